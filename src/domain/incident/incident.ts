@@ -105,8 +105,8 @@ export interface Lock {
   readonly name: string;
   /** Of a user, or of a role that a user holds. */
   readonly userId?: number;
-  /** Of a role: its id, or the flag of the user. */
-  readonly role?: number | 'superuser' | 'system_auditor';
+  /** Of a role: its id, the flag of the user, or what names it in the newer tables of roles. */
+  readonly role?: number | 'superuser' | 'system_auditor' | `definition:${string}`;
   /** Of a user whether active, of a role whether held. */
   readonly before: LockValue;
   readonly locked: LockValue;
@@ -127,7 +127,9 @@ export function locksIn(data: Readonly<Record<string, unknown>>): Lock[] {
 function isLock(value: unknown): value is Lock {
   if (typeof value !== 'object' || value === null) return false;
   const { what, name, userId, role, before, locked } = value as Readonly<Record<string, unknown>>;
-  const isRole = Number.isSafeInteger(role) || role === 'superuser' || role === 'system_auditor';
+  const isRole =
+    Number.isSafeInteger(role) ||
+    (typeof role === 'string' && /^(superuser|system_auditor|definition:\d+:\d*)$/.test(role));
   return (
     (what === 'setting' ||
       (Number.isSafeInteger(userId) && (what === 'user' || (what === 'role' && isRole)))) &&

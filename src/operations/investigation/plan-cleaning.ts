@@ -103,7 +103,29 @@ export function planCleaning(
     const why = 'act' in planned ? leftByHand(item, planned.act) : null;
     if (why !== null) keep.push({ item: { ...item, remedy: null }, reason: 'by_hand', why });
   }
-  return { investigation, restProblem, clean: clean.sort((a, b) => rank(a) - rank(b)), keep };
+  const freed = namesToFree(clean, investigation);
+  const place = (planned: PlannedCleaning) => (freed.has(planned.item.id) ? BEFORE_RESTORES : rank(planned));
+  return { investigation, restProblem, clean: clean.sort((a, b) => place(a) - place(b)), keep };
+}
+
+/** Before {@link rank} of fields that are restored. */
+const BEFORE_RESTORES = 4.5;
+
+/** Made objects that have the name which another one gets back: a controller refuses a name that is taken. */
+function namesToFree(clean: readonly PlannedCleaning[], { items }: Investigation): ReadonlySet<string> {
+  const names = new Set(
+    clean.flatMap(({ item, act }) => {
+      if (act.act !== 'restore' || !act.fields.some(({ field }) => field === 'name')) return [];
+      const before = items
+        .find(({ id }) => id === item.id)
+        ?.changes.find(({ field }) => field === 'name')?.before;
+      return typeof before === 'string' ? [`${item.object.kind}:${before}`] : [];
+    }),
+  );
+  const deleted = clean.filter(({ act }) => act.act === 'delete');
+  return new Set(
+    deleted.flatMap(({ item: { id, object } }) => (names.has(`${object.kind}:${object.name}`) ? [id] : [])),
+  );
 }
 
 function requireKnown({ items }: Investigation, selection: CleaningSelection): void {

@@ -14,8 +14,11 @@ export interface ApplicationDetails extends Application {
 
 /** A role that a user holds directly, or a flag of the user that gives rights. */
 export interface HeldRole {
-  /** The role's id, or the flag in the controller's name without `is_`. */
-  readonly role: number | UserFlag;
+  /**
+   * The role's id; the flag in the controller's name without `is_`; or, in the newer tables of roles, `definition:`, the id of the
+   * definition, and after a colon that of the object, which is empty for a role of the system.
+   */
+  readonly role: number | UserFlag | `definition:${string}`;
   /** As people read it: `Admin of organization Eng`. */
   readonly name: string;
 }

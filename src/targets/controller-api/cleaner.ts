@@ -92,5 +92,15 @@ function outcomeOf(
       hint: 'Wait until running jobs have ended, then run the command again.',
     });
   }
+  if (status === 400) {
+    const fields = Object.keys(request.json ?? {}).filter((field) => response.body.includes(`"${field}"`));
+    throw new TokenctlError(
+      'unsupported',
+      `${api.address} refused ${what}${fields.length === 0 ? '' : `: it rejected ${fields.join(', ')}`}`,
+      { hint: 'A name may be taken, or an object that is meant may be deleted: do it by hand.' },
+    );
+  }
+  if (status === 500)
+    throw new TokenctlError('target_misbehaved', `${api.address} failed ${what} (HTTP 500)`);
   throw responseError(response, api, what);
 }

@@ -57,13 +57,69 @@ const role = z
   .object({
     id,
     name: z.string(),
-    summary_fields: z.object({ resource_name: z.string(), resource_type: z.string() }).partial().optional(),
+    summary_fields: z
+      .object({ resource_name: z.string(), resource_type: z.string(), resource_id: id })
+      .partial()
+      .optional(),
   })
   .transform(({ id: roleId, name, summary_fields: of = {} }) => ({
     id: roleId,
     name:
       of.resource_name === undefined ? name : `${name} of ${kindText(of.resource_type)} ${of.resource_name}`,
+    key: roleKey({ type: of.resource_type ?? '', about: of.resource_id ?? '', title: name }),
   }));
+
+/** A role by what it is about and its title, the same for the older and the newer tables of roles where both have it. */
+function roleKey(of: {
+  readonly type: string;
+  readonly about: number | string;
+  readonly title: string;
+}): string {
+  const title = of.title.toLowerCase().replace(/ |( compat$)/g, '');
+  return `${of.type.replaceAll('_', '')}:${of.about}:${title}`;
+}
+
+const assignment = z
+  .object({
+    id,
+    content_type: z.string().nullish(),
+    object_id: z.string().nullish(),
+    summary_fields: z.object({
+      role_definition: z.object({ id, name: z.string(), managed: z.boolean() }),
+      content_object: z.looseObject({ name: z.string().nullish() }).nullish(),
+    }),
+  })
+  .transform(({ id: number, content_type: type, object_id: about, summary_fields: of }) => {
+    const { id: definition, name, managed } = of.role_definition;
+    // `JobTemplate Execute`, `Organization Audit`, `Organization NotificationTemplate Admin`; the older ones have other titles.
+    const title = name
+      .replace(/^\w+ /, '')
+      .replace(/(Notification|Workflow)(Job)?Template/, '$1')
+      .replace(/^Audit$/, 'Auditor');
+    const model = type?.replace(/^.*\./, '') ?? '';
+    return {
+      id: number,
+      key: managed ? roleKey({ type: model, about: about ?? '', title }) : null,
+      role: `definition:${definition}:${about ?? ''}` as const,
+      name: model === '' ? name : `${name} of ${model} ${of.content_object?.name ?? about ?? ''}`,
+    };
+  });
+
+/** The roles of a user by the newer tables of roles; none where a controller has no such list. */
+async function listAssignments(
+  api: Api,
+  userId: number,
+  restrict: readonly (readonly [string, string])[] = [],
+): Promise<readonly z.output<typeof assignment>[]> {
+  const path = 'role_user_assignments/';
+  const listing: Listing<z.output<typeof assignment>> = {
+    ...{ path, what: `the role assignments of user ${userId}` },
+    read: (body) => assignment.safeParse(body).data ?? null,
+  };
+  const probe = await api.send({ method: 'GET', path: `${path}?user__id=${userId}&page_size=1` });
+  if (probe.status === 404) return [];
+  return await Array.fromAsync(listItems(api, [[['user__id', String(userId)], ...restrict]], listing));
+}
 
 /** `job_template` as people write it. */
 function kindText(kind = 'object'): string {
@@ -71,7 +127,8 @@ function kindText(kind = 'object'): string {
 }
 
 /**
- * The roles that a user holds directly, the flags first. Membership in teams and organizations is a role of theirs.
+ * The roles that a user holds directly, the flags first. Membership in teams and organizations is a role of theirs. A controller
+ * 24.6.1 lists roles that were given at `role_user_assignments` there only, and older roles in both lists [seen].
  *
  * @throws TokenctlError `unsupported` where there is no such list, `not_found` for an unknown user, and as requests do.
  */
@@ -79,16 +136,21 @@ export async function listRoles(api: Api, userId: number): Promise<readonly Held
   const response = await api.send({ method: 'GET', path: `users/${userId}/` });
   const { data } = flags.safeParse(parseJson(response, api, `user ${userId}`));
   const held = FLAGS.filter((flag) => data?.[`is_${flag}`] === true);
-  const listing: Listing<{ readonly id: number; readonly name: string }> = {
+  const listing: Listing<z.output<typeof role>> = {
     path: `users/${userId}/roles/`,
     what: `the roles of user ${userId}`,
     read: (body) => role.safeParse(body).data ?? null,
   };
   try {
     const roles = await Array.fromAsync(listItems(api, [[]], listing));
+    const known = new Set([...roles.map(({ key }) => key), ...held.map(() => '::auditor')]);
+    const assigned = (await listAssignments(api, userId)).filter(
+      ({ key }) => key === null || !known.has(key),
+    );
     return [
       ...held.map((flag) => ({ role: flag, name: FLAG_NAMES[flag] })),
       ...roles.map(({ id: roleId, name }) => ({ role: roleId, name })),
+      ...assigned.map(({ role: assignedRole, name }) => ({ role: assignedRole, name })),
     ];
   } catch (error) {
     if (!(error instanceof TokenctlError) || error.code !== 'not_found') throw error;
@@ -108,6 +170,10 @@ export async function setRole(
   change: { readonly userId: number; readonly role: HeldRole['role']; readonly held: boolean },
 ): Promise<void> {
   const { userId, role: changed, held } = change;
+  if (typeof changed === 'string' && changed !== 'superuser' && changed !== 'system_auditor') {
+    await setAssignment(api, { userId, role: changed, held });
+    return;
+  }
   const isFlag = typeof changed === 'string';
   const response = await api.send(
     isFlag
@@ -120,6 +186,34 @@ export async function setRole(
   );
   if (response.status < 200 || response.status > 299)
     throw responseError(response, api, `a change of the roles of user ${userId}`);
+}
+
+async function setAssignment(
+  api: Api,
+  { userId, role: named, held }: { readonly userId: number; readonly role: string; readonly held: boolean },
+): Promise<void> {
+  const [, definition = '', about = ''] = named.split(':');
+  const of: readonly (readonly [string, string])[] = [
+    ['role_definition__id', definition],
+    about === '' ? ['object_id__isnull', 'true'] : ['object_id', about],
+  ];
+  const present = await listAssignments(api, userId, of);
+  const path = 'role_user_assignments/';
+  const json = {
+    user: userId,
+    role_definition: Number(definition),
+    ...(about !== '' && { object_id: about }),
+  };
+  const requests = held
+    ? present.length > 0
+      ? []
+      : [{ method: 'POST', path, json } as const]
+    : present.map((each) => ({ method: 'DELETE', path: `${path}${each.id}/` }) as const);
+  for (const request of requests) {
+    const response = await api.send(request);
+    const isDone = (response.status >= 200 && response.status <= 299) || (!held && response.status === 404);
+    if (!isDone) throw responseError(response, api, `a change of the roles of user ${userId}`);
+  }
 }
 
 const user = z.object({ id, username: z.string(), email: z.string().nullish() });

@@ -17,7 +17,10 @@ async function heldBy(peer: Peer, id: number) {
   const token = peer.fill.admintoken;
   const { body } = await peer.request(`${peer.api}users/${id}/`, { token });
   const roles = await peer.request(`${peer.api}users/${id}/roles/`, { token });
-  return { superuser: body['is_superuser'], roles: roles.body['count'] };
+  // Not among the roles of the user.
+  const path = `${peer.api}role_user_assignments/?user__id=${id}&role_definition__name=Organization%20Project%20Admin`;
+  const assigned = await peer.request(path, { token });
+  return { superuser: body['is_superuser'], roles: roles.body['count'], assigned: assigned.body['count'] };
 }
 
 /** The file of the controller's SECRET_KEY, in a folder. */
@@ -46,7 +49,7 @@ describePeer('awx', 'ending local access over REST', (peer) => {
       roles: 'closed: checked',
     });
     expect(openWays(await tryAccess(peer(), access))).toEqual(['code']);
-    expect(await heldBy(peer(), id)).toEqual({ superuser: false, roles: 0 });
+    expect(await heldBy(peer(), id)).toEqual({ superuser: false, roles: 0, assigned: 0 });
   });
 
   test('lifting a lockdown gives the roles back, and not the password', async () => {
@@ -55,21 +58,27 @@ describePeer('awx', 'ending local access over REST', (peer) => {
     const named = 'summary_fields.resource_name';
     const roles = await peer().request(`${peer().api}organizations/`, { token });
     const [organization] = roles.body['results'] as {
+      id: number;
       summary_fields: { object_roles: { auditor_role: { id: number } } };
     }[];
     const role = organization?.summary_fields.object_roles.auditor_role.id;
     expect([named, typeof role]).toEqual([named, 'number']);
     await peer().request(`${peer().api}users/${id}/roles/`, { token }, { body: { id: role } });
+    const definitions = `${peer().api}role_definitions/?name=Organization%20Project%20Admin`;
+    const [definition] = (await peer().request(definitions, { token })).body['results'] as { id: number }[];
+    const given = { user: id, role_definition: definition?.id, object_id: organization?.id };
+    const assigned = await peer().request(`${peer().api}role_user_assignments/`, { token }, { body: given });
+    expect(assigned.status).toBe(201);
     const before = await heldBy(peer(), id);
     const { json, run } = homeOf(peer());
     const locked = await json<Paths & { incident: string }>(
       ...['incident', 'lockdown', '--user', 'locked', '--reset-password', '--strip-roles', '--yes'],
     );
     expect(states(locked.body)).toMatchObject({ passwords: 'closed: checked', roles: 'closed: checked' });
-    expect(await heldBy(peer(), id)).toEqual({ superuser: false, roles: 0 });
+    expect(await heldBy(peer(), id)).toEqual({ superuser: false, roles: 0, assigned: 0 });
     expect(await run('incident', 'lift', locked.body.incident, '--yes')).toMatchObject({ code: 0 });
     expect([before, await heldBy(peer(), id)]).toEqual([before, before]);
-    expect(before).toEqual({ superuser: true, roles: 1 });
+    expect(before).toEqual({ superuser: true, roles: 1, assigned: 1 });
     expect(await peer().request(`${peer().api}me/`, { user: 'locked' })).toMatchObject({ status: 401 });
   });
 

@@ -88,6 +88,20 @@ async function estate() {
   return { ...at, evidence, cleaner, own, database, done, plan, run, planToUndo, undo };
 }
 
+test('what has the name that another object gets back is deleted first', async () => {
+  const { evidence, plan } = await estate();
+  evidence.write(IVY, 'update', 'job_template:8', { name: ['prod', 'old'], limit: ['', 'all'] });
+  evidence.write(IVY, 'create', 'job_template:9', { id: 9, name: 'prod' });
+  evidence.write(IVY, 'create', 'job_template:10', { id: 10, name: 'other' });
+  evidence.now
+    .set('job_template:8', { name: 'old', limit: 'all' })
+    .set('job_template:9', {})
+    .set('job_template:10', {});
+  const { clean: planned } = await plan();
+  const order = planned.map(({ item }) => item.id).filter((id) => /^job_template:(8|9|10)$/.test(id));
+  expect(order).toEqual(['job_template:9', 'job_template:8', 'job_template:10']);
+});
+
 test('a plan ends ways in first, and keeps what others changed since and what cannot be restored', async () => {
   const { plan } = await estate();
   const { clean: planned, keep } = await plan();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { remains } from '../../../src/domain/investigation/investigation.ts';
+import { notNamed, remains } from '../../../src/domain/investigation/investigation.ts';
 import { investigate } from '../../../src/operations/investigation/investigate.ts';
 import type { RoleAssignment } from '../../../src/operations/ports/evidence.ts';
 import { fixture } from '../../support/fixture.ts';
@@ -366,4 +366,31 @@ test('roles that the stream does not record are found once, and those that other
   expect((await run()).limits.map(({ text }) => text)).toContainEqual(
     expect.stringContaining('Not checked: role assignments'),
   );
+});
+
+test('a role that is no longer listed was removed, unless its maker was deleted', async () => {
+  const { evidence, run } = await estate();
+  evidence.assigned = {
+    assignments: [
+      {
+        ...{ kind: 'role_user_assignment', id: 1, at: new Date('2026-11-20T12:00:00Z') },
+        by: { id: 11, username: 'ivy' },
+        definition: { id: 29, name: 'Organization Admin', managed: true },
+        holder: { kind: 'user', id: 3, name: 'bob' },
+        about: { kind: 'organization', id: 1, name: 'Default' },
+      },
+    ],
+    definitions: [],
+    unattributed: 0,
+  };
+  const { items } = await run();
+  evidence.assigned = { assignments: [], definitions: [], unattributed: 1 };
+  const after = await run();
+  const stateIn = (last: typeof after) => notNamed(items, last).map(({ id, state }) => [id, state]);
+  expect(stateIn(after)).toEqual([['role_user_assignment:1', 'gone']]);
+  const chain = after.chain.map((member) => ({ ...member, exists: false }));
+  expect(stateIn({ ...after, chain })).toEqual([['role_user_assignment:1', 'unknown']]);
+  expect(stateIn({ ...after, since: '2026-11-20T13:00:00.000Z' })).toEqual([
+    ['role_user_assignment:1', 'unknown'],
+  ]);
 });
