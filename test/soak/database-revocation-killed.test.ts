@@ -10,6 +10,7 @@ import { Secret } from '../../src/domain/secret.ts';
 import { planRevocation } from '../../src/operations/revocation/plan-revocation.ts';
 import { revokeTokens } from '../../src/operations/revocation/revoke-tokens.ts';
 import { openDatabaseTarget } from '../../src/targets/database/database-target.ts';
+import { bundledProgram } from '../support/bundled-program.ts';
 import { makeTables } from '../support/controller-tables.ts';
 import { openOn } from '../support/databases.ts';
 import { stillClock, temporaryFolder } from '../support/drafts.ts';
@@ -17,7 +18,7 @@ import { createDatabase } from '../support/embedded-postgres.ts';
 import { entriesOf } from '../support/fixture.ts';
 import { addTokens, fillEstate } from '../support/token-estate.ts';
 
-const PROGRAM = join(import.meta.dirname, 'revoke-database-process.ts');
+const program = bundledProgram(join(import.meta.dirname, 'revoke-database-process.ts'));
 const TOKENS = 4000;
 const [users, applications] = [50, 5];
 
@@ -48,7 +49,9 @@ async function freshTokens(): Promise<{ first: number; last: number }> {
 
 /** A process that revokes everything; `started` when it begins, `ended` with its report or undefined. */
 function revoking(path: string) {
-  const child = spawn(process.execPath, [PROGRAM, url, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [program.path(), url, path], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const lines = createInterface(child.stdout);
   const said: string[] = [];
   const started = new Promise<void>((resolve) => {

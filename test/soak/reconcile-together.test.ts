@@ -6,15 +6,16 @@ import { createInterface } from 'node:readline';
 import { describe, expect, inject, test } from 'vitest';
 import { reportLog } from '../../src/operations/audit-log/report-log.ts';
 import { openLogAt } from '../process/faults/log-at.ts';
+import { bundledProgram } from '../support/bundled-program.ts';
 import { temporaryFolder } from '../support/drafts.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';
 import { entriesOf } from '../support/fixture.ts';
 
-const PROGRAM = join(import.meta.dirname, 'reconciling-process.ts');
+const program = bundledProgram(join(import.meta.dirname, 'reconciling-process.ts'));
 const TOKENS_PER_RUN = 3;
 
 function start(args: readonly string[]): ChildProcess & AsyncDisposable {
-  const child = spawn(process.execPath, [PROGRAM, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, [program.path(), ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
   return Object.assign(child, {
     async [Symbol.asyncDispose]() {
       if (child.exitCode !== null || child.signalCode !== null) return;

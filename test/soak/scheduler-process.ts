@@ -28,6 +28,8 @@ export interface ReplicaOptions {
   readonly speed: number;
   /** When each estate is swept: a cron expression, in UTC. */
   readonly schedule: string;
+  /** The last tick, in the scheduler's time. */
+  readonly end: number;
   /** Of a claim, in milliseconds of this machine. */
   readonly lease: number;
 }
@@ -36,12 +38,26 @@ export interface ReplicaOptions {
 // "ready" at first, then "done NAME" for each run that completed, and "OVERLAP NAME" where a run of the same job
 // goes on already: an advisory lock of the job's own tells, which the ledger has no part in.
 const options = JSON.parse(process.argv[2] ?? '') as ReplicaOptions;
-const { holder, began, speed, schedule, lease } = options;
+const { holder, began, speed, schedule, end, lease } = options;
 
 const clock: SchedulerClock = {
   now: () => new Date(began.virtual + (Date.now() - began.real) * speed),
   wait: (milliseconds, signal) => sleep(milliseconds / speed, undefined, { signal }).catch(() => undefined),
 };
+
+/** A schedule without ticks after the end. An expression for a single day would be searched for years ahead. */
+class EndingSchedule extends Schedule {
+  override next(after: Date): Date {
+    const tick = super.next(after);
+    return tick.getTime() > end ? new Date(after.getTime() + 86_400_000) : tick;
+  }
+
+  override newest({ after, upTo }: { readonly after: Date; readonly upTo: Date }): Date | null {
+    return after.getTime() >= end
+      ? null
+      : super.newest({ after, upTo: new Date(Math.min(upTo.getTime(), end)) });
+  }
+}
 
 async function sweep(index: number, name: string, run: Parameters<ScheduledJob['work']>[0]) {
   const estate = options.estates[index] ?? '';
@@ -83,7 +99,7 @@ const jobs = options.estates.map((_, index): ScheduledJob => {
   const name = `sweep@estate-${index}`;
   return {
     name,
-    schedule: new Schedule({ expression: schedule, timeZone: 'UTC' }),
+    schedule: new EndingSchedule({ expression: schedule, timeZone: 'UTC' }),
     scheduleText: `${schedule} UTC`,
     work: (run) => sweep(index, name, run),
     timeout: 60,

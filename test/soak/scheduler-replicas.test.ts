@@ -8,6 +8,7 @@ import { openFileLog } from '../../src/audit-log/file-log.ts';
 import type { Entry } from '../../src/operations/ports/audit-log.ts';
 import type { RunRecord } from '../../src/operations/ports/scheduler.ts';
 import { openPostgresLedger } from '../../src/scheduler/ledger/postgres-ledger.ts';
+import { bundledProgram } from '../support/bundled-program.ts';
 import { makeTables } from '../support/controller-tables.ts';
 import { openOn } from '../support/databases.ts';
 import { stillClock, temporaryFolder } from '../support/drafts.ts';
@@ -16,7 +17,7 @@ import { entriesOf } from '../support/fixture.ts';
 import { fillEstate } from '../support/token-estate.ts';
 import type { ReplicaOptions } from './scheduler-process.ts';
 
-const PROGRAM = join(import.meta.dirname, 'scheduler-process.ts');
+const program = bundledProgram(join(import.meta.dirname, 'scheduler-process.ts'));
 
 const TICKS = 1000;
 const ESTATES = 5;
@@ -27,9 +28,9 @@ const KILL_AFTER = 5;
 const EXPIRING = 2;
 
 const MINUTES = TICKS / ESTATES;
-/** Every minute of four hours of one day, the last of which are what remains when the scheduler begins. */
-const SCHEDULE = '* 0-3 1 3 *';
-const BEGIN = Date.parse('2026-03-01T03:59:00Z') - MINUTES * 60_000;
+const SCHEDULE = '* * * * *';
+const END = Date.parse('2026-03-01T03:59:00Z');
+const BEGIN = END - MINUTES * 60_000;
 
 let server: PostgresServer;
 beforeAll(async () => {
@@ -72,7 +73,7 @@ class Replicas {
     if (this.#over) return;
     this.#started += 1;
     const options: ReplicaOptions = { ...this.#options, holder: `replica-${this.#started}` };
-    const child = spawn(process.execPath, [PROGRAM, JSON.stringify(options)], {
+    const child = spawn(process.execPath, [program.path(), JSON.stringify(options)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     this.#running.set(place, child);
@@ -143,6 +144,7 @@ describe(`${REPLICAS} replicas and ${TICKS} ticks, a replica killed every ${KILL
       estates,
       began,
       schedule: SCHEDULE,
+      end: END,
       speed: 600,
       lease: 4000,
     });
