@@ -1,7 +1,11 @@
 import { planOffboarding } from '../src/operations/incident/plan-offboarding.ts';
-import { type Job, revocationJobReport, type TargetJobContext } from '../src/operations/jobs/job.ts';
+import {
+  type Job,
+  type NameSource,
+  revocationJobReport,
+  type TargetJobContext,
+} from '../src/operations/jobs/job.ts';
 import { reconcile } from '../src/operations/journal/reconcile.ts';
-import type { NameSource } from '../src/operations/ports/job-files.ts';
 import { revokeTokens } from '../src/operations/revocation/revoke-tokens.ts';
 
 /** The parameters of an offboarding. */

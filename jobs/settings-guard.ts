@@ -1,10 +1,6 @@
 import type { Job, TargetJobContext } from '../src/operations/jobs/job.ts';
 import { reconcile } from '../src/operations/journal/reconcile.ts';
-import {
-  enforceSettings,
-  findDrift,
-  type WantedSettings,
-} from '../src/operations/settings/guard-settings.ts';
+import { enforceSettings, findDrift, type WantedSettings } from '../src/operations/settings/settings.ts';
 
 /** The parameters of the guard. */
 export interface SettingsGuardParameters {

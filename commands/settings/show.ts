@@ -18,7 +18,7 @@ export default class SettingsShow extends TokenctlCommand {
 
   async run(): Promise<Result<AuthenticationSettings>> {
     const { flags } = await this.input(SettingsShow);
-    const { readSettings } = await import('../../src/operations/settings/change-setting.ts');
+    const { readSettings } = await import('../../src/operations/settings/settings.ts');
     const { settingsResult } = await import('../../src/cli/settings/settings-result.ts');
     return await this.inContexts(flags, null, async ({ runtime }) =>
       settingsResult(await readSettings({ target: await runtime.target() }), await runtime.description()),

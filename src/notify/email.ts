@@ -3,7 +3,7 @@ import { createTransport } from 'nodemailer';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
 import type { Mailer, Notifier } from '../operations/ports/notifier.ts';
-import { noticeText } from './notice-formats.ts';
+import { noticeText } from './notices.ts';
 
 /** The mail server and the sender. */
 export interface MailerOptions {

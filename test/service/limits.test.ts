@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { Secret } from '../../src/domain/secret.ts';
 import { RequestFailure } from '../../src/service/failure.ts';
-import { clientNetwork } from '../../src/service/limits/client-network.ts';
 import { clientLeft, FairShare } from '../../src/service/limits/fair-share.ts';
 import { Buckets, PasswordLimits } from '../../src/service/limits/limits.ts';
+import { clientNetwork } from '../../src/service/request.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import { ADMIN, type Answer, basic, Client, startTestService } from '../support/service.ts';
 import { copyServiceTemplate } from '../support/service-template.ts';

@@ -4,7 +4,7 @@ import { reconcile } from '../../src/operations/journal/reconcile.ts';
 import type { AuditLog, Entry } from '../../src/operations/ports/audit-log.ts';
 import type { LogFormat } from '../../src/operations/ports/log-sink.ts';
 import { expireSessions, planSessionExpiry } from '../../src/operations/sessions/expire-sessions.ts';
-import { changeSetting } from '../../src/operations/settings/change-setting.ts';
+import { changeSetting } from '../../src/operations/settings/settings.ts';
 import { createToken } from '../../src/operations/tokens/create-token.ts';
 import { draft } from './drafts.ts';
 import { databaseFixture } from './fixture.ts';

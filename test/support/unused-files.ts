@@ -1,4 +1,4 @@
-import type { JobFiles } from '../../src/operations/ports/job-files.ts';
+import type { JobFiles } from '../../src/operations/jobs/job.ts';
 
 /** For jobs that have nothing to do with files: to touch one fails. */
 export const unusedFiles: JobFiles = {

@@ -5,7 +5,7 @@ import { extname } from 'node:path';
 import { replaceFile } from '../../config/paths.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Audit } from '../../domain/policy/judge.ts';
-import type { JobFiles, NameSource } from '../../operations/ports/job-files.ts';
+import type { JobFiles, NameSource } from '../../operations/jobs/job.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { csvReport } from '../../reports/audit/csv-report.ts';
 import { baselineHeading, readBaseline, writeReport } from '../../reports/report-file.ts';

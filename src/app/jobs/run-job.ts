@@ -14,9 +14,14 @@ import type { Environment } from '../../config/paths.ts';
 import { policyFrom } from '../../config/policy.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Severity, severities, zeroBySeverity } from '../../domain/policy/rule.ts';
-import type { JobContext, JobReport, LogJobContext, TargetJobContext } from '../../operations/jobs/job.ts';
+import type {
+  JobContext,
+  JobFiles,
+  JobReport,
+  LogJobContext,
+  TargetJobContext,
+} from '../../operations/jobs/job.ts';
 import type { AuditLog } from '../../operations/ports/audit-log.ts';
-import type { JobFiles } from '../../operations/ports/job-files.ts';
 import type { Notifier } from '../../operations/ports/notifier.ts';
 import type { Clock } from '../../operations/ports/scheduler.ts';
 import type { RunContext } from '../../scheduler/scheduled-job.ts';

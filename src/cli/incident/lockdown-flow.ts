@@ -9,7 +9,7 @@ import { type LockdownPlan, planLockdown } from '../../operations/incident/plan-
 import type { AccessPath } from '../../operations/incident/verify-access-paths.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { requireSameController } from '../../operations/revocation/saved-plan.ts';
-import { refuseLockout } from '../../operations/settings/change-setting.ts';
+import { refuseLockout } from '../../operations/settings/settings.ts';
 import { refusalAhead, requireMayChange } from '../../operations/visibility.ts';
 import { type MaybeMade, type NotMade, type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable, timeText } from '../../reports/tables/text.ts';

@@ -1,7 +1,7 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { lifetimeCaution } from '../../domain/dialect.ts';
 import type { TokenLifetimes } from '../../operations/ports/target.ts';
-import { changeSetting, readSettings } from '../../operations/settings/change-setting.ts';
+import { changeSetting, readSettings } from '../../operations/settings/settings.ts';
 import { countRevived } from '../../operations/tokens/list-refresh-tokens.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countText, secondsText } from '../../reports/tables/text.ts';

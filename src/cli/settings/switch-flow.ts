@@ -4,7 +4,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { patternOf } from '../../domain/selector.ts';
 import { externalUserNames, planRevocation } from '../../operations/revocation/plan-revocation.ts';
-import { changeSetting, readSettings, refuseLockout } from '../../operations/settings/change-setting.ts';
+import { changeSetting, readSettings, refuseLockout } from '../../operations/settings/settings.ts';
 import { refusalAhead } from '../../operations/visibility.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countText } from '../../reports/tables/text.ts';

@@ -18,7 +18,7 @@ import type { Clock } from '../ports/scheduler.ts';
 import type { RightsPurpose, Target, TargetDescription } from '../ports/target.ts';
 import { resolveNames } from '../resolve-names.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
-import { refuseLockout } from '../settings/change-setting.ts';
+import { refuseLockout } from '../settings/settings.ts';
 import { requireFullView, requireMayChange, requireRights } from '../visibility.ts';
 import { type LocalAccessPlan, planLocalAccess } from './end-local-access.ts';
 import { lifetimeLocks, switchLocks } from './lock-settings.ts';

@@ -1,10 +1,11 @@
 import formbody from '@fastify/formbody';
 import type { FastifyInstance } from 'fastify';
 import type { ServiceContext } from '../context.ts';
+import { type RouteDescription, servePublic } from '../endpoint.ts';
 import { handleError } from '../error-handler.ts';
 import { serveAuthorizationEndpoint } from './authorization-endpoint.ts';
-import { serveMetadata } from './metadata.ts';
-import { GrantRefused, OAuthError, sendOAuthError } from './oauth-request.ts';
+import { CHALLENGE_METHODS } from './authorization-request.ts';
+import { GrantRefused, OAuthError, SCOPES, sendOAuthError } from './oauth-request.ts';
 import { serveIntrospectionEndpoint, serveRevocationEndpoint } from './revocation-and-introspection.ts';
 import { GRANT_TYPES, serveTokenEndpoint } from './token-endpoint.ts';
 
@@ -13,7 +14,7 @@ import { GRANT_TYPES, serveTokenEndpoint } from './token-endpoint.ts';
  * PKCE (7636), introspection (7662), metadata (8414) and issuer identification (9207). It reads forms only.
  */
 export async function oauth2(app: FastifyInstance, service: ServiceContext): Promise<void> {
-  serveMetadata(app, service, GRANT_TYPES);
+  serveMetadata(app, service);
   await app.register(async (forms) => {
     await readForms(forms);
     forms.addHook('onRequest', async (_request, reply) => {
@@ -43,4 +44,49 @@ async function readForms(app: FastifyInstance): Promise<void> {
   app.removeAllContentTypeParsers();
   await app.register(formbody);
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, null));
+}
+
+const OAUTH2 = '/api/o/';
+const SERVER_METADATA: RouteDescription = {
+  summary: 'Metadata of the authorization server (RFC 8414)',
+  anonymous: true,
+};
+
+/** The list of OAuth2 endpoints, and `/.well-known/oauth-authorization-server` (RFC 8414). */
+function serveMetadata(app: FastifyInstance, service: ServiceContext): void {
+  servePublic(app, {
+    path: OAUTH2,
+    summary: 'The OAuth2 endpoints',
+    get: () =>
+      Promise.resolve({
+        authorize: `${OAUTH2}authorize/`,
+        token: `${OAUTH2}token/`,
+        revoke_token: `${OAUTH2}revoke_token/`,
+      }),
+  });
+  app.get(
+    '/.well-known/oauth-authorization-server',
+    { config: { describes: SERVER_METADATA } },
+    async (request) => {
+      const { issuer } = request;
+      const implicit = service.allowImplicitGrant === true;
+      const confidential = ['client_secret_basic', 'client_secret_post'];
+      return {
+        issuer,
+        authorization_endpoint: `${issuer}${OAUTH2}authorize/`,
+        token_endpoint: `${issuer}${OAUTH2}token/`,
+        revocation_endpoint: `${issuer}${OAUTH2}revoke_token/`,
+        introspection_endpoint: `${issuer}${OAUTH2}introspect/`,
+        scopes_supported: SCOPES,
+        response_types_supported: ['code', ...(implicit ? ['token'] : [])],
+        response_modes_supported: ['query', ...(implicit ? ['fragment'] : [])],
+        grant_types_supported: [...GRANT_TYPES, ...(implicit ? ['implicit'] : [])],
+        token_endpoint_auth_methods_supported: [...confidential, 'none'],
+        revocation_endpoint_auth_methods_supported: [...confidential, 'none'],
+        introspection_endpoint_auth_methods_supported: confidential,
+        code_challenge_methods_supported: CHALLENGE_METHODS,
+        authorization_response_iss_parameter_supported: true,
+      };
+    },
+  );
 }

@@ -18,8 +18,8 @@ import { currentSettings } from '../settings/settings.ts';
 import { type LoginProvider, loginProviders } from '../sso/configuration.ts';
 import { remainingSession } from '../sso/logout.ts';
 import type { UserRecord } from '../store/users.ts';
-import { sendLoggedOut } from './logged-out.ts';
 import { escapeHtml, STYLE, sendPage } from './page.ts';
+import { sendLoggedOut } from './sso.ts';
 
 /** The login (specification, section 5.1), GET and POST, and the logout. */
 export function serveLogin(app: FastifyInstance, service: ServiceContext): void {

@@ -3,7 +3,7 @@ import { inflateRawSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ServiceContext } from '../context.ts';
 import type { RouteDescription } from '../endpoint.ts';
-import { sendLoggedOut } from '../pages/logged-out.ts';
+import { sendLoggedOut } from '../pages/sso.ts';
 import { parseTarget } from '../request.ts';
 import type { SamlIdp } from '../settings/sso-schemas.ts';
 import { deleteProviderSessions, type ProviderSession } from '../store/sessions.ts';

@@ -7,7 +7,7 @@ import { type RouteDescription, redirectWithoutSlash } from '../endpoint.ts';
 import { failureOf, type RequestError } from '../error-handler.ts';
 import { forbidden, tooManyRequests } from '../failure.ts';
 import { Buckets } from '../limits/limits.ts';
-import { errorPath, sendSsoError, sendSsoFailure } from '../pages/sso-error.ts';
+import { errorPath, sendSsoError, sendSsoFailure } from '../pages/sso.ts';
 import { recordSuccess } from '../store/sso-logins.ts';
 import { findUser } from '../store/users.ts';
 import { type Backend, backendOf, SsoFailure } from './backends.ts';

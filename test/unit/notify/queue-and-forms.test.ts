@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { TokenctlError } from '../../../src/domain/errors.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import { openEmail } from '../../../src/notify/email.ts';
-import { slackMessage } from '../../../src/notify/notice-formats.ts';
-import { NoticeQueue } from '../../../src/notify/notice-queue.ts';
+import { NoticeQueue, slackMessage } from '../../../src/notify/notices.ts';
 import type { Notice, Notifier } from '../../../src/operations/ports/notifier.ts';
 import { mailServer } from '../../support/mail-server.ts';
 

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { dryRun } from '../../../src/app/open-target.ts';
 import { defaultPolicy } from '../../../src/domain/policy/policy.ts';
-import { changeSetting } from '../../../src/operations/settings/change-setting.ts';
-import { enforceSettings, findDrift } from '../../../src/operations/settings/guard-settings.ts';
+import { changeSetting, enforceSettings, findDrift } from '../../../src/operations/settings/settings.ts';
 import { auditTokens } from '../../../src/operations/token-audit/audit-tokens.ts';
 import { stillClock } from '../../support/drafts.ts';
 import { fixture } from '../../support/fixture.ts';

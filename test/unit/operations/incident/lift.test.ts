@@ -8,7 +8,7 @@ import {
   planUserOffboarding,
 } from '../../../../src/operations/incident/offboard-user.ts';
 import { extendIncident } from '../../../../src/operations/incident/recorded-incidents.ts';
-import { changeSetting } from '../../../../src/operations/settings/change-setting.ts';
+import { changeSetting } from '../../../../src/operations/settings/settings.ts';
 import { stillClock } from '../../../support/drafts.ts';
 import { EVERY_MEASURE, incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
 import { refreshToken } from '../../../support/memory-refresh-tokens.ts';
