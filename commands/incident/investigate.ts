@@ -54,7 +54,10 @@ With --json, prints what docs/schemas/incident-investigate.json describes.`;
       summary: 'Save the investigation to this new file of mode 0600, for incident clean --from.',
       helpValue: 'FILE',
     }),
-    all: boolean({ summary: 'Also list what is gone or undone, and changes that are no risk.' }),
+    all: boolean({
+      summary:
+        'Also list what is gone or undone, changes that are no risk, and more than 20 items of a kind.',
+    }),
   };
 
   async run(): Promise<Result<Investigation>> {

@@ -7,10 +7,13 @@ import {
   type ItemGroup,
   remains,
 } from '../../domain/investigation/investigation.ts';
-import { countText, printable } from '../../reports/tables/text.ts';
+import { nounOf } from '../../domain/investigation/kinds.ts';
+import { countText, numberText, printable } from '../../reports/tables/text.ts';
 
 /** How many entries without an actor are shown. */
 const MAX_UNATTRIBUTED = 10;
+/** How many users of the chain, and items of one kind in a group, are listed without --all: an intruder can make thousands. */
+const MAX_OF_KIND = 20;
 /** The longest value in a line, in characters. */
 const MAX_VALUE = 100;
 
@@ -28,22 +31,22 @@ export function investigationText(investigation: Investigation, options: { reado
   const dealtWith = items.filter((item) => !remains(item) && item.group !== 'ran' && item.group !== 'other');
   const lines = [
     `Investigated ${subjectText(investigation.subject)} at ${investigation.target.address} (context ${investigation.target.context}), from ${investigation.since} to ${investigation.until}.`,
-    `${countText(stream.read, 'entry', 'entries')} of the activity stream, ${countText(items.length, 'item')}: ${remaining.length} remain.`,
+    `${countText(stream.read, 'entry', 'entries')} of the activity stream, ${countText(items.length, 'item')}: ${numberText(remaining.length)} ${remaining.length === 1 ? 'remains' : 'remain'}.`,
     ...(investigation.visibility.kind === 'all'
       ? []
       : [`${investigation.as} sees only part of this controller: more may have been done, and may remain.`]),
-    ...chain.filter(({ by }) => by !== null).map(linkText),
-    ...section('ways_in', remaining),
-    ...section('code_later', remaining),
-    ...section('ran', items),
-    ...(options.all ? section('other', items) : []),
+    ...chainLines(chain, options.all),
+    ...section('ways_in', remaining, options.all),
+    ...section('code_later', remaining, options.all),
+    ...section('ran', items, options.all),
+    ...(options.all ? section('other', items, true) : []),
     ...(dealtWith.length === 0
       ? []
       : [
           '',
           options.all
             ? 'Deleted, undone or changed since:'
-            : `Deleted, undone or changed since: ${dealtWith.length}. Add --all to see them.`,
+            : `Deleted, undone or changed since: ${numberText(dealtWith.length)}. Add --all to see them.`,
         ]),
     ...(options.all ? dealtWith.flatMap(itemLines) : []),
     ...(unattributed.length === 0
@@ -84,10 +87,32 @@ function linkText({ user, by, how, since }: Investigation['chain'][number]): str
   return `Included: ${user.username}, ${what} ${by?.username ?? 'an unknown user'}, from ${since}.`;
 }
 
-function section(group: ItemGroup, items: readonly InvestigationItem[]): string[] {
+function chainLines(chain: Investigation['chain'], all: boolean): string[] {
+  const others = chain.filter(({ by }) => by !== null);
+  const more = all ? 0 : Math.max(0, others.length - MAX_OF_KIND);
+  return [
+    ...others.slice(0, others.length - more).map(linkText),
+    ...(more === 0 ? [] : [`Included: ${countText(more, 'more user')}. Add --all to list them.`]),
+  ];
+}
+
+function section(group: ItemGroup, items: readonly InvestigationItem[], all: boolean): string[] {
   const some = items.filter((item) => item.group === group);
   if (some.length === 0) return group === 'other' ? [] : ['', `${HEADINGS[group]}: 0.`];
-  return ['', `${HEADINGS[group]}: ${some.length}.`, ...some.flatMap(itemLines)];
+  const byKind = [...Map.groupBy(some, ({ object }) => object.kind)];
+  const hidden = new Set(all ? [] : byKind.flatMap(([, each]) => each.slice(MAX_OF_KIND)));
+  return [
+    '',
+    `${HEADINGS[group]}: ${numberText(some.length)}.`,
+    ...some.filter((item) => !hidden.has(item)).flatMap(itemLines),
+    ...byKind.flatMap(([kind, each]) =>
+      all || each.length <= MAX_OF_KIND
+        ? []
+        : [
+            `  ${numberText(each.length - MAX_OF_KIND)} more of the kind ${nounOf(kind)}. Add --all to list them.`,
+          ],
+    ),
+  ];
 }
 
 function itemLines(item: InvestigationItem): string[] {

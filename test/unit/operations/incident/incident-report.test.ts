@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { readInvestigationFile } from '../../../../src/cli/investigation/investigation-file.ts';
+import { investigationText } from '../../../../src/cli/investigation/investigation-text.ts';
 import type { Visibility } from '../../../../src/domain/claims.ts';
 import type {
   ChainLink,
@@ -349,6 +350,29 @@ test('the file of an investigation is read whole, or refused if a part of it is 
   for (const each of damaged) {
     expect(() => read(each)).toThrow(expect.objectContaining({ code: 'configuration' }));
   }
+});
+
+test('an investigation of very many items shows some of each kind, and all if asked to', () => {
+  const bot = (id: number) => link({ id, username: `bot${id}` }, { how: 'made', by: ALICE });
+  const of = (kind: string, id: number) =>
+    item({ id: `${kind}:${id}`, object: { kind, id, name: null }, summary: `created the ${kind} ${id}` });
+  const ids = Array.from({ length: 1000 }, (_, index) => index + 20);
+  const many = investigation({
+    chain: [link(ALICE), ...ids.slice(0, 200).map(bot)],
+    items: [
+      ...ids.map((id) => of('o_auth2_access_token', id)),
+      ...ids.slice(0, 200).map((id) => of('user', id)),
+    ],
+  });
+  const text = investigationText(many, { all: false });
+  expect(text.split('\n').length).toBeLessThan(200);
+  expect(text).toContain('1,200 items: 1,200 remain.');
+  expect(text).toContain('Included: 180 more users. Add --all to list them.');
+  expect(text).toContain('created the user 20');
+  expect(text).toMatch(/980 more of the kind access token\..*\n +180 more of the kind user\. Add --all/);
+  const all = investigationText(many, { all: true });
+  expect(all.match(/created the/g)).toHaveLength(1200);
+  expect(all).not.toContain('--all');
 });
 
 test('the chain hangs what a made user did below that user, bounded', () => {
