@@ -107,6 +107,8 @@ class Connections {
     this.pool = new pg.Pool({ ...config, stream });
     // A connection that breaks while idle is replaced at the next query; without a listener it would end the process.
     this.pool.on('error', () => undefined);
+    // So would one that the server ends in the moment in which it accepts it. Its first statement fails.
+    this.pool.on('connect', (client) => client.on('error', () => undefined));
   }
 
   /** Says goodbye to the server, and cuts the connections that it does not close. */

@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { openPostgres } from '../../../src/db/postgres.ts';
 import { Secret } from '../../../src/domain/secret.ts';
@@ -78,5 +79,47 @@ describe('a database that does not answer any more', () => {
     });
     await expect(work).resolves.toHaveLength(1);
     await database.close();
+  });
+});
+
+/** A message of the server: its type, and what it holds. */
+function message(type: string, ...parts: readonly (string | number)[]): Buffer {
+  const body = Buffer.concat(
+    parts.map((part) => (typeof part === 'string' ? Buffer.from(`${part}\0`) : Buffer.from([0, 0, 0, part]))),
+  );
+  const head = Buffer.alloc(5);
+  head.write(type);
+  head.writeUInt32BE(body.length + 4, 1);
+  return Buffer.concat([head, body]);
+}
+
+describe('a database that ends a connection in the moment in which it accepts it', () => {
+  test('fails the transaction, and not the program', async () => {
+    const ready = Buffer.from('5a0000000549', 'hex');
+    const accepted = Buffer.concat([message('R', 0), ready]);
+    const ended = message('E', 'SFATAL', 'VFATAL', 'C57P01', 'Mterminating connection', '');
+    let connections = 0;
+    const server = createServer((socket) => {
+      connections += 1;
+      const isFirst = connections === 1;
+      socket.on('error', () => undefined);
+      socket.once('data', () => {
+        socket.write(isFirst ? accepted : Buffer.concat([accepted, ended]));
+        socket.on('data', () => socket.write(Buffer.concat([message('C', 'SELECT 1'), ready])));
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const database = await openPostgres({
+      url: new Secret(`postgres://test@127.0.0.1:${port}/test?sslmode=disable`),
+      applicationName: 'test',
+    });
+    await database.transaction(async () => {
+      const other = refusal(database.transaction(async () => undefined));
+      expect(await other).toMatchObject({ code: 'database_unreachable' });
+    });
+    expect(connections).toBe(2);
+    await database.close();
+    server.close();
   });
 });
