@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip, gzipSync } from 'node:zlib';
 import { build, type Plugin, type Rolldown } from 'vite';
+import { DASHBOARD_READS, ME } from '../src/web/service/first-reads.ts';
 
 /** What a first view may transfer, in bytes of gzip: the page, its scripts and styles. */
 const BUDGET = 250_000;
@@ -26,13 +27,10 @@ const APPS: readonly WebApp[] = [
 ];
 
 /**
- * What the first view loads, each with all that it imports: two scripts and a style sheet, as a browser has six
- * connections. The first script is small: it begins requests while the second one is loaded.
+ * The first view loads one script, with all that it imports, and one style sheet: a browser has six connections, which
+ * are for the answers that the page shows as well.
  */
-const LOADED_TOGETHER = [
-  { name: 'start', test: /\/src\/web\/\w+\/start\.ts$|rolldown\/runtime/, priority: 2 },
-  { name: 'main', test: /\/src\/web\/\w+\/main\.tsx$/, priority: 1 },
-];
+const LOADED_TOGETHER = [{ name: 'main', test: /\/src\/web\/\w+\/main\.tsx$/ }];
 
 /** What the built files were made from: without a change, they stay as they are. */
 const STAMP = 'sources.sha256';
@@ -60,6 +58,7 @@ async function buildApp(
   const stampFile = join(out, STAMP);
   if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return;
   const output = await bundleWeb(join(root, 'src/web', name), out);
+  if (name === 'service') writePages(out);
   const firstView = firstViewSize(output, readFileSync(join(out, 'index.html'), 'utf8'));
   if (firstView > BUDGET) {
     throw new Error(`The first view of src/web/${name} is ${firstView} bytes; the budget is ${BUDGET}.`);
@@ -82,7 +81,7 @@ export async function bundleWeb(source: string, out: string): Promise<Output> {
     root: source,
     configFile: false,
     logLevel: 'warn',
-    plugins: [withoutFonts(), firstScript()],
+    plugins: [withoutFonts(), largestFirst()],
     build: {
       outDir: out,
       emptyOutDir: true,
@@ -92,7 +91,7 @@ export async function bundleWeb(source: string, out: string): Promise<Output> {
       reportCompressedSize: false,
       chunkSizeWarningLimit: 1000,
       rolldownOptions: {
-        input: [join(source, 'index.html'), join(source, 'start.ts')].filter((file) => existsSync(file)),
+        input: join(source, 'index.html'),
         // A slow machine is no fault of the sources.
         checks: { pluginTimings: false },
         output: { codeSplitting: { groups: LOADED_TOGETHER } },
@@ -104,6 +103,20 @@ export async function bundleWeb(source: string, out: string): Promise<Output> {
     },
   })) as Rolldown.RolldownOutput;
   return output;
+}
+
+/** Writes the pages of the service, which name what they read first, after the scripts: one for `/`, and `index.html`. */
+function writePages(out: string): void {
+  const index = readFileSync(join(out, 'index.html'), 'utf8');
+  const write = (file: string, reads: readonly string[]) => {
+    const links = reads.map((path) => {
+      const href = path.replaceAll('&', '&amp;');
+      return `  <link rel="preload" as="fetch" crossorigin href="${href}">\n  `;
+    });
+    writeFileSync(join(out, file), index.replace('</head>', `${links.join('')}</head>`));
+  };
+  write('dashboard.html', [ME, ...DASHBOARD_READS]);
+  write('index.html', [ME]);
 }
 
 /** A digest of everything that the output of an application depends on. */
@@ -135,18 +148,15 @@ function withoutFonts(): Plugin {
   };
 }
 
-/** Lets the first script of an application run as soon as it is there: before the styles and the main script. */
-function firstScript(): Plugin {
+/** Names the styles and the large script of the first view before the little one that it imports. */
+function largestFirst(): Plugin {
   return {
-    name: 'first-script',
+    name: 'largest-first',
     transformIndexHtml: {
       order: 'post',
-      handler(_html, { bundle = {} }) {
-        const start = Object.values(bundle).find(
-          (file) => file.type === 'chunk' && file.moduleIds.some((id) => id.endsWith('/start.ts')),
-        )?.fileName;
-        const attrs = { type: 'module', async: true, crossorigin: true, src: `/${start}` };
-        return start === undefined ? [] : [{ tag: 'script', attrs, injectTo: 'head' }];
+      handler(html) {
+        const tags = html.match(/ *<(script|link) [^>]*"\/assets\/.*\n/g) ?? [];
+        return html.replace(tags.join(''), tags.toReversed().join(''));
       },
     },
   };

@@ -68,9 +68,12 @@ function filesBelow(folder: string): ReadonlySet<string> {
   }
 }
 
+/** The page of the web interface: one that begins the reads of the dashboard as well, and one for all other addresses. */
+type PageFile = 'dashboard.html' | 'index.html';
+
 /** Serves the files of the web interface: the hashed ones may be cached for good, the page not at all. */
 function serveWebFiles(app: FastifyInstance): {
-  readonly sendIndex: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
+  readonly sendPageFile: (page: PageFile, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 } {
   const files = builtFiles();
   const send = async (name: string, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
@@ -98,14 +101,14 @@ function serveWebFiles(app: FastifyInstance): {
     send('favicon.svg', request, reply.header('Cache-Control', 'public, max-age=86400')),
   );
   return {
-    sendIndex: (request, reply) => {
-      if (!files.names.has('index.html')) {
+    sendPageFile: (page, request, reply) => {
+      if (!files.names.has(page)) {
         const main =
           '<p>Build it with <code>npm run build</code>. The API starts at <a href="/api/">/api/</a>.</p>';
         const status = 503;
         return Promise.resolve(sendPage(reply, { status, title: 'The web interface is not built', main }));
       }
-      return send('index.html', request, reply.header('Content-Security-Policy', POLICY));
+      return send(page, request, reply.header('Content-Security-Policy', POLICY));
     },
   };
 }
@@ -124,7 +127,7 @@ function accepts(request: FastifyRequest, encoding: string): boolean {
  * to LOGIN_REDIRECT_OVERRIDE, and back.
  */
 export function serveWebInterface(app: FastifyInstance, service: ServiceContext): void {
-  const { sendIndex } = serveWebFiles(app);
+  const { sendPageFile } = serveWebFiles(app);
   for (const path of ['/', ...SECTIONS.flatMap((section) => [`/${section}`, `/${section}/*`])]) {
     app.get(path, { config: { page: true } }, async (request, reply) => {
       const session = await findRequestSession(service, request, reply);
@@ -135,7 +138,7 @@ export function serveWebInterface(app: FastifyInstance, service: ServiceContext)
       }
       await renewSession(service, { request, reply, session });
       csrfToken(request, reply);
-      return sendIndex(request, reply);
+      return sendPageFile(path === '/' ? 'dashboard.html' : 'index.html', request, reply);
     });
   }
 }

@@ -18,7 +18,7 @@ import { useApi } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
 import { numberText, Time } from '../shared/times.tsx';
 import { type ActivityEntry, actorOf, sentenceOf } from './activity-events.tsx';
-import { FINISHED_JOBS, LAST_CHANGES, TOTALS } from './dashboard-reads.ts';
+import { FINISHED_JOBS, LAST_CHANGES, TOTALS } from './first-reads.ts';
 
 /** A list, and how many there are in it. */
 interface CountedList {

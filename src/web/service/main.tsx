@@ -1,3 +1,4 @@
+import './start.ts';
 import '@patternfly/react-core/dist/styles/base.css';
 import './service.css';
 import { StrictMode } from 'react';

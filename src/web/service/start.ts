@@ -1,8 +1,8 @@
-// The first script of the web interface: it begins the reads of the first view while the application is loaded.
+// Begins the reads of the first view, before the application is there: answers to what the page has asked for itself.
 import { readEarly } from '../shared/api.ts';
-import { FINISHED_JOBS, LAST_CHANGES, TOTALS } from './dashboard-reads.ts';
+import { DASHBOARD_READS, ME } from './first-reads.ts';
 
-readEarly('/api/v2/me/');
+readEarly(ME);
 if (window.location.pathname === '/') {
-  for (const path of [TOTALS, FINISHED_JOBS, LAST_CHANGES]) readEarly(path, { quiet: true });
+  for (const path of DASHBOARD_READS) readEarly(path, { quiet: true });
 }
