@@ -11,6 +11,7 @@ import { type TestConsole, testConsole } from '../support/console.ts';
 import { type Gate, startGate } from '../support/gate.ts';
 import { ADMIN, startTestService } from '../support/service.ts';
 import { barriers, findChromium, startChromium, takePictures } from './chromium.ts';
+import { tabTo } from './web-stories.ts';
 
 const chromium = findChromium();
 
@@ -66,19 +67,6 @@ approval: { approvers: { bob: "${bob}" }, aloneUpTo: 100 }
         .filter((element) => element.scrollWidth > element.clientWidth + 1)
         .map(({ tagName, scrollWidth, clientWidth }) => `${tagName}: ${scrollWidth} of ${clientWidth}`),
     );
-  }
-
-  /** Moves the focus with the keyboard to what has this label or text. */
-  async function tabTo(name: RegExp): Promise<void> {
-    for (let presses = 0; presses < 120; presses += 1) {
-      const focused = await page.evaluate(() => {
-        const element = document.activeElement as HTMLInputElement | null;
-        return element?.labels?.[0]?.textContent ?? element?.ariaLabel ?? element?.textContent ?? '';
-      });
-      if (name.test(focused.trim())) return;
-      await page.keyboard.press('Tab');
-    }
-    throw new Error(`nothing to focus is called ${name}`);
   }
 
   it('goes on without the connection, and shows the report once it is back', async () => {
@@ -162,21 +150,21 @@ approval: { approvers: { bob: "${bob}" }, aloneUpTo: 100 }
   it('locks a user down with the keyboard alone', async () => {
     await page.goto(new URL('/', page.url()).href);
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
-    await tabTo(/^Incidents$/);
+    await tabTo(page, /^Incidents$/);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'Incidents', exact: true }).waitFor();
     await page.getByLabel('Names, separated by commas').waitFor();
-    await tabTo(/^Names, separated by commas/);
+    await tabTo(page, /^Names, separated by commas/);
     await page.keyboard.type('monitoring');
     await page.getByText(/^Would lock down the access of monitoring/).waitFor();
-    await tabTo(/^Lock down…$/);
+    await tabTo(page, /^Lock down…$/);
     await page.keyboard.press('Enter');
     await page.getByLabel('Type monitoring to lock down').waitFor();
-    await tabTo(/^Type monitoring to lock down/);
+    await tabTo(page, /^Type monitoring to lock down/);
     await page.keyboard.type('monitoring');
     await page.keyboard.press('Enter');
     await page.getByText(/^Locked down.*: the access of monitoring/).waitFor();
-    await tabTo(/^Close$/);
+    await tabTo(page, /^Close$/);
     await page.keyboard.press('Enter');
     await page.getByRole('grid', { name: /^Ways in of inc-/ }).waitFor();
   });

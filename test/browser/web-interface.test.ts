@@ -4,7 +4,7 @@ import type { RunningService } from '../../src/service/server.ts';
 import { ADMIN, type Body, startTestService } from '../support/service.ts';
 import { adminOf } from '../support/sso/world.ts';
 import { findChromium, startChromium } from './chromium.ts';
-import { createAndDeleteToken, launchWithLimit, logIn, turnBasicOffAndOn } from './web-stories.ts';
+import { createAndDeleteToken, launchWithLimit, logIn, tabTo, turnBasicOffAndOn } from './web-stories.ts';
 
 const chromium = findChromium();
 
@@ -106,6 +106,8 @@ describe.skipIf(chromium === null)('the web interface', () => {
     open('/users/99999', async (page) => {
       await page.getByRole('heading', { level: 1, name: 'Not found' }).waitFor();
       expect(await page.title()).toBe('Not found');
+      await page.getByRole('link', { name: 'To the list' }).click();
+      await page.getByRole('link', { name: 'admin', exact: true }).waitFor();
       await page.goto(`${service.url}/users?page=9&order_by=username`);
       await page.getByRole('link', { name: 'admin', exact: true }).waitFor();
       expect(page.url()).toBe(`${service.url}/users?order_by=username`);
@@ -146,6 +148,57 @@ describe.skipIf(chromium === null)('the web interface', () => {
       await launchWithLimit(page);
       await turnBasicOffAndOn(page, site);
     }));
+
+  it('is used with the keyboard alone: a token is made, copied and deleted', () =>
+    open(
+      '/users/1',
+      async (page) => {
+        const press = (key: string) => page.keyboard.press(key);
+        const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim());
+        await page.getByRole('heading', { level: 1, name: 'admin' }).waitFor();
+        await press('Tab');
+        expect(await focused()).toBe('Skip to content');
+        await press('Enter');
+        await tabTo(page, /^Tokens$/);
+        await press('Enter');
+        await page.waitForURL(/\/users\/1\/tokens$/);
+        await tabTo(page, /^Create token$/);
+        await press('Enter');
+        await page.getByRole('heading', { name: 'Create token' }).waitFor();
+        expect(await page.title()).toBe('Create token · Automation service');
+        await tabTo(page, /^Description/);
+        await page.keyboard.type('made without a mouse');
+        await press('Enter');
+        const dialog = page.getByRole('dialog', { name: 'Token created' });
+        const token = await dialog.getByRole('textbox', { name: 'Token' }).inputValue();
+        await tabTo(page, /^Copy token$/);
+        await press('Enter');
+        await dialog.getByText('Copied', { exact: true }).waitFor();
+        expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(token);
+        // It is not shown again: Escape leaves it there.
+        await press('Escape');
+        await tabTo(page, /^Close$/);
+        await press('Enter');
+        const row = page.getByRole('row').filter({ hasText: 'made without a mouse' });
+        await row.waitFor();
+        await tabTo(page, /^Select row 0$/);
+        await press('Space');
+        await tabTo(page, /^Delete$/);
+        await press('Enter');
+        const question = page.getByRole('dialog', { name: 'Delete token?' });
+        await question.waitFor();
+        await press('Escape');
+        await question.waitFor({ state: 'detached' });
+        await expect.poll(focused).toBe('Delete');
+        await press('Enter');
+        await question.waitFor();
+        await tabTo(page, /^Delete token$/);
+        await press('Enter');
+        await page.getByText('Deleted 1 token.').waitFor();
+        await row.waitFor({ state: 'detached' });
+      },
+      { permissions: ['clipboard-read', 'clipboard-write'] },
+    ));
 
   it('keeps what was entered when the session expires, and goes on after a login elsewhere', () =>
     open('/organizations/add', async (page) => {

@@ -62,6 +62,21 @@ export async function createAndDeleteToken(page: Page, site: Site): Promise<void
   await page.getByRole('row').nth(2).getByText(`Created token ${description}`).waitFor();
 }
 
+/** Presses Tab until the focus is on what has this label or text, and checks that it is seen there. */
+export async function tabTo(page: Page, name: RegExp): Promise<void> {
+  for (let presses = 0; presses < 150; presses += 1) {
+    const focused = await page.evaluate(() => {
+      const element = document.activeElement as HTMLInputElement | null;
+      const isSeen = element !== null && getComputedStyle(element).outlineStyle !== 'none';
+      const text = element?.ariaLabel ?? element?.labels?.[0]?.textContent ?? element?.textContent ?? '';
+      return { text: text.trim(), isSeen };
+    });
+    if (name.test(focused.text)) return expect([name, focused.isSeen]).toEqual([name, true]);
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`nothing to focus is called ${name}`);
+}
+
 /** Turns Basic authentication off and on in the settings, after values that the API refuses. */
 export async function turnBasicOffAndOn(page: Page, site: Site): Promise<void> {
   await page.getByRole('link', { name: 'Settings' }).click();

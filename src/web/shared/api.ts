@@ -104,8 +104,13 @@ async function send<T>(path: string, options: RequestOptions): Promise<T> {
     if (signal?.aborted) throw error;
     throw new ApiError('The service did not answer. Check the connection and try again.', { status: 0 });
   });
-  const answer = parse(await response.text());
-  if (response.ok) return answer as T;
+  const text = await response.text();
+  const answer = parse(text);
+  if (response.ok) {
+    if (answer !== undefined || text === '') return answer as T;
+    const advice = 'Something between this page and the service may have answered instead.';
+    throw new ApiError(`The answer was not understood. ${advice}`, { status: response.status });
+  }
   const isRead = method === 'GET' || method === 'OPTIONS';
   if (response.status === 401 && !isRead) window.dispatchEvent(new Event(CHANGE_WITHOUT_SESSION));
   throw failure(response, answer);

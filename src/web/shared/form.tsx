@@ -15,7 +15,7 @@ import {
   TextInput,
 } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { ApiError, type Page, problemText, withQuery } from './api.ts';
 import { useApi } from './queries.ts';
 import { useWait } from './states.tsx';
@@ -85,12 +85,22 @@ export function ApiForm(props: FormProps): ReactNode {
   const [isBusy, setBusy] = useState(false);
   const form = useRef<HTMLFormElement>(null);
   const wait = useWait(error);
+  // Once it is sent, what was entered is stored.
+  const isChanged = useRef(false);
+  useEffect(() => {
+    const ask = (event: BeforeUnloadEvent) => {
+      if (isChanged.current) event.preventDefault();
+    };
+    window.addEventListener('beforeunload', ask);
+    return () => window.removeEventListener('beforeunload', ask);
+  }, []);
 
   async function submit(): Promise<void> {
     setBusy(true);
     setError(null);
     try {
       await send(values);
+      isChanged.current = false;
       await queries.invalidateQueries();
     } catch (problem) {
       if (!(problem instanceof ApiError)) throw problem;
@@ -119,7 +129,10 @@ export function ApiForm(props: FormProps): ReactNode {
           value={values[field.name] ?? ''}
           values={values}
           problem={error?.fields[field.name]}
-          onChange={(value) => setValues((before) => ({ ...before, [field.name]: value }))}
+          onChange={(value) => {
+            isChanged.current = true;
+            setValues((before) => ({ ...before, [field.name]: value }));
+          }}
         />
       ))}
       {children}

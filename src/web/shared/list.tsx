@@ -95,7 +95,11 @@ export function ResourceList<T extends { readonly id: number }>(props: ListProps
               </ToolbarItem>
             )}
           </ToolbarGroup>
-          <ToolbarItem variant="pagination" align={{ default: 'alignEnd' }}>
+          <ToolbarItem
+            variant="pagination"
+            align={{ default: 'alignEnd' }}
+            {...(read.data === undefined && { className: 'not-known' })}
+          >
             <ListPages position="top" name={name} count={count} address={address} />
           </ToolbarItem>
         </ToolbarContent>

@@ -50,6 +50,13 @@ export function Session({ children }: { readonly children: ReactNode }): ReactNo
 /** Shows its children once it is known who is logged in. */
 function KnownUser({ children }: { readonly children: ReactNode }): ReactNode {
   const me = useApi<Page<User>>('/api/v2/me/');
+  const id = me.data?.results[0]?.id;
+  const first = useRef(id);
+  useEffect(() => {
+    first.current ??= id;
+    // Another user logged in, in another tab: nothing of this page is theirs.
+    if (id !== first.current) window.location.reload();
+  }, [id]);
   if (me.data !== undefined) return children;
   // On the way to the login page.
   if (me.error === null || (me.error instanceof ApiError && me.error.status === 401)) return <Loading />;

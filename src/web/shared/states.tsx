@@ -12,7 +12,9 @@ import {
 } from '@patternfly/react-core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
+import { useLocation } from 'react-router';
 import { ApiError, problemText } from './api.ts';
+import { ButtonLink } from './links.tsx';
 
 /** A spinner, announced as loading. */
 export function Loading({
@@ -69,12 +71,25 @@ export function Failed({
   const status = error instanceof ApiError ? error.status : 0;
   const wait = useWait(error);
   const title = TITLES[status] ?? 'This could not be read';
+  const isGone = isPage && status === 404;
+  const { pathname } = useLocation();
   useEffect(() => {
     if (isPage) document.title = title;
   }, [isPage, title]);
   return (
     <EmptyState headingLevel={isPage ? 'h1' : 'h2'} titleText={title} status="danger">
-      <EmptyStateBody role="alert">{problemText(error)}</EmptyStateBody>
+      <EmptyStateBody role="alert">
+        {isGone ? 'It was deleted or never existed, or you may not see it.' : problemText(error)}
+      </EmptyStateBody>
+      {isGone && (
+        <EmptyStateFooter>
+          <EmptyStateActions>
+            <ButtonLink to={`/${pathname.split('/')[1]}`} variant="link">
+              To the list
+            </ButtonLink>
+          </EmptyStateActions>
+        </EmptyStateFooter>
+      )}
       {retry !== undefined && status !== 403 && status !== 404 && (
         <EmptyStateFooter>
           <EmptyStateActions>
