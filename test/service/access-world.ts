@@ -8,12 +8,14 @@ export interface World {
     readonly auditor: boolean;
     /** By organization: none, or the role there. */
     readonly roles: readonly (null | 'admin' | 'auditor' | 'member')[];
+    /** By organization: none, or the role in its team. */
+    readonly teams: readonly (null | 'admin' | 'member')[];
   }[];
   /** The owner's index, and the organization of the application, null for a personal token. */
   readonly tokens: readonly { readonly owner: number; readonly organization: number | null }[];
 }
 
-/** The organizations of a world, by index; each has an application, an inventory and a host. */
+/** The organizations of a world, by index; each has an application, a team, an inventory and a host. */
 export const ORGANIZATIONS = [0, 1, 2] as const;
 /** Where the ids of a world's entries of the activity stream begin, above all that requests make. */
 export const FIRST_ENTRY = 1_000_000;
@@ -33,6 +35,9 @@ export const worlds: fc.Arbitrary<World> = fc.record({
           fc.constantFrom(null, null, 'admin' as const, 'auditor' as const, 'member' as const),
         ),
       ),
+      teams: fc.tuple(
+        ...ORGANIZATIONS.map(() => fc.constantFrom(null, null, null, 'admin' as const, 'member' as const)),
+      ),
     }),
     { minLength: USERS, maxLength: USERS },
   ),
@@ -50,6 +55,7 @@ type Entry =
   | { readonly user: number }
   | { readonly organization: number }
   | { readonly application: number }
+  | { readonly team: number }
   | { readonly token: World['tokens'][number] };
 
 /** All tokens of a world: one personal token of each user, by which he or she asks, then the others. */
@@ -63,6 +69,7 @@ export function entriesOf(world: World): readonly Entry[] {
     ...world.users.map((_user, user) => ({ user })),
     ...ORGANIZATIONS.map((organization) => ({ organization })),
     ...ORGANIZATIONS.map((application) => ({ application })),
+    ...ORGANIZATIONS.map((team) => ({ team })),
     ...tokensOf(world).map((token) => ({ token })),
   ];
 }
@@ -75,7 +82,7 @@ export class Rules {
   }
 
   readonly #user = (index: number) =>
-    this.#world.users[index] ?? { superuser: false, auditor: false, roles: [] };
+    this.#world.users[index] ?? { superuser: false, auditor: false, roles: [], teams: [] };
   readonly #seesAll = (viewer: number) => this.#user(viewer).superuser || this.#user(viewer).auditor;
   readonly #roles = (viewer: number, ...roles: string[]) =>
     ORGANIZATIONS.filter((organization) => roles.includes(this.#user(viewer).roles[organization] ?? 'none'));
@@ -110,11 +117,25 @@ export class Rules {
       this.#roles(viewer, 'admin', 'auditor', 'member').some((each) => each === organization)
     );
   }
+  seesTeam(viewer: number, team: number): boolean {
+    const isAdmin = this.#roles(viewer, 'admin').length > 0;
+    return (
+      isAdmin || this.seesOrganization(viewer, team) || (this.#user(viewer).teams[team] ?? null) !== null
+    );
+  }
+  changesTeam(viewer: number, team: number): boolean {
+    return this.changesApplication(viewer, team) || this.#user(viewer).teams[team] === 'admin';
+  }
   seesEntry(viewer: number, entry: Entry): boolean {
     if (this.#seesAll(viewer)) return true;
     const watched = this.#roles(viewer, 'admin', 'auditor');
     if ('token' in entry) return this.changesToken(viewer, entry.token);
     if ('application' in entry) return this.seesOrganization(viewer, entry.application);
+    if ('team' in entry) {
+      return (
+        (this.#user(viewer).teams[entry.team] ?? null) !== null || watched.some((each) => each === entry.team)
+      );
+    }
     if ('organization' in entry) return watched.some((each) => each === entry.organization);
     return viewer === entry.user || this.#roles(entry.user, 'member').some((each) => watched.includes(each));
   }
@@ -135,7 +156,7 @@ export const value = (user: number) => `token-of-user-${user}`;
 export function sqlFor(world: World): string {
   const sha = (text: string) => createHash('sha256').update(text).digest('hex');
   const users = world.users.map(
-    ({ superuser, auditor, roles }, index) => `
+    ({ superuser, auditor, roles, teams }, index) => `
       INSERT INTO auth_user (id, username, password, is_superuser) VALUES (${FIRST + index}, 'u${index}', '!', ${superuser});
       INSERT INTO main_oauth2accesstoken (id, token, expires, scope, user_id)
         VALUES (${FIRST + index}, '${sha(value(index))}', '2999-01-01', 'write', ${FIRST + index});
@@ -145,6 +166,13 @@ export function sqlFor(world: World): string {
           role === null
             ? ''
             : `INSERT INTO service_role (user_id, role, organization_id) VALUES (${FIRST + index}, '${role}', ${FIRST + organization});`,
+        )
+        .join('\n')}
+      ${teams
+        .map((role, team) =>
+          role === null
+            ? ''
+            : `INSERT INTO service_team_role (user_id, role, team_id) VALUES (${FIRST + index}, '${role}', ${FIRST + team});`,
         )
         .join('\n')}`,
   );
@@ -173,7 +201,9 @@ function entriesFor(world: World): readonly string[] {
           ? ['organization', 'organization', 'organization_id', entry.organization]
           : 'application' in entry
             ? ['o_auth2_application', 'o_auth2_application', 'oauth2application_id', entry.application]
-            : ['o_auth2_access_token', 'o_auth2_access_token', 'oauth2accesstoken_id', token++];
+            : 'team' in entry
+              ? ['team', 'team', 'team_id', entry.team]
+              : ['o_auth2_access_token', 'o_auth2_access_token', 'oauth2accesstoken_id', token++];
     const id = FIRST_ENTRY + index;
     return `
       INSERT INTO main_activitystream (id, operation, changes, object1, actor_id, action_node)
@@ -187,6 +217,7 @@ export const setting = ORGANIZATIONS.map(
   (n) => `
     INSERT INTO main_organization (id, name) VALUES (${FIRST + n}, 'o${n}');
     INSERT INTO main_inventory (id, name, organization_id) VALUES (${FIRST + n}, 'i${n}', ${FIRST + n});
+    INSERT INTO main_team (id, name, organization_id) VALUES (${FIRST + n}, 't${n}', ${FIRST + n});
     INSERT INTO main_host (id, name, inventory_id) VALUES (${FIRST + n}, 'h${n}', ${FIRST + n});
     INSERT INTO main_oauth2application (id, client_id, client_type, authorization_grant_type, client_secret, name, organization_id)
       VALUES (${FIRST + n}, 'c${n}', 'public', 'password', '', 'a${n}', ${FIRST + n});`,

@@ -87,6 +87,7 @@ describe.each(DATABASES)('access on %s', (kind) => {
     expect(await list('hosts/')).toEqual(
       where((index) => rules.seesHost(viewer, index), ORGANIZATIONS.length),
     );
+    await compareTeams(client, world, viewer);
     await compareTokens(client, all, { viewer, rules });
     await compareApplications(client, world, viewer);
     await compareEntries(client, world, viewer);
@@ -115,6 +116,27 @@ describe.each(DATABASES)('access on %s', (kind) => {
       expect(change.status).toBe(rules.changesToken(viewer, token) ? 200 : 403);
     };
     await Promise.all(all.map(compareOne));
+  }
+
+  async function compareTeams(client: Client, world: World, viewer: number): Promise<void> {
+    const rules = new Rules(world);
+    const seen = ORGANIZATIONS.filter((team) => rules.seesTeam(viewer, team));
+    for (const query of WIDENING) {
+      expect(indexes(await client.get(`/api/v2/teams/?${query}`))).toEqual(seen);
+    }
+    for (const team of ORGANIZATIONS) {
+      const path = `/api/v2/teams/${FIRST + team}/`;
+      const members = await client.get(`${path}users/`);
+      const may = rules.changesTeam(viewer, team);
+      expect((await client.patch(path, { description: 'x' })).status).toBe(may ? 200 : 403);
+      if (!rules.seesTeam(viewer, team)) {
+        expect(members.status).toBe(403);
+        continue;
+      }
+      const isShown = (user: number) =>
+        world.users[user]?.teams[team] === 'member' && rules.seesUser(viewer, user);
+      expect(indexes(members)).toEqual(world.users.map((_user, index) => index).filter(isShown));
+    }
   }
 
   async function compareApplications(client: Client, world: World, viewer: number): Promise<void> {

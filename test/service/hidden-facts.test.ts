@@ -4,6 +4,7 @@ import type { Relation } from '../../src/service/listing/fields.ts';
 import { activityFields } from '../../src/service/resources/activity.ts';
 import { applicationFields } from '../../src/service/resources/application-json.ts';
 import { organizationFields } from '../../src/service/resources/organizations.ts';
+import { teamFields } from '../../src/service/resources/teams.ts';
 import { tokenFields } from '../../src/service/resources/token-json.ts';
 import { userFields } from '../../src/service/resources/user-json.ts';
 import type { RunningService } from '../../src/service/server.ts';
@@ -32,6 +33,7 @@ const LISTS: readonly (readonly [path: string, fields: Relation])[] = [
   [`organizations/${FIRST}/users/`, userFields],
   ['organizations/', organizationFields],
   [`users/${FIRST}/organizations/`, organizationFields],
+  ['teams/', teamFields],
   ['applications/', applicationFields({})],
   [`organizations/${FIRST}/applications/`, applicationFields({})],
   ['activity_stream/', activityFields],
@@ -69,9 +71,13 @@ const questions = fc.constantFrom(...LISTS).chain(([path, set]) => {
   return fc.tuple(filter, more).map(([one, others]) => `/api/v2/${path}?${[one, ...others].join('&')}`);
 });
 
+/** Relations that are declared as `team` and `created_by` are; the random questions have them as well. */
+const ALIKE = /^(inventory|host|credential|project|job_template|modified_by)__/;
+
 /** One question for each name, which tells what {@link changeHidden} writes from what was there. */
 const TELLING = LISTS.filter(([path]) => /^[a-z_]+\/$/.test(path)).flatMap(([path, set]) =>
-  names(set).map((name) => {
+  names(set).flatMap((name) => {
+    if (ALIKE.test(name)) return [];
     const filter = name.endsWith('__search')
       ? `${name}=hidden`
       : `${name}__regex=hidden|true|2019|confidential|code`;
@@ -98,6 +104,7 @@ function changeHidden(world: World, viewer: number): string {
   const entries = entriesOf(world);
   const users = ids(USERS, (index) => !rules.seesUser(viewer, index));
   const organizations = ids(ORGANIZATIONS.length, (index) => !rules.seesOrganization(viewer, index));
+  const teams = ids(ORGANIZATIONS.length, (index) => !rules.seesTeam(viewer, index));
   const hiddenTokens = ids(tokens.length, (index) => {
     const token = tokens[index];
     return token !== undefined && !rules.seesToken(viewer, token);
@@ -112,7 +119,9 @@ function changeHidden(world: World, viewer: number): string {
   );
   return `
     UPDATE auth_user SET email = 'hidden@example.com', last_login = '2019-01-01', date_joined = '2019-01-01' WHERE id IN ${users};
-    UPDATE main_organization SET name = 'hidden' || id, description = 'hidden', max_hosts = 7 WHERE id IN ${organizations};
+    UPDATE main_organization SET max_hosts = 2019 WHERE id IN ${organizations};
+    UPDATE main_organization SET name = 'hidden' || id, description = 'hidden' WHERE id IN ${teams};
+    UPDATE main_team SET name = 'hidden' || id, description = 'hidden', created = '2019-01-01' WHERE id IN ${teams};
     UPDATE main_oauth2application SET description = 'hidden', client_type = 'confidential', skip_authorization = true,
       redirect_uris = 'https://hidden', authorization_grant_type = 'authorization-code' WHERE organization_id IN ${organizations};
     UPDATE main_oauth2accesstoken SET description = 'hidden', scope = 'read', expires = '2998-01-01', last_used = '2019-01-01'
@@ -123,6 +132,7 @@ function changeHidden(world: World, viewer: number): string {
 
 const RESTORE = `
   UPDATE main_organization SET name = 'o' || (id - ${FIRST}), description = '', max_hosts = 0 WHERE id >= ${FIRST};
+  UPDATE main_team SET name = 't' || (id - ${FIRST}), description = '' WHERE id >= ${FIRST};
   UPDATE main_oauth2application SET description = '', client_type = 'public', skip_authorization = false,
     redirect_uris = '', authorization_grant_type = 'password' WHERE id >= ${FIRST};`;
 
@@ -154,7 +164,7 @@ describe.each(DATABASES)('what a caller may not see on %s', (kind) => {
         },
       ),
       // Making a failing world smaller takes minutes over HTTP.
-      { numRuns: kind === 'PostgreSQL' ? 6 : 4, endOnFailure: true },
+      { numRuns: kind === 'PostgreSQL' ? 5 : 4, endOnFailure: true },
     );
   });
 

@@ -162,7 +162,7 @@ async function teamId({ service, params, request }: Exchange): Promise<number> {
 }
 
 /** The fields of a team. */
-const teamFields: FieldSet = {
+export const teamFields: FieldSet = {
   type: 'team',
   fields: {
     ...leadingFields({
