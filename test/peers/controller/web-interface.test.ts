@@ -13,6 +13,7 @@ const PAGES = [
   ['/users', 'alice'],
   ['/users/1/organizations', 'Details'],
   ['/organizations/1/users', 'Members'],
+  ['/teams', 'Create team'],
   ['/applications', 'AppCode'],
   ['/applications/1', 'Client ID'],
   ['/applications/1/tokens', 'In the last'],
