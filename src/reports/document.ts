@@ -1,4 +1,4 @@
-import { html, htmlStyle } from './html.ts';
+import { html, PAGE_END, pageStart } from './html.ts';
 import { markdown } from './log-report-formats.ts';
 import { printable } from './tables/text.ts';
 
@@ -30,7 +30,7 @@ export function paragraph(text: string, strong = false): Part {
 }
 
 /** The styles of a document, in addition to those of the audit report. */
-const style = `${htmlStyle}
+const STYLE = `
 pre{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:10px 14px;overflow-x:auto;font-size:13px}
 ul{margin:0 0 10px;padding-left:1.3em}li{overflow-wrap:anywhere}td{overflow-wrap:anywhere}
 .picture{overflow-x:auto}.picture svg{min-width:900px}
@@ -38,17 +38,7 @@ ul{margin:0 0 10px;padding-left:1.3em}li{overflow-wrap:anywhere}td{overflow-wrap
 
 /** A document as one HTML page without scripts or network access. */
 export function htmlDocument(parts: readonly Part[], title: string): string {
-  return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width,initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="referrer" content="no-referrer">
-<title>${html(title)}</title>
-<style>${style}</style></head>
-<body><main>
-${parts.map(htmlPart).join('\n')}
-</main></body></html>
-`;
+  return `${pageStart(title, STYLE)}${parts.map(htmlPart).join('\n')}\n${PAGE_END}`;
 }
 
 function htmlPart(part: Part): string {

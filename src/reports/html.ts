@@ -16,8 +16,8 @@ export function html(text: string): string {
   return printable.value(text).replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
 }
 
-/** The report's style sheet: light or dark as the reader's system is, and plain on paper. */
-export const htmlStyle = `
+/** The style sheet: light or dark as the reader's system is, and plain on paper. */
+const STYLE = `
 :root{color-scheme:light dark;--page:#f6f7f9;--card:#fff;--text:#1c2430;--muted:#5d6b7e;--line:#dfe4ea;--track:#eceff3;--bar:#2f6fb5;--critical:#b42318;--high:#c4551a;--medium:#8a6a00;--low:#4a6584;--day1:#c6dcf2;--day2:#86b4e0;--day3:#4585c4;--day4:#1d5289}
 @media (prefers-color-scheme:dark){:root{--page:#12161c;--card:#1b212a;--text:#e6eaf0;--muted:#9aa7b8;--line:#2d3541;--track:#262e39;--bar:#5b9ee6;--critical:#ff7a6e;--high:#ff9f5f;--medium:#e5be4a;--low:#9db7d4;--day1:#1f3a56;--day2:#2c5f92;--day3:#4a8fd2;--day4:#9cc8f5}}
 *{box-sizing:border-box}
@@ -50,3 +50,24 @@ td.fixed,td.name{white-space:nowrap}td.severity{font-weight:600}td.count{text-al
 td.text{min-width:16em;overflow-wrap:break-word}
 @media print{body{background:#fff}.tile,figure,.scroll{break-inside:avoid}.scroll{break-inside:auto}}
 `;
+
+/**
+ * The beginning of a page without scripts or network access, up to its content, which `PAGE_END` ends.
+ *
+ * @param title Plain text.
+ * @param style Rules in addition to those of all pages.
+ */
+export function pageStart(title: string, style = ''): string {
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<meta name="referrer" content="no-referrer">
+<title>${html(title)}</title>
+<style>${STYLE}${style}</style></head>
+<body><main>
+`;
+}
+
+/** The end of a page. */
+export const PAGE_END = '</main></body></html>\n';

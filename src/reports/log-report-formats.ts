@@ -1,9 +1,9 @@
-import { html, htmlStyle } from './html.ts';
+import { html, PAGE_END, pageStart } from './html.ts';
 import type { Block, Fact } from './log-report.ts';
 import { printable } from './tables/text.ts';
 
 /** The styles of the page, in addition to those of the audit report. */
-const style = `${htmlStyle}
+const STYLE = `
 h3{font-size:15px;margin:22px 0 6px}
 dl{display:grid;grid-template-columns:minmax(9em,max-content) 1fr;gap:4px 16px;margin:0;background:var(--card);border:1px solid var(--line);border-radius:8px;padding:12px 14px;break-inside:avoid}
 dt{color:var(--muted)}dd{margin:0;overflow-wrap:anywhere}dd ul{margin:0;padding-left:1.2em}
@@ -11,17 +11,9 @@ dt{color:var(--muted)}dd{margin:0;overflow-wrap:anywhere}dd ul{margin:0;padding-
 
 /** Blocks as one HTML page without scripts or network access. All texts are escaped. */
 export async function* htmlOf(blocks: AsyncIterable<Block>, title: string): AsyncIterable<string> {
-  yield `<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width,initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="referrer" content="no-referrer">
-<title>${html(title)}</title>
-<style>${style}</style></head>
-<body><main>
-`;
+  yield pageStart(title, STYLE);
   for await (const block of blocks) yield `${htmlBlock(block)}\n`;
-  yield '</main></body></html>\n';
+  yield PAGE_END;
 }
 
 function htmlBlock(block: Block): string {

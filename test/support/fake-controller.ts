@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { installed } from './memory-target.ts';
 
 /** A token of the fake controller. */
 export interface FakeToken {
@@ -27,20 +28,7 @@ export function pastRoot(fault: Fault): Fault {
  */
 export class FakeController implements AsyncDisposable {
   readonly tokens = new Map<number, FakeToken>();
-  readonly settings: Record<string, unknown> = {
-    AUTH_BASIC_ENABLED: true,
-    ALLOW_OAUTH2_FOR_EXTERNAL_USERS: false,
-    SESSION_COOKIE_AGE: 1800,
-    SESSIONS_PER_USER: -1,
-    DISABLE_LOCAL_AUTH: false,
-    OAUTH2_PROVIDER: {
-      ACCESS_TOKEN_EXPIRE_SECONDS: 31_536_000_000,
-      REFRESH_TOKEN_EXPIRE_SECONDS: 2_628_000,
-      AUTHORIZATION_CODE_EXPIRE_SECONDS: 600,
-    },
-    LOGIN_REDIRECT_OVERRIDE: '',
-    ALLOW_METRICS_FOR_ANONYMOUS_USERS: false,
-  };
+  readonly settings: Record<string, unknown> = { ...structuredClone(installed) };
   /** `METHOD /path?query` of every request, in the order of arrival. */
   readonly requests: string[] = [];
   fault: Fault = () => false;

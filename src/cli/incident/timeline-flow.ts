@@ -3,7 +3,7 @@ import { incompleteText, type Visibility } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type TimelineItem, type TimelineSubject, timeline } from '../../operations/incident/timeline.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { html, htmlStyle } from '../../reports/html.ts';
+import { html, PAGE_END, pageStart } from '../../reports/html.ts';
 import { type Report, report } from '../../reports/tables/result.ts';
 import { countText, printable, timeText } from '../../reports/tables/text.ts';
 import { tellOfDue } from './incident-text.ts';
@@ -158,15 +158,7 @@ function asHtml(items: readonly TimelineItem[], context: TimelineContext): strin
     (item) =>
       `<tr><td class="fixed">${timeText(item.at)}</td><td class="fixed">${SOURCES[item.source]}</td><td>${html(item.who ?? '')}</td><td class="text">${html(item.what)}</td><td class="text">${html(more(item))}</td></tr>`,
   );
-  return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width,initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="referrer" content="no-referrer">
-<title>${html(titleOf(context))}</title>
-<style>${htmlStyle}</style></head>
-<body><main>
-<h1>${html(titleOf(context))}</h1>
+  return `${pageStart(titleOf(context))}<h1>${html(titleOf(context))}</h1>
 <p class="muted">${html(whereOf(context))}. Times are UTC.</p>
 ${limitsOf(context)
   .map((text) => `<p><strong>${html(text)}</strong></p>\n`)
@@ -175,6 +167,5 @@ ${limitsOf(context)
   )}<div class="scroll"><table><thead><tr><th>Time</th><th>Source</th><th>Who</th><th>What</th><th>Details</th></tr></thead><tbody>
 ${rows.join('\n')}
 </tbody></table></div>
-</main></body></html>
-`;
+${PAGE_END}`;
 }

@@ -4,7 +4,7 @@ import { type Policy, type RuleName, ruleNames, rules } from '../../domain/polic
 import { type Severity, severities, zeroBySeverity } from '../../domain/policy/rule.ts';
 import { ownerOf } from '../../domain/policy/subject.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { html, htmlStyle } from '../html.ts';
+import { html, PAGE_END, pageStart } from '../html.ts';
 import { countText, numberText, timeText } from '../tables/text.ts';
 import { commonMessage, isOneSentence, type LastUseReader, Worst, withLastUses } from './audit-result.ts';
 import { barChart, calendarChart } from './charts.ts';
@@ -44,21 +44,14 @@ export async function* htmlReport(audit: Audit, context: HtmlContext): AsyncIter
   yield owners.table();
   yield findingTables(await withLastUses(worst.all(), context.lastUses), summary);
   yield notCheckedList(summary);
-  yield `<p class="muted">Written by tokenctl ${html(context.version)}. Times are UTC.</p>\n</main></body></html>\n`;
+  yield `<p class="muted">Written by tokenctl ${html(context.version)}. Times are UTC.</p>\n${PAGE_END}`;
 }
 
 function head({ now }: Audit, { description }: HtmlContext): string {
   const product = description.version === null ? '' : `, version ${description.version}`;
   const incomplete = incompleteText(description);
-  return `<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width,initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="referrer" content="no-referrer">
-<title>Token audit of ${html(description.context)}, ${timeText(now).slice(0, 10)}</title>
-<style>${htmlStyle}</style></head>
-<body><main>
-<h1>Token audit of ${html(description.context)}</h1>
+  const title = `Token audit of ${description.context}`;
+  return `${pageStart(`${title}, ${timeText(now).slice(0, 10)}`)}<h1>${html(title)}</h1>
 <p class="muted">${html(description.address)}${html(product)}, at ${timeText(now)}</p>
 ${incomplete === null ? '' : `<p><strong>${html(incomplete)}.</strong></p>\n`}`;
 }

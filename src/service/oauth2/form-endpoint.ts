@@ -12,6 +12,11 @@ const CLIENT = {
     description: 'The client secret, unless HTTP Basic authentication carries it. Public clients have none.',
   },
 };
+const TOKEN_OF_CLIENT = {
+  token: { description: 'An access or refresh token.', required: true },
+  token_type_hint: { description: 'access_token or refresh_token.' },
+  ...CLIENT,
+} as const;
 const ANSWERS = {
   200: 'Success.',
   400: 'An error as in RFC 6749, section 5.2.',
@@ -39,22 +44,14 @@ const FORM_ENDPOINTS = {
   revoke_token: {
     summary: 'Revoke a token (RFC 7009)',
     methods: ['POST'],
-    form: {
-      token: { description: 'An access or refresh token.', required: true },
-      token_type_hint: { description: 'access_token or refresh_token.' },
-      ...CLIENT,
-    },
+    form: TOKEN_OF_CLIENT,
     anonymous: true,
     answers: ANSWERS,
   },
   introspect: {
     summary: 'Introspect a token (RFC 7662)',
     methods: ['POST'],
-    form: {
-      token: { description: 'An access or refresh token.', required: true },
-      token_type_hint: { description: 'access_token or refresh_token.' },
-      ...CLIENT,
-    },
+    form: TOKEN_OF_CLIENT,
     anonymous: true,
     answers: ANSWERS,
   },
