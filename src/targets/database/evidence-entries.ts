@@ -4,13 +4,11 @@ import type { Connection } from './connection.ts';
 import { ROLE_LINK, STORES } from './evidence-tables.ts';
 import {
   type ArraysOf,
-  ahead,
   type ColumnSql,
   dateOf,
   mapRows,
   milliseconds,
   PAGE_SIZE,
-  prefetch,
   readColumns,
 } from './queries.ts';
 
@@ -93,18 +91,31 @@ const PAGE_BYTES = 8 * 1024 ** 2;
  *
  * @param queryAfter Which entries with a greater id are meant.
  */
-export function readEntryPages(
+export async function* readEntryPages(
   connection: Connection,
   after: number,
   queryAfter: (after: number) => EntryQuery,
 ): AsyncGenerator<readonly StreamEntry[], void> {
-  const pages = prefetch(
-    () => readStoredPage(connection, queryAfter(after)),
-    ({ next }) => (next === null ? null : () => readStoredPage(connection, queryAfter(next))),
-  );
-  return ahead(pages, ({ rows, present }) =>
-    withLinks(connection, { entries: mapRows(rows, entryOf), present }),
-  );
+  const read = (id: number) => noticed(readStoredPage(connection, queryAfter(id)));
+  const begin = ({ rows, present, next }: Awaited<ReturnType<typeof readStoredPage>>) => ({
+    // Asked for first: the entries take the program a while.
+    following: next === null ? null : read(next),
+    entries: noticed(withLinks(connection, { entries: mapRows(rows, entryOf), present })),
+  });
+  let begun = read(after).then(begin);
+  for (;;) {
+    const { entries, following } = await begun;
+    const page = await entries;
+    if (following === null) return yield page;
+    begun = noticed(following.then(begin));
+    yield page;
+  }
+}
+
+/** A promise that is awaited later: its failure is no unhandled rejection until then. */
+function noticed<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
 }
 
 /** A page of entries without their links; `next` is the last id of a page that others may follow. */

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Environment } from '../../db/connection-sources.ts';
 import type { Queryable } from '../../db/database.ts';
 import { openPostgres } from '../../db/postgres.ts';
@@ -37,6 +38,8 @@ export interface OpenedEvidence extends Evidence {
 }
 
 const STATEMENT_TIMEOUT_MS = 60_000;
+/** How many entries a caller is given before the database's answers are looked at. */
+const ENTRIES_AT_ONCE = 1000;
 /** How many entries without an actor are read, and counted. */
 const MAX_WITHOUT_ACTOR = 2000;
 /** Into how many parts a query divides a range of entries to find an instant. */
@@ -151,7 +154,13 @@ class DatabaseEvidence implements OpenedEvidence {
       return { where: conditions.sql, values: conditions.values, present: this.#present };
     };
     const pages = readEntryPages(this.#connection, first - 1, queryAfter);
-    for await (const entries of pages) yield* entries;
+    for await (const entries of pages) {
+      for (const some of inBatches(entries, ENTRIES_AT_ONCE)) {
+        yield* some;
+        // What the database has answered meanwhile is taken, and the next page asked for: it must not wait for the caller.
+        await setImmediate();
+      }
+    }
   }
 
   /** The ids between which a period's entries are. */
@@ -220,15 +229,15 @@ class DatabaseEvidence implements OpenedEvidence {
       ids,
     }: { readonly table: string; readonly column: string; readonly ids: readonly number[] },
   ): Promise<readonly number[]> {
-    const tallies = await this.#select<{ id: number; count: number; sum: number | null }>(
-      `SELECT o.id, x.count, x.sum FROM unnest($1::bigint[]) AS o(id) CROSS JOIN LATERAL (
-         SELECT count(*) AS count, sum(l.activitystream_id)::bigint AS sum FROM ${table} l
-         WHERE l.${column} = o.id AND l.activitystream_id > $2::bigint OFFSET 0) x`,
+    // The list is a subquery, so that no statistics of a whole list choose to read the whole table.
+    const tallies = await this.#select<{ id: number; count: number; sum: number }>(
+      `SELECT l.${column} AS id, count(*) AS count, sum(l.activitystream_id)::bigint AS sum FROM ${table} l
+       WHERE l.${column} = ANY(ARRAY(SELECT unnest($1::bigint[]))) AND l.activitystream_id > $2::bigint GROUP BY l.${column}`,
       [ids, after],
     );
     return tallies.flatMap(({ id, count, sum }) => {
       const known = read.get(id);
-      return count === 0 || (known?.count === count && known.sum === sum) ? [] : [id];
+      return known?.count === count && known.sum === sum ? [] : [id];
     });
   }
 

@@ -230,18 +230,3 @@ export async function* prefetch<Page>(
     yield page;
   }
 }
-
-/** Does work for each page. Begins with the next page before it yields a result, so that a page may be worked on meanwhile. */
-export async function* ahead<Page, Result>(
-  pages: AsyncIterable<Page>,
-  work: (page: Page) => Promise<Result>,
-): AsyncGenerator<Result, void> {
-  let begun: Promise<Result> | undefined;
-  for await (const page of pages) {
-    const before = begun;
-    begun = work(page);
-    begun.catch(() => undefined);
-    if (before !== undefined) yield await before;
-  }
-  if (begun !== undefined) yield await begun;
-}

@@ -123,3 +123,19 @@ test('the objects of an entry are in the order of their ids, however they are st
   const [entry] = await all(evidence.deeds({ since: SINCE, until: UNTIL, actorIds: [INTRUDER] }));
   expect(entry?.links.get('o_auth2_access_token')?.map(({ id }) => id)).toEqual([3, 5, 7]);
 });
+
+test('a page that cannot be read fails the reading, also while the caller works on an earlier one', async () => {
+  await write(40, { by: INTRUDER, bytes: 1024 ** 2 });
+  const ids: number[] = [];
+  const read = async () => {
+    for await (const { id } of evidence.deeds({ since: SINCE, until: UNTIL, actorIds: [INTRUDER] })) {
+      ids.push(id);
+      if (ids.length > 1) continue;
+      await place.database.execute('ALTER TABLE main_activitystream RENAME TO renamed');
+      // Meanwhile a page that was asked for before fails.
+      await place.database.query('SELECT pg_sleep(0.3)');
+    }
+  };
+  await expect(read()).rejects.toMatchObject({ code: 'target_misbehaved', details: { sqlstate: '42P01' } });
+  expect(ids.length).toBeLessThan(40);
+});
