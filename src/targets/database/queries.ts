@@ -217,7 +217,7 @@ export function* inBatches<Item>(items: readonly Item[], size: number): Generato
 }
 
 /** Yields page after page. Requests the next page before it yields one, so that server and caller work at the same time. */
-export async function* prefetch<Page>(
+async function* prefetch<Page>(
   first: () => Promise<Page>,
   following: (page: Page) => (() => Promise<Page>) | null,
 ): AsyncGenerator<Page, void> {
