@@ -328,6 +328,37 @@ describePeer('awx', 'an investigation', (peer) => {
     expect(again).toMatchObject({ code: 0, body: { plan: { clean: [], keep: [] }, result: null } });
   }, 600_000);
 
+  test('finds what a planted schedule started, over REST and in the database', async () => {
+    const home = homeOf(peer());
+    const send = (as: As, method: string, path: string, body?: object) =>
+      call(peer(), as, method, path, body);
+    const sid = `sid${process.pid}`;
+    await send(ADMIN, 'POST', 'users/', { username: sid, password: `${sid}pw`, is_superuser: true });
+    const [demo] = (await send(ADMIN, 'GET', 'job_templates/?name=Demo%20Job%20Template')).results;
+    const own = await send(ADMIN, 'POST', `job_templates/${demo?.id}/copy/`, {
+      name: `template beside ${sid}`,
+    });
+    const schedules = `job_templates/${own.id}/schedules/`;
+    const rrule = 'DTSTART:20300101T000000Z RRULE:FREQ=DAILY;INTERVAL=1';
+    const planted = await send({ user: sid }, 'POST', schedules, { name: `nightly of ${sid}`, rrule });
+    const other = await send(ADMIN, 'POST', schedules, { name: `of admin beside ${sid}`, rrule });
+    // What the controller's scheduler does with a schedule that is due.
+    const fire = `from awx.main.models import Schedule
+for each in Schedule.objects.filter(id__in=[${planted.id}, ${other.id}]):
+    each.unified_job_template.create_unified_job(**each.get_job_kwargs())`;
+    const fired = await peer().manage(['shell', '-c', fire]);
+    expect(fired.code, fired.stderr).toBe(0);
+    const [job] = (await send(ADMIN, 'GET', `jobs/?schedule__id=${planted.id}`)).results;
+
+    const rest = await investigation(home, '--user', sid);
+    expect(remaining(rest)).toEqual([`job:${job?.id}`, `schedule:${planted.id}`]);
+    expect(rest.items.find(({ id }) => id === `job:${job?.id}`)?.job).toMatchObject({
+      launchType: 'scheduled',
+      because: 'made',
+    });
+    expect(remaining(await investigation(home, '--user', sid, '--context', 'db'))).toEqual(remaining(rest));
+  }, 600_000);
+
   test('follows users who were renamed, or deleted and made again, and reads what has no list', async () => {
     const home = homeOf(peer());
     const post = (as: As, path: string, body: object) => call(peer(), as, 'POST', path, body);
