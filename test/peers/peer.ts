@@ -98,7 +98,7 @@ const WHY_NOT = ((): string | null => {
 export class Peer {
   readonly kind: PeerKind;
   readonly #folder: string;
-  /** Whether somebody else started it, and stops it. */
+  /** Whether it ran before the tests, and keeps running after them. */
   readonly #isBorrowed: boolean;
   #values: Readonly<Record<string, string>> = {};
   #clients = new Map<string, pg.Client>();
@@ -274,7 +274,7 @@ export class Peer {
     return tables;
   }
 
-  /** A request to the peer, as somebody (a name, a token) or as nobody. Redirects are not followed. */
+  /** Sends a request to the peer: with a user's password, with a token, or without a credential. Does not follow redirects. */
   async request(
     path: string,
     as: { readonly user: string } | { readonly token: string } | null,

@@ -85,7 +85,7 @@ async function goneOf({ first, last }: { first: number; last: number }): Promise
   return rows.map(({ id }) => id);
 }
 
-/** How many deletions of this range the activity stream tells of. */
+/** How many deletions of this range the activity stream records. */
 async function deletionsTold({ first, last }: { first: number; last: number }): Promise<number> {
   const [row] = await database.query<{ told: number }>(
     `SELECT count(DISTINCT id)::int AS told FROM (

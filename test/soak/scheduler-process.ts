@@ -141,7 +141,7 @@ process.once('SIGTERM', async () => {
 });
 process.stdout.write('ready\n');
 
-/** While the database is away, whoever started this process starts another. */
+/** While the database is down, the test starts another process. */
 function startAgain(error: unknown): never {
   process.stdout.write(`# ${String(error)}\n`);
   process.exit(7);

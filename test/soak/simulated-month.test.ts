@@ -184,7 +184,7 @@ function stays({ id: _id, user_id, expires, created, last_used }: Before): boole
   return used >= LAST_SWEEP - 90 * DAY && expires.getTime() - created.getTime() <= 366 * DAY;
 }
 
-/** Who is told of a token that expires: at eight o'clock, a week and a day before. */
+/** The notices about a token that expires: at eight o'clock, a week and a day before. */
 function expectedNotices({ id, expires }: Before): string[] {
   if (id % 10 !== 0) return [];
   const thresholds = new Set<number>();

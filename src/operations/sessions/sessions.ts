@@ -177,7 +177,7 @@ export interface EndedSessions {
 /** What ending planned sessions did. */
 interface Ending {
   readonly ended: number;
-  /** Whether the turn came of every user. */
+  /** Whether the sessions of every user were tried. */
   readonly complete: boolean;
   /** When the last of the ended sessions would have expired; null if none ended. */
   readonly latestExpiry: Date | null;
