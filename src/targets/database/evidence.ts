@@ -38,6 +38,8 @@ export interface OpenedEvidence extends Evidence {
 }
 
 const STATEMENT_TIMEOUT_MS = 60_000;
+/** How many entries about objects are found at once: each search begins with all entries about them. */
+const LINKED_AT_ONCE = 12 * PAGE_SIZE;
 /** How many entries a caller is given before the database's answers are looked at. */
 const ENTRIES_AT_ONCE = 1000;
 /** How many entries without an actor are read, and counted. */
@@ -209,12 +211,12 @@ class DatabaseEvidence implements OpenedEvidence {
              SELECT s.id FROM ${table} l JOIN main_activitystream s ON s.id = l.activitystream_id
              WHERE l.${column} = o.id AND l.activitystream_id > $2::bigint
                AND (s.actor_id IS NULL OR s.actor_id <> ALL($3::bigint[])) OFFSET 0) x
-           ORDER BY x.id LIMIT ${PAGE_SIZE}`,
+           ORDER BY x.id LIMIT ${LINKED_AT_ONCE}`,
           [ids, after, notBy],
         );
-        yield* await this.entries(linked.map(({ id }) => id));
+        for (const some of inBatches(linked, PAGE_SIZE)) yield* await this.entries(some.map(({ id }) => id));
         const last = linked.at(-1);
-        if (last === undefined || linked.length < PAGE_SIZE) break;
+        if (last === undefined || linked.length < LINKED_AT_ONCE) break;
         after = last.id;
       }
     }
