@@ -286,7 +286,8 @@ export async function dueIncidents(options: {
 }
 
 /**
- * The ids of all open incidents at a target, in the order in which they began. Reads only.
+ * The ids of all open incidents of a controller: those at the address of the target in the order in which they began, then those
+ * at its other addresses. Reads only.
  *
  * @throws TokenctlError whatever the log throws.
  */
@@ -294,7 +295,8 @@ export async function openIncidents(options: {
   readonly description: TargetDescription;
   readonly log: Pick<AuditLog, 'entries'>;
 }): Promise<readonly string[]> {
-  return (await readIncidentHistory(options)).open.map(({ id }) => id);
+  const histories = (await readIncidentHistories(options.log)).ofController(options.description);
+  return [...new Set(histories.flatMap(({ open }) => open.map(({ id }) => id)))];
 }
 
 async function itemsOf(options: {

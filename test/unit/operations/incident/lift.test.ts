@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../../../src/domain/errors.ts';
 import { incidentStatus } from '../../../../src/operations/incident/incident-status.ts';
-import { dueIncidents, planLift } from '../../../../src/operations/incident/lift.ts';
+import { dueIncidents, openIncidents, planLift } from '../../../../src/operations/incident/lift.ts';
 import {
   noteOffboarding,
   offboardUsers,
@@ -290,6 +290,7 @@ describe('the status of an incident', () => {
     const before = at.target.values;
     const { incident } = await at.lockDown({ measures });
     at.target.self = database;
+    expect(await openIncidents({ log: at.log, description: database })).toEqual([incident]);
     const { incidents, elsewhere } = await incidentStatus({ ...at.common, all: false });
     expect(incidents).toMatchObject([
       // The database shows more than the REST API did, and applies a switch later.
@@ -313,6 +314,7 @@ describe('the status of an incident', () => {
     expect(await at.status()).toEqual([]);
     expect(await at.status(true)).toMatchObject([{ id: incident, state: 'lifted' }]);
     at.target.self = { ...database, installUuid: 'another' };
+    expect(await openIncidents({ log: at.log, description: at.target.self })).toEqual([]);
     await expect(at.lift(incident)).rejects.toMatchObject({ code: 'not_found' });
   });
 
