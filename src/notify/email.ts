@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { createTransport } from 'nodemailer';
+import { createTransport, type SendMailOptions } from 'nodemailer';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
 import type { Mailer, Notifier } from '../operations/ports/notifier.ts';
@@ -12,6 +12,8 @@ export interface MailerOptions {
   readonly from: string;
   /** Sends in clear text where the server offers nothing else: for a relay on this machine. */
   readonly allowPlain?: boolean;
+  /** How long a message may take in all, in milliseconds; 60,000 unless given. */
+  readonly messageTimeoutMs?: number;
 }
 
 /** The same, and the recipients. */
@@ -19,8 +21,10 @@ export interface EmailOptions extends MailerOptions {
   readonly to: readonly string[];
 }
 
-/** How long a server may take for each step, in milliseconds. */
+/** How long a server may be silent, in milliseconds. */
 const TIMEOUT_MS = 10_000;
+/** How long a message may take in all, in milliseconds: a server that sends a byte now and then is never silent. */
+const MESSAGE_TIMEOUT_MS = 60_000;
 
 /**
  * Sends each notice as an e-mail by SMTP (RFC 5321). The Message-ID derives from the notice's id, so that mail programs
@@ -30,7 +34,7 @@ const TIMEOUT_MS = 10_000;
  */
 export function openEmail(options: EmailOptions): Notifier {
   const { from, to } = options;
-  const { url, transport } = openTransport(options);
+  const { url, send, close } = openTransport(options);
   const receivers = createHash('sha256')
     .update([url.host, ...to].join(' '))
     .digest('hex')
@@ -41,12 +45,12 @@ export function openEmail(options: EmailOptions): Notifier {
       const { subject, text } = noticeText(notice);
       const messageId = messageIdOf(notice.id);
       try {
-        await transport.sendMail({ from, to: [...to], subject, text, messageId, date: notice.at });
+        await send({ from, to: [...to], subject, text, messageId, date: notice.at });
       } catch (cause) {
         throw failure(url.host, cause);
       }
     },
-    close: async () => transport.close(),
+    close,
   };
 }
 
@@ -57,7 +61,7 @@ export function openEmail(options: EmailOptions): Notifier {
  */
 export function openMailer(options: MailerOptions): Mailer {
   const { from } = options;
-  const { url, transport } = openTransport(options);
+  const { url, send, close } = openTransport(options);
   return {
     name: `email ${url.host}`,
     async send({ id, at, to, subject, text }) {
@@ -66,14 +70,14 @@ export function openMailer(options: MailerOptions): Mailer {
       const headers = { 'Auto-Submitted': 'auto-generated' };
       try {
         const address = { name: '', address: to };
-        await transport.sendMail({ from, to: address, subject, text, messageId, date: at, headers });
+        await send({ from, to: address, subject, text, messageId, date: at, headers });
         return 'sent';
       } catch (cause) {
         if (isRecipientRefused(cause)) return 'refused';
         throw failure(url.host, cause);
       }
     },
-    close: async () => transport.close(),
+    close,
   };
 }
 
@@ -87,7 +91,9 @@ function isRecipientRefused(cause: unknown): boolean {
   return cause.command === 'RCPT TO' && Number(cause.responseCode) >= 500;
 }
 
+/** A connection for each message: `send` ends when the message is taken or its time is over, and then closes it. */
 function openTransport(options: MailerOptions) {
+  const { messageTimeoutMs = MESSAGE_TIMEOUT_MS } = options;
   const url = parseUrl(options.server);
   const transport = createTransport({
     host: url.hostname,
@@ -101,7 +107,12 @@ function openTransport(options: MailerOptions) {
       auth: { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) },
     }),
   });
-  return { url, transport };
+  return {
+    url,
+    send: (mail: SendMailOptions) =>
+      transport.sendMail({ ...mail, signal: AbortSignal.timeout(messageTimeoutMs) }),
+    close: async () => transport.close(),
+  };
 }
 
 function failure(host: string, cause: unknown): TokenctlError {
@@ -124,6 +135,13 @@ function failure(host: string, cause: unknown): TokenctlError {
     return new TokenctlError(
       'target_unreachable',
       `The mail server at ${host} did not answer within ${TIMEOUT_MS / 1000} seconds`,
+      { cause },
+    );
+  }
+  if (code === 'EABORT') {
+    return new TokenctlError(
+      'target_unreachable',
+      `The mail server at ${host} did not take the message in time, and it is not known whether it will deliver it`,
       { cause },
     );
   }

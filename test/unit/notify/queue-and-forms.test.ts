@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import { TokenctlError } from '../../../src/domain/errors.ts';
 import { Secret } from '../../../src/domain/secret.ts';
@@ -176,6 +177,26 @@ describe('a notice by e-mail', () => {
     const email = openEmail({ server: new Secret(server.url), ...from });
     await expect(email.send(notice)).rejects.toMatchObject({ code });
     await email.close();
+  });
+
+  it('is given up if the server goes on talking and never takes it', async () => {
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined).write('220 test\r\n');
+      const talking = setInterval(() => socket.write('250-wait\r\n'), 20);
+      socket.on('data', () => undefined).on('close', () => clearInterval(talking));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const from = { from: 'tokenctl@example.org', to: ['ops@example.org'], allowPlain: true };
+    const email = openEmail({
+      ...from,
+      server: new Secret(`smtp://127.0.0.1:${port}`),
+      messageTimeoutMs: 300,
+    });
+    const failure = await email.send(notice).catch((error: unknown) => error);
+    expect(String(failure)).toContain('did not take the message in time');
+    // Resolves when the connection is closed.
+    await new Promise((resolve) => server.close(resolve));
   });
 
   it('takes no other address than that of a mail server', () => {
