@@ -167,10 +167,16 @@ async function readLater(
       if (read > MAX_LATER) return;
       const deed = readDeed(entry);
       if (deed === null || isByChain(deed, chain)) continue;
-      for (const key of keysOf(deed)) deeds.set(key, [...(deeds.get(key) ?? []), deed]);
+      for (const key of keysOf(deed)) addTo(deeds, key, deed);
     }
   });
   return { deeds, isBounded: read > MAX_LATER };
+}
+
+function addTo(deeds: Map<string, Deed[]>, key: string, deed: Deed): void {
+  const others = deeds.get(key);
+  if (others === undefined) deeds.set(key, [deed]);
+  else others.push(deed);
 }
 
 function isByChain({ actor, at }: Deed, { members }: FollowedChain): boolean {
