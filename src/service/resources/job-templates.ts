@@ -23,7 +23,7 @@ import { findInventory } from '../store/resources.ts';
 import { noSuchId, type Problems, readFields } from './field-values.ts';
 import { requireUnused } from './named-resources.ts';
 import { pathId } from './request-values.ts';
-import { changedValues, leadingFields, logChange } from './resource.ts';
+import { changedValues, leadingFields, logChange, nameAndDescription } from './resource.ts';
 
 /** `/api/v2/job_templates/` and `/api/v2/job_templates/N/`. */
 export function serveJobTemplates(app: FastifyInstance, service: ServiceContext): void {
@@ -143,20 +143,7 @@ const jobTemplateFields: FieldSet = {
       alias: 'x',
       summary: 'Related resources, and what you may do with the job template.',
     }),
-    name: {
-      ...name,
-      column: 'x.name',
-      writable: 'change',
-      required: true,
-      maxLength: 512,
-    },
-    description: {
-      type: 'string',
-      label: 'Description',
-      column: 'x.description',
-      writable: 'change',
-      defaultValue: '',
-    },
+    ...nameAndDescription('job template'),
     job_type: { type: 'choice', label: 'Job type', choices: [['run', 'Run']] },
     inventory: {
       type: 'id',

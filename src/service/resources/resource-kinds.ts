@@ -1,7 +1,7 @@
 import type { Field, FieldSet } from '../listing/fields.ts';
 import { variablesProblem } from '../playbooks/playbook.ts';
 import type { ResourceRecord, ResourceType } from '../store/resources.ts';
-import { leadingFields, namedRelation } from './resource.ts';
+import { leadingFields, nameAndDescription, namedRelation } from './resource.ts';
 
 /** A kind of resource with a name, which belongs to an organization, or to an inventory of one. */
 export interface Kind {
@@ -53,23 +53,7 @@ function fields(type: ResourceType, further: FieldSet['fields']): FieldSet {
         alias: 'x',
         summary: `Related resources, and what you may do with the ${type}.`,
       }),
-      name: {
-        type: 'string',
-        label: 'Name',
-        helpText: `Name of this ${type}.`,
-        column: 'x.name',
-        writable: 'change',
-        required: true,
-        maxLength: 512,
-      },
-      description: {
-        type: 'string',
-        label: 'Description',
-        helpText: `Optional description of this ${type}.`,
-        column: 'x.description',
-        writable: 'change',
-        defaultValue: '',
-      },
+      ...nameAndDescription(type),
       ...further,
     },
     relations: {

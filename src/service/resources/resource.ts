@@ -42,6 +42,29 @@ export function leadingFields(resource: {
   };
 }
 
+/** The name and the description of a resource, in the table `x`, after its {@link leadingFields}. */
+export function nameAndDescription(name: string): FieldSet['fields'] {
+  return {
+    name: {
+      type: 'string',
+      label: 'Name',
+      helpText: `Name of this ${name}.`,
+      column: 'x.name',
+      writable: 'change',
+      required: true,
+      maxLength: 512,
+    },
+    description: {
+      type: 'string',
+      label: 'Description',
+      helpText: `Optional description of this ${name}.`,
+      column: 'x.description',
+      writable: 'change',
+      defaultValue: '',
+    },
+  };
+}
+
 /** A relation to a resource with a name and a description, in the table of this alias. */
 export function namedRelation(alias: string): Relation {
   return {
