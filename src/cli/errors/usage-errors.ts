@@ -80,7 +80,7 @@ function wrongValue(message: string): string | undefined {
   return `${once} ${problem.replace('can only be specified once', 'can be given only once')}`;
 }
 
-/** A value that is none of the choices. It is compared with them, and not shown. */
+/** The error for a value that is not one of a flag's choices. The value itself is not shown: it may be a secret. */
 function wrongChoice(message: string): TokenctlError | undefined {
   const [, flag, typed = '', text] = /^Expected (--[\w-]+=)?(.*) to be one of: (.*)$/ms.exec(message) ?? [];
   const [choices] = text?.split('\n', 1) ?? [];

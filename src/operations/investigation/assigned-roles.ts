@@ -95,7 +95,7 @@ function assignmentItem(assignment: RoleAssignment, context: string): Investigat
   return { ...item, remedy: remedyOf(item, context) };
 }
 
-/** The rules of the older role; what a role that somebody defined allows is not known here. */
+/** A role of the controller's own follows the rules of the older role; what a custom role allows is not known here. */
 function assignmentFindings({ definition, holder, about }: RoleAssignment): ItemFinding[] {
   if (!definition.managed) {
     const message = `The role is not the controller's own: /api/v2/role_definitions/${definition.id}/ lists what it allows.`;

@@ -58,7 +58,7 @@ export interface RoleAssignment {
   readonly about: ObjectReference | null;
 }
 
-/** A role that somebody defined: which rights it gives. */
+/** A custom role, whose rights a user of the controller chose. */
 export interface RoleDefinition {
   readonly id: number;
   readonly name: string;

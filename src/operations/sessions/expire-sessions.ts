@@ -50,7 +50,7 @@ export interface ExpireSessionsOptions extends Change {
 
 /** What became of the sessions. */
 export interface SessionExpiryReport extends EndedSessions {
-  /** Whether the sessions were read again, none from before was there, and no cache out of reach may keep them. */
+  /** Whether the sessions were read again, none of the old ones was left, and tokenctl can reach every cache that may keep one. */
   readonly verified: boolean;
   /** Whether a signal ended the work early. */
   readonly interrupted: boolean;

@@ -25,7 +25,7 @@ export interface ReportPlace {
 }
 
 /**
- * An incident for people who were not there: what happened, whether it is over and how that is known; then the timeline, the
+ * An incident for people who were not there: what happened, whether it is over, and on what evidence; then the timeline, the
  * chain, what was ended, what remains, what is not known, and how to check the evidence.
  */
 export function incidentParts(report: IncidentReport, place: ReportPlace): readonly Part[] {
