@@ -1,10 +1,10 @@
 // A process of its own: Fastify with one route that refreshes tokens in DATABASE_URL by the statements that the service
 // uses, one after the other, and without anything else that a service does.
-import formbody from '@fastify/formbody';
 import Fastify from 'fastify';
 import { openPostgres } from '../../src/db/postgres.ts';
 import { Secret } from '../../src/domain/secret.ts';
 import { hashToken, randomText } from '../../src/service/auth/secret-hashes.ts';
+import { readForms } from '../../src/service/request.ts';
 import { currentSettings } from '../../src/service/settings/settings.ts';
 import { findClient } from '../../src/service/store/applications.ts';
 import { findRefreshToken, rotateRefreshToken } from '../../src/service/store/refresh-tokens.ts';
@@ -14,7 +14,7 @@ const database = await openPostgres({
   applicationName: 'bench',
 });
 const app = Fastify();
-await app.register(formbody);
+readForms(app);
 app.post<{ Body: { client_id: string; refresh_token: string } }>('/', async ({ body }, reply) => {
   const client = await findClient(database, body.client_id);
   const { OAUTH2_PROVIDER } = await currentSettings(database);

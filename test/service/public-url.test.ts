@@ -1,3 +1,4 @@
+import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService, ServiceOptions } from '../../src/service/server.ts';
 import { ADMIN, basic, Client, DATABASES, startTestService } from '../support/service.ts';
@@ -8,6 +9,13 @@ const PUBLIC = 'https://automation.example.org';
 /** A client that reaches the service under another name, directly or through a proxy. */
 const named = (service: RunningService, headers: Readonly<Record<string, string>>) =>
   new Client(service.url, { ...basic(ADMIN.username, ADMIN.password), ...headers });
+
+/** The status of a request with exactly these headers, in their order. */
+const statusOf = (url: string, headers: string[]) =>
+  new Promise<number | undefined>((resolve, reject) => {
+    const sent = request(url, { headers, agent: false }, (answer) => resolve(answer.resume().statusCode));
+    sent.on('error', reject).end();
+  });
 
 describe.each(DATABASES)('a service on %s', (kind) => {
   let local: RunningService;
@@ -61,6 +69,16 @@ describe.each(DATABASES)('a service on %s', (kind) => {
       expect((await named(published, headers).get('/api/v2/ping/')).status).toBe(421);
     },
   );
+
+  it.each([
+    ['/api/v2/ping/', ['Host', 'localhost', 'host', 'attacker.example']],
+    ['/api/v2/ping/', ['Host', 'localhost', 'Host', 'localhost']],
+    ['/api/o/token/', ['Host', 'localhost', 'Host', 'localhost']],
+    ['/nothing', ['Host', 'localhost', 'HOST', '']],
+  ])('refuses a request for %s with the headers %o (RFC 9112 section 3.2)', async (path, headers) => {
+    expect(await statusOf(local.url + path, headers)).toBe(400);
+    expect(await statusOf(local.url + path, headers.slice(0, 2))).not.toBe(400);
+  });
 
   it('takes forms of its public URL, and of no other site', async () => {
     const logIn = (headers: Readonly<Record<string, string>>) =>

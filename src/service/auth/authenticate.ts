@@ -1,7 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ServiceContext } from '../context.ts';
 import { badRequest, forbidden } from '../failure.ts';
+import type { HashShare } from '../limits/hash-queue.ts';
 import type { Attempt } from '../limits/limits.ts';
+import { outsideTurn } from '../limits/request-shares.ts';
 import { scopeWords } from '../oauth2/oauth-request.ts';
 import { parseTarget } from '../request.ts';
 import { currentSettings } from '../settings/settings.ts';
@@ -46,6 +48,7 @@ export async function authenticate(
   }
   const bearer = await findBearer(service, authorization);
   if (bearer !== null) {
+    request.provenUser = bearer.owner.id;
     service.metrics.authenticated('bearer', 'accepted');
     const mayWrite = scopeWords(bearer.scope).includes('write');
     return { user: bearer.owner, method: 'bearer', tokenId: bearer.token_id, mayWrite };
@@ -60,7 +63,8 @@ export async function authenticate(
     if (problem !== null) throw forbidden(`CSRF Failed: ${problem}`);
     return { user: session.owner, method: 'session', tokenId: null, mayWrite: true };
   }
-  const user = await userOfBasicCredentials(service, { authorization, network: request.network });
+  const user = await userOfBasicCredentials(service, request);
+  if (user !== null) request.provenUser = user.id;
   return user === null ? null : { user, method: 'basic', tokenId: null, mayWrite: true };
 }
 
@@ -109,19 +113,22 @@ const BASIC = /^basic +([A-Za-z0-9+/]+={0,2})$/i;
 
 /**
  * The active user with the name and password of an Authorization header (RFC 7617), or null. The header is
- * ignored while AUTH_BASIC_ENABLED is off, as on the controller, or DISABLE_LOCAL_AUTH is on: users of identity
- * providers have no local password.
+ * ignored while AUTH_BASIC_ENABLED is off, as on the controller, or DISABLE_LOCAL_AUTH is on: users of
+ * identity providers have no local password.
  */
 async function userOfBasicCredentials(
   service: ServiceContext,
-  { authorization, network }: { readonly authorization: string | undefined; readonly network: string },
+  request: FastifyRequest,
 ): Promise<UserRecord | null> {
+  const { authorization } = request.headers;
   const presented = authorization === undefined ? null : BASIC.exec(authorization);
   if (presented === null) return null;
   const { AUTH_BASIC_ENABLED, DISABLE_LOCAL_AUTH } = await currentSettings(service.database);
   if (!AUTH_BASIC_ENABLED || DISABLE_LOCAL_AUTH) return null;
   const credentials = decode(presented[1] ?? '');
-  return credentials === null ? null : userWithPassword(service, { ...credentials, network });
+  return credentials === null
+    ? null
+    : userWithPassword(service, { ...credentials, network: request.network, request });
 }
 
 /** A name and a password, and the client's network for rate limits. */
@@ -129,18 +136,21 @@ export interface Credentials {
   readonly username: string;
   readonly password: string;
   readonly network: string;
-  /** The request of a login form: a browser in which this user logged in before has limits of its own. */
-  readonly form?: FastifyRequest;
+  readonly request: FastifyRequest;
+  /** Whether a login form was sent: a browser in which this user logged in before has limits of its own. */
+  readonly isForm?: boolean;
 }
 
 /**
  * The active user with this name and password, or null. Unknown names and wrong passwords take the same time.
  *
- * @throws RequestFailure 429 after too many wrong passwords from this network or for this name, or from this browser.
+ * @throws RequestFailure 429 after too many wrong passwords from this network or for this name, or from this
+ * browser, or
+ *   if too many passwords are being verified.
  */
 export async function userWithPassword(
   service: ServiceContext,
-  { username, password, network, form }: Credentials,
+  { username, password, network, request, isForm = false }: Credentials,
 ): Promise<UserRecord | null> {
   const { database, credentials, metrics } = service;
   const user = await findUserByName(database, username);
@@ -148,22 +158,61 @@ export async function userWithPassword(
     metrics.authenticated('password', user.is_active ? 'accepted' : 'refused');
     return user.is_active ? user : null;
   }
-  const attempt = async () => {
-    const device = user === null || form === undefined ? null : knownDevice(service, form, user);
-    const recordSuccess = beginAttempt(service, { username, network, device });
-    const isCorrect = await verifyPassword(password, user?.password ?? null, service.passwordIterations);
-    if (user === null || !user.is_active || !isCorrect) return false;
-    recordSuccess();
-    credentials.add(user.password, password);
-    return true;
-  };
-  const isCorrect = await (user === null ? attempt() : credentials.shared(user.password, password, attempt));
+  const device = user === null || !isForm ? null : knownDevice(service, request, user);
+  const isCorrect = await outsideTurn(request, () =>
+    credentials.shared([username, user?.password ?? '', network, device?.id ?? ''], password, () =>
+      verify(service, { user, password, attempt: { username, network, device } }),
+    ),
+  );
   const isAccepted = user?.is_active === true && isCorrect;
   metrics.authenticated('password', isAccepted ? 'accepted' : 'refused');
   return isAccepted ? user : null;
 }
 
-function beginAttempt({ passwordLimits, metrics }: ServiceContext, attempt: Attempt): () => void {
+/** Verifies a password in its turn: hashes are shared among networks and accounts. */
+async function verify(
+  service: ServiceContext,
+  {
+    user,
+    password,
+    attempt,
+  }: { readonly user: UserRecord | null; readonly password: string; readonly attempt: Attempt },
+): Promise<boolean> {
+  const begun = beginAttempt(service, attempt);
+  const stored = user?.is_active ? user.password : null;
+  const isCorrect = await service.hashes
+    .run(
+      hashShare(service, attempt),
+      () => verifyPassword(password, stored, service.passwordIterations),
+      (result) => result,
+    )
+    .catch((error: unknown) => {
+      begun.cancelled();
+      service.metrics.authenticated('password', 'slowed');
+      throw error;
+    });
+  if (stored === null || !isCorrect) return false;
+  begun.succeeded();
+  service.credentials.add(stored, password);
+  return true;
+}
+
+/** A browser, or a network, in which the user logged in before has a share of its own: it never waits for strangers. */
+function hashShare({ passwordLimits }: ServiceContext, attempt: Attempt): HashShare {
+  const { network, username, device = null } = attempt;
+  const known =
+    device !== null
+      ? `browser ${device.userId} ${device.id}`
+      : passwordLimits.isProven(attempt)
+        ? `login ${network} ${username}`
+        : null;
+  return known === null ? { source: network, account: username } : { source: known, account: known };
+}
+
+function beginAttempt(
+  { passwordLimits, metrics }: ServiceContext,
+  attempt: Attempt,
+): ReturnType<ServiceContext['passwordLimits']['begin']> {
   try {
     return passwordLimits.begin(attempt);
   } catch (error) {

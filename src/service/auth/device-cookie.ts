@@ -14,8 +14,9 @@ const ENTRY = /^(\d{1,9})\.([A-Za-z0-9]{22})\.(\d{1,12})\.([A-Za-z0-9_-]{43})$/;
 type Signing = Pick<ServiceContext, 'secrets' | 'now'>;
 
 /**
- * Sets the cookie by which the login knows this browser again (OWASP, "Slow Down Online Guessing Attacks with Device
- * Cookies"). It holds user ids, random numbers and times, each entry signed, and gives access to nothing.
+ * Sets the cookie by which the login knows this browser again (OWASP, "Slow Down Online Guessing Attacks with
+ * Device Cookies"). It holds user ids, random numbers and times, each entry signed, and gives access to
+ * nothing.
  */
 export function rememberDevice(
   service: Signing,

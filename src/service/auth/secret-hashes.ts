@@ -19,7 +19,7 @@ export async function hashPassword(password: string, iterations = PASSWORD_ITERA
 
 /**
  * Whether a password matches the stored hash. A missing user (null), an unusable hash (starts with `!`) and a
- * wrong password take the same time.
+ * wrong password take the same time, also for a hash with fewer iterations than usual.
  *
  * @param usual The iterations of new hashes, for a missing user and an unusable hash.
  */
@@ -35,6 +35,7 @@ export async function verifyPassword(
     key: null,
   };
   const derived = await derive(password, salt, iterations, KEY_LENGTH, 'sha256');
+  if (iterations < usual) await derive(password, salt, usual - iterations, KEY_LENGTH, 'sha256');
   return timingSafeEqual(derived, key ?? Buffer.alloc(KEY_LENGTH)) && key !== null;
 }
 
@@ -106,11 +107,15 @@ export class CredentialCache {
   }
 
   /**
-   * Runs a check of a password against a stored hash. Requests that present the same password meanwhile wait for its result:
-   * a client with many requests at a time is checked once, and counts as one attempt.
+   * Runs a check of a password. Requests that present the same password meanwhile wait for its result: a
+   * client with many requests at a time is checked once, and counts as one attempt.
+   *
+   * @param presented What distinguishes the checks besides the password. The same for names that exist and
+   * others: how
+   *   many attempts count must not tell them apart.
    */
-  shared(stored: string, password: string, check: () => Promise<boolean>): Promise<boolean> {
-    const entry = this.#digest(stored, password);
+  shared(presented: readonly string[], password: string, check: () => Promise<boolean>): Promise<boolean> {
+    const entry = this.#digest(JSON.stringify(presented), password);
     const running = this.#checks.get(entry) ?? check().finally(() => this.#checks.delete(entry));
     this.#checks.set(entry, running);
     return running;

@@ -30,12 +30,13 @@ export async function findRequestSession(
     ? await findSession(service.database, hashSessionId(cookie), service.now())
     : null;
   if (session === null) clearSessionCookie(service, reply);
+  else request.provenUser = session.owner.id;
   return session;
 }
 
 /**
- * Extends a session with each request (sliding expiry) and renews its cookie. The row is written at most once a
- * minute, or ten times per session age if that is shorter. Requests with `X-WS-Session-Quiet` are automatic
+ * Extends a session with each request (sliding expiry) and renews its cookie. The row is written at most once
+ * a minute, or ten times per session age if that is shorter. Requests with `X-WS-Session-Quiet` are automatic
  * polls and extend nothing.
  */
 export async function renewSession(
@@ -210,8 +211,12 @@ export const NO_STORE = 'max-age=0, no-cache, no-store, must-revalidate, private
 /** The default page after a login (specification, section 5.1). */
 const PROFILE = '/accounts/profile/';
 
+/** The longest path to open after a login, in characters. A request line and its headers have 16 kB together. */
+const MAX_PATH_LENGTH = 8_000;
+
 /** The path to open after a login: a path of this service, else null. */
 export function localPath(next: unknown): string | null {
+  if (typeof next === 'string' && next.length > MAX_PATH_LENGTH) return null;
   if (typeof next !== 'string' || !/^\/(?![/\\])[\x21-\x7e]*$/.test(next)) return null;
   const base = 'http://service.invalid';
   return new URL(next, base).origin === base && !next.includes('\\') ? next : null;

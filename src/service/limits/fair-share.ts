@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Database } from '../../db/database.ts';
 import { RequestFailure, tooManyRequests } from '../failure.ts';
 
@@ -12,20 +13,23 @@ const MAX_WAITING = 500;
 /** How long work may wait for its turn, in milliseconds. */
 const MAX_WAIT_MS = 30_000;
 
+/** A user's id, or another name for whom work is done. */
+type User = number | string;
+
 interface Waiting {
   readonly begin: () => void;
   readonly refuse: (failure: RequestFailure) => void;
 }
 
 /**
- * Shares the database among users: each has a few pieces of work running at once and the others wait, users in turn. So
- * one user's requests delay that user's own, whatever they are.
+ * Shares the database among users: each has a few pieces of work running at once and the others wait, users
+ * in turn. So one user's requests delay that user's own, whatever they are.
  */
 export class FairShare {
   readonly #share: Share;
-  readonly #running = new Map<number, number>();
+  readonly #running = new Map<User, number>();
   /** By user, in the order of their turns. */
-  readonly #waiting = new Map<number, Set<Waiting>>();
+  readonly #waiting = new Map<User, Set<Waiting>>();
   readonly #stopped = new AbortController();
   #total = 0;
 
@@ -38,23 +42,39 @@ export class FairShare {
    *
    * @param left Aborted with the failure to throw when the client leaves; this ends the wait.
    * @param work Its signal is aborted with the failure to throw when the client leaves, or the service stops.
-   * @throws RequestFailure 429 if too much of this user's is waiting, or for too long; 503 once stopped; the reason of `left`.
+   * @throws RequestFailure 429 if too much of this user's is waiting, or for too long; 503 once stopped; the
+   * reason of `left`.
    */
-  async run<T>(user: number, left: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    await this.#turn(user, left);
+  async run<T>(user: User, left: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const end = await this.enter(user, left);
     const ended = new AbortController();
     const signals = [left, this.#stopped.signal];
-    const end = ({ target }: Event) => ended.abort((target as AbortSignal).reason);
-    for (const signal of signals) signal.addEventListener('abort', end);
+    const abort = ({ target }: Event) => ended.abort((target as AbortSignal).reason);
+    for (const signal of signals) signal.addEventListener('abort', abort);
     try {
       return await work(ended.signal);
     } finally {
-      for (const signal of signals) signal.removeEventListener('abort', end);
+      for (const signal of signals) signal.removeEventListener('abort', abort);
+      end();
+    }
+  }
+
+  /**
+   * Waits for a turn of a user.
+   *
+   * @returns Ends the turn.
+   * @throws RequestFailure as {@link run} does.
+   */
+  async enter(user: User, left: AbortSignal): Promise<() => void> {
+    const hasWaited = await this.#turn(user, left);
+    // Those that waited begin one by one: what arrived meanwhile is read in between.
+    if (hasWaited) await setImmediate();
+    return () => {
       this.#running.set(user, (this.#running.get(user) ?? 1) - 1);
       if (this.#running.get(user) === 0) this.#running.delete(user);
       this.#total -= 1;
       this.#next();
-    }
+    };
   }
 
   /** Refuses what is waiting and all later work, and aborts what is running. */
@@ -64,11 +84,12 @@ export class FairShare {
       waiting.refuse(stopping());
   }
 
-  async #turn(user: number, signal: AbortSignal): Promise<void> {
+  /** Whether it had to wait. */
+  async #turn(user: User, signal: AbortSignal): Promise<boolean> {
     this.#stopped.signal.throwIfAborted();
     signal.throwIfAborted();
     const queue = this.#waiting.get(user) ?? new Set();
-    if (queue.size >= MAX_WAITING) throw tooManyRequests('Too many requests of this user are waiting.', 1);
+    if (queue.size >= MAX_WAITING) throw tooManyRequests('Too many of your requests are waiting.', 1);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiting: Waiting = {
       begin: resolve,
@@ -83,11 +104,13 @@ export class FairShare {
     const leave = () => waiting.refuse(signal.reason as RequestFailure);
     signal.addEventListener('abort', leave, { once: true });
     const timeout = setTimeout(() => {
-      waiting.refuse(tooManyRequests('This user has too many requests in progress.', 1));
+      waiting.refuse(tooManyRequests('Too many of your requests are in progress.', 1));
     }, MAX_WAIT_MS);
     this.#next();
+    const hasToWait = queue.has(waiting);
     try {
       await promise;
+      return hasToWait;
     } finally {
       clearTimeout(timeout);
       signal.removeEventListener('abort', leave);
@@ -112,16 +135,27 @@ export class FairShare {
 }
 
 /**
- * The shares of a database. Together they leave connections of a pool of ten to requests that are no lists; the embedded
- * database runs one statement at a time.
+ * The shares of a database. Each sender has a few requests running at once, however many others there are;
+ * lists and scans have a limit for all together. They leave connections of a pool of ten to requests that are
+ * no lists; the embedded database runs one statement at a time.
  */
 export function databaseShares(kind: Database['kind']): {
   readonly lists: FairShare;
   readonly scans: FairShare;
+  readonly requests: FairShare;
 } {
+  const requests = new FairShare({ perUser: kind === 'embedded' ? 2 : 4, total: Number.POSITIVE_INFINITY });
   return kind === 'embedded'
-    ? { lists: new FairShare({ perUser: 1, total: 2 }), scans: new FairShare({ perUser: 1, total: 2 }) }
-    : { lists: new FairShare({ perUser: 3, total: 5 }), scans: new FairShare({ perUser: 1, total: 2 }) };
+    ? {
+        requests,
+        lists: new FairShare({ perUser: 1, total: 2 }),
+        scans: new FairShare({ perUser: 1, total: 2 }),
+      }
+    : {
+        requests,
+        lists: new FairShare({ perUser: 3, total: 5 }),
+        scans: new FairShare({ perUser: 1, total: 2 }),
+      };
 }
 
 /** The failure of a request whose client closed the connection. It is only logged, with the status that nginx uses. */

@@ -18,6 +18,14 @@ export interface Attempt {
   readonly device?: Device | null;
 }
 
+/** An attempt that counts as failed until it ends otherwise. */
+interface BegunAttempt {
+  /** To be called if the password was correct. */
+  readonly succeeded: () => void;
+  /** To be called if the password was not verified. */
+  readonly cancelled: () => void;
+}
+
 /** Wrong passwords for one name from one network: ten, then one in six seconds. */
 const PAIR = { burst: 10, refillSeconds: 6 };
 /** For one name from anywhere: fifty, then one in five seconds. */
@@ -35,13 +43,13 @@ const PROVEN_SECONDS = 30 * 86_400;
 /**
  * Rate limits for wrong passwords, by name, by network and by both.
  *
- * No user is locked out: an allowance refills with time, regardless of further attempts. Attempts of others do
- * not affect a network from which the user logged in before or that has few attempts. A correct password costs
- * nothing. An attempt is counted when it begins and refunded when it succeeds, so concurrent attempts cannot
- * bypass the limit.
+ * No user is locked out: an allowance refills with time, regardless of further attempts. Attempts of others
+ * do not affect a network from which the user logged in before or that has few attempts. A correct password
+ * costs nothing. An attempt is counted when it begins and refunded when it succeeds, so concurrent attempts
+ * cannot bypass the limit.
  *
- * A browser in which the user logged in before (a device cookie) has limits of its own, so that attacks from its network
- * do not affect it. Once they are used up, it counts as any other browser of its network.
+ * A browser in which the user logged in before (a device cookie) has limits of its own, so that attacks from
+ * its network do not affect it. Once they are used up, it counts as any other browser of its network.
  */
 export class PasswordLimits {
   readonly #pairs: Buckets;
@@ -62,39 +70,54 @@ export class PasswordLimits {
     this.#proven = new Buckets({ burst: 1, refillSeconds: PROVEN_SECONDS }, clock);
   }
 
-  /**
-   * Begins an attempt.
-   *
-   * @returns A function to call if the password was correct.
-   * @throws RequestFailure 429
-   */
-  begin(attempt: Attempt): () => void {
+  /** Whether the user of this name logged in from this network in the last thirty days. */
+  isProven({ network, username }: Attempt): boolean {
+    return this.#proven.taken(pairOf(network, username)) > 0;
+  }
+
+  /** Begins an attempt. Throws RequestFailure 429. */
+  begin(attempt: Attempt): BegunAttempt {
     const { network, device = null } = attempt;
     const ofDevice = device === null ? null : this.#beginOnDevice(device);
     if (ofDevice !== null) return ofDevice;
-    const pair = `${network} ${attempt.username}`;
+    const pair = pairOf(network, attempt.username);
     const wait = this.#wait(network, pair, attempt.username);
     if (wait > 0) throw refused(wait);
-    this.#pairs.take(pair);
+    const ofPair = this.#pairs.take(pair);
     const ofName = this.#names.take(attempt.username);
     const ofNetwork = this.#networks.take(network);
-    return () => {
-      this.#pairs.forget(pair);
+    const giveBack = () => {
       this.#names.giveBack(attempt.username, ofName);
       this.#networks.giveBack(network, ofNetwork);
-      this.#proven.take(pair);
+    };
+    return {
+      succeeded: () => {
+        this.#pairs.forget(pair);
+        giveBack();
+        this.#proven.take(pair);
+      },
+      cancelled: () => {
+        this.#pairs.giveBack(pair, ofPair);
+        giveBack();
+      },
     };
   }
 
   /** Null if the browser used up its allowance. */
-  #beginOnDevice({ userId, id }: Device): (() => void) | null {
+  #beginOnDevice({ userId, id }: Device): BegunAttempt | null {
     const user = String(userId);
     if (this.#device.wait(id) > 0 || this.#devices.wait(user) > 0) return null;
-    this.#device.take(id);
-    const taken = this.#devices.take(user);
-    return () => {
-      this.#device.forget(id);
-      this.#devices.giveBack(user, taken);
+    const ofDevice = this.#device.take(id);
+    const ofDevices = this.#devices.take(user);
+    return {
+      succeeded: () => {
+        this.#device.forget(id);
+        this.#devices.giveBack(user, ofDevices);
+      },
+      cancelled: () => {
+        this.#device.giveBack(id, ofDevice);
+        this.#devices.giveBack(user, ofDevices);
+      },
     };
   }
 
@@ -104,6 +127,10 @@ export class PasswordLimits {
     const name = this.#pairs.taken(pair) < FREE ? 0 : this.#names.wait(username);
     return Math.max(own, name, this.#networks.wait(network));
   }
+}
+
+function pairOf(network: string, username: string): string {
+  return `${network} ${username}`;
 }
 
 function refused(wait: number): RequestFailure {
@@ -124,9 +151,10 @@ declare module 'fastify' {
 }
 
 /**
- * Turns rejections of OAuth2 requests into 429 for networks with too many of them, until their allowance refills. What
- * succeeds is never held up, because others may share the network. The rejections of a client that proved itself with
- * its secret count for that client alone. Secrets and codes are too long to be guessed; passwords have their own limits.
+ * Turns rejections of OAuth2 requests into 429 for networks with too many of them, until their allowance
+ * refills. What succeeds is never held up, because others may share the network. The rejections of a client
+ * that proved itself with its secret count for that client alone. Secrets and codes are too long to be
+ * guessed; passwords have their own limits.
  */
 export function limitRefusedRequests(app: FastifyInstance, clock: () => number): void {
   const limited: ReadonlySet<string> = new Set(LIMITED.map((name) => `/api/o/${name}`));

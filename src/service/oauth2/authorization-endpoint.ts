@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { isExternal } from '../access.ts';
+import { canSeeApplications, isExternal } from '../access.ts';
 import { hashToken } from '../auth/secret-hashes.ts';
 import { csrfProblem, csrfToken, findRequestSession, renewSession } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
@@ -115,6 +115,9 @@ async function handleRequest(
   if (address instanceof UnanswerableRequest) return sendAuthorizationError(reply, address.message);
   try {
     const asked = readAuthorizationRequest(service, sent, address);
+    if (!canSeeApplications(user, address.client.organization_id)) {
+      throw new OAuthError('access_denied', 'This user has no role in the organization of the application.');
+    }
     const answer = await decide({ service, user, address, asked });
     return answer === null ? reply : answerClient(request, reply, { address, answer });
   } catch (error) {
@@ -151,8 +154,9 @@ function toLogin(request: FastifyRequest, reply: FastifyReply): FastifyReply {
  */
 async function consentIsImplied({ service, user, address, asked }: Consent): Promise<boolean> {
   const { client } = address;
+  if (client.client_type === 'public') return false;
   if (client.skip_authorization) return true;
-  if (!asked.auto || client.client_type === 'public') return false;
+  if (!asked.auto) return false;
   const grant = { userId: user.id, applicationId: client.id, at: service.now() };
   const scopes = await findGrantedScopes(service.database, grant);
   return scopes.some((scope) => covers(scope, asked.scope));

@@ -136,8 +136,8 @@ export function withAnswer(uri: string, mode: 'query' | 'fragment', answer: URLS
 }
 
 /**
- * The Content-Security-Policy source (`form-action`) that lets a form end at a redirect URI; browsers apply it
- * to redirects after the form as well. It is the origin, or the scheme if CSP cannot express the host.
+ * The Content-Security-Policy source (`form-action`) that lets a form end at a redirect URI; browsers apply
+ * it to redirects after the form as well. It is the origin, or the scheme if CSP cannot express the host.
  */
 export function formActionSource(uri: string): string {
   const { protocol, hostname, origin } = new URL(uri);
@@ -159,7 +159,8 @@ const CHALLENGE = /^[A-Za-z0-9\-._~]{43,128}$/;
  * The code challenge of an authorization request (RFC 7636 §4.3).
  *
  * @param mandatory Whether the request must have one.
- * @throws OAuthError `invalid_request` if it is missing or malformed, for an unknown method, or a method alone
+ * @throws OAuthError `invalid_request` if it is missing or malformed, for an unknown method, or a method
+ * alone
  */
 function readChallenge(parameters: Parameters, mandatory: boolean): CodeChallenge {
   const codeChallenge = parameters.get('code_challenge');
@@ -178,8 +179,8 @@ function readChallenge(parameters: Parameters, mandatory: boolean): CodeChalleng
 }
 
 /**
- * Checks the code verifier of a token request (RFC 7636 §4.6). A verifier for a code without a challenge shows
- * that an attacker removed the challenge (PKCE downgrade, RFC 9700 §4.8.2).
+ * Checks the code verifier of a token request (RFC 7636 §4.6). A verifier for a code without a challenge
+ * shows that an attacker removed the challenge (PKCE downgrade, RFC 9700 §4.8.2).
  *
  * @throws OAuthError `invalid_request` if it is missing, `invalid_grant` if it is wrong or unexpected
  */

@@ -160,8 +160,8 @@ function matchesStored(secret: string, stored: string): boolean {
 }
 
 /**
- * The media type of an empty answer: HTML, as on the controller, unless the client takes JSON only. Libraries refuse an
- * answer of another type than they asked for, even an empty one.
+ * The media type of an empty answer: HTML, as on the controller, unless the client takes JSON only. Libraries
+ * refuse an answer of another type than they asked for, even an empty one.
  */
 function typeOfNothing({ headers: { accept = '' } }: FastifyRequest): string {
   return /json/i.test(accept) && !/html|\*\/\*/i.test(accept)

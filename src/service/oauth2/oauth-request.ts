@@ -1,9 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { parseTarget } from '../request.ts';
+import { badRequest } from '../failure.ts';
+import { parametersProblem, parseTarget } from '../request.ts';
 
 /**
- * Parameters by name. A parameter without a value counts as omitted (RFC 6749 §3.1 and §3.2), except `scope`: an
- * empty one must not turn into the default, which is every scope.
+ * Parameters by name. A parameter without a value counts as omitted (RFC 6749 §3.1 and §3.2), except `scope`:
+ * an empty one must not turn into the default, which is every scope.
  */
 export type Parameters = ReadonlyMap<string, string>;
 
@@ -20,8 +21,14 @@ export function queryParameters(request: FastifyRequest): SentParameters {
   return readParameters(parseTarget(request.url).query);
 }
 
-/** The parameters in a query string. */
+/**
+ * The parameters in a query string.
+ *
+ * @throws RequestFailure 400 for too many of them.
+ */
 export function readParameters(query: string): SentParameters {
+  const problem = parametersProblem('The query string', query);
+  if (problem !== null) throw badRequest(problem);
   return collect([...new URLSearchParams(query)]);
 }
 
@@ -37,9 +44,9 @@ export function formParameters(request: FastifyRequest): SentParameters {
 }
 
 /**
- * The parameters of a request to the token, revocation or introspection endpoint: a form in the body, and none
- * in the query string, which proxies log (RFC 6749 §2.3.1). A repeated parameter must not have different values
- * (§3.2). The same value twice is taken: client libraries add `client_id` to a body that has it.
+ * The parameters of a request to the token, revocation or introspection endpoint: a form in the body, and
+ * none in the query string, which proxies log (RFC 6749 §2.3.1). A repeated parameter must not have different
+ * values (§3.2). The same value twice is taken: client libraries add `client_id` to a body that has it.
  *
  * @throws OAuthError `invalid_request`
  */
@@ -68,22 +75,26 @@ export function required(parameters: Parameters, name: string): string {
 }
 
 function collect(sent: readonly (readonly [string, string])[]): SentParameters {
-  const values = new Map<string, string[]>();
-  for (const [name, value] of sent) values.set(name, [...(values.get(name) ?? []), value]);
-  const names = (which: (values: readonly string[]) => boolean) =>
-    new Set([...values].filter(([, each]) => which(each)).map(([name]) => name));
-  return {
-    values: new Map(sent.filter(([name, value]) => value !== '' || name === 'scope')),
-    repeated: names((each) => each.length > 1),
-    conflicting: names((each) => new Set(each).size > 1),
-  };
+  const first = new Map<string, string>();
+  const repeated = new Set<string>();
+  const conflicting = new Set<string>();
+  for (const [name, value] of sent) {
+    const before = first.get(name);
+    if (before === undefined) first.set(name, value);
+    else repeated.add(name);
+    if (before !== undefined && before !== value) conflicting.add(name);
+  }
+  const values = new Map(sent.filter(([name, value]) => value !== '' || name === 'scope'));
+  return { values, repeated, conflicting };
 }
 
 /** The scope of a request that names none (RFC 6749 §3.3). */
 const DEFAULT_SCOPE = 'read write';
 
-/** All scopes. */
 export const SCOPES = ['read', 'write'] as const;
+
+/** How many words the scope of a request may have. */
+const MAX_SCOPE_WORDS = 100;
 
 /**
  * The requested scope. Words may be repeated, as on the controller; a blank scope is refused.
@@ -93,14 +104,15 @@ export const SCOPES = ['read', 'write'] as const;
 export function requestedScope(scope: string | undefined): string {
   if (scope === undefined) return DEFAULT_SCOPE;
   const words = scopeWords(scope);
-  if (words.length === 0 || !words.every(isScope)) throw new OAuthError('invalid_scope');
+  const isTooLong = words.length > MAX_SCOPE_WORDS;
+  if (words.length === 0 || isTooLong || !words.every(isScope)) throw new OAuthError('invalid_scope');
   return words.join(' ');
 }
 
 /** Whether a granted scope includes all of a requested one. */
 export function covers(granted: string, requested: string): boolean {
-  const words = scopeWords(granted);
-  return scopeWords(requested).every((word) => words.includes(word));
+  const words = new Set(scopeWords(granted));
+  return scopeWords(requested).every((word) => words.has(word));
 }
 
 /** The words of a scope. Clients write more than one space between them, and around them. */

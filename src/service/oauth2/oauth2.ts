@@ -1,8 +1,8 @@
-import formbody from '@fastify/formbody';
 import type { FastifyInstance } from 'fastify';
 import type { ServiceContext } from '../context.ts';
 import { type RouteDescription, servePublic } from '../endpoint.ts';
 import { handleError } from '../error-handler.ts';
+import { readForms } from '../request.ts';
 import { serveAuthorizationEndpoint } from './authorization-endpoint.ts';
 import { CHALLENGE_METHODS } from './authorization-request.ts';
 import { GrantRefused, OAuthError, SCOPES, sendOAuthError } from './oauth-request.ts';
@@ -16,7 +16,7 @@ import { GRANT_TYPES, serveTokenEndpoint } from './token-endpoint.ts';
 export async function oauth2(app: FastifyInstance, service: ServiceContext): Promise<void> {
   serveMetadata(app, service);
   await app.register(async (forms) => {
-    await readForms(forms);
+    readFormsOnly(forms);
     forms.addHook('onRequest', async (_request, reply) => {
       // RFC 6749 §5.1. `Cache-Control: no-store` is on every answer of the service.
       reply.header('Pragma', 'no-cache');
@@ -40,9 +40,9 @@ export async function oauth2(app: FastifyInstance, service: ServiceContext): Pro
 }
 
 /** A body that is not a form counts as a form without parameters, as on the controller. */
-async function readForms(app: FastifyInstance): Promise<void> {
+function readFormsOnly(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
-  await app.register(formbody);
+  readForms(app, (problem) => new OAuthError('invalid_request', problem));
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, _body, done) => done(null, null));
 }
 

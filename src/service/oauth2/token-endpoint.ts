@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify';
-import { isExternal } from '../access.ts';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { canSeeApplications, isExternal } from '../access.ts';
 import { userWithPassword } from '../auth/authenticate.ts';
 import { hashToken } from '../auth/secret-hashes.ts';
 import type { ServiceContext } from '../context.ts';
@@ -55,7 +55,7 @@ export function serveTokenEndpoint(app: FastifyInstance, service: ServiceContext
     const settings = await service.lookups.settings();
     // Others on the network of a client, such as its proxy's, do not slow down its users.
     const network = request.provenClient === '' ? request.network : `client ${request.provenClient}`;
-    return known.grant({ service, settings, client, parameters, network });
+    return known.grant({ service, request, settings, client, parameters, network });
   });
 }
 
@@ -73,6 +73,7 @@ function requirePermission(client: ClientRecord, { applications }: KnownGrant): 
 /** A token request of an authenticated client that may use the grant. */
 interface TokenRequest {
   readonly service: ServiceContext;
+  readonly request: FastifyRequest;
   readonly settings: Settings;
   readonly client: ClientRecord;
   /** The network, or the client with a secret, under which wrong passwords are counted. */
@@ -84,11 +85,12 @@ interface TokenRequest {
 type Grant = (request: TokenRequest) => Promise<TokenResponse>;
 
 /**
- * Resource owner password credentials (RFC 6749 §4.3). An unknown user, a wrong password, a deactivated account
- * and a local account while DISABLE_LOCAL_AUTH is on all get the same answer.
+ * Resource owner password credentials (RFC 6749 §4.3). An unknown user, a wrong password, a deactivated
+ * account and a local account while DISABLE_LOCAL_AUTH is on all get the same answer.
  */
 async function passwordGrant({
   service,
+  request,
   settings,
   client,
   parameters,
@@ -97,12 +99,19 @@ async function passwordGrant({
   const username = required(parameters, 'username');
   const password = required(parameters, 'password');
   const scope = requestedScope(parameters.get('scope'));
-  const user = await userWithPassword(service, { username, password, network });
+  const user = await userWithPassword(service, { username, password, network, request });
   if (user === null || settings.DISABLE_LOCAL_AUTH) throw wrongCredentials();
   refuseExternalUser(settings, isExternal(user));
+  requireApplication(canSeeApplications(user, client.organization_id));
   const { pair, response } = newPair({ service, settings, client, scope });
   if (!(await issuePair(service.database, pair, user))) throw wrongCredentials();
   return response;
+}
+
+/** Users have tokens only for the applications that they see. */
+function requireApplication(isSeen: boolean): void {
+  if (!isSeen)
+    throw new OAuthError('invalid_grant', 'This user has no role in the organization of the application.');
 }
 
 function wrongCredentials(): OAuthError {
@@ -131,6 +140,7 @@ async function authorizationCodeGrant({
     codeChallengeMethod: code.code_challenge_method,
   });
   refuseExternalUser(settings, code.is_external);
+  requireApplication(code.sees_application);
   const { pair, response } = newPair({ service, settings, client, scope: code.scope });
   if (await exchangeCode(service.database, pair, code.id)) return response;
   const now = await findCode(service.database, presented);
@@ -154,8 +164,8 @@ function codeReused(service: ServiceContext, code: CodeRecord): Promise<OAuthErr
 
 /**
  * A refresh token (RFC 6749 §6), which is replaced at each use. A second use means that the token was copied,
- * by client or attacker, so all tokens of its family are revoked (RFC 9700 §4.14.2). There is no grace period:
- * concurrent requests of the client itself count as reuse as well.
+ * by client or attacker, so all tokens of its family are revoked (RFC 9700 §4.14.2). There is no grace
+ * period: concurrent requests of the client itself count as reuse as well.
  */
 async function refreshGrant({ service, settings, client, parameters }: TokenRequest): Promise<TokenResponse> {
   const presented = hashToken(required(parameters, 'refresh_token'));
@@ -170,6 +180,7 @@ async function refreshGrant({ service, settings, client, parameters }: TokenRequ
   if (accessTokenId === null || granted === null || !token.may_authenticate)
     throw new OAuthError('invalid_grant');
   refuseExternalUser(settings, token.is_external);
+  requireApplication(token.sees_application);
   const scope = scopeWithin(granted, parameters);
   const { pair, response } = newPair({
     service,

@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import { escapeHtml, sendPage } from './page.ts';
+import { escapeHtml, sendPage, textHtml } from './page.ts';
 
 /** What a user is asked to agree to. */
 interface ConsentQuestion {
@@ -26,11 +26,11 @@ export function sendConsent(reply: FastifyReply, question: ConsentQuestion): Fas
     status: 200,
     title: `Allow ${application} to use your account?`,
     formAction,
-    main: `<p>You are logged in as <strong>${escapeHtml(username)}</strong>. The application <strong>${escapeHtml(
+    main: `<p>You are logged in as <strong>${textHtml(username)}</strong>. The application <strong>${textHtml(
       application,
     )}</strong> asks to do this in your name:</p>
 <ul>${powers(scope)}</ul>
-<p>You will be sent to <strong>${escapeHtml(redirectUri)}</strong>. If you did not start this yourself, cancel.</p>
+<p>You will be sent to <strong>${textHtml(redirectUri)}</strong>. If you did not start this yourself, cancel.</p>
 <form method="post" action="${endpoint}">
 ${hidden.join('\n')}
 <button type="submit" name="allow" value="Authorize">Allow</button>
@@ -53,7 +53,7 @@ export function sendAuthorizationError(reply: FastifyReply, problem: string): Fa
   return sendPage(reply, {
     status: 400,
     title: 'This application cannot be given access',
-    main: `<p role="alert">${escapeHtml(problem)}</p>
+    main: `<p role="alert">${textHtml(problem)}</p>
 <p>An application sent you here to ask for access to your account, and its request is wrong. Nothing was
 granted, and you were not sent on. If this happens again, contact the application's administrator.</p>
 <p><a href="/">To the start page</a></p>`,
@@ -65,7 +65,7 @@ export function sendForgeryError(reply: FastifyReply, problem: string): FastifyR
   return sendPage(reply, {
     status: 403,
     title: 'This answer was refused',
-    main: `<p role="alert">It could have been sent by another site in your name: ${escapeHtml(problem)}</p>
+    main: `<p role="alert">It could have been sent by another site in your name: ${textHtml(problem)}</p>
 <p>Nothing was granted. Go back to the application and start again. Cookies must be allowed for it.</p>`,
   });
 }

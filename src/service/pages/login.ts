@@ -18,7 +18,8 @@ import { currentSettings } from '../settings/settings.ts';
 import { type LoginProvider, loginProviders } from '../sso/configuration.ts';
 import { remainingSession } from '../sso/logout.ts';
 import type { UserRecord } from '../store/users.ts';
-import { escapeHtml, STYLE, sendPage } from './page.ts';
+import { constantAnswer, sendConstant } from './constant-answer.ts';
+import { escapeHtml, STYLE, sendPage, textHtml } from './page.ts';
 import { sendLoggedOut } from './sso.ts';
 
 /** The login (specification, section 5.1), GET and POST, and the logout. */
@@ -83,9 +84,14 @@ async function logIn(
   const forgery = csrfProblem(request);
   if (forgery !== null) return forbiddenPage(reply, forgery);
   const next = localPath(parameter(request.body, 'next'));
-  const user = await localUser(service, { ...fields(request), network: request.network, form: request });
+  const user = await localUser(service, {
+    ...fields(request),
+    network: request.network,
+    request,
+    isForm: true,
+  });
   if (user instanceof RequestFailure) {
-    const problem = 'Too many attempts with a wrong password. Wait a little, then try again.';
+    const problem = 'Too many attempts to log in. Wait a little, then try again.';
     return loginPage(
       service,
       { request, reply: reply.headers(user.headers) },
@@ -99,8 +105,9 @@ async function logIn(
 }
 
 /**
- * Ends the session. After one that an identity provider started, a page says that the session there goes on. GET does so too, as on the controller; the cookies are SameSite=Lax and the service's own
- * pages use POST, which asks for the CSRF token.
+ * Ends the session. After one that an identity provider started, a page says that the session there goes on.
+ * GET does so too, as on the controller; the cookies are SameSite=Lax and the service's own pages use POST,
+ * which asks for the CSRF token.
  */
 async function logOut(
   service: ServiceContext,
@@ -168,7 +175,7 @@ async function loginPage(
     status,
     title: 'Log in',
     ...(client !== null && { formAction: client }),
-    main: `${problem === null ? '' : `<p id="problem" role="alert">${escapeHtml(problem)}</p>`}
+    main: `${problem === null ? '' : `<p id="problem" role="alert">${textHtml(problem)}</p>`}
 ${local}
 ${providers}`,
   });
@@ -178,7 +185,7 @@ function forbiddenPage(reply: FastifyReply, problem: string): FastifyReply {
   return sendPage(reply, {
     status: 403,
     title: 'This request was refused',
-    main: `<p role="alert">It could have been sent by another site in your name: ${escapeHtml(problem)}</p>
+    main: `<p role="alert">It could have been sent by another site in your name: ${textHtml(problem)}</p>
 <p>Open <a href="/api/login/">the login page</a> and try again. Cookies must be allowed for it.</p>`,
   });
 }
@@ -216,7 +223,7 @@ function providerLinks(
   const links = providers.map(({ label, path }) => {
     const separator = path.includes('?') ? '&' : '?';
     const address = next === null ? path : `${path}${separator}next=${encodeURIComponent(next)}`;
-    return `<li><a class="button" href="${escapeHtml(address)}">Log in with ${escapeHtml(label)}</a></li>`;
+    return `<li><a class="button" href="${escapeHtml(address)}">Log in with ${textHtml(label)}</a></li>`;
   });
   return `<nav aria-label="Other ways to log in">
 ${alone ? '' : '<p class="or">or</p>'}
@@ -243,7 +250,7 @@ const LOGIN: RouteDescription = {
     302: 'Logged in.',
     401: 'The user name or the password is wrong.',
     403: 'The CSRF token is missing or wrong.',
-    429: 'Too many wrong passwords; again after the seconds that Retry-After says.',
+    429: 'Too many wrong passwords, or too many logins at a time. Retry after the seconds in Retry-After.',
   },
 };
 
@@ -281,8 +288,9 @@ const PROFILE: RouteDescription = {
 
 /** `/accounts/profile/` and the style sheet of the pages without a script. */
 export function serveProfile(app: FastifyInstance, service: ServiceContext): void {
-  app.get('/static/service.css', { config: { describes: STYLE_SHEET } }, (_request, reply) =>
-    reply.type('text/css; charset=utf-8').header('Cache-Control', 'public, max-age=3600').send(STYLE),
+  const style = constantAnswer('text/css; charset=utf-8', STYLE);
+  app.get('/static/service.css', { config: { describes: STYLE_SHEET } }, (request, reply) =>
+    sendConstant(request, reply.header('Cache-Control', 'public, max-age=3600'), style),
   );
   app.get('/accounts/profile/', { config: { describes: PROFILE } }, async (request, reply) => {
     const session = await findRequestSession(service, request, reply);

@@ -1,8 +1,12 @@
 import type { FastifyReply } from 'fastify';
+import { escapeUnsafe } from '../../domain/unsafe-text.ts';
 
-/**
- * Text for HTML, with what has a meaning there escaped.
- */
+/** Text that people read, for HTML: a name cannot look like another one by marks of direction or invisible characters. */
+export function textHtml(text: string): string {
+  return escapeHtml(escapeUnsafe(text, '\n\t'));
+}
+
+/** The value of an attribute, or other text for HTML that stays as it is, with what has a meaning there escaped. */
 export function escapeHtml(text: string): string {
   const entities: Readonly<Record<string, string>> = {
     '&': '&amp;',
@@ -39,13 +43,13 @@ export function sendPage(reply: FastifyReply, page: Page): FastifyReply {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeHtml(page.title)}</title>
+<title>${textHtml(page.title)}</title>
 <link rel="stylesheet" href="/static/service.css">
 </head>
 <body>
 <p class="brand">Automation service</p>
 <main>
-<h1>${escapeHtml(page.title)}</h1>
+<h1>${textHtml(page.title)}</h1>
 ${page.main}
 </main>
 </body>
@@ -54,8 +58,8 @@ ${page.main}
 }
 
 /**
- * The one style sheet: in the colours of the web interface, light and dark as the browser wishes. Text and lines keep the
- * contrast that WCAG 2.2 asks for at level AA.
+ * The one style sheet: in the colours of the web interface, light and dark as the browser wishes. Text and
+ * lines keep the contrast that WCAG 2.2 asks for at level AA.
  */
 export const STYLE = `
 :root { color-scheme: light dark; --ink: #151515; --soft: #4d4d4d; --paper: #ffffff; --ground: #f2f2f2; --line: #707070; --accent: #0066cc; --on-accent: #ffffff; --bad: #731f00; --bad-ground: #ffe3d9; }

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { RequestFailure } from '../failure.ts';
 import type { SsoReason } from '../sso/backends.ts';
-import { escapeHtml, sendPage } from './page.ts';
+import { escapeHtml, sendPage, textHtml } from './page.ts';
 
 const AGAIN = 'Open the login page and try again.';
 const ADMINISTRATOR = 'Contact your administrator.';
@@ -86,7 +86,7 @@ export function sendSsoFailure(reply: FastifyReply, { status, headers, body }: R
   const said = typeof detail === 'string' ? detail : 'The request could not be understood.';
   return sendLoginProblem(reply.headers(headers), {
     status,
-    main: `<p role="alert">${escapeHtml(said)}</p>`,
+    main: `<p role="alert">${textHtml(said)}</p>`,
   });
 }
 
@@ -114,7 +114,7 @@ interface LoggedOut {
 
 /** The page after the logout from a session that was started through an identity provider, where a session may go on. */
 export function sendLoggedOut(reply: FastifyReply, { provider, isConfirmed }: LoggedOut): FastifyReply {
-  const label = escapeHtml(provider.label);
+  const label = textHtml(provider.label);
   const remaining =
     isConfirmed === undefined
       ? `Your session at ${label} goes on: a user of this browser can log in again without a password.`

@@ -6,6 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { csrfToken, findRequestSession, renewSession } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { currentSettings } from '../settings/settings.ts';
+import { accepts } from './constant-answer.ts';
 import { sendPage } from './page.ts';
 
 /** The first segments of the addresses of the web interface (src/web/service/pages.tsx); any other is not found. */
@@ -46,8 +47,8 @@ interface BuiltFiles {
 }
 
 /**
- * Where the build put the web interface: seen from this file, which is in `src`, or bundled into `dist/chunks` or beside
- * a command.
+ * Where the build put the web interface: seen from this file, which is in `src`, or bundled into
+ * `dist/chunks` or beside a command.
  */
 function builtFiles(): BuiltFiles {
   for (const path of ['../web/', '../../web/', '../../../web/', '../../../dist/web/']) {
@@ -76,6 +77,14 @@ function serveWebFiles(app: FastifyInstance): {
   readonly sendPageFile: (page: PageFile, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 } {
   const files = builtFiles();
+  // They never change while the service runs, and are few.
+  const contents = new Map<string, Promise<Buffer>>();
+  const content = (name: string) => {
+    const read = contents.get(name) ?? readFile(join(files.folder, name));
+    contents.set(name, read);
+    read.catch(() => contents.delete(name));
+    return read;
+  };
   const send = async (name: string, request: FastifyRequest, reply: FastifyReply): Promise<unknown> => {
     if (!files.names.has(name)) {
       reply.callNotFound();
@@ -85,7 +94,7 @@ function serveWebFiles(app: FastifyInstance): {
       ([each, ending]) => accepts(request, each) && files.names.has(`${name}${ending}`),
     ) ?? [null, ''];
     if (encoding !== null) reply.header('Content-Encoding', encoding);
-    const body = await readFile(join(files.folder, `${name}${suffix}`));
+    const body = await content(`${name}${suffix}`);
     return reply
       .type(TYPES[extname(name)] ?? 'application/octet-stream')
       .header('Vary', 'Accept-Encoding')
@@ -113,18 +122,9 @@ function serveWebFiles(app: FastifyInstance): {
   };
 }
 
-/** Whether a client takes an encoding (RFC 9110 section 12.5.3); `q=0` refuses it. */
-function accepts(request: FastifyRequest, encoding: string): boolean {
-  const parts = String(request.headers['accept-encoding'] ?? '').split(',');
-  return parts.some((part) => {
-    const [name, quality] = part.split(';').map((each) => each.trim().toLowerCase());
-    return name === encoding && !/^q=0(\.0*)?$/.test(quality ?? '');
-  });
-}
-
 /**
- * Serves the web interface at `/` and at the addresses of its pages. Without a session they lead to the login page, or
- * to LOGIN_REDIRECT_OVERRIDE, and back.
+ * Serves the web interface at `/` and at the addresses of its pages. Without a session they lead to the login
+ * page, or to LOGIN_REDIRECT_OVERRIDE, and back.
  */
 export function serveWebInterface(app: FastifyInstance, service: ServiceContext): void {
   const { sendPageFile } = serveWebFiles(app);

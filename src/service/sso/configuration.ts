@@ -62,7 +62,6 @@ export interface SamlConfiguration {
   readonly idps: Readonly<Record<string, SamlIdp>>;
 }
 
-/** The configuration of one backend. */
 export type BackendConfiguration =
   | GoogleConfiguration
   | AzureConfiguration
@@ -114,8 +113,8 @@ export async function ssoConfiguration(
 }
 
 /**
- * A SHA-256 digest of a configuration, in hex: a login counts as proof only for the configuration it was made with. Labels,
- * and what only the logout or the import uses, may change.
+ * A SHA-256 digest of a configuration, in hex: a login counts as proof only for the configuration it was made
+ * with. Labels, and what only the logout or the import uses, may change.
  */
 export function configurationDigest(configuration: BackendConfiguration): string {
   const compared =

@@ -96,10 +96,11 @@ const TEAMS = z.array(
 );
 
 /**
- * The user's identity at GitHub. The account's number identifies it, because a user name can pass to another person.
- * Only a verified primary address is used.
+ * The user's identity at GitHub. The account's number identifies it, because a user name can pass to another
+ * person. Only a verified primary address is used.
  *
- * @throws SsoFailure `not_allowed` if the user is not in the configured organization or team, `unverified` if a response
+ * @throws SsoFailure `not_allowed` if the user is not in the configured organization or team, `unverified` if
+ * a response
  *   does not have the documented shape.
  */
 export async function githubIdentity(configuration: GithubConfiguration, ask: AskGithub): Promise<Identity> {

@@ -4,9 +4,9 @@ import type { ServiceContext } from '../context.ts';
 import { isSuperuserLeft } from '../settings/remaining-login.ts';
 import { insertActivity } from '../store/activity.ts';
 import {
+  claimUsername,
   findLinkedUser,
   findUser,
-  hasSimilarUsername,
   insertUser,
   linkAccount,
   lockUsers,
@@ -26,9 +26,9 @@ const MAX_NUMBER = 20;
 class ConcurrentLink extends Error {}
 
 /**
- * The user that an account at an identity provider is linked to. The first login creates a user. Accounts are matched
- * by the provider and its permanent id only, never by an address or a user name, so that a person cannot take over an
- * existing account by using its name at a provider.
+ * The user that an account at an identity provider is linked to. The first login creates a user. Accounts are
+ * matched by the provider and its permanent id only, never by an address or a user name, so that a person
+ * cannot take over an existing account by using its name at a provider.
  *
  * Every login updates the name, address, roles and flags.
  *
@@ -101,8 +101,8 @@ async function createUser(
 }
 
 /**
- * The user name to start from: letters, digits and `@.+-_`, as in all user names. NFKC replaces letters of another width
- * or font by the usual ones.
+ * The user name to start from: letters, digits and `@.+-_`, as in all user names. NFKC replaces letters of
+ * another width or font by the usual ones.
  */
 function preferredUsername({ username, email }: Identity, { usernameIsEmail }: UserRules): string {
   const wanted = usernameIsEmail && email !== '' ? email : username;
@@ -113,8 +113,8 @@ function preferredUsername({ username, email }: Identity, { usernameIsEmail }: U
 }
 
 /**
- * Creates a user with this name, or with a suffix if the name is taken. A name that differs only in case counts as
- * taken, so that users cannot impersonate each other in lists and logs.
+ * Creates a user with this name, or with a suffix if another user has it or one that looks like it, so that
+ * users cannot impersonate each other in lists and logs.
  */
 async function insertWithFreeName(
   transaction: Queryable,
@@ -124,7 +124,7 @@ async function insertWithFreeName(
   for (let number = 1; ; number += 1) {
     const suffix = number === 1 ? '' : number <= MAX_NUMBER ? `-${number}` : `-${randomText(8)}`;
     const username = `${base}${suffix}`;
-    if (await hasSimilarUsername(transaction, username)) continue;
+    if ((await claimUsername(transaction, username, 0)) === 'taken') continue;
     const id = await insertUser(transaction, {
       username,
       password: unusablePassword(),

@@ -3,6 +3,7 @@ import { hashToken, randomText } from '../auth/secret-hashes.ts';
 import { localPath } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { badRequest } from '../failure.ts';
+import { outsideTurn } from '../limits/request-shares.ts';
 import { parseTarget } from '../request.ts';
 import type { ProviderSession } from '../store/sessions.ts';
 import { consumeLogin, insertLogin, type LoginDetails, type PendingLogin } from '../store/sso-logins.ts';
@@ -58,10 +59,9 @@ export async function beginLogin(
     return exchange.reply.code(302).header('Location', `/api/login/${query}`).send('');
   }
   const loginRequest = { redirectUri: callbackUrl(exchange.request, backend), state: newState() };
-  const { url, details } = await startAtProvider(service, configuration, {
-    ...loginRequest,
-    idp: wanted.idp,
-  });
+  const { url, details } = await outsideTurn(exchange.request, () =>
+    startAtProvider(service, configuration, { ...loginRequest, idp: wanted.idp }),
+  );
   await storePendingLogin(service, exchange, {
     backend,
     state: loginRequest.state,
@@ -106,7 +106,8 @@ export interface Admission {
 }
 
 /**
- * Completes a login with OAuth2 or OpenID Connect: finds the pending login and asks the provider who the user is.
+ * Completes a login with OAuth2 or OpenID Connect: finds the pending login and asks the provider who the user
+ * is.
  *
  * @throws SsoFailure
  */
@@ -124,7 +125,9 @@ export async function completeLogin(
   admit();
   const configuration = await requireConfiguration(service, backend);
   const { details } = login;
-  const identity = await identify(service, configuration, { state, query, details });
+  const identity = await outsideTurn(request, () =>
+    identify(service, configuration, { state, query, details }),
+  );
   return { configuration, identity, next: details.next };
 }
 
@@ -156,8 +159,8 @@ function newState(): string {
 }
 
 /**
- * Stores a pending login in the database, where every replica finds it, and binds it to this browser with a cookie. A
- * response in another browser is refused (login CSRF, RFC 6819, section 4.4.1.8).
+ * Stores a pending login in the database, where every replica finds it, and binds it to this browser with a
+ * cookie. A response in another browser is refused (login CSRF, RFC 6819, section 4.4.1.8).
  */
 async function storePendingLogin(
   service: ServiceContext,
@@ -216,8 +219,8 @@ function cookieName(request: FastifyRequest): string {
 }
 
 /**
- * The redirect URI of a backend, under the address that this request was sent to. A forged Host header does no harm:
- * providers redirect only to registered URIs.
+ * The redirect URI of a backend, under the address that this request was sent to. A forged Host header does
+ * no harm: providers redirect only to registered URIs.
  *
  * @throws RequestFailure 400 if the Host header is invalid.
  */

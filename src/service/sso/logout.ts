@@ -102,8 +102,9 @@ export function logoutUrl(request: FastifyRequest): string {
 }
 
 /**
- * The single logout service (SAML 2.0 Profiles, section 4.4) with the redirect binding: answers to logouts that began here,
- * and requests of an identity provider, which have to be signed and end the sessions of that user.
+ * The single logout service (SAML 2.0 Profiles, section 4.4) with the redirect binding: answers to logouts
+ * that began here, and requests of an identity provider, which have to be signed and end the sessions of that
+ * user.
  */
 export function serveSamlLogout(
   app: FastifyInstance,

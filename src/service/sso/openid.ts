@@ -28,7 +28,8 @@ export interface ProviderCallback {
 }
 
 /**
- * Starts a login with OpenID Connect: the authorization code flow with PKCE, state and nonce (RFC 9700, section 2.1).
+ * Starts a login with OpenID Connect: the authorization code flow with PKCE, state and nonce (RFC 9700,
+ * section 2.1).
  *
  * @throws SsoFailure `unreachable`, `unverified`.
  */
@@ -56,10 +57,10 @@ export async function beginOpenId(
 }
 
 /**
- * Exchanges the code for an ID token and verifies its signature, issuer, audience, nonce and times (OpenID Connect
- * Core 1.0, section 3.1.3.7), and the `iss` parameter of the response (RFC 9207). Providers other than Google and
- * Entra may send further claims only from their UserInfo endpoint (section 5.3): it is asked if the ID token has no name
- * of the user or lacks a claim of the maps.
+ * Exchanges the code for an ID token and verifies its signature, issuer, audience, nonce and times (OpenID
+ * Connect Core 1.0, section 3.1.3.7), and the `iss` parameter of the response (RFC 9207). Providers other
+ * than Google and Entra may send further claims only from their UserInfo endpoint (section 5.3): it is asked
+ * if the ID token has no name of the user or lacks a claim of the maps.
  *
  * @param mapped The claims that the maps look at.
  * @throws SsoFailure
@@ -105,8 +106,8 @@ function refuse(error: unknown): never {
 /**
  * The identity in a verified ID token from Google.
  *
- * The `hd` claim says which domain an account belongs to. An address does not: it may be that of a private account,
- * except under gmail.com, which is Google's own domain.
+ * The `hd` claim says which domain an account belongs to. An address does not: it may be that of a private
+ * account, except under gmail.com, which is Google's own domain.
  *
  * @throws SsoFailure `not_allowed`.
  */
@@ -128,8 +129,9 @@ export function googleIdentity(configuration: GoogleConfiguration, claims: IDTok
 /**
  * The identity in a verified ID token from Microsoft Entra ID.
  *
- * A tenant's administrator can set any address, name and role. These are trusted only if logins are restricted to one
- * tenant or to a list of tenants. Otherwise only the claims that Entra itself assigns become attributes.
+ * A tenant's administrator can set any address, name and role. These are trusted only if logins are
+ * restricted to one tenant or to a list of tenants. Otherwise only the claims that Entra itself assigns
+ * become attributes.
  *
  * @throws SsoFailure `not_allowed`.
  */
@@ -157,8 +159,8 @@ export function azureIdentity(configuration: AzureConfiguration, claims: IDToken
 }
 
 /**
- * The claims that the provider has elsewhere (OpenID Connect Core 1.0, section 5.6.2, `_claim_names`). Entra sends the
- * groups of a user with more than 200 so: their absence from the token says nothing.
+ * The claims that the provider has elsewhere (OpenID Connect Core 1.0, section 5.6.2, `_claim_names`). Entra
+ * sends the groups of a user with more than 200 so: their absence from the token says nothing.
  */
 function withheldClaims(claims: IDToken): readonly string[] {
   const elsewhere = claims['_claim_names'];

@@ -23,8 +23,8 @@ interface Discovered {
 }
 
 /**
- * Reads and caches the metadata of OpenID providers (OpenID Connect Discovery 1.0). ID tokens are verified by their
- * signature, although they come directly from the provider.
+ * Reads and caches the metadata of OpenID providers (OpenID Connect Discovery 1.0). ID tokens are verified by
+ * their signature, although they come directly from the provider.
  */
 export class Discoveries {
   readonly #known = new Map<string, Discovered>();
@@ -80,8 +80,8 @@ export const fetchBounded: CustomFetch = async (url, options) => {
 };
 
 /**
- * Converts an error from `openid-client`. Its message, code and the parts of its causes that {@link causes} allows are
- * kept; other parts may hold claims or tokens.
+ * Converts an error from `openid-client`. Its message, code and the parts of its causes that {@link causes}
+ * allows are kept; other parts may hold claims or tokens.
  */
 export function libraryFailure(error: unknown): Error {
   if (error instanceof SsoFailure) return error;

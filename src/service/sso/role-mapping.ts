@@ -32,8 +32,9 @@ interface Rule extends MappedRole {
 }
 
 /**
- * Applies the organization and team maps to a user. A team makes a user a member of it and of its organization. A role that one entry grants is not removed by another. Roles that
- * do not match are removed unless the entry says `remove: false`, as on the controller.
+ * Applies the organization and team maps to a user. A team makes a user a member of it and of its
+ * organization. A role that one entry grants is not removed by another. Roles that do not match are removed
+ * unless the entry says `remove: false`, as on the controller.
  */
 export function mappedRoles({ organizations, teams }: UserRules, identity: Identity): MappedRoles {
   const rules: Rule[] = [];
@@ -151,8 +152,8 @@ function names(pattern: string, identity: Identity): boolean {
 }
 
 /**
- * Grants and removes the roles in the database, and records the changes in the activity stream. An organization or a team
- * that does not exist is created, as on the controller.
+ * Grants and removes the roles in the database, and records the changes in the activity stream. An
+ * organization or a team that does not exist is created, as on the controller.
  */
 export async function applyRoles(
   service: ServiceContext,
@@ -200,7 +201,11 @@ async function teamOf(
     return createdConcurrently;
   }
   await insertActivity(transaction, {
-    ...{ operation: 'create', at, object1: 'team', actorId: null, node },
+    operation: 'create',
+    at,
+    object1: 'team',
+    actorId: null,
+    node,
     changes: { name, description, organization: `${organization}-${organizationId}`, id: created },
     resource: { type: 'team', id: created },
   });

@@ -25,7 +25,8 @@ export interface SamlExchange {
 }
 
 /**
- * Configures the library for one exchange: assertions must be signed, and this service must be their audience.
+ * Configures the library for one exchange: assertions must be signed, and this service must be their
+ * audience.
  *
  * @param remember Called with the id of each request that the library creates.
  * @throws SsoFailure `misconfigured`.
@@ -78,8 +79,8 @@ const FORMATS = {
 } as const;
 
 /**
- * The format of NameID to ask an identity provider for: by default a persistent one, since users are identified by it
- * unless an attribute identifies them. Null for any.
+ * The format of NameID to ask an identity provider for: by default a persistent one, since users are
+ * identified by it unless an attribute identifies them. Null for any.
  */
 function nameIdFormat({ name_id_format, attr_user_permanent_id: attribute }: SamlIdp): string | null {
   const isNameId = attribute === undefined || attribute === 'name_id';
@@ -113,8 +114,8 @@ export function idpOf({ idps }: SamlConfiguration, name: string): SamlIdp {
 }
 
 /**
- * The metadata of this service in XML (SAML 2.0 Metadata): its assertion consumer and single logout services, that
- * assertions must be signed, and the certificate for signed requests and encrypted assertions.
+ * The metadata of this service in XML (SAML 2.0 Metadata): its assertion consumer and single logout services,
+ * that assertions must be signed, and the certificate for signed requests and encrypted assertions.
  *
  * @throws SsoFailure `misconfigured` for a key without a certificate.
  */

@@ -1,12 +1,12 @@
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIPv6 } from 'node:net';
-import { certificatePem, isLoopback } from '../settings/checks.ts';
+import { certificatePem } from '../settings/checks.ts';
 import { fetchBounded, PROVIDER_TIMEOUT_S } from './provider-client.ts';
 import { child, elements, NAMESPACES, parseXml } from './saml-xml.ts';
 
 /**
- * Replaces each `metadata_url` of a value of SOCIAL_AUTH_SAML_ENABLED_IDPS that is being written by what it leads to,
- * unless the entry has the values that metadata give, as the one that was read before has.
+ * Replaces each `metadata_url` of a value of SOCIAL_AUTH_SAML_ENABLED_IDPS that is being written by what it
+ * leads to, unless the entry has the values that metadata give, as the one that was read before has.
  *
  * @throws Error that names the entry.
  */
@@ -43,8 +43,8 @@ const MAX_TAGS = 20_000;
 const REDIRECT = 'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect';
 
 /**
- * Reads the metadata of an identity provider (SAML 2.0 Metadata). Its signature is not checked: the administrator decides
- * where it comes from.
+ * Reads the metadata of an identity provider (SAML 2.0 Metadata). Its signature is not checked: the
+ * administrator decides where it comes from.
  *
  * @param entityId Selects one provider of several; empty where there is only one.
  * @throws Error with what is missing, in a sentence for the administrator.
@@ -144,16 +144,17 @@ REFUSED_ADDRESSES.addSubnet('ff00::', 8, 'ipv6');
 REFUSED_ADDRESSES.addAddress('fd00:ec2::254', 'ipv6');
 
 /**
- * Fetches the metadata of an identity provider: over https, or http on this machine, without redirects, at most 1 MiB
- * within ten seconds. A host name that leads to this machine or to the link-local network, where cloud machines serve
- * credentials, is refused; private networks are not, since identity providers are there.
+ * Fetches the metadata of an identity provider: over https, or http from `localhost`, without redirects, at
+ * most 1 MiB within ten seconds. Any other host name or address that leads to this machine or to the
+ * link-local network, where cloud machines serve credentials, is refused; private networks are not, since
+ * identity providers are there.
  *
  * @throws Error with the reason, and nothing of what was read.
  */
 async function fetchMetadata(address: string): Promise<string> {
   if (!URL.canParse(address)) throw new Error('Enter a valid URL.');
   const url = new URL(address);
-  const isLocal = isLoopback(url);
+  const isLocal = url.hostname === 'localhost';
   if (url.username !== '' || url.password !== '') throw new Error('The URL must not contain a user name.');
   if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLocal)) {
     throw new Error('The URL must begin with https://.');

@@ -17,8 +17,8 @@ const MAX_WAITING = 50;
 const MEMORY_MIB = 256;
 
 /**
- * Verifies SAML responses in a thread, so that one that takes long delays only other SAML logins, and these for
- * seconds. The thread starts with the first response and stays.
+ * Verifies SAML responses in a thread, so that one that takes long delays only other SAML logins, and these
+ * for seconds. The thread starts with the first response and stays.
  */
 export class SamlThread {
   #worker: Worker | null = null;
@@ -78,8 +78,8 @@ export class SamlThread {
 }
 
 /**
- * Refuses, before any parsing, a response of a size that no identity provider sends, and one with a document type,
- * which can define entities and which SAML does not use.
+ * Refuses, before any parsing, a response of a size that no identity provider sends, and one with a document
+ * type, which can define entities and which SAML does not use.
  */
 function rejectOversizedResponse(response: string): void {
   const refused = (why: string) => new SsoFailure('unverified', `the response ${why}`);

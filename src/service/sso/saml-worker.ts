@@ -1,6 +1,6 @@
 /**
- * A worker thread that verifies the responses of SAML identity providers, one after the other. `SamlThread` starts it
- * and sends it one {@link SamlAnswer} at a time; each gets a {@link SamlVerdict}.
+ * A worker thread that verifies the responses of SAML identity providers, one after the other. `SamlThread`
+ * starts it and sends it one {@link SamlAnswer} at a time; each gets a {@link SamlVerdict}.
  */
 import { promisify } from 'node:util';
 import { parentPort } from 'node:worker_threads';
@@ -36,9 +36,9 @@ parentPort?.on('message', async (answer: SamlAnswer) => {
 });
 
 /**
- * Checks the envelope, and that the assertion, which may be encrypted, is signed by the identity provider, and that its audience and
- * times fit. Does not check the recipient or whether it was used before. An encrypted response can decrypt to a huge
- * document and take long to verify, hence the thread.
+ * Checks the envelope, and that the assertion, which may be encrypted, is signed by the identity provider,
+ * and that its audience and times fit. Does not check the recipient or whether it was used before. An
+ * encrypted response can decrypt to a huge document and take long to verify, hence the thread.
  */
 async function verifySaml(answer: SamlAnswer): Promise<SamlVerdict> {
   try {
@@ -84,8 +84,9 @@ interface ExpectedEnvelope {
 }
 
 /**
- * Checks what the library leaves unchecked in a response: status, `Destination` and issuer of the envelope (SAML 2.0
- * Core, section 3.2.2; Profiles, section 4.1.4.2), and that no signature, also inside an encrypted assertion, uses SHA-1.
+ * Checks what the library leaves unchecked in a response: status, `Destination` and issuer of the envelope
+ * (SAML 2.0 Core, section 3.2.2; Profiles, section 4.1.4.2), and that no signature, also inside an encrypted
+ * assertion, uses SHA-1.
  *
  * @throws SsoFailure `refused_by_provider` with the status; `unverified`.
  */

@@ -9,8 +9,8 @@ export const NAMESPACES = {
 } as const;
 
 /**
- * Parses XML with the parser of the SAML library, so that both see the same document. Bounds and document types are up to
- * the caller.
+ * Parses XML with the parser of the SAML library, so that both see the same document. Bounds and document
+ * types are up to the caller.
  *
  * @returns The root element.
  * @throws Error for XML that is not well formed.

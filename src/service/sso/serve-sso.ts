@@ -1,4 +1,3 @@
-import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { knownDevice, namedUser } from '../auth/device-cookie.ts';
 import { finishLogin, NO_STORE } from '../auth/session.ts';
@@ -8,6 +7,7 @@ import { failureOf, type RequestError } from '../error-handler.ts';
 import { forbidden, tooManyRequests } from '../failure.ts';
 import { Buckets } from '../limits/limits.ts';
 import { errorPath, sendSsoError, sendSsoFailure } from '../pages/sso.ts';
+import { readForms } from '../request.ts';
 import { recordSuccess } from '../store/sso-logins.ts';
 import { findUser } from '../store/users.ts';
 import { type Backend, backendOf, SsoFailure } from './backends.ts';
@@ -24,8 +24,9 @@ const STARTED_LIMIT = { burst: 300, refillSeconds: 0.5 };
 /** Logins that a user's known browsers may start after their network used up its allowance: 20, then one every 30 s. */
 const DEVICE_STARTED_LIMIT = { burst: 20, refillSeconds: 30 };
 /**
- * Refused responses per network: 100, then one every three seconds. There are separate counts for responses to logins
- * that were started here, for those without a request, which some identity providers may send, and for lines of the log.
+ * Refused responses per network: 100, then one every three seconds. There are separate counts for responses
+ * to logins that were started here, for those without a request, which some identity providers may send, and
+ * for lines of the log.
  */
 const REFUSED_LIMIT = { burst: 100, refillSeconds: 3 };
 
@@ -49,12 +50,13 @@ interface Limits {
 }
 
 /**
- * Single sign-on, a Fastify plugin: `/sso/login/…`, `/sso/complete/…`, `/sso/metadata/saml/`, `/sso/logout/saml/` and
- * `/sso/error/`.
+ * Single sign-on, a Fastify plugin: `/sso/login/…`, `/sso/complete/…`, `/sso/metadata/saml/`,
+ * `/sso/logout/saml/` and `/sso/error/`.
  *
- * Any web page can make a browser send requests to these addresses, as for an image. A response that belongs to no login
- * of this browser is refused after one look-up by its key, and does not count; a request that a browser says it
- * sends for an image, a script or a frame is refused without one (Fetch Metadata, `Sec-Fetch-Dest`).
+ * Any web page can make a browser send requests to these addresses, as for an image. A response that belongs
+ * to no login of this browser is refused after one look-up by its key, and does not count; a request that a
+ * browser says it sends for an image, a script or a frame is refused without one (Fetch Metadata,
+ * `Sec-Fetch-Dest`).
  */
 export async function serveSso(app: FastifyInstance, service: ServiceContext): Promise<void> {
   const buckets = (limit: typeof STARTED_LIMIT) => new Buckets(limit, () => performance.now());
@@ -67,7 +69,7 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
   };
   const thread = new SamlThread();
   app.addHook('onClose', () => thread.end());
-  await app.register(formbody);
+  readForms(app);
   app.setErrorHandler((error: RequestError, request, reply) =>
     sendSsoFailure(reply, failureOf(error, request)),
   );
@@ -172,8 +174,8 @@ async function logIn(service: ServiceContext, visit: Visit, completed: Completed
 }
 
 /**
- * Counts a started login for its network or, once that used up its allowance, for the user who logged in in this browser
- * before. Images in a page of another site do not carry the cookie that tells so (SameSite=Lax).
+ * Counts a started login for its network or, once that used up its allowance, for the user who logged in in
+ * this browser before. Images in a page of another site do not carry the cookie that tells so (SameSite=Lax).
  *
  * @throws RequestFailure 429
  */

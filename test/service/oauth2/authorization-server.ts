@@ -50,8 +50,14 @@ export class AuthorizationServer {
     const server = new AuthorizationServer(await startTestService(kind, options));
     server.#aliceId = (await server.admin.post('/api/v2/users/', ALICE)).json.id;
     server.#organization = (await server.admin.post('/api/v2/organizations/', { name: 'Acme' })).json.id;
+    await server.admin.post(`/api/v2/organizations/${server.#organization}/users/`, { id: server.#aliceId });
     await server.alice.logIn(ALICE.username, ALICE.password);
     return server;
+  }
+
+  /** The organization of the applications. Alice is a member. */
+  get organization(): number {
+    return this.#organization;
   }
 
   get aliceId(): number {

@@ -275,6 +275,9 @@ ${formats.map((format) => `<NameIDFormat>urn:oasis:names:tc:SAML:${format}</Name
     return (answer.json['SOCIAL_AUTH_SAML_ENABLED_IDPS'] as Record<string, unknown>)['corp'];
   };
 
+  /** This machine is reached by its name only. */
+  const metadataUrl = () => server.url.replace('127.0.0.1', 'localhost');
+
   beforeAll(async () => {
     service = await startTestService('PostgreSQL', { secretKey: SECRET_KEY });
     admin = adminOf(service);
@@ -311,10 +314,10 @@ ${formats.map((format) => `<NameIDFormat>urn:oasis:names:tc:SAML:${format}</Name
 
   it('is fetched from a URL, once', async () => {
     served = [200, entity('https://i.example')];
-    const entry = (await written({ metadata_url: `${server.url}/metadata?a=b` })) as object;
+    const entry = (await written({ metadata_url: `${metadataUrl()}/metadata?a=b` })) as object;
     expect(entry).toMatchObject({
       entity_id: 'https://i.example',
-      metadata_url: `${server.url}/metadata?a=b`,
+      metadata_url: `${metadataUrl()}/metadata?a=b`,
     });
     served = [500, ''];
     expect(await written(entry)).toEqual(entry);
@@ -345,7 +348,7 @@ ${formats.map((format) => `<NameIDFormat>urn:oasis:names:tc:SAML:${format}</Name
     expect([answer.status, answer.json['SOCIAL_AUTH_SAML_ENABLED_IDPS']]).toEqual([400, [message]]);
   });
 
-  it.each([
+  it.each<readonly [string, string]>([
     ['http://i.example/', 'The URL must begin with https://.'],
     ['file:///etc/passwd', 'The URL must begin with https://.'],
     ['https://u:p@i.example/', 'The URL must not contain a user name.'],
@@ -354,6 +357,11 @@ ${formats.map((format) => `<NameIDFormat>urn:oasis:names:tc:SAML:${format}</Name
       'The host of the URL leads to this machine or to the link-local network.',
     ],
     ['https://[fe80::1]/', 'The host of the URL leads to this machine or to the link-local network.'],
+    ...[
+      ...['https://127.0.0.1/', 'https://127.1/', 'https://0x7f000001/', 'https://2130706433/'],
+      ...['https://[::1]/', 'https://[::ffff:127.0.0.1]/'],
+    ].map((url) => [url, 'The host of the URL leads to this machine or to the link-local network.'] as const),
+    ['http://127.0.0.1/', 'The URL must begin with https://.'],
     ['https://0.0.0.0/', 'The host of the URL leads to this machine or to the link-local network.'],
     [
       'https://[::ffff:169.254.169.254]/',
@@ -375,7 +383,7 @@ ${formats.map((format) => `<NameIDFormat>urn:oasis:names:tc:SAML:${format}</Name
     [[200, 'x'.repeat(5_000_000)], 'The metadata could not be fetched.'],
   ])('is not taken from a bad answer (%#)', async (answer, message) => {
     served = answer;
-    const { status, json } = await write({ metadata_url: `${server.url}/` });
+    const { status, json } = await write({ metadata_url: `${metadataUrl()}/` });
     expect([status, json['SOCIAL_AUTH_SAML_ENABLED_IDPS']]).toEqual([400, [`corp.metadata_url: ${message}`]]);
   });
 });

@@ -1,0 +1,185 @@
+// Whether one sender delays others: for every route of the service's OpenAPI description, 20 connections without
+// credentials, and 20 with one read token, while another user reads /api/v2/me/ again and again. Beside each p99 is that of
+// the same user just before, while nothing else was sent: other work on the machine slows down both. All is sent to loopback.
+// Run: node bench/fair-routes.ts [--seconds 10] [--connections 20] [--route TEXT] [--database embedded|postgresql]
+import { Agent, request } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { Worker } from 'node:worker_threads';
+import { createDatabase, startPostgres } from '../test/support/embedded-postgres.ts';
+import type { Flood, Flooded, FloodRequest } from './support/flood.ts';
+import { api, start, stopLoad } from './support/requests.ts';
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '10' },
+    connections: { type: 'string', default: '20' },
+    route: { type: 'string', default: '' },
+    database: { type: 'string' },
+  },
+});
+const SECONDS = Math.min(60, Number(values.seconds));
+const CONNECTIONS = Math.min(100, Number(values.connections));
+const LIMIT_MS = 500;
+const IDLE_MS = 500;
+const PAUSE_MS = 10;
+
+interface Operation {
+  readonly requestBody?: { readonly content: Readonly<Record<string, unknown>> };
+}
+
+interface Row {
+  readonly database: string;
+  readonly route: string;
+  readonly sender: string;
+  readonly idle: number;
+  readonly p99: number;
+  readonly answers: Flooded;
+}
+
+const worker = new Worker(new URL('./support/flood.ts', import.meta.url));
+const rows: Row[] = [];
+for (const database of ['embedded', 'postgresql']) {
+  if ((values.database ?? database) === database) await measureDatabase(database);
+}
+await worker.terminate();
+await stopLoad();
+report();
+
+async function measureDatabase(database: string): Promise<void> {
+  const server = database === 'postgresql' ? await startPostgres() : null;
+  const environment = server === null ? {} : { DATABASE_URL: await createDatabase(server.url) };
+  const { url, child } = await start('filled-service.ts', environment);
+  try {
+    await measureRoutes(database, url);
+  } finally {
+    child.kill('SIGKILL');
+    await server?.stop();
+  }
+}
+
+async function measureRoutes(database: string, url: string): Promise<void> {
+  const reader = await tokenOf(url, 'reader');
+  const other = await tokenOf(url, 'other');
+  const { paths } = await api<{ paths: Record<string, Record<string, Operation>> }>(
+    url,
+    '/api/v2/openapi.json',
+  );
+  const agent = new Agent({ keepAlive: true });
+  for (const [route, item] of Object.entries(paths)) {
+    if (!route.includes(values.route)) continue;
+    for (const [sender, headers] of [
+      ['anonymous', {}],
+      ['read token', { authorization: `Bearer ${reader}` }],
+    ] as const) {
+      const requests = requestsOf(route, item).map((each) => ({
+        ...each,
+        headers: { ...each.headers, ...headers },
+      }));
+      const idle = await p99OfOther({ url, token: other, agent }, performance.now() + IDLE_MS);
+      const flood = send({ url, requests, connections: CONNECTIONS, seconds: SECONDS });
+      await sleep(50);
+      const p99 = await p99OfOther({ url, token: other, agent }, performance.now() + SECONDS * 1000);
+      const row = { database, route, sender, idle, p99, answers: await flood };
+      rows.push(row);
+      console.log(line(row));
+    }
+  }
+  agent.destroy();
+}
+
+/** A read token of a superuser, who sees everything. */
+async function tokenOf(url: string, username: string): Promise<string> {
+  const { id } = await api<{ id: number }>(url, '/api/v2/users/', {
+    username,
+    password: username,
+    is_superuser: true,
+  });
+  const own = await fetch(`${url}/api/v2/users/${id}/personal_tokens/`, {
+    method: 'POST',
+    headers: {
+      authorization: `Basic ${Buffer.from(`${username}:${username}`).toString('base64')}`,
+      'content-type': 'application/json',
+    },
+    body: JSON.stringify({ scope: 'read' }),
+  });
+  const { token } = (await own.json()) as { token: string };
+  return token;
+}
+
+/** One request for each method of a route, reads in between: they cost most. */
+function requestsOf(route: string, item: Readonly<Record<string, Operation>>): FloodRequest[] {
+  const path = route
+    .replace('{category}', 'all')
+    .replace('{backend}', 'github')
+    .replace(/\{\w+\}/g, '1');
+  const target = item['get'] === undefined || path.includes('?') ? path : `${path}?page_size=200`;
+  const methods = Object.entries(item).filter(([name]) => name !== 'parameters');
+  return methods.flatMap(([method, { requestBody }]) => {
+    if (method === 'get') return [{ method: 'GET', path: target }];
+    const type = Object.keys(requestBody?.content ?? {})[0];
+    const body =
+      type === undefined ? undefined : type.includes('json') ? '{}' : 'username=nobody&password=wrong';
+    const one = {
+      method: method.toUpperCase(),
+      path,
+      ...(type !== undefined && { headers: { 'content-type': type } }),
+      ...(body !== undefined && { body }),
+    };
+    return item['get'] === undefined ? [one] : [one, { method: 'GET', path: target }];
+  });
+}
+
+function send(flood: Flood): Promise<Flooded> {
+  return new Promise((resolve) => {
+    worker.once('message', resolve);
+    worker.postMessage(flood);
+  });
+}
+
+interface Reader {
+  readonly url: string;
+  readonly token: string;
+  readonly agent: Agent;
+}
+
+/** The 99th percentile of the other user's requests until then, in milliseconds. */
+async function p99OfOther(reader: Reader, until: number): Promise<number> {
+  const times: number[] = [];
+  while (performance.now() < until) {
+    const begun = performance.now();
+    const status = await me(reader);
+    if (status !== 200) throw new Error(`the other user got ${status}`);
+    times.push(performance.now() - begun);
+    await sleep(PAUSE_MS);
+  }
+  times.sort((one, another) => one - another);
+  return times[Math.floor((times.length - 1) * 0.99)] ?? Number.NaN;
+}
+
+function me({ url, token, agent }: Reader): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const sent = request(`${url}/api/v2/me/`, { agent, headers: { authorization: `Bearer ${token}` } });
+    sent.on('response', (answer) => answer.resume().on('end', () => resolve(answer.statusCode)));
+    sent.on('error', reject).end();
+  });
+}
+
+function line({ database, route, sender, idle, p99, answers }: Row): string {
+  const statuses = Object.entries(answers).map(([status, count]) => `${status}: ${count}`);
+  const mark = p99 > LIMIT_MS ? ' ABOVE' : '';
+  return `${database.padEnd(10)} ${sender.padEnd(10)} ${route.padEnd(58)} idle ${idle.toFixed(0).padStart(4)} ms  p99 ${p99
+    .toFixed(0)
+    .padStart(5)} ms${mark}  (${statuses.join(', ')})`;
+}
+
+function report(): void {
+  const above = rows.filter(({ p99 }) => p99 > LIMIT_MS);
+  const worst = rows.toSorted((one, another) => another.p99 - one.p99)[0];
+  console.log(
+    `\n${rows.length} measurements of ${SECONDS} s with ${CONNECTIONS} connections; ${above.length} above ${LIMIT_MS} ms.`,
+  );
+  if (worst !== undefined) console.log(`Worst: ${line(worst)}`);
+  for (const row of above) console.log(`${line(row)}  ${(row.p99 / row.idle).toFixed(1)} times idle`);
+  if (above.length > 0) process.exitCode = 1;
+}

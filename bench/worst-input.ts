@@ -1,0 +1,365 @@
+// How the cost of each parser of foreign input grows: the service's over its real socket, the toolkit's in this process. Each
+// gets 10 kB, 100 kB and 1 MB of the input that is worst for it. The table has the processor time of each (the least of
+// several runs), the growth from one size to the next compared with that of the size, and what became of the input.
+// Run: node bench/worst-input.ts [part of a row's name]
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { parseEntry } from '../src/audit-log/entry.ts';
+import { parseConfiguration } from '../src/config/layers.ts';
+import { openNote } from '../src/domain/note-key.ts';
+import { Secret } from '../src/domain/secret.ts';
+import { findTokenValues } from '../src/operations/revocation/find-leaked.ts';
+import { parseBaseline } from '../src/reports/report-file.ts';
+import { printable, wrapped } from '../src/reports/tables/text.ts';
+import { startService } from '../src/service/server.ts';
+import { SamlThread } from '../src/service/sso/saml-thread.ts';
+import { openControllerApi } from '../src/targets/controller-api/controller-api.ts';
+
+const SIZES = [10_000, 100_000, 1_000_000] as const;
+const MAX_GROWTH = 1.2;
+/** Growth is judged from this time on, in milliseconds: below it, caches and garbage collection weigh more. */
+const JUDGED_MS = 50;
+const ROUNDS = 3;
+const MAX_ATTEMPTS = 4;
+const ADMIN = { username: 'admin', password: 'bench' };
+
+const fill = (text: string, size: number) => text.repeat(Math.ceil(size / text.length)).slice(0, size);
+const numbered = (size: number, one: (n: number) => string, separator: string) => {
+  const parts: string[] = [];
+  for (let length = 0; length < size; )
+    length += parts.push(one(parts.length)) && (parts.at(-1)?.length ?? 0) + separator.length;
+  return parts.join(separator);
+};
+
+interface Sent {
+  readonly path: string;
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+const CSRF = 'a'.repeat(32);
+const asAdmin = {
+  authorization: `Basic ${Buffer.from(`${ADMIN.username}:${ADMIN.password}`).toString('base64')}`,
+  'content-type': 'application/json',
+};
+const form = (path: string, body: string): Sent => ({ path, method: 'POST', headers: FORM, body });
+const json = (path: string, body: string | object, method = 'POST'): Sent => ({
+  ...{ path, method, headers: asAdmin },
+  body: typeof body === 'string' ? body : JSON.stringify(body),
+});
+const get = (path: string, headers: Readonly<Record<string, string>> = asAdmin): Sent => ({ path, headers });
+const logIn = (fields: Readonly<Record<string, string>>): Sent => ({
+  ...form('/api/login/', new URLSearchParams({ csrfmiddlewaretoken: CSRF, ...fields }).toString()),
+  headers: { ...FORM, cookie: `csrftoken=${CSRF}` },
+});
+const variables = (text: string) => json('/api/v2/hosts/', { name: 'h', inventory: 1, variables: text });
+const metadata = (xml: string) =>
+  json('/api/v2/settings/saml/', { SOCIAL_AUTH_SAML_ENABLED_IDPS: { idp: { metadata: xml } } }, 'PATCH');
+/** The service's parsers: what to send for a size in bytes. */
+const REQUESTS: Readonly<Record<string, (size: number) => Sent>> = {
+  'token: one name repeated': (size) => form('/api/o/token/', fill('a&', size)),
+  'token: many names': (size) =>
+    form(
+      '/api/o/token/',
+      numbered(size, (n) => `a${n}`, '&'),
+    ),
+  'token: one value': (size) => form('/api/o/token/', `grant_type=password&username=${fill('%41+', size)}`),
+  'token: 900 values': (size) =>
+    form(
+      '/api/o/token/',
+      numbered(900 * 2, () => fill('a', size / 900), '&'),
+    ),
+  'token: scope': (size) =>
+    form(
+      '/api/o/token/',
+      `grant_type=password&client_id=bench&username=admin&password=bench&scope=${fill('read+', size)}`,
+    ),
+  'introspect: one name repeated': (size) => form('/api/o/introspect/', fill('a&', size)),
+  'revoke_token: one name repeated': (size) => form('/api/o/revoke_token/', fill('a&', size)),
+  'login: next': (size) =>
+    logIn({ next: `/api/o/authorize/?${fill('a&', size)}`, username: '', password: '' }),
+  'login: next, long': (size) => logIn({ next: `/${fill('/', size)}`, username: '', password: '' }),
+  'login: user name': (size) => logIn({ username: fill('a', size), password: 'x' }),
+  'login: form': (size) => form('/api/login/', fill('a=&', size)),
+  'query: one name repeated': (size) => get(`/api/v2/users/?${fill('a&', size)}`),
+  'query: prefixes of a filter': (size) => get(`/api/v2/users/?${fill('not__', size)}id=1`),
+  'query: relations': (size) => get(`/api/v2/tokens/?${fill('user__', size)}id=1`),
+  'query: in': (size) => get(`/api/v2/users/?id__in=${fill('1,', size)}`),
+  'query: search': (size) => get(`/api/v2/users/?search=${fill('a+', size)}`),
+  'query: order_by': (size) => get(`/api/v2/users/?order_by=${fill('id,', size)}`),
+  'query: page': (size) => get(`/api/v2/users/?page=${fill('+', size)}1`),
+  'query: regular expression': (size) => get(`/api/v2/users/?username__regex=${fill('(a*)*', size)}`),
+  'path: named URL': (size) => get(`/api/v2/organizations/${fill('%2B', size)}/`),
+  'path: slashes': (size) => get(fill('/', size)),
+  'header: cookies': (size) => get('/api/v2/me/', { cookie: fill('a=;', size) }),
+  'header: basic': (size) => get('/api/v2/me/', { authorization: `Basic ${fill('A', size)}` }),
+  'header: bearer': (size) => get('/api/v2/me/', { authorization: `Bearer ${fill('A', size)}` }),
+  'header: accept': (size) => get('/api/v2/me/', { ...asAdmin, accept: fill(', ', size) }),
+  'JSON: members': (size) => json('/api/v2/users/', `{${numbered(size, (n) => `"a${n}":1`, ',')}}`),
+  'JSON: numbers as names': (size) =>
+    json('/api/v2/users/', `{${numbered(size, (n) => `"${n * 4096}":1`, ',')}}`),
+  'JSON: nested': (size) => json('/api/v2/users/', fill('[', size)),
+  'JSON: text': (size) => json('/api/v2/users/', { username: fill('\\"', size / 2) }),
+  'JSON: scope': (size) => json('/api/v2/tokens/', { scope: fill('read ', size) }),
+  'JSON: description': (size) => json('/api/v2/tokens/', { description: fill('a', size), scope: 'read' }),
+  'JSON: redirect URIs': (size) =>
+    json('/api/v2/applications/', {
+      ...{
+        name: 'a',
+        organization: 1,
+        client_type: 'public',
+        authorization_grant_type: 'authorization-code',
+      },
+      redirect_uris: fill('https://a.example/ ', size),
+    }),
+  'JSON: organization map': (size) =>
+    json(
+      '/api/v2/settings/all/',
+      `{"SOCIAL_AUTH_ORGANIZATION_MAP":{${numbered(size, (n) => `"o${n}":{"users":["a"]}`, ',')}}}`,
+      'PATCH',
+    ),
+  'JSON: map of one user expression': (size) =>
+    json(
+      '/api/v2/settings/all/',
+      { SOCIAL_AUTH_ORGANIZATION_MAP: { o: { users: `/${fill('(a*)*', size)}/` } } },
+      'PATCH',
+    ),
+  'YAML: keys': (size) => variables(numbered(size, (n) => `a${n}: 1`, '\n')),
+  'YAML: nested lists': (size) => variables(`a: ${fill('[', size)}`),
+  'YAML: nested by dashes': (size) => variables(`a:\n ${fill('- ', size)}`),
+  'YAML: question marks': (size) => variables(fill('? ', size)),
+  'YAML: aliases': (size) => variables(`a: &a [1]\nb: [${fill('*a,', size)}]`),
+  'YAML: anchors': (size) => variables(`a: [${numbered(size, (n) => `&a${n} 1`, ',')}]`),
+  'YAML: comments': (size) => variables(`${fill('#\n', size)}a: 1`),
+  'YAML: lines of a text': (size) => variables(`a: "${fill('b\n\n', size)}"`),
+  'YAML: spaces': (size) => variables(`a:${fill(' ', size)}1`),
+  'YAML: list': (size) => variables(`a:\n${fill(' - 1\n', size)}`),
+  'YAML: flow map': (size) => variables(`{${numbered(size, (n) => `a${n}: 1`, ',')}}`),
+  'YAML: merge keys': (size) => variables(`a: &a {b: 1}\nc:\n${fill('  <<: *a\n', size)}`),
+  'metadata: attributes': (size) => metadata(`<a ${numbered(size, (n) => `b${n}=''`, ' ')}/>`),
+  'metadata: nested': (size) => metadata(fill('<a>', size)),
+  'metadata: namespaces': (size) => metadata(numbered(size, (n) => `<a xmlns:b${n}='c'>`, '')),
+  'metadata: text': (size) => metadata(`<a>${fill('&amp;', size)}</a>`),
+  'metadata: one tag': (size) => metadata(`<${fill('a ', size)}`),
+  'metadata: quotes': (size) => metadata(`<a b="${fill('c', size)}`),
+};
+
+/** A controller that answers a list with one page of a size. */
+async function answering(results: unknown): Promise<string> {
+  const body = JSON.stringify({ count: (results as unknown[]).length, next: null, previous: null, results });
+  const server = createServer((request, response) => {
+    const fixed = /\/(api|ping|tokens)\/(\?|$)/.exec(request.url ?? '')?.[1];
+    response.setHeader('content-type', 'application/json');
+    if (fixed === 'api')
+      response.end('{"current_version":"/api/v2/","available_versions":{"v2":"/api/v2/"}}');
+    else if (fixed === 'ping') response.end('{"version":"24.6.1"}');
+    else response.end(body);
+  }).unref();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
+}
+
+const aToken = (id: number, description: string) => ({
+  ...{
+    id,
+    description,
+    user: 1,
+    application: null,
+    scope: 'read',
+    token: '************',
+    refresh_token: null,
+  },
+  ...{ created: '2026-01-01T00:00:00Z', modified: '2026-01-01T00:00:00Z', expires: '3025-01-01T00:00:00Z' },
+  ...{ last_used: null, summary_fields: { user: { id: 1, username: 'a' } }, type: 'o_auth2_access_token' },
+});
+
+async function listed(results: unknown): Promise<() => Promise<void>> {
+  const address = await answering(results);
+  return async () => {
+    const credential = { kind: 'token', token: new Secret('a') } as const;
+    const target = openControllerApi({ address, credential, verifyTls: true, context: 'bench' } as Parameters<
+      typeof openControllerApi
+    >[0]);
+    try {
+      for await (const token of target.tokens({})) printable.value(token.description);
+    } finally {
+      await target.close();
+    }
+  };
+}
+
+const entry = (data: object) =>
+  Buffer.from(
+    JSON.stringify({
+      ...{ v: 1, seq: 1, at: '2026-01-01T00:00:00.000Z', previous: '0'.repeat(64), open: [], kind: 'note' },
+      ...{ operation: 'a', run: 'a', actor: {}, target: {}, data },
+    }),
+  );
+const configuration = (text: string) => () => parseConfiguration(text, 'tokenctl.yaml');
+const thread = new SamlThread();
+/** As a posted response; the parser comes before the checks that need a configuration. */
+const saml = (xml: string) => () =>
+  thread.verify({
+    response: Buffer.from(xml).toString('base64'),
+    ...{ configuration: { security: {}, privateKey: '' }, idp: { entity_id: '' }, callback: '' },
+  } as unknown as Parameters<typeof thread.verify>[0]);
+
+/** The toolkit's parsers: what to run for a size. */
+const PARSERS: Readonly<Record<string, (size: number) => (() => unknown) | Promise<() => unknown>>> = {
+  'controller: list of tokens': (size) =>
+    listed(Array.from({ length: size / 500 }, (_, n) => aToken(n + 1, ''))),
+  'controller: long description': (size) => listed([aToken(1, fill('a\u202e', size))]),
+  'SAML: attributes': (size) => saml(`<a ${numbered(size, (n) => `b${n}=''`, ' ')}/>`),
+  'SAML: elements': (size) => saml(`<a>${fill('<a/>', size)}</a>`),
+  'SAML: nested': (size) => saml(fill('<a>', size)),
+  'SAML: namespaces': (size) => saml(numbered(size, (n) => `<a xmlns:b${n}='c'>`, '')),
+  'SAML: text': (size) => saml(`<a>${fill('&amp;', size)}</a>`),
+  'SAML: comment': (size) => saml(`<a><!--${fill('-', size)}`),
+  'SAML: one tag': (size) => saml(`<${fill('a ', size)}`),
+  'tokens find: one line of letters': (size) => () => findTokenValues(fill('a', size)),
+  'tokens find: bearer and spaces': (size) => () => findTokenValues(`bearer${fill(' ', size)}`),
+  'tokens find: the word token': (size) => () => findTokenValues(fill('token ', size)),
+  'tokens find: token and spaces': (size) => () =>
+    findTokenValues(`${fill('access_token', size / 2)}${fill(' ', size / 2)}`),
+  'tokens find: quotes': (size) => () => findTokenValues(fill('token"=\'', size)),
+  'tokens find: values': (size) => () =>
+    findTokenValues(numbered(size, (n) => String(n).padStart(30, 'a'), ' ')),
+  'configuration: keys': (size) => configuration(numbered(size, (n) => `a${n}: 1`, '\n')),
+  'configuration: nested': (size) => configuration(fill('[', size)),
+  'configuration: aliases': (size) => configuration(`a: &a [1]\nb: [${fill('*a,', size)}]`),
+  'configuration: flow map': (size) => configuration(`{${numbered(size, (n) => `a${n}: 1`, ',')}}`),
+  'audit log: members of an entry': (size) => () =>
+    parseEntry(
+      entry(
+        Object.fromEntries(
+          numbered(size, (n) => `a${n}`, ',')
+            .split(',')
+            .map((name) => [name, 1]),
+        ),
+      ),
+    ),
+  'audit log: nested entry': (size) => () => parseEntry(Buffer.from(fill('[', size))),
+  'baseline: lines': (size) => () =>
+    parseBaseline(
+      ['# tokenctl baseline 1', ...numbered(size, (n) => `never-used token:${n}`, '\n').split('\n')],
+      { name: 'a', keepsKeys: false },
+    ),
+  'checkpoint: signatures': (size) => () => openNote(`a\n\n${fill('— a AAAAAAAA\n', size)}`, []),
+  'terminal: one line': (size) => () => printable.value(fill('\u202e\n', size)),
+  'terminal: wrapped text': (size) => () => wrapped(fill('a ', size), 80),
+};
+
+/** The service, in a process of its own; it answers each message with the processor time that it used, in milliseconds. */
+async function serve(): Promise<void> {
+  const service = await startService({
+    ...{ host: '127.0.0.1', port: 0, database: { folder: null }, version: '0', logLevel: 'error' },
+    ...{ adminPassword: new Secret(ADMIN.password), passwordIterations: 1 },
+    logTo: { write: () => undefined },
+  });
+  const post = async (path: string, body: object) => {
+    const response = await fetch(service.url + path, {
+      method: 'POST',
+      headers: asAdmin,
+      body: JSON.stringify(body),
+    });
+    if (!response.ok) throw new Error(await response.text());
+  };
+  await post('/api/v2/inventories/', { name: 'bench', organization: 1 });
+  const application = {
+    name: 'bench',
+    organization: 1,
+    client_type: 'public',
+    authorization_grant_type: 'password',
+  };
+  await post('/api/v2/applications/', application);
+  await service.database.script("UPDATE main_oauth2application SET client_id = 'bench'");
+  process.on('message', () => process.send?.(used()));
+  process.send?.(service.url);
+  process.once('disconnect', () => process.exit());
+}
+
+function used(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
+interface Cost {
+  readonly ms: number;
+  readonly result: string;
+}
+
+type Measure = (row: string, size: number) => Promise<Cost>;
+
+async function measureParser(row: string, size: number): Promise<Cost> {
+  const run = (await PARSERS[row]?.(size)) ?? (() => undefined);
+  const before = used();
+  let result = 'read';
+  try {
+    await run();
+  } catch (error) {
+    result = `refused (${error instanceof Error ? error.name : ''})`;
+  }
+  return { ms: used() - before, result };
+}
+
+/** The least cost of several runs at each size, with more of them while the growth is above the goal. */
+async function judgeRow(row: string, measure: Measure): Promise<boolean> {
+  const costs = SIZES.map((): Cost => ({ ms: Number.POSITIVE_INFINITY, result: '' }));
+  const growth = (at: number) => (costs[at]?.ms ?? 0) / (costs[at - 1]?.ms ?? 1) / 10;
+  const isTooMuch = (at: number) => (costs[at]?.ms ?? 0) >= JUDGED_MS && growth(at) > MAX_GROWTH;
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      for (const [at, size] of SIZES.entries()) {
+        const cost = await measure(row, size);
+        if (cost.ms < (costs[at]?.ms ?? 0)) costs[at] = cost;
+        if (cost.ms > 5_000) break;
+      }
+    }
+    if (!isTooMuch(1) && !isTooMuch(2)) break;
+  }
+  const met = !isTooMuch(1) && !isTooMuch(2);
+  const times = costs.map(({ ms }) => ms.toFixed(1).padStart(9)).join('');
+  const growths = [1, 2].map((at) => growth(at).toFixed(2).padStart(7)).join('');
+  const results = costs.map(({ result }) => result).join(', ');
+  console.log(`${row.padEnd(36)}${times}${growths}  ${met ? 'met   ' : 'MISSED'}  ${results}`);
+  return met;
+}
+
+async function measureAll(): Promise<void> {
+  const child = fork(import.meta.filename, ['--serve'], { env: { ...process.env } });
+  const [url] = (await once(child, 'message')) as [string];
+  const processorTime = async () => {
+    child.send('used');
+    const [ms] = (await once(child, 'message')) as [number];
+    return ms;
+  };
+  const measureRequest: Measure = async (row, size) => {
+    const { path = '/', method = 'GET', headers, body } = REQUESTS[row]?.(size) ?? {};
+    const before = await processorTime();
+    const response = await fetch(url + path, {
+      ...{ method, headers: { ...headers }, redirect: 'manual' },
+      ...(body !== undefined && { body }),
+    });
+    await response.arrayBuffer();
+    return { ms: (await processorTime()) - before, result: String(response.status) };
+  };
+  const only = process.argv[2] ?? '';
+  const chosen = (rows: object) => Object.keys(rows).filter((row) => row.includes(only));
+  console.log(
+    `${'processor time in ms for'.padEnd(36)}    10 kB   100 kB     1 MB growth growth  goal: at most ${MAX_GROWTH}`,
+  );
+  let missed = 0;
+  for (const row of chosen(REQUESTS)) missed += (await judgeRow(row, measureRequest)) ? 0 : 1;
+  for (const row of chosen(PARSERS)) missed += (await judgeRow(row, measureParser)) ? 0 : 1;
+  child.disconnect();
+  await thread.end();
+  console.log(`${missed} of ${chosen(REQUESTS).length + chosen(PARSERS).length} rows grow faster.`);
+  if (missed > 0) process.exitCode = 1;
+}
+
+await (process.argv[2] === '--serve' ? serve() : measureAll());

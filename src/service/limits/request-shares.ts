@@ -1,0 +1,221 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ServiceContext } from '../context.ts';
+import { RequestFailure, tooManyRequests } from '../failure.ts';
+import { clientLeft, type FairShare } from './fair-share.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The turn of this request; null before it began. */
+    turn: Turn | null;
+    /** The id of the user that was found by the request's credentials. */
+    provenUser: number | null;
+  }
+}
+
+/** How many credentials are remembered with their owners. */
+const MAX_OWNERS = 20_000;
+/** When a turn ends whose client left, if its handler answered nothing, in milliseconds. */
+const ABANDONED_MS = 60_000;
+
+/**
+ * Gives every request of the app a turn in the share of its sender, whatever its route: of the user or client
+ * whose credentials it has, or of its network. So one sender's requests delay that sender's own. A turn
+ * begins when the body has arrived, and ends when the answer is made: neither a slow upload nor a slow reader
+ * holds one.
+ *
+ * Whose credentials they are is remembered from earlier requests, as a digest under a key that never leaves
+ * the process. It decides whose share is used and nothing else: each request is still authenticated.
+ */
+export function shareRequests(
+  app: FastifyInstance,
+  service: Pick<ServiceContext, 'shares' | 'sessionCookieName'>,
+): void {
+  const owners = new Owners(service.sessionCookieName);
+  const bodies = new PendingBodies();
+  app.decorateRequest('turn', null);
+  app.decorateRequest('provenUser', null);
+  app.addHook('preParsing', async (request, reply, payload) => {
+    const sender = owners.senderOf(request);
+    const left = signalOf(reply);
+    const body = hasBody(request) ? await bodies.receive(request, payload, { sender, left }) : null;
+    try {
+      const turn = new Turn(service.shares.requests, sender, left);
+      await turn.begin();
+      request.turn = turn;
+      // The handler may still work for a client that left.
+      reply.raw.once('close', () => setTimeout(() => turn.end(), ABANDONED_MS).unref());
+    } finally {
+      if (body !== null) bodies.forget(sender, body.length);
+    }
+    return body === null
+      ? payload
+      : Object.assign(Readable.from([body]), { receivedEncodedLength: body.length });
+  });
+  app.addHook('onSend', async (request, reply) => {
+    request.turn?.end();
+    owners.learn(request, reply.statusCode);
+  });
+}
+
+/** Does something that takes time outside the service, or has a share of its own, without holding the request's turn. */
+export async function outsideTurn<T>({ turn }: FastifyRequest, work: () => Promise<T>): Promise<T> {
+  if (turn === null) return work();
+  turn.end();
+  try {
+    return await work();
+  } finally {
+    await turn.begin();
+  }
+}
+
+/** Does a part of the work for a request whose answer has begun, in a turn of its own. Throws RequestFailure 429. */
+export async function inTurn<T>({ turn }: FastifyRequest, work: () => Promise<T>): Promise<T> {
+  await turn?.begin();
+  try {
+    return await work();
+  } finally {
+    turn?.end();
+  }
+}
+
+/** Aborted when the client closes the connection. */
+export function signalOf(reply: FastifyReply): AbortSignal {
+  const left = new AbortController();
+  const { raw } = reply;
+  if (raw.destroyed) left.abort(clientLeft());
+  else raw.once('close', () => left.abort(clientLeft()));
+  return left.signal;
+}
+
+/** The turn of a request in the share of its sender. */
+class Turn {
+  readonly #share: FairShare;
+  readonly #sender: string;
+  readonly #left: AbortSignal;
+  #end: (() => void) | null = null;
+
+  constructor(share: FairShare, sender: string, left: AbortSignal) {
+    this.#share = share;
+    this.#sender = sender;
+    this.#left = left;
+  }
+
+  /** Waits for the turn. Throws RequestFailure 429, or that the client left. */
+  async begin(): Promise<void> {
+    this.#end ??= await this.#share.enter(this.#sender, this.#left);
+  }
+
+  end(): void {
+    this.#end?.();
+    this.#end = null;
+  }
+}
+
+/** The senders of requests by their credentials: as they were found by earlier requests. */
+class Owners {
+  readonly #key = randomBytes(32);
+  readonly #owners = new Map<string, string>();
+  readonly #cookie: string;
+
+  constructor(cookie: string) {
+    this.#cookie = cookie;
+  }
+
+  senderOf(request: FastifyRequest): string {
+    const credentials = this.#digest(request);
+    return (credentials && this.#owners.get(credentials)) ?? `network ${request.network}`;
+  }
+
+  /** Remembers whose credentials a request had, or forgets it if they are refused. */
+  learn(request: FastifyRequest, status: number): void {
+    const owner =
+      request.provenUser !== null
+        ? `user ${request.provenUser}`
+        : request.provenClient !== ''
+          ? `client ${request.provenClient}`
+          : null;
+    if (owner === null && status !== 401) return;
+    const credentials = this.#digest(request);
+    if (credentials === null) return;
+    this.#owners.delete(credentials);
+    if (owner === null) return;
+    this.#owners.set(credentials, owner);
+    if (this.#owners.size <= MAX_OWNERS) return;
+    const oldest = this.#owners.keys().next();
+    if (!oldest.done) this.#owners.delete(oldest.value);
+  }
+
+  #digest({ headers, cookies }: FastifyRequest): string | null {
+    const session = cookies?.[this.#cookie] ?? '';
+    const { authorization = '' } = headers;
+    if (authorization === '' && session === '') return null;
+    return createHmac('sha256', this.#key)
+      .update(JSON.stringify([authorization, session]))
+      .digest('base64');
+  }
+}
+
+/** Bodies up to this size are received whatever else is waiting, in bytes. */
+const SMALL_BODY = 16 * 1024;
+/** How many bytes of bodies may wait for their turn, of one sender and of all. */
+const MAX_PENDING = { sender: 8 * 1024 * 1024, total: 128 * 1024 * 1024 };
+
+/** The bodies that have arrived, or are arriving, and wait for their turn to be parsed. */
+class PendingBodies {
+  readonly #bytes = new Map<string, number>();
+  #total = 0;
+
+  /** Receives a body. Throws RequestFailure 413, or 429 if too many large bodies of the sender wait. */
+  async receive(
+    request: FastifyRequest,
+    payload: AsyncIterable<Buffer>,
+    { sender, left }: { readonly sender: string; readonly left: AbortSignal },
+  ): Promise<Buffer> {
+    const { bodyLimit } = request.routeOptions;
+    if (Number(request.headers['content-length'] ?? 0) > bodyLimit) throw tooLarge();
+    const parts: Buffer[] = [];
+    let length = 0;
+    try {
+      for await (const part of payload) {
+        length += part.length;
+        this.#add(sender, part.length);
+        parts.push(part);
+        if (length > bodyLimit) throw tooLarge();
+        if (length > SMALL_BODY) this.#requireSpace(sender);
+      }
+      return Buffer.concat(parts);
+    } catch (error) {
+      this.forget(sender, length);
+      left.throwIfAborted();
+      throw error;
+    }
+  }
+
+  forget(sender: string, bytes: number): void {
+    this.#add(sender, -bytes);
+  }
+
+  #add(sender: string, bytes: number): void {
+    const pending = (this.#bytes.get(sender) ?? 0) + bytes;
+    if (pending === 0) this.#bytes.delete(sender);
+    else this.#bytes.set(sender, pending);
+    this.#total += bytes;
+  }
+
+  #requireSpace(sender: string): void {
+    if ((this.#bytes.get(sender) ?? 0) <= MAX_PENDING.sender && this.#total <= MAX_PENDING.total) return;
+    throw tooManyRequests('Too many large requests are waiting.', 1);
+  }
+}
+
+function tooLarge(): RequestFailure {
+  return new RequestFailure(413, { detail: 'The request body is too large.' });
+}
+
+/** Whether a body is read: Fastify ignores one of GET and HEAD. */
+function hasBody({ method, headers }: FastifyRequest): boolean {
+  if (method === 'GET' || method === 'HEAD') return false;
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
