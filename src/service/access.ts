@@ -1,5 +1,6 @@
 import type { Condition } from './listing/filters.ts';
 import { RESOURCE_ORGANIZATION } from './store/activity.ts';
+import { grantedTo, type HeldRole, type ResourceWithRoles, type RoleName } from './store/object-roles.ts';
 import type { TokenRecord } from './store/tokens.ts';
 import type { UserRecord } from './store/users.ts';
 
@@ -12,7 +13,8 @@ export function isExternal(user: UserRecord): boolean {
 
 /** The kind of identity provider in the controller's terms; null for a local account. */
 export function externalAccount(user: UserRecord): 'ldap' | 'social' | 'enterprise' | null {
-  // In the controller's order: a user of SAML has both a social and an enterprise account, and is an enterprise user.
+  // In the controller's order: a user of SAML has both a social and an enterprise account, and is an
+  // enterprise user.
   if (user.has_enterprise_account) return 'enterprise';
   if (user.social_accounts.length > 0) return 'social';
   return user.ldap_dn !== '' && user.password.startsWith('!') ? 'ldap' : null;
@@ -24,8 +26,8 @@ export function canSeeEverything(user: UserRecord): boolean {
 }
 
 /**
- * The tokens that a user sees, over tokens `t` and applications `a`: the user's own, and those of applications
- * in organizations that the user administers.
+ * The tokens that a user sees, over tokens `t` and applications `a`: the user's own, and those of
+ * applications in organizations that the user administers.
  */
 export function visibleTokens(user: UserRecord, first = 1): Condition {
   if (canSeeEverything(user)) return { sql: 'TRUE', values: [] };
@@ -37,9 +39,9 @@ export function visibleTokens(user: UserRecord, first = 1): Condition {
 
 /**
  * The activity entries that a user sees, over ACTIVITY_FROM: those about existing objects that the user sees
- * (own tokens, own account, own teams, applications) and, for admins and auditors of an organization, about it, its
- * members, its applications and its resources. The user's own changes to deleted objects or to objects of others are not among
- * them (the controller's rule).
+ * (own tokens, own account, own teams, applications) and, for admins and auditors of an organization, about
+ * it, its members, its applications and its resources. The user's own changes to deleted objects or to
+ * objects of others are not among them (the controller's rule).
  */
 export function visibleActivity(user: UserRecord, first = 1): Condition {
   if (canSeeEverything(user)) return { sql: 'TRUE', values: [] };
@@ -78,8 +80,9 @@ export function canChangeToken(user: UserRecord, token: TokenRecord): boolean {
 }
 
 /**
- * The users that a user sees, over users `u`: the user, superusers and the members of the user's organizations.
- * Organization admins see all users, to be able to add them (the controller's ORG_ADMINS_CAN_SEE_ALL_USERS).
+ * The users that a user sees, over users `u`: the user, superusers and the members of the user's
+ * organizations. Organization admins see all users, to be able to add them (the controller's
+ * ORG_ADMINS_CAN_SEE_ALL_USERS).
  */
 export function visibleUsers(user: UserRecord): Condition {
   if (canSeeEverything(user) || user.admin_of.length > 0) return { sql: 'TRUE', values: [] };
@@ -92,7 +95,8 @@ export function visibleUsers(user: UserRecord): Condition {
 }
 
 /**
- * Whether a user may change another: the same user, a superuser, or an admin of all organizations of the other.
+ * Whether a user may change another: the same user, a superuser, or an admin of all organizations of the
+ * other.
  */
 export function canChangeUser(user: UserRecord, other: UserRecord): boolean {
   if (user.is_superuser || user.id === other.id) return true;
@@ -114,43 +118,171 @@ function administers(user: UserRecord, other: UserRecord): boolean {
 export function visibleOrganizations(user: UserRecord): Condition {
   if (canSeeEverything(user)) return { sql: 'TRUE', values: [] };
   return {
-    sql: 'o.id = ANY($1::integer[])',
-    values: [[...user.admin_of, ...user.auditor_of, ...user.member_of]],
+    sql: `o.id = ANY($1::integer[]) OR o.id IN (${grantedObjects('organization', '$2')})`,
+    values: [[...user.admin_of, ...user.auditor_of, ...user.member_of], user.id],
   };
 }
 
 /**
- * The teams that a user sees, over teams `x`: those in which the user has a role, and those of organizations in which the user
- * has one. Organization admins see all teams, as they see all users (the controller's ORG_ADMINS_CAN_SEE_ALL_USERS).
+ * The ids of the objects of a kind in which a user was granted a role, in SQL, by the SQL expression of the
+ * user's id.
+ */
+function grantedObjects(type: ResourceWithRoles, user: string): string {
+  return `SELECT r.resource_id FROM service_role_grant g JOIN service_object_role r ON r.id = g.role_id
+    WHERE r.resource_type = '${type}' AND ${grantedTo(user)}`;
+}
+
+/**
+ * The teams that a user sees, over teams `x`: those in which the user has a role, and those of organizations
+ * in which the user has one. Organization admins see all teams, as they see all users (the controller's
+ * ORG_ADMINS_CAN_SEE_ALL_USERS).
  */
 export function visibleTeams(user: UserRecord): Condition {
   if (canSeeEverything(user) || user.admin_of.length > 0) return { sql: 'TRUE', values: [] };
   return {
-    sql: `x.organization_id = ANY($1::integer[])
-      OR EXISTS (SELECT FROM service_team_role h WHERE h.team_id = x.id AND h.user_id = $2)`,
+    sql: `x.organization_id = ANY($1::integer[]) OR ${OWN_TEAM}`,
     values: [[...user.auditor_of, ...user.member_of], user.id],
   };
 }
 
-/** The roles that a user sees, over roles `x`: those of the organizations and teams that the user sees. */
-export function visibleRoles(user: UserRecord): Condition {
+const OWN_TEAM = `EXISTS (SELECT FROM service_team_role h WHERE h.team_id = x.id AND h.user_id = $2)
+  OR x.id IN (${grantedObjects('team', '$2')})`;
+
+/**
+ * The teams of another that a user sees, over teams `x`: those in which the user has a role as well, and
+ * those of organizations that the user administers or audits. That members of an organization see its teams
+ * does not tell them who is in which.
+ */
+export function visibleTeamsOfOthers(user: UserRecord): Condition {
   if (canSeeEverything(user)) return { sql: 'TRUE', values: [] };
   return {
-    sql: `x.organization_id = ANY($1::integer[]) OR (x.resource_type = 'team' AND ($2::boolean
-      OR EXISTS (SELECT FROM service_team_role h WHERE h.team_id = x.resource_id AND h.user_id = $3)))`,
-    values: [[...user.admin_of, ...user.auditor_of, ...user.member_of], user.admin_of.length > 0, user.id],
+    sql: `x.organization_id = ANY($1::integer[]) OR ${OWN_TEAM}`,
+    values: [[...user.admin_of, ...user.auditor_of], user.id],
   };
 }
 
-/** The objects of organizations that a user sees, by the SQL expression of the organization's id. */
-export function visibleByOrganization(user: UserRecord, organization: string): Condition {
+/**
+ * The roles that a user sees, over roles `x`: those of the organizations and teams that the user sees, and of
+ * other objects of organizations that the user administers or audits, or in which the user has a role.
+ */
+export function visibleRoles(user: UserRecord): Condition {
   if (canSeeEverything(user)) return { sql: 'TRUE', values: [] };
-  return { sql: `${organization} = ANY($1::integer[])`, values: [[...user.admin_of, ...user.auditor_of]] };
+  const watched = [...user.admin_of, ...user.auditor_of];
+  return {
+    sql: `x.organization_id = ANY($4::integer[])
+      OR (x.resource_type IN ('organization', 'team') AND x.organization_id = ANY($1::integer[]))
+      OR (x.resource_type = 'team' AND ($2::boolean
+        OR EXISTS (SELECT FROM service_team_role h WHERE h.team_id = x.resource_id AND h.user_id = $3)))
+      OR EXISTS (SELECT FROM service_role_grant g JOIN service_object_role r ON r.id = g.role_id
+        WHERE ${grantedTo('$3')} AND r.resource_type = x.resource_type AND r.resource_id = x.resource_id)`,
+    values: [[...watched, ...user.member_of], user.admin_of.length > 0, user.id, watched],
+  };
+}
+
+/** A role that gives another one on an object: one on the object itself, or one in its organization. */
+interface Giving {
+  readonly own: readonly RoleName[];
+  readonly organization: readonly RoleName[];
+}
+
+/** The kinds of objects in organizations that users and teams can have roles for. */
+export type SharedType = Exclude<ResourceWithRoles, 'organization' | 'team'>;
+
+const of = (organization: readonly RoleName[], ...own: RoleName[]): Giving => ({ own, organization });
+
+/**
+ * By which roles a user has one on an object, as at the controller, beside its organization's admins and
+ * auditors.
+ */
+const GIVING: Readonly<Record<SharedType, Readonly<Partial<Record<RoleName, Giving>>>>> = {
+  job_template: {
+    admin: of(['job_template_admin'], 'admin'),
+    execute: of(['job_template_admin', 'execute'], 'admin', 'execute'),
+    read: of(['job_template_admin', 'execute'], 'admin', 'execute', 'read'),
+  },
+  inventory: {
+    admin: of(['inventory_admin'], 'admin'),
+    update: of(['inventory_admin'], 'admin', 'update'),
+    adhoc: of(['inventory_admin'], 'admin', 'adhoc'),
+    use: of(['inventory_admin'], 'admin', 'adhoc', 'use'),
+    read: of(['inventory_admin'], 'admin', 'update', 'adhoc', 'use', 'read'),
+  },
+  project: {
+    admin: of(['project_admin'], 'admin'),
+    update: of(['project_admin'], 'admin', 'update'),
+    use: of(['project_admin'], 'admin', 'use'),
+    read: of(['project_admin'], 'admin', 'update', 'use', 'read'),
+  },
+  credential: {
+    admin: of(['credential_admin'], 'admin'),
+    use: of(['credential_admin'], 'admin', 'use'),
+    read: of(['credential_admin'], 'admin', 'use', 'read'),
+  },
+};
+
+/** An object, and the role that is asked for. */
+export interface AskedRole {
+  readonly type: SharedType;
+  readonly id: number;
+  readonly organization: number | null;
+  readonly role: 'admin' | 'execute' | 'use' | 'read';
 }
 
 /**
- * The applications that a user sees, over applications `a` or `g`: those of organizations in which the user has
- * any role.
+ * Whether a user has a role on an object: by the object, by its organization, as a superuser or an auditor.
+ *
+ * @param held What {@link heldRoles} says of the user.
+ */
+export function hasRole(
+  user: UserRecord,
+  held: readonly HeldRole[],
+  { type, id, organization, role }: AskedRole,
+): boolean {
+  if (administersOrganization(user, organization)) return true;
+  if (role === 'read' && canSeeEverything(user)) return true;
+  if (role === 'read' && organization !== null && user.auditor_of.includes(organization)) return true;
+  const giving = GIVING[type][role];
+  return held.some(
+    ({ resource_type, resource_id, role: has }) =>
+      (resource_type === type && resource_id === id && giving?.own.includes(has)) ||
+      (resource_type === 'organization' &&
+        resource_id === organization &&
+        giving?.organization.includes(has)),
+  );
+}
+
+/**
+ * The objects on which a user has the role read, by the SQL expressions of their id and of their
+ * organization's id.
+ *
+ * @param held What {@link heldRoles} says of the user.
+ */
+export function visibleObjects(
+  user: UserRecord,
+  held: readonly HeldRole[],
+  {
+    type,
+    id,
+    organization,
+  }: { readonly type: SharedType; readonly id: string; readonly organization: string },
+): Condition {
+  if (canSeeEverything(user)) return { sql: 'TRUE', values: [] };
+  const giving = GIVING[type].read;
+  const by = (kind: ResourceWithRoles, roles: readonly RoleName[] = []) =>
+    held.filter(({ resource_type, role }) => resource_type === kind && roles.includes(role));
+  const ids = (roles: readonly HeldRole[]) => roles.map(({ resource_id }) => resource_id);
+  return {
+    sql: `${organization} = ANY($1::integer[]) OR ${id} = ANY($2::integer[])`,
+    values: [
+      [...user.admin_of, ...user.auditor_of, ...ids(by('organization', giving?.organization))],
+      ids(by(type, giving?.own)),
+    ],
+  };
+}
+
+/**
+ * The applications that a user sees, over applications `a` or `g`: those of organizations in which the user
+ * has any role.
  */
 export function visibleApplications(user: UserRecord, first = 1, rows: 'a' | 'g' = 'a'): Condition {
   if (canSeeEverything(user)) return { sql: 'TRUE', values: [] };
@@ -169,14 +301,56 @@ export function canSeeApplications(user: UserRecord, organization: number | null
   return organization !== null && roles.includes(organization);
 }
 
+/** The same in SQL, for users `u` and applications `a`. */
+export const SEES_APPLICATION = `(u.is_superuser OR EXISTS (SELECT FROM service_role r
+  WHERE r.user_id = u.id AND (r.role = 'system_auditor' OR r.organization_id = a.organization_id)))`;
+
 /**
  * Whether an organization's admin may assign or remove a role of this user. Admins of an organization can
- * change its members, including their passwords. To prevent escalation (the controller's rule), the admin must
- * already be able to change the user, or the user must have no privilege and no organization.
+ * change its members, including their passwords. To prevent escalation (the controller's rule), the admin
+ * must already be able to change the user, or the user must have no privilege, no organization, and no other
+ * role that the admin could not give.
  */
-export function canAssignRole(user: UserRecord, other: UserRecord): boolean {
+export function canAssignRole(user: UserRecord, other: UserRecord, hasForeignRoles: boolean): boolean {
   const orphan = other.member_of.length + other.admin_of.length + other.auditor_of.length === 0;
-  return (orphan && !other.is_superuser && !other.is_system_auditor) || canChangeUser(user, other);
+  const privileged = other.is_superuser || other.is_system_auditor;
+  return (orphan && !privileged && !hasForeignRoles) || canChangeUser(user, other);
+}
+
+/**
+ * Whether a user may create an object of a type: users and organizations only as a superuser, others in an
+ * organization that the user administers, or by a role. Organization admins create users in their
+ * organizations.
+ *
+ * @param held What {@link heldRoles} says of the user.
+ */
+export function canCreate(user: UserRecord, type: string, held: readonly HeldRole[] = []): boolean {
+  if (user.is_superuser) return true;
+  if (type === 'user' || type === 'organization') return false;
+  if (user.admin_of.length > 0) return true;
+  // A job template needs a project, and a host an inventory; other objects an organization.
+  if (type === 'job_template') return holdsAny(held, 'project', 'use', ['own', 'organization']);
+  if (type === 'host') return holdsAny(held, 'inventory', 'admin', ['own', 'organization']);
+  return isShared(type) && holdsAny(held, type, 'admin', ['organization']);
+}
+
+function isShared(type: string): type is SharedType {
+  return Object.hasOwn(GIVING, type);
+}
+
+function holdsAny(
+  held: readonly HeldRole[],
+  type: SharedType,
+  role: AskedRole['role'],
+  by: readonly (keyof Giving)[],
+): boolean {
+  return by.some((kind) =>
+    held.some(
+      ({ resource_type, role: has }) =>
+        resource_type === (kind === 'own' ? type : 'organization') &&
+        GIVING[type][role]?.[kind].includes(has),
+    ),
+  );
 }
 
 /** Whether a user may change an organization and its objects. */

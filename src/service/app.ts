@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import cookie from '@fastify/cookie';
-import formbody from '@fastify/formbody';
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -16,6 +15,7 @@ import { redirectWithoutSlash } from './endpoint.ts';
 import { handleError } from './error-handler.ts';
 import { forbidden, unauthenticated } from './failure.ts';
 import { limitRefusedRequests } from './limits/limits.ts';
+import { shareRequests } from './limits/request-shares.ts';
 import { routePattern } from './metrics.ts';
 import { oauth2 } from './oauth2/oauth2.ts';
 import { serveOpenApi } from './openapi/openapi.ts';
@@ -23,16 +23,18 @@ import { serveLogin, serveProfile } from './pages/login.ts';
 import { sendPage } from './pages/page.ts';
 import { serveWebInterface } from './pages/web-interface.ts';
 import { setIssuer } from './public-url.ts';
-import { BODY_LIMIT, readJson, setClientNetworks } from './request.ts';
+import { BODY_LIMIT, limitParameters, readForms, readJson, setClientNetworks } from './request.ts';
 import { serveActivity } from './resources/activity.ts';
 import { serveApplications } from './resources/applications.ts';
 import { serveDashboard } from './resources/dashboard.ts';
+import { serveJobOutput } from './resources/job-output.ts';
 import { serveJobTemplates } from './resources/job-templates.ts';
-import { serveJobOutput, serveJobs } from './resources/jobs.ts';
+import { serveJobs } from './resources/jobs.ts';
 import { serveLaunch } from './resources/launch.ts';
 import { serveMemberships } from './resources/memberships.ts';
 import { serveNamedResources } from './resources/named-resources.ts';
 import { serveOrganizations } from './resources/organizations.ts';
+import { serveRelaunch } from './resources/relaunch.ts';
 import { serveRoles } from './resources/roles.ts';
 import { serveRoots } from './resources/roots.ts';
 import { serveSettings } from './resources/settings.ts';
@@ -58,8 +60,9 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
     requestTimeout: 60_000,
     frameworkErrors: handleError,
   }) as unknown as FastifyInstance;
-  await app.register(cookie);
   setClientNetworks(app);
+  limitParameters(app);
+  await app.register(cookie);
   setIssuer(app, service.publicUrl ?? null);
   addCommonHeaders(app);
   logRequests(app);
@@ -69,6 +72,7 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
     const main = '<p>Page not found. The API starts at <a href="/api/">/api/</a>.</p>';
     return sendPage(reply, { status: 404, title: 'Not found', main });
   });
+  shareRequests(app, service);
   readJson(app);
   serveOpenApi(app, service);
   serveMetrics(app, service);
@@ -88,12 +92,13 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
   serveDashboard(app, service);
   serveJobTemplates(app, service);
   serveLaunch(app, service);
+  serveRelaunch(app, service);
   serveJobs(app, service);
   serveJobOutput(app, service);
   serveProfile(app, service);
   serveWebInterface(app, service);
   await app.register(async (forms) => {
-    await forms.register(formbody);
+    readForms(forms);
     serveLogin(forms, service);
   });
   await app.register((scope) => oauth2(scope, service));

@@ -2,6 +2,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { Database } from '../db/database.ts';
 import type { CredentialCache } from './auth/secret-hashes.ts';
 import type { FairShare } from './limits/fair-share.ts';
+import type { HashQueue } from './limits/hash-queue.ts';
 import type { PasswordLimits } from './limits/limits.ts';
 import type { Lookups } from './lookups.ts';
 import type { Metrics } from './metrics.ts';
@@ -17,8 +18,10 @@ export interface ServiceContext {
   readonly lookups: Lookups;
   readonly credentials: CredentialCache;
   readonly passwordLimits: PasswordLimits;
-  /** The users' shares of the database: for lists, and for lists with filters that cost time for each row. */
-  readonly shares: { readonly lists: FairShare; readonly scans: FairShare };
+  /** Computes the slow hashes of passwords. */
+  readonly hashes: HashQueue;
+  /** What senders share: requests of all kinds; lists, and lists with filters that cost time for each row. */
+  readonly shares: { readonly requests: FairShare; readonly lists: FairShare; readonly scans: FairShare };
   /** The PBKDF2 iterations of new password hashes. */
   readonly passwordIterations: number;
   readonly metrics: Metrics;

@@ -4,6 +4,7 @@ import type { ServiceContext } from './context.ts';
 import { forbidden, notFound, RequestFailure, unauthenticated } from './failure.ts';
 import type { Field, FieldSet } from './listing/fields.ts';
 import { lastValue } from './listing/filters.ts';
+import { type ConstantAnswer, constantAnswer, sendConstant } from './pages/constant-answer.ts';
 import { parseTarget } from './request.ts';
 
 /** An authenticated request to an endpoint. */
@@ -17,7 +18,8 @@ export interface Exchange {
 }
 
 /**
- * Handles one method of an endpoint. Returns the body, or undefined for an empty body or if the reply was sent.
+ * Handles one method of an endpoint. Returns the body, or undefined for an empty body or if the reply was
+ * sent.
  */
 export type Handler = (exchange: Exchange) => Promise<unknown>;
 
@@ -31,8 +33,15 @@ export interface Endpoint {
   readonly description: string;
   /** The fields of the resource, for OPTIONS. */
   readonly fields?: FieldSet;
+  /** The fields of the roles of its objects, for OPTIONS: by them clients know which roles there are. */
+  readonly objectRoles?: readonly string[];
   /** `own` if it reads the parameter `format` itself; else it answers JSON and refuses other formats. */
   readonly formats?: 'own';
+  /**
+   * Whether the caller may create what the endpoint lists, or change what it shows: OPTIONS describes POST
+   * and PUT only then. Everybody may without it.
+   */
+  readonly allows?: (exchange: Exchange) => boolean | Promise<boolean>;
   /** The `actions` of OPTIONS if they are not derived from `fields`. */
   readonly describe?: (exchange: Exchange) => Record<string, unknown>;
   readonly handlers: Partial<Readonly<Record<Method, Handler>>>;
@@ -72,11 +81,12 @@ const METHODS: HTTPMethods[] = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE',
 const JSON_TYPES = /(^|,)\s*(application\/json|application\/\*|text\/html|text\/\*|\*\/\*)\s*(;|,|$)/i;
 
 /**
- * Serves an endpoint that requires authentication: content negotiation, authentication, scope, method, handler.
- * Every response has `Allow`. The path without its trailing slash redirects.
+ * Serves an endpoint that requires authentication: content negotiation, authentication, scope, method,
+ * handler. Every response has `Allow`. The path without its trailing slash redirects.
  */
 export function serveEndpoint(app: FastifyInstance, service: ServiceContext, endpoint: Endpoint): void {
-  const allow = allowed(endpoint);
+  const allow = methodsOf(endpoint);
+  const metadata = new Map<boolean, ConstantAnswer>();
   app.route({
     method: METHODS,
     url: endpoint.path,
@@ -93,8 +103,13 @@ export function serveEndpoint(app: FastifyInstance, service: ServiceContext, end
       const params = (request.params ?? {}) as Record<string, string>;
       const exchange = { service, request, reply, caller, params };
       if (request.method === 'OPTIONS') {
-        const actions = endpoint.describe?.(exchange);
-        return { ...describeEndpoint(endpoint, caller.mayWrite), ...(actions && { actions }) };
+        const mayWrite = caller.mayWrite && (await allowed(endpoint, exchange));
+        if (endpoint.describe !== undefined) {
+          return { ...describeEndpoint(endpoint, mayWrite), actions: endpoint.describe(exchange) };
+        }
+        const answer = metadata.get(mayWrite) ?? jsonAnswer(describeEndpoint(endpoint, mayWrite));
+        metadata.set(mayWrite, answer);
+        return sendConstant(request, reply, answer);
       }
       const handler = endpoint.handlers[request.method === 'HEAD' ? 'GET' : (request.method as Method)];
       if (handler === undefined) throw methodNotAllowed(request.method);
@@ -147,7 +162,21 @@ export function redirectWithoutSlash(app: FastifyInstance, path: string): void {
   });
 }
 
-function allowed(endpoint: Endpoint): string {
+/** Where the object of the path is missing or hidden, the caller may not change it. */
+async function allowed({ allows }: Endpoint, exchange: Exchange): Promise<boolean> {
+  try {
+    return (await allows?.(exchange)) ?? true;
+  } catch (error) {
+    if (error instanceof RequestFailure && [403, 404].includes(error.status)) return false;
+    throw error;
+  }
+}
+
+function jsonAnswer(value: unknown): ConstantAnswer {
+  return constantAnswer('application/json; charset=utf-8', JSON.stringify(value));
+}
+
+function methodsOf(endpoint: Endpoint): string {
   return [...Object.keys(endpoint.handlers), 'HEAD', 'OPTIONS'].join(', ');
 }
 
@@ -158,7 +187,10 @@ function requireAcceptable(request: FastifyRequest): void {
   }
 }
 
-/** Refuses a `format` that the controller does not have either. `api` is its page for browsers; here it is JSON, too. */
+/**
+ * Refuses a `format` that the controller does not have either. `api` is its page for browsers; here it is
+ * JSON, too.
+ */
 function requireFormat(request: FastifyRequest): void {
   const format = lastValue(new URLSearchParams(parseTarget(request.url).query), 'format');
   if (format !== null && !['', 'json', 'api'].includes(format)) throw notFound();
@@ -228,6 +260,7 @@ function describeEndpoint(endpoint: Endpoint, mayWrite: boolean): Record<string,
     ...about,
     actions,
     types: [fields.type],
+    ...(endpoint.objectRoles && { object_roles: endpoint.objectRoles }),
     ...(list && {
       search_fields: fields.searchFields,
       related_search_fields: Object.keys(fields.relations).map((name) => `${name}__search`),

@@ -21,8 +21,8 @@ export function handleError(error: RequestError, request: FastifyRequest, reply:
 }
 
 /**
- * What a request is answered after an error. One that is neither a {@link RequestFailure} nor one of Fastify's own is
- * logged with the request's id; the answer has the id alone.
+ * What a request is answered after an error. One that is neither a {@link RequestFailure} nor one of
+ * Fastify's own is logged with the request's id; the answer has the id alone.
  */
 export function failureOf(error: RequestError, request: FastifyRequest): RequestFailure {
   if (error instanceof RequestFailure) return error;

@@ -44,7 +44,6 @@ function byKey<K extends string, V extends { readonly [key in K]: string }>(
   return new Map(rows.map((row) => [row[key], row]));
 }
 
-/** A pending lookup. */
 interface PendingLookup<V> {
   readonly resolve: (value: V | null) => void;
   readonly reject: (error: unknown) => void;

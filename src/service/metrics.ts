@@ -2,7 +2,6 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Database } from '../db/database.ts';
 import type { JobRunner } from './playbooks/job-runner.ts';
 
-/** The sources of the metrics. */
 interface MetricsSources {
   readonly database: Database;
   readonly jobs: JobRunner;

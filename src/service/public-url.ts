@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { TokenctlError } from '../domain/errors.ts';
-import { RequestFailure } from './failure.ts';
+import { badRequest, RequestFailure } from './failure.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -33,15 +33,18 @@ export function publicOrigin(text: string): string {
 }
 
 /**
- * Sets the issuer of each request before any other hook reads it, and refuses requests for other names. Otherwise links,
- * redirects and the issuer would follow the Host header of any client, and a page of another site could reach the service
- * under the site's own name (DNS rebinding). An address in the Host header cannot be rebound.
+ * Sets the issuer of each request before any other hook reads it, and refuses requests for other names.
+ * Otherwise links, redirects and the issuer would follow the Host header of any client, and a page of another
+ * site could reach the service under the site's own name (DNS rebinding). An address in the Host header
+ * cannot be rebound. A request with two Host headers is refused (RFC 9112 section 3.2): a proxy may have read
+ * the other one.
  *
  * @param publicUrl The origin; null to serve loopback names only.
  */
 export function setIssuer(app: FastifyInstance, publicUrl: string | null): void {
   app.decorateRequest('issuer', '');
   app.addHook('onRequest', async (request) => {
+    if (hostHeaders(request) > 1) throw badRequest('The request has more than one Host header.');
     const requested = requestedUrl(request);
     request.issuer = publicUrl ?? requested?.origin ?? '';
     if (requested !== null && isKnown(requested, publicUrl)) return;
@@ -52,6 +55,11 @@ export function setIssuer(app: FastifyInstance, publicUrl: string | null): void 
           : `This name is not configured. The service's address is ${publicUrl} (--public-url).`,
     });
   });
+}
+
+/** Node.js keeps the first one and drops the others. */
+function hostHeaders({ raw }: FastifyRequest): number {
+  return raw.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length;
 }
 
 function requestedUrl({ protocol, host }: FastifyRequest): URL | null {

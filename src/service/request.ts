@@ -4,21 +4,84 @@ import { badRequest, RequestFailure } from './failure.ts';
 
 /** The maximum size of a request body, in bytes. */
 export const BODY_LIMIT = 1024 * 1024;
+/** How many parameters a query string, a form or the cookies may have: Django's default (DATA_UPLOAD_MAX_NUMBER_FIELDS). */
+const MAX_PARAMETERS = 1_000;
+/** How many values the objects and lists of a JSON body may have, all together. */
+const MAX_JSON_VALUES = 10_000;
+/** How deep the objects and lists of a JSON body may be nested. */
+const MAX_JSON_DEPTH = 100;
+
+/** What is wrong with the number of parameters in a text, or null. They are counted before they are parsed. */
+export function parametersProblem(what: string, text: string, separator: '&' | ';' = '&'): string | null {
+  let count = 1;
+  for (let at = text.indexOf(separator); at >= 0; at = text.indexOf(separator, at + 1)) count += 1;
+  return count > MAX_PARAMETERS ? `${what} has more than ${MAX_PARAMETERS} parameters.` : null;
+}
+
+/** Refuses requests with too many query parameters or cookies, before any other hook reads them. */
+export function limitParameters(app: FastifyInstance): void {
+  app.addHook('onRequest', async ({ url, headers: { cookie = '' } }) => {
+    const problem =
+      parametersProblem('The query string', parseTarget(url).query) ??
+      parametersProblem('The Cookie header', cookie, ';');
+    if (problem !== null) throw badRequest(problem);
+  });
+}
 
 /**
- * Accepts JSON bodies only. A missing or empty body is read as an empty object, as on the controller. Login and
- * logout add a form parser in their own scope.
+ * Reads forms: an object with a text for each name, or a list of texts for a repeated one.
+ *
+ * @param refused The error for a form with too many parameters.
+ */
+export function readForms(app: FastifyInstance, refused: (problem: string) => Error = badRequest): void {
+  const type = 'application/x-www-form-urlencoded';
+  app.addContentTypeParser<string>(type, { parseAs: 'string' }, (_request, body, done) => {
+    const problem = parametersProblem('The form', body);
+    if (problem !== null) return done(refused(problem));
+    const form: Record<string, string | string[]> = Object.create(null);
+    for (const [name, value] of new URLSearchParams(body)) {
+      const before = form[name];
+      if (Array.isArray(before)) before.push(value);
+      else form[name] = before === undefined ? value : [before, value];
+    }
+    done(null, form);
+  });
+}
+
+/**
+ * Accepts JSON bodies only. A missing or empty body is read as an empty object, as on the controller. Login
+ * and logout add {@link readForms} in their own scope.
  */
 export function readJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (_request, body, done) => {
     if (body.trim() === '') return done(null, {});
+    const problem = jsonProblem(body);
+    if (problem !== null) return done(badRequest(`JSON parse error: ${problem}`));
     try {
       done(null, JSON.parse(body));
     } catch {
       done(badRequest('JSON parse error.'));
     }
   });
+}
+
+/** What is wrong with the size of a JSON text, or null. It is measured before it is parsed. */
+function jsonProblem(text: string): string | null {
+  let [values, depth, isText] = [0, 0, false];
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at];
+    if (character === '"') isText = !isText;
+    else if (isText) at += character === '\\' ? 1 : 0;
+    else if (character === '[' || character === '{') {
+      depth += 1;
+      values += 1;
+    } else if (character === ']' || character === '}') depth -= 1;
+    else if (character === ',') values += 1;
+    if (depth > MAX_JSON_DEPTH) return `the body is nested deeper than ${MAX_JSON_DEPTH} levels.`;
+    if (values > MAX_JSON_VALUES) return `the body has more than ${MAX_JSON_VALUES} values.`;
+  }
+  return null;
 }
 
 /**
@@ -58,7 +121,8 @@ export function parseTarget(url: string): Target {
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * The client's network for rate limits, as of the start of the request: a closed connection has no address.
+     * The client's network for rate limits, as of the start of the request: a closed connection has no
+     * address.
      */
     network: string;
   }

@@ -9,6 +9,7 @@ import { buildApp } from './app.ts';
 import { CredentialCache, PASSWORD_ITERATIONS, randomText } from './auth/secret-hashes.ts';
 import type { ServiceContext } from './context.ts';
 import { databaseShares } from './limits/fair-share.ts';
+import { HashQueue } from './limits/hash-queue.ts';
 import { PasswordLimits } from './limits/limits.ts';
 import { createLookups } from './lookups.ts';
 import { Metrics } from './metrics.ts';
@@ -59,7 +60,6 @@ export interface ServiceOptions {
   readonly now?: () => Date;
 }
 
-/** A running service. */
 export interface RunningService {
   /** Its base URL, without a trailing slash. */
   readonly url: string;
@@ -81,8 +81,8 @@ const DRAIN_TIMEOUT_MS = 10_000;
 /**
  * Opens and migrates the database, fills it on the first start, and listens.
  *
- * @throws TokenctlError `usage` for an address that needs TLS or a port in use, `busy`, `database_unreachable`,
- * `configuration`.
+ * @throws TokenctlError `usage` for an address that needs TLS or a port in use, `busy`,
+ * `database_unreachable`, `configuration`.
  */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   requireEncryption(options);
@@ -120,7 +120,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const connections = trackConnections(app.server);
     opened.push(() => {
       const ended = app.close();
-      for (const share of Object.values(service.shares)) share.stop();
+      for (const share of [service.shares.lists, service.shares.scans]) share.stop();
       connections.drain(DRAIN_TIMEOUT_MS);
       return ended;
     });
@@ -156,6 +156,7 @@ function context(
     lookups: createLookups(parts),
     credentials: new CredentialCache(),
     passwordLimits: new PasswordLimits(() => performance.now()),
+    hashes: new HashQueue(() => performance.now()),
     shares: databaseShares(parts.database.kind),
     passwordIterations: options.passwordIterations ?? PASSWORD_ITERATIONS,
     metrics: new Metrics({ ...parts, version: options.version }),

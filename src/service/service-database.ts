@@ -17,6 +17,10 @@ import { singleSignOn } from './migrations/005-single-sign-on.ts';
 import { providerSessions } from './migrations/006-provider-sessions.ts';
 import { resources } from './migrations/007-resources.ts';
 import { teams } from './migrations/008-teams.ts';
+import { jobOptions } from './migrations/009-job-options.ts';
+import { narrowRights } from './migrations/010-narrow-rights.ts';
+import { simultaneousJobs } from './migrations/011-simultaneous-jobs.ts';
+import { objectRoles } from './migrations/012-object-roles.ts';
 import { DEMO_PLAYBOOK, DEMO_PROJECT } from './playbooks/projects-folder.ts';
 import { insertActivity } from './store/activity.ts';
 import { insertOrganization } from './store/organizations.ts';
@@ -33,6 +37,10 @@ export const migrations: readonly Migration[] = [
   providerSessions,
   resources,
   teams,
+  jobOptions,
+  narrowRights,
+  simultaneousJobs,
+  objectRoles,
 ];
 
 const STATEMENT_TIMEOUT_MS = 30_000;

@@ -48,7 +48,7 @@ describe.each(DATABASES)('access on %s', (kind) => {
   });
   afterAll(() => service.close());
 
-  it('shows and changes what the rules allow and nothing else', async () => {
+  it('shows and changes what the rules allow and nothing else', { timeout: 600_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(worlds, async (world) => {
         await service.database.script(sqlFor(world));

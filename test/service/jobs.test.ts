@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -38,7 +38,8 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
     admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     const [demo] = (await admin.get('/api/v2/job_templates/')).json.results;
     if (demo === undefined) throw new Error('there is no demo job template');
-    template = (await admin.patch(demo['url'] as string, { ask_limit_on_launch: true })).json;
+    const values = { ask_limit_on_launch: true, allow_simultaneous: true };
+    template = (await admin.patch(demo['url'] as string, values)).json;
   });
   afterAll(async () => {
     delete process.env['TOKENCTL_SERVICE_DATABASE'];
@@ -97,6 +98,49 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
     }
   });
 
+  it('show a large output whole, and its lines from any one on', async () => {
+    const { id } = await launch();
+    await ended(admin, id);
+    const replace = async (content: string) => {
+      await service.database.execute('DELETE FROM service_job_output WHERE job_id = $1', [id]);
+      await service.database.execute(
+        `INSERT INTO service_job_output (job_id, number, content)
+         SELECT $1, n, substr($2, n * 1000 + 1, 1000) FROM generate_series(0, length($2) / 1000) n`,
+        [id, content],
+      );
+    };
+    const events = async (start: number) =>
+      (await admin.get(`/api/v2/jobs/${id}/job_events/?start_line__gte=${start}`)).json.results[0];
+    const lines = Array.from({ length: 700 }, (_, n) =>
+      n % 7 === 0 ? '' : `line ${n} "\\ \u{1f600}`.repeat(n % 5),
+    );
+    // A line of several pieces, and pieces that end with a line break or in the middle of a character.
+    lines[300] = 'long '.repeat(1500);
+    for (const end of ['', '\n']) {
+      const content = lines.join('\n') + end;
+      await replace(content);
+      expect(await stdout(id)).toBe(content);
+      const { json } = await admin.get(`/api/v2/jobs/${id}/stdout/?format=json`);
+      const range = { start: 0, end: content.split('\n').length, absolute_end: content.split('\n').length };
+      expect(json).toEqual({ content, range });
+      const complete = end === '' && lines.at(-1) === '' ? lines.slice(0, -1) : lines;
+      for (const start of [0, 1, 8, 299, 300, 301, 699]) {
+        expect(await events(start)).toMatchObject({
+          start_line: start,
+          end_line: complete.length,
+          stdout: complete.slice(start).join('\n'),
+        });
+      }
+      expect(await events(700)).toBeUndefined();
+    }
+  });
+
+  it('answer HEAD for an output without reading it', async () => {
+    const { id } = await launch();
+    const { status, text } = await admin.send('HEAD', `/api/v2/jobs/${id}/stdout/?format=txt`);
+    expect([status, text]).toEqual([200, '']);
+  });
+
   it('do not inherit the environment of the service', async () => {
     const { id } = await launch();
     await ended(admin, id);
@@ -117,18 +161,44 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
     const { id } = await launch(odd);
     expect(await ended(admin, id)).toMatchObject({ status: 'successful', limit: odd });
     expect(await stdout(id)).toContain(`argument: --limit=${odd}\n`);
-    for (const limit of ['@/etc/passwd', 'web,@/etc/passwd', 'a\nb', 'a\0b', 'x'.repeat(1025), ['web']]) {
+    const refused = [
+      '@/etc/passwd',
+      'web,@/etc/passwd',
+      'a\nb',
+      'a\0b',
+      'x'.repeat(10_001),
+      ['web'],
+      null,
+      {},
+    ];
+    for (const limit of refused) {
       const answer = await admin.post(`/api/v2/job_templates/${template.id}/launch/`, { limit });
       expect([limit, answer.status]).toEqual([limit, 400]);
     }
-    for (const [limit, read] of [
-      [7.5, '7.5'],
-      [null, ''],
-      [{}, ''],
-    ] as const) {
-      const answer = await admin.post(`/api/v2/job_templates/${template.id}/launch/`, { limit });
-      expect([limit, answer.status, answer.json['limit']]).toEqual([limit, 201, read]);
+    const number = await admin.post(`/api/v2/job_templates/${template.id}/launch/`, { limit: 7.5 });
+    expect([number.status, number.json['limit']]).toEqual([201, '7.5']);
+  });
+
+  it('run in check mode where the template says so, and know no scan', async () => {
+    const url = template['url'] as string;
+    for (const job_type of ['scan', 'Check', '', null, 1]) {
+      const answer = await admin.patch(url, { job_type });
+      expect([job_type, answer.status, Object.keys(answer.json)]).toEqual([job_type, 400, ['job_type']]);
     }
+    expect((await admin.patch(url, { job_type: 'check' })).json).toMatchObject({ job_type: 'check' });
+    try {
+      const { id, job_type } = await launch();
+      expect(job_type).toBe('check');
+      await ended(admin, id);
+      expect(await stdout(id)).toContain('argument: --check\n');
+      const found = (await admin.get('/api/v2/jobs/?job_type=check')).json;
+      expect(found.results).toMatchObject([{ id, job_type: 'check' }]);
+    } finally {
+      await admin.patch(url, { job_type: 'run' });
+    }
+    const { id } = await launch();
+    await ended(admin, id);
+    expect(await stdout(id)).not.toContain('--check');
   });
 
   it('ignore and report a limit that the template does not allow', async () => {
@@ -189,6 +259,27 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
     for (const id of ids) expect(await ended(admin, id)).toMatchObject({ status: 'canceled' });
   });
 
+  it('of a template run one after the other, unless they may run simultaneously', async () => {
+    await admin.patch(template['url'] as string, { allow_simultaneous: false });
+    try {
+      const [first, second, third] = [await launch('slow'), await launch('slow'), await launch()];
+      const other = await admin.post('/api/v2/job_templates/', {
+        ...{ name: 'Other', inventory: template['inventory'], project: template['project'] },
+        ...{ playbook: template['playbook'] },
+      });
+      await until(admin, first?.id ?? 0, (job) => job['status'] === 'running');
+      const passing = (await admin.post(`${other.json['url']}launch/`)).json;
+      expect(await ended(admin, passing.id)).toMatchObject({ status: 'successful' });
+      const waiting = (await admin.get('/api/v2/jobs/?status=pending&order_by=id')).json;
+      expect(waiting.results.map(({ id }) => id)).toEqual([second?.id, third?.id]);
+      await admin.post(`/api/v2/jobs/${second?.id}/cancel/`);
+      await admin.post(`/api/v2/jobs/${first?.id}/cancel/`);
+      expect(await ended(admin, third?.id ?? 0)).toMatchObject({ status: 'successful' });
+    } finally {
+      await admin.patch(template['url'] as string, { allow_simultaneous: true });
+    }
+  });
+
   it('never leave the project folder', async () => {
     for (const playbook of [
       '/etc/passwd.yml',
@@ -200,16 +291,24 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
     ]) {
       expect((await admin.patch(template['url'] as string, { playbook })).status).toBe(400);
     }
-    writeFileSync(join(projects, 'outside.yml'), '[]');
-    symlinkSync(join(projects, 'outside.yml'), join(projects, 'demo_project', 'link.yml'));
-    for (const playbook of ['link.yml', 'missing.yml']) {
+    const outside = join(projects, 'outside.yml');
+    writeFileSync(outside, '- hosts: all');
+    for (const playbook of ['link.yml', 'removed.yml']) {
+      const place = join(projects, 'demo_project', playbook);
+      writeFileSync(place, '- hosts: all');
+      const { inventory, project } = template;
       const made = await admin.post('/api/v2/job_templates/', {
         name: playbook,
         playbook,
-        inventory: template['inventory'],
-        project: template['project'],
+        inventory,
+        project,
       });
       expect(made.status).toBe(201);
+      rmSync(place);
+      if (playbook === 'link.yml') symlinkSync(outside, place);
+      expect((await admin.patch(made.headers.location ?? '', { playbook })).json).toMatchObject({
+        playbook: [expect.stringContaining('no playbook')],
+      });
       const { id } = (await admin.post(`${made.headers.location}launch/`)).json;
       const job = await ended(admin, id);
       expect(job['status']).toBe('error');
@@ -233,7 +332,9 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
     const output = await stdout(id);
     expect(output).toMatch(/greeting: !unsafe/);
     expect(output).not.toContain('ProxyCommand');
-    expect(output).not.toContain('interpreter');
+    expect(output).not.toContain('/bin/sh');
+    const left = 'ansible_python_interpreter, ansible_ssh_common_args, ansible_host';
+    expect(output).toContain(`[Variables of the host tricky that are not passed on: ${left}.]\n`);
     const bad = await admin.post('/api/v2/hosts/', {
       name: '-oProxyCommand=id',
       inventory: template['inventory'],

@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type ApiDescription, resourceTable } from '../../scripts/service-table.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import { Client, startTestService } from '../support/service.ts';
 
@@ -53,6 +55,13 @@ describe('the OpenAPI description', () => {
     const ids = operations.map(({ operationId }) => operationId);
     expect(new Set(ids).size).toBe(ids.length);
     for (const { summary } of operations) expect(summary).not.toMatch(/^\/|^$/);
+  });
+
+  it('is what the table in docs/service.md is made from', () => {
+    const page = readFileSync(new URL('../../docs/service.md', import.meta.url), 'utf8');
+    const table = resourceTable(description as unknown as ApiDescription);
+    // Where it differs: node scripts/service-table.ts
+    expect(page).toContain(table);
   });
 
   it('is answered as it says: nothing is described that is not there', async () => {

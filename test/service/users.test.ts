@@ -61,7 +61,7 @@ describe.each(DATABASES)('users on %s', (kind) => {
     ]) {
       expect([answer.status, answer.json.username]).toEqual([
         400,
-        ['A user with that username already exists.'],
+        ['A user with that username, or with one that looks like it, already exists.'],
       ]);
     }
     const race = await Promise.all(

@@ -8,6 +8,8 @@ export interface Field {
     | 'id'
     | 'choice'
     | 'object'
+    // A mapping in YAML or JSON, which is stored as a text.
+    | 'json'
     | 'field'
     | 'list';
   readonly label: string;
@@ -31,9 +33,13 @@ export interface Field {
   readonly nullable?: false;
   /** The least value of an integer; 0 by default. */
   readonly min?: number;
+  /** The greatest value of an integer; the greatest of the column by default. */
+  readonly max?: number;
+  /** The only value that it can have: this service does not carry it out. `does` completes "This service does not …". */
+  readonly fixed?: { readonly value: unknown; readonly does: string };
   /** Why a text that is not blank is refused, or null. */
   readonly check?: (text: string) => string | null;
-  readonly choices?: readonly (readonly [string, string])[];
+  readonly choices?: readonly (readonly [string | number, string])[];
 }
 
 /**

@@ -51,12 +51,14 @@ export interface Filters {
 }
 
 /**
- * Compiles a query string's filters, as the controller reads them: `field__lookup`, through relations, with `not__`, `or__`
- * and `chain__` before; combined with AND, the `or__` ones with OR. Field names come from the declared set only; values
- * are parameters. Searches of texts and large numbers of filters become a scan, whose time is limited.
+ * Compiles a query string's filters, as the controller reads them: `field__lookup`, through relations, with
+ * `not__`, `or__` and `chain__` before; combined with AND, the `or__` ones with OR. Field names come from the
+ * declared set only; values are parameters. Searches of texts and large numbers of filters become a scan,
+ * whose time is limited.
  *
  * @param first The number of the first parameter, 1 for `$1`.
- * @throws RequestFailure 400 for an unknown field or lookup, a value of the wrong type, or too many of them; 403 for a secret.
+ * @throws RequestFailure 400 for an unknown field or lookup, a value of the wrong type, or too many of them;
+ * 403 for a secret.
  */
 export function compileFilters(set: FieldSet, query: URLSearchParams, first: number): Filters {
   const filters = readFilters(set, query);
@@ -198,7 +200,7 @@ const MAX_ORDER_FIELDS = 10;
 const SORTED_LENGTH = 200;
 
 function sortKey({ column, type, maxLength }: Field): string {
-  const isLong = maxLength === undefined && (type === 'string' || type === 'object');
+  const isLong = maxLength === undefined && ['string', 'object', 'json'].includes(type);
   return isLong ? `left(${column}::text, ${SORTED_LENGTH})` : `${column}`;
 }
 

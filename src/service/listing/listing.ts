@@ -1,8 +1,7 @@
-import type { FastifyReply } from 'fastify';
 import type { Queryable } from '../../db/database.ts';
 import type { Exchange } from '../endpoint.ts';
 import { notFound } from '../failure.ts';
-import { clientLeft } from '../limits/fair-share.ts';
+import { outsideTurn, signalOf } from '../limits/request-shares.ts';
 import { parseTarget } from '../request.ts';
 import type { FieldSet } from './fields.ts';
 import {
@@ -35,10 +34,12 @@ export type Page<T = unknown> =
   | { results: T[] };
 
 /**
- * Answers a list request: filters, order and page from the query string. It runs in the caller's share of the database.
+ * Answers a list request: filters, order and page from the query string. It runs in the caller's share of the
+ * database.
  *
  * @param url The request's own where not given.
- * @throws RequestFailure 404 for a page that does not exist, 400 and 403 as {@link compileFilters}, 503 for filters that take
+ * @throws RequestFailure 404 for a page that does not exist, 400 and 403 as {@link compileFilters}, 503 for
+ * filters that take
  *   too long, 429 if too many requests of the caller are in progress.
  */
 export async function list<R extends object, T = unknown>(
@@ -58,21 +59,13 @@ export async function list<R extends object, T = unknown>(
 
 /** Runs a list in the caller's share: scans have another one, so that they leave connections to other requests. */
 async function inShare<T>(
-  { service, caller, reply }: Exchange,
+  { service, caller, request, reply }: Exchange,
   filters: Filters,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const { scans, lists } = service.shares;
-  return (filters.scan === null ? lists : scans).run(caller.user.id, signalOf(reply), work);
-}
-
-/** Aborted when the client closes the connection. */
-function signalOf(reply: FastifyReply): AbortSignal {
-  const left = new AbortController();
-  const { raw } = reply;
-  if (raw.destroyed) left.abort(clientLeft());
-  else raw.once('close', () => left.abort(clientLeft()));
-  return left.signal;
+  const share = filters.scan === null ? lists : scans;
+  return outsideTurn(request, () => share.run(caller.user.id, signalOf(reply), work));
 }
 
 /** The rows that the caller sees and that meet the filters. */
@@ -130,8 +123,9 @@ async function countRows(database: Queryable, tail: string, values: readonly unk
 }
 
 /**
- * Applies the filters of a query string to one resource, as the controller does: `visible` names it. `search` and pages do
- * not apply. Call it only for a resource that the caller may see: the answer tells whether a filter holds.
+ * Applies the filters of a query string to one resource, as the controller does: `visible` names it. `search`
+ * and pages do not apply. Call it only for a resource that the caller may see: the answer tells whether a
+ * filter holds.
  *
  * @throws RequestFailure 404 if a filter does not hold, 400 and 403 as {@link compileFilters}.
  */

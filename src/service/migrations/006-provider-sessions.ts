@@ -1,8 +1,8 @@
 import type { Migration } from '../../db/migrate.ts';
 
 /**
- * Sessions that were started through an identity provider: which one, what it calls the session (for the single logout),
- * and when the session must end by its word, whatever SESSION_COOKIE_AGE says.
+ * Sessions that were started through an identity provider: which one, what it calls the session (for the
+ * single logout), and when the session must end by its word, whatever SESSION_COOKIE_AGE says.
  */
 export const providerSessions: Migration = {
   number: 6,

@@ -1,8 +1,8 @@
 import type { Migration } from '../../db/migrate.ts';
 
 /**
- * Variables of inventories, and the links of activity entries to the resources that users can now change. As at the
- * controller an entry keeps no link to a deleted resource.
+ * Variables of inventories, and the links of activity entries to the resources that users can now change. As
+ * at the controller an entry keeps no link to a deleted resource.
  */
 export const resources: Migration = {
   number: 7,

@@ -2,6 +2,7 @@ import type { FastifyInstance, RouteOptions } from 'fastify';
 import type { ServiceContext } from '../context.ts';
 import type { RouteDescription } from '../endpoint.ts';
 import { routePattern } from '../metrics.ts';
+import { type ConstantAnswer, constantAnswer, sendConstant } from '../pages/constant-answer.ts';
 import { describedOperation, endpointOperation, type Operation, resourceSchemas } from './operations.ts';
 
 type Route = Pick<RouteOptions, 'method' | 'url' | 'config'>;
@@ -12,21 +13,21 @@ type Described = Pick<ServiceContext, 'version' | 'sessionCookieName'>;
 const DESCRIBED = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
 /**
- * Serves an OpenAPI 3.1 description of every route of `app`, derived from the declarations of the endpoints. It
- * includes routes that are added later.
+ * Serves an OpenAPI 3.1 description of every route of `app`, derived from the declarations of the endpoints.
+ * It includes routes that are added later.
  */
 export function serveOpenApi(app: FastifyInstance, service: Described): void {
   const routes: Route[] = [];
-  let text: string | undefined;
+  let answer: ConstantAnswer | undefined;
   app.addHook('onRoute', (route) => {
     routes.push(route);
   });
   app.get(
     '/api/v2/openapi.json',
     { config: { describes: { summary: 'This description of the API', anonymous: true } } },
-    async (_request, reply) => {
-      text ??= JSON.stringify(openApi(routes, service));
-      return reply.type('application/json').header('Cache-Control', 'public, max-age=60').send(text);
+    (request, reply) => {
+      answer ??= constantAnswer('application/json; charset=utf-8', JSON.stringify(openApi(routes, service)));
+      return sendConstant(request, reply.header('Cache-Control', 'public, max-age=60'), answer);
     },
   );
 }

@@ -129,15 +129,16 @@ const TYPES: Readonly<Record<Field['type'], Schema>> = {
   string: { type: ['string', 'null'] },
   datetime: { type: ['string', 'null'], format: 'date-time' },
   boolean: { type: 'boolean' },
-  choice: { type: ['string', 'null'] },
+  choice: { type: ['string', 'integer', 'null'] },
+  json: { type: ['string', 'object', 'null'] },
   object: { type: ['object', 'null'] },
   list: { type: ['array', 'null'], items: {} },
 };
 
 function describe(field: Field): Schema {
-  const { label, helpText, type, choices } = field;
+  const { label, helpText, type, choices, fixed } = field;
   return {
-    ...TYPES[type],
+    ...(fixed === undefined ? TYPES[type] : { const: fixed.value }),
     title: label,
     ...(helpText !== undefined && { description: helpText }),
     ...(choices !== undefined && { enum: choices.map(([value]) => value) }),
@@ -153,10 +154,11 @@ function resourceSchema({ fields }: FieldSet): Schema {
   };
 }
 
-/** What a body may hold: `create` for POST, `replace` for PUT, `change` for PATCH, where nothing is required. */
+/** What a body may hold, also of what has one value only: `create` for POST, `replace` for PUT, `change` for PATCH, where nothing is required. */
 function bodySchema({ fields }: FieldSet, purpose: 'create' | 'replace' | 'change'): Schema {
-  const taken = Object.entries(fields).filter(([, { writable }]) =>
-    purpose === 'create' ? writable !== undefined : writable === 'change',
+  const taken = Object.entries(fields).filter(
+    ([, { writable, fixed }]) =>
+      fixed !== undefined || (purpose === 'create' ? writable !== undefined : writable === 'change'),
   );
   const required = taken.filter(([, field]) => field.required).map(([name]) => name);
   return {

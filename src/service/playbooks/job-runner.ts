@@ -6,15 +6,16 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { Database } from '../../db/database.ts';
 import {
   appendOutput,
-  enabledHosts,
   endJob,
   failLostJobs,
+  inventoryOf,
   type JobStatus,
   type RunnableJob,
   renewJobs,
   startJob,
 } from '../store/jobs.ts';
 import { findPlaybook, JobProblem, type PlaybookEnd, renderInventory, runPlaybook } from './playbook.ts';
+import { readVariables, unsafeYaml } from './variables.ts';
 
 interface JobRunnerOptions {
   readonly database: Database;
@@ -29,7 +30,10 @@ interface JobRunnerOptions {
 const MAX_RUNNING = 4;
 const MAX_WAITING = 100;
 const MAX_OUTPUT = 4 * 1024 * 1024;
-const MAX_RUN_MS = 6 * 3_600_000;
+/** How long a job may run. */
+export const MAX_RUN_SECONDS = 6 * 3_600;
+/** How many hosts with variables that are not passed on the output names. */
+const MAX_SENTENCES = 20;
 const HEARTBEAT_MS = 1_000;
 const SWEEP_MS = 5_000;
 const LOST_AFTER_SECONDS = 15;
@@ -44,6 +48,8 @@ export class JobRunner {
   readonly id = randomUUID();
   readonly #options: JobRunnerOptions;
   readonly #waiting: number[] = [];
+  /** Those of the waiting that wait for another job of their template. */
+  readonly #blocked = new Set<number>();
   readonly #running = new Map<number, { readonly stop: AbortController; readonly done: Promise<void> }>();
   readonly #timers: NodeJS.Timeout[] = [];
   #stopped = false;
@@ -83,6 +89,8 @@ export class JobRunner {
 
   /** Writes the heartbeat of this process's jobs, and ends those that are canceled. */
   async look(): Promise<void> {
+    this.#blocked.clear();
+    this.#startNext();
     const running = [...this.#running];
     const ids = [...running.map(([id]) => id), ...this.#waiting];
     if (ids.length === 0) return;
@@ -121,11 +129,14 @@ export class JobRunner {
 
   #startNext(): void {
     while (this.#running.size < MAX_RUNNING && !this.#stopped) {
-      const id = this.#waiting.shift();
+      const next = this.#waiting.findIndex((each) => !this.#blocked.has(each));
+      const [id] = next === -1 ? [] : this.#waiting.splice(next, 1);
       if (id === undefined) return;
       const stop = new AbortController();
       const done = this.#run(id, stop).finally(() => {
         this.#running.delete(id);
+        // Another job of its template may run now.
+        if (!this.#blocked.has(id)) this.#blocked.clear();
         this.#startNext();
       });
       this.#running.set(id, { stop, done });
@@ -135,10 +146,17 @@ export class JobRunner {
   /** Runs a job to its end. Never rejects. */
   async #run(id: number, stop: AbortController): Promise<void> {
     const { database, now } = this.#options;
-    const limit = setTimeout(() => stop.abort('too long'), MAX_RUN_MS).unref();
+    let limit: NodeJS.Timeout | undefined;
     try {
-      const job = await startJob(database, { id, runner: this.id, at: now() });
+      const job = await database.transaction((transaction) =>
+        startJob(transaction, { id, runner: this.id, at: now() }),
+      );
       if (job === null) return;
+      if (job === 'blocked') return await this.#wait(id);
+      limit = setTimeout(
+        () => stop.abort(job.timeout > 0 ? 'timeout' : 'too long'),
+        job.timeout > 0 ? job.timeout * 1000 : MAX_RUN_SECONDS * 1000,
+      ).unref();
       const end = await this.#play(id, job, stop.signal);
       await this.#end(id, outcomeOf(end, stop.signal));
     } catch (error) {
@@ -146,6 +164,14 @@ export class JobRunner {
     } finally {
       clearTimeout(limit);
     }
+  }
+
+  /** Puts a job that waits for another one of its template back, in the order in which jobs were launched. */
+  async #wait(id: number): Promise<void> {
+    if (this.#stopped) return this.#end(id, { status: 'canceled', explanation: STOPPED });
+    this.#blocked.add(id);
+    this.#waiting.push(id);
+    this.#waiting.sort((one, other) => one - other);
   }
 
   #fault(id: number, error: unknown): { readonly status: JobStatus; readonly explanation: string } {
@@ -158,17 +184,22 @@ export class JobRunner {
     const { database, projects, searchPath } = this.#options;
     if (job.inventory_id === null) throw new JobProblem('The inventory of this job was deleted.');
     const place = await findPlaybook(projects, job);
-    const hosts = renderInventory(await enabledHosts(database, job.inventory_id));
+    const { yaml, leftOut } = renderInventory(await inventoryOf(database, job.inventory_id));
+    const variables = readVariables(job.extra_vars);
+    if (typeof variables === 'string') throw new JobProblem(`The extra variables are invalid. ${variables}`);
     const home = await mkdtemp(join(tmpdir(), 'tokenctl-job-'));
     const output = new JobOutput(
       (number, content) => appendOutput(database, { jobId: id, number, content }),
       MAX_OUTPUT,
     );
     try {
+      for (const sentence of leftOut.slice(0, MAX_SENTENCES)) await output.add(`[${sentence}]\n`);
       const inventory = join(home, 'inventory.yml');
-      await writeFile(inventory, hosts, { mode: 0o600 });
+      const extraVariables = join(home, 'extra-vars.yml');
+      await writeFile(inventory, yaml, { mode: 0o600 });
+      await writeFile(extraVariables, unsafeYaml(variables), { mode: 0o600 });
       return await runPlaybook(
-        { ...place, inventory, limit: job.limit, home, searchPath },
+        { ...place, inventory, extraVariables, options: job, home, searchPath },
         { print: (text) => output.add(text), stop },
       );
     } finally {
@@ -192,13 +223,15 @@ export class JobRunner {
 }
 
 /** Why a running job is stopped. */
-type StopReason = 'canceled' | 'stopped' | 'too long';
+type StopReason = 'canceled' | 'stopped' | 'timeout' | 'too long';
 
 const STOPPED = 'The service was stopped while this job waited or ran.';
 
 const ENDED_EARLY: Readonly<Record<StopReason, readonly [JobStatus, explanation: string]>> = {
   canceled: ['canceled', ''],
   stopped: ['canceled', STOPPED],
+  // The controller's words.
+  timeout: ['failed', 'Job terminated due to timeout'],
   'too long': ['failed', 'The job ran for longer than six hours.'],
 };
 

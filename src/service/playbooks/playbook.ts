@@ -2,7 +2,15 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { realpath } from 'node:fs/promises';
 import { isAbsolute, join, sep } from 'node:path';
 import type { Readable } from 'node:stream';
-import { Document, isScalar, parse, visit } from 'yaml';
+import type { JobOptions } from '../store/job-options.ts';
+import {
+  leftOutVariables,
+  passedVariables,
+  readVariables,
+  SAFE_NAME,
+  unsafeYaml,
+  type Variables,
+} from './variables.ts';
 
 const GRACE_MS = 5_000;
 const OUTPUT_GRACE_MS = 2_000;
@@ -16,8 +24,10 @@ interface PlaybookCommand {
   /** The project folder, which becomes the working directory. */
   readonly folder: string;
   readonly inventory: string;
-  /** A validated host pattern; empty for all hosts. */
-  readonly limit: string;
+  /** A file with the extra variables. */
+  readonly extraVariables: string;
+  /** Validated: none is read as another option. */
+  readonly options: JobOptions;
   /** A private folder for temporary files of Ansible. */
   readonly home: string;
   /** The PATH of the process. */
@@ -71,8 +81,22 @@ export async function runPlaybook(
   }
 }
 
-function argumentsOf({ inventory, limit, playbook }: PlaybookCommand): string[] {
-  return ['-i', inventory, ...(limit === '' ? [] : [`--limit=${limit}`]), playbook];
+function argumentsOf({ inventory, extraVariables, options, playbook }: PlaybookCommand): string[] {
+  const { job_type, forks, limit, verbosity, job_tags, skip_tags, start_at_task } = options;
+  return [
+    ...['-i', inventory, `--extra-vars=@${extraVariables}`],
+    ...(job_type === 'check' ? ['--check'] : []),
+    ...(options.diff_mode ? ['--diff'] : []),
+    ...(options.become_enabled ? ['--become'] : []),
+    ...(options.force_handlers ? ['--force-handlers'] : []),
+    ...(forks > 0 ? [`--forks=${forks}`] : []),
+    ...(verbosity > 0 ? [`-${'v'.repeat(verbosity)}`] : []),
+    ...(limit === '' ? [] : [`--limit=${limit}`]),
+    ...(job_tags === '' ? [] : [`--tags=${job_tags}`]),
+    ...(skip_tags === '' ? [] : [`--skip-tags=${skip_tags}`]),
+    ...(start_at_task === '' ? [] : [`--start-at-task=${start_at_task}`]),
+    playbook,
+  ];
 }
 
 function environmentOf({ searchPath, home }: PlaybookCommand): NodeJS.ProcessEnv {
@@ -169,87 +193,51 @@ async function existing(path: string, what: string): Promise<string> {
   }
 }
 
-const MAX_LIMIT_LENGTH = 1024;
 const CONTROL = /\p{Cc}/u;
 
 /**
- * Why a limit (an Ansible host pattern) is invalid, or null. It is passed as one argument `--limit=value`, so it
- * can be neither an option nor shell input. `@file` is refused: Ansible would read that file of the service's
- * machine.
+ * Why a text that is passed as one argument, `--tags=value`, is invalid, or null. So it can be neither an
+ * option nor shell input.
  */
-export function limitProblem(limit: string): string | null {
-  if (limit.length > MAX_LIMIT_LENGTH)
-    return `Ensure this field has no more than ${MAX_LIMIT_LENGTH} characters.`;
-  if (CONTROL.test(limit)) return 'Control characters are not allowed.';
-  return limit.includes('@') ? 'A limit cannot be read from a file: @ is not allowed.' : null;
+export function argumentProblem(text: string): string | null {
+  return CONTROL.test(text) ? 'Control characters are not allowed.' : null;
 }
-
-/** Excludes options of ssh, and ranges and patterns of Ansible's inventory. */
-const SAFE_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.:-]*$/;
-
-/** The connection variables that a host may set. Other `ansible_*` variables can name programs to run. */
-const CONNECTION: Readonly<Record<string, (value: unknown) => boolean>> = {
-  ansible_connection: (value) => value === 'local' || value === 'ssh',
-  ansible_host: (value) => typeof value === 'string' && SAFE_NAME.test(value),
-  ansible_user: (value) => typeof value === 'string' && SAFE_NAME.test(value),
-  ansible_port: (value) => Number.isInteger(value) && Number(value) > 0 && Number(value) < 65_536,
-};
 
 /**
- * An Ansible inventory in YAML.
- *
- * A user who may write host variables must not be able to run programs on the service's machine. So only the
- * `ansible_*` variables that say how to connect are kept, and all strings are marked `!unsafe`: Ansible does
- * not evaluate them as templates. Local hosts use Ansible's own Python.
- *
- * @throws JobProblem for a host with an invalid name or invalid variables.
+ * Why a limit (an Ansible host pattern) is invalid, or null. `@file` is refused: Ansible would read that file
+ * of the service's machine.
  */
-export function renderInventory(
-  hosts: readonly { readonly name: string; readonly variables: string }[],
-): string {
-  const entries = hosts.map(({ name, variables }) => {
+export function limitProblem(limit: string): string | null {
+  if (limit.includes('@')) return 'A limit cannot be read from a file: @ is not allowed.';
+  return argumentProblem(limit);
+}
+
+/**
+ * An Ansible inventory in YAML: hosts, and the variables of all of them; with a sentence for those whose variables are not all
+ * passed on.
+ *
+ * @throws JobProblem for a host with an invalid name, or invalid variables.
+ */
+export function renderInventory(inventory: {
+  readonly variables: string;
+  readonly hosts: readonly { readonly name: string; readonly variables: string }[];
+}): { readonly yaml: string; readonly leftOut: readonly string[] } {
+  const all = variablesOf('the inventory', inventory.variables);
+  const hosts = inventory.hosts.map(({ name, variables }) => {
     if (!SAFE_NAME.test(name)) throw new JobProblem(`Invalid host name: ${JSON.stringify(name)}.`);
-    return [name, hostVariables(name, variables)] as const;
+    return { owner: `the host ${name}`, name, variables: variablesOf(`the host ${name}`, variables) };
   });
-  const document = new Document({ all: { hosts: Object.fromEntries(entries) } });
-  visit(document, {
-    Scalar(key, node) {
-      if (key !== 'key' && isScalar(node) && typeof node.value === 'string') node.tag = '!unsafe';
-    },
+  const leftOut = [{ owner: 'the inventory', variables: all }, ...hosts].flatMap(({ owner, variables }) => {
+    const names = leftOutVariables(variables);
+    return names.length === 0 ? [] : [`Variables of ${owner} that are not passed on: ${names.join(', ')}.`];
   });
-  return document.toString();
+  const passed = Object.fromEntries(hosts.map(({ name, variables }) => [name, passedVariables(variables)]));
+  return { yaml: unsafeYaml({ all: { hosts: passed, vars: passedVariables(all) } }), leftOut };
 }
 
-function hostVariables(name: string, text: string): Record<string, unknown> {
-  const given = Object.entries(parsed(name, text));
-  const kept = given.filter(([key, value]) =>
-    key.startsWith('ansible_') ? Object.hasOwn(CONNECTION, key) && CONNECTION[key]?.(value) : true,
-  );
-  return Object.fromEntries(kept);
-}
-
-function parsed(name: string, text: string): object {
+/** Stored variables. */
+function variablesOf(owner: string, text: string): Variables {
   const read = readVariables(text);
-  if (read === null) throw new JobProblem(`The variables of the host ${name} are not YAML.`);
-  if (read === 'other') throw new JobProblem(`The variables of the host ${name} are not a mapping.`);
+  if (typeof read === 'string') throw new JobProblem(`The variables of ${owner} are invalid. ${read}`);
   return read;
-}
-
-/** The mapping of variables in YAML or JSON; null if it is not YAML, `other` if it is no mapping. */
-function readVariables(text: string): object | 'other' | null {
-  let value: unknown;
-  try {
-    value = parse(text, { maxAliasCount: 10, logLevel: 'error' });
-  } catch {
-    return null;
-  }
-  if (value === null || value === undefined) return {};
-  return typeof value === 'object' && !Array.isArray(value) ? value : 'other';
-}
-
-/** Why variables are invalid, or null. They are a mapping in YAML or JSON. */
-export function variablesProblem(text: string): string | null {
-  const read = readVariables(text);
-  if (read === null) return 'Cannot parse as JSON or YAML.';
-  return read === 'other' ? 'Must be a mapping in JSON or YAML.' : null;
 }

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, open, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TokenctlError } from '../../domain/errors.ts';
@@ -37,8 +37,8 @@ interface ProjectsFolder {
 }
 
 /**
- * Opens the projects folder (the given one, `projects` in the data folder, or a temporary one) and creates the
- * demo project in it.
+ * Opens the projects folder (the given one, `projects` in the data folder, or a temporary one) and creates
+ * the demo project in it.
  *
  * @throws TokenctlError `configuration` if it is not writable.
  */
@@ -82,8 +82,8 @@ const READ_BYTES = 64 * 1024;
 const PLAY = /^\s*-?\s*['"]?(?:hosts|(?:ansible\.builtin\.)?import_playbook)['"]?\s*:/m;
 
 /**
- * The paths of the playbooks in the folder of a project, sorted: files in YAML with a play in their first 64 KiB. Looks at
- * 2,000 files at most; symbolic links are not followed.
+ * The paths of the playbooks in the folder of a project, sorted: files in YAML with a play in their first 64
+ * KiB. Looks at 2,000 files at most; symbolic links are not followed.
  *
  * @param folder The name of the folder; empty for none.
  */
@@ -107,6 +107,20 @@ export async function playbooksIn(projects: string, folder: string): Promise<rea
   };
   await look('', 1);
   return found.sort();
+}
+
+/** Whether the folder of a project has a playbook, as {@link playbooksIn} finds them. */
+export async function hasPlaybook(
+  projects: string,
+  { folder, playbook }: { readonly folder: string; readonly playbook: string },
+): Promise<boolean> {
+  if (!(await projectFolders(projects)).includes(folder)) return false;
+  try {
+    const path = join(await realpath(projects), folder, playbook);
+    return (await realpath(path)) === path && PLAY.test(await head(path));
+  } catch {
+    return false;
+  }
 }
 
 async function head(path: string): Promise<string> {

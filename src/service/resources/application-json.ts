@@ -190,7 +190,6 @@ function fields(grantTypes: typeof GRANT_TYPES): FieldSet {
 const usual = fields(GRANT_TYPES);
 const withImplicit = fields([...GRANT_TYPES, ['implicit', 'Implicit']]);
 
-/** The fields of an application. */
 export function applicationFields(service: { readonly allowImplicitGrant?: boolean }): FieldSet {
   return service.allowImplicitGrant === true ? withImplicit : usual;
 }

@@ -1,5 +1,11 @@
 import type { FastifyInstance } from 'fastify';
-import { canSeeApplications, visibleApplications, visibleTokens } from '../access.ts';
+import {
+  administersOrganization,
+  canCreate,
+  canSeeApplications,
+  visibleApplications,
+  visibleTokens,
+} from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
@@ -20,7 +26,7 @@ import {
   removeApplication,
   type WrittenApplication,
 } from './change-application.ts';
-import { seenOrganization } from './organizations.ts';
+import { administersNamed, seenOrganization } from './organizations.ts';
 import { namesIn, pathId } from './request-values.ts';
 import { tokenFields } from './token-json.ts';
 import { issueToken, listTokens } from './tokens.ts';
@@ -34,6 +40,7 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
     name: 'Applications',
     description: 'The OAuth2 applications of your organizations.',
     fields,
+    allows: ({ caller }) => canCreate(caller.user, 'application'),
     handlers: {
       GET: (exchange) => listApplications(exchange, visible(exchange)),
       POST: (exchange) => create(exchange),
@@ -44,6 +51,10 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
     name: 'Application',
     description: 'One OAuth2 application, by id or by NAME++ORGANIZATION. DELETE revokes its tokens.',
     fields,
+    allows: async (exchange) => {
+      const { organization_id } = await seenApplication(exchange);
+      return administersOrganization(exchange.caller.user, organization_id);
+    },
     handlers: {
       GET: async (exchange) =>
         shown(exchange, { application: await matchingApplication(exchange), secret: null }),
@@ -67,6 +78,7 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
     name: 'Applications of an organization',
     description: 'The OAuth2 applications of this organization. POST creates one in it.',
     fields,
+    allows: administersNamed,
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenOrganization(exchange);
@@ -80,6 +92,7 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
     name: 'Applications',
     description: 'The OAuth2 applications of your organizations, regardless of the user in the URL.',
     fields,
+    allows: ({ caller }) => canCreate(caller.user, 'application'),
     handlers: {
       GET: (exchange) => listApplications(exchange, visible(exchange)),
       POST: (exchange) => create(exchange),

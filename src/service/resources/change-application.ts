@@ -1,8 +1,9 @@
 import type { Queryable } from '../../db/database.ts';
-import { administersOrganization } from '../access.ts';
+import { administersOrganization, canCreate } from '../access.ts';
 import { hashToken, randomText } from '../auth/secret-hashes.ts';
 import type { Exchange } from '../endpoint.ts';
 import { badRequest, forbidden, invalid, notFound } from '../failure.ts';
+import { requireFieldRights } from '../field-rights.ts';
 import { jsonObject } from '../request.ts';
 import { recordTokenDeletions } from '../store/activity.ts';
 import {
@@ -44,7 +45,7 @@ export async function createApplication(
   organization?: number,
 ): Promise<WrittenApplication> {
   const { service, caller, request } = exchange;
-  if (!caller.user.is_superuser && caller.user.admin_of.length === 0) throw forbidden();
+  if (!canCreate(caller.user, 'application')) throw forbidden();
   const body = { ...jsonObject(request), ...(organization !== undefined && { organization }) };
   const facts = await readApplication(body, { caller: caller.user, service, before: null, replace: true });
   const secret = randomText(SECRET_LENGTH);
@@ -94,6 +95,7 @@ export async function changeApplication(
       ...facts,
       id,
       storedSecret: secret === null ? null : hashToken(secret),
+      asksAgain: facts.redirect_uris !== before.redirect_uris,
       modified: service.now(),
     });
     if (!done) throw invalid(NAME_TAKEN);
@@ -180,12 +182,33 @@ async function readApplication(
   const { authorization_grant_type } =
     before ??
     readFields(declared, body, { current: { authorization_grant_type: '' }, method: 'POST', problems });
-  // The controller reads the organization before it checks the other fields, except for superusers.
-  if (
-    !caller.is_superuser &&
-    problems['organization'] !== undefined &&
-    (body['organization'] ?? null) !== null
-  ) {
+  await checkOrganization(body, { ...reading, problems, organization });
+  const skip_authorization = keepsTrust(body, { read, before });
+  const wanted = { ...read, skip_authorization, authorization_grant_type, organization_id: organization };
+  if (skip_authorization && read.client_type === 'public') {
+    problems['skip_authorization'] ??= ['A public application always asks for consent (RFC 8252, 8.6).'];
+  }
+  if (Object.keys(problems).length > 0) throw invalid(problems);
+  if (!administersOrganization(caller, organization)) throw forbidden();
+  const trusted = before?.skip_authorization === true && isSameClient(before, read);
+  requireFieldRights('o_auth2_application', {
+    caller,
+    before: { skip_authorization: trusted },
+    after: wanted,
+  });
+  const problem = redirectProblem(wanted.redirect_uris, wanted.authorization_grant_type);
+  if (problem !== null) throw invalid({ __all__: [problem] });
+  return wanted;
+}
+
+/** Adds what is wrong with the organization. The controller reads it before it checks the other fields, except for superusers. */
+async function checkOrganization(
+  body: Readonly<Record<string, unknown>>,
+  reading: Reading & { readonly problems: Problems; readonly organization: number | null },
+): Promise<void> {
+  const { caller, service, before, problems, organization } = reading;
+  const isGiven = (body['organization'] ?? null) !== null;
+  if (!caller.is_superuser && problems['organization'] !== undefined && isGiven) {
     throw badRequest('Bad data found in the field organization.');
   }
   // Only superusers learn whether it exists. For others, a missing one is refused like a foreign one.
@@ -193,12 +216,30 @@ async function readApplication(
     const found = await findOrganization(service.database, organization);
     if (found === null) problems['organization'] ??= [noSuchId(organization)];
   }
-  const wanted = { ...read, authorization_grant_type, organization_id: organization };
-  if (Object.keys(problems).length > 0) throw invalid(problems);
-  if (!administersOrganization(reading.caller, wanted.organization_id)) throw forbidden();
-  const problem = redirectProblem(wanted.redirect_uris, wanted.authorization_grant_type);
-  if (problem !== null) throw invalid({ __all__: [problem] });
-  return wanted;
+}
+
+type Client = Pick<ApplicationFacts, 'redirect_uris' | 'client_type'>;
+
+function isSameClient(one: Client, other: Client): boolean {
+  return one.redirect_uris === other.redirect_uris && one.client_type === other.client_type;
+}
+
+/**
+ * Whether an application skips the consent page. Who trusted it trusted it with its addresses and its secret:
+ * with others it asks again, unless the request says otherwise.
+ */
+function keepsTrust(
+  body: Readonly<Record<string, unknown>>,
+  {
+    read,
+    before,
+  }: {
+    readonly read: Client & { readonly skip_authorization: boolean };
+    readonly before: Client | null;
+  },
+): boolean {
+  const isNamed = (body['skip_authorization'] ?? null) !== null;
+  return read.skip_authorization && (isNamed || (before !== null && isSameClient(before, read)));
 }
 
 /** Grant types that need a redirect URI. */
@@ -209,9 +250,9 @@ const WEB = /^https?:\/\/[^/?#@\\]+([/?].*)?$/i;
 const PRIVATE_USE = /^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+:.+$/i;
 
 /**
- * Why redirect URIs, separated by white space, cannot be registered, or null. Each must be absolute, without a
- * fragment (RFC 6749 §3.1.2), with http, https or a private-use scheme. This excludes schemes that a browser
- * runs or opens itself (`javascript:`, `data:`, `ftp:`).
+ * Why redirect URIs, separated by white space, cannot be registered, or null. Each must be absolute, without
+ * a fragment (RFC 6749 §3.1.2), with http, https or a private-use scheme. This excludes schemes that a
+ * browser runs or opens itself (`javascript:`, `data:`, `ftp:`).
  */
 function redirectProblem(uris: string, grantType: string): string | null {
   const separate = uris.split(/\s+/).filter((uri) => uri !== '');

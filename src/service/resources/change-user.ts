@@ -1,12 +1,16 @@
 import type { Queryable } from '../../db/database.ts';
-import { canChangeUser, externalAccount } from '../access.ts';
+import { canChangeUser } from '../access.ts';
 import { hashPassword, unusablePassword } from '../auth/secret-hashes.ts';
 import type { Exchange } from '../endpoint.ts';
 import { forbidden, invalid, notFound, unauthenticated } from '../failure.ts';
+import { requireFieldRights } from '../field-rights.ts';
+import { outsideTurn } from '../limits/request-shares.ts';
 import { requireSuperuserLogin } from '../settings/remaining-login.ts';
 import { currentSettings, type Settings } from '../settings/settings.ts';
+import { hasRolesWithout } from '../store/roles.ts';
 import { deleteSessionsOf } from '../store/sessions.ts';
 import {
+  claimUsername,
   findUser,
   insertUser,
   isUsernameTaken,
@@ -41,7 +45,9 @@ const BLANK = {
   is_active: true,
 };
 
-const NAME_TAKEN = { username: ['A user with that username already exists.'] };
+const NAME_TAKEN = {
+  username: ['A user with that username, or with one that looks like it, already exists.'],
+};
 
 const LOGGED = [
   'username',
@@ -72,12 +78,10 @@ export async function createUser(
   const wanted = readUser(body, { base: BLANK, settings, method: 'POST' });
   if (await isUsernameTaken(service.database, wanted.username, 0)) throw invalid(NAME_TAKEN);
   if (!mayCreate()) throw forbidden();
-  refuseEscalation(caller.user, BLANK, wanted);
-  const password =
-    wanted.password === null
-      ? unusablePassword()
-      : await hashPassword(wanted.password, service.passwordIterations);
+  requireFieldRights('user', { caller: caller.user, before: BLANK, after: wanted });
+  const password = wanted.password === null ? unusablePassword() : await newHash(exchange, wanted.password);
   return service.database.transaction(async (transaction) => {
+    if ((await claimUsername(transaction, wanted.username, 0)) === 'taken') throw invalid(NAME_TAKEN);
     const id = await insertUser(transaction, { ...wanted, password });
     if (id === null) throw invalid(NAME_TAKEN);
     if (wanted.is_system_auditor) await setSystemAuditor(transaction, id, true);
@@ -109,24 +113,32 @@ export async function changeUser(
   const { service } = exchange;
   const { id, body, replace } = change;
   const settings = await currentSettings(service.database);
-  const read = ({ caller, user }: { readonly caller: UserRecord; readonly user: UserRecord }) => {
+  const read = async (database: Queryable, { caller, user }: LockedUser) => {
     if (!canChangeUser(caller, user)) throw forbidden();
     const wanted = readUser(body, { base: user, settings, method: replace ? 'PUT' : 'PATCH' });
-    refuseEscalation(caller, user, wanted);
-    refuseForeignPassword(user, wanted);
+    const hasForeignRoles =
+      wanted.password !== null && (await hasRolesWithout(database, { user, without: caller }));
+    requireFieldRights('user', {
+      caller,
+      user,
+      hasForeignRoles,
+      before: { ...user, password: null },
+      after: wanted,
+    });
     return wanted;
   };
   // Checked twice: before the slow hash, so that only permitted requests cost it, and again under the lock.
   const before = await findUser(service.database, id);
   if (before === null) throw notFound();
-  const { password: chosen } = read({ caller: exchange.caller.user, user: before });
-  const hash = chosen === null ? null : await hashPassword(chosen, service.passwordIterations);
+  const { password: chosen } = await read(service.database, { caller: exchange.caller.user, user: before });
+  const hash = chosen === null ? null : await newHash(exchange, chosen);
   await service.database.transaction(async (transaction) => {
     const now = await lockUser(transaction, { caller: exchange.caller.user, id });
     const { user } = now;
-    const wanted = read(now);
+    const wanted = await read(transaction, now);
     const password = hash ?? user.password;
-    if (await isUsernameTaken(transaction, wanted.username, user.id)) {
+    const isRenamed = wanted.username !== user.username;
+    if (isRenamed && (await claimUsername(transaction, wanted.username, user.id)) === 'taken') {
       throw invalid(NAME_TAKEN);
     }
     await updateUser(transaction, user.id, { ...wanted, password });
@@ -137,6 +149,13 @@ export async function changeUser(
     }
     await logUserChange(exchange, transaction, { user, wanted });
   });
+}
+
+/** Hashes a password in the caller's turn. Throws 429. */
+function newHash({ service, caller, request }: Exchange, password: string): Promise<string> {
+  const source = `user ${caller.user.id}`;
+  const hash = () => hashPassword(password, service.passwordIterations);
+  return outsideTurn(request, () => service.hashes.run({ source, account: source }, hash));
 }
 
 /** Reads a user by the declared fields. On PUT, fields without a default keep their value, as on the controller. */
@@ -177,30 +196,6 @@ async function logUserChange(
   });
 }
 
-type Powers = Pick<UserRecord, 'is_superuser' | 'is_system_auditor' | 'is_active'>;
-
-/** Only superusers may change privileges and deactivate users. Users cannot deactivate or demote themselves. */
-function refuseEscalation(
-  caller: UserRecord,
-  before: Powers & { readonly id?: number },
-  wanted: Powers,
-): void {
-  const privilege =
-    before.is_superuser !== wanted.is_superuser || before.is_system_auditor !== wanted.is_system_auditor;
-  const activity = before.is_active !== wanted.is_active;
-  if ((privilege || activity) && !caller.is_superuser) throw forbidden();
-  if (caller.id === before.id && (activity || (before.is_superuser && !wanted.is_superuser))) {
-    throw forbidden('You cannot remove your own access.');
-  }
-}
-
-/** A user of an identity provider gets no password: the account would count as a local one. */
-function refuseForeignPassword(user: UserRecord, wanted: { readonly password: string | null }): void {
-  if (wanted.password !== null && externalAccount(user) !== null) {
-    throw invalid({ password: ['The password of this user is managed by an identity provider.'] });
-  }
-}
-
 /**
  * The new password, checked against the settings; errors are added to `problems`.
  *
@@ -221,6 +216,12 @@ function newPassword(given: string, settings: Settings, problems: Problems): str
   return given;
 }
 
+/** A user who changes, and the caller who changes it. */
+interface LockedUser {
+  readonly caller: UserRecord;
+  readonly user: UserRecord;
+}
+
 /**
  * Locks a user and the caller who is about to change it, and reads both again. The caller may have been
  * deactivated or lost a privilege since the request began.
@@ -230,7 +231,7 @@ function newPassword(given: string, settings: Settings, problems: Problems): str
 export async function lockUser(
   transaction: Queryable,
   { caller, id }: { readonly caller: UserRecord; readonly id: number },
-): Promise<{ readonly caller: UserRecord; readonly user: UserRecord }> {
+): Promise<LockedUser> {
   await lockUsers(transaction, [caller.id, id]);
   const changer = await findUser(transaction, caller.id);
   if (changer === null || !changer.is_active) throw unauthenticated();

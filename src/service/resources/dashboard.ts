@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify';
+import { NEVER_DAYS } from '../../domain/token.ts';
 import {
-  visibleByOrganization,
+  type SharedType,
+  visibleObjects,
   visibleOrganizations,
   visibleTeams,
   visibleTokens,
@@ -13,7 +15,9 @@ import type { Condition } from '../listing/filters.ts';
 import { lastValue } from '../listing/filters.ts';
 import { parseTarget } from '../request.ts';
 import { countEach, countFinishedJobs, countParts, failedInventories } from '../store/dashboard.ts';
+import { heldRoles } from '../store/object-roles.ts';
 import type { UserRecord } from '../store/users.ts';
+import { visibleJobs } from './jobs.ts';
 
 /** `/api/v2/dashboard/` and `/api/v2/dashboard/graphs/jobs/`. */
 export function serveDashboard(app: FastifyInstance, service: ServiceContext): void {
@@ -34,21 +38,24 @@ export function serveDashboard(app: FastifyInstance, service: ServiceContext): v
 
 async function show({ service, caller }: Exchange): Promise<unknown> {
   const { user } = caller;
-  const owned = visibleByOrganization(user, 'x.organization_id');
+  const held = await heldRoles(service.database, user);
+  const seen = (type: SharedType) =>
+    visibleObjects(user, held, { type, id: 'x.id', organization: 'x.organization_id' });
+  const inventories = seen('inventory');
   const [counts, tokens, jobs] = await Promise.all([
     countEach(service.database, {
-      inventories: { from: 'main_inventory x', visible: owned },
-      failed_inventories: failedInventories(owned),
-      hosts: { from: 'main_host h JOIN main_inventory x ON x.id = h.inventory_id', visible: owned },
-      projects: { from: 'service_project x', visible: owned },
+      inventories: { from: 'main_inventory x', visible: inventories },
+      failed_inventories: failedInventories(inventories),
+      hosts: { from: 'main_host h JOIN main_inventory x ON x.id = h.inventory_id', visible: inventories },
+      projects: { from: 'service_project x', visible: seen('project') },
       users: { from: 'auth_user u', visible: visibleUsers(user) },
       organizations: { from: 'main_organization o', visible: visibleOrganizations(user) },
       teams: { from: 'main_team x', visible: visibleTeams(user) },
-      credentials: { from: 'main_credential x', visible: owned },
-      job_templates: { from: 'service_job_template x', visible: owned },
+      credentials: { from: 'main_credential x', visible: seen('credential') },
+      job_templates: { from: 'service_job_template x', visible: seen('job_template') },
     }),
     countTokens(service, user),
-    countJobs(service, owned),
+    countJobs(service, visibleJobs(user, held)),
   ]);
   const total = (name: string, number: number) => ({ url: `/api/v2/${name}/`, total: number });
   return {
@@ -69,11 +76,10 @@ async function show({ service, caller }: Exchange): Promise<unknown> {
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 const SOON_DAYS = 30;
-const NEVER_DAYS = 36_525;
 
 /**
- * The tokens by their end, which the controller does not count: each number with the list that it counts. Times are in
- * whole hours, so that a list is the same for as long.
+ * The tokens by their end, which the controller does not count: each number with the list that it counts.
+ * Times are in whole hours, so that a list is the same for as long.
  */
 async function countTokens(service: ServiceContext, user: UserRecord): Promise<unknown> {
   const hour = Math.floor(service.now().getTime() / HOUR_MS) * HOUR_MS;
@@ -127,7 +133,7 @@ async function showJobs({ service, caller, request }: Exchange): Promise<unknown
   const start = startOf(period, now);
   // The service has no updates of inventories or projects, which the controller counts for these types.
   const isEmpty = ['inv_sync', 'scm_update'].includes(lastValue(query, 'job_type') ?? 'all');
-  const visible = visibleByOrganization(caller.user, 'x.organization_id');
+  const visible = visibleJobs(caller.user, await heldRoles(service.database, caller.user));
   const counts = isEmpty ? [] : await countFinishedJobs(service.database, { visible, since: start });
   const days = Array.from(
     { length: Math.floor((now.getTime() - start.getTime()) / DAY_MS) + 1 },

@@ -1,4 +1,5 @@
 import type { Field, FieldSet } from '../listing/fields.ts';
+import { writeVariables } from '../playbooks/variables.ts';
 
 /** The errors of a request body, by field. */
 export type Problems = Record<string, readonly string[]>;
@@ -7,12 +8,11 @@ export type Problems = Record<string, readonly string[]>;
 export const MAX_INTEGER = 2_147_483_647;
 
 /**
- * The maximum length of a text for which the controller has none, in characters. Lists return up to 200 such texts, and
- * filters search them.
+ * The maximum length of a text for which the controller has none, in characters. Lists return up to 200 such
+ * texts, and filters search them.
  */
 const MAX_TEXT_LENGTH = 10_000;
 
-/** How a body is read. */
 interface BodyReading<T> {
   /** The values before the change; on creation those of fields that are neither given nor have a default. */
   readonly current: T;
@@ -24,7 +24,8 @@ interface BodyReading<T> {
 
 /**
  * Reads the declared fields of a JSON body, each by its type, as the controller does. Unknown fields and
- * read-only ones are ignored.
+ * read-only ones are ignored; fields that the service does not carry out are refused unless they have their
+ * default.
  *
  * @returns The value of every name in `current`.
  */
@@ -33,6 +34,7 @@ export function readFields<T extends object>(
   body: Readonly<Record<string, unknown>>,
   { current, method, problems }: BodyReading<T>,
 ): T {
+  Object.assign(problems, fixedProblems(set, body));
   const entries = Object.entries(current).map(([name, before]) => {
     const field = set.fields[name];
     if (field === undefined) throw new Error(`no field ${name} is declared`);
@@ -54,8 +56,8 @@ export function readFields<T extends object>(
 type ReadValue = { readonly value: unknown } | { readonly problem: string };
 
 /**
- * Reads one value of a JSON body by the type of its field (Django REST framework 3.15 and the controller's own
- * fields, which take null).
+ * Reads one value of a JSON body by the type of its field (Django REST framework 3.15 and the controller's
+ * own fields, which take null).
  */
 export function readValue(field: Field, given: unknown): ReadValue {
   if (given === null && field.nullable === false) return { problem: 'This field may not be null.' };
@@ -68,9 +70,16 @@ export function readValue(field: Field, given: unknown): ReadValue {
       return readId(field, given);
     case 'choice':
       return readChoice(field, given);
+    case 'json':
+      if (Array.isArray(given)) return { problem: 'Must be a mapping in JSON or YAML.' };
+      return readText(field, isMapping(given) ? writeVariables(given) : given);
     default:
       return readText(field, given);
   }
+}
+
+function isMapping(given: unknown): given is Readonly<Record<string, unknown>> {
+  return typeof given === 'object' && given !== null;
 }
 
 const BLANK = 'This field may not be blank.';
@@ -97,7 +106,7 @@ function asText(field: Field, given: unknown): string | null {
 }
 
 /** What the controller's text fields read as blank, as Python does: null, false, 0, an empty array or object. */
-function isEmpty(given: unknown): boolean {
+export function isEmpty(given: unknown): boolean {
   if (typeof given === 'object' && given !== null) return Object.keys(given).length === 0;
   return given === null || given === false || given === 0;
 }
@@ -118,13 +127,13 @@ function readBoolean(field: Field, given: unknown): ReadValue {
   return { problem: 'Must be a valid boolean.' };
 }
 
-function readInteger({ min = 0 }: Field, given: unknown): ReadValue {
+function readInteger({ min = 0, max = MAX_INTEGER }: Field, given: unknown): ReadValue {
   if (given === null) return { problem: 'This field may not be null.' };
   const text = typeof given === 'string' || typeof given === 'number' ? String(given).trim() : '';
   if (!/^[+-]?\d{1,15}(\.0*)?$/.test(text)) return { problem: 'A valid integer is required.' };
   const value = Number(text);
   if (value < min) return { problem: `Ensure this value is greater than or equal to ${min}.` };
-  if (value > MAX_INTEGER) return { problem: `Ensure this value is less than or equal to ${MAX_INTEGER}.` };
+  if (value > max) return { problem: `Ensure this value is less than or equal to ${max}.` };
   return { value };
 }
 
@@ -153,6 +162,26 @@ function kindOf(given: unknown): string {
 
 function readChoice(field: Field, given: unknown): ReadValue {
   const text = typeof given === 'string' ? given : JSON.stringify(given);
-  if (field.choices?.some(([choice]) => choice === text)) return { value: text };
+  const found = field.choices?.find(([choice]) => String(choice) === text);
+  if (found !== undefined) return { value: found[0] };
   return { problem: `${JSON.stringify(given)} is not a valid choice.` };
+}
+
+/** Why a body is refused, by field: each that this service does not carry out, unless it has its default. */
+function fixedProblems(
+  { fields }: Pick<FieldSet, 'fields'>,
+  body: Readonly<Record<string, unknown>>,
+): Problems {
+  const refused = Object.entries(fields).flatMap(([name, { fixed }]) =>
+    fixed === undefined || body[name] === undefined || isSame(body[name], fixed.value)
+      ? []
+      : [[name, [`This service does not ${fixed.does}.`]] as const],
+  );
+  return Object.fromEntries(refused);
+}
+
+/** Whether a value is the default, in one of the forms in which clients send it. */
+function isSame(given: unknown, value: unknown): boolean {
+  if (given === null || given === '' || String(given).toLowerCase() === String(value)) return true;
+  return isEmpty(value) && (isEmpty(given) || given === '0');
 }

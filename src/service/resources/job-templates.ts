@@ -1,16 +1,27 @@
 import type { FastifyInstance } from 'fastify';
-import { administersOrganization, canSeeEverything, visibleByOrganization } from '../access.ts';
+import type { Queryable } from '../../db/database.ts';
+import { type AskedRole, canCreate, hasRole, visibleObjects } from '../access.ts';
 import type { Caller } from '../auth/authenticate.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, invalid, notFound } from '../failure.ts';
 import type { FieldSet } from '../listing/fields.ts';
 import { list } from '../listing/listing.ts';
-import { limitProblem, playbookProblem } from '../playbooks/playbook.ts';
+import { playbookProblem } from '../playbooks/playbook.ts';
+import { hasPlaybook } from '../playbooks/projects-folder.ts';
 import { jsonObject } from '../request.ts';
+import {
+  ASK_NAMES,
+  type Asks,
+  DEFAULT_OPTIONS,
+  type JobOptions,
+  OPTION_NAMES,
+  pick,
+} from '../store/job-options.ts';
 import {
   deleteJobTemplate,
   findJobTemplate,
+  findJobTemplateId,
   findProject,
   insertJobTemplate,
   JOB_TEMPLATE_COLUMNS,
@@ -19,11 +30,16 @@ import {
   type NewJobTemplate,
   updateJobTemplate,
 } from '../store/job-templates.ts';
+import { type HeldRole, heldRoles } from '../store/object-roles.ts';
 import { findInventory } from '../store/resources.ts';
+import { changeRole } from '../store/roles.ts';
 import { noSuchId, type Problems, readFields } from './field-values.ts';
+import { fixedFields, fixedValues } from './fixed-fields.ts';
+import { ASK_FIELDS, TEMPLATE_OPTIONS } from './job-options.ts';
 import { requireUnused } from './named-resources.ts';
-import { pathId } from './request-values.ts';
+import { namedSegment, namesIn, pathId } from './request-values.ts';
 import { changedValues, leadingFields, logChange, nameAndDescription } from './resource.ts';
+import { objectRoles, roleFields } from './role-texts.ts';
 
 /** `/api/v2/job_templates/` and `/api/v2/job_templates/N/`. */
 export function serveJobTemplates(app: FastifyInstance, service: ServiceContext): void {
@@ -32,15 +48,21 @@ export function serveJobTemplates(app: FastifyInstance, service: ServiceContext)
     name: 'Job templates',
     description: 'The job templates of the organizations that you administer or audit.',
     fields: jobTemplateFields,
+    objectRoles: roleFields('job_template'),
+    allows: async ({ service, caller }) =>
+      canCreate(caller.user, 'job_template', await heldRoles(service.database, caller.user)),
     handlers: { GET: listJobTemplates, POST: create },
   });
   serveEndpoint(app, service, {
-    path: '/api/v2/job_templates/:id(^\\d+$)/',
+    path: '/api/v2/job_templates/:id/',
     name: 'Job template',
-    description: 'One job template: an inventory and a playbook of a project. DELETE keeps its jobs.',
+    description:
+      'One job template, by id or by NAME++ORGANIZATION: an inventory and a playbook of a project. DELETE keeps its jobs.',
     fields: jobTemplateFields,
+    objectRoles: roleFields('job_template'),
+    allows: async (exchange) => may(exchange, await seenJobTemplate(exchange), 'admin'),
     handlers: {
-      GET: async (exchange) => jobTemplateJson(await seenJobTemplate(exchange), exchange.caller),
+      GET: async (exchange) => shown(exchange, await seenJobTemplate(exchange)),
       PUT: (exchange) => change(exchange, true),
       PATCH: (exchange) => change(exchange, false),
       DELETE: remove,
@@ -49,34 +71,68 @@ export function serveJobTemplates(app: FastifyInstance, service: ServiceContext)
 }
 
 /** The job template that the path names. Throws 404, or 403 if the caller may not see it. */
-export async function seenJobTemplate({ service, caller, params }: Exchange): Promise<JobTemplateRecord> {
-  const template = await findJobTemplate(service.database, pathId(params['id']));
+export async function seenJobTemplate(exchange: Exchange): Promise<JobTemplateRecord> {
+  const template = await findJobTemplate(exchange.service.database, await jobTemplateId(exchange));
   if (template === null) throw notFound();
-  const { user } = caller;
-  const { organization_id: organization } = template;
-  const seen = organization !== null && [...user.admin_of, ...user.auditor_of].includes(organization);
-  if (!canSeeEverything(user) && !seen) throw forbidden();
+  if (!(await may(exchange, template, 'read'))) throw forbidden();
   return template;
 }
 
-function listJobTemplates(exchange: Exchange): Promise<unknown> {
+type Template = Pick<JobTemplateRecord, 'id' | 'organization_id'>;
+
+function asked({ id, organization_id: organization }: Template, role: AskedRole['role']): AskedRole {
+  return { type: 'job_template', id, organization, role };
+}
+
+/** Whether the caller has a role on a job template. */
+export async function may(
+  { service, caller }: Exchange,
+  template: Template,
+  role: AskedRole['role'],
+): Promise<boolean> {
+  return hasRole(caller.user, await heldRoles(service.database, caller.user), asked(template, role));
+}
+
+async function shown({ service, caller }: Exchange, template: JobTemplateRecord): Promise<unknown> {
+  return jobTemplateJson(template, caller, {
+    held: await heldRoles(service.database, caller.user),
+    detail: true,
+  });
+}
+
+async function jobTemplateId({ service, params, request }: Exchange): Promise<number> {
+  const { id = '' } = params;
+  if (/^\d+$/.test(id)) return pathId(id);
+  const [name, organization, ...more] = namesIn(request.url) ?? [];
+  if (name === undefined || organization === undefined || more.length > 0) throw notFound();
+  const found = await findJobTemplateId(service.database, name, organization);
+  if (found === null) throw notFound();
+  return found;
+}
+
+async function listJobTemplates(exchange: Exchange): Promise<unknown> {
+  const { service, caller } = exchange;
+  const held = await heldRoles(service.database, caller.user);
   return list<JobTemplateRecord>(exchange, {
     fields: jobTemplateFields,
     columns: JOB_TEMPLATE_COLUMNS,
     from: JOB_TEMPLATE_FROM,
-    visible: visibleByOrganization(exchange.caller.user, 'x.organization_id'),
-    render: (template) => jobTemplateJson(template, exchange.caller),
+    visible: visibleObjects(caller.user, held, {
+      ...{ type: 'job_template', id: 'x.id', organization: 'x.organization_id' },
+    }),
+    render: (template) => jobTemplateJson(template, caller, { held }),
   });
 }
 
 const NAME_TAKEN = { __all__: ['Job template with this Name and Organization already exists.'] };
 
 async function create(exchange: Exchange): Promise<unknown> {
-  const { service, caller, reply } = exchange;
+  const { service, reply } = exchange;
   const template = await readJobTemplate(exchange, null);
   const { name, playbook } = template;
+  const at = service.now();
   const id = await service.database.transaction(async (transaction) => {
-    const made = await insertJobTemplate(transaction, template);
+    const made = await insertJobTemplate(transaction, { template, at });
     if (made === null) throw invalid(NAME_TAKEN);
     await logChange(exchange, transaction, {
       operation: 'create',
@@ -84,21 +140,38 @@ async function create(exchange: Exchange): Promise<unknown> {
       changes: { id: made, name, playbook },
       resource: { type: 'job_template', id: made },
     });
+    await keepForCreator(exchange, transaction, made);
     return made;
   });
   const made = await findJobTemplate(service.database, id);
   if (made === null) throw notFound();
   reply.code(201).header('Location', `/api/v2/job_templates/${id}/`);
-  return jobTemplateJson(made, caller);
+  return shown(exchange, made);
+}
+
+/** Who creates a job template without a role for all of its organization becomes its admin. */
+async function keepForCreator(exchange: Exchange, transaction: Queryable, id: number): Promise<void> {
+  const { service, caller } = exchange;
+  const made = await findJobTemplate(transaction, id);
+  const roleId = made?.roles.admin;
+  if (made === null || roleId === undefined) return;
+  // Within the transaction: the embedded database has one connection.
+  if (hasRole(caller.user, await heldRoles(transaction, caller.user), asked(made, 'admin'))) return;
+  const by = { actorId: caller.user.id, at: service.now(), node: service.node };
+  const resource = { type: 'job_template', id } as const;
+  const grant = { operation: 'associate', userId: caller.user.id, role: 'admin', roleId, resource } as const;
+  await changeRole(transaction, grant, by);
 }
 
 async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
-  const { service, caller } = exchange;
+  const { service } = exchange;
   const before = await changeable(exchange);
   const after = await readJobTemplate(exchange, { before, replace });
   await service.database.transaction(async (transaction) => {
-    if (!(await updateJobTemplate(transaction, before.id, after))) throw invalid(NAME_TAKEN);
-    const names = ['name', 'description', 'playbook', 'limit', 'ask_limit_on_launch'] as const;
+    const at = service.now();
+    const isWritten = await updateJobTemplate(transaction, { id: before.id, template: after, at });
+    if (!isWritten) throw invalid(NAME_TAKEN);
+    const names = ['name', 'description', 'playbook', ...OPTION_NAMES, ...ASK_NAMES] as const;
     const changes = changedValues(names, before, after);
     if (Object.keys(changes).length > 0) {
       await logChange(exchange, transaction, {
@@ -109,7 +182,7 @@ async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
       });
     }
   });
-  return jobTemplateJson(await seenJobTemplate(exchange), caller);
+  return shown(exchange, await seenJobTemplate(exchange));
 }
 
 async function remove(exchange: Exchange): Promise<undefined> {
@@ -127,13 +200,31 @@ async function remove(exchange: Exchange): Promise<undefined> {
 
 async function changeable(exchange: Exchange): Promise<JobTemplateRecord> {
   const template = await seenJobTemplate(exchange);
-  if (!administersOrganization(exchange.caller.user, template.organization_id)) throw forbidden();
+  if (!(await may(exchange, template, 'admin'))) throw forbidden();
   return template;
 }
 
 const name = { type: 'string', label: 'Name' } as const;
 
-/** The fields of a job template. */
+/** What else a job template of the controller has. */
+const NOT_CARRIED_OUT = fixedFields({
+  scm_branch: ['', 'fetch projects'],
+  use_fact_cache: [false, 'cache facts'],
+  execution_environment: [null, 'have execution environments'],
+  host_config_key: ['', 'take provisioning callbacks'],
+  survey_enabled: [false, 'run surveys'],
+  job_slice_count: [1, 'slice jobs'],
+  webhook_service: ['', 'take webhooks'],
+  webhook_credential: [null, 'take webhooks'],
+  prevent_instance_group_fallback: [false, 'have instance groups'],
+  ask_scm_branch_on_launch: [false, 'fetch projects'],
+  ask_credential_on_launch: [false, 'pass credentials to jobs'],
+  ask_execution_environment_on_launch: [false, 'have execution environments'],
+  ask_labels_on_launch: [false, 'have labels'],
+  ask_job_slice_count_on_launch: [false, 'slice jobs'],
+  ask_instance_groups_on_launch: [false, 'have instance groups'],
+});
+
 const jobTemplateFields: FieldSet = {
   type: 'job_template',
   fields: {
@@ -144,14 +235,12 @@ const jobTemplateFields: FieldSet = {
       summary: 'Related resources, and what you may do with the job template.',
     }),
     ...nameAndDescription('job template'),
-    job_type: { type: 'choice', label: 'Job type', choices: [['run', 'Run']] },
     inventory: {
       type: 'id',
       label: 'Inventory',
-      helpText: 'The inventory of hosts to run on.',
+      helpText: 'The inventory of hosts to run on. It may be missing if a launch is asked for it.',
       column: 'x.inventory_id',
       writable: 'change',
-      required: true,
     },
     project: {
       type: 'id',
@@ -159,7 +248,6 @@ const jobTemplateFields: FieldSet = {
       helpText: 'The project with the playbook. Its organization owns the job template.',
       column: 'x.project_id',
       writable: 'change',
-      required: true,
     },
     organization: { type: 'id', label: 'Organization', column: 'x.organization_id' },
     playbook: {
@@ -168,26 +256,11 @@ const jobTemplateFields: FieldSet = {
       helpText: 'Path of the playbook in the project.',
       column: 'x.playbook',
       writable: 'change',
-      required: true,
       maxLength: 1024,
     },
-    limit: {
-      type: 'string',
-      label: 'Limit',
-      helpText: 'A host pattern; empty for all hosts of the inventory.',
-      column: 'x."limit"',
-      writable: 'change',
-      defaultValue: '',
-      maxLength: 1024,
-    },
-    ask_limit_on_launch: {
-      type: 'boolean',
-      label: 'Ask for the limit on launch',
-      helpText: 'Whether a launch may override the limit.',
-      column: 'x.ask_limit_on_launch',
-      writable: 'change',
-      defaultValue: false,
-    },
+    ...TEMPLATE_OPTIONS,
+    ...ASK_FIELDS,
+    ...NOT_CARRIED_OUT,
   },
   relations: {
     organization: { searchFields: ['name'], fields: { name: { ...name, column: 'o.name' } } },
@@ -207,17 +280,26 @@ export function named(
 }
 
 /** A job template as the API shows it to a caller. */
-function jobTemplateJson(template: JobTemplateRecord, caller: Caller): Record<string, unknown> {
+function jobTemplateJson(
+  template: JobTemplateRecord,
+  caller: Caller,
+  { held, detail = false }: { readonly held: readonly HeldRole[]; readonly detail?: boolean },
+): Record<string, unknown> {
   const { id, organization_id, inventory_id, project_id } = template;
   const url = `/api/v2/job_templates/${id}/`;
-  const may = caller.mayWrite && administersOrganization(caller.user, organization_id);
+  const has = (role: AskedRole['role']) =>
+    caller.mayWrite && hasRole(caller.user, held, asked(template, role));
   return {
     id,
     type: 'job_template',
     url,
     related: {
+      ...(detail && {
+        named_url: `/api/v2/job_templates/${namedSegment([template.name, template.organization_name ?? ''])}/`,
+      }),
       ...(organization_id !== null && { organization: `/api/v2/organizations/${organization_id}/` }),
       ...(inventory_id !== null && { inventory: `/api/v2/inventories/${inventory_id}/` }),
+      object_roles: `${url}object_roles/`,
       launch: `${url}launch/`,
       jobs: `${url}jobs/`,
     },
@@ -225,75 +307,112 @@ function jobTemplateJson(template: JobTemplateRecord, caller: Caller): Record<st
       ...named('organization', { id: organization_id, name: template.organization_name }),
       ...named('inventory', { id: inventory_id, name: template.inventory_name }),
       ...named('project', { id: project_id, name: template.project_name }),
-      user_capabilities: { edit: may, delete: may, start: may },
+      object_roles: objectRoles('job_template', template.roles),
+      user_capabilities: { edit: has('admin'), delete: has('admin'), start: has('execute') },
     },
     created: template.created,
     modified: template.modified,
     name: template.name,
     description: template.description,
-    job_type: 'run',
     inventory: inventory_id,
     project: project_id,
     organization: organization_id,
     playbook: template.playbook,
-    limit: template.limit,
-    ask_limit_on_launch: template.ask_limit_on_launch,
+    ...pick(template, OPTION_NAMES),
+    ...pick(template, ASK_NAMES),
+    ...fixedValues(jobTemplateFields),
   };
 }
 
-/** The writable fields of a job template; blank for a new one. */
-function writtenFields(before: JobTemplateRecord | null) {
-  return {
-    name: before?.name ?? '',
-    description: before?.description ?? '',
-    playbook: before?.playbook ?? '',
-    limit: before?.limit ?? '',
-    ask_limit_on_launch: before?.ask_limit_on_launch ?? false,
-    inventory: before?.inventory_id ?? null,
-    project: before?.project_id ?? null,
-  };
+/** The writable fields of a job template. */
+interface Written extends JobOptions, Asks {
+  readonly name: string;
+  readonly description: string;
+  readonly playbook: string;
+  readonly inventory: number | null;
+  readonly project: number | null;
+}
+
+/** What a template has before the change; blank for a new one. */
+function writtenFields(before: JobTemplateRecord | null): Written {
+  const { name = '', description = '', playbook = '', inventory_id = null, project_id = null } = before ?? {};
+  const options = before === null ? DEFAULT_OPTIONS : pick(before, OPTION_NAMES);
+  const asks = Object.fromEntries(ASK_NAMES.map((ask) => [ask, before?.[ask] ?? false])) as unknown as Asks;
+  return { name, description, playbook, inventory: inventory_id, project: project_id, ...options, ...asks };
 }
 
 /**
- * Reads a job template from the request body and checks it. The caller must administer the organizations of
- * the inventory and the project; the latter owns the job template.
+ * Reads a job template from the request body and checks it. The caller needs the role use on an inventory, a
+ * project or a playbook that it did not have; the organization of the project owns the job template.
  *
  * @param current The template to change, or null for a new one; `replace` for PUT, which keeps no old values.
+ *
  * @throws RequestFailure 400 and 403
  */
 async function readJobTemplate(
-  { service, caller, request }: Exchange,
+  exchange: Exchange,
   current: { readonly before: JobTemplateRecord; readonly replace: boolean } | null,
 ): Promise<NewJobTemplate> {
+  const { service, request } = exchange;
   const problems: Problems = {};
   const before = current?.before ?? null;
   const method = current === null ? 'POST' : current.replace ? 'PUT' : 'PATCH';
-  const {
-    inventory: inventoryId,
-    project: projectId,
-    ...read
-  } = readFields(jobTemplateFields, jsonObject(request), {
+  const written = readFields<Written>(jobTemplateFields, jsonObject(request), {
     current: writtenFields(before),
     method,
     problems,
   });
-  const inventory = await findInventory(service.database, inventoryId ?? 0);
-  const project = await findProject(service.database, projectId ?? 0);
-  if (inventory === null) problems['inventory'] ??= [noSuchId(inventoryId ?? 0)];
-  if (project === null) problems['project'] ??= [noSuchId(projectId ?? 0)];
-  const badPlaybook = playbookProblem(read.playbook);
-  if (badPlaybook !== null) problems['playbook'] ??= [badPlaybook];
-  const badLimit = limitProblem(read.limit);
-  if (badLimit !== null) problems['limit'] ??= [badLimit];
-  if (inventory === null || project === null || Object.keys(problems).length > 0) throw invalid(problems);
-  for (const { organization_id } of [inventory, project]) {
-    if (!administersOrganization(caller.user, organization_id)) throw forbidden();
+  const { inventory: inventoryId, project: projectId, ...read } = written;
+  const inventory = inventoryId === null ? null : await findInventory(service.database, inventoryId);
+  const project = projectId === null ? null : await findProject(service.database, projectId);
+  if (inventoryId !== null && inventory === null) problems['inventory'] ??= [noSuchId(inventoryId)];
+  if (projectId !== null && project === null) problems['project'] ??= [noSuchId(projectId)];
+  if (Object.keys(problems).length > 0) throw invalid(problems);
+  if (project === null) throw invalid({ project: ['Job templates must have a project.'] });
+  if (inventory === null && !read.ask_inventory_on_launch) {
+    throw invalid({ inventory: ['Give an inventory, or let a launch ask for it.'] });
   }
+  const isSamePlaybook = read.playbook === before?.playbook;
+  await requireUse(exchange, [
+    { type: 'project', used: project, before: isSamePlaybook ? before.project_id : null },
+    { type: 'inventory', used: inventory, before: before?.inventory_id ?? null },
+  ]);
+  const playbook = await missingPlaybook(service, { playbook: read.playbook, folder: project.local_path });
+  if (playbook !== null) throw invalid({ playbook: [playbook] });
   return {
     ...read,
-    organizationId: project.organization_id,
-    inventoryId: inventory.id,
-    projectId: project.id,
-    at: service.now(),
+    organization_id: project.organization_id,
+    inventory_id: inventory?.id ?? null,
+    project_id: project.id,
   };
+}
+
+/** Throws 403 unless the caller has the role use on what a job template did not use before. */
+async function requireUse(
+  { service, caller }: Exchange,
+  uses: readonly {
+    readonly type: 'project' | 'inventory';
+    readonly used: { readonly id: number; readonly organization_id: number | null } | null;
+    readonly before: number | null;
+  }[],
+): Promise<void> {
+  const held = await heldRoles(service.database, caller.user);
+  for (const { type, used, before } of uses) {
+    if (used === null || used.id === before) continue;
+    const { id, organization_id: organization } = used;
+    if (!hasRole(caller.user, held, { type, id, organization, role: 'use' })) throw forbidden();
+  }
+}
+
+/** Why a playbook cannot be used, or null if its project has it. */
+async function missingPlaybook(
+  { jobs }: ServiceContext,
+  place: { readonly playbook: string; readonly folder: string },
+): Promise<string | null> {
+  const { playbook } = place;
+  if (playbook === '') return 'Select a playbook of the project.';
+  const problem = playbookProblem(playbook);
+  if (problem !== null) return problem;
+  const isFound = await hasPlaybook(jobs.projects, place);
+  return isFound ? null : `The project has no playbook ${JSON.stringify(playbook)}.`;
 }

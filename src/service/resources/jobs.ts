@@ -1,22 +1,16 @@
 import type { FastifyInstance } from 'fastify';
-import { administersOrganization, canSeeEverything, visibleByOrganization } from '../access.ts';
+import { type AskedRole, administersOrganization, hasRole, visibleObjects } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
-import { badRequest, forbidden, notFound, RequestFailure } from '../failure.ts';
+import { forbidden, notFound, RequestFailure } from '../failure.ts';
 import type { FieldSet } from '../listing/fields.ts';
 import { allOf, type Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
-import { escapeHtml } from '../pages/page.ts';
-import { parseTarget } from '../request.ts';
-import {
-  cancelJob,
-  deleteJob,
-  findJob,
-  JOB_COLUMNS,
-  JOB_FROM,
-  type JobRecord,
-  readOutput,
-} from '../store/jobs.ts';
+import { OPTION_NAMES, pick } from '../store/job-options.ts';
+import { cancelJob, deleteJob, findJob, JOB_COLUMNS, JOB_FROM, type JobRecord } from '../store/jobs.ts';
+import { type HeldRole, heldRoles } from '../store/object-roles.ts';
+import type { UserRecord } from '../store/users.ts';
+import { SHOWN_OPTIONS } from './job-options.ts';
 import { named, seenJobTemplate } from './job-templates.ts';
 import { pathId } from './request-values.ts';
 import { leadingFields, logChange } from './resource.ts';
@@ -38,7 +32,7 @@ export function serveJobs(app: FastifyInstance, service: ServiceContext): void {
     handlers: { GET: (exchange) => listJobs(exchange) },
   });
   serveEndpoint(app, service, {
-    path: '/api/v2/job_templates/:id(^\\d+$)/jobs/',
+    path: '/api/v2/job_templates/:id/jobs/',
     name: 'Jobs of a job template',
     description: 'The jobs that were launched from this job template.',
     fields: jobFields,
@@ -55,7 +49,7 @@ export function serveJobs(app: FastifyInstance, service: ServiceContext): void {
     description: 'One job with its status. DELETE removes it with its output, once it has finished.',
     fields: jobFields,
     handlers: {
-      GET: async (exchange) => jobJson(await seenJob(exchange), exchange),
+      GET: async (exchange) => shownJob(exchange, await seenJob(exchange)),
       DELETE: remove,
     },
   });
@@ -70,31 +64,53 @@ export function serveJobs(app: FastifyInstance, service: ServiceContext): void {
   });
 }
 
-function listJobs(
+async function listJobs(
   exchange: Exchange,
   condition: (first: number) => Condition = () => ({ sql: 'TRUE', values: [] }),
 ): Promise<unknown> {
+  const { service, caller } = exchange;
+  const held = await heldRoles(service.database, caller.user);
   return list<JobRecord>(exchange, {
     fields: jobFields,
     columns: JOB_COLUMNS,
     from: JOB_FROM,
-    visible: allOf(visibleByOrganization(exchange.caller.user, 'x.organization_id'), condition),
-    render: (job) => jobJson(job, exchange),
+    visible: allOf(visibleJobs(caller.user, held), condition),
+    render: (job) => jobJson(job, exchange, held),
   });
 }
 
+/**
+ * The jobs `x` that a user sees: those of organizations, and of job templates on which the user has the role
+ * read.
+ */
+export function visibleJobs(user: UserRecord, held: readonly HeldRole[]): Condition {
+  const organization = 'x.organization_id';
+  return visibleObjects(user, held, { type: 'job_template', id: 'x.job_template_id', organization });
+}
+
+/** Whether the caller has a role on the job template of a job. */
+export async function mayOnJob(
+  { service, caller }: Exchange,
+  job: JobRecord,
+  role: AskedRole['role'],
+): Promise<boolean> {
+  return hasRole(caller.user, await heldRoles(service.database, caller.user), asked(job, role));
+}
+
+function asked({ job_template_id, organization_id }: JobRecord, role: AskedRole['role']): AskedRole {
+  return { type: 'job_template', id: job_template_id ?? 0, organization: organization_id, role };
+}
+
 /** The job that the path names. Throws 404, or 403 if the caller may not see it. */
-async function seenJob({ service, caller, params }: Exchange): Promise<JobRecord> {
-  const job = await findJob(service.database, pathId(params['id']));
+export async function seenJob(exchange: Exchange): Promise<JobRecord> {
+  const job = await findJob(exchange.service.database, pathId(exchange.params['id']));
   if (job === null) throw notFound();
-  const { user } = caller;
-  const { organization_id: organization } = job;
-  const seen = organization !== null && [...user.admin_of, ...user.auditor_of].includes(organization);
-  if (!canSeeEverything(user) && !seen) throw forbidden();
+  if (!(await mayOnJob(exchange, job, 'read'))) throw forbidden();
   return job;
 }
 
-function isActive({ status }: JobRecord): boolean {
+/** Whether a job has not finished. */
+export function isActive({ status }: JobRecord): boolean {
   return status === 'pending' || status === 'running';
 }
 
@@ -102,7 +118,8 @@ function isActive({ status }: JobRecord): boolean {
 async function cancel(exchange: Exchange): Promise<unknown> {
   const { service, caller, reply } = exchange;
   const job = await seenJob(exchange);
-  if (!administersOrganization(caller.user, job.organization_id)) throw forbidden();
+  const isOwn = job.created_by_id === caller.user.id;
+  if (!isOwn && !(await mayOnJob(exchange, job, 'admin'))) throw forbidden();
   if (!(await cancelJob(service.database, { id: job.id, at: service.now() }))) {
     throw new RequestFailure(405, { detail: 'The job has already finished.' });
   }
@@ -139,7 +156,15 @@ const jobFields: FieldSet = {
     }),
     name: { ...name, column: 'x.name' },
     description: { type: 'string', label: 'Description', column: 'x.description' },
-    launch_type: { type: 'choice', label: 'Launch type', choices: [['manual', 'Manual']] },
+    launch_type: {
+      type: 'choice',
+      label: 'Launch type',
+      column: 'x.launch_type',
+      choices: [
+        ['manual', 'Manual'],
+        ['relaunch', 'Relaunch'],
+      ],
+    },
     status: {
       type: 'choice',
       label: 'Status',
@@ -157,9 +182,8 @@ const jobFields: FieldSet = {
     job_explanation: { type: 'string', label: 'Explanation', column: 'x.job_explanation' },
     execution_node: { type: 'string', label: 'Execution node', column: 'x.execution_node' },
     event_processing_finished: { type: 'boolean', label: 'Events are complete' },
-    job_type: { type: 'choice', label: 'Job type', choices: [['run', 'Run']] },
     playbook: { type: 'string', label: 'Playbook', column: 'x.playbook' },
-    limit: { type: 'string', label: 'Limit', column: 'x."limit"' },
+    ...SHOWN_OPTIONS,
     job_template: { type: 'id', label: 'Job template', column: 'x.job_template_id' },
     inventory: { type: 'id', label: 'Inventory', column: 'x.inventory_id' },
     project: { type: 'id', label: 'Project', column: 'x.project_id' },
@@ -189,12 +213,21 @@ const jobFields: FieldSet = {
   order: ['id'],
 };
 
-/** A job as the API shows it to a caller. */
-/** A job as the controller shows it. */
-export function jobJson(job: JobRecord, { service, caller }: Exchange): Record<string, unknown> {
+/** A job as the API shows it to the caller. */
+export async function shownJob(exchange: Exchange, job: JobRecord): Promise<Record<string, unknown>> {
+  const { service, caller } = exchange;
+  return jobJson(job, exchange, await heldRoles(service.database, caller.user));
+}
+
+function jobJson(
+  job: JobRecord,
+  { service, caller }: Exchange,
+  held: readonly HeldRole[],
+): Record<string, unknown> {
   const { id, organization_id, inventory_id, project_id, job_template_id, created_by_id } = job;
   const url = `/api/v2/jobs/${id}/`;
   const { status, started, finished } = job;
+  const start = caller.mayWrite && hasRole(caller.user, held, asked(job, 'execute'));
   const may = caller.mayWrite && administersOrganization(caller.user, organization_id);
   const failed = status === 'failed' || status === 'error' || status === 'canceled';
   return {
@@ -212,6 +245,7 @@ export function jobJson(job: JobRecord, { service, caller }: Exchange): Record<s
       stdout: `${url}stdout/`,
       job_events: `${url}job_events/`,
       cancel: `${url}cancel/`,
+      relaunch: `${url}relaunch/`,
     },
     summary_fields: {
       ...named('organization', { id: organization_id, name: job.organization_name }),
@@ -226,14 +260,14 @@ export function jobJson(job: JobRecord, { service, caller }: Exchange): Record<s
           last_name: job.created_by_last_name,
         },
       }),
-      user_capabilities: { start: may, delete: may },
+      user_capabilities: { start, delete: may },
     },
     created: job.created,
     modified: job.modified,
     name: job.name,
     description: job.description,
     unified_job_template: job_template_id,
-    launch_type: 'manual',
+    launch_type: job.launch_type,
     status,
     failed,
     started,
@@ -243,11 +277,11 @@ export function jobJson(job: JobRecord, { service, caller }: Exchange): Record<s
     job_explanation: job.job_explanation,
     execution_node: job.execution_node,
     event_processing_finished: !isActive(job),
-    job_type: 'run',
     inventory: inventory_id,
     project: project_id,
     playbook: job.playbook,
-    limit: job.limit,
+    ...pick(job, OPTION_NAMES),
+    passwords_needed_to_start: [],
     organization: organization_id,
     job_template: job_template_id,
   };
@@ -256,99 +290,4 @@ export function jobJson(job: JobRecord, { service, caller }: Exchange): Record<s
 /** Seconds, to the millisecond. */
 function elapsed(from: Date, to: Date): number {
   return Math.max(0, (to.getTime() - from.getTime()) / 1000);
-}
-
-/** `/api/v2/jobs/N/stdout/` and `job_events/`. */
-export function serveJobOutput(app: FastifyInstance, service: ServiceContext): void {
-  serveEndpoint(app, service, {
-    path: '/api/v2/jobs/:id(^\\d+$)/stdout/',
-    name: 'Output of a job',
-    formats: 'own',
-    description: 'The output so far. `format` is txt, txt_download, ansi, ansi_download, json or html.',
-    handlers: { GET: show },
-  });
-  serveEndpoint(app, service, {
-    path: '/api/v2/jobs/:id(^\\d+$)/job_events/',
-    name: 'Events of a job',
-    description: 'The output so far as one event, from the line `start_line__gte` on.',
-    handlers: { GET: listEvents },
-  });
-}
-
-/** The parameters of a list of events that change nothing here: there is one event, with the whole text. */
-const IGNORED_EVENT_FILTERS = ['order_by', 'no_truncate', 'page_size', 'format'];
-
-/**
- * The output as the controller's job events, which the awx CLI reads to follow a job (`--monitor`, `--wait`): one event with
- * the complete lines from `start_line__gte` on; the last line counts as complete once the job has finished.
- */
-async function listEvents(exchange: Exchange): Promise<unknown> {
-  const { service, request } = exchange;
-  const job = await seenJob(exchange);
-  const query = new URLSearchParams(parseTarget(request.url).query);
-  const unknown = [...query.keys()].find(
-    (key) => key !== 'start_line__gte' && !IGNORED_EVENT_FILTERS.includes(key),
-  );
-  if (unknown !== undefined) throw badRequest(`Events of a job cannot be filtered by ${unknown}.`);
-  const given = query.get('start_line__gte') ?? '0';
-  if (!/^\d{1,9}$/.test(given)) throw badRequest('start_line__gte: expected a number.');
-  const lines = (await readOutput(service.database, job.id)).split('\n');
-  // What follows the last line break: nothing, or a line that is still being written.
-  if (isActive(job) || lines.at(-1) === '') lines.pop();
-  const start = Number(given);
-  const results = start < lines.length ? [eventJson(job, { start, lines: lines.slice(start) })] : [];
-  return { count: results.length, next: null, previous: null, results };
-}
-
-function eventJson(
-  job: JobRecord,
-  { start, lines }: { readonly start: number; readonly lines: readonly string[] },
-): Record<string, unknown> {
-  return {
-    id: start + 1,
-    type: 'job_event',
-    related: { job: `/api/v2/jobs/${job.id}/` },
-    created: job.modified,
-    job: job.id,
-    event: 'verbose',
-    event_display: 'Verbose',
-    counter: start + 1,
-    failed: false,
-    changed: false,
-    stdout: lines.join('\n'),
-    start_line: start,
-    end_line: start + lines.length,
-  };
-}
-
-/** Sends the output in one of the controller's formats. It has no colors, so `ansi` is the same as `txt`. */
-async function show(exchange: Exchange): Promise<unknown> {
-  const { service, request, reply } = exchange;
-  const job = await seenJob(exchange);
-  const format = new URLSearchParams(parseTarget(request.url).query).get('format') ?? formatFor(exchange);
-  const content = await readOutput(service.database, job.id);
-  const lines = content === '' ? 0 : content.split('\n').length;
-  switch (format) {
-    case 'json':
-      return { range: { start: 0, end: lines, absolute_end: lines }, content };
-    case 'txt':
-    case 'ansi':
-      return reply.type('text/plain; charset=utf-8').send(content);
-    case 'txt_download':
-    case 'ansi_download':
-      reply.header('Content-Disposition', `attachment; filename="job_${job.id}.txt"`);
-      return reply.type('text/plain; charset=utf-8').send(content);
-    case 'html':
-    case 'api':
-      return reply
-        .type('text/html; charset=utf-8')
-        .header('Content-Security-Policy', "default-src 'none'; frame-ancestors 'none'")
-        .send(`<!doctype html><title>Job ${job.id}</title><pre>${escapeHtml(content)}</pre>`);
-    default:
-      throw badRequest('format: expected txt, txt_download, ansi, ansi_download, json or html.');
-  }
-}
-
-function formatFor({ request }: Exchange): string {
-  return (request.headers.accept ?? '').startsWith('text/plain') ? 'txt' : 'json';
 }

@@ -1,36 +1,54 @@
 import type { FastifyInstance } from 'fastify';
-import { administersOrganization } from '../access.ts';
+import { hasRole } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
-import { badRequest, forbidden, invalid, notFound, tooManyRequests } from '../failure.ts';
+import { forbidden, invalid, notFound, tooManyRequests } from '../failure.ts';
 import type { FieldSet } from '../listing/fields.ts';
-import { limitProblem } from '../playbooks/playbook.ts';
+import { readVariables, type Variables, writeVariables } from '../playbooks/variables.ts';
 import { jsonObject } from '../request.ts';
+import {
+  ASK_NAMES,
+  type JobOptions,
+  OPTION_NAMES,
+  PROMPTS,
+  type Prompt,
+  pick,
+} from '../store/job-options.ts';
 import type { JobTemplateRecord } from '../store/job-templates.ts';
-import { findJob, insertJob } from '../store/jobs.ts';
-import { type Problems, readFields } from './field-values.ts';
-import { seenJobTemplate } from './job-templates.ts';
-import { jobJson } from './jobs.ts';
+import { findJob, insertJob, type JobRecord } from '../store/jobs.ts';
+import { heldRoles } from '../store/object-roles.ts';
+import { findInventory } from '../store/resources.ts';
+import { isEmpty, noSuchId, type Problems, readValue } from './field-values.ts';
+import { LAUNCH_OPTIONS } from './job-options.ts';
+import { may, seenJobTemplate } from './job-templates.ts';
+import { shownJob } from './jobs.ts';
 import { logChange } from './resource.ts';
 
-/** What a launch on the controller can override. The service's templates let it override the limit only. */
-const PROMPTS = [
-  ...['limit', 'extra_vars', 'inventory', 'credentials', 'job_type', 'job_tags', 'skip_tags', 'verbosity'],
-  ...['diff_mode', 'scm_branch', 'execution_environment', 'labels', 'forks', 'job_slice_count', 'timeout'],
-  'instance_groups',
-];
+/**
+ * What a launch on the controller can override, too, with the defaults of templates. This service never asks
+ * for it.
+ */
+const NEVER_ASKED: Readonly<Record<string, unknown>> = {
+  scm_branch: '',
+  credentials: [],
+  execution_environment: {},
+  labels: [],
+  job_slice_count: 1,
+  instance_groups: [],
+};
 
 const WAIT_SECONDS = 10;
 
 const launchFields: FieldSet = {
   type: 'job_template',
   fields: {
-    limit: {
-      type: 'string',
-      label: 'Limit',
-      helpText: 'A host pattern that overrides the one of the template, if the template allows it.',
+    ...Object.fromEntries(Object.entries(LAUNCH_OPTIONS).filter(([name]) => Object.hasOwn(PROMPTS, name))),
+    inventory: {
+      type: 'id',
+      label: 'Inventory',
+      helpText: 'The inventory of hosts to run on.',
       writable: 'create',
-      maxLength: 1024,
+      nullable: false,
     },
   },
   relations: {},
@@ -41,10 +59,10 @@ const launchFields: FieldSet = {
 /** `/api/v2/job_templates/N/launch/` (specification, section 4). */
 export function serveLaunch(app: FastifyInstance, service: ServiceContext): void {
   serveEndpoint(app, service, {
-    path: '/api/v2/job_templates/:id(^\\d+$)/launch/',
+    path: '/api/v2/job_templates/:id/launch/',
     name: 'Launch',
     description:
-      'GET shows what a launch may override. POST launches a job; `limit` is used if the template allows it.',
+      'GET shows what a launch may override. POST launches a job; what it may not override is ignored.',
     fields: launchFields,
     handlers: { GET: async (exchange) => asked(await seenJobTemplate(exchange)), POST: launch },
   });
@@ -52,76 +70,165 @@ export function serveLaunch(app: FastifyInstance, service: ServiceContext): void
 
 function asked(template: JobTemplateRecord): Record<string, unknown> {
   const { id, name, description, inventory_id } = template;
+  const isAsking = ASK_NAMES.some((ask) => template[ask]);
   return {
-    can_start_without_user_input: inventory_id !== null,
+    can_start_without_user_input: inventory_id !== null && !isAsking,
     passwords_needed_to_start: [],
-    ask_variables_on_launch: false,
-    ask_inventory_on_launch: false,
+    ...pick(template, ASK_NAMES),
+    ask_scm_branch_on_launch: false,
     ask_credential_on_launch: false,
-    ask_limit_on_launch: template.ask_limit_on_launch,
+    ask_execution_environment_on_launch: false,
+    ask_labels_on_launch: false,
+    ask_job_slice_count_on_launch: false,
+    ask_instance_groups_on_launch: false,
     survey_enabled: false,
     variables_needed_to_start: [],
     credential_needed_to_start: false,
     inventory_needed_to_start: inventory_id === null,
     job_template_data: { name, id, description },
     defaults: {
-      limit: template.limit,
-      inventory: inventory_id === null ? {} : { id: inventory_id, name: template.inventory_name },
+      ...pick(
+        template,
+        OPTION_NAMES.filter((option) => Object.hasOwn(PROMPTS, option)),
+      ),
+      inventory: { id: inventory_id, name: template.inventory_name },
+      ...NEVER_ASKED,
     },
   };
 }
 
 async function launch(exchange: Exchange): Promise<unknown> {
-  const { service, caller, request, reply } = exchange;
+  const { request } = exchange;
   const template = await seenJobTemplate(exchange);
-  if (!administersOrganization(caller.user, template.organization_id)) throw forbidden();
-  const { limit, ignored } = readLaunch(jsonObject(request), template);
-  if (template.inventory_id === null) throw badRequest('The inventory of this job template was deleted.');
-  if (template.project_id === null) throw badRequest('The project of this job template was deleted.');
+  if (!(await may(exchange, template, 'execute'))) throw forbidden();
+  const given = await readLaunch(exchange, jsonObject(request));
+  const { accepted, ignored } = sortOut(given, template);
+  const inventoryId = accepted.inventory ?? template.inventory_id;
+  if (template.project_id === null) throw invalid({ project: ['A project is required to run a job.'] });
+  if (inventoryId === null) {
+    throw invalid({ resources_needed_to_start: ['Job Template inventory is missing or undefined.'] });
+  }
+  if (inventoryId !== template.inventory_id) await requireInventory(exchange, inventoryId);
+  const { extra_vars = {}, inventory: _asked, ...options } = accepted;
+  const variables = { ...variablesOf(template.extra_vars), ...extra_vars };
+  const job = await startJob(exchange, {
+    from: { type: 'job_template', id: template.id },
+    inventoryId,
+    options: { ...pick(template, OPTION_NAMES), ...options, extra_vars: writeVariables(variables) },
+    template: { id: template.id, name: template.name },
+  });
+  return { job: job.id, ignored_fields: ignored, ...(await shownJob(exchange, job)) };
+}
+
+/** What a request gives for a launch: only what differs from the template counts. */
+type Given = Partial<Omit<JobOptions, 'extra_vars'>> & {
+  readonly extra_vars?: Variables;
+  readonly inventory?: number;
+  /** What this service never asks for. */
+  readonly others: Readonly<Record<string, unknown>>;
+};
+
+/** Reads and checks what a launch gives, also what the template does not ask for. Throws 400 by field. */
+async function readLaunch({ service }: Exchange, body: Readonly<Record<string, unknown>>): Promise<Given> {
+  const problems: Problems = {};
+  const given: Record<string, unknown> = {};
+  for (const [name, field] of Object.entries(launchFields.fields)) {
+    if (body[name] === undefined) continue;
+    const read = readValue(field, body[name]);
+    if ('problem' in read) problems[name] = [read.problem];
+    else given[name] = name === 'extra_vars' ? variablesOf(String(read.value)) : read.value;
+  }
+  const { inventory } = given as Given;
+  if (inventory != null && (await findInventory(service.database, inventory)) === null) {
+    problems['inventory'] = [noSuchId(inventory)];
+  }
+  if (Object.keys(problems).length > 0) throw invalid(problems);
+  const others = Object.entries(NEVER_ASKED).filter(
+    ([name, usual]) => body[name] !== undefined && !isEmpty(body[name]) && body[name] !== usual,
+  );
+  return { ...given, others: Object.fromEntries(others.map(([name]) => [name, body[name]])) } as Given;
+}
+
+/** The checked variables of a text. */
+function variablesOf(text: string): Variables {
+  const read = readVariables(text);
+  return typeof read === 'string' ? {} : read;
+}
+
+/**
+ * What a template lets a launch override, and what is ignored. As on the controller, what is the same as in
+ * the template is neither.
+ */
+function sortOut(
+  { others, extra_vars, ...values }: Given,
+  template: JobTemplateRecord,
+): { readonly accepted: Omit<Given, 'others'>; readonly ignored: Readonly<Record<string, unknown>> } {
+  const current: Readonly<Record<string, unknown>> = { ...template, inventory: template.inventory_id };
+  const changed = Object.entries(values).filter(([name, value]) => value !== current[name]);
+  const isAsked = ([name]: readonly [string, unknown]) => template[PROMPTS[name as Prompt]];
+  const accepted = Object.fromEntries(changed.filter(isAsked));
+  const ignored = Object.fromEntries(changed.filter((entry) => !isAsked(entry)));
+  if (extra_vars === undefined) return { accepted, ignored: { ...ignored, ...others } };
+  if (template.ask_variables_on_launch) {
+    return { accepted: { ...accepted, extra_vars }, ignored: { ...ignored, ...others } };
+  }
+  const known = variablesOf(template.extra_vars);
+  const unasked = Object.entries(extra_vars).filter(
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(known[name]),
+  );
+  const variables = unasked.length === 0 ? {} : { extra_vars: Object.fromEntries(unasked) };
+  return { accepted, ignored: { ...variables, ...ignored, ...others } };
+}
+
+/** Throws 403 unless the caller may run jobs on an inventory. */
+export async function requireInventory({ service, caller }: Exchange, id: number): Promise<void> {
+  const inventory = await findInventory(service.database, id);
+  const held = await heldRoles(service.database, caller.user);
+  const organization = inventory?.organization_id ?? null;
+  if (!hasRole(caller.user, held, { type: 'inventory', id, organization, role: 'use' })) throw forbidden();
+}
+
+/** A job to start, from a template or from a job that ran. */
+interface Start {
+  readonly from: Parameters<typeof insertJob>[1]['from'];
+  readonly inventoryId: number;
+  readonly options: JobOptions;
+  /** The template that the activity stream names; null if it was deleted. */
+  readonly template: { readonly id: number; readonly name: string } | null;
+}
+
+/** Adds a job and queues it. Throws 429 if too many wait, 404 if what it copies was deleted. */
+export async function startJob(exchange: Exchange, { template, ...given }: Start): Promise<JobRecord> {
+  const { service, caller, reply } = exchange;
   if (!service.jobs.hasRoom) throw tooManyRequests('Too many jobs are waiting.', WAIT_SECONDS);
-  const id = await service.database.transaction(async (transaction) => {
-    const made = await insertJob(transaction, {
-      templateId: template.id,
-      limit,
-      createdBy: caller.user.id,
-      runner: service.jobs.id,
-      node: service.node,
+  const { database, jobs, node } = service;
+  const job = await database.transaction(async (transaction) => {
+    const createdBy = caller.user.id;
+    const id = await insertJob(transaction, {
+      ...given,
+      createdBy,
+      runner: jobs.id,
+      node,
       at: service.now(),
     });
-    if (made === null) return null;
+    const made = id === null ? null : await findJob(transaction, id);
+    if (made === null) throw notFound();
+    const { name, playbook } = made;
     await logChange(exchange, transaction, {
       operation: 'create',
       object1: 'job',
       changes: {
-        id: made,
-        name: template.name,
-        playbook: template.playbook,
-        limit,
-        job_template: `${template.name}-${template.id}`,
+        id: made.id,
+        name,
+        playbook,
+        ...pick(made, OPTION_NAMES),
+        ...(template !== null && { job_template: `${template.name}-${template.id}` }),
       },
-      resource: { type: 'job_template', id: template.id },
+      ...(template !== null && { resource: { type: 'job_template', id: template.id } }),
     });
     return made;
   });
-  const job = id === null ? null : await findJob(service.database, id);
-  if (job === null) throw notFound();
-  service.jobs.enqueue(job.id);
+  jobs.enqueue(job.id);
   reply.code(201).header('Location', `/api/v2/jobs/${job.id}/`);
-  return { job: job.id, ignored_fields: ignored, ...jobJson(job, exchange) };
-}
-
-function readLaunch(
-  body: Readonly<Record<string, unknown>>,
-  template: JobTemplateRecord,
-): { readonly limit: string; readonly ignored: Record<string, unknown> } {
-  const given = Object.entries(body).filter(([name]) => PROMPTS.includes(name));
-  const ignored = given.filter(([name]) => name !== 'limit' || !template.ask_limit_on_launch);
-  if (!template.ask_limit_on_launch) return { limit: template.limit, ignored: Object.fromEntries(ignored) };
-  const problems: Problems = {};
-  const current = { limit: template.limit };
-  const { limit } = readFields(launchFields, body, { current, method: 'POST', problems });
-  const problem = limitProblem(limit);
-  if (problem !== null) problems['limit'] ??= [problem];
-  if (Object.keys(problems).length > 0) throw invalid(problems);
-  return { limit, ignored: Object.fromEntries(ignored) };
+  return job;
 }

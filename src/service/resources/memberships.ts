@@ -1,17 +1,37 @@
 import type { FastifyInstance } from 'fastify';
 import type { Queryable } from '../../db/database.ts';
-import { administersOrganization, canAssignRole, visibleOrganizations, visibleUsers } from '../access.ts';
+import {
+  administersOrganization,
+  canAssignRole,
+  hasRole,
+  visibleOrganizations,
+  visibleUsers,
+} from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid } from '../failure.ts';
 import { allOf } from '../listing/filters.ts';
 import { jsonObject } from '../request.ts';
-import { changeRole, type OrganizationRole, type RoleRecord, type TeamRole } from '../store/roles.ts';
+import { heldRoles } from '../store/object-roles.ts';
+import {
+  changeRole,
+  hasRolesWithout,
+  isMembership,
+  type OrganizationRole,
+  type RoleChange,
+  type RoleRecord,
+  type TeamRole,
+} from '../store/roles.ts';
 import { teamsAdministeredBy } from '../store/teams.ts';
 import { findUser, type UserRecord } from '../store/users.ts';
 import { createUser, lockUser } from './change-user.ts';
 import { MAX_INTEGER } from './field-values.ts';
-import { listOrganizations, organizationFields, seenOrganization } from './organizations.ts';
+import {
+  administersNamed,
+  listOrganizations,
+  organizationFields,
+  seenOrganization,
+} from './organizations.ts';
 import { userFields, userJson } from './user-json.ts';
 import { canSeeUser, listUsers, seenUser } from './users.ts';
 
@@ -28,6 +48,7 @@ export function serveMemberships(app: FastifyInstance, service: ServiceContext):
       description:
         'POST {"id": N} grants the role to a user; with "disassociate": true it withdraws the role. POST of a user without an id creates the user with this role.',
       fields: userFields,
+      allows: administersNamed,
       handlers: {
         GET: async (exchange) => listHolders(exchange, await held(exchange)),
         POST: async (exchange) => assign(exchange, await held(exchange)),
@@ -50,11 +71,25 @@ export function serveMemberships(app: FastifyInstance, service: ServiceContext):
   ofUser('admin_of_organizations', ['admin'], 'Organizations that a user administers');
 }
 
-/** A role of an organization or a team. */
-export type Held = Pick<RoleRecord, 'role' | 'resource_type' | 'resource_id' | 'organization_id'>;
+/**
+ * A role of an object; its id, if it is not one of the members, admins or auditors of an organization or a
+ * team.
+ */
+export type Held = Pick<RoleRecord, 'role' | 'resource_type' | 'resource_id' | 'organization_id'> & {
+  readonly id?: number;
+};
 
 /** Lists the users with a role, among those that the caller may see. */
 export function listHolders(exchange: Exchange, held: Held): Promise<unknown> {
+  if (!isMembership(held)) {
+    return listUsers(
+      exchange,
+      allOf(visibleUsers(exchange.caller.user), (first) => ({
+        sql: `EXISTS (SELECT FROM service_role_grant g WHERE g.user_id = u.id AND g.role_id = $${first})`,
+        values: [held.id],
+      })),
+    );
+  }
   const [table, column] =
     held.resource_type === 'team' ? ['service_team_role', 'team_id'] : ['service_role', 'organization_id'];
   return listUsers(
@@ -103,37 +138,53 @@ export async function assign(exchange: Exchange, held: Held): Promise<unknown> {
 export async function changeHolder(
   { service, caller }: Exchange,
   held: Held,
-  { userId, operation }: { readonly userId: number; readonly operation: 'associate' | 'disassociate' },
+  change: Pick<RoleChange, 'userId' | 'operation' | 'rolesOfUser'>,
 ): Promise<undefined> {
+  const { userId } = change;
   await service.database.transaction(async (transaction) => {
     const now = await lockUser(transaction, { caller: caller.user, id: userId });
     if (!(await mayAssign(transaction, held, now))) throw forbidden();
     const by = { actorId: caller.user.id, at: service.now(), node: service.node };
-    await changeRole(transaction, { ...roleOf(held), operation, userId }, by);
+    await changeRole(transaction, { ...roleOf(held), ...change }, by);
   });
 }
 
 /**
- * Whether the caller may give a role to a user or take it. Roles of an organization: see {@link canAssignRole}. Roles of a
- * team give no rights over its members: the organization's admins assign them to everybody, the team's admins to users that
- * they see.
+ * Whether the caller may give a role to a user or take it. Members, admins and auditors of an organization:
+ * see {@link canAssignRole}. Other roles give no rights over their holders: the organization's admins assign
+ * them to everybody, the admins of the object to users that they see.
  */
-async function mayAssign(
+export async function mayAssign(
   transaction: Queryable,
   held: Held,
   { caller, user }: { readonly caller: UserRecord; readonly user: UserRecord },
 ): Promise<boolean> {
   const administers = administersOrganization(caller, held.organization_id);
-  if (held.resource_type === 'organization') return administers && canAssignRole(caller, user);
-  if (administers) return true;
-  const administered = await teamsAdministeredBy(transaction, caller.id);
-  return administered.has(held.resource_id) && (await canSeeUser(transaction, caller, user.id));
+  if (held.resource_type === 'organization' && isMembership(held)) {
+    const hasForeignRoles = await hasRolesWithout(transaction, { user, without: caller });
+    return administers && canAssignRole(caller, user, hasForeignRoles);
+  }
+  return (
+    (await mayGive(transaction, held, caller)) &&
+    (administers || (await canSeeUser(transaction, caller, user.id)))
+  );
 }
 
-function roleOf({ role, resource_type, resource_id }: Held) {
-  return resource_type === 'team'
-    ? { teamId: resource_id, role: role as TeamRole }
-    : { organizationId: resource_id, role };
+/** Whether the caller may give a role that gives no rights over its holders. */
+export async function mayGive(database: Queryable, held: Held, caller: UserRecord): Promise<boolean> {
+  const { resource_type: type, resource_id: id, organization_id: organization } = held;
+  if (administersOrganization(caller, organization)) return true;
+  if (type === 'team') return (await teamsAdministeredBy(database, caller.id)).has(id);
+  if (type === 'organization') return false;
+  return hasRole(caller, await heldRoles(database, caller), { type, id, organization, role: 'admin' });
+}
+
+function roleOf(held: Held) {
+  const { id: roleId, role, resource_type: type, resource_id: id } = held;
+  if (roleId !== undefined && !isMembership(held)) return { roleId, role, resource: { type, id } };
+  return type === 'team'
+    ? { teamId: id, role: role as TeamRole }
+    : { organizationId: id, role: role as OrganizationRole };
 }
 
 /** The id in a body; null without one. Throws 400 for anything but a JSON number. */

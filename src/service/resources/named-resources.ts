@@ -1,21 +1,25 @@
 import type { FastifyInstance } from 'fastify';
 import type { Queryable } from '../../db/database.ts';
-import { administersOrganization, canSeeEverything, visibleByOrganization } from '../access.ts';
+import { type AskedRole, canCreate, hasRole, type SharedType, visibleObjects } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, invalid, notFound, RequestFailure } from '../failure.ts';
 import { allOf, type Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import { playbooksIn, projectFolders } from '../playbooks/projects-folder.ts';
+import { readVariables, writeVariables } from '../playbooks/variables.ts';
 import { jsonObject } from '../request.ts';
+import { heldRoles } from '../store/object-roles.ts';
 import { findOrganization } from '../store/organizations.ts';
 import {
   activeJobs,
   deleteResource,
   findInventory,
   findResource,
+  findResourceId,
   hasJobTemplates,
   insertResource,
+  lockHostLimit,
   lockProjectFolders,
   lockResource,
   type ResourceRecord,
@@ -24,9 +28,11 @@ import {
   updateResource,
 } from '../store/resources.ts';
 import { noSuchId, type Problems, readFields } from './field-values.ts';
-import { pathId } from './request-values.ts';
+import { asked, type Resource, renderer } from './named-resource-json.ts';
+import { namesIn, pathId } from './request-values.ts';
 import { changedValues, logChange } from './resource.ts';
 import { HOST, INVENTORY, KINDS, type Kind, PROJECT } from './resource-kinds.ts';
+import { roleFields } from './role-texts.ts';
 
 /** `/api/v2/inventories/`, `/hosts/`, `/credentials/` and `/projects/`, each with its `N/`. */
 export function serveNamedResources(app: FastifyInstance, service: ServiceContext): void {
@@ -37,15 +43,20 @@ export function serveNamedResources(app: FastifyInstance, service: ServiceContex
       name: plural,
       description: `The ${plural.toLowerCase()} of the organizations that you administer or audit.`,
       fields,
+      ...(kind !== HOST && { objectRoles: roleFields(kind.type as SharedType) }),
+      allows: async ({ service, caller }) =>
+        canCreate(caller.user, kind.type, await heldRoles(service.database, caller.user)),
       handlers: { GET: (exchange) => listKind(exchange, kind), POST: (exchange) => create(exchange, kind) },
     });
     serveEndpoint(app, service, {
-      path: `${path}:id(^\\d+$)/`,
+      path: `${path}:id/`,
       name: kind.label,
-      description: `One of the ${plural.toLowerCase()}.`,
+      description: `One of the ${plural.toLowerCase()}, by id or by its named URL.`,
       fields,
+      ...(kind !== HOST && { objectRoles: roleFields(kind.type as SharedType) }),
+      allows: (exchange) => mayChange(exchange, kind),
       handlers: {
-        GET: async (exchange) => shown(exchange, kind, await seen(exchange, kind)),
+        GET: async (exchange) => shown(exchange, kind, await seenResource(exchange, kind)),
         PUT: (exchange) => change(exchange, kind, 'PUT'),
         PATCH: (exchange) => change(exchange, kind, 'PATCH'),
         DELETE: (exchange) => remove(exchange, kind),
@@ -53,25 +64,27 @@ export function serveNamedResources(app: FastifyInstance, service: ServiceContex
     });
   }
   serveEndpoint(app, service, {
-    path: `${INVENTORY.path}:id(^\\d+$)/hosts/`,
+    path: `${INVENTORY.path}:id/hosts/`,
     name: 'Hosts of an inventory',
     description: 'The hosts of this inventory. POST adds one.',
     fields: HOST.fields,
+    allows: (exchange) => mayChange(exchange, INVENTORY),
     handlers: {
       GET: async (exchange) => {
-        const { id } = await seen(exchange, INVENTORY);
+        const { id } = await seenResource(exchange, INVENTORY);
         return listKind(exchange, HOST, (first) => ({ sql: `x.inventory_id = $${first}`, values: [id] }));
       },
-      POST: async (exchange) => create(exchange, HOST, { inventory: (await seen(exchange, INVENTORY)).id }),
+      POST: async (exchange) =>
+        create(exchange, HOST, { inventory: (await seenResource(exchange, INVENTORY)).id }),
     },
   });
   serveEndpoint(app, service, {
-    path: `${PROJECT.path}:id(^\\d+$)/playbooks/`,
+    path: `${PROJECT.path}:id/playbooks/`,
     name: 'Playbooks of a project',
     description: 'The paths of the playbooks in the folder of this project.',
     handlers: {
       GET: async (exchange) => {
-        const { local_path = '' } = await seen(exchange, PROJECT);
+        const { local_path = '' } = await seenResource(exchange, PROJECT);
         return playbooksIn(exchange.service.jobs.projects, local_path);
       },
     },
@@ -83,78 +96,48 @@ async function listKind(
   kind: Kind,
   condition: (first: number) => Condition = () => ({ sql: 'TRUE', values: [] }),
 ): Promise<unknown> {
-  const render = await renderer(exchange, kind);
+  const { service, caller } = exchange;
+  const held = await heldRoles(service.database, caller.user);
+  const render = await renderer(exchange, kind, { held });
   return list<ResourceRecord>(exchange, {
     fields: kind.fields,
     columns: resourceColumns(kind.type),
     from: resourceFrom(kind.type),
-    visible: allOf(visibleByOrganization(exchange.caller.user, kind.organization), condition),
+    visible: allOf(
+      visibleObjects(caller.user, held, {
+        ...(kind === HOST
+          ? ({ type: 'inventory', id: 'x.inventory_id' } as const)
+          : { type: kind.type as SharedType, id: 'x.id' }),
+        organization: kind.organization,
+      }),
+      condition,
+    ),
     render,
   });
 }
 
 /** The resource that the path names. Throws 404, or 403 if the caller may not see it. */
-async function seen({ service, caller, params }: Exchange, kind: Kind): Promise<ResourceRecord> {
-  const resource = await findResource(service.database, kind.type, pathId(params['id']));
+export async function seenResource(exchange: Exchange, kind: Kind): Promise<ResourceRecord> {
+  const { service, caller } = exchange;
+  const resource = await findResource(service.database, kind.type, await resourceId(exchange, kind));
   if (resource === null) throw notFound();
-  const { user } = caller;
-  const roles = [...user.admin_of, ...user.auditor_of];
-  const isSeen = resource.organization !== null && roles.includes(resource.organization);
-  if (!canSeeEverything(user) && !isSeen) throw forbidden();
+  const held = await heldRoles(service.database, caller.user);
+  if (!hasRole(caller.user, held, asked(kind, resource, 'read'))) throw forbidden();
   return resource;
 }
 
-async function shown(exchange: Exchange, kind: Kind, resource: ResourceRecord): Promise<unknown> {
-  return (await renderer(exchange, kind))(resource);
+async function resourceId({ service, params, request }: Exchange, kind: Kind): Promise<number> {
+  const { id = '' } = params;
+  if (/^\d+$/.test(id)) return pathId(id);
+  const name = kind.nameIn(namesIn(request.url) ?? []);
+  const found = name === null ? null : await findResourceId(service.database, kind.type, name);
+  if (found === null) throw notFound();
+  return found;
 }
 
-type Renderer = (resource: ResourceRecord) => Record<string, unknown>;
-
-/** How the API shows the resources of a kind to a caller. */
-async function renderer({ service, caller }: Exchange, kind: Kind): Promise<Renderer> {
-  const folders = kind === PROJECT ? await projectFolders(service.jobs.projects) : [];
-  return (resource) => {
-    const { organization_name, organization_description, inventory_name, ...row } = resource;
-    const { id, created, modified, name, description, organization, ...further } = row;
-    const may = caller.mayWrite && administersOrganization(caller.user, organization);
-    const { inventory, local_path } = further;
-    return {
-      id,
-      type: kind.type,
-      url: `${kind.path}${id}/`,
-      related: {
-        ...kind.related(resource),
-        ...(inventory !== undefined && { inventory: `${INVENTORY.path}${inventory}/` }),
-        ...(kind !== HOST &&
-          organization !== null && { organization: `/api/v2/organizations/${organization}/` }),
-      },
-      summary_fields: {
-        ...(inventory !== undefined && {
-          inventory: { id: inventory, name: inventory_name, organization_id: organization },
-        }),
-        ...(kind !== HOST &&
-          organization !== null && {
-            organization: {
-              id: organization,
-              name: organization_name,
-              description: organization_description,
-            },
-          }),
-        user_capabilities: { edit: may, delete: may },
-      },
-      created,
-      modified,
-      name,
-      description,
-      ...further,
-      ...(kind !== HOST && { organization }),
-      ...(kind === INVENTORY && { kind: '' }),
-      ...(local_path !== undefined && {
-        scm_type: '',
-        status: folders.includes(local_path) ? 'ok' : 'missing',
-      }),
-    };
-  };
+async function shown(exchange: Exchange, kind: Kind, resource: ResourceRecord): Promise<unknown> {
+  const held = await heldRoles(exchange.service.database, exchange.caller.user);
+  return (await renderer(exchange, kind, { held, detail: true }))(resource);
 }
 
 /** The values that a request may write, with those before it. */
@@ -194,11 +177,13 @@ async function create(exchange: Exchange, kind: Kind, given: Values = {}): Promi
   const problems: Problems = {};
   const current = writable(kind, BLANK, true);
   const body = { ...jsonObject(request), ...given };
-  const values = readFields(kind.fields, body, { current, method: 'POST', problems });
-  await requireOwner(exchange, values, { problems, before: null });
+  const read = readFields(kind.fields, body, { current, method: 'POST', problems });
+  const values = kind === HOST ? splitPort(read, problems) : read;
+  await requireOwner(exchange, values, { kind, problems, before: null });
   const at = service.now();
   const id = await service.database.transaction(async (transaction) => {
     await requireFreeFolder(exchange, transaction, { folder: values.local_path, before: '' });
+    if (kind === HOST) await requireRoom(transaction, values.inventory ?? 0);
     const made = await insertResource(transaction, kind.type, { values, at });
     if (made === null) throw invalid({ __all__: [kind.nameTaken] });
     const changes = await facts(transaction, kind, made);
@@ -227,12 +212,13 @@ async function change(exchange: Exchange, kind: Kind, method: 'PUT' | 'PATCH'): 
   const current = writable(kind, before as unknown as Values, false);
   // The controller keeps the organization of a PUT that does not name one.
   const named = method === 'PUT' && 'organization' in current ? { organization: before.organization } : {};
-  const values = readFields(kind.fields, { ...named, ...body }, { current, method, problems });
-  await requireOwner(exchange, values, { problems, before });
+  const read = readFields(kind.fields, { ...named, ...body }, { current, method, problems });
+  const values = kind === HOST ? splitPort(read, problems) : read;
+  await requireOwner(exchange, values, { kind, problems, before });
   await service.database.transaction(async (transaction) => {
     const locked = await lockResource(transaction, kind.type, before.id);
     if (locked === null) throw notFound();
-    if (!administersOrganization(exchange.caller.user, locked.organization)) throw forbidden();
+    await requireAdmin(exchange, transaction, asked(kind, locked, 'admin'));
     await requireFreeFolder(exchange, transaction, {
       folder: values.local_path,
       before: locked.local_path ?? '',
@@ -246,7 +232,7 @@ async function change(exchange: Exchange, kind: Kind, method: 'PUT' | 'PATCH'): 
     if (Object.keys(changes).length === 0) return;
     await log(exchange, transaction, kind, { operation: 'update', id: before.id, changes });
   });
-  return shown(exchange, kind, await seen(exchange, kind));
+  return shown(exchange, kind, await seenResource(exchange, kind));
 }
 
 /** DELETE. The controller answers 202 for an inventory, which it deletes later. Throws 403, 404, 409. */
@@ -276,27 +262,39 @@ export async function requireUnused(
   });
 }
 
+async function mayChange(exchange: Exchange, kind: Kind): Promise<boolean> {
+  const { service, caller } = exchange;
+  const resource = await seenResource(exchange, kind);
+  return hasRole(caller.user, await heldRoles(service.database, caller.user), asked(kind, resource, 'admin'));
+}
+
+async function requireAdmin({ caller }: Exchange, database: Queryable, role: AskedRole): Promise<void> {
+  if (!hasRole(caller.user, await heldRoles(database, caller.user), role)) throw forbidden();
+}
+
 async function changeable(exchange: Exchange, kind: Kind): Promise<ResourceRecord> {
-  const resource = await seen(exchange, kind);
-  if (!administersOrganization(exchange.caller.user, resource.organization)) throw forbidden();
+  const resource = await seenResource(exchange, kind);
+  await requireAdmin(exchange, exchange.service.database, asked(kind, resource, 'admin'));
   return resource;
 }
 
 /** Checks what the new values say about the owner, and throws what is wrong with them. */
 async function requireOwner(
-  { service, caller }: Exchange,
+  exchange: Exchange,
   { organization, inventory }: Values,
-  { problems, before }: { readonly problems: Problems; readonly before: ResourceRecord | null },
+  { kind, problems, before }: Ownership,
 ): Promise<void> {
+  const { service, caller } = exchange;
   const { user } = caller;
-  const owners: (number | null)[] = [];
+  const owners: Resource[] = [];
   if (inventory !== undefined) {
     const found = await findInventory(service.database, inventory ?? 0);
     if (found === null) problems['inventory'] ??= [noSuchId(inventory ?? 0)];
-    else owners.push(found.organization_id);
+    else owners.push({ id: 0, organization: found.organization_id, inventory: found.id });
   }
   if (organization !== undefined && organization !== before?.organization) {
-    owners.push(organization);
+    // In the new organization, the caller needs a role for all objects of the kind.
+    owners.push({ id: 0, organization });
     // Only superusers learn whether it exists. For others, a missing one is refused like a foreign one.
     const isUnknown =
       user.is_superuser &&
@@ -308,7 +306,37 @@ async function requireOwner(
       problems['organization'] ??= ['Organization cannot be changed when in use by job templates.'];
   }
   if (Object.keys(problems).length > 0) throw invalid(problems);
-  if (owners.some((owner) => !administersOrganization(user, owner))) throw forbidden();
+  for (const owner of owners) await requireAdmin(exchange, service.database, asked(kind, owner, 'admin'));
+}
+
+interface Ownership {
+  readonly kind: Kind;
+  readonly problems: Problems;
+  readonly before: ResourceRecord | null;
+}
+
+/**
+ * As on the controller, the port in the name of a host becomes a variable. Names with several colons are IPv6
+ * addresses.
+ */
+function splitPort(values: Values, problems: Problems): Values {
+  const [name = '', port, more] = String(values.name).split(':');
+  if (port === undefined || more !== undefined) return values;
+  if (name === '' || !/^\d{1,5}$/.test(port) || Number(port) < 1 || Number(port) > 65_535) {
+    problems['name'] ??= [`Invalid port specification: ${port}`];
+    return values;
+  }
+  const variables = readVariables(String(values['variables']));
+  const known = typeof variables === 'string' ? {} : variables;
+  return { ...values, name, variables: writeVariables({ ...known, ansible_ssh_port: Number(port) }) };
+}
+
+/** Throws 403 if the organization of an inventory has as many hosts as it may have. */
+async function requireRoom(transaction: Queryable, inventory: number): Promise<void> {
+  const { max_hosts: most, hosts } = await lockHostLimit(transaction, inventory);
+  if (most === 0 || hosts < most) return;
+  const number = `${most} ${most === 1 ? 'host' : 'hosts'}`;
+  throw forbidden(`The organization has reached its maximum number of ${number}.`);
 }
 
 /** Throws 400 unless the folder of a project exists, and no other project uses it. */

@@ -1,10 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import type { Queryable } from '../../db/database.ts';
-import { administersOrganization, canSeeEverything, visibleOrganizations } from '../access.ts';
+import { administersOrganization, canCreate, visibleOrganizations } from '../access.ts';
 import type { Caller } from '../auth/authenticate.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, invalid, notFound } from '../failure.ts';
+import { requireFieldRights } from '../field-rights.ts';
 import type { FieldSet } from '../listing/fields.ts';
 import type { Condition } from '../listing/filters.ts';
 import { list, requireMatch } from '../listing/listing.ts';
@@ -22,8 +23,10 @@ import {
   updateOrganization,
 } from '../store/organizations.ts';
 import { type Problems, readFields } from './field-values.ts';
+import { fixedFields, fixedValues } from './fixed-fields.ts';
 import { namedSegment, namesIn, pathId } from './request-values.ts';
-import { changedValues, leadingFields, logChange, makersJson, objectRoles } from './resource.ts';
+import { changedValues, leadingFields, logChange, makersJson } from './resource.ts';
+import { objectRoles, roleFields } from './role-texts.ts';
 
 /** `/api/v2/organizations/` and `/api/v2/organizations/N/`. */
 export function serveOrganizations(app: FastifyInstance, service: ServiceContext): void {
@@ -32,6 +35,8 @@ export function serveOrganizations(app: FastifyInstance, service: ServiceContext
     name: 'Organizations',
     description: 'The organizations in which you have a role.',
     fields: organizationFields,
+    objectRoles: roleFields('organization'),
+    allows: ({ caller }) => canCreate(caller.user, 'organization'),
     handlers: {
       GET: (exchange) => listOrganizations(exchange, visibleOrganizations(exchange.caller.user)),
       POST: create,
@@ -43,6 +48,8 @@ export function serveOrganizations(app: FastifyInstance, service: ServiceContext
     description:
       'One organization, by id or by name. DELETE also deletes its teams, its applications and their tokens.',
     fields: organizationFields,
+    objectRoles: roleFields('organization'),
+    allows: administersNamed,
     handlers: {
       GET: async (exchange) => organizationJson(await matchingOrganization(exchange), exchange.caller, true),
       PUT: (exchange) => change(exchange, true),
@@ -68,9 +75,12 @@ export async function seenOrganization(exchange: Exchange): Promise<Organization
   const { service, caller } = exchange;
   const organization = await findOrganization(service.database, await organizationId(exchange));
   if (organization === null) throw notFound();
-  const { user } = caller;
-  const roles = [...user.admin_of, ...user.auditor_of, ...user.member_of];
-  if (!canSeeEverything(user) && !roles.includes(organization.id)) throw forbidden();
+  const { sql, values } = visibleOrganizations(caller.user);
+  const seen = await service.database.query(
+    `SELECT FROM main_organization o WHERE (${sql}) AND o.id = $${values.length + 1}`,
+    [...values, organization.id],
+  );
+  if (seen.length === 0) throw forbidden();
   return organization;
 }
 
@@ -81,6 +91,11 @@ async function matchingOrganization(exchange: Exchange): Promise<OrganizationRec
   const rows = { fields: organizationFields, from: ORGANIZATION_FROM, visible };
   await requireMatch(exchange, rows);
   return organization;
+}
+
+/** Whether the caller may change the organization that the path names, and what it has. */
+export async function administersNamed(exchange: Exchange): Promise<boolean> {
+  return administersOrganization(exchange.caller.user, (await seenOrganization(exchange)).id);
 }
 
 async function organizationId({ service, params, request }: Exchange): Promise<number> {
@@ -109,7 +124,6 @@ async function remove(exchange: Exchange): Promise<undefined> {
   return removeOrganization(exchange, id);
 }
 
-/** The fields of an organization. */
 export const organizationFields: FieldSet = {
   type: 'organization',
   fields: {
@@ -144,6 +158,7 @@ export const organizationFields: FieldSet = {
       writable: 'change',
       defaultValue: 0,
     },
+    ...fixedFields({ default_environment: [null, 'have execution environments'] }),
   },
   relations: {},
   searchFields: ['name', 'description'],
@@ -176,7 +191,12 @@ function organizationJson(
     },
     summary_fields: {
       ...makers.summary,
-      object_roles: objectRoles('organization', organization),
+      object_roles: objectRoles('organization', {
+        ...organization.roles,
+        admin: organization.admin_role_id,
+        auditor: organization.auditor_role_id,
+        member: organization.member_role_id,
+      }),
       user_capabilities: { edit: mayEdit, delete: mayEdit },
     },
     created: organization.created,
@@ -185,7 +205,7 @@ function organizationJson(
     description: organization.description,
     max_hosts: organization.max_hosts,
     custom_virtualenv: null,
-    default_environment: null,
+    ...fixedValues(organizationFields),
   };
 }
 
@@ -198,7 +218,7 @@ const NAME_TAKEN = { name: ['Organization with this Name already exists.'] };
 /** Creates the organization that the request body describes. Throws 400 by field, 403. */
 async function createOrganization(exchange: Exchange): Promise<OrganizationRecord> {
   const { service, caller } = exchange;
-  if (!caller.user.is_superuser) throw forbidden();
+  if (!canCreate(caller.user, 'organization')) throw forbidden();
   const wanted = readOrganization(exchange, 'POST');
   return service.database.transaction(async (transaction) => {
     const id = await insertOrganization(transaction, {
@@ -247,7 +267,10 @@ async function changeOrganization(
   });
 }
 
-/** Deletes an organization with its teams, its applications and their tokens, each with its entry. Throws 403, 404. */
+/**
+ * Deletes an organization with its teams, its applications and their tokens, each with its entry. Throws 403,
+ * 404.
+ */
 async function removeOrganization(exchange: Exchange, id: number): Promise<undefined> {
   const { service, caller } = exchange;
   await service.database.transaction(async (transaction) => {
@@ -292,9 +315,7 @@ function readOrganization(
   const current = Object.fromEntries(LOGGED.map((name) => [name, before[name]])) as unknown as Wanted;
   const wanted = readFields(organizationFields, jsonObject(request), { current, method, problems });
   if (Object.keys(problems).length > 0) throw invalid(problems);
-  if (!caller.user.is_superuser && wanted.max_hosts !== before.max_hosts) {
-    throw invalid({ __all__: ['Only superusers can change max_hosts.'] });
-  }
+  requireFieldRights('organization', { caller: caller.user, before, after: wanted });
   return wanted;
 }
 

@@ -23,15 +23,17 @@ export function namedSegment(names: readonly string[]): string {
  * would look like a separator.
  *
  * @param url The request's target; its fourth segment (`/api/v2/<collection>/<names>/`) is read.
- * @returns Null if the encoding of the segment is invalid.
+ * @returns Null if the encoding of the segment is invalid, or a name has a NUL, which no text of the database
+ * has.
  */
 export function namesIn(url: string): readonly string[] | null {
   const segment = parseTarget(url).path.split('/')[4] ?? '';
   try {
-    return segment
+    const names = segment
       .replaceAll(/\[\+\]|%5B(\+|%2B)%5D/gi, '%2B')
       .split('++')
       .map(decodeURIComponent);
+    return names.some((name) => name.includes('\0')) ? null : names;
   } catch {
     return null;
   }

@@ -1,6 +1,8 @@
 import type { Field, FieldSet } from '../listing/fields.ts';
-import { variablesProblem } from '../playbooks/playbook.ts';
-import type { ResourceRecord, ResourceType } from '../store/resources.ts';
+import { variablesProblem } from '../playbooks/variables.ts';
+import type { ResourceName, ResourceRecord, ResourceType } from '../store/resources.ts';
+import { fixedFields, hiddenFixedFields } from './fixed-fields.ts';
+import { namedSegment } from './request-values.ts';
 import { leadingFields, nameAndDescription, namedRelation } from './resource.ts';
 
 /** A kind of resource with a name, which belongs to an organization, or to an inventory of one. */
@@ -18,12 +20,16 @@ export interface Kind {
   readonly nameTaken: string;
   /** The column of a job that names the resource it runs with. */
   readonly usedBy?: 'inventory_id' | 'project_id';
+  /** The segment of its named URL. */
+  readonly named: (resource: ResourceRecord) => string;
+  /** What the names in a named URL mean; null if they cannot mean one. */
+  readonly nameIn: (names: readonly string[]) => ResourceName | null;
   /** Further related addresses. */
   readonly related: (resource: ResourceRecord) => Readonly<Record<string, string>>;
 }
 
 const VARIABLES: Field = {
-  type: 'string',
+  type: 'json',
   label: 'Variables',
   helpText: 'A mapping in YAML or JSON.',
   column: 'x.variables',
@@ -65,7 +71,15 @@ function fields(type: ResourceType, further: FieldSet['fields']): FieldSet {
   };
 }
 
-/** Inventories. */
+const IN_ORGANIZATION = {
+  named: ({ name, organization_name }) => namedSegment([name, organization_name ?? '']),
+  nameIn: ([name, organization, ...more]) =>
+    name === undefined || organization === undefined || more.length > 0 ? null : { name, organization },
+} satisfies Pick<Kind, 'named' | 'nameIn'>;
+
+/** The type of all credentials, as named URLs have it: the name and the kind. */
+const MACHINE = 'Machine+ssh';
+
 export const INVENTORY: Kind = {
   type: 'inventory',
   path: '/api/v2/inventories/',
@@ -74,12 +88,17 @@ export const INVENTORY: Kind = {
   organization: 'x.organization_id',
   fields: fields('inventory', {
     organization: organization({ required: true }),
-    kind: { type: 'choice', label: 'Kind', choices: [['', 'Hosts have a direct link to this inventory.']] },
     variables: VARIABLES,
+    ...fixedFields({
+      kind: ['', 'have smart or constructed inventories'],
+      host_filter: [null, 'have smart inventories'],
+      prevent_instance_group_fallback: [false, 'have instance groups'],
+    }),
     total_hosts: { type: 'integer', label: 'Total hosts', helpText: 'Number of hosts in this inventory.' },
   }),
   nameTaken: 'Inventory with this Name and Organization already exists.',
   usedBy: 'inventory_id',
+  ...IN_ORGANIZATION,
   related: ({ id }) => ({ hosts: `/api/v2/inventories/${id}/hosts/` }),
 };
 
@@ -108,24 +127,49 @@ export const HOST: Kind = {
       defaultValue: true,
     },
     variables: VARIABLES,
+    ...fixedFields({ instance_id: ['', 'have inventory sources'] }),
   }),
   nameTaken: 'Host with this Name and Inventory already exists.',
+  named: ({ name, inventory_name, organization_name }) =>
+    namedSegment([name, inventory_name ?? '', organization_name ?? '']),
+  nameIn: ([name, inventory, organization, ...more]) =>
+    name === undefined || inventory === undefined || organization === undefined || more.length > 0
+      ? null
+      : { name, inventory, organization },
   related: () => ({}),
 };
 
 /** Credentials. They hold no secrets in this service. */
-const CREDENTIAL: Kind = {
+export const CREDENTIAL: Kind = {
   type: 'credential',
   path: '/api/v2/credentials/',
   label: 'Credential',
   plural: 'Credentials',
   organization: 'x.organization_id',
-  fields: fields('credential', { organization: organization({}) }),
+  fields: fields('credential', {
+    organization: organization({}),
+    ...hiddenFixedFields({
+      credential_type: [null, 'have types of credentials'],
+      inputs: [{}, 'store the secrets of credentials'],
+      user: [null, 'have credentials of users: give an organization'],
+      team: [null, 'have credentials of teams: give an organization'],
+    }),
+  }),
   nameTaken: 'Credential with this Name and Organization already exists.',
+  named: ({ name, organization_name }) =>
+    `${namedSegment([name])}++${MACHINE}++${namedSegment([organization_name ?? ''])}`,
+  // The controller's has the type as well; all are of this one.
+  nameIn: (names) => IN_ORGANIZATION.nameIn(names[1] === MACHINE ? names.toSpliced(1, 1) : names),
   related: () => ({}),
 };
 
-/** Projects: each is a folder with playbooks on the machine of the service, as a manual project of the controller. */
+const FETCH =
+  'fetch projects: put the playbooks into a folder of the projects folder, and give it as local_path';
+
+/**
+ * Projects: each is a folder with playbooks on the machine of the service, as a manual project of the
+ * controller.
+ */
 export const PROJECT: Kind = {
   type: 'project',
   path: '/api/v2/projects/',
@@ -141,12 +185,6 @@ export const PROJECT: Kind = {
       writable: 'change',
       maxLength: 255,
     },
-    scm_type: {
-      type: 'choice',
-      label: 'SCM type',
-      helpText: 'Playbooks are files on the machine of the service: Manual.',
-      choices: [['', 'Manual']],
-    },
     status: {
       type: 'choice',
       label: 'Status',
@@ -157,11 +195,27 @@ export const PROJECT: Kind = {
       ],
     },
     organization: organization({}),
+    ...fixedFields({
+      scm_type: ['', FETCH],
+      scm_url: ['', FETCH],
+      scm_branch: ['', FETCH],
+      scm_refspec: ['', FETCH],
+      scm_clean: [false, FETCH],
+      scm_track_submodules: [false, FETCH],
+      scm_delete_on_update: [false, FETCH],
+      scm_update_on_launch: [false, FETCH],
+      scm_update_cache_timeout: [0, FETCH],
+      allow_override: [false, FETCH],
+      credential: [null, FETCH],
+      signature_validation_credential: [null, FETCH],
+      timeout: [0, FETCH],
+      default_environment: [null, 'have execution environments'],
+    }),
   }),
   nameTaken: 'Project with this (name, organization) combination already exists.',
   usedBy: 'project_id',
+  ...IN_ORGANIZATION,
   related: ({ id }) => ({ playbooks: `/api/v2/projects/${id}/playbooks/` }),
 };
 
-/** All kinds. */
 export const KINDS: readonly Kind[] = [INVENTORY, HOST, CREDENTIAL, PROJECT];

@@ -3,7 +3,6 @@ import type { Exchange } from '../endpoint.ts';
 import type { FieldSet, Relation } from '../listing/fields.ts';
 import { type Activity, insertActivity } from '../store/activity.ts';
 import type { Makers } from '../store/organizations.ts';
-import type { OrganizationRole, RoleRecord } from '../store/roles.ts';
 
 /** What the API shows in place of a token or a client secret. */
 export const MASK = '************';
@@ -11,7 +10,8 @@ export const MASK = '************';
 /**
  * The fields that every resource begins with; a resource overrides those that differ.
  *
- * @param resource Its type in the API, its name in a sentence, its table's alias in SQL, and what its summary holds.
+ * @param resource Its type in the API, its name in a sentence, its table's alias in SQL, and what its summary
+ * holds.
  */
 export function leadingFields(resource: {
   readonly type: string;
@@ -116,39 +116,6 @@ export function makersJson(record: Makers): {
         },
       ]),
     ),
-  };
-}
-
-/** A role of an organization or a team in words, as the controller describes it. */
-export function roleText(
-  role: OrganizationRole,
-  type: RoleRecord['resource_type'],
-): { readonly name: string; readonly description: string } {
-  switch (role) {
-    case 'admin':
-      return { name: 'Admin', description: `Can manage all aspects of the ${type}` };
-    case 'auditor':
-      return { name: 'Auditor', description: `Can view all aspects of the ${type}` };
-    case 'member':
-      return { name: 'Member', description: `User is a member of the ${type}` };
-  }
-}
-
-/** The roles of an organization or a team, by the names of their fields. */
-export function objectRoles(
-  type: RoleRecord['resource_type'],
-  ids: {
-    readonly admin_role_id: number;
-    readonly auditor_role_id?: number;
-    readonly member_role_id: number;
-  },
-): Readonly<Record<string, unknown>> {
-  const { admin_role_id: admin, auditor_role_id: auditor, member_role_id: member } = ids;
-  const of = (role: OrganizationRole, id: number) => ({ id, ...roleText(role, type) });
-  return {
-    admin_role: of('admin', admin),
-    ...(auditor !== undefined && { auditor_role: of('auditor', auditor) }),
-    member_role: of('member', member),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { administersOrganization, visibleRoles } from '../access.ts';
+import { administersOrganization, hasRole, type SharedType, visibleRoles } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid, notFound } from '../failure.ts';
@@ -7,25 +7,38 @@ import type { FieldSet } from '../listing/fields.ts';
 import { allOf, type Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
-import { findRole, holdsRole, ROLE_COLUMNS, ROLE_FROM, type RoleRecord } from '../store/roles.ts';
-import { teamsAdministeredBy } from '../store/teams.ts';
-import { assign, changeHolder, idIn, listHolders } from './memberships.ts';
+import { changeGrant, heldRoles } from '../store/object-roles.ts';
+import {
+  findRole,
+  holdsRole,
+  isMembership,
+  ROLE_COLUMNS,
+  ROLE_FROM,
+  type RoleRecord,
+  roleRelation,
+} from '../store/roles.ts';
+import { findTeam, type TeamRecord, teamsAdministeredBy } from '../store/teams.ts';
+import { seenJobTemplate } from './job-templates.ts';
+import { assign, changeHolder, idIn, listHolders, mayGive } from './memberships.ts';
+import { seenResource } from './named-resources.ts';
 import { seenOrganization } from './organizations.ts';
 import { pathId } from './request-values.ts';
-import { leadingFields, roleText } from './resource.ts';
-import { seenTeam } from './teams.ts';
+import { leadingFields, logChange } from './resource.ts';
+import { CREDENTIAL, INVENTORY, PROJECT } from './resource-kinds.ts';
+import { roleText } from './role-texts.ts';
+import { canSeeTeam, listTeams, seenTeam, teamFields } from './teams.ts';
 import { userFields } from './user-json.ts';
 import { seenUser } from './users.ts';
 
 /**
- * The roles of organizations and teams, as the controller's `/api/v2/roles/` has them: `N/users/`, the `object_roles/` of an
- * organization or a team, and the `roles/` of a user. This service has no roles of other resources, and teams hold none.
+ * The roles of objects, as the controller's `/api/v2/roles/` has them: `N/users/` and `N/teams/`, the
+ * `object_roles/` of an object, and the `roles/` of a user or a team.
  */
 export function serveRoles(app: FastifyInstance, service: ServiceContext): void {
   serveEndpoint(app, service, {
     path: '/api/v2/roles/',
     name: 'Roles',
-    description: 'The roles of the organizations and teams that you may see.',
+    description: 'The roles of organizations, teams and other objects that you may see.',
     fields: roleFields,
     handlers: { GET: (exchange) => listRoles(exchange) },
   });
@@ -50,6 +63,7 @@ export function serveRoles(app: FastifyInstance, service: ServiceContext): void 
       },
     },
   });
+  serveTeamRoles(app, service);
   serveEndpoint(app, service, {
     path: '/api/v2/users/:id/roles/',
     name: 'Roles of a user',
@@ -80,6 +94,99 @@ export function serveRoles(app: FastifyInstance, service: ServiceContext): void 
     });
   ofObject('organizations', 'organization', seenOrganization);
   ofObject('teams', 'team', seenTeam);
+  ofObject('job_templates', 'job_template', seenJobTemplate);
+  for (const kind of [INVENTORY, PROJECT, CREDENTIAL] as const) {
+    const collection = kind.path.split('/')[3] ?? '';
+    ofObject(collection, kind.type as SharedType, (exchange) => seenResource(exchange, kind));
+  }
+}
+
+/** `/api/v2/roles/N/teams/` and `/api/v2/teams/N/roles/`. */
+function serveTeamRoles(app: FastifyInstance, service: ServiceContext): void {
+  serveEndpoint(app, service, {
+    path: '/api/v2/roles/:id(^\\d+$)/teams/',
+    name: 'Teams with a role',
+    description: 'POST {"id": N} grants the role to a team; with "disassociate": true it withdraws the role.',
+    fields: teamFields,
+    handlers: {
+      GET: async (exchange) => {
+        const { id } = await seenRole(exchange);
+        return listTeams(exchange, (first) => ({
+          sql: `EXISTS (SELECT FROM service_role_grant g WHERE g.team_id = x.id AND g.role_id = $${first})`,
+          values: [id],
+        }));
+      },
+      POST: async (exchange) => {
+        const role = await seenRole(exchange);
+        const id = requiredId(exchange, 'team');
+        const team = await findTeam(exchange.service.database, id);
+        if (team === null) throw badRequest(`No team has the id ${id}.`);
+        return changeRoleOfTeam(exchange, role, team);
+      },
+    },
+  });
+  serveEndpoint(app, service, {
+    path: '/api/v2/teams/:id/roles/',
+    name: 'Roles of a team',
+    description:
+      'The roles that the members of this team have by it. POST {"id": N} grants a role; with "disassociate": true it withdraws the role.',
+    fields: roleFields,
+    handlers: {
+      GET: async (exchange) => {
+        const { id } = await seenTeam(exchange);
+        return listRoles(exchange, (first) => ({
+          sql: `EXISTS (SELECT FROM service_role_grant g WHERE g.role_id = x.id AND g.team_id = $${first})`,
+          values: [id],
+        }));
+      },
+      POST: async (exchange) => {
+        const team = await seenTeam(exchange);
+        return changeRoleOfTeam(exchange, await namedRole(exchange), team);
+      },
+    },
+  });
+}
+
+function requiredId({ request }: Exchange, noun: string): number {
+  const id = idIn(jsonObject(request), noun);
+  if (id === null) throw invalid({ msg: '"id" is required.' });
+  return id;
+}
+
+/** The role that the body names. Throws 400. */
+async function namedRole(exchange: Exchange): Promise<RoleRecord> {
+  const id = requiredId(exchange, 'role');
+  const role = await findRole(exchange.service.database, id);
+  if (role === null) throw badRequest(`No role has the id ${id}.`);
+  return role;
+}
+
+/** Grants a role to a team, or withdraws it. Its members and admins have the role then. */
+async function changeRoleOfTeam(exchange: Exchange, role: RoleRecord, team: TeamRecord): Promise<undefined> {
+  const { service, caller, request } = exchange;
+  if (isMembership(role) || role.resource_type === 'team') {
+    const of = role.resource_type === 'team' ? 'a Team' : 'an Organization participation';
+    throw invalid({ msg: `You cannot assign ${of} role as a child role for a Team.` });
+  }
+  if (!(await mayGive(service.database, role, caller.user))) throw forbidden();
+  if (!(await canSeeTeam(exchange, team.id))) throw forbidden();
+  const operation = 'disassociate' in jsonObject(request) ? 'disassociate' : 'associate';
+  await service.database.transaction(async (transaction) => {
+    const change = { operation, roleId: role.id, teamId: team.id } as const;
+    if (!(await changeGrant(transaction, change))) return;
+    const { resource_type: type, resource_id: id } = role;
+    await logChange(exchange, transaction, {
+      operation,
+      object1: 'team',
+      object2: type,
+      changes: {
+        ...{ object1: 'team', object1_pk: team.id, object2: type, object2_pk: role.id, action: operation },
+        relationship: 'awx.main.models.rbac.Role_parents',
+      },
+      relationship: roleRelation(type, role.role),
+      ...(type === 'organization' ? { organizationId: id } : { resource: { type, id } }),
+    });
+  });
 }
 
 const roleFields: FieldSet = {
@@ -136,29 +243,29 @@ async function seenRole({ service, caller, params }: Exchange): Promise<RoleReco
 async function rolesOfUser(exchange: Exchange): Promise<unknown> {
   const { service, caller } = exchange;
   const { id } = await seenUser(exchange);
-  const teams = await teamsAdministeredBy(service.database, caller.user.id);
+  const { user } = caller;
+  const teams = await teamsAdministeredBy(service.database, user.id);
+  const held = await heldRoles(service.database, user);
   return listRoles(
     exchange,
     (first) => ({ sql: holdsRole(`$${first}::integer`), values: [id] }),
     (role) => {
+      const { resource_type: type, resource_id, organization_id: organization } = role;
+      const isShared = type !== 'team' && type !== 'organization';
       const administers =
-        administersOrganization(caller.user, role.organization_id) ||
-        (role.resource_type === 'team' && teams.has(role.resource_id));
+        administersOrganization(user, organization) ||
+        (type === 'team' && teams.has(resource_id)) ||
+        (isShared && hasRole(user, held, { type, id: resource_id, organization, role: 'admin' }));
       return roleJson(role, { user_capabilities: { unattach: caller.mayWrite && administers } });
     },
   );
 }
 
 async function changeRoleOfUser(exchange: Exchange): Promise<undefined> {
-  const { service, request } = exchange;
   const { id: userId } = await seenUser(exchange);
-  const body = jsonObject(request);
-  const id = idIn(body, 'role');
-  if (id === null) throw invalid({ msg: '"id" is required.' });
-  const role = await findRole(service.database, id);
-  if (role === null) throw badRequest(`No role has the id ${id}.`);
-  const operation = 'disassociate' in body ? 'disassociate' : 'associate';
-  return changeHolder(exchange, role, { userId, operation });
+  const role = await namedRole(exchange);
+  const operation = 'disassociate' in jsonObject(exchange.request) ? 'disassociate' : 'associate';
+  return changeHolder(exchange, role, { userId, operation, rolesOfUser: role.id });
 }
 
 /** A role as the API shows it. */
@@ -169,14 +276,26 @@ function roleJson(role: RoleRecord, more: Readonly<Record<string, unknown>> = {}
     id,
     type: 'role',
     url,
-    related: { users: `${url}users/`, [type]: `/api/v2/${type}s/${resource_id}/` },
+    related: {
+      users: `${url}users/`,
+      teams: `${url}teams/`,
+      [type]: `/api/v2/${type === 'inventory' ? 'inventories' : `${type}s`}/${resource_id}/`,
+    },
     summary_fields: {
       ...more,
       resource_name,
       resource_type: type,
-      resource_type_display_name: type === 'team' ? 'Team' : 'Organization',
+      resource_type_display_name: displayName(type),
       resource_id,
     },
-    ...roleText(role.role, type),
+    ...roleText(type, role.role),
   };
+}
+
+/** `Job Template` of `job_template`. */
+function displayName(type: string): string {
+  return type
+    .split('_')
+    .map((word) => `${word[0]?.toUpperCase()}${word.slice(1)}`)
+    .join(' ');
 }

@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import type { Queryable } from '../../db/database.ts';
-import { administersOrganization, visibleTeams } from '../access.ts';
+import { administersOrganization, canCreate, visibleTeams, visibleTeamsOfOthers } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, invalid, notFound } from '../failure.ts';
+import { requireFieldRights } from '../field-rights.ts';
 import type { FieldSet } from '../listing/fields.ts';
 import { allOf, type Condition } from '../listing/filters.ts';
 import { list, requireMatch } from '../listing/listing.ts';
@@ -24,7 +25,7 @@ import {
 } from '../store/teams.ts';
 import { noSuchId, type Problems, readFields } from './field-values.ts';
 import { assign, type Held, listHolders } from './memberships.ts';
-import { seenOrganization } from './organizations.ts';
+import { administersNamed, seenOrganization } from './organizations.ts';
 import { namedSegment, namesIn, pathId } from './request-values.ts';
 import {
   changedValues,
@@ -33,9 +34,9 @@ import {
   makersJson,
   nameAndDescription,
   namedRelation,
-  objectRoles,
   userRelation,
 } from './resource.ts';
+import { objectRoles, roleFields } from './role-texts.ts';
 import { userFields } from './user-json.ts';
 import { seenUser } from './users.ts';
 
@@ -46,6 +47,8 @@ export function serveTeams(app: FastifyInstance, service: ServiceContext): void 
     name: 'Teams',
     description: 'Your teams, and the teams of your organizations.',
     fields: teamFields,
+    objectRoles: roleFields('team'),
+    allows: ({ caller }) => canCreate(caller.user, 'team'),
     handlers: { GET: (exchange) => listTeams(exchange), POST: (exchange) => create(exchange) },
   });
   serveEndpoint(app, service, {
@@ -53,6 +56,8 @@ export function serveTeams(app: FastifyInstance, service: ServiceContext): void 
     name: 'Team',
     description: 'One team, by id or by NAME++ORGANIZATION.',
     fields: teamFields,
+    objectRoles: roleFields('team'),
+    allows: administersSeen,
     handlers: {
       GET: async (exchange) => shown(exchange, await matchingTeam(exchange)),
       PUT: (exchange) => change(exchange, 'PUT'),
@@ -66,6 +71,7 @@ export function serveTeams(app: FastifyInstance, service: ServiceContext): void 
     description:
       'POST {"id": N} makes a user a member; with "disassociate": true it removes the member. POST of a user without an id creates the user as a member.',
     fields: userFields,
+    allows: administersSeen,
     handlers: {
       GET: async (exchange) => listHolders(exchange, membership(await seenTeam(exchange))),
       POST: async (exchange) => assign(exchange, membership(await seenTeam(exchange))),
@@ -76,6 +82,7 @@ export function serveTeams(app: FastifyInstance, service: ServiceContext): void 
     name: 'Teams of an organization',
     description: 'The teams of this organization. POST creates one in it.',
     fields: teamFields,
+    allows: administersNamed,
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenOrganization(exchange);
@@ -92,10 +99,11 @@ export function serveTeams(app: FastifyInstance, service: ServiceContext): void 
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenUser(exchange);
-        return listTeams(exchange, (first) => ({
+        const held = (first: number) => ({
           sql: `EXISTS (SELECT FROM service_team_role h WHERE h.team_id = x.id AND h.user_id = $${first})`,
           values: [id],
-        }));
+        });
+        return listTeams(exchange, held, visibleTeamsOfOthers(exchange.caller.user));
       },
     },
   });
@@ -105,9 +113,11 @@ function membership({ id, organization }: TeamRecord): Held {
   return { role: 'member', resource_type: 'team', resource_id: id, organization_id: organization };
 }
 
-async function listTeams(
+/** Lists the teams that the caller sees and that meet a condition. */
+export async function listTeams(
   exchange: Exchange,
   condition: (first: number) => Condition = () => ({ sql: 'TRUE', values: [] }),
+  visible = visibleTeams(exchange.caller.user),
 ): Promise<unknown> {
   const { service, caller } = exchange;
   const administered = await teamsAdministeredBy(service.database, caller.user.id);
@@ -115,7 +125,7 @@ async function listTeams(
     fields: teamFields,
     columns: TEAM_COLUMNS,
     from: TEAM_FROM,
-    visible: allOf(visibleTeams(caller.user), condition),
+    visible: allOf(visible, condition),
     render: (team) =>
       teamJson(team, { mayEdit: caller.mayWrite && administers(exchange, team, administered) }),
   });
@@ -130,18 +140,28 @@ function administers(
   return administered.has(id) || administersOrganization(caller.user, organization);
 }
 
+async function administersSeen(exchange: Exchange): Promise<boolean> {
+  const team = await seenTeam(exchange);
+  const administered = await teamsAdministeredBy(exchange.service.database, exchange.caller.user.id);
+  return administers(exchange, team, administered);
+}
+
 /** The team that the path names, by id or by name. Throws 404, or 403 if the caller may not see it. */
 export async function seenTeam(exchange: Exchange): Promise<TeamRecord> {
-  const { service, caller } = exchange;
-  const team = await findTeam(service.database, await teamId(exchange));
+  const team = await findTeam(exchange.service.database, await teamId(exchange));
   if (team === null) throw notFound();
+  if (!(await canSeeTeam(exchange, team.id))) throw forbidden();
+  return team;
+}
+
+/** Whether the caller sees a team. */
+export async function canSeeTeam({ service, caller }: Exchange, id: number): Promise<boolean> {
   const { sql, values } = visibleTeams(caller.user);
   const rows = await service.database.query(
     `SELECT FROM main_team x WHERE (${sql}) AND x.id = $${values.length + 1}`,
-    [...values, team.id],
+    [...values, id],
   );
-  if (rows.length === 0) throw forbidden();
-  return team;
+  return rows.length > 0;
 }
 
 /** The same, if the filters of the query string hold for the team. */
@@ -162,7 +182,6 @@ async function teamId({ service, params, request }: Exchange): Promise<number> {
   return found;
 }
 
-/** The fields of a team. */
 export const teamFields: FieldSet = {
   type: 'team',
   fields: {
@@ -218,6 +237,7 @@ function teamJson(
       ...(detail && { named_url: `/api/v2/teams/${namedSegment([name, organization_name])}/` }),
       ...makers.related,
       users: `${url}users/`,
+      roles: `${url}roles/`,
       object_roles: `${url}object_roles/`,
       activity_stream: `${url}activity_stream/`,
       organization: `/api/v2/organizations/${organization}/`,
@@ -225,7 +245,11 @@ function teamJson(
     summary_fields: {
       organization: { id: organization, name: organization_name, description: team.organization_description },
       ...makers.summary,
-      object_roles: objectRoles('team', team),
+      object_roles: objectRoles('team', {
+        ...team.roles,
+        admin: team.admin_role_id,
+        member: team.member_role_id,
+      }),
       user_capabilities: { edit: mayEdit, delete: mayEdit },
     },
     created,
@@ -242,7 +266,7 @@ const NAME_TAKEN = { __all__: ['Team with this Organization and Name already exi
 /** POST: adds a team to an organization that the caller administers. Throws 400 by field, 403. */
 async function create(exchange: Exchange, organization?: number): Promise<unknown> {
   const { service, caller, request, reply } = exchange;
-  if (!caller.user.is_superuser && caller.user.admin_of.length === 0) throw forbidden();
+  if (!canCreate(caller.user, 'team')) throw forbidden();
   const body = { ...jsonObject(request), ...(organization !== undefined && { organization }) };
   const problems: Problems = {};
   const values = readFields(teamFields, body, { current: BLANK, method: 'POST', problems });
@@ -254,7 +278,9 @@ async function create(exchange: Exchange, organization?: number): Promise<unknow
     if (id === null) throw invalid(NAME_TAKEN);
     const team = await written(transaction, id);
     await logChange(exchange, transaction, {
-      ...{ object1: 'team', operation: 'create', changes: { ...facts(team), id } },
+      object1: 'team',
+      operation: 'create',
+      changes: { ...facts(team), id },
       resource: { type: 'team', id },
     });
     return team;
@@ -287,9 +313,7 @@ async function change(exchange: Exchange, method: 'PUT' | 'PATCH'): Promise<unkn
     const problems: Problems = {};
     const current: TeamValues = { name, description, organization };
     const values = readFields(teamFields, body, { current, method, problems });
-    if (values.organization !== organization && !caller.user.is_superuser) {
-      throw forbidden('Unable to change organization on a team.');
-    }
+    requireFieldRights('team', { caller: caller.user, before, after: values });
     await requireOrganization(exchange, transaction, { values, problems });
     const by = { by: caller.user.id, at: service.now() };
     if (!(await updateTeam(transaction, { id, ...values }, by))) throw invalid(NAME_TAKEN);

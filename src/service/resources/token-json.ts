@@ -114,7 +114,8 @@ export const tokenFields: FieldSet = {
         organization: namedRelation('o'),
       },
     },
-    // The controller lists these relations of OpenID Connect. They have no text to search, and none is issued here.
+    // The controller lists these relations of OpenID Connect. They have no text to search, and none is issued
+    // here.
     id_token: { searchFields: [], fields: {} },
     source_refresh_token: { searchFields: [], fields: {} },
     refresh_token: {

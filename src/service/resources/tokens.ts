@@ -12,6 +12,7 @@ import { hashToken, randomText } from '../auth/secret-hashes.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid, notFound } from '../failure.ts';
+import { requireFieldRights } from '../field-rights.ts';
 import type { Condition } from '../listing/filters.ts';
 import { type Listing, list, requireMatch } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
@@ -50,6 +51,7 @@ export function serveTokens(app: FastifyInstance, service: ServiceContext): void
     name: 'Token',
     description: 'One OAuth2 access token. DELETE revokes it and keeps its refresh token.',
     fields: tokenFields,
+    allows: async (exchange) => canChangeToken(exchange.caller.user, await seen(exchange)),
     handlers: {
       GET: async (exchange) => tokenJson(await seen(exchange)),
       PUT: (exchange) => change(exchange, 'PUT'),
@@ -60,8 +62,8 @@ export function serveTokens(app: FastifyInstance, service: ServiceContext): void
 }
 
 /**
- * Lists the tokens that meet a condition. Filters reach into the application of a token only if the caller may
- * see it: the owner of a token may not.
+ * Lists the tokens that meet a condition. Filters reach into the application of a token only if the caller
+ * may see it: the owner of a token may not.
  */
 export function listTokens(exchange: Exchange, visible: Condition): Promise<unknown> {
   return list(exchange, tokenListing(exchange, visible));
@@ -98,20 +100,24 @@ async function changeable({ caller, params }: Exchange, transaction: Queryable):
   return token;
 }
 
-/** Changes scope and description. Other fields are read-only and ignored. */
+/** Narrows the scope and changes the description. Other fields are read-only and ignored. */
 async function change(exchange: Exchange, method: 'PUT' | 'PATCH'): Promise<unknown> {
   const { service, request } = exchange;
   if (request.url.includes('?')) await seen(exchange);
-  const body = jsonObject(request);
+  const given = jsonObject(request);
   return service.database.transaction(async (transaction) => {
     const before = await changeable(exchange, transaction);
+    // PUT resets what it does not name, but does not widen the scope by that.
+    const body = before.scope === 'read' ? { scope: 'read', ...given } : given;
     const problems: Problems = {};
     const current = { scope: before.scope, description: before.description };
     const after = readFields(tokenFields, body, { current, method, problems });
     if (Object.keys(problems).length > 0) throw invalid(problems);
+    requireFieldRights('o_auth2_access_token', { caller: exchange.caller.user, before, after });
     const modified = service.now();
     const changes = changedValues(['description', 'scope'], before, after);
-    await updateToken(transaction, { id: before.id, ...after, modified });
+    const isNarrowed = after.scope !== before.scope;
+    await updateToken(transaction, { id: before.id, ...after, isNarrowed, modified });
     if (Object.keys(changes).length > 0) {
       await logChange(exchange, transaction, {
         operation: 'update',
@@ -153,7 +159,8 @@ interface Asked {
  * controller. A token for an application comes with a refresh token.
  *
  * @param kind `personal` ignores an application in the body, `authorized` requires one.
- * @param forApplication The application that the path names, instead of the one in the body; the caller may see it.
+ * @param forApplication The application that the path names, instead of the one in the body; the caller may
+ * see it.
  * @throws RequestFailure 400 for an invalid body, 403 for an external user unless the settings allow it.
  */
 export async function issueToken(

@@ -56,7 +56,6 @@ function emailProblem(email: string): string | null {
   return /^[^\s@]+@[^\s@]+$/.test(email) ? null : 'Enter a valid email address.';
 }
 
-/** The fields of a user. */
 export const userFields: FieldSet = {
   type: 'user',
   fields: {

@@ -1,6 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import type { Queryable } from '../../db/database.ts';
-import { canDeleteUser, canSeeEverything, visibleTokens, visibleUsers } from '../access.ts';
+import {
+  canChangeUser,
+  canCreate,
+  canDeleteUser,
+  canSeeEverything,
+  visibleTokens,
+  visibleUsers,
+} from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
@@ -33,6 +40,7 @@ export function serveUsers(app: FastifyInstance, service: ServiceContext): void 
     name: 'Users',
     description: 'The users that you may see.',
     fields: userFields,
+    allows: ({ caller }) => canCreate(caller.user, 'user'),
     handlers: { GET: (exchange) => listUsers(exchange, visibleUsers(exchange.caller.user)), POST: create },
   });
   serveEndpoint(app, service, {
@@ -40,6 +48,7 @@ export function serveUsers(app: FastifyInstance, service: ServiceContext): void 
     name: 'User',
     description: 'One user, by id or by name. A new password or a deactivation ends all sessions.',
     fields: userFields,
+    allows: async (exchange) => canChangeUser(exchange.caller.user, await seenUser(exchange)),
     handlers: {
       GET: async (exchange) => userJson(await matchingUser(exchange), exchange.caller, true),
       PUT: (exchange) => change(exchange, true),
@@ -50,8 +59,8 @@ export function serveUsers(app: FastifyInstance, service: ServiceContext): void 
 }
 
 /**
- * `/users/N/tokens/`, `/personal_tokens/` and `/authorized_tokens/`. The first lists the tokens of user N that
- * the caller may see; the others list the caller's own tokens, whatever N is, as on the controller.
+ * `/users/N/tokens/`, `/personal_tokens/` and `/authorized_tokens/`. The first lists the tokens of user N
+ * that the caller may see; the others list the caller's own tokens, whatever N is, as on the controller.
  */
 export function serveUserTokens(app: FastifyInstance, service: ServiceContext): void {
   serveEndpoint(app, service, {
@@ -114,8 +123,9 @@ export function listUsers(exchange: Exchange, visible: Condition): Promise<unkno
 /** Superusers only. An organization's admin creates users in the organization (`/organizations/N/users/`). */
 async function create(exchange: Exchange): Promise<unknown> {
   const { caller, request, reply } = exchange;
-  if (!caller.user.is_superuser) throw forbidden();
-  const user = await createUser(exchange, jsonObject(request), { mayCreate: () => caller.user.is_superuser });
+  const mayCreate = () => canCreate(caller.user, 'user');
+  if (!mayCreate()) throw forbidden();
+  const user = await createUser(exchange, jsonObject(request), { mayCreate });
   reply.code(201).header('Location', `/api/v2/users/${user.id}/`);
   return userJson(user, caller, true);
 }

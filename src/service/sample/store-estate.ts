@@ -6,8 +6,8 @@ import type { SampleEstate, SampleToken, SampleUser } from './estate.ts';
 const BATCH = 2000;
 
 /**
- * Stores a sample estate in a service's database, in one transaction. Its users cannot log in: their passwords are
- * unusable. Each application token has a refresh token.
+ * Stores a sample estate in a service's database, in one transaction. Its users cannot log in: their
+ * passwords are unusable. Each application token has a refresh token.
  */
 export async function storeEstate(database: Database, estate: SampleEstate): Promise<void> {
   await database.transaction(async (transaction) => {

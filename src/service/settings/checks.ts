@@ -48,8 +48,8 @@ export const DEFAULT_LIFETIMES: OAuth2Lifetimes = {
 };
 
 /**
- * The maximum lifetime in seconds: about 7,900 years, so that expiry dates stay within the four-digit years of
- * RFC 3339. The controller accepts more and then answers 500.
+ * The maximum lifetime in seconds: about 7,900 years, so that expiry dates stay within the four-digit years
+ * of RFC 3339. The controller accepts more and then answers 500.
  */
 export const MAX_LIFETIME = 250_000_000_000;
 
@@ -193,8 +193,8 @@ function checkText(value: string): Checked {
 }
 
 /**
- * The controller stores a partial object as it is, and then refuses every refresh or answers 500. Here omitted
- * keys keep their value, and lifetimes beyond the supported dates are refused.
+ * The controller stores a partial object as it is, and then refuses every refresh or answers 500. Here
+ * omitted keys keep their value, and lifetimes beyond the supported dates are refused.
  */
 function checkLifetimes(value: unknown, current: OAuth2Lifetimes): Checked {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {

@@ -17,8 +17,8 @@ import { currentSettings, ssoSettings } from './settings.ts';
 type Service = Pick<ServiceContext, 'fixedSettings' | 'secrets'>;
 
 /**
- * Why no superuser could log in without local accounts; null if one can: through a configured provider that has had a
- * successful login with its current configuration, with an account there.
+ * Why no superuser could log in without local accounts; null if one can: through a configured provider that
+ * has had a successful login with its current configuration, with an account there.
  */
 export async function withoutSuperuserLogin(service: Service, database: Queryable): Promise<string | null> {
   const { backends } = await ssoConfiguration(service, database);
@@ -55,15 +55,16 @@ function vouchesFor(configuration: BackendConfiguration, uid: string): boolean {
 }
 
 /**
- * Whether a superuser can still log in, after a change in this transaction; always true while local accounts are on. Such
- * changes run one after the other.
+ * Whether a superuser can still log in, after a change in this transaction; always true while local accounts
+ * are on. Such changes run one after the other.
  */
 export async function isSuperuserLeft(service: Service, transaction: Queryable): Promise<boolean> {
   return (await whyNoneIsLeft(service, transaction)) === null;
 }
 
 /**
- * The same as a check. To be called after everything that can take the last superuser away: changes of settings and users.
+ * The same as a check. To be called after everything that can take the last superuser away: changes of
+ * settings and users.
  *
  * @throws RequestFailure 400, which rolls the change back and names the way to make it.
  */

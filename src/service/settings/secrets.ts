@@ -63,9 +63,9 @@ export class SecretBox {
 const MIN_KEY_LENGTH = 32;
 
 /**
- * The key that encrypts secret settings: the given one, or with the embedded database a key that is generated at
- * the first start and kept in the data folder. On PostgreSQL, which replicas share, a key must be given; null
- * without one.
+ * The key that encrypts secret settings: the given one, or with the embedded database a key that is generated
+ * at the first start and kept in the data folder. On PostgreSQL, which replicas share, a key must be given;
+ * null without one.
  *
  * @throws TokenctlError `configuration` if the key is too short or its file is unusable.
  */

@@ -126,8 +126,8 @@ export const SSO_SETTINGS: readonly SettingDefinition[] = ALL_DEFINITIONS.filter
 );
 
 /**
- * The effective settings of single sign-on, by name. The environment overrides stored values. A secret that the
- * service's key cannot decrypt is null.
+ * The effective settings of single sign-on, by name. The environment overrides stored values. A secret that
+ * the service's key cannot decrypt is null.
  */
 export async function ssoSettings(
   service: { readonly fixedSettings: ReadonlyMap<string, unknown>; readonly secrets: SecretBox },
@@ -169,8 +169,9 @@ export interface Settings {
 }
 
 /**
- * Reads the settings from the database, without a cache: a change applies to the next request on every replica.
- * A stored OAUTH2_PROVIDER without all keys, as in the database of a controller, is completed with the defaults.
+ * Reads the settings from the database, without a cache: a change applies to the next request on every
+ * replica. A stored OAUTH2_PROVIDER without all keys, as in the database of a controller, is completed with
+ * the defaults.
  */
 export async function currentSettings(database: Queryable): Promise<Settings> {
   const stored = await readSettings(database);

@@ -16,8 +16,8 @@ const values = z.union([
 ]);
 
 /**
- * Which users match: all (true), none (false), no change (null), those with these names or email addresses (or
- * `/expressions/` over them), or those with one of the values in an attribute or claim.
+ * Which users match: all (true), none (false), no change (null), those with these names or email addresses
+ * (or `/expressions/` over them), or those with one of the values in an attribute or claim.
  */
 const expression = z.union([
   z.null(),

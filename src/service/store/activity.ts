@@ -159,12 +159,21 @@ export const ACTIVITY_COLUMNS = `
     ([type]) => `WHEN r_${type}.id IS NOT NULL THEN json_build_object('type', '${type}', 'id', r_${type}.id,
       'name', r_${type}.name, 'description', r_${type}.description)`,
   ).join(' ')} END AS resource,
-  CASE substring(s.object_relationship_type FROM '[a-z]+_role$')
+  COALESCE(CASE substring(s.object_relationship_type FROM '[a-z_]+_role$')
     WHEN 'admin_role' THEN COALESCE(r_team.admin_role_id, o.admin_role_id)
     WHEN 'auditor_role' THEN o.auditor_role_id
-    WHEN 'member_role' THEN COALESCE(r_team.member_role_id, o.member_role_id) END AS role_id`;
+    WHEN 'member_role' THEN COALESCE(r_team.member_role_id, o.member_role_id) END,
+    (SELECT e.id FROM service_object_role e
+     WHERE e.role || '_role' = substring(s.object_relationship_type FROM '[a-z_]+_role$')
+       AND (e.resource_type, e.resource_id) IN (('organization', o.id)${RESOURCES.filter(
+         ([type]) => type !== 'host',
+       )
+         .map(([type]) => `, ('${type}', r_${type}.id)`)
+         .join('')}))) AS role_id`;
 
-/** An entry by id, where a condition over {@link ACTIVITY_FROM} holds, or null; its parameters begin at `$2`. */
+/**
+ * An entry by id, where a condition over {@link ACTIVITY_FROM} holds, or null; its parameters begin at `$2`.
+ */
 export async function findActivity(
   database: Queryable,
   id: number,

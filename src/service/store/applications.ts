@@ -104,7 +104,8 @@ export async function insertApplication(
 /**
  * Updates an application. The grant type and the client id never change.
  *
- * @param change With the hash of a new secret, or null to keep the old one.
+ * @param change With the hash of a new secret, or null to keep the old one; and whether consents that users
+ * gave before do not count any more.
  * @returns False if the organization has another application of this name.
  */
 export async function updateApplication(
@@ -112,12 +113,14 @@ export async function updateApplication(
   change: ApplicationFacts & {
     readonly id: number;
     readonly storedSecret: string | null;
+    readonly asksAgain: boolean;
     readonly modified: Date;
   },
 ): Promise<boolean> {
   const touched = await transaction.execute(
     `UPDATE main_oauth2application SET name = $2, description = $3, client_type = $4, redirect_uris = $5,
-       skip_authorization = $6, organization_id = $7, client_secret = COALESCE($8, client_secret), updated = $9
+       skip_authorization = $6, organization_id = $7, client_secret = COALESCE($8, client_secret), updated = $9,
+       consents_from = CASE WHEN $10 THEN nextval('service_token_family') ELSE consents_from END
      WHERE id = $1 AND NOT EXISTS (
        SELECT FROM main_oauth2application other
        WHERE other.name = $2 AND other.organization_id = $7 AND other.id <> $1)`,
@@ -131,6 +134,7 @@ export async function updateApplication(
       change.organization_id,
       change.storedSecret,
       change.modified,
+      change.asksAgain,
     ],
   );
   return touched === 1;
@@ -156,13 +160,14 @@ export interface ClientRecord {
   /** Separated by white space. */
   readonly redirect_uris: string;
   readonly skip_authorization: boolean;
+  readonly organization_id: number | null;
 }
 
 /** The clients with these client identifiers. */
 export function findClients(database: Queryable, clientIds: readonly string[]): Promise<ClientRecord[]> {
   return database.query(
     `SELECT id, name, client_id, client_secret, client_type, authorization_grant_type, redirect_uris,
-       skip_authorization
+       skip_authorization, organization_id
      FROM main_oauth2application WHERE client_id = ANY($1::varchar[])`,
     [clientIds],
     'clients',

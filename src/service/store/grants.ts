@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import { SEES_APPLICATION } from '../access.ts';
 import { type NewPair, newPairValues, PAIR } from './issued-tokens.ts';
 import { IS_EXTERNAL, MAY_AUTHENTICATE } from './users.ts';
 
@@ -55,14 +56,18 @@ export interface CodeRecord {
   /** Whether its user may authenticate. */
   readonly may_authenticate: boolean;
   readonly is_external: boolean;
+  /** Whether its user sees the application, and so may have tokens for it. */
+  readonly sees_application: boolean;
 }
 
 /** The authorization code with this stored form, or null. */
 export async function findCode(database: Queryable, hash: string): Promise<CodeRecord | null> {
   const rows = await database.query<CodeRecord>(
     `SELECT g.id, g.application_id, g.expires, g.used, g.family, g.redirect_uri, g.redirect_uri_given, g.scope,
-       g.code_challenge, g.code_challenge_method, ${MAY_AUTHENTICATE} AS may_authenticate, ${IS_EXTERNAL} AS is_external
+       g.code_challenge, g.code_challenge_method, ${MAY_AUTHENTICATE} AS may_authenticate, ${IS_EXTERNAL} AS is_external,
+       ${SEES_APPLICATION} AS sees_application
      FROM oauth2_provider_grant g JOIN auth_user u ON u.id = g.user_id
+     JOIN main_oauth2application a ON a.id = g.application_id
      WHERE g.code = $1`,
     [hash],
   );

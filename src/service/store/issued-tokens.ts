@@ -149,13 +149,18 @@ export async function findLiveToken(database: Queryable, hash: string, at: Date)
   return rows[0] ?? null;
 }
 
-/** The scopes of the live tokens that a user granted an application. */
+/**
+ * The scopes of the live tokens that a user granted an application, since its redirect URIs last changed. A
+ * refresh keeps the family of the grant.
+ */
 export async function findGrantedScopes(
   database: Queryable,
   grant: { readonly userId: number; readonly applicationId: number; readonly at: Date },
 ): Promise<readonly string[]> {
   const rows = await database.query<{ scope: string }>(
     `SELECT DISTINCT t.scope FROM main_oauth2accesstoken t
+     JOIN oauth2_provider_refreshtoken r ON r.access_token_id = t.id
+     JOIN main_oauth2application a ON a.id = t.application_id AND r.family > a.consents_from
      WHERE t.user_id = $1 AND t.application_id = $2 AND t.expires > $3`,
     [grant.userId, grant.applicationId, grant.at],
   );

@@ -1,10 +1,11 @@
 import type { Queryable } from '../../db/database.ts';
+import { columnsOf, type JobOptions, OPTION_NAMES, pick } from './job-options.ts';
 
 /** The status of a job in the controller's terms. */
 export type JobStatus = 'pending' | 'running' | 'successful' | 'failed' | 'error' | 'canceled';
 
 /** A job with the names of its related objects. */
-export interface JobRecord {
+export interface JobRecord extends JobOptions {
   readonly id: number;
   readonly created: Date;
   readonly modified: Date;
@@ -14,8 +15,8 @@ export interface JobRecord {
   readonly started: Date | null;
   readonly finished: Date | null;
   readonly job_explanation: string;
+  readonly launch_type: 'manual' | 'relaunch';
   readonly playbook: string;
-  readonly limit: string;
   readonly execution_node: string;
   readonly organization_id: number | null;
   readonly organization_name: string | null;
@@ -42,7 +43,7 @@ export const JOB_FROM = `service_job x
 /** The columns of a {@link JobRecord} over {@link JOB_FROM}. */
 export const JOB_COLUMNS = `
   x.id, x.created, x.modified, x.name, x.description, x.status, x.started, x.finished, x.job_explanation,
-  x.playbook, x."limit", x.execution_node, x.organization_id, o.name AS organization_name,
+  x.launch_type, x.playbook, ${columnsOf(OPTION_NAMES, 'x')}, x.execution_node, x.organization_id, o.name AS organization_name,
   x.inventory_id, i.name AS inventory_name, x.project_id, p.name AS project_name,
   x.job_template_id, j.name AS job_template_name, x.created_by_id, u.username AS created_by_username,
   u.first_name AS created_by_first_name, u.last_name AS created_by_last_name`;
@@ -55,24 +56,36 @@ export async function findJob(database: Queryable, id: number): Promise<JobRecor
   return rows[0] ?? null;
 }
 
-/** A new job: the template to copy, and the limit of this launch. */
+/** A new job: the template or the job to copy, and what differs from it. */
 interface NewJob {
-  readonly templateId: number;
-  readonly limit: string;
+  readonly from: { readonly type: 'job_template' | 'job'; readonly id: number };
+  readonly inventoryId: number;
+  readonly options: JobOptions;
   readonly createdBy: number;
   readonly runner: string;
   readonly node: string;
   readonly at: Date;
 }
 
-/** Adds a pending job. Returns its id, or null if the template was deleted. */
+const SOURCES = {
+  job_template: { table: 'service_job_template', template: 'id', launchType: 'manual' },
+  job: { table: 'service_job', template: 'job_template_id', launchType: 'relaunch' },
+} as const;
+
+/** Adds a pending job. Returns its id, or null if what it copies was deleted. */
 export async function insertJob(database: Queryable, job: NewJob): Promise<number | null> {
+  const { table, template, launchType } = SOURCES[job.from.type];
+  const options = Object.values(pick(job.options, OPTION_NAMES));
+  const places = options.map((_value, index) => `$${index + 8}`).join(', ');
   const rows = await database.query<{ id: number }>(
-    `INSERT INTO service_job (name, description, playbook, organization_id, inventory_id, project_id,
-       job_template_id, status, "limit", created_by_id, runner, execution_node, created, modified)
-     SELECT name, description, playbook, organization_id, inventory_id, project_id,
-       id, 'pending', $2, $3, $4, $5, $6, $6 FROM service_job_template WHERE id = $1 RETURNING id`,
-    [job.templateId, job.limit, job.createdBy, job.runner, job.node, job.at],
+    `INSERT INTO service_job (name, description, playbook, organization_id, project_id, job_template_id,
+       inventory_id, status, launch_type, created_by_id, runner, execution_node, created, modified,
+       ${columnsOf(OPTION_NAMES)})
+     SELECT name, description, playbook, organization_id, project_id, ${template},
+       (SELECT i.id FROM main_inventory i WHERE i.id = $2), 'pending', $3, $4::integer, $5::uuid, $6,
+       $7::timestamptz, $7::timestamptz, ${places}
+     FROM ${table} WHERE id = $1 RETURNING id`,
+    [job.from.id, job.inventoryId, launchType, job.createdBy, job.runner, job.node, job.at, ...options],
   );
   return rows[0]?.id ?? null;
 }
@@ -101,13 +114,37 @@ export async function deleteJob(transaction: Queryable, id: number): Promise<boo
   return deleted === 1;
 }
 
-/** The stored output of a job. */
-export async function readOutput(database: Queryable, id: number): Promise<string> {
-  const rows = await database.query<{ content: string }>(
-    'SELECT content FROM service_job_output WHERE job_id = $1 ORDER BY number',
-    [id],
+/** A piece of the output of a job. */
+interface OutputPiece {
+  /** From 0, without gaps. */
+  readonly number: number;
+  readonly content: string;
+}
+
+/** The first stored pieces of a job's output from a number on. */
+export function readOutput(
+  database: Queryable,
+  { jobId, from, most }: { readonly jobId: number; readonly from: number; readonly most: number },
+): Promise<OutputPiece[]> {
+  return database.query<OutputPiece>(
+    'SELECT number, content FROM service_job_output WHERE job_id = $1 AND number >= $2 ORDER BY number LIMIT $3',
+    [jobId, from, most],
   );
-  return rows.map(({ content }) => content).join('');
+}
+
+/** How many pieces {@link readOutputEnd} reads: up to half a megabyte. */
+const LAST_PIECES = 16;
+
+/** The end of a job's output. */
+export async function readOutputEnd(database: Queryable, jobId: number): Promise<string> {
+  const pieces = await database.query<OutputPiece>(
+    'SELECT number, content FROM service_job_output WHERE job_id = $1 ORDER BY number DESC LIMIT $2',
+    [jobId, LAST_PIECES],
+  );
+  return pieces
+    .reverse()
+    .map(({ content }) => content)
+    .join('');
 }
 
 /** A job and the process that runs it. Statements of another process change nothing. */
@@ -116,24 +153,37 @@ interface OwnJob {
   readonly runner: string;
 }
 
-/** What a job runs. */
-export interface RunnableJob {
+export interface RunnableJob extends JobOptions {
   readonly playbook: string;
-  readonly limit: string;
   readonly inventory_id: number | null;
   /** The project's folder in the projects folder; null if the project was deleted. */
   readonly project_path: string | null;
 }
 
-/** Starts a pending job. Returns null if it was canceled or finished in the meantime. */
+/**
+ * Starts a pending job. Returns null if it was canceled or finished in the meantime, and `blocked` while
+ * another job of its template runs, unless they may run simultaneously.
+ */
 export async function startJob(
-  database: Queryable,
+  transaction: Queryable,
   { id, runner, at }: OwnJob & { readonly at: Date },
-): Promise<RunnableJob | null> {
-  const rows = await database.query<RunnableJob>(
+): Promise<RunnableJob | 'blocked' | null> {
+  // One at a time for all replicas.
+  await transaction.query(
+    `SELECT FROM service_job_template t JOIN service_job x ON x.job_template_id = t.id
+     WHERE x.id = $1 AND NOT x.allow_simultaneous FOR UPDATE OF t`,
+    [id],
+  );
+  const [blocked] = await transaction.query(
+    `SELECT FROM service_job x JOIN service_job other ON other.job_template_id = x.job_template_id
+     WHERE x.id = $1 AND x.status = 'pending' AND NOT x.allow_simultaneous AND other.status = 'running' LIMIT 1`,
+    [id],
+  );
+  if (blocked !== undefined) return 'blocked';
+  const rows = await transaction.query<RunnableJob>(
     `UPDATE service_job x SET status = 'running', started = $3, modified = $3, heartbeat = now()
      WHERE x.id = $1 AND x.runner = $2 AND x.status = 'pending'
-     RETURNING x.playbook, x."limit", x.inventory_id,
+     RETURNING x.playbook, ${columnsOf(OPTION_NAMES, 'x')}, x.inventory_id,
        (SELECT p.local_path FROM service_project p WHERE p.id = x.project_id) AS project_path`,
     [id, runner, at],
   );
@@ -192,13 +242,21 @@ export function failLostJobs(
   );
 }
 
-/** The enabled hosts of an inventory, by name. */
-export function enabledHosts(
+/** The variables and the enabled hosts of an inventory, by name. */
+export async function inventoryOf(
   database: Queryable,
-  inventoryId: number,
-): Promise<{ readonly name: string; readonly variables: string }[]> {
-  return database.query(
-    'SELECT name, variables FROM main_host WHERE inventory_id = $1 AND enabled ORDER BY name',
-    [inventoryId],
+  id: number,
+): Promise<{
+  readonly variables: string;
+  readonly hosts: readonly { readonly name: string; readonly variables: string }[];
+}> {
+  const [inventory] = await database.query<{ variables: string }>(
+    'SELECT variables FROM main_inventory WHERE id = $1',
+    [id],
   );
+  const hosts = await database.query<{ name: string; variables: string }>(
+    'SELECT name, variables FROM main_host WHERE inventory_id = $1 AND enabled ORDER BY name',
+    [id],
+  );
+  return { variables: inventory?.variables ?? '', hosts };
 }

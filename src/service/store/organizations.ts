@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import { type RoleName, roleIds } from './object-roles.ts';
 
 /** Who created a record and last changed it; null where that is not known. */
 export interface Makers {
@@ -29,6 +30,8 @@ export interface OrganizationRecord extends Makers {
   readonly admin_role_id: number;
   readonly auditor_role_id: number;
   readonly member_role_id: number;
+  /** The ids of its other roles. */
+  readonly roles: Readonly<Partial<Record<RoleName, number>>>;
 }
 
 /** Rows `o` of main_organization with their creator `c` and last editor `m`. */
@@ -39,7 +42,7 @@ export const ORGANIZATION_FROM = `main_organization o
 /** The columns of an {@link OrganizationRecord} over {@link ORGANIZATION_FROM}. */
 export const ORGANIZATION_COLUMNS = `
   o.id, o.created, o.modified, o.name, o.description, o.max_hosts, o.admin_role_id,
-  o.auditor_role_id, o.member_role_id, ${MAKER_COLUMNS}`;
+  o.auditor_role_id, o.member_role_id, ${roleIds('organization', 'o.id')} AS roles, ${MAKER_COLUMNS}`;
 
 /** An organization by id, or null. */
 export async function findOrganization(database: Queryable, id: number): Promise<OrganizationRecord | null> {

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import { SEES_APPLICATION } from '../access.ts';
 import {
   DELETED_TOKEN_COLUMNS,
   type NewPair,
@@ -25,6 +26,8 @@ export interface RefreshTokenRecord {
   /** Whether its user may authenticate. */
   readonly may_authenticate: boolean;
   readonly is_external: boolean;
+  /** Whether its user sees the application, and so may have tokens for it. */
+  readonly sees_application: boolean;
 }
 
 /** The refresh tokens with these hashes. */
@@ -37,9 +40,11 @@ export function findRefreshTokens(
     `SELECT f.* FROM unnest($1::varchar[]) k (token) CROSS JOIN LATERAL (
        SELECT r.id, r.token AS stored, r.application_id, r.created, r.revoked, r.family, t.id AS access_token_id,
          CASE WHEN t.id IS NOT NULL THEN COALESCE(r.scope, t.scope) END AS granted,
-         ${MAY_AUTHENTICATE} AS may_authenticate, ${IS_EXTERNAL} AS is_external
+         ${MAY_AUTHENTICATE} AS may_authenticate, ${IS_EXTERNAL} AS is_external,
+         ${SEES_APPLICATION} AS sees_application
        FROM oauth2_provider_refreshtoken r
        JOIN auth_user u ON u.id = r.user_id
+       JOIN main_oauth2application a ON a.id = r.application_id
        LEFT JOIN main_oauth2accesstoken t ON t.id = r.access_token_id
        WHERE r.token = k.token OFFSET 0) f`,
     [hashes],
@@ -57,9 +62,9 @@ export async function findRefreshToken(
 }
 
 /**
- * Replaces a refresh token and its access token by a new pair (rotation, RFC 9700 §4.14.2). Of concurrent calls
- * exactly one succeeds. Locks the access token before the refresh token, as all revocations do, to avoid
- * deadlocks.
+ * Replaces a refresh token and its access token by a new pair (rotation, RFC 9700 §4.14.2). Of concurrent
+ * calls exactly one succeeds. Locks the access token before the refresh token, as all revocations do, to
+ * avoid deadlocks.
  *
  * @returns Whether this call replaced it. False if it was used or its access token was revoked before.
  */

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import { type RoleName, roleIds } from './object-roles.ts';
 
 /** A kind of resource with a name, which belongs to an organization, or to an inventory of one. */
 export type ResourceType = 'inventory' | 'host' | 'credential' | 'project';
@@ -19,6 +20,8 @@ export interface ResourceRecord {
   readonly inventory?: number;
   readonly inventory_name?: string;
   readonly local_path?: string;
+  /** The ids of its roles; a host has none. */
+  readonly roles?: Readonly<Partial<Record<RoleName, number>>>;
 }
 
 /** Where the resources of a kind are stored. */
@@ -71,7 +74,9 @@ export function resourceFrom(type: ResourceType): string {
 /** The columns of a {@link ResourceRecord} over {@link resourceFrom}. */
 export function resourceColumns(type: ResourceType): string {
   return `x.id, x.created, x.modified, x.name, x.description, o.id AS organization, o.name AS organization_name,
-    o.description AS organization_description${STORAGE[type].columns}`;
+    o.description AS organization_description${STORAGE[type].columns}${
+      type === 'host' ? '' : `, ${roleIds(type, 'x.id')} AS roles`
+    }`;
 }
 
 /** A resource by id, or null. */
@@ -85,6 +90,31 @@ export async function findResource(
     [id],
   );
   return rows[0] ?? null;
+}
+
+/**
+ * The id of the resource of this name in the organization of that name, or a host's in its inventory there;
+ * or null.
+ */
+export async function findResourceId(
+  database: Queryable,
+  type: ResourceType,
+  { name, organization, inventory }: ResourceName,
+): Promise<number | null> {
+  const rows = await database.query<{ id: number }>(
+    `SELECT x.id FROM ${resourceFrom(type)}
+     WHERE x.name = $1 AND COALESCE(o.name, '') = $2${type === 'host' ? ' AND i.name = $3' : ''}`,
+    [name, organization, ...(type === 'host' ? [inventory ?? ''] : [])],
+  );
+  return rows[0]?.id ?? null;
+}
+
+/** What names a resource; the organization is empty for one without. */
+export interface ResourceName {
+  readonly name: string;
+  readonly organization: string;
+  /** Of a host. */
+  readonly inventory?: string;
 }
 
 /** The same, locked until the transaction ends. */
@@ -179,13 +209,36 @@ export async function deleteResource(
   return (await transaction.execute(`DELETE FROM ${STORAGE[type].table} WHERE id = $1`, [id])) === 1;
 }
 
-/** The folders that projects use, and keeps other transactions from using more of them until this one ends. */
+/**
+ * How many hosts the organization of an inventory may have (0: any number) and has. Other transactions that
+ * ask wait until this one ends.
+ */
+export async function lockHostLimit(
+  transaction: Queryable,
+  inventory: number,
+): Promise<{ readonly max_hosts: number; readonly hosts: number }> {
+  const [limit] = await transaction.query<{ id: number; max_hosts: number }>(
+    `SELECT o.id, o.max_hosts FROM main_organization o JOIN main_inventory i ON i.organization_id = o.id
+     WHERE i.id = $1 AND o.max_hosts > 0 FOR UPDATE OF o`,
+    [inventory],
+  );
+  if (limit === undefined) return { max_hosts: 0, hosts: 0 };
+  const [row] = await transaction.query<{ hosts: number }>(
+    `SELECT count(*)::integer AS hosts FROM main_host h JOIN main_inventory i ON i.id = h.inventory_id
+     WHERE i.organization_id = $1`,
+    [limit.id],
+  );
+  return { max_hosts: limit.max_hosts, hosts: row?.hosts ?? 0 };
+}
+
+/**
+ * The folders that projects use, and keeps other transactions from using more of them until this one ends.
+ */
 export async function lockProjectFolders(transaction: Queryable): Promise<ReadonlySet<string>> {
   await transaction.execute('LOCK TABLE service_project IN SHARE ROW EXCLUSIVE MODE', []);
   return projectFoldersInUse(transaction);
 }
 
-/** The folders that projects use. */
 export async function projectFoldersInUse(database: Queryable): Promise<ReadonlySet<string>> {
   const rows = await database.query<{ local_path: string }>(
     "SELECT DISTINCT local_path FROM service_project WHERE local_path <> ''",

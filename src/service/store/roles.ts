@@ -1,22 +1,68 @@
 import type { Queryable } from '../../db/database.ts';
 import { insertActivity } from './activity.ts';
+import { changeGrant, grantedTo, type ResourceWithRoles, type RoleName } from './object-roles.ts';
+import type { UserRecord } from './users.ts';
 
-/** A role in an organization. */
 export type OrganizationRole = 'admin' | 'auditor' | 'member';
 
 /** A role in a team: its admins change it and its members, its members see it. It gives nothing beside. */
 export type TeamRole = 'admin' | 'member';
 
-/** A role of an organization or of a team. */
+/** Another role of an object. */
+interface ObjectRole {
+  readonly roleId: number;
+  readonly role: RoleName;
+  readonly resource: { readonly type: ResourceWithRoles; readonly id: number };
+}
+
+/** A role of an organization or of a team, or of another object. */
 type RoleOf =
   | { readonly organizationId: number; readonly role: OrganizationRole }
-  | { readonly teamId: number; readonly role: TeamRole };
+  | { readonly teamId: number; readonly role: TeamRole }
+  | ObjectRole;
 
 /** A role that a user gains or loses. */
 export type RoleChange = RoleOf & {
   readonly operation: 'associate' | 'disassociate';
   readonly userId: number;
+  /** The id of the role if the request names the user first; the activity stream says so. */
+  readonly rolesOfUser?: number;
 };
+
+const CLASSES: Readonly<Record<ResourceWithRoles, string>> = {
+  organization: 'organization.Organization',
+  team: 'organization.Team',
+  project: 'projects.Project',
+  inventory: 'inventory.Inventory',
+  credential: 'credential.Credential',
+  job_template: 'jobs.JobTemplate',
+};
+
+/** The controller's name of the relation of a role. Its user interface recognizes role changes by it. */
+export function roleRelation(type: ResourceWithRoles, role: RoleName): string {
+  return `awx.main.models.${CLASSES[type]}.${role}_role`;
+}
+
+/** What a role change concerns, and whether it changed anything. */
+async function applyChange(
+  transaction: Queryable,
+  change: RoleChange,
+): Promise<{ readonly type: ResourceWithRoles; readonly id: number; readonly isChanged: boolean }> {
+  if ('resource' in change) return { ...change.resource, isChanged: await changeGrant(transaction, change) };
+  const { operation, userId, role } = change;
+  const isTeam = 'teamId' in change;
+  const [type, id] = isTeam
+    ? (['team', change.teamId] as const)
+    : (['organization', change.organizationId] as const);
+  const table = isTeam ? 'service_team_role' : 'service_role';
+  const changed = await transaction.execute(
+    operation === 'associate'
+      ? `INSERT INTO ${table} (user_id, role, ${type}_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
+      : `DELETE FROM ${table} WHERE user_id = $1 AND role = $2 AND ${type}_id = $3`,
+    [userId, role, id],
+  );
+  return { type, id, isChanged: changed > 0 };
+}
 
 /**
  * Grants a role to a user or withdraws it, with an entry in the activity stream. Does nothing if the user has
@@ -29,33 +75,35 @@ export async function changeRole(
   change: RoleChange,
   by: { readonly actorId: number | null; readonly at: Date; readonly node: string },
 ): Promise<void> {
-  const { operation, userId, role } = change;
-  const isTeam = 'teamId' in change;
-  const [object1, id] = isTeam ? ['team', change.teamId] : ['organization', change.organizationId];
-  const table = isTeam ? 'service_team_role' : 'service_role';
-  const changed = await transaction.execute(
-    operation === 'associate'
-      ? `INSERT INTO ${table} (user_id, role, ${object1}_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
-      : `DELETE FROM ${table} WHERE user_id = $1 AND role = $2 AND ${object1}_id = $3`,
-    [userId, role, id],
-  );
-  if (changed === 0) return;
+  const { operation, userId, role, rolesOfUser } = change;
+  const { type, id, isChanged } = await applyChange(transaction, change);
+  if (!isChanged) return;
+  // The controller names first what the request names first, and a role by its id.
+  const isOfUser = rolesOfUser !== undefined;
+  const [first, second] = isOfUser
+    ? [
+        { name: 'user', key: userId },
+        { name: type, key: rolesOfUser },
+      ]
+    : [
+        { name: type, key: id },
+        { name: 'user', key: userId },
+      ];
   await insertActivity(transaction, {
     ...by,
     operation,
     changes: {
-      object1,
-      object1_pk: id,
-      object2: 'user',
-      object2_pk: userId,
+      object1: first.name,
+      object1_pk: first.key,
+      object2: second.name,
+      object2_pk: second.key,
       action: operation,
       relationship: 'awx.main.models.rbac.Role_members',
     },
-    object1,
-    object2: 'user',
-    // The controller's name of the relation. Its user interface recognizes role changes by it.
-    relationship: `awx.main.models.organization.${isTeam ? 'Team' : 'Organization'}.${role}_role`,
-    ...(isTeam ? { resource: { type: 'team', id } } : { organizationId: id }),
+    object1: first.name,
+    object2: second.name,
+    relationship: roleRelation(type, role),
+    ...(type === 'organization' ? { organizationId: id } : { resource: { type, id } }),
     userId,
   });
 }
@@ -63,15 +111,15 @@ export async function changeRole(
 /** A role with what it is a role of. */
 export interface RoleRecord {
   readonly id: number;
-  readonly role: OrganizationRole;
-  readonly resource_type: 'organization' | 'team';
+  readonly role: RoleName;
+  readonly resource_type: ResourceWithRoles;
   readonly resource_id: number;
   readonly resource_name: string;
-  /** The organization, or that of the team. */
-  readonly organization_id: number;
+  /** The organization, or that of the object. */
+  readonly organization_id: number | null;
 }
 
-/** Rows `x` of the roles of all organizations and teams. */
+/** Rows `x` of the roles of all objects. */
 export const ROLE_FROM = `(
   SELECT r.id, r.role, 'organization' AS resource_type, o.id AS resource_id, o.name AS resource_name,
     o.id AS organization_id
@@ -81,6 +129,16 @@ export const ROLE_FROM = `(
   SELECT r.id, r.role, 'team', t.id, t.name, t.organization_id
   FROM main_team t CROSS JOIN LATERAL (VALUES
     (t.admin_role_id, 'admin'), (t.member_role_id, 'member')) AS r (id, role)
+  UNION ALL
+  SELECT r.id, r.role, r.resource_type, r.resource_id, n.name, n.organization_id
+  FROM service_object_role r JOIN (
+    SELECT 'organization' AS type, id, name, id AS organization_id FROM main_organization
+    UNION ALL SELECT 'team', id, name, organization_id FROM main_team
+    UNION ALL SELECT 'project', id, name, organization_id FROM service_project
+    UNION ALL SELECT 'inventory', id, name, organization_id FROM main_inventory
+    UNION ALL SELECT 'credential', id, name, organization_id FROM main_credential
+    UNION ALL SELECT 'job_template', id, name, organization_id FROM service_job_template
+  ) n ON n.type = r.resource_type AND n.id = r.resource_id
 ) x`;
 
 /** The columns of a {@link RoleRecord} over {@link ROLE_FROM}. */
@@ -89,10 +147,22 @@ export const ROLE_COLUMNS =
 
 /** Whether a user has a role `x`, in SQL, by the SQL expression of the user's id. */
 export function holdsRole(user: string): string {
-  return `CASE x.resource_type WHEN 'team' THEN EXISTS (SELECT FROM service_team_role h
+  return `(EXISTS (SELECT FROM service_role_grant g WHERE g.role_id = x.id AND g.user_id = ${user})
+    OR x.resource_type = 'team' AND EXISTS (SELECT FROM service_team_role h
       WHERE h.user_id = ${user} AND h.role = x.role AND h.team_id = x.resource_id)
-    ELSE EXISTS (SELECT FROM service_role h
-      WHERE h.user_id = ${user} AND h.role = x.role AND h.organization_id = x.resource_id) END`;
+    OR x.resource_type = 'organization' AND EXISTS (SELECT FROM service_role h
+      WHERE h.user_id = ${user} AND h.role = x.role AND h.organization_id = x.resource_id))`;
+}
+
+/**
+ * Whether a role is one of an organization's admins, auditors and members, or of a team's, which are kept
+ * apart.
+ */
+export function isMembership({ role, resource_type }: Pick<RoleRecord, 'role' | 'resource_type'>): boolean {
+  return (
+    (resource_type === 'organization' && ['admin', 'auditor', 'member'].includes(role)) ||
+    (resource_type === 'team' && ['admin', 'member'].includes(role))
+  );
 }
 
 /** A role by id, or null. */
@@ -101,4 +171,30 @@ export async function findRole(database: Queryable, id: number): Promise<RoleRec
     id,
   ]);
   return rows[0] ?? null;
+}
+
+/**
+ * Whether a user has a role outside organizations that another user can neither give nor has: one in a team
+ * of which the other is not an admin, or not a member either, in an organization that the other does not
+ * administer.
+ */
+export async function hasRolesWithout(
+  database: Queryable,
+  { user, without }: { readonly user: UserRecord; readonly without: UserRecord },
+): Promise<boolean> {
+  const rows = await database.query(
+    `SELECT FROM service_team_role h JOIN main_team t ON t.id = h.team_id
+     WHERE h.user_id = $1 AND NOT (t.organization_id = ANY($3::integer[])) AND NOT EXISTS (
+       SELECT FROM service_team_role c
+       WHERE c.user_id = $2 AND c.team_id = h.team_id AND c.role IN (h.role, 'admin'))
+     UNION ALL
+     SELECT FROM service_role_grant a JOIN ${ROLE_FROM} ON x.id = a.role_id
+     WHERE a.user_id = $1 AND NOT COALESCE(x.organization_id = ANY($3::integer[]), false) AND NOT EXISTS (
+       SELECT FROM service_role_grant g JOIN service_object_role r ON r.id = g.role_id
+       WHERE ${grantedTo('$2')} AND r.resource_type = x.resource_type AND r.resource_id = x.resource_id
+         AND r.role IN (x.role, 'admin'))
+     LIMIT 1`,
+    [user.id, without.id, without.admin_of],
+  );
+  return rows.length > 0;
 }

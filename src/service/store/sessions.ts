@@ -96,7 +96,8 @@ export async function deleteSession(database: Queryable, sessionKey: string): Pr
 }
 
 /**
- * Ends the sessions that a SAML identity provider started for a user; only some of them if their indexes are given.
+ * Ends the sessions that a SAML identity provider started for a user; only some of them if their indexes are
+ * given.
  *
  * @returns How many.
  */
@@ -136,7 +137,6 @@ export async function deleteOldestSessions(
   );
 }
 
-/** Deletes expired sessions. */
 export function deleteExpiredSessions(database: Queryable, at: Date): Promise<number> {
   return database.execute('DELETE FROM django_session WHERE expire_date <= $1', [at]);
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import { type RoleName, roleIds } from './object-roles.ts';
 import { MAKER_COLUMNS, type Makers } from './organizations.ts';
 
 /** A team with its organization, its creator and last editor. */
@@ -13,6 +14,8 @@ export interface TeamRecord extends Makers {
   readonly organization_description: string;
   readonly admin_role_id: number;
   readonly member_role_id: number;
+  /** The ids of its other roles. */
+  readonly roles: Readonly<Partial<Record<RoleName, number>>>;
 }
 
 /** Rows `x` of main_team with their organization `o`, creator `c` and last editor `m`. */
@@ -24,7 +27,7 @@ export const TEAM_FROM = `main_team x
 /** The columns of a {@link TeamRecord} over {@link TEAM_FROM}. */
 export const TEAM_COLUMNS = `
   x.id, x.created, x.modified, x.name, x.description, o.id AS organization, o.name AS organization_name,
-  o.description AS organization_description, x.admin_role_id, x.member_role_id, ${MAKER_COLUMNS}`;
+  o.description AS organization_description, x.admin_role_id, x.member_role_id, ${roleIds('team', 'x.id')} AS roles, ${MAKER_COLUMNS}`;
 
 /** A team by id, or null. */
 export async function findTeam(database: Queryable, id: number): Promise<TeamRecord | null> {

@@ -141,19 +141,26 @@ export async function insertRefreshToken(
   );
 }
 
-/** Updates a token. */
 export async function updateToken(
   transaction: Queryable,
   change: {
     readonly id: number;
     readonly scope: string;
     readonly description: string;
+    /** Whether a refresh gets no more than this scope from now on. */
+    readonly isNarrowed: boolean;
     readonly modified: Date;
   },
 ): Promise<void> {
   await transaction.execute(
     'UPDATE main_oauth2accesstoken SET scope = $2, description = $3, modified = $4, updated = $4 WHERE id = $1',
     [change.id, change.scope, change.description, change.modified],
+  );
+  // Its refresh token has a scope of its own if the access token got less than was granted.
+  await transaction.execute(
+    `UPDATE oauth2_provider_refreshtoken SET scope = NULL
+     WHERE access_token_id = $1 AND scope IS NOT NULL AND $2::boolean`,
+    [change.id, change.isNarrowed],
   );
 }
 

@@ -110,26 +110,33 @@ export async function insertUser(transaction: Queryable, user: NewUser): Promise
   return id;
 }
 
-/** Whether another user has this name. */
+/**
+ * Whether another user has this name or one that looks like it: in another case or width, with punctuation
+ * before or after it, or with letters of another script that have the same shape.
+ */
 export async function isUsernameTaken(
-  transaction: Queryable,
+  database: Queryable,
   username: string,
   except: number,
 ): Promise<boolean> {
-  const others = await transaction.query('SELECT FROM auth_user WHERE username = $1 AND id <> $2', [
-    username,
-    except,
-  ]);
+  const others = await database.query(
+    'SELECT FROM auth_user WHERE service_lookalike(username) = service_lookalike($1) AND id <> $2 LIMIT 1',
+    [username, except],
+  );
   return others.length > 0;
 }
 
-/** Whether a user has this name, ignoring case. */
-export async function hasSimilarUsername(transaction: Queryable, username: string): Promise<boolean> {
-  const similar = await transaction.query(
-    'SELECT FROM auth_user WHERE lower(username) = lower($1) OR username = $1 LIMIT 1',
+/** The same, and lets nobody else take such a name until the transaction ends. */
+export async function claimUsername(
+  transaction: Queryable,
+  username: string,
+  except: number,
+): Promise<'claimed' | 'taken'> {
+  await transaction.query(
+    "SELECT pg_advisory_xact_lock(hashtextextended('username ' || service_lookalike($1), 0))",
     [username],
   );
-  return similar.length > 0;
+  return (await isUsernameTaken(transaction, username, except)) ? 'taken' : 'claimed';
 }
 
 /** Writes all changeable columns of a user. */

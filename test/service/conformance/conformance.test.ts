@@ -8,6 +8,7 @@ import { Secret } from '../../../src/domain/secret.ts';
 import { type RunningService, startService } from '../../../src/service/server.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 import { DATABASES } from '../../support/service.ts';
+import { type ChangedRequest, withChangedRequests } from './changed-requests.ts';
 import { withIssuer } from './issuer.ts';
 
 const path = (relative: string) => fileURLToPath(new URL(relative, import.meta.url));
@@ -83,10 +84,18 @@ const RECORDINGS = {
 } satisfies Readonly<Record<string, Recording>>;
 
 /** What differs on purpose: as stated for an exchange, else as stated for all redirects. `ISSUER` is the service. */
-function statedDifferences({ exchanges, differences }: Recording, issuer: string): object {
+function statedDifferences(
+  { exchanges, differences }: Recording,
+  issuer: string,
+): Readonly<Record<string, ChangedRequest>> {
   const text = readFileSync(differences, 'utf8').replaceAll('ISSUER', encodeURIComponent(issuer));
-  const stated = JSON.parse(text) as Readonly<Record<string, object>>;
-  return { ...withIssuer(exchanges, issuer), ...stated };
+  const stated = JSON.parse(text) as Readonly<Record<string, ChangedRequest>>;
+  const redirects = withIssuer(exchanges, issuer);
+  const answers = Object.entries(stated).map(([id, difference]) => [
+    id,
+    difference.consent === true ? { ...redirects[id], ...difference } : difference,
+  ]);
+  return { ...redirects, ...Object.fromEntries(answers) };
 }
 
 async function replay(
@@ -97,12 +106,15 @@ async function replay(
   const sql = `${process.execPath} ${path('run-sql.ts')}`;
   const folder = mkdtempSync(join(tmpdir(), 'tokenctl-conformance-'));
   const differences = join(folder, 'differences.json');
-  writeFileSync(differences, JSON.stringify(statedDifferences(recording, service.url)));
+  const exchanges = join(folder, 'exchanges.jsonl');
+  const stated = statedDifferences(recording, service.url);
+  writeFileSync(differences, JSON.stringify(stated));
+  writeFileSync(exchanges, withChangedRequests(recording.exchanges, stated));
   const child = spawn(
     process.execPath,
     [
       REPLAY,
-      ...['--base', service.url, '--exchanges', recording.exchanges, '--flow', recording.flows.join(',')],
+      ...['--base', service.url, '--exchanges', exchanges, '--flow', recording.flows.join(',')],
       ...['--differences', differences],
       ...(databaseUrl === null ? [] : ['--sql-via', sql]),
     ],

@@ -71,12 +71,13 @@ export class ContractService {
       if (answer.status !== 201) throw new Error(`POST ${collection} failed: ${answer.text}`);
       return answer.json;
     };
-    await post('users', { username: 'alice', password: PASSWORD });
+    const organization = (await post('organizations', { name: 'Acme' })).id;
+    await post(`organizations/${organization}/users`, { username: 'alice', password: PASSWORD });
     const { id } = await post('users', { username: 'leaver', password: PASSWORD });
     await service.database.execute('UPDATE auth_user SET is_active = false WHERE id = $1', [id]);
     const application = await post('applications', {
       name: 'pipeline',
-      organization: (await post('organizations', { name: 'Acme' })).id,
+      organization,
       client_type: 'public',
       authorization_grant_type: 'password',
     });

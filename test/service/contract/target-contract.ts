@@ -2,7 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { Outcome } from '../../../src/domain/plan.ts';
 import { Secret } from '../../../src/domain/secret.ts';
-import type { Capabilities, Target, TargetDescription } from '../../../src/operations/ports/target.ts';
+import { pathsNotCovered } from '../../../src/operations/access/not-covered.ts';
+import { type CheckedCapabilities, checkTarget } from '../../../src/operations/contexts/check-target.ts';
+import type { Target, TargetDescription } from '../../../src/operations/ports/target.ts';
+import type { UserSelector } from '../../../src/operations/ports/target-parts.ts';
+import { partOf } from '../../../src/operations/target-parts.ts';
 import type { Administered } from './contract-service.ts';
 
 /** A place to try a target in. */
@@ -28,15 +32,18 @@ export interface Place {
  */
 export function targetContract(
   place: () => Place,
-  can: Pick<Capabilities, 'refreshTokens' | 'sessions' | 'lastUsed' | 'deactivateUsers' | 'settingsHold'>,
+  can: Pick<
+    CheckedCapabilities,
+    'refreshTokens' | 'sessions' | 'lastUsed' | 'deactivateUsers' | 'settingsHold'
+  >,
 ): void {
   const makeTokens = (count: number, scope?: 'read' | 'write') => place().service.makeTokens(count, scope);
   const age = (tokenId: number, days: number) => place().service.age(tokenId, days);
 
   test('describes itself, the caller and its capabilities', async () => {
-    const description = await place().target.describe();
-    expect(description).toMatchObject(place().expected);
-    expect(description).toMatchObject({
+    const { target } = place();
+    expect(await target.describe()).toMatchObject(place().expected);
+    expect(await checkTarget({ target, clock: { now: () => new Date() } })).toMatchObject({
       context: 'contract',
       capabilities: { ...can, settings: true, createTokens: true, changes: true },
       missingRights: [],
@@ -65,6 +72,32 @@ export function targetContract(
     expect(await among({ expiredAt: future })).toEqual([]);
     expect(await among({ users: ['admin'] })).toEqual([]);
     expect(await among({ users: ['alice', 'admin'], scope: 'write' })).toEqual([writing]);
+  });
+
+  test('selects by the ids of users, whatever name stands beside them', async () => {
+    const { target } = place();
+    const made = await makeTokens(2);
+    const [alice] = await all(target.users.list({ names: ['alice'] }));
+    const id = alice?.id ?? 0;
+    const among = async (userIds: readonly number[]) =>
+      idsOf(target.tokens({ ids: made, users: userIds.map(() => 'a former name'), userIds }));
+    expect(await among([id])).toEqual(made);
+    expect(await among([id, 987_654])).toEqual(made);
+    expect(await among([987_654])).toEqual([]);
+    expect(await all(target.users.list({ ids: [id, 987_654] }))).toEqual([alice]);
+    expect(await all(target.users.list({ ids: [] }))).toEqual([]);
+    const [application] = await target.applications.list();
+    const of = { ids: made, applications: ['a former name'], applicationIds: [application?.id ?? 0] };
+    expect(await idsOf(target.tokens(of))).toEqual([]);
+    if (target.refreshTokens) {
+      const whose = { users: ['a former name'], userIds: [id] };
+      const named = await idsOf(target.refreshTokens.list({ users: ['alice'] }));
+      expect(await idsOf(target.refreshTokens.list(whose))).toEqual(named);
+    }
+    if (target.authorizationCodes) {
+      const codes = { users: ['a former name'], userIds: [987_654], state: 'live' } as const;
+      expect(await idsOf(target.authorizationCodes.list(codes))).toEqual([]);
+    }
   });
 
   test('selects by creation, expiry and what is left out', async () => {
@@ -136,23 +169,27 @@ export function targetContract(
   test.runIf(can.deactivateUsers)('deactivates a user, and activates the user again', async () => {
     const { service, target } = place();
     const { access, accessTokenId } = await service.makePair();
-    const [alice] = await all(target.users({ names: ['alice'] }));
+    const [alice] = await all(target.users.list({ names: ['alice'] }));
     const id = alice?.id ?? 0;
-    expect(await target.setUserActive(id, false)).toBe(true);
-    expect(await target.setUserActive(id, false)).toBe(false);
+    expect(await target.users.setActive(id, false)).toBe(true);
+    expect(await target.users.setActive(id, false)).toBe(false);
     expect(await service.accepts(access)).toBe(service.acceptsInactiveUsers);
-    expect((await all(target.users({ inactive: true }))).map(({ username }) => username)).toContain('alice');
-    expect(await target.setUserActive(id, true)).toBe(true);
+    expect((await all(target.users.list({ inactive: true }))).map(({ username }) => username)).toContain(
+      'alice',
+    );
+    expect(await target.users.setActive(id, true)).toBe(true);
     expect(await service.accepts(access)).toBe(true);
-    await expect(target.setUserActive(987_654, false)).rejects.toMatchObject({ code: 'not_found' });
+    await expect(target.users.setActive(987_654, false)).rejects.toMatchObject({ code: 'not_found' });
     await all(target.revoke([accessTokenId]));
   });
 
   test.runIf(!can.deactivateUsers)('refuses to deactivate a user', async () => {
     const { target } = place();
-    const [alice] = await all(target.users({ names: ['alice'] }));
-    await expect(target.setUserActive(alice?.id ?? 0, false)).rejects.toMatchObject({ code: 'unsupported' });
-    await expect(target.setUserActive(987_654, false)).rejects.toMatchObject({ code: 'not_found' });
+    const [alice] = await all(target.users.list({ names: ['alice'] }));
+    await expect(target.users.setActive(alice?.id ?? 0, false)).rejects.toMatchObject({
+      code: 'unsupported',
+    });
+    await expect(target.users.setActive(987_654, false)).rejects.toMatchObject({ code: 'not_found' });
   });
 
   test('creates a token that is accepted until it is revoked', async () => {
@@ -182,12 +219,14 @@ export function targetContract(
     await all(target.revoke([pair.accessTokenId]));
     expect(await service.accepts(pair.access)).toBe(false);
     const reach = { refreshTokens: false, authorizationCodes: false, sessions: false };
-    const alive = await target.staysAlive({
+    const paths = await pathsNotCovered({
+      target,
+      description: await target.describe(),
       selection: { kind: 'all' as const, names: [], owners: [] },
       tokensWithRefreshToken: 1,
       reach,
     });
-    expect(alive.map(({ what }) => what)).toEqual([
+    expect(paths.map(({ path }) => path)).toEqual([
       'refresh_tokens',
       'authorization_codes',
       'sessions',
@@ -209,32 +248,33 @@ export function targetContract(
       const { service, target } = place();
       const pair = await service.makePair();
       const mine = async () =>
-        (await all(target.refreshTokens({ users: ['alice'], applications: ['pipeline'] }))).at(-1);
+        (
+          await all(partOf(target, 'refreshTokens').list({ users: ['alice'], applications: ['pipeline'] }))
+        ).at(-1);
       const listed = await mine();
       expect(listed).toMatchObject({ accessTokenId: pair.accessTokenId, revoked: null });
       const id = listed?.id ?? 0;
-      expect(await all(target.revokeRefreshTokens([id]))).toEqual([
+      expect(await all(partOf(target, 'refreshTokens').revoke([id]))).toEqual([
         { tokenId: id, result: 'revoked', fingerprint: listed?.fingerprint },
       ]);
       expect(await service.accepts(pair.access)).toBe(false);
       expect(await service.refreshes(pair.refresh)).toBe(false);
-      expect(await all(target.revokeRefreshTokens([id]))).toEqual([{ tokenId: id, result: 'unchanged' }]);
+      expect(await all(partOf(target, 'refreshTokens').revoke([id]))).toEqual([
+        { tokenId: id, result: 'unchanged' },
+      ]);
       expect(await mine()).toMatchObject({ id, accessTokenId: null, revoked: expect.any(Date) });
-      expect(await all(target.deleteRefreshTokens([id]))).toEqual([
+      expect(await all(partOf(target, 'refreshTokens').delete([id]))).toEqual([
         expect.objectContaining({ tokenId: id, result: 'revoked' }),
       ]);
       expect((await mine())?.id).not.toBe(id);
     });
   });
 
-  describe.runIf(!can.refreshTokens)('refresh tokens', () => {
-    test.each<[string, (target: Target) => AsyncIterable<unknown>]>([
-      ['listed', (target) => target.refreshTokens({})],
-      ['revoked along', (target) => target.revoke([1], { withRefreshTokens: true })],
-      ['revoked', (target) => target.revokeRefreshTokens([1])],
-      ['deleted', (target) => target.deleteRefreshTokens([1])],
-    ])('cannot be %s', async (_what, attempt) => {
-      await expect(all(attempt(place().target))).rejects.toMatchObject({ code: 'unsupported' });
+  test.runIf(!can.refreshTokens)('has no refresh tokens to revoke along', async () => {
+    const { target } = place();
+    expect([target.refreshTokens, target.authorizationCodes]).toEqual([undefined, undefined]);
+    await expect(all(target.revoke([1], { withRefreshTokens: true }))).rejects.toMatchObject({
+      code: 'unsupported',
     });
   });
 
@@ -242,24 +282,20 @@ export function targetContract(
     test('are listed and ended by user', async () => {
       const { service, target } = place();
       const isLoggedIn = await service.logIn();
-      const [alice] = await all(target.users({ names: ['alice'] }));
+      const [alice] = await all(target.users.list({ names: ['alice'] }));
       const userIds = [alice?.id ?? 0];
-      const sessions = await all(target.sessions({ userIds }));
+      const sessions = await all(partOf(target, 'sessions').list({ userIds }));
       expect(sessions.length).toBeGreaterThan(0);
       expect(sessions.every(({ user }) => user?.username === 'alice')).toBe(true);
       expect(await isLoggedIn()).toBe(true);
-      expect(await all(target.endSessions({ userIds }))).toHaveLength(sessions.length);
+      expect(await all(partOf(target, 'sessions').end({ userIds }))).toHaveLength(sessions.length);
       expect(await isLoggedIn()).toBe(false);
-      expect(await all(target.sessions({ userIds }))).toEqual([]);
+      expect(await all(partOf(target, 'sessions').list({ userIds }))).toEqual([]);
     });
   });
 
-  describe.runIf(!can.sessions)('sessions', () => {
-    test('cannot be listed or ended', async () => {
-      const { target } = place();
-      await expect(all(target.sessions({ all: true }))).rejects.toMatchObject({ code: 'unsupported' });
-      await expect(all(target.endSessions({ all: true }))).rejects.toMatchObject({ code: 'unsupported' });
-    });
+  test.runIf(!can.sessions)('has no sessions', () => {
+    expect(place().target.sessions).toBeUndefined();
   });
 
   test('refuses unsupported operations', async () => {
@@ -273,29 +309,29 @@ export function targetContract(
     const since = new Date(Date.now() - 60_000);
     const { token } = await target.createToken({ scope: 'read', description: 'traced', user: 'admin' });
     const operations = async () =>
-      (await all(target.activity({ tokenIds: [token.id], since }))).map(({ operation }) => operation);
+      (await all(target.activity.list({ tokenIds: [token.id], since }))).map(({ operation }) => operation);
     expect(await operations()).toEqual(['create']);
     await all(target.revoke([token.id]));
     expect(await operations()).toContain('delete');
-    const [admin, leaver] = await all(target.users({ names: ['admin', 'leaver'] }));
-    const changes = await target.lastChanges([admin?.id ?? 0, leaver?.id ?? 0]);
+    const [admin, leaver] = await all(target.users.list({ names: ['admin', 'leaver'] }));
+    const changes = await target.activity.lastChanges([admin?.id ?? 0, leaver?.id ?? 0]);
     expect([...changes.keys()]).toEqual([admin?.id]);
-    expect((await all(target.activity({ actorIds: [admin?.id ?? 0] }))).length).toBeGreaterThan(0);
-    expect(await all(target.activity({ until: new Date('2020-01-01T00:00:00Z') }))).toEqual([]);
+    expect((await all(target.activity.list({ actorIds: [admin?.id ?? 0] }))).length).toBeGreaterThan(0);
+    expect(await all(target.activity.list({ until: new Date('2020-01-01T00:00:00Z') }))).toEqual([]);
   });
 
   test('lists applications, all or by name', async () => {
-    const [application] = await place().target.applications(['pipeline', 'gone']);
+    const [application] = await place().target.applications.list(['pipeline', 'gone']);
     expect(application).toMatchObject({ name: 'pipeline', clientType: 'public', grantType: 'password' });
-    expect(await place().target.applications(['gone'])).toEqual([]);
-    expect((await place().target.applications()).map(({ name }) => name)).toContain('pipeline');
+    expect(await place().target.applications.list(['gone'])).toEqual([]);
+    expect((await place().target.applications.list()).map(({ name }) => name)).toContain('pipeline');
   });
 
   test('lists users, by name and by inactivity', async () => {
     const { target } = place();
-    const names = async (selector?: Parameters<Target['users']>[0]) => {
+    const names = async (selector?: UserSelector) => {
       const found: string[] = [];
-      for await (const { username } of target.users(selector)) found.push(username);
+      for await (const { username } of target.users.list(selector)) found.push(username);
       return found;
     };
     expect(await names()).toEqual(expect.arrayContaining(['admin', 'alice', 'leaver']));

@@ -1,0 +1,120 @@
+import { externalAccount } from './access.ts';
+import { forbidden, invalid, type RequestFailure } from './failure.ts';
+import { scopeWords } from './oauth2/oauth-request.ts';
+import type { UserRecord } from './store/users.ts';
+
+/** A new value of one field of an object that the caller may change. */
+interface FieldChange {
+  readonly caller: UserRecord;
+  /** The user that changes; missing for other objects and for a new user. */
+  readonly user?: UserRecord;
+  /** Whether that user has roles that the caller does not have, and so cannot give. */
+  readonly hasForeignRoles?: boolean;
+  readonly from: unknown;
+  readonly to: unknown;
+}
+
+/** Who may set a field, among those who may change the object. */
+interface FieldRule {
+  /** In words, for the documentation. */
+  readonly who: string;
+  /** Why a change is refused; null if it is not. */
+  readonly refuses: (change: FieldChange) => RequestFailure | null;
+}
+
+/** The scope write includes read, as at the controller. */
+const mayWrite = (scope: unknown) => scopeWords(String(scope)).includes('write');
+
+const isOther = ({ caller }: FieldChange) => !caller.is_superuser;
+
+function superusersOnly(refusal: () => RequestFailure): FieldRule {
+  return {
+    who: 'superusers',
+    refuses: (change) => (isOther(change) ? refusal() : null),
+  };
+}
+
+/** Superusers, but nobody takes the own access away. */
+function superusersOfOthers(isLost: (to: unknown) => boolean): FieldRule {
+  return {
+    who: 'superusers, but nobody takes it from themselves',
+    refuses: (change) => {
+      const { caller, user, to } = change;
+      if (isOther(change)) return forbidden();
+      return caller.id === user?.id && isLost(to) ? forbidden('You cannot remove your own access.') : null;
+    },
+  };
+}
+
+/**
+ * The fields that not everybody may set who may change their object, by the type of the object. Whoever may
+ * change an object may set its other fields. Each rule keeps a right from leading to a higher one.
+ */
+export const FIELD_RULES: Readonly<Record<string, Readonly<Record<string, FieldRule>>>> = {
+  user: {
+    is_superuser: superusersOfOthers((to) => to === false),
+    is_system_auditor: superusersOnly(forbidden),
+    is_active: superusersOfOthers(() => true),
+    password: {
+      who: 'everybody, for local accounts; that of another user only with all of the roles of that user',
+      refuses: ({ caller, user, hasForeignRoles = false }) => {
+        if (user === undefined) return null;
+        if (externalAccount(user) !== null) {
+          return invalid({ password: ['The password of this user is managed by an identity provider.'] });
+        }
+        // Whoever sets a password can log in with it, and then has the roles of the user.
+        return caller.is_superuser || caller.id === user.id || !hasForeignRoles
+          ? null
+          : forbidden('This user has roles that you cannot give. Only a superuser can set the password.');
+      },
+    },
+  },
+  organization: {
+    max_hosts: superusersOnly(() => invalid({ __all__: ['Only superusers can change max_hosts.'] })),
+  },
+  team: {
+    organization: superusersOnly(() => forbidden('Unable to change organization on a team.')),
+  },
+  o_auth2_application: {
+    skip_authorization: {
+      who: 'superusers; others only turn it off',
+      // Without the consent page, a link is enough to get a code of everybody who follows it.
+      refuses: (change) =>
+        change.to === true && isOther(change)
+          ? forbidden('Only superusers can let an application skip the consent page.')
+          : null,
+    },
+  },
+  o_auth2_access_token: {
+    scope: {
+      who: 'everybody, but only to a narrower one',
+      // The value may be in the hands of another, who would get the wider scope.
+      refuses: ({ from, to }) =>
+        mayWrite(to) && !mayWrite(from)
+          ? invalid({ scope: ['The scope of a token can only be narrowed. Create another token.'] })
+          : null,
+    },
+  },
+};
+
+/**
+ * Refuses new values that the caller may not set, although the caller may change the object.
+ *
+ * @param change The values before and after, by field; those that are equal are not checked.
+ * @throws RequestFailure 400 or 403
+ */
+export function requireFieldRights(
+  type: string,
+  {
+    before,
+    after,
+    ...who
+  }: Omit<FieldChange, 'from' | 'to'> & { readonly before: object; readonly after: object },
+): void {
+  const [from, to] = [before, after].map((values) => values as Readonly<Record<string, unknown>>);
+  for (const [field, { refuses }] of Object.entries(FIELD_RULES[type] ?? {})) {
+    if (to?.[field] === undefined || from?.[field] === to[field]) continue;
+    const refusal = refuses({ ...who, from: from?.[field], to: to[field] });
+    if (refusal !== null) throw refusal;
+  }
+}

@@ -1,0 +1,11 @@
+import type { Migration } from '../../db/migrate.ts';
+
+/** Whether several jobs of a template may run at a time, as on the controller. */
+export const simultaneousJobs: Migration = {
+  number: 11,
+  name: 'simultaneous-jobs',
+  sql: `
+ALTER TABLE service_job_template ADD COLUMN allow_simultaneous boolean NOT NULL DEFAULT false;
+ALTER TABLE service_job ADD COLUMN allow_simultaneous boolean NOT NULL DEFAULT false;
+`,
+};

@@ -1,0 +1,83 @@
+import type { ResourceWithRoles, RoleName } from '../store/object-roles.ts';
+
+type Texts = Readonly<Partial<Record<RoleName, readonly [name: string, description: string]>>>;
+
+const manages = (what: string) => ['Admin', `Can manage all aspects of the ${what}`] as const;
+const views = (what: string) => ['Read', `May view settings for the ${what}`] as const;
+const uses = (what: string) => ['Use', `Can use the ${what} in a job template`] as const;
+
+/** The roles of each kind of object, in the controller's order and words. */
+const TEXTS: Readonly<Record<ResourceWithRoles, Texts>> = {
+  organization: {
+    admin: manages('organization'),
+    execute: ['Execute', 'May run any executable resources in the organization'],
+    project_admin: ['Project Admin', 'Can manage all projects of the organization'],
+    inventory_admin: ['Inventory Admin', 'Can manage all inventories of the organization'],
+    credential_admin: ['Credential Admin', 'Can manage all credentials of the organization'],
+    workflow_admin: ['Workflow Admin', 'Can manage all workflows of the organization'],
+    notification_admin: ['Notification Admin', 'Can manage all notifications of the organization'],
+    job_template_admin: ['Job Template Admin', 'Can manage all job templates of the organization'],
+    execution_environment_admin: [
+      'Execution Environment Admin',
+      'Can manage all execution environments of the organization',
+    ],
+    auditor: ['Auditor', 'Can view all aspects of the organization'],
+    member: ['Member', 'User is a member of the organization'],
+    read: views('organization'),
+    approval: ['Approve', 'Can approve or deny a workflow approval node'],
+  },
+  team: {
+    admin: manages('team'),
+    member: ['Member', 'User is a member of the team'],
+    read: views('team'),
+  },
+  project: {
+    admin: manages('project'),
+    use: uses('project'),
+    update: ['Update', 'May update the project'],
+    read: views('project'),
+  },
+  inventory: {
+    admin: manages('inventory'),
+    update: ['Update', 'May update the inventory'],
+    adhoc: ['Ad Hoc', 'May run ad hoc commands on the inventory'],
+    use: uses('inventory'),
+    read: views('inventory'),
+  },
+  credential: { admin: manages('credential'), use: uses('credential'), read: views('credential') },
+  job_template: {
+    admin: manages('job template'),
+    execute: ['Execute', 'May run the job template'],
+    read: views('job template'),
+  },
+};
+
+/** A role in words, as the controller describes it. */
+export function roleText(
+  type: ResourceWithRoles,
+  role: RoleName,
+): { readonly name: string; readonly description: string } {
+  const [name, description] = TEXTS[type][role] ?? [role, ''];
+  return { name, description };
+}
+
+/** The names of the fields of an object's roles, as OPTIONS lists them. */
+export function roleFields(type: ResourceWithRoles): readonly string[] {
+  return Object.keys(TEXTS[type]).map((role) => `${role}_role`);
+}
+
+/** The roles of an object, by the names of their fields. */
+export function objectRoles(
+  type: ResourceWithRoles,
+  ids: Readonly<Partial<Record<RoleName, number>>>,
+): Readonly<Record<string, unknown>> {
+  const roles = (Object.keys(TEXTS[type]) as RoleName[]).filter((role) => ids[role] !== undefined);
+  return Object.fromEntries(
+    roles.map((role) => {
+      const { name, description } = roleText(type, role);
+      // Teams cannot have these, and the controller's pages offer them to users only.
+      const userOnly = type === 'organization' && (role === 'admin' || role === 'member');
+      return [`${role}_role`, { description, name, id: ids[role], ...(userOnly && { user_only: true }) }];
+    }),
+  );
+}

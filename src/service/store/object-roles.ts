@@ -1,0 +1,90 @@
+import type { Queryable } from '../../db/database.ts';
+
+/** The kinds of objects that have roles. */
+export type ResourceWithRoles =
+  | 'organization'
+  | 'team'
+  | 'project'
+  | 'inventory'
+  | 'credential'
+  | 'job_template';
+
+/** The roles that there are, not all for each kind of object. */
+export type RoleName =
+  | 'admin'
+  | 'execute'
+  | 'project_admin'
+  | 'inventory_admin'
+  | 'credential_admin'
+  | 'workflow_admin'
+  | 'notification_admin'
+  | 'job_template_admin'
+  | 'execution_environment_admin'
+  | 'auditor'
+  | 'member'
+  | 'read'
+  | 'approval'
+  | 'use'
+  | 'update'
+  | 'adhoc';
+
+/** A role that a user has, directly or as a member of a team. */
+export interface HeldRole {
+  readonly resource_type: ResourceWithRoles;
+  readonly resource_id: number;
+  readonly role: RoleName;
+}
+
+/** The grants `g` that a user has, in SQL, by the SQL expression of the user's id. */
+export function grantedTo(user: string): string {
+  return `(g.user_id = ${user}
+    OR g.team_id IN (SELECT h.team_id FROM service_team_role h WHERE h.user_id = ${user}))`;
+}
+
+/**
+ * The roles of objects that a user has, except those of an organization's admins, auditors and members and of
+ * a team's. None for a superuser, who needs none.
+ */
+export async function heldRoles(
+  database: Queryable,
+  user: { readonly id: number; readonly is_superuser: boolean },
+): Promise<readonly HeldRole[]> {
+  if (user.is_superuser) return [];
+  return database.query<HeldRole>(
+    `SELECT DISTINCT r.resource_type, r.resource_id, r.role
+     FROM service_role_grant g JOIN service_object_role r ON r.id = g.role_id WHERE ${grantedTo('$1')}`,
+    [user.id],
+  );
+}
+
+/** The ids of the roles of an object by role: an SQL expression, by the SQL expression of the object's id. */
+export function roleIds(type: ResourceWithRoles, id: string): string {
+  return `(SELECT json_object_agg(e.role, e.id) FROM service_object_role e
+    WHERE e.resource_type = '${type}' AND e.resource_id = ${id})`;
+}
+
+/**
+ * Grants a role of an object to a user or a team, or withdraws it.
+ *
+ * @returns Whether that changed something.
+ */
+export async function changeGrant(
+  transaction: Queryable,
+  {
+    operation,
+    roleId,
+    ...to
+  }: {
+    readonly operation: 'associate' | 'disassociate';
+    readonly roleId: number;
+  } & ({ readonly userId: number } | { readonly teamId: number }),
+): Promise<boolean> {
+  const [column, id] = 'userId' in to ? ['user_id', to.userId] : ['team_id', to.teamId];
+  const changed = await transaction.execute(
+    operation === 'associate'
+      ? `INSERT INTO service_role_grant (role_id, ${column}) VALUES ($1, $2) ON CONFLICT DO NOTHING`
+      : `DELETE FROM service_role_grant WHERE role_id = $1 AND ${column} = $2`,
+    [roleId, id],
+  );
+  return changed === 1;
+}

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunningService } from '../../src/service/server.ts';
+import { type Client, DATABASES, startTestService } from '../support/service.ts';
+import {
+  makeRightsWorld,
+  PERSONAS,
+  type Persona,
+  projectsForRights,
+  type RightsWorld,
+} from './rights-world.ts';
+
+/** Who may create something by each collection. */
+const CREATORS: Readonly<Record<string, readonly Persona[]>> = {
+  users: ['superuser'],
+  organizations: ['superuser'],
+  teams: ['superuser', 'organization admin'],
+  applications: ['superuser', 'organization admin'],
+  tokens: PERSONAS,
+  inventories: ['superuser', 'organization admin'],
+  hosts: ['superuser', 'organization admin'],
+  credentials: ['superuser', 'organization admin'],
+  projects: ['superuser', 'organization admin'],
+  job_templates: ['superuser', 'organization admin'],
+  'organizations/A/users': ['superuser', 'organization admin'],
+  'organizations/A/admins': ['superuser', 'organization admin'],
+  'organizations/A/teams': ['superuser', 'organization admin'],
+  'organizations/A/applications': ['superuser', 'organization admin'],
+};
+
+describe.each(DATABASES)('OPTIONS on %s', (kind) => {
+  let service: RunningService;
+  let world: RightsWorld;
+  beforeAll(async () => {
+    service = await startTestService(kind, { projects: projectsForRights(), searchPath: '/nonexistent' });
+    world = await makeRightsWorld(service);
+  });
+  afterAll(() => service.close());
+  const actions = async (client: Client, path: string) =>
+    Object.keys((await client.send('OPTIONS', path)).json['actions'] as object);
+
+  it.each(Object.keys(CREATORS))('of %s describes POST for who may create', async (collection) => {
+    const may: Persona[] = [];
+    for (const persona of PERSONAS) {
+      const path = `/api/v2/${collection.replace('A', String(world.organizations.a))}/`;
+      if ((await actions(world.clients[persona], path)).includes('POST')) may.push(persona);
+    }
+    expect(may).toEqual(CREATORS[collection]);
+  });
+
+  it('of an object describes PUT for who may change it', async () => {
+    for (const { type, path, of, label } of world.things) {
+      for (const persona of of === undefined ? PERSONAS : [of]) {
+        const client = world.clients[persona];
+        const { description, first_name } = (await world.root.get(path)).json;
+        const same = type === 'user' ? { first_name } : { description };
+        const said = `${persona}, ${type} ${label}`;
+        const changes = (await client.patch(path, same)).status === 200;
+        expect([said, (await actions(client, path)).includes('PUT')]).toEqual([said, changes]);
+      }
+    }
+  });
+});

@@ -1,0 +1,119 @@
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunningService } from '../../src/service/server.ts';
+import { ADMIN, type Body, basic, Client, startTestService } from '../support/service.ts';
+
+const PATH = process.env['PATH'] ?? '';
+const found = PATH.split(delimiter).some((folder) => existsSync(join(folder, 'ansible-playbook')));
+
+const PLAYBOOK = `---
+- hosts: all
+  gather_facts: false
+  tasks:
+    - name: Write
+      ansible.builtin.copy:
+        content: "{{ text }} in {{ region }}\\n"
+        dest: "{{ folder }}/{{ inventory_hostname }}"
+        mode: "0600"
+      tags: [write]
+    - name: Say
+      ansible.builtin.debug:
+        msg: "port {{ port }} of {{ inventory_hostname }}"
+      tags: [say]
+    - name: Never
+      ansible.builtin.fail:
+        msg: should be skipped
+      tags: [broken]
+`;
+
+describe.skipIf(!found)(
+  `ansible-playbook${found ? '' : ' is not installed (apt install ansible-core): nothing'} runs`,
+  () => {
+    let service: RunningService;
+    let admin: Client;
+    let template: Body;
+    const projects = mkdtempSync(join(tmpdir(), 'tokenctl-projects-'));
+    const written = mkdtempSync(join(tmpdir(), 'tokenctl-written-'));
+
+    async function make(path: string, body: Record<string, unknown>): Promise<number> {
+      const { status, json } = await admin.post(`/api/v2/${path}/`, body);
+      expect([status, json]).toEqual([201, expect.anything()]);
+      return json.id;
+    }
+
+    beforeAll(async () => {
+      service = await startTestService('PostgreSQL', { searchPath: PATH, projects });
+      admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
+      writeFileSync(join(projects, 'demo_project', 'write.yml'), PLAYBOOK);
+      const inventory = await make('inventories', {
+        name: 'Local',
+        organization: 1,
+        variables: 'region: north\nansible_connection: local',
+      });
+      for (const [index, name] of ['web1', 'web2', 'db1'].entries()) {
+        await make('hosts', { name, inventory, variables: `port: ${8000 + index}` });
+      }
+      const id = await make('job_templates', {
+        name: 'Write',
+        inventory,
+        project: 1,
+        playbook: 'write.yml',
+        skip_tags: 'broken',
+        extra_vars: { folder: written },
+        ask_variables_on_launch: true,
+        ask_limit_on_launch: true,
+        ask_job_type_on_launch: true,
+        ask_tags_on_launch: true,
+        ask_diff_mode_on_launch: true,
+      });
+      template = (await admin.get(`/api/v2/job_templates/${id}/`)).json;
+    });
+    afterAll(() => service?.close());
+
+    /** Launches the template, and returns the job with its output once it has finished. */
+    async function run(given: Record<string, unknown>): Promise<{ job: Body; output: string }> {
+      const { id } = (await admin.post(`${template['url']}launch/`, given)).json;
+      for (;;) {
+        const job = (await admin.get(`/api/v2/jobs/${id}/`)).json;
+        const output = (await admin.get(`/api/v2/jobs/${id}/stdout/?format=txt`)).text;
+        if (job['finished'] !== null) return { job, output };
+        await sleep(100);
+      }
+    }
+
+    const file = (host: string) => join(written, host);
+
+    it('a check without changing anything', { timeout: 60_000 }, async () => {
+      const { job, output } = await run({
+        job_type: 'check',
+        diff_mode: true,
+        extra_vars: { text: 'checked' },
+      });
+      expect([job['status'], output]).toEqual(['successful', expect.stringContaining('+checked in north')]);
+      expect(['web1', 'web2', 'db1'].filter((host) => existsSync(file(host)))).toEqual([]);
+    });
+
+    it('with extra variables, tags and a limit', { timeout: 60_000 }, async () => {
+      const text = '{{ lookup("pipe", "id") }}';
+      const { job, output } = await run({ limit: 'web*:!web2', extra_vars: { text } });
+      expect([job['status'], output]).toEqual(['successful', expect.stringContaining('port 8000 of web1')]);
+      expect(readFileSync(file('web1'), 'utf8')).toBe(`${text} in north\n`);
+      expect([existsSync(file('web2')), existsSync(file('db1'))]).toEqual([false, false]);
+      const tagged = await run({ limit: 'db1', job_tags: 'say', extra_vars: { text } });
+      expect(tagged.output).toContain('port 8002 of db1');
+      expect(existsSync(file('db1'))).toBe(false);
+    });
+
+    it('and fails on the hosts that fail, which a relaunch can take alone', { timeout: 60_000 }, async () => {
+      writeFileSync(file('folder'), '');
+      const { job } = await run({ limit: 'web*', extra_vars: { text: 'x', folder: `${file('folder')}` } });
+      expect(job['status']).toBe('failed');
+      const relaunch = `/api/v2/jobs/${job.id}/relaunch/`;
+      expect((await admin.get(relaunch)).json['retry_counts']).toEqual({ all: 2, failed: 2 });
+      expect((await admin.post(relaunch, { hosts: 'failed' })).json['limit']).toBe('web1,web2');
+    });
+  },
+);
