@@ -1,5 +1,5 @@
 import { TokenctlError } from '../domain/errors.ts';
-import type { AuthenticationSettings } from '../operations/ports/target.ts';
+import type { AuthenticationSettings } from '../operations/ports/target-parts.ts';
 
 type Name = keyof AuthenticationSettings;
 
@@ -7,6 +7,8 @@ type Name = keyof AuthenticationSettings;
 const ALTERNATIVES: Partial<Record<Name, string>> = {
   OAUTH2_PROVIDER:
     'Set OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS in the settings file of the platform gateway, and restart it. Existing tokens keep their expiry.',
+  ALLOW_OAUTH2_FOR_EXTERNAL_USERS:
+    'Leave it: a controller without this setting has no single sign-on of its own, so that it has no external users.',
   DISABLE_LOCAL_AUTH: 'Disable the authenticator for local accounts in the platform gateway instead.',
 };
 

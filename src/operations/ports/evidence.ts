@@ -1,5 +1,5 @@
 import type { CleaningAct } from '../../domain/investigation/cleaning.ts';
-import type { StreamEntry } from '../../domain/investigation/deed.ts';
+import type { Rename, StreamEntry } from '../../domain/investigation/deed.ts';
 import type { Actor, ObjectReference } from '../../domain/investigation/investigation.ts';
 
 /** An object as it is now. */
@@ -113,6 +113,8 @@ export interface Evidence {
    * by the last name that a user with the id had.
    */
   deedsOfDeleted(selector: Window & { readonly users: readonly Actor[] }): AsyncIterable<StreamEntry>;
+  /** Who got another name since an instant, in order. */
+  renames(since: Date): Promise<readonly Rename[]>;
   /** Streams the entries about any of these objects of one kind with a greater id, but not those by these users. */
   entriesAbout(selector: {
     readonly kind: string;
@@ -141,7 +143,7 @@ export interface Evidence {
   jobs(selector: JobSelector): AsyncIterable<JobRecord>;
   /** How far the activity stream reaches. */
   extent(window: Window): Promise<StreamReach>;
-  /** Entries without an actor in a period that are about users, tokens, applications or settings: some, and how many of all kinds. */
+  /** Entries without an actor in a period: the newest 2,000, newest first, and how many there are; null for more. */
   withoutActor(
     window: Window,
   ): Promise<{ readonly count: number | null; readonly some: readonly StreamEntry[] }>;

@@ -1,17 +1,3 @@
-/** The current time, passed in so that tests can set it. */
-export interface Clock {
-  now(): Date;
-}
-
-/** The current time and timers, passed in so that tests can simulate years. */
-export interface SchedulerClock extends Clock {
-  /**
-   * Waits this many milliseconds of the clock's time, or until the signal is aborted. It returns in both cases, and
-   * the caller checks the signal.
-   */
-  wait(milliseconds: number, signal: AbortSignal): Promise<void>;
-}
-
 /** The origin of a tick: the schedule, or a manual run. */
 export type TickKind = 'schedule' | 'manual';
 

@@ -1,21 +1,20 @@
 import type { Visibility } from '../../domain/claims.ts';
-import type { Outcome, Reach, StaysAlive } from '../../domain/plan.ts';
-import type { RemedySelection } from '../../domain/remedies.ts';
+import type { Outcome } from '../../domain/plan.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { Selector } from '../../domain/selector.ts';
+import type { PlannedToken, Token, UserReference } from '../../domain/token.ts';
 import type {
-  Activity,
-  Application,
-  AuthorizationCode,
-  PlannedToken,
-  RefreshToken,
-  Session,
-  StoredRefreshTokenState,
-  Token,
-  User,
-  UserReference,
-} from '../../domain/token.ts';
-import type { AccessChanges } from './access-changes.ts';
+  ActivityStream,
+  Applications,
+  AuthorizationCodes,
+  Passwords,
+  RefreshTokens,
+  Roles,
+  Sessions,
+  Settings,
+  Transactions,
+  Users,
+} from './target-parts.ts';
 
 /** What a token is created with. */
 export interface TokenRequest {
@@ -89,7 +88,8 @@ export interface IdentifyOptions {
 }
 
 /**
- * One way to reach one controller. Every method throws `TokenctlError` (`credentials_refused`,
+ * One way to reach one controller: what every target does, and the parts that only some have. A part that a target lacks is
+ * absent; `partOf` asks for one and says what to use instead. Every method throws `TokenctlError` (`credentials_refused`,
  * `permission_refused`, `target_unreachable`, `target_misbehaved`, `unsupported`).
  */
 export interface Target {
@@ -110,30 +110,6 @@ export interface Target {
    */
   tokensToPlan?(selector: Selector): AsyncIterable<readonly PlannedToken[]>;
   /**
-   * Streams the users that the caller may see, ordered as `tokens` are.
-   *
-   * @throws TokenctlError `unsupported` where the target refuses one of the criteria.
-   */
-  users(selector?: UserSelector): AsyncIterable<User>;
-  /** The applications that the caller may see: all, or those of these names; names without one are left out. */
-  applications(names?: readonly string[]): Promise<readonly Application[]>;
-  /**
-   * Streams the activity stream, oldest first.
-   *
-   * @throws TokenctlError `unsupported` where the target refuses one of the criteria, `permission_refused`
-   * where the caller may not read it.
-   */
-  activity(selector: ActivitySelector): AsyncIterable<Activity>;
-  /**
-   * The mail addresses of users, and to which of some organizations they belong. Users that do not exist, or that the caller
-   * may not see, are left out. A gateway's database tells no organizations.
-   *
-   * @param names User names, exactly.
-   */
-  contacts(names: readonly string[], organizations: readonly string[]): Promise<readonly Contact[]>;
-  /** When each of these users last changed anything by the activity stream; none for who never did. */
-  lastChanges(userIds: readonly number[]): Promise<ReadonlyMap<number, Date>>;
-  /**
    * The ids of tokens that may be the caller's own credential: empty with a password; one where the
    * target can tell; several where it can only narrow it down.
    */
@@ -141,7 +117,7 @@ export interface Target {
   /**
    * Revokes access tokens by id, several at a time, and yields one outcome for each, in any order. A
    * token that is gone already is `unchanged`. With `withRefreshTokens` the refresh token beside each is
-   * revoked first (capability `refreshTokens`); without it, that one lives on. It throws only when no further token can be tried
+   * revoked first (with the part `refreshTokens` only); without it, that one lives on. It throws only when no further token can be tried
    * (credentials refused, unreachable); what was yielded before holds. Once `signal` is aborted, a target that sends a
    * request for each token begins no further one: the tokens that were not begun have no outcome. An answer that does not come
    * within a second after that is no longer awaited: the outcome is `failed`, with an unknown result.
@@ -150,42 +126,6 @@ export interface Target {
     tokenIds: readonly number[],
     options?: { readonly withRefreshTokens?: boolean; readonly signal?: AbortSignal },
   ): AsyncIterable<Outcome>;
-  /** What a revocation of these tokens leaves alive here: what this target cannot end, or was told not to. */
-  staysAlive(facts: RevocationFacts): Promise<readonly StaysAlive[]>;
-  /**
-   * Streams refresh tokens, each once, ascending by id.
-   *
-   * @throws TokenctlError `unsupported` without the capability, as the three after it do.
-   */
-  refreshTokens(selector: RefreshTokenSelector): AsyncIterable<RefreshToken>;
-  /**
-   * Revokes refresh tokens by id: sets `revoked`, and deletes the access token beside it if there is one,
-   * as the controller does. The row stays. Outcomes as of `revoke`, `tokenId` being the refresh token's.
-   */
-  revokeRefreshTokens(ids: readonly number[]): AsyncIterable<Outcome>;
-  /**
-   * Deletes the rows of refresh tokens by id. Outcomes as of `revoke`: `revoked` stands for deleted.
-   */
-  deleteRefreshTokens(ids: readonly number[]): AsyncIterable<Outcome>;
-  /**
-   * Streams authorization codes, each once, ascending by id.
-   *
-   * @throws TokenctlError `unsupported` without the capability, as `deleteAuthorizationCodes` does.
-   */
-  authorizationCodes(selector: AuthorizationCodeSelector): AsyncIterable<AuthorizationCode>;
-  /**
-   * Deletes authorization codes by id, so that they cannot be redeemed. Outcomes as of `revoke`: `revoked` stands for
-   * deleted.
-   */
-  deleteAuthorizationCodes(ids: readonly number[]): AsyncIterable<Outcome>;
-  /**
-   * Streams the sessions that have not expired.
-   *
-   * @throws TokenctlError `unsupported` without the capability, as `endSessions` does.
-   */
-  sessions(selector: SessionSelector): AsyncIterable<Session>;
-  /** Ends the sessions that are meant, some at a time, and yields each that it ended. */
-  endSessions(selector: SessionSelector): AsyncIterable<Session>;
   /**
    * Creates a personal access token.
    *
@@ -193,6 +133,8 @@ export interface Target {
    * only, and for a lifetime where the settings alone decide it, `not_found` for a user that does not exist, `permission_refused` where settings forbid it.
    */
   createToken(request: TokenRequest): Promise<CreatedToken>;
+  /** How `identify` finds out whose a token's value is: by its hash in the tables, or by presenting it. */
+  readonly identifies: 'by_hash' | 'by_trying';
   /**
    * Finds out whose these token values are, in the order given; yields nothing for one that is no token
    * here. A target that identifies by trying presents each value, which may count as a use, and finds no refresh
@@ -201,51 +143,31 @@ export interface Target {
    * @throws Whatever `beforeUse` throws.
    */
   identify(values: readonly Secret[], options?: IdentifyOptions): AsyncIterable<Identified>;
-  /**
-   * Deactivates a user or activates one again.
-   *
-   * @returns Whether anything changed.
-   * @throws TokenctlError `unsupported` without the capability, `not_found` for a user that does not exist,
-   * `permission_refused`.
-   */
-  setUserActive(userId: number, active: boolean): Promise<boolean>;
-  readonly settings: {
-    read(): Promise<AuthenticationSettings>;
-    /**
-     * Writes the given keys and returns the settings as the target then has them. Null leaves a setting alone.
-     *
-     * @throws TokenctlError `unsupported` for a value of a setting that the target has not.
-     */
-    write(change: Partial<AuthenticationSettings>): Promise<AuthenticationSettings>;
-  };
-  /** Applications, passwords and roles. */
-  readonly access: AccessChanges;
+  readonly users: Users;
+  readonly applications: Applications;
+  readonly activity: ActivityStream;
+  readonly settings: Settings;
+  /** Only in a database whose role may read them. */
+  readonly refreshTokens?: RefreshTokens | undefined;
+  /** Only in a database whose role may read and delete them. */
+  readonly authorizationCodes?: AuthorizationCodes | undefined;
+  /** Only in a database that records the users of sessions, and whose role may read them. */
+  readonly sessions?: Sessions | undefined;
+  /** Only in a database: what others have begun to write is not listed yet. */
+  readonly transactions?: Transactions | undefined;
+  /** Over REST only. */
+  readonly passwords?: Passwords | undefined;
+  /** Over REST only; the description says whether this account may. */
+  readonly roles?: Roles | undefined;
   /** Closes connections. */
   close(): Promise<void>;
 }
 
-/** What a revocation covers, as far as that decides what it leaves alive. */
-export interface RevocationFacts {
-  /** How many of the selected access tokens have a live refresh token. */
-  readonly tokensWithRefreshToken: number;
-  /** How many of these refresh tokens are expired; null or absent where that is not known. */
-  readonly expiredRefreshTokens?: number | null;
-  readonly reach: Reach;
-  /** What is selected, for the commands that end the rest. */
-  readonly selection: RemedySelection;
-}
-
-/** What a target can and cannot do. A plan says what the missing ones leave alive. */
+/** What the caller may do at a target, and how the target does it. Whether it has a part, the part's presence says. */
 export interface Capabilities {
-  /** Refresh tokens can be listed and revoked without their value. */
-  readonly refreshTokens: boolean;
-  /** Authorization codes can be listed and deleted without their value. */
-  readonly authorizationCodes: boolean;
-  /** Sessions can be listed and ended. */
-  readonly sessions: boolean;
   /**
    * A gateway reads sessions from a cache first, and this target cannot reach it: a session that was ended in the database is
-   * accepted for up to SESSION_COOKIE_AGE, unless its user is deactivated. Absent if `sessions` covers the cache.
+   * accepted for up to SESSION_COOKIE_AGE, unless its user is deactivated. Absent if the part `sessions` covers the cache.
    */
   readonly sessionsCached?: true;
   /**
@@ -256,24 +178,16 @@ export interface Capabilities {
   readonly sessionsUnowned?: 'all' | 'some';
   /** Tokens carry their last use (true), or can only be selected by it (false). */
   readonly lastUsed: boolean;
-  /** Settings can be read and, with the rights, written. */
-  readonly settings: boolean;
   /**
    * How soon a changed setting holds. Over its API, the worker of a controller that answered has it at once, the others
    * within five seconds; a table is read again after up to a minute. A gateway keeps what it read in a cache, five
    * minutes where nothing else is set, which only its API refreshes.
    */
   readonly settingsHold: 'at_once' | 'within_seconds' | 'within_a_minute' | 'within_five_minutes';
-  /** Tokens can be created: for the caller, or with a database for any user. */
-  readonly createTokens: boolean;
   /** Users can be deactivated, and activated again. */
   readonly deactivateUsers: boolean;
-  /** Passwords can be set and tried, over REST; absent where they cannot. */
-  readonly setPasswords?: true;
-  /** The roles of users can be listed, taken and given; absent where they cannot. */
+  /** The roles of users can be listed, taken and given by this account; absent where they cannot. */
   readonly roles?: true;
-  /** How it finds out whose a token's value is: by its hash in the tables, or by presenting it. */
-  readonly identifies: 'by_hash' | 'by_trying';
   /** The credential may change things: a password may, a token as its scope says. */
   readonly changes: boolean;
   /**
@@ -365,85 +279,4 @@ export interface TargetDescription {
   } | null;
   /** The configured session cache of a gateway, and why it cannot be used, if so. */
   readonly sessionCache?: { readonly addresses: readonly string[]; readonly problem: string | null };
-}
-
-/** How a user is reached. */
-export interface Contact {
-  readonly id: number;
-  readonly username: string;
-  /** As the user or an administrator entered it; null without one. */
-  readonly email: string | null;
-  /** Those of the organizations asked for that the user is a member of, in the order asked. */
-  readonly organizations: readonly string[];
-}
-
-/** Which users are meant; criteria that are present must all hold. No criterion means every user. */
-export interface UserSelector {
-  /** User names, exactly. */
-  readonly names?: readonly string[];
-  /** Deactivated users only. */
-  readonly inactive?: true;
-}
-
-/** Which refresh tokens are meant; criteria that are present must all hold. No criterion means every one. */
-export interface RefreshTokenSelector {
-  readonly ids?: readonly number[];
-  /** User names, exactly. */
-  readonly users?: readonly string[];
-  /** Application names, exactly. */
-  readonly applications?: readonly string[];
-  /** One of these states. */
-  readonly states?: readonly StoredRefreshTokenState[];
-  /** Made before this instant. */
-  readonly createdBefore?: Date;
-  /** Revoked before this instant. */
-  readonly revokedBefore?: Date;
-}
-
-/** Which authorization codes are meant; criteria that are present must all hold. */
-export interface AuthorizationCodeSelector {
-  readonly ids?: readonly number[];
-  /** User names, exactly. */
-  readonly users?: readonly string[];
-  /** Application names, exactly. */
-  readonly applications?: readonly string[];
-  /** `live` can be redeemed, by the clock of the target; `expired` cannot. */
-  readonly state: 'live' | 'expired';
-}
-
-/** Which activity is meant; criteria that are present must all hold. No criterion means all. */
-export interface ActivitySelector {
-  /** Done by one of these users. */
-  readonly actorIds?: readonly number[];
-  /** About one of these access tokens: by its links, or where it is gone by the id in `changes`. */
-  readonly tokenIds?: readonly number[];
-  /** At or after this instant. */
-  readonly since?: Date;
-  /** Before this instant. */
-  readonly until?: Date;
-}
-
-/** Whose sessions are meant: those of these users, or every one, those without a known user included. */
-export type SessionSelector = { readonly userIds: readonly number[] } | { readonly all: true };
-
-/**
- * The authentication settings that tokenctl knows, in the controller's names. Null is what the target has no
- * such setting for: a platform gateway keeps the lifetimes of tokens in a file, and knows no others of these.
- */
-export interface AuthenticationSettings {
-  readonly AUTH_BASIC_ENABLED: boolean;
-  readonly ALLOW_OAUTH2_FOR_EXTERNAL_USERS: boolean;
-  readonly SESSION_COOKIE_AGE: number;
-  readonly SESSIONS_PER_USER: number | null;
-  readonly DISABLE_LOCAL_AUTH: boolean | null;
-  readonly OAUTH2_PROVIDER: TokenLifetimes | null;
-  readonly LOGIN_REDIRECT_OVERRIDE: string;
-  readonly ALLOW_METRICS_FOR_ANONYMOUS_USERS: boolean | null;
-}
-
-/** How long what is issued from now on lives, in seconds. */
-export interface TokenLifetimes {
-  readonly ACCESS_TOKEN_EXPIRE_SECONDS: number;
-  readonly REFRESH_TOKEN_EXPIRE_SECONDS: number;
-  readonly AUTHORIZATION_CODE_EXPIRE_SECONDS: number;
 }

@@ -58,19 +58,12 @@ export async function describeApi(api: Api, context: string): Promise<TargetDesc
     credential: api.credential.kind,
     transport: api.transport,
     capabilities: {
-      refreshTokens: false,
-      authorizationCodes: false,
-      sessions: false,
       lastUsed: dialect.showsLastUse,
-      settings: isSuperuser || isSystemAuditor,
       // Other workers of a controller take up to five seconds [seen on 24.6.1]; other services have none.
       settingsHold: dialect.name === 'controller' && isProduct ? 'within_seconds' : 'at_once',
-      createTokens: changes,
       deactivateUsers: changes && acceptsActive,
-      ...(changes && isSuperuser && { setPasswords: true as const }),
       // Other services have no list of roles, and a gateway has another one.
       ...(changes && isSuperuser && dialect.name === 'controller' && isProduct && { roles: true as const }),
-      identifies: 'by_trying',
       changes,
       batchSize: BATCH_SIZE,
     },

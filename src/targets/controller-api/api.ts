@@ -1,10 +1,7 @@
 import { z } from 'zod';
 import type { Activity, User } from '../../domain/token.ts';
-import type {
-  ActivitySelector,
-  AuthenticationSettings,
-  TargetDescription,
-} from '../../operations/ports/target.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
+import type { ActivitySelector, AuthenticationSettings } from '../../operations/ports/target-parts.ts';
 import type { Connection, Credential, HttpRequest, HttpResponse } from './connection.ts';
 
 /** The parameters of a query string. If a name occurs twice, both conditions apply. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Application } from '../../domain/token.ts';
-import type { ApplicationDetails } from '../../operations/ports/access-changes.ts';
+import type { ApplicationDetails } from '../../operations/ports/target-parts.ts';
 import { type Api, id, instant } from './api.ts';
 import { applicationQueries, type Listing, listItems } from './listing.ts';
 import { parseJson, responseError } from './responses.ts';
@@ -92,14 +92,4 @@ export async function deleteApplication(api: Api, applicationId: number): Promis
   if (response.status === 404) return false;
   if (response.status >= 200 && response.status <= 299) return true;
   throw responseError(response, api, `the deletion of application ${applicationId}`);
-}
-
-/**
- * A controller 24.6.1 answers such a change with 200 and keeps the old secret, which goes on working; a gateway's API
- * lists the secret as read-only as well [seen].
- */
-export function clientSecretUnsupported({ address }: Pick<Api, 'address'>): TokenctlError {
-  return new TokenctlError('unsupported', `The REST API at ${address} cannot replace a client secret`, {
-    hint: 'Use a database context. Or delete the application with `tokenctl applications delete`, which revokes its tokens, and create it again, which also changes its client id.',
-  });
 }

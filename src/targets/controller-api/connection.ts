@@ -16,7 +16,6 @@ export type Credential =
   | { readonly kind: 'token'; readonly token: Secret }
   | { readonly kind: 'password'; readonly username: string; readonly password: Secret };
 
-/** Where and how to connect. */
 export interface ConnectionOptions {
   /** The controller's base URL. */
   readonly address: string;
@@ -38,6 +37,8 @@ export interface HttpRequest {
   readonly authorization?: string;
   /** The media type to ask for instead of JSON. */
   readonly accept?: string;
+  /** How long to wait for the response, in milliseconds, instead of what the connection waits; it is then not sent again. */
+  readonly timeoutMs?: number | undefined;
 }
 
 /** One response with its complete body. */
@@ -130,7 +131,7 @@ export class Connection {
     const send = () => this.#dispatch(request, idempotent);
     this.#requestsInFlight += 1;
     try {
-      const response = await (idempotent
+      const response = await (idempotent && request.timeoutMs === undefined
         ? withRetries({ send, hasResponded: () => this.#hasResponded })
         : send());
       this.#hasResponded = true;
@@ -147,7 +148,7 @@ export class Connection {
   }
 
   #dispatch(request: HttpRequest, idempotent: boolean): Promise<HttpResponse> {
-    const { method, path, json, authorization, accept } = request;
+    const { method, path, json, authorization, accept, timeoutMs } = request;
     const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();
     this.#pool.dispatch(
       {
@@ -163,6 +164,7 @@ export class Connection {
         idempotent,
         // By default a DELETE would block its connection until the response arrives.
         blocking: false,
+        ...(timeoutMs !== undefined && { headersTimeout: timeoutMs, bodyTimeout: timeoutMs }),
       },
       new ResponseHandler({ resolve, reject, bodyGraceMs: this.#bodyGraceMs }),
     );

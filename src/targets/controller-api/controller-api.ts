@@ -1,32 +1,31 @@
 import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Outcome, StaysAlive } from '../../domain/plan.ts';
-import type { RemedyPlace } from '../../domain/remedies.ts';
+import type { Outcome } from '../../domain/plan.ts';
 import type { Secret } from '../../domain/secret.ts';
 import { type Selector, withoutLeftOut } from '../../domain/selector.ts';
-import type { Activity, Application, Session, Token, User } from '../../domain/token.ts';
-import type { AccessChanges } from '../../operations/ports/access-changes.ts';
+import type { Token, User } from '../../domain/token.ts';
 import type {
-  ActivitySelector,
-  AuthenticationSettings,
-  Contact,
   CreatedToken,
   Identified,
   IdentifyOptions,
-  RevocationFacts,
   Target,
   TargetDescription,
   TokenRequest,
-  UserSelector,
 } from '../../operations/ports/target.ts';
+import type {
+  ActivityStream,
+  Applications,
+  AuthenticationSettings,
+  Passwords,
+  Roles,
+  Settings,
+  UserSelector,
+  Users,
+} from '../../operations/ports/target-parts.ts';
+import { partMissing } from '../../operations/target-parts.ts';
 import { describeApi, setUserActive } from './account.ts';
 import { Api } from './api.ts';
-import {
-  clientSecretUnsupported,
-  deleteApplication,
-  listApplications,
-  readApplication,
-} from './applications.ts';
+import { deleteApplication, listApplications, readApplication } from './applications.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { controllerDialect } from './controller-dialect.ts';
 import { gatewayDialect } from './gateway-dialect.ts';
@@ -34,13 +33,8 @@ import { identifyBySending } from './identify.ts';
 import { ownTokenIds } from './last-use.ts';
 import { lastChanges, listActivity, listItems, tokenQueries, userQueries } from './listing.ts';
 import { notAControllerError, parseJson } from './responses.ts';
+import { readSettings, writeSettings } from './settings.ts';
 import { createPersonalToken, DeletionLimit, deleteTokens, TOKEN_LISTING } from './tokens.ts';
-import {
-  authorizationCodesUnsupported,
-  refreshTokensUnsupported,
-  sessionsUnsupported,
-  staysAlive,
-} from './unsupported.ts';
 import { acceptsPassword, listRoles, readContacts, setPassword, setRole } from './users.ts';
 
 /** A part of a platform that stores tokens. */
@@ -86,6 +80,7 @@ class ControllerApi implements ControllerApiTarget {
   readonly #limit = new DeletionLimit();
   #recognized: Promise<Api> | null = null;
   #ownTokenIds: readonly number[] | undefined;
+  #settingsMissed: TokenctlError | undefined;
 
   constructor(options: ControllerApiOptions) {
     this.#connection = new Connection(options);
@@ -114,28 +109,6 @@ class ControllerApi implements ControllerApiTarget {
     );
   }
 
-  async *users(selector: UserSelector = {}): AsyncIterable<User> {
-    const api = await this.#api();
-    const read = await api.dialect.createUserReader(api);
-    yield* listItems(api, userQueries(selector), { path: 'users/', what: 'the list of users', read });
-  }
-
-  async applications(names?: readonly string[]): Promise<readonly Application[]> {
-    return await listApplications(await this.#api(), names);
-  }
-
-  activity(selector: ActivitySelector): AsyncIterable<Activity> {
-    return this.#stream((api) => listActivity(api, selector));
-  }
-
-  async contacts(names: readonly string[], organizations: readonly string[]): Promise<readonly Contact[]> {
-    return await readContacts(await this.#api(), { names, organizations });
-  }
-
-  async lastChanges(userIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {
-    return await lastChanges(await this.#api(), userIds);
-  }
-
   /** One token is found once: the search takes seconds, and the credential stays the same. */
   async ownTokenIds(): Promise<readonly number[]> {
     if (this.#ownTokenIds !== undefined) return this.#ownTokenIds;
@@ -148,72 +121,55 @@ class ControllerApi implements ControllerApiTarget {
     tokenIds: readonly number[],
     options: { readonly withRefreshTokens?: boolean; readonly signal?: AbortSignal } = {},
   ): AsyncIterable<Outcome> {
-    if (options.withRefreshTokens === true) return this.refreshTokens();
+    if (options.withRefreshTokens === true) return failingStream(partMissing(this, 'refreshTokens'));
     const { signal } = options;
     return this.#stream((api) => deleteTokens(api, tokenIds, { limit: this.#limit, signal }));
-  }
-
-  refreshTokens(): AsyncIterable<never> {
-    return this.#stream(() => failingStream(refreshTokensUnsupported()));
-  }
-
-  revokeRefreshTokens(): AsyncIterable<Outcome> {
-    return this.refreshTokens();
-  }
-
-  deleteRefreshTokens(): AsyncIterable<Outcome> {
-    return this.refreshTokens();
-  }
-
-  authorizationCodes(): AsyncIterable<never> {
-    return this.#stream(() => failingStream(authorizationCodesUnsupported()));
-  }
-
-  deleteAuthorizationCodes(): AsyncIterable<Outcome> {
-    return this.authorizationCodes();
-  }
-
-  sessions(): AsyncIterable<Session> {
-    return this.#stream(({ dialect }) => failingStream(sessionsUnsupported(dialect.name)));
-  }
-
-  endSessions(): AsyncIterable<Session> {
-    return this.sessions();
-  }
-
-  async staysAlive(facts: RevocationFacts): Promise<readonly StaysAlive[]> {
-    const api = await this.#api();
-    return await staysAlive({ ...facts, place: this.#place(api) }, () => readSettings(api));
   }
 
   async createToken(request: TokenRequest): Promise<CreatedToken> {
     return await createPersonalToken(await this.#api(), request);
   }
 
+  readonly identifies = 'by_trying';
+
   identify(values: readonly Secret[], options?: IdentifyOptions): AsyncIterable<Identified> {
     return this.#stream((api) => identifyBySending(api, values, options));
   }
 
-  async setUserActive(userId: number, active: boolean): Promise<boolean> {
-    return await setUserActive(await this.#api(), userId, active);
-  }
-
-  readonly settings = {
-    read: async (): Promise<AuthenticationSettings> => await readSettings(await this.#api()),
-    write: async (change: Partial<AuthenticationSettings>): Promise<AuthenticationSettings> =>
-      await writeSettings(await this.#api(), change),
+  readonly users: Users = {
+    list: (selector = {}) => this.#stream((api) => listUsers(api, selector)),
+    contacts: async (names, organizations) => await readContacts(await this.#api(), { names, organizations }),
+    setActive: async (userId, active) => await setUserActive(await this.#api(), userId, active),
   };
 
-  readonly access: AccessChanges = {
-    application: async (applicationId) => await readApplication(await this.#api(), applicationId),
-    deleteApplication: async (applicationId) => await deleteApplication(await this.#api(), applicationId),
-    replaceClientSecret: async () => {
-      throw clientSecretUnsupported(await this.#api());
-    },
-    setPassword: async (userId, password) => await setPassword(await this.#api(), userId, password),
-    acceptsPassword: async (user, password) => await acceptsPassword(await this.#api(), user, password),
-    roles: async (userId) => await listRoles(await this.#api(), userId),
-    setRole: async (userId, role, held) => await setRole(await this.#api(), { userId, role, held }),
+  /**
+   * No client secret can be replaced: a controller 24.6.1 answers such a change with 200 and keeps the old secret, which goes
+   * on working; a gateway's API lists the secret as read-only as well [seen].
+   */
+  readonly applications: Applications = {
+    list: async (names) => await listApplications(await this.#api(), names),
+    find: async (id) => await readApplication(await this.#api(), id),
+    delete: async (id) => await deleteApplication(await this.#api(), id),
+  };
+
+  readonly activity: ActivityStream = {
+    list: (selector) => this.#stream((api) => listActivity(api, selector)),
+    lastChanges: async (userIds) => await lastChanges(await this.#api(), userIds),
+  };
+
+  readonly settings: Settings = {
+    read: (options) => this.#readSettings(options),
+    write: async (change) => await writeSettings(await this.#api(), change),
+  };
+
+  readonly passwords: Passwords = {
+    set: async (userId, password) => await setPassword(await this.#api(), userId, password),
+    accepts: async (user, password) => await acceptsPassword(await this.#api(), user, password),
+  };
+
+  readonly roles: Roles = {
+    list: async (userId) => await listRoles(await this.#api(), userId),
+    set: async (userId, role, held) => await setRole(await this.#api(), { userId, role, held }),
   };
 
   close(): Promise<void> {
@@ -229,8 +185,15 @@ class ControllerApi implements ControllerApiTarget {
     return this.#recognized;
   }
 
-  #place({ dialect }: Api): RemedyPlace {
-    return { dialect: dialect.name, context: this.#context, databaseContext: this.#databaseContext };
+  /** A remark waits for the settings once: a proxy that swallows the request would delay each step of a revocation. */
+  async #readSettings(options?: { readonly timeoutMs: number }): Promise<AuthenticationSettings> {
+    if (options !== undefined && this.#settingsMissed !== undefined) throw this.#settingsMissed;
+    try {
+      return await readSettings(await this.#api(), options);
+    } catch (error) {
+      if (error instanceof TokenctlError && error.code === 'target_unreachable') this.#settingsMissed = error;
+      throw error;
+    }
   }
 
   async *#stream<Item>(open: (api: Api) => AsyncIterable<Item>): AsyncIterable<Item> {
@@ -301,42 +264,11 @@ function missingComponentError({ address }: Connection, component: Component): T
   });
 }
 
-/** Superusers and auditors may read the settings. */
-async function readSettings(api: Api): Promise<AuthenticationSettings> {
-  const response = await api.send({ method: 'GET', path: api.dialect.settings.path });
-  return settingsIn(parseJson(response, api, 'its authentication settings'), api);
-}
-
-/**
- * Changes the given settings and keeps the others; superusers may.
- *
- * @throws TokenctlError `unsupported` for a setting or a value that does not exist there, and as requests do.
- */
-async function writeSettings(
-  api: Api,
-  change: Partial<AuthenticationSettings>,
-): Promise<AuthenticationSettings> {
-  const { method, path, toBody } = api.dialect.settings;
-  const response = await api.send({ method, path, json: toBody(change) });
-  if (response.status === 400) {
-    throw new TokenctlError(
-      'unsupported',
-      `${api.address} rejected the value of ${Object.keys(change).join(', ')}`,
-    );
-  }
-  return settingsIn(parseJson(response, api, 'a change of its authentication settings'), api);
-}
-
-function settingsIn(body: unknown, { address, dialect }: Api): AuthenticationSettings {
-  const settings = dialect.settings.read(body);
-  if (settings !== null) return settings;
-  throw new TokenctlError(
-    'target_misbehaved',
-    `${address} sent authentication settings that do not match a ${dialect.name}'s`,
-    { hint: 'Run `tokenctl context check` to see what answers at this address.' },
-  );
-}
-
 function failingStream(error: TokenctlError): AsyncIterable<never> {
   return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(error) }) };
+}
+
+async function* listUsers(api: Api, selector: UserSelector): AsyncIterable<User> {
+  const read = await api.dialect.createUserReader(api);
+  yield* listItems(api, userQueries(selector), { path: 'users/', what: 'the list of users', read });
 }

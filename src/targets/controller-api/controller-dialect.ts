@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { User, UserReference } from '../../domain/token.ts';
-import type { ActivitySelector } from '../../operations/ports/target.ts';
+import type { ActivitySelector } from '../../operations/ports/target-parts.ts';
 import {
   type ActivityDialect,
   type ActivityEntry,
@@ -21,6 +21,7 @@ const user = z
     is_active: z.boolean().optional(),
     external_account: z.string().nullish(),
     last_login: instant.nullish(),
+    created: instant.nullish(),
   })
   .transform(
     (body): User => ({
@@ -31,6 +32,7 @@ const user = z
       isActive: body.is_active,
       externalAccount: body.external_account || null,
       lastLogin: body.last_login ?? null,
+      ...(body.created != null && { created: body.created }),
     }),
   );
 
@@ -130,9 +132,10 @@ function tokenIdInChanges(body: {
 /** A lifetime. The controller stores a partial object as it is, and reads a missing key as 0. */
 const seconds = z.number().int().nonnegative().default(0);
 
+/** Some versions lack some of these; after 24.6.1, ALLOW_OAUTH2_FOR_EXTERNAL_USERS is missing [seen on devel of 2024-10]. */
 const settingsSection = z.object({
   AUTH_BASIC_ENABLED: z.boolean(),
-  ALLOW_OAUTH2_FOR_EXTERNAL_USERS: z.boolean(),
+  ALLOW_OAUTH2_FOR_EXTERNAL_USERS: z.boolean().nullable().default(null),
   SESSION_COOKIE_AGE: z.number().int(),
   SESSIONS_PER_USER: z.number().int(),
   DISABLE_LOCAL_AUTH: z.boolean(),

@@ -139,7 +139,6 @@ export const JOBS: Listing<JobRecord> = {
   read: (body) => job.safeParse(body).data ?? null,
 };
 
-/** A role. */
 export const role = z
   .object({ id, name: z.string().nullish(), summary_fields: summaries })
   .transform((body): RoleRecord => {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { StreamEntry } from '../../domain/investigation/deed.ts';
+import { type Rename, renamesIn, type StreamEntry } from '../../domain/investigation/deed.ts';
 import type { Actor, ObjectReference } from '../../domain/investigation/investigation.ts';
 import { isKnownKind, kindOf, linkPath } from '../../domain/investigation/kinds.ts';
 import type {
@@ -26,7 +26,7 @@ import {
   STREAM,
   streamEntry,
 } from './evidence-records.ts';
-import { type Listing, listFilter, listItems, queryString } from './listing.ts';
+import { type Listing, listFilter, listItems, newestItems, queryString } from './listing.ts';
 import { parseJson } from './responses.ts';
 
 /** Which controller, and how to reach it. */
@@ -122,6 +122,15 @@ class ApiEvidence implements Evidence {
     const queries = listFilter(`${kind}__id`, ids.map(String));
     const others: Query = notBy.length === 0 ? [] : [['not__actor__id__in', notBy.join(',')]];
     yield* this.#stream(queries.map((objects) => [...objects, ...others, ['id__gt', String(after)]]));
+  }
+
+  async renames(since: Date): Promise<readonly Rename[]> {
+    const query: Query = [
+      ['timestamp__gte', since.toISOString()],
+      ['operation', 'update'],
+      ['object1', 'user'],
+    ];
+    return renamesIn(await Array.fromAsync(this.#stream([query])));
   }
 
   async entries(ids: readonly number[]): Promise<readonly StreamEntry[]> {
@@ -319,14 +328,10 @@ class ApiEvidence implements Evidence {
   async withoutActor(
     window: Window,
   ): Promise<{ readonly count: number | null; readonly some: readonly StreamEntry[] }> {
-    const some: StreamEntry[] = [];
-    let read = 0;
-    for await (const entry of this.#stream([[...periodOf(window), ['actor__isnull', 'true']]])) {
-      if (entry.actor === null) some.push(entry);
-      read += 1;
-      if (read >= MAX_WITHOUT_ACTOR) return { count: null, some };
-    }
-    return { count: some.length, some };
+    const query: Query = [...periodOf(window), ['actor__isnull', 'true']];
+    const newest = await newestItems(await this.#open(), query, { ...STREAM, max: MAX_WITHOUT_ACTOR });
+    const some = newest.items.filter(({ actor }) => actor === null);
+    return { count: newest.isWhole ? some.length : null, some };
   }
 
   async *#stream(queries: readonly Query[]): AsyncGenerator<StreamEntry, void> {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { User } from '../../domain/token.ts';
-import type { AuthenticationSettings } from '../../operations/ports/target.ts';
+import type { AuthenticationSettings } from '../../operations/ports/target-parts.ts';
 import { refuseAbsent } from '../absent-settings.ts';
 import {
   type ActivityDialect,
@@ -40,6 +40,7 @@ const user = z.object({
   is_system_auditor: z.boolean().optional(),
   is_active: z.boolean().optional(),
   last_login: instant.nullish(),
+  created: instant.nullish(),
   associated_authenticators: authenticatorLinks.catch([]).default([]),
   /** The name of `associated_authenticators` in earlier gateways. */
   authenticators: z.array(z.number()).catch([]).default([]),
@@ -67,6 +68,7 @@ function readUser(body: unknown, kinds: ProviderKinds = new Map()): User | null 
     isActive: data.is_active,
     externalAccount: providers.find((kind) => kind !== null) ?? null,
     lastLogin: data.last_login ?? null,
+    ...(data.created != null && { created: data.created }),
   };
 }
 

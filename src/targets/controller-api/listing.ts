@@ -1,7 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { Activity } from '../../domain/token.ts';
-import type { ActivitySelector, UserSelector } from '../../operations/ports/target.ts';
+import type { ActivitySelector, UserSelector } from '../../operations/ports/target-parts.ts';
 import type { Api, Query, Reader } from './api.ts';
 import type { HttpResponse } from './connection.ts';
 import { parseJson, type Responder } from './responses.ts';
@@ -46,18 +46,11 @@ async function* listPages<Item extends { readonly id: number }>(
 ): AsyncIterable<Item> {
   const { what, read } = listing;
   let end: ListEnd | null = null;
+  let announced: number | null = null;
   let items = 0;
   for (let after = 0, pages = 1; ; pages += 1) {
-    const range: Query = [
-      ['id__gt', String(after)],
-      ...(end === null ? [] : [['id__lte', String(end.last)] as const]),
-      ['order_by', 'id'],
-      ['page_size', String(PAGE_SIZE)],
-      // Without a count, a page does not say whether it is the last one. The first page says it, so that short lists take one request.
-      ...(end === null ? [] : [['count_disabled', '1'] as const]),
-    ];
     const named = pages === 1 ? what : `page ${pages} of ${what}`;
-    const page = await getPage(api, [...query, ...range], { ...listing, what: named });
+    const page = await getPage(api, [...query, ...rangeAfter(after, end)], { ...listing, what: named });
     const { results, isLast } = readPage(page);
     items += results.length;
     if (end !== null) requireAnnounced(api, { end, items, pages, what });
@@ -68,10 +61,88 @@ async function* listPages<Item extends { readonly id: number }>(
       after = item.id;
       yield item;
     }
-    if (isLast) return;
-    end ??= await readEnd(api, query, { listing, first: page, pageSize: results.length });
-    if (end === null || after >= end.last) return;
+    announced ??= countIn(page);
+    if (!isLast) end ??= await readEnd(api, query, { listing, count: announced, pageSize: results.length });
+    if (!isLast && end !== null && after < end.last) continue;
+    if (items < (announced ?? 0)) await requireNoMore(api, query, { listing, end, items });
+    return;
   }
+}
+
+/** Selects the page after an id. Only the first page has a count and says whether it is the last, so that short lists take one request. */
+function rangeAfter(after: number, end: ListEnd | null): Query {
+  return [
+    ['id__gt', String(after)],
+    ...(end === null ? [] : [['id__lte', String(end.last)] as const]),
+    ['order_by', 'id'],
+    ['page_size', String(PAGE_SIZE)],
+    ...(end === null ? [] : [['count_disabled', '1'] as const]),
+  ];
+}
+
+/** How many items a page announces for the whole list; null if it does not say. */
+function countIn(page: unknown): number | null {
+  const count = typeof page === 'object' && page !== null && 'count' in page ? page.count : null;
+  return Number.isSafeInteger(count) ? Number(count) : null;
+}
+
+/**
+ * Asks again how many items there are, after a list that was shorter than announced: others may have deleted some meanwhile.
+ * Those that were added after its end do not count.
+ *
+ * @throws TokenctlError `target_misbehaved` if more are announced than were listed.
+ */
+async function requireNoMore<Item extends { readonly id: number }>(
+  api: Api,
+  query: Query,
+  list: { readonly listing: Listing<Item>; readonly end: ListEnd | null; readonly items: number },
+): Promise<void> {
+  const { listing, end, items } = list;
+  const range: Query = [
+    ...(end === null ? [] : [['id__lte', String(end.last)] as const]),
+    ['order_by', 'id'],
+    ['page_size', '1'],
+  ];
+  const announced = countIn(await getPage(api, [...query, ...range], listing)) ?? 0;
+  if (announced <= items) return;
+  throw new TokenctlError(
+    'target_misbehaved',
+    `${api.address} announced ${amount(announced)} items for ${listing.what} and listed ${amount(items)}`,
+    {
+      hint: 'Try again. If it happens again, check what is between this machine and the controller: it cuts lists short.',
+      details: { announced, listed: items },
+    },
+  );
+}
+
+/**
+ * The newest items of a query, descending by id, at most this many and a page more; and whether these are all.
+ *
+ * @throws TokenctlError as requests do.
+ */
+export async function newestItems<Item extends { readonly id: number }>(
+  api: Api,
+  query: Query,
+  listing: Listing<Item> & { readonly max: number },
+): Promise<{ readonly items: readonly Item[]; readonly isWhole: boolean }> {
+  const items: Item[] = [];
+  while (items.length < listing.max) {
+    const last = items.at(-1)?.id;
+    const range: Query = [
+      ...(last === undefined ? [] : [['id__lt', String(last)] as const]),
+      ['order_by', '-id'],
+      ['page_size', String(PAGE_SIZE)],
+    ];
+    const { results, isLast } = readPage(await getPage(api, [...query, ...range], listing));
+    for (const result of results) {
+      const item = listing.read(result);
+      if (item === null || item.id >= (items.at(-1)?.id ?? Number.POSITIVE_INFINITY))
+        throw unexpectedShapeError(api, listing.what);
+      items.push(item);
+    }
+    if (isLast) return { items, isWhole: true };
+  }
+  return { items, isWhole: false };
 }
 
 /** Requests a page. An error of the network says which page it was. */
@@ -104,9 +175,9 @@ interface ListEnd {
 async function readEnd<Item extends { readonly id: number }>(
   api: Api,
   query: Query,
-  options: { readonly listing: Listing<Item>; readonly first: unknown; readonly pageSize: number },
+  options: { readonly listing: Listing<Item>; readonly count: number | null; readonly pageSize: number },
 ): Promise<ListEnd | null> {
-  const { listing, first, pageSize } = options;
+  const { listing, count, pageSize } = options;
   const { what, read } = listing;
   const range: Query = [
     ['order_by', '-id'],
@@ -116,16 +187,15 @@ async function readEnd<Item extends { readonly id: number }>(
   const body = await getPage(api, [...query, ...range], listing);
   const last = firstItem(body, { from: api, what, read })?.id ?? null;
   if (last === null) return null;
-  const count = typeof first === 'object' && first !== null && 'count' in first ? first.count : null;
-  if (!Number.isSafeInteger(count)) throw unexpectedShapeError(api, what);
-  if (Number(count) > MAX_ITEMS) {
+  if (count === null) throw unexpectedShapeError(api, what);
+  if (count > MAX_ITEMS) {
     throw new TokenctlError(
       'target_misbehaved',
-      `${api.address} announced ${amount(Number(count))} items for ${what}; the maximum is ${amount(MAX_ITEMS)}`,
+      `${api.address} announced ${amount(count)} items for ${what}; the maximum is ${amount(MAX_ITEMS)}`,
       { hint: 'Select fewer, for example by user or by age.' },
     );
   }
-  return { last, count: Number(count), pageSize };
+  return { last, count, pageSize };
 }
 
 /**
@@ -204,9 +274,11 @@ export function tokenQueries(selector: Selector): Query[] {
     ...(unusedSince === undefined ? [] : unusedFilter(unusedSince)),
     ...(neverUsed === true ? [['last_used__isnull', 'true'] as const] : []),
   ];
-  const ids = listFilter('id', selector.ids?.toSorted((a, b) => a - b).map(String));
-  const users = listFilter('user__username', selector.users);
-  const applications = listFilter('application__name', selector.applications);
+  const ids = listFilter('id', selector.ids && ascending(selector.ids));
+  const users = idOrName('user', { ids: selector.userIds, field: 'username', names: selector.users });
+  const applications = idOrName('application', {
+    ...{ ids: selector.applicationIds, field: 'name', names: selector.applications },
+  });
   return ids.flatMap((id) =>
     users.flatMap((user) => applications.map((application) => [...common, ...id, ...user, ...application])),
   );
@@ -222,10 +294,29 @@ function unusedFilter(since: Date): Query {
   ];
 }
 
+/** The filters for what a token belongs to: by ids where they are known, by names otherwise. */
+function idOrName(
+  what: 'user' | 'application',
+  by: {
+    readonly ids: readonly number[] | undefined;
+    readonly field: string;
+    readonly names: readonly string[] | undefined;
+  },
+): Query[] {
+  return by.ids === undefined
+    ? listFilter(`${what}__${by.field}`, by.names)
+    : listFilter(`${what}__id`, ascending(by.ids));
+}
+
+function ascending(ids: readonly number[]): string[] {
+  return ids.toSorted((a, b) => a - b).map(String);
+}
+
 /** The queries that together return the users of a selector. */
-export function userQueries({ names, inactive }: UserSelector): Query[] {
+export function userQueries({ ids, names, inactive }: UserSelector): Query[] {
   const active: Query = inactive === true ? [['is_active', 'false']] : [];
-  return listFilter('username', names).map((name) => [...active, ...name]);
+  const byId = listFilter('id', ids && ascending(ids));
+  return byId.flatMap((id) => listFilter('username', names).map((name) => [...active, ...id, ...name]));
 }
 
 /** The queries that together return the applications with these names, or all applications. */

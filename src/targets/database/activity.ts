@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
 import type { Activity } from '../../domain/token.ts';
-import type { ActivitySelector } from '../../operations/ports/target.ts';
+import type { ActivitySelector } from '../../operations/ports/target-parts.ts';
 import { contentTypeId } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
 import { dateOf, type IdRange, idPages, inBatches, inRange, milliseconds, PAGE_SIZE } from './queries.ts';

@@ -12,7 +12,7 @@ import type { Queryable } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { Secret } from '../../domain/secret.ts';
 import type { Application } from '../../domain/token.ts';
-import type { ApplicationDetails } from '../../operations/ports/access-changes.ts';
+import type { ApplicationDetails } from '../../operations/ports/target-parts.ts';
 import { gatewayChanges, insertEntries } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
 import { dateOf, milliseconds } from './queries.ts';

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../db/database.ts';
 import type { Outcome } from '../../domain/plan.ts';
 import type { AuthorizationCode } from '../../domain/token.ts';
-import type { AuthorizationCodeSelector } from '../../operations/ports/target.ts';
+import type { AuthorizationCodeSelector } from '../../operations/ports/target-parts.ts';
 import type { Connection } from './connection.ts';
 import { dateOf, type IdRange, idPages, inRange, milliseconds, PAGE_SIZE } from './queries.ts';
 import { resolveNames, TokenReferences } from './references.ts';
@@ -11,9 +11,9 @@ import { type Layout, TABLES } from './tables.ts';
 /** Streams the authorization codes of a selector, ascending by id. Their values stay in the database. */
 export async function* listAuthorizationCodes(
   connection: Connection,
-  { users, applications, ids, state }: AuthorizationCodeSelector,
+  { ids, state, ...whose }: AuthorizationCodeSelector,
 ): AsyncGenerator<AuthorizationCode, void> {
-  const names = await resolveNames(connection, { users, applications });
+  const names = await resolveNames(connection, whose);
   const { layout } = connection;
   const pages = idPages(connection.table('authorizationCodes'), ids, (database, range) =>
     readPage(database, { layout, range, criteria: { ...names, state } }),

@@ -1,6 +1,5 @@
 import type { Environment } from '../../db/connection-sources.ts';
 import type { Queryable } from '../../db/database.ts';
-import { openPostgres } from '../../db/postgres.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { CleaningAct } from '../../domain/investigation/cleaning.ts';
 import { DATABASE_FIELDS } from '../../domain/investigation/cleaning-in-database.ts';
@@ -10,9 +9,8 @@ import type { Secret } from '../../domain/secret.ts';
 import type { Cleaner, CleaningValues } from '../../operations/ports/evidence.ts';
 import { ENTRIES, linkOf, record } from './cleaning-entries.ts';
 import { ROLE_TABLES, ROLE_TABLES_READ, removeRole } from './cleaning-roles.ts';
-import { Connection, databaseError } from './connection.ts';
+import { databaseError, openConnection } from './connection.ts';
 import { LINK_TABLES, ROLE_LINK, STORES } from './evidence-tables.ts';
-import { recognizeLayout } from './layout.ts';
 
 /** Which database, and how to reach it. */
 export interface DatabaseCleanerOptions {
@@ -35,35 +33,24 @@ export async function openDatabaseCleaner(
   options: DatabaseCleanerOptions,
 ): Promise<Cleaner & { close(): Promise<void> }> {
   const { connection: url, environment, interruption } = options;
-  const database = await openPostgres({
-    url,
-    ...(environment !== undefined && { environment }),
-    connections: 1,
+  const connection = await openConnection({
+    ...{ url, environment, interruption, connections: 1 },
     applicationName: 'tokenctl cleaning',
     statementTimeout: STATEMENT_TIMEOUT_MS,
     lockTimeout: LOCK_TIMEOUT_MS,
-    settings: { jit: 'off' },
-  }).catch((error: unknown) => {
-    throw databaseError(error, 'The database');
   });
+  const { database, address } = connection;
   try {
-    const connection = new Connection(
-      database,
-      await recognizeLayout(database, database.address),
-      interruption,
-    );
     const refused = await refusedTables(database);
     return {
       refusal: (act) => refusalOf(act, refused),
       apply: (act, values) =>
-        connection.write('read', (transaction) =>
-          apply(transaction, { act, values, address: database.address }),
-        ),
+        connection.write('read', (transaction) => apply(transaction, { act, values, address })),
       close: () => database.close(),
     };
   } catch (error) {
     await database.close();
-    throw databaseError(error, database.address);
+    throw databaseError(error, address);
   }
 }
 
@@ -305,13 +292,14 @@ async function restoreSetting(
 ): Promise<'done' | 'unchanged'> {
   for (const [key, value] of Object.entries(write)) {
     const rows = await transaction.query(
-      `UPDATE conf_setting s SET value = $2::jsonb, modified = now()
-       WHERE s.user_id IS NULL AND s.key = $1 AND ($4::boolean OR s.value IS NOT DISTINCT FROM $3::jsonb) RETURNING s.id`,
+      `UPDATE conf_setting s SET value = $2, modified = now()
+       WHERE s.user_id IS NULL AND s.key = $1 AND ($4::boolean OR s.value::text::jsonb IS NOT DISTINCT FROM $3::jsonb) RETURNING s.id`,
       [key, JSON.stringify(value), JSON.stringify(expected[key] ?? null), !(key in expected)],
     );
     if (rows.length === 0) throw changedSince();
     const [last] = await transaction.query<{ setting: unknown }>(
-      `SELECT s.setting FROM ${ENTRIES} s WHERE s.object1 = 'setting' AND s.setting->>'name' = $1 ORDER BY s.id DESC LIMIT 1`,
+      `SELECT NULLIF(s.setting::text, '')::jsonb AS setting FROM ${ENTRIES} s
+       WHERE s.object1 = 'setting' AND NULLIF(s.setting::text, '')::jsonb->>'name' = $1 ORDER BY s.id DESC LIMIT 1`,
       [key],
     );
     const changes = { value: recorded[key] ?? ['hidden', 'hidden'] };

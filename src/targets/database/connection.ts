@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Queryable } from '../../db/database.ts';
-import { type PostgresDatabase, sqlState } from '../../db/postgres.ts';
+import { openPostgres, type PostgresDatabase, type PostgresOptions, sqlState } from '../../db/postgres.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RightsPurpose } from '../../operations/ports/target.ts';
-import type { RecognizedLayout } from './layout.ts';
+import { findSchema, onlySchema, type RecognizedLayout, recognizeLayout } from './layout.ts';
 import type { IdTable } from './queries.ts';
 import { missingRights } from './rights.ts';
 import { type Layout, TABLES } from './tables.ts';
@@ -12,6 +12,45 @@ import { type Layout, TABLES } from './tables.ts';
 const MAX_NAMED = 5;
 
 type TableWithIds = 'accessTokens' | 'refreshTokens' | 'authorizationCodes' | 'users' | 'activity';
+
+/** How to open a database. */
+interface ConnectionOptions extends PostgresOptions {
+  /** The signal that ends waits, once signals are caught. */
+  readonly interruption?: (() => AbortSignal | undefined) | undefined;
+}
+
+/**
+ * Opens the database of a controller, of a gateway or of the service, and recognizes its layout. All connections are limited to the
+ * schema of its tables.
+ *
+ * @throws TokenctlError `configuration` for an invalid connection string, `credentials_refused`, `target_unreachable`,
+ * and `unsupported` for a database with other tables.
+ */
+export async function openConnection({ interruption, ...options }: ConnectionOptions): Promise<Connection> {
+  const open = (connections: number | undefined, settings: Readonly<Record<string, string>> = {}) =>
+    openPostgres({
+      ...options,
+      connections,
+      // JIT compilation takes longer than these statements.
+      settings: { jit: 'off', ...options.settings, ...settings },
+    }).catch((error: unknown) => {
+      throw databaseError(error, 'The database');
+    });
+  const first = await open(1);
+  const { address } = first;
+  const schema = await findSchema(first, address)
+    .catch((error: unknown) => {
+      throw databaseError(error, address);
+    })
+    .finally(() => first.close());
+  const database = await open(options.connections, { search_path: onlySchema(schema) });
+  try {
+    return new Connection(database, await recognizeLayout(database, { schema, address }), interruption);
+  } catch (error) {
+    await database.close();
+    throw databaseError(error, address);
+  }
+}
 
 /** A database that was opened and recognized. */
 export class Connection {

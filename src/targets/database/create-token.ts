@@ -5,11 +5,12 @@ import { Secret } from '../../domain/secret.ts';
 import type { CreatedToken, TokenRequest } from '../../operations/ports/target.ts';
 import { insertTokenCreated, SYSTEM_USER } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
+import type { RecognizedLayout } from './layout.ts';
 import { dateOf, milliseconds } from './queries.ts';
 import { currentSettings } from './settings.ts';
 import { HASH_PREFIX, type Layout, TABLES } from './tables.ts';
 import { newestForm } from './tokens.ts';
-import { EXTERNAL_ACCOUNT } from './users.ts';
+import { externalAccount } from './users.ts';
 
 /** Letters and digits in a token: some 178 bits, as in the controller's tokens. */
 const TOKEN_LENGTH = 30;
@@ -39,12 +40,12 @@ export async function createPersonalToken(
   const value = generateToken();
   const hash = createHash('sha256').update(value).digest('hex');
   return connection.write('create', async (transaction) => {
-    const owner = await findOwner(transaction, { layout, username: user });
+    const owner = await findOwner(transaction, { recognized: connection.recognized, username: user });
     if (owner === null) throw new TokenctlError('not_found', `No user named ${user}`);
     const settings = await currentSettings(connection, transaction);
     const usual = settings.OAUTH2_PROVIDER?.ACCESS_TOKEN_EXPIRE_SECONDS ?? GATEWAY_LIFETIME_SECONDS;
     const lifetime = request.lifetime ?? usual;
-    requireAllowed(owner, settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS);
+    requireAllowed(owner, settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS !== false);
     requireLifetime(lifetime);
     const stored = await storedToken(transaction, { layout, value, hash });
     const { id, created, expires } = await insertToken(transaction, {
@@ -108,11 +109,11 @@ interface Owner {
 
 async function findOwner(
   database: Queryable,
-  { layout, username }: { readonly layout: Layout; readonly username: string },
+  { recognized, username }: { readonly recognized: RecognizedLayout; readonly username: string },
 ): Promise<Owner | null> {
   const rows = await database.query<Owner>(
-    `SELECT u.id, u.username, ${EXTERNAL_ACCOUNT[layout]} AS external_account
-     FROM ${TABLES[layout].users} u WHERE u.username = $1`,
+    `SELECT u.id, u.username, ${externalAccount(recognized)} AS external_account
+     FROM ${TABLES[recognized.layout].users} u WHERE u.username = $1`,
     [username],
   );
   return rows[0] ?? null;

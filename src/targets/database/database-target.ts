@@ -1,49 +1,39 @@
 import type { Environment } from '../../db/connection-sources.ts';
-import { openPostgres } from '../../db/postgres.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Outcome, StaysAlive } from '../../domain/plan.ts';
+import type { Outcome } from '../../domain/plan.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { Selector } from '../../domain/selector.ts';
+import type { PlannedToken, Token } from '../../domain/token.ts';
 import type {
-  Activity,
-  Application,
-  AuthorizationCode,
-  PlannedToken,
-  RefreshToken,
-  Session,
-  Token,
-  User,
-} from '../../domain/token.ts';
-import type { AccessChanges } from '../../operations/ports/access-changes.ts';
-import type {
-  ActivitySelector,
-  AuthenticationSettings,
-  AuthorizationCodeSelector,
-  Contact,
   CreatedToken,
   Identified,
   MissingRight,
-  RefreshTokenSelector,
-  RevocationFacts,
-  SessionSelector,
   Target,
   TargetDescription,
   TokenRequest,
-  UserSelector,
 } from '../../operations/ports/target.ts';
+import type {
+  ActivityStream,
+  Applications,
+  AuthorizationCodes,
+  RefreshTokens,
+  Sessions,
+  Settings,
+  Transactions,
+  Users,
+} from '../../operations/ports/target-parts.ts';
 import { lastChanges, listActivity } from './activity.ts';
 import { deleteApplication, readApplication, readApplications, replaceClientSecret } from './applications.ts';
 import { deleteAuthorizationCodes, listAuthorizationCodes } from './authorization-codes.ts';
-import { Connection, databaseError } from './connection.ts';
+import { type Connection, openConnection } from './connection.ts';
 import { createPersonalToken } from './create-token.ts';
-import { describeDatabase, staysAlive } from './describe.ts';
-import { recognizeLayout } from './layout.ts';
+import { describeDatabase, findParts, type PartsWithRights } from './describe.ts';
 import { deleteRefreshTokens, revokeAccessTokens, revokeRefreshTokens } from './revocation.ts';
-import { missingRights } from './rights.ts';
 import { SessionCache, type SessionCacheOptions } from './session-cache.ts';
 import { cacheProblem, endSessions, listSessions, type SessionStore } from './sessions.ts';
 import { readSettings, writeSettings } from './settings.ts';
 import { identifyByHash, listRefreshTokens, listTokens, listTokensToPlan } from './tokens.ts';
+import { openTransactions } from './transactions.ts';
 import { listUsers, readContacts, setUserActive } from './users.ts';
 
 /** Which database, and how to reach it. */
@@ -58,6 +48,8 @@ export interface DatabaseTargetOptions {
   readonly sessionCache?: SessionCacheOptions | undefined;
   /** How long to retry rows that other transactions lock, in milliseconds. */
   readonly lockRetryMs?: number;
+  /** How long to wait for transactions of others to end, in milliseconds. */
+  readonly transactionTimeoutMs?: number;
   /** The signal that interrupts, once signals are caught: after it, no answer is awaited for longer than half a second. */
   readonly interruption?: () => AbortSignal | undefined;
 }
@@ -68,6 +60,7 @@ const STATEMENT_TIMEOUT_MS = 60_000;
 const LOCK_TIMEOUT_MS = 3_000;
 const IDLE_IN_TRANSACTION_TIMEOUT_MS = 30_000;
 const LOCK_RETRY_MS = 8_000;
+const TRANSACTION_TIMEOUT_MS = 30_000;
 
 /**
  * Opens the database of a controller, of a platform gateway or of the service as a target. It recognizes which one it is
@@ -79,30 +72,21 @@ const LOCK_RETRY_MS = 8_000;
 export async function openDatabaseTarget(options: DatabaseTargetOptions): Promise<Target> {
   const { connection: url, environment, context, lockRetryMs = LOCK_RETRY_MS } = options;
   const cache = options.sessionCache === undefined ? null : new SessionCache(options.sessionCache);
-  const database = await openPostgres({
-    url,
-    ...(environment !== undefined && { environment }),
-    connections: CONNECTIONS,
+  const connection = await openConnection({
+    ...{ url, environment, interruption: options.interruption, connections: CONNECTIONS },
     applicationName: 'tokenctl',
     statementTimeout: STATEMENT_TIMEOUT_MS,
     lockTimeout: LOCK_TIMEOUT_MS,
     idleInTransactionTimeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
-    // JIT compilation takes longer than these statements.
-    settings: { jit: 'off' },
-  }).catch((error: unknown) => {
-    throw databaseError(error, 'The database');
   });
   try {
-    const layout = await recognizeLayout(database, database.address);
-    if (cache !== null && layout.layout !== 'gateway') throw cacheWithoutGateway(database.address);
-    return new DatabaseTarget(new Connection(database, layout, options.interruption), {
-      cache,
-      context,
-      lockRetryMs,
-    });
+    if (cache !== null && connection.layout !== 'gateway') throw cacheWithoutGateway(connection.address);
+    const parts = await findParts(connection);
+    const { transactionTimeoutMs = TRANSACTION_TIMEOUT_MS } = options;
+    return new DatabaseTarget(connection, { cache, context, lockRetryMs, transactionTimeoutMs, parts });
   } catch (error) {
-    await database.close();
-    throw databaseError(error, database.address);
+    await connection.database.close();
+    throw error;
   }
 }
 
@@ -114,12 +98,6 @@ function cacheWithoutGateway(address: string): TokenctlError {
   );
 }
 
-function deactivateInstead(): TokenctlError {
-  return new TokenctlError('unsupported', 'Passwords and roles are not changed in a database', {
-    hint: 'Deactivate the user with --deactivate, which ends both.',
-  });
-}
-
 class DatabaseTarget implements Target {
   readonly #connection: Connection;
   readonly #cache: SessionCache | null;
@@ -128,15 +106,54 @@ class DatabaseTarget implements Target {
   #missingRights: readonly MissingRight[] | undefined;
   readonly #context: string;
   readonly #lockRetryMs: number;
+  readonly refreshTokens?: RefreshTokens;
+  readonly authorizationCodes?: AuthorizationCodes;
+  readonly sessions?: Sessions;
+  readonly transactions: Transactions;
 
   constructor(
     connection: Connection,
-    options: { readonly cache: SessionCache | null; readonly context: string; readonly lockRetryMs: number },
+    options: {
+      readonly cache: SessionCache | null;
+      readonly context: string;
+      readonly lockRetryMs: number;
+      readonly transactionTimeoutMs: number;
+      readonly parts: PartsWithRights;
+    },
   ) {
+    const { cache, context, lockRetryMs, parts } = options;
     this.#connection = connection;
-    this.#cache = options.cache;
-    this.#context = options.context;
-    this.#lockRetryMs = options.lockRetryMs;
+    this.#cache = cache;
+    this.#context = context;
+    this.#lockRetryMs = lockRetryMs;
+    this.transactions = {
+      open: () => connection.read(openTransactions),
+      timeoutMs: options.transactionTimeoutMs,
+    };
+    if (parts.refreshTokens) {
+      this.refreshTokens = {
+        list: (selector) => listRefreshTokens(connection, selector),
+        revoke: (ids) => revokeRefreshTokens(connection, { ids, lockRetryMs }),
+        delete: (ids) => deleteRefreshTokens(connection, { ids, lockRetryMs }),
+      };
+    }
+    if (parts.authorizationCodes) {
+      this.authorizationCodes = {
+        list: (selector) => listAuthorizationCodes(connection, selector),
+        delete: (ids) => deleteAuthorizationCodes(connection, { ids, lockRetryMs }),
+      };
+    }
+    if (parts.sessions) {
+      const store = () => this.#sessionStore();
+      this.sessions = {
+        list: async function* (selector) {
+          yield* listSessions(await store(), selector);
+        },
+        end: async function* (selector) {
+          yield* endSessions(await store(), selector, lockRetryMs);
+        },
+      };
+    }
   }
 
   async describe(): Promise<TargetDescription> {
@@ -160,27 +177,6 @@ class DatabaseTarget implements Target {
     return listTokensToPlan(this.#connection, selector);
   }
 
-  users(selector: UserSelector = {}): AsyncIterable<User> {
-    return listUsers(this.#connection, selector);
-  }
-
-  applications(names?: readonly string[]): Promise<readonly Application[]> {
-    const { layout } = this.#connection;
-    return this.#connection.read((database) => readApplications(database, { layout, names: names ?? null }));
-  }
-
-  activity(selector: ActivitySelector): AsyncIterable<Activity> {
-    return listActivity(this.#connection, selector);
-  }
-
-  contacts(names: readonly string[], organizations: readonly string[]): Promise<readonly Contact[]> {
-    return readContacts(this.#connection, { names, organizations });
-  }
-
-  lastChanges(userIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {
-    return lastChanges(this.#connection, userIds);
-  }
-
   /** A database role does not authenticate with a token. */
   ownTokenIds(): Promise<readonly number[]> {
     return Promise.resolve([]);
@@ -198,46 +194,6 @@ class DatabaseTarget implements Target {
     });
   }
 
-  staysAlive(facts: RevocationFacts): Promise<readonly StaysAlive[]> {
-    const { recognized, layout } = this.#connection;
-    return staysAlive(
-      { ...facts, recognized, context: this.#context },
-      {
-        settings: () => readSettings(this.#connection),
-        missingRights: async () =>
-          this.#missingRights ?? (await this.#connection.read((database) => missingRights(database, layout))),
-      },
-    );
-  }
-
-  refreshTokens(selector: RefreshTokenSelector): AsyncIterable<RefreshToken> {
-    return listRefreshTokens(this.#connection, selector);
-  }
-
-  revokeRefreshTokens(ids: readonly number[]): AsyncIterable<Outcome> {
-    return revokeRefreshTokens(this.#connection, { ids, lockRetryMs: this.#lockRetryMs });
-  }
-
-  deleteRefreshTokens(ids: readonly number[]): AsyncIterable<Outcome> {
-    return deleteRefreshTokens(this.#connection, { ids, lockRetryMs: this.#lockRetryMs });
-  }
-
-  authorizationCodes(selector: AuthorizationCodeSelector): AsyncIterable<AuthorizationCode> {
-    return listAuthorizationCodes(this.#connection, selector);
-  }
-
-  deleteAuthorizationCodes(ids: readonly number[]): AsyncIterable<Outcome> {
-    return deleteAuthorizationCodes(this.#connection, { ids, lockRetryMs: this.#lockRetryMs });
-  }
-
-  async *sessions(selector: SessionSelector): AsyncGenerator<Session, void> {
-    yield* listSessions(await this.#sessionStore(), selector);
-  }
-
-  async *endSessions(selector: SessionSelector): AsyncGenerator<Session, void> {
-    yield* endSessions(await this.#sessionStore(), selector, this.#lockRetryMs);
-  }
-
   /** A cache that cannot be used is left out; the description says why. */
   async #sessionStore(): Promise<SessionStore> {
     const isUsable = this.#cache !== null && (await this.#problemOf(this.#cache)) === null;
@@ -253,28 +209,38 @@ class DatabaseTarget implements Target {
     return createPersonalToken(this.#connection, request);
   }
 
+  readonly identifies = 'by_hash';
+
   identify(values: readonly Secret[]): AsyncIterable<Identified> {
     return identifyByHash(this.#connection, values);
   }
 
-  setUserActive(userId: number, active: boolean): Promise<boolean> {
-    return setUserActive(this.#connection, userId, active);
-  }
-
-  readonly settings = {
-    read: (): Promise<AuthenticationSettings> => readSettings(this.#connection),
-    write: (change: Partial<AuthenticationSettings>): Promise<AuthenticationSettings> =>
-      writeSettings(this.#connection, change),
+  readonly users: Users = {
+    list: (selector = {}) => listUsers(this.#connection, selector),
+    contacts: (names, organizations) => readContacts(this.#connection, { names, organizations }),
+    setActive: (userId, active) => setUserActive(this.#connection, userId, active),
   };
 
-  readonly access: AccessChanges = {
-    application: (id) => readApplication(this.#connection, id),
-    deleteApplication: (id) => deleteApplication(this.#connection, id),
-    replaceClientSecret: (id, controllerKey) => replaceClientSecret(this.#connection, id, controllerKey),
-    setPassword: () => Promise.reject(deactivateInstead()),
-    acceptsPassword: () => Promise.resolve(false),
-    roles: () => Promise.reject(deactivateInstead()),
-    setRole: () => Promise.reject(deactivateInstead()),
+  readonly applications: Applications = {
+    list: (names) => {
+      const { layout } = this.#connection;
+      return this.#connection.read((database) =>
+        readApplications(database, { layout, names: names ?? null }),
+      );
+    },
+    find: (id) => readApplication(this.#connection, id),
+    delete: (id) => deleteApplication(this.#connection, id),
+    replaceSecret: (id, controllerKey) => replaceClientSecret(this.#connection, id, controllerKey),
+  };
+
+  readonly activity: ActivityStream = {
+    list: (selector) => listActivity(this.#connection, selector),
+    lastChanges: (userIds) => lastChanges(this.#connection, userIds),
+  };
+
+  readonly settings: Settings = {
+    read: () => readSettings(this.#connection),
+    write: (change) => writeSettings(this.#connection, change),
   };
 
   close(): Promise<void> {

@@ -1,28 +1,12 @@
 import type { Queryable } from '../../db/database.ts';
 import type { Visibility } from '../../domain/claims.ts';
-import type { StaysAlive } from '../../domain/plan.ts';
-import {
-  authorizationCodesRemedy,
-  expiredText,
-  passwordsRemedy,
-  refreshTokensRemedy,
-  sessionsRemedy,
-  shellWord,
-} from '../../domain/remedies.ts';
-import type {
-  AuthenticationSettings,
-  MissingRight,
-  RevocationFacts,
-  RightsPurpose,
-  TargetDescription,
-} from '../../operations/ports/target.ts';
-import { RIGHTS_TEXT } from '../../operations/visibility.ts';
+import type { MissingRight, RightsPurpose, TargetDescription } from '../../operations/ports/target.ts';
 import type { Connection } from './connection.ts';
-import type { RecognizedLayout } from './layout.ts';
 import { PURPOSES, requiredColumns } from './required-rights.ts';
 import { BATCH_SIZE } from './revocation.ts';
 import { missingRights } from './rights.ts';
 import { unownedSessions } from './sessions.ts';
+import { storedValue } from './settings.ts';
 import { type Layout, TABLES } from './tables.ts';
 import { readTokenStorage } from './tokens.ts';
 
@@ -43,19 +27,37 @@ interface DescribedCache {
   readonly problem: (maySeeSessions: boolean) => Promise<string | null>;
 }
 
+/** The parts of a target that a role needs rights for. */
+export interface PartsWithRights {
+  readonly refreshTokens: boolean;
+  readonly authorizationCodes: boolean;
+  readonly sessions: boolean;
+}
+
+/** Finds out which parts this role may use: it has to read them, and codes also to delete. */
+export async function findParts(connection: Connection): Promise<PartsWithRights> {
+  const { layout, recognized } = connection;
+  const missing = await connection.read((database) => missingRights(database, layout, ['read', 'revoke']));
+  const { refreshTokens, authorizationCodes, sessionMemberships } = TABLES[layout];
+  return {
+    refreshTokens: mayRead(missing, refreshTokens),
+    authorizationCodes: mayRead(missing, authorizationCodes) && mayDelete(missing, authorizationCodes),
+    sessions: recognized.hasSessionOwners && mayRead(missing, 'django_session', sessionMemberships),
+  };
+}
+
 /** Describes the database, what the role may do with it, and whether the session cache can be used. */
 export async function describeDatabase(
   connection: Connection,
   { context, cache }: { readonly context: string; readonly cache: DescribedCache | null },
 ): Promise<TargetDescription> {
   const { layout, recognized, address, database } = connection;
-  const { refreshTokens, authorizationCodes, sessionMemberships, settings } = TABLES[layout];
+  const { accessTokens, refreshTokens, sessionMemberships, settings } = TABLES[layout];
   const { role, version, missing, filtered } = await connection.read(async (queryable) => ({
     version: layout === 'controller' ? await readVersion(queryable) : null,
     missing: await missingRights(queryable, layout),
     ...(await readRole(queryable, [...requiredColumns(layout).keys()])),
   }));
-  const { accessTokens } = TABLES[layout];
   const storage =
     layout === 'gateway' && mayRead(missing, accessTokens, refreshTokens)
       ? await connection.read(readTokenStorage)
@@ -78,17 +80,11 @@ export async function describeDatabase(
     credential: 'database_role',
     transport: database.transport,
     capabilities: {
-      refreshTokens: mayRead(missing, refreshTokens),
-      authorizationCodes: mayRead(missing, authorizationCodes) && mayDelete(missing, authorizationCodes),
-      sessions,
       ...(sessionsCached && { sessionsCached }),
       ...(sessionsUnowned !== null && { sessionsUnowned }),
       lastUsed: true,
-      settings: mayRead(missing, settings),
       settingsHold: recognized.isServiceDatabase ? 'at_once' : SETTINGS_HOLD[layout],
-      createTokens: may('create'),
       deactivateUsers: may('users'),
-      identifies: 'by_hash',
       changes: PURPOSES.some((purpose) => !READING.includes(purpose) && may(purpose)),
       batchSize: BATCH_SIZE,
     },
@@ -154,10 +150,10 @@ async function readVersion(database: Queryable): Promise<string | null> {
 
 /** A controller stores it as JSON text. */
 async function readInstallUuid(database: Queryable): Promise<string | null> {
-  const rows = await database.query<{ value: unknown }>(
-    "SELECT s.value FROM conf_setting s WHERE s.key = 'INSTALL_UUID' AND s.user_id IS NULL ORDER BY s.id LIMIT 1",
+  const rows = await database.query<{ value: string | null }>(
+    "SELECT s.value::text AS value FROM conf_setting s WHERE s.key = 'INSTALL_UUID' AND s.user_id IS NULL ORDER BY s.id LIMIT 1",
   );
-  const value = rows[0]?.value;
+  const value = storedValue(rows[0]?.value ?? null);
   return typeof value === 'string' && value !== '' ? value : null;
 }
 
@@ -169,64 +165,4 @@ function mayRead(missing: readonly MissingRight[], ...tables: string[]): boolean
 
 function mayDelete(missing: readonly MissingRight[], table: string): boolean {
   return !missing.some(({ grant }) => grant.startsWith('GRANT DELETE ') && grant.includes(`.${table} TO `));
-}
-
-/** What stays alive after access tokens are revoked, where refresh tokens and sessions could have been ended as well. */
-export async function staysAlive(
-  facts: RevocationFacts & {
-    readonly recognized: Pick<RecognizedLayout, 'layout' | 'hasSessionOwners'>;
-    readonly context: string;
-  },
-  read: {
-    readonly settings: () => Promise<AuthenticationSettings>;
-    readonly missingRights: () => Promise<readonly MissingRight[]>;
-  },
-): Promise<readonly StaysAlive[]> {
-  const { reach, tokensWithRefreshToken, recognized, selection, context } = facts;
-  const { sessionMemberships } = TABLES[recognized.layout];
-  const place = { dialect: recognized.layout, context, databaseContext: context };
-  const alive: StaysAlive[] = [];
-  const withRights = async (purpose: 'sessions' | 'settings', remedy: string) => {
-    const missing = await read.missingRights();
-    const readable = purpose === 'settings' ? [] : ['django_session', sessionMemberships];
-    if (missing.every((right) => right.purpose !== purpose) && mayRead(missing, ...readable)) return remedy;
-    return `This role may not ${RIGHTS_TEXT[purpose]}: grant what \`tokenctl context check --context ${shellWord(context)}\` lists. ${remedy}`;
-  };
-  if (!reach.refreshTokens && tokensWithRefreshToken > 0) {
-    alive.push({
-      what: 'refresh_tokens',
-      count: tokensWithRefreshToken,
-      why: `Only access tokens are revoked. The refresh tokens stay, without an access token.${expiredText(facts)}`,
-      remedy: `Do not use --access-only. Afterwards: ${refreshTokensRemedy(selection, place)}`,
-    });
-  }
-  if (!reach.authorizationCodes && selection.kind !== 'tokens') {
-    alive.push({
-      what: 'authorization_codes',
-      count: null,
-      why: 'They were not selected, or this role may not delete them. They can be exchanged for tokens.',
-      remedy: `${authorizationCodesRemedy(selection, place)} \`tokenctl context check\` lists missing rights.`,
-    });
-  }
-  if (!reach.sessions) {
-    alive.push({
-      what: 'sessions',
-      count: null,
-      why: 'Revoking tokens does not end browser sessions.',
-      remedy: recognized.hasSessionOwners
-        ? await withRights('sessions', sessionsRemedy(selection, place))
-        : selection.kind === 'all'
-          ? 'No table holds the owners of sessions. After `DELETE FROM django_session` in this database, they are accepted until their entries in the cache of the gateway expire, unless the user is deactivated.'
-          : 'No table holds the owners of sessions, so that no command ends only these.',
-    });
-  }
-  if ((await read.settings()).AUTH_BASIC_ENABLED) {
-    alive.push({
-      what: 'basic_authentication',
-      count: null,
-      why: 'The API accepts passwords: a user with a password needs no token, and can create new ones.',
-      remedy: await withRights('settings', passwordsRemedy(selection, place)),
-    });
-  }
-  return alive;
 }

@@ -2,6 +2,7 @@ import type { StreamEntry } from '../../domain/investigation/deed.ts';
 import { isKnownKind } from '../../domain/investigation/kinds.ts';
 import type { Connection } from './connection.ts';
 import { ROLE_LINK, STORES } from './evidence-tables.ts';
+import type { RecognizedLayout } from './layout.ts';
 import {
   type ArraysOf,
   type ColumnSql,
@@ -28,7 +29,12 @@ interface EntryRow {
   readonly deleted: string | null;
 }
 
-const ENTRY: ColumnSql<EntryRow> = {
+/** SQL for JSON of the activity stream, whose columns are of text up to controller 22.3: it may be empty then. */
+export function activityJson({ hasTextActivity }: RecognizedLayout, column: string): string {
+  return hasTextActivity ? `NULLIF(${column}, '')::jsonb` : column;
+}
+
+const entryColumns = (recognized: RecognizedLayout): ColumnSql<EntryRow> => ({
   id: 's.id',
   at: milliseconds('s.timestamp'),
   operation: 's.operation',
@@ -36,12 +42,12 @@ const ENTRY: ColumnSql<EntryRow> = {
   object2: 's.object2',
   relationship: 's.object_relationship_type',
   changes: 's.changes',
-  setting: "s.setting->>'name'",
+  setting: `${activityJson(recognized, 's.setting')}->>'name'`,
   actor_id: 's.actor_id',
   actor: 'u.username',
-  deleted_id: "(s.deleted_actor->>'id')::bigint",
-  deleted: "s.deleted_actor->>'username'",
-};
+  deleted_id: `(${activityJson(recognized, 's.deleted_actor')}->>'id')::bigint`,
+  deleted: `${activityJson(recognized, 's.deleted_actor')}->>'username'`,
+});
 
 /** A row of a table of links: an entry, and an object that it is about. */
 interface LinkRow {
@@ -68,12 +74,16 @@ const STREAM = 'FROM main_activitystream s LEFT JOIN auth_user u ON u.id = s.act
 /** Reads entries with the objects that they are linked to, ascending by id: the first ones if there are more than the limit. */
 export async function readEntries(
   connection: Connection,
-  { limit, ...query }: EntryQuery & { readonly limit?: number },
+  {
+    limit,
+    newestFirst = false,
+    ...query
+  }: EntryQuery & { readonly limit?: number; readonly newestFirst?: boolean },
 ): Promise<readonly StreamEntry[]> {
   const rows = await connection.read((database) =>
     readColumns(database, {
-      columns: ENTRY,
-      from: `${STREAM} WHERE ${query.where} ORDER BY s.id${limit === undefined ? '' : ` LIMIT ${limit}`}`,
+      columns: entryColumns(connection.recognized),
+      from: `${STREAM} WHERE ${query.where} ORDER BY s.id${newestFirst ? ' DESC' : ''}${limit === undefined ? '' : ` LIMIT ${limit}`}`,
       values: query.values,
     }),
   );
@@ -125,7 +135,7 @@ async function readStoredPage(connection: Connection, { where, values, present }
       SELECT s.* FROM main_activitystream s WHERE ${where} ORDER BY s.id LIMIT ${PAGE_ENTRIES}) s`;
   const rows = await connection.read((database) =>
     readColumns<EntryRow & { readonly bytes: number | null }>(database, {
-      columns: { ...ENTRY, bytes: 's.bytes' },
+      columns: { ...entryColumns(connection.recognized), bytes: 's.bytes' },
       from: `FROM (${page}) s LEFT JOIN auth_user u ON u.id = s.actor_id
         WHERE s.bytes IS NULL OR s.bytes - octet_length(s.changes) < ${PAGE_BYTES} ORDER BY s.id`,
       values,

@@ -1,9 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Environment } from '../../db/connection-sources.ts';
 import type { Queryable } from '../../db/database.ts';
-import { openPostgres } from '../../db/postgres.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { StreamEntry } from '../../domain/investigation/deed.ts';
+import { type Rename, renamesIn, type StreamEntry } from '../../domain/investigation/deed.ts';
 import type { Actor, ObjectReference } from '../../domain/investigation/investigation.ts';
 import { isKnownKind, kindOfModel } from '../../domain/investigation/kinds.ts';
 import type { Secret } from '../../domain/secret.ts';
@@ -17,13 +16,13 @@ import type {
   StreamReach,
   Window,
 } from '../../operations/ports/evidence.ts';
-import { Connection, databaseError } from './connection.ts';
-import { readEntries, readEntryPages } from './evidence-entries.ts';
+import { type Connection, databaseError, openConnection } from './connection.ts';
+import { activityJson, readEntries, readEntryPages } from './evidence-entries.ts';
 import { JOBS_SQL, type JobRow, jobOf } from './evidence-jobs.ts';
 import { readAssignedRoles } from './evidence-roles.ts';
 import { ASSIGNMENT_TABLES, linkTable, readTables, STORES, WITHHELD } from './evidence-tables.ts';
-import { recognizeLayout } from './layout.ts';
 import { Conditions, dateOrNull, inBatches, milliseconds, PAGE_SIZE } from './queries.ts';
+import { storedValue } from './settings.ts';
 
 /** Which database, and how to reach it. */
 export interface DatabaseEvidenceOptions {
@@ -57,25 +56,21 @@ const CLOCK_MARGIN_MS = 3_600_000;
  */
 export async function openDatabaseEvidence(options: DatabaseEvidenceOptions): Promise<OpenedEvidence> {
   const { connection: url, environment, interruption } = options;
-  const database = await openPostgres({
-    url,
-    ...(environment !== undefined && { environment }),
-    connections: 4,
+  const connection = await openConnection({
+    ...{ url, environment, interruption, connections: 4 },
     applicationName: 'tokenctl investigation',
     statementTimeout: STATEMENT_TIMEOUT_MS,
-    settings: { jit: 'off', default_transaction_read_only: 'on' },
-  }).catch((error: unknown) => {
-    throw databaseError(error, 'The database');
+    settings: { default_transaction_read_only: 'on' },
   });
+  const { database, address, layout } = connection;
   try {
-    const layout = await recognizeLayout(database, database.address);
-    if (layout.layout === 'gateway') throw gatewayUnsupported(database.address);
+    if (layout === 'gateway') throw gatewayUnsupported(address);
     const { present, refused, role } = await readTables(database);
-    if (refused.length > 0) throw tablesRefused({ address: database.address, refused, role });
-    return new DatabaseEvidence(new Connection(database, layout, interruption), present);
+    if (refused.length > 0) throw tablesRefused({ address, refused, role });
+    return new DatabaseEvidence(connection, present);
   } catch (error) {
     await database.close();
-    throw databaseError(error, database.address);
+    throw databaseError(error, address);
   }
 }
 
@@ -127,6 +122,7 @@ class DatabaseEvidence implements OpenedEvidence {
   }
 
   deedsOfDeleted({ users, ...window }: Window & { readonly users: readonly Actor[] }) {
+    const actor = activityJson(this.#connection.recognized, 's.deleted_actor');
     const keys = users.map(({ id, username }) => (id === null ? `name:${username}` : `id:${id}`));
     return this.#entries(window, (conditions) =>
       conditions
@@ -134,7 +130,7 @@ class DatabaseEvidence implements OpenedEvidence {
         .add(
           keys,
           (some) =>
-            `ARRAY['id:' || (s.deleted_actor->>'id'), 'name:' || (s.deleted_actor->>'username')] && ${some}::text[]`,
+            `ARRAY['id:' || (${actor}->>'id'), 'name:' || (${actor}->>'username')] && ${some}::text[]`,
         ),
     );
   }
@@ -243,12 +239,30 @@ class DatabaseEvidence implements OpenedEvidence {
     });
   }
 
+  async renames(since: Date): Promise<readonly Rename[]> {
+    const { first } = await this.#bounds({ since, until: since });
+    const entries = await this.#readEntries(
+      `s.id IN (SELECT l.activitystream_id FROM main_activitystream_user l WHERE l.activitystream_id >= $1::bigint)
+         AND s.object1 = 'user' AND s.operation = 'update' AND s.timestamp >= $2 AND strpos(s.changes, '"username"') > 0`,
+      [first, since],
+    );
+    return renamesIn(entries);
+  }
+
   async entries(ids: readonly number[]): Promise<readonly StreamEntry[]> {
     return ids.length === 0 ? [] : await this.#readEntries('s.id = ANY($1::bigint[])', [ids]);
   }
 
   async *settingEntries(after: number): AsyncGenerator<StreamEntry, void> {
-    yield* await this.#readEntries("s.id > $1::bigint AND s.object1 = 'setting'", [after], PAGE_SIZE);
+    for (let last = after; ; ) {
+      const page = await this.#readEntries("s.id > $1::bigint AND s.object1 = 'setting'", [last], {
+        limit: PAGE_SIZE,
+      });
+      yield* page;
+      const next = page.at(-1)?.id;
+      if (next === undefined || page.length < PAGE_SIZE) return;
+      last = next;
+    }
   }
 
   async objects(kind: string, ids: readonly number[]): Promise<ReadonlyMap<number, CurrentObject> | null> {
@@ -273,11 +287,11 @@ class DatabaseEvidence implements OpenedEvidence {
   }
 
   async settings(names: readonly string[]): Promise<ReadonlyMap<string, unknown>> {
-    const rows = await this.#select<{ key: string; value: unknown }>(
-      'SELECT s.key, s.value FROM conf_setting s WHERE s.user_id IS NULL AND s.key = ANY($1::text[])',
+    const rows = await this.#select<{ key: string; value: string | null }>(
+      'SELECT s.key, s.value::text AS value FROM conf_setting s WHERE s.user_id IS NULL AND s.key = ANY($1::text[])',
       [names],
     );
-    return new Map(rows.map(({ key, value }) => [key, value]));
+    return new Map(rows.map(({ key, value }) => [key, storedValue(value)]));
   }
 
   async roles(ids: readonly number[]): Promise<ReadonlyMap<number, RoleRecord>> {
@@ -346,14 +360,14 @@ class DatabaseEvidence implements OpenedEvidence {
       `SELECT ${milliseconds('s.timestamp')} AS at FROM main_activitystream s ORDER BY s.id LIMIT 1`,
     );
     // A controller has a row for what was ever set, and does not note later changes in it.
-    const [set] = await this.#select<{ value: unknown; created: number }>(
-      `SELECT s.value, ${milliseconds('s.created')} AS created FROM conf_setting s
+    const [set] = await this.#select<{ value: string | null; created: number }>(
+      `SELECT s.value::text AS value, ${milliseconds('s.created')} AS created FROM conf_setting s
        WHERE s.user_id IS NULL AND s.key = 'ACTIVITY_STREAM_ENABLED'`,
     );
     const switched = dateOrNull(set?.created ?? null);
     return {
       // A controller records activity unless this setting, or a file of its servers, says otherwise.
-      enabled: set?.value === false ? false : null,
+      enabled: storedValue(set?.value ?? null) === false ? false : null,
       oldest: dateOrNull(oldest?.at ?? null),
       switched: switched !== null && switched < until ? switched : null,
     };
@@ -367,7 +381,7 @@ class DatabaseEvidence implements OpenedEvidence {
       `s.id BETWEEN $1::bigint AND $2::bigint AND s.actor_id IS NULL AND s.deleted_actor IS NULL
          AND s.timestamp >= $3 AND s.timestamp < $4`,
       [first, last, window.since, window.until],
-      MAX_WITHOUT_ACTOR,
+      { limit: MAX_WITHOUT_ACTOR, newestFirst: true },
     );
     return { count: some.length < MAX_WITHOUT_ACTOR ? some.length : null, some };
   }
@@ -376,9 +390,12 @@ class DatabaseEvidence implements OpenedEvidence {
     return this.#connection.database.close();
   }
 
-  #readEntries(where: string, values: readonly unknown[], limit?: number): Promise<readonly StreamEntry[]> {
-    const query = { where, values, present: this.#present, ...(limit !== undefined && { limit }) };
-    return readEntries(this.#connection, query);
+  #readEntries(
+    where: string,
+    values: readonly unknown[],
+    some: { readonly limit?: number; readonly newestFirst?: boolean } = {},
+  ): Promise<readonly StreamEntry[]> {
+    return readEntries(this.#connection, { where, values, present: this.#present, ...some });
   }
 
   #select<Row extends object>(sql: string, values: readonly unknown[] = []): Promise<Row[]> {

@@ -10,48 +10,136 @@ export interface RecognizedLayout {
   readonly isServiceDatabase: boolean;
   /** Whether a table holds the owners of sessions. Only recent gateways have one. */
   readonly hasSessionOwners: boolean;
+  /**
+   * Which tables tell of a controller's users that they come from an identity provider. Controllers without single sign-on of their
+   * own (after 24.6.1) have none, and no setting for such users [seen on devel of 2024-10].
+   */
+  readonly accountTables: ReadonlySet<AccountTable>;
+  /** Whether a controller's activity stream has its JSON in columns of text, as up to 22.3 [seen on 21.14.0]. */
+  readonly hasTextActivity: boolean;
 }
 
-type Columns = ReadonlyMap<string, ReadonlySet<string>>;
+/** The tables of a controller that name users of identity providers. */
+export const ACCOUNT_TABLES = [
+  'sso_userenterpriseauth',
+  'social_auth_usersocialauth',
+  'main_profile',
+] as const;
+
+type AccountTable = (typeof ACCOUNT_TABLES)[number];
+
+/** The types of columns by table and column. */
+type Columns = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 const LAYOUTS: readonly Layout[] = ['controller', 'service', 'gateway'];
 
 /** The tables that a service has and a controller does not. */
 const SERVICE_TABLES = ['service_migration', 'service_role'] as const;
 
+/** Every table that a layout requires, and those that tell the layouts apart. */
+const ALL_TABLES: readonly string[] = [
+  ...new Set([...LAYOUTS.flatMap((layout) => [...requiredColumns(layout).keys()]), ...SERVICE_TABLES]),
+];
+
 const KNOWN_RELEASES: Readonly<Record<Layout, string>> = {
-  controller: 'controller 24.6',
+  controller: 'controllers from 21.14 on',
   service: 'the service of the same version',
   gateway: 'the platform gateway of 2.5 and later',
 };
 
 /**
- * Recognizes the layout of a database by the names and columns of its tables, along the role's search path.
+ * Finds the schema on the role's search path that has the tables of a controller or gateway: the one with most of them.
+ * Only that schema is used afterwards. Otherwise a table of the same name in an earlier schema would be read and changed.
  *
- * @throws TokenctlError `unsupported` with the name of a table or column that is missing.
+ * @throws TokenctlError `unsupported` if no schema has such tables, or if two have the same one.
  */
-export async function recognizeLayout(database: Queryable, address: string): Promise<RecognizedLayout> {
-  const tables = new Set(LAYOUTS.flatMap((layout) => [...requiredColumns(layout).keys()]));
-  const columns = await readColumns(database, [...tables, ...SERVICE_TABLES]);
+export async function findSchema(database: Queryable, address: string): Promise<string> {
+  const rows = await database.query<{ schema: string; tables: string[] }>(
+    `SELECT s.name::text AS schema, array_agg(c.relname::text ORDER BY c.relname) AS tables
+     FROM unnest(current_schemas(false)) AS s(name)
+     JOIN pg_catalog.pg_namespace n ON n.nspname = s.name
+     JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = ANY ($1)
+     GROUP BY s.name ORDER BY count(*) DESC`,
+    [ALL_TABLES],
+  );
+  const [found, ...others] = rows;
+  if (found === undefined) {
+    throw new TokenctlError(
+      'unsupported',
+      `${address} is neither a controller's nor a platform gateway's database: it has none of their tables`,
+      { hint: 'Check the name of the database and the search_path of the role.' },
+    );
+  }
+  for (const { schema, tables } of others) {
+    const twice = tables.find((table) => found.tables.includes(table));
+    if (twice === undefined) continue;
+    throw new TokenctlError(
+      'unsupported',
+      `${address} has the table ${twice} in two schemas on the search path: ${found.schema} and ${schema}`,
+      {
+        hint: 'Name the right schema in the connection string, for example ?options=-csearch_path%3Dpublic. If you do not know the other table, find out who created it.',
+      },
+    );
+  }
+  return found.schema;
+}
+
+/** The value of `search_path` that finds tables in this schema only, as an option of the connection takes it. */
+export function onlySchema(schema: string): string {
+  return `"${schema.replaceAll('"', '""')}",pg_temp`.replaceAll(/[\\\s]/g, String.raw`\$&`);
+}
+
+/**
+ * Recognizes the layout of a database by the names and columns of its tables.
+ *
+ * @param expected The schema that the connection is limited to, and the address for errors.
+ * @throws TokenctlError `unsupported` with the name of a table or column that is missing, or if another schema is on the
+ * search path.
+ */
+export async function recognizeLayout(
+  database: Queryable,
+  { schema, address }: { readonly schema: string; readonly address: string },
+): Promise<RecognizedLayout> {
+  const columns = await readColumns(database, { schema, address });
   const layout = layoutOf(columns);
   requireTables(layout, columns, address);
   return {
     layout,
     isServiceDatabase: columns.has('service_migration'),
     hasSessionOwners: columns.has(TABLES[layout].sessionMemberships),
+    hasTextActivity: columns.get(TABLES.controller.activity)?.get('setting') === 'text',
+    accountTables: new Set(ACCOUNT_TABLES.filter((table) => columns.has(table))),
   };
 }
 
-/** The columns of those of these tables that the search path finds. */
-async function readColumns(database: Queryable, tables: readonly string[]): Promise<Columns> {
-  const rows = await database.query<{ name: string; columns: string[] }>(
-    `SELECT w.name, array_agg(a.attname::text) AS columns
+/** The columns of those of the known tables that the schema has. */
+async function readColumns(
+  database: Queryable,
+  { schema, address }: { readonly schema: string; readonly address: string },
+): Promise<Columns> {
+  const rows = await database.query<{ name: string; columns: string[]; types: string[]; schemas: string[] }>(
+    `SELECT w.name, array_agg(a.attname::text ORDER BY a.attnum) AS columns,
+       array_agg(format_type(a.atttypid, NULL) ORDER BY a.attnum) AS types, current_schemas(false)::text[] AS schemas
      FROM unnest($1::text[]) AS w(name)
      JOIN pg_catalog.pg_attribute a ON a.attrelid = to_regclass(w.name) AND a.attnum > 0 AND NOT a.attisdropped
      GROUP BY w.name`,
-    [tables],
+    [ALL_TABLES],
   );
-  return new Map(rows.map(({ name, columns }) => [name, new Set(columns)]));
+  // A connection pooler may drop the options of a connection.
+  const others = rows.at(0)?.schemas.filter((name) => name !== schema) ?? [];
+  if (others.length > 0) {
+    throw new TokenctlError(
+      'unsupported',
+      `${address} does not take the search path of this connection: the schemas ${others.join(', ')} are on it as well`,
+      { hint: 'Connect to the server itself instead of a connection pooler.' },
+    );
+  }
+  return new Map(
+    rows.map(({ name, columns, types }) => [
+      name,
+      new Map(columns.map((column, index) => [column, types[index] ?? ''])),
+    ]),
+  );
 }
 
 /** The controller of a platform may also have tables with a gateway's names: its own tables decide. */
@@ -65,13 +153,6 @@ function requireTables(layout: Layout, columns: Columns, address: string): void 
   const tables = [...requiredColumns(layout)].filter(
     ([table]) => !isOptional(layout, table) || columns.has(table),
   );
-  if (tables.every(([table]) => !columns.has(table))) {
-    throw new TokenctlError(
-      'unsupported',
-      `${address} is neither a controller's nor a platform gateway's database: it has none of their tables`,
-      { hint: 'Check the name of the database and the search_path of the role.' },
-    );
-  }
   for (const [table, required] of tables) {
     const present = columns.get(table);
     const missing = present === undefined ? null : required.find((column) => !present.has(column));
@@ -87,6 +168,8 @@ function requireTables(layout: Layout, columns: Columns, address: string): void 
   }
 }
 
+/** What is absent there is absent: no right is needed for it, and nothing is asked of it. */
 function isOptional(layout: Layout, table: string): boolean {
-  return layout === 'gateway' && table === TABLES.gateway.sessionMemberships;
+  if (layout === 'gateway') return table === TABLES.gateway.sessionMemberships;
+  return layout === 'controller' && ACCOUNT_TABLES.some((each) => each === table);
 }

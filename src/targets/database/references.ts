@@ -78,7 +78,9 @@ export function resolveNames(
   connection: Connection,
   names: {
     readonly users?: readonly string[] | undefined;
+    readonly userIds?: readonly number[] | undefined;
     readonly applications?: readonly string[] | undefined;
+    readonly applicationIds?: readonly number[] | undefined;
   },
 ): Promise<{
   readonly userIds: readonly number[] | undefined;
@@ -87,8 +89,10 @@ export function resolveNames(
   const { users, applications } = names;
   const { layout } = connection;
   return connection.read(async (database) => ({
-    userIds: users && (await readUserIds(database, { layout, names: users })),
-    applicationIds: applications && (await readApplicationIds(database, { layout, names: applications })),
+    userIds: names.userIds ?? (users && (await readUserIds(database, { layout, names: users }))),
+    applicationIds:
+      names.applicationIds ??
+      (applications && (await readApplicationIds(database, { layout, names: applications }))),
   }));
 }
 

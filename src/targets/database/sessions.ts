@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Queryable } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Session } from '../../domain/token.ts';
-import type { SessionSelector } from '../../operations/ports/target.ts';
+import type { SessionSelector } from '../../operations/ports/target-parts.ts';
 import { eachOf, processInBatches } from './batches.ts';
 import type { Connection } from './connection.ts';
 import { Conditions, dateOf, dateOrNull, keysetPages, milliseconds, PAGE_SIZE } from './queries.ts';
@@ -12,7 +12,6 @@ import { fingerprint, type Layout, TABLES } from './tables.ts';
 /** How many sessions one transaction ends. */
 const BATCH_SIZE = 500;
 
-/** Where sessions are. */
 export interface SessionStore {
   readonly connection: Connection;
   /** A gateway's cache, if it is configured and can be used. */
@@ -185,8 +184,8 @@ function hashedKey(key: string): string {
  * Pages of sessions. Their keys are random, so that new sessions are also among those to read: no more of them are read than
  * there were after the first page, and some that began since.
  *
- * @throws TokenctlError `unsupported` if no table holds the owners of sessions, `target_misbehaved` if sessions are created
- * as fast as they are read: a list that was cut off would hide some.
+ * @throws TokenctlError `target_misbehaved` if sessions are created as fast as they are read: a list that was cut off would
+ * hide some.
  * @param withUnowned Whether sessions without an owner are included whatever the selector.
  */
 async function* sessionPages(
@@ -194,12 +193,7 @@ async function* sessionPages(
   selector: SessionSelector,
   withUnowned: boolean,
 ): AsyncGenerator<readonly SessionRow[], void> {
-  const { layout, recognized, address } = connection;
-  if (!recognized.hasSessionOwners) {
-    throw new TokenctlError('unsupported', `${address} does not store the owners of sessions`, {
-      hint: `Upgrade the gateway to a release with the table ${TABLES[layout].sessionMemberships}. After \`DELETE FROM django_session\`, sessions are accepted until their entries in the cache of the gateway expire.`,
-    });
-  }
+  const { layout, address } = connection;
   let most = Number.POSITIVE_INFINITY;
   const pages = keysetPages({
     start: '',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { AuthenticationSettings } from '../../operations/ports/target.ts';
+import type { AuthenticationSettings } from '../../operations/ports/target-parts.ts';
 
 /**
  * In seconds: some 7,900 years, so that an expiry set today has a year with four digits. A controller accepts more, and then
@@ -25,7 +25,6 @@ export const WRITABLE = {
   ALLOW_METRICS_FOR_ANONYMOUS_USERS: z.boolean(),
 } as const satisfies Record<keyof AuthenticationSettings, z.ZodType>;
 
-/** The names of the settings. */
 export const SETTING_NAMES = Object.keys(WRITABLE) as readonly (keyof AuthenticationSettings)[];
 
 /** The defaults of controller 24.6. */
@@ -78,11 +77,13 @@ const ZERO_LIFETIMES: AuthenticationSettings['OAUTH2_PROVIDER'] = {
  *
  * @param missingLifetime The value of a key that a stored OAUTH2_PROVIDER lacks. A controller stores a partial object as it
  * is and reads a missing key as 0; the service uses the default.
+ * @param hasExternalUsers Whether the version has users of identity providers, and the setting for them.
  * @returns The settings, or the name of a setting with an invalid stored value.
  */
 export function effectiveSettings(
   stored: ReadonlyMap<string, unknown>,
   missingLifetime: 'zero' | 'default',
+  hasExternalUsers = true,
 ): { readonly settings: AuthenticationSettings } | { readonly invalid: string } {
   const values: Record<string, unknown> = { ...DEFAULTS };
   for (const [name, schema] of Object.entries(READABLE)) {
@@ -99,5 +100,6 @@ export function effectiveSettings(
       ...Object.fromEntries(Object.entries(read.data).filter(([, value]) => value !== undefined)),
     };
   }
+  if (!hasExternalUsers) values['ALLOW_OAUTH2_FOR_EXTERNAL_USERS'] = null;
   return { settings: values as unknown as AuthenticationSettings };
 }

@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Queryable } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { AuthenticationSettings } from '../../operations/ports/target.ts';
+import type { AuthenticationSettings } from '../../operations/ports/target-parts.ts';
+import { refuseAbsent } from '../absent-settings.ts';
 import { insertEntries } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
 import { readGatewaySettings, writeGatewaySettings } from './gateway-settings.ts';
@@ -21,7 +22,8 @@ export async function currentSettings(
   if (layout === 'gateway') return readGatewaySettings(connection, database);
   const stored = await readStoredSettings(database);
   const values = new Map([...stored].map(([name, { value }]) => [name, value]));
-  const read = effectiveSettings(values, layout === 'controller' ? 'zero' : 'default');
+  const hasExternalUsers = layout !== 'controller' || connection.recognized.accountTables.size > 0;
+  const read = effectiveSettings(values, layout === 'controller' ? 'zero' : 'default', hasExternalUsers);
   if ('settings' in read) return read.settings;
   throw new TokenctlError('target_misbehaved', `${address} contains an invalid value for ${read.invalid}`, {
     hint: 'Set it again in the controller.',
@@ -41,6 +43,7 @@ export function writeSettings(
   return connection.write('settings', async (transaction) => {
     if (connection.layout === 'gateway') return writeGatewaySettings(connection, { transaction, change });
     await transaction.execute('LOCK TABLE conf_setting IN SHARE ROW EXCLUSIVE MODE');
+    refuseAbsent(change, await currentSettings(connection, transaction));
     const stored = await readStoredSettings(transaction);
     for (const name of SETTING_NAMES) {
       const value = change[name];
@@ -118,22 +121,35 @@ interface StoredSetting {
 }
 
 /**
+ * A stored value: JSON, in a column of that type or, up to controller 22.3, of text [seen on 21.14.0]. The type of the column decides
+ * how a parameter without a type of its own is stored, so that statements are the same for both.
+ */
+export function storedValue(text: string | null): unknown {
+  if (text === null) return null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/**
  * The stored system settings. A controller's table may contain several rows of one key: the controller reads and writes the one
  * with the lowest id.
  */
 async function readStoredSettings(database: Queryable): Promise<ReadonlyMap<string, StoredSetting>> {
-  const rows = await database.query<StoredSetting>(
-    `SELECT DISTINCT ON (s.key) s.key, s.id, s.value FROM conf_setting s
+  const rows = await database.query<{ readonly key: string; readonly value: string | null }>(
+    `SELECT DISTINCT ON (s.key) s.key, s.id, s.value::text AS value FROM conf_setting s
      WHERE s.user_id IS NULL AND s.key = ANY($1::text[]) ORDER BY s.key, s.id`,
     [SETTING_NAMES],
   );
-  return new Map(rows.map((row) => [row.key, row]));
+  return new Map(rows.map(({ key, value }) => [key, { key, value: storedValue(value) }]));
 }
 
 async function insertSetting(transaction: Queryable, key: string, value: unknown): Promise<number> {
   const [row] = await transaction.query<{ id: number }>(
-    `INSERT INTO conf_setting (created, modified, key, value) VALUES (now(), now(), $1, $2::jsonb) RETURNING id`,
-    [key, JSON.stringify(value)],
+    `INSERT INTO conf_setting (created, modified, key, value) VALUES (now(), now(), $1, $2) RETURNING id`,
+    [key, pythonJson(value)],
   );
   if (row === undefined) throw new Error('an INSERT … RETURNING returned no row');
   return row.id;
@@ -142,8 +158,8 @@ async function insertSetting(transaction: Queryable, key: string, value: unknown
 /** Changes all rows of a setting, so that they agree whichever is read. */
 async function updateSetting(transaction: Queryable, key: string, value: unknown): Promise<void> {
   await transaction.execute(
-    'UPDATE conf_setting SET value = $2::jsonb, modified = now() WHERE user_id IS NULL AND key = $1',
-    [key, JSON.stringify(value)],
+    'UPDATE conf_setting SET value = $2, modified = now() WHERE user_id IS NULL AND key = $1',
+    [key, pythonJson(value)],
   );
 }
 

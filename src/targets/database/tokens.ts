@@ -3,7 +3,8 @@ import type { Queryable } from '../../db/database.ts';
 import type { Secret } from '../../domain/secret.ts';
 import { keptOf, type Selector } from '../../domain/selector.ts';
 import type { PlannedToken, RefreshToken, StoredRefreshTokenState, Token } from '../../domain/token.ts';
-import type { Identified, RefreshTokenSelector, TargetDescription } from '../../operations/ports/target.ts';
+import type { Identified, TargetDescription } from '../../operations/ports/target.ts';
+import type { RefreshTokenSelector } from '../../operations/ports/target-parts.ts';
 import type { Connection } from './connection.ts';
 import {
   type ColumnSql,
@@ -77,12 +78,17 @@ async function* tokenPages<Row extends PlannedRow>(
     all: _,
     ids,
     users,
+    userIds,
     applications,
+    applicationIds,
     notUsers: _users,
     notApplications: _applications,
     ...rest
   } = selector;
-  const criteria = { ...rest, ...(await resolveNames(connection, { users, applications })) };
+  const criteria = {
+    ...rest,
+    ...(await resolveNames(connection, { users, userIds, applications, applicationIds })),
+  };
   const { layout } = connection;
   yield* idPages(connection.table('accessTokens'), ids, (database, range) =>
     readTokenPage<Row>(database, { layout, range, criteria, columns: columns(layout) }),
@@ -92,7 +98,7 @@ async function* tokenPages<Row extends PlannedRow>(
 /** The criteria of a selector other than its list of ids, with ids for names. All that are present must match. */
 type TokenCriteria = Omit<
   Selector,
-  'all' | 'ids' | 'users' | 'applications' | 'notUsers' | 'notApplications'
+  'all' | 'ids' | 'users' | 'userIds' | 'applications' | 'applicationIds' | 'notUsers' | 'notApplications'
 > & {
   readonly userIds?: readonly number[] | undefined;
   readonly applicationIds?: readonly number[] | undefined;
@@ -188,8 +194,9 @@ export async function* listRefreshTokens(
   connection: Connection,
   selector: RefreshTokenSelector,
 ): AsyncGenerator<RefreshToken, void> {
-  const { ids, users, applications, ...rest } = selector;
-  const criteria = { ...rest, ...(await resolveNames(connection, { users, applications })) };
+  const { ids, users, userIds, applications, applicationIds, ...rest } = selector;
+  const whose = { users, userIds, applications, applicationIds };
+  const criteria = { ...rest, ...(await resolveNames(connection, whose)) };
   const { layout } = connection;
   const pages = idPages(connection.table('refreshTokens'), ids, (database, range) =>
     readRefreshTokenPage(database, { layout, range, criteria }),

@@ -1,18 +1,19 @@
 import type { Queryable } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { User } from '../../domain/token.ts';
-import type { Contact, UserSelector } from '../../operations/ports/target.ts';
+import type { Contact, UserSelector } from '../../operations/ports/target-parts.ts';
 import { gatewayChanges, insertEntries } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
+import type { ACCOUNT_TABLES, RecognizedLayout } from './layout.ts';
 import { dateOrNull, type IdRange, idPages, inBatches, inRange, milliseconds, PAGE_SIZE } from './queries.ts';
 import { readUserNames } from './references.ts';
 import { type Layout, TABLES } from './tables.ts';
 
 /** Streams users, ascending by id. */
 export async function* listUsers(connection: Connection, selector: UserSelector): AsyncGenerator<User, void> {
-  const { layout } = connection;
-  const pages = idPages(connection.table('users'), undefined, (database, range) =>
-    readUserPage(database, { layout, selector, range }),
+  const { recognized } = connection;
+  const pages = idPages(connection.table('users'), selector.ids, (database, range) =>
+    readUserPage(database, { recognized, selector, range }),
   );
   for await (const users of pages) yield* users;
 }
@@ -98,28 +99,42 @@ export function setUserActive(connection: Connection, userId: number, active: bo
 }
 
 /** In the controller's order. An LDAP name counts only if the user has no usable password. */
-const CONTROLLER_EXTERNAL_ACCOUNT = `CASE
-    WHEN EXISTS (SELECT FROM sso_userenterpriseauth e WHERE e.user_id = u.id) THEN 'enterprise'
-    WHEN EXISTS (SELECT FROM social_auth_usersocialauth s WHERE s.user_id = u.id) THEN 'social'
-    WHEN u.password LIKE '!%'
-      AND EXISTS (SELECT FROM main_profile p WHERE p.user_id = u.id AND p.ldap_dn <> '') THEN 'ldap'
-  END`;
+const CONTROLLER_ACCOUNTS: readonly (readonly [(typeof ACCOUNT_TABLES)[number], string])[] = [
+  [
+    'sso_userenterpriseauth',
+    "WHEN EXISTS (SELECT FROM sso_userenterpriseauth e WHERE e.user_id = u.id) THEN 'enterprise'",
+  ],
+  [
+    'social_auth_usersocialauth',
+    "WHEN EXISTS (SELECT FROM social_auth_usersocialauth s WHERE s.user_id = u.id) THEN 'social'",
+  ],
+  [
+    'main_profile',
+    `WHEN u.password LIKE '!%'
+       AND EXISTS (SELECT FROM main_profile p WHERE p.user_id = u.id AND p.ldap_dn <> '') THEN 'ldap'`,
+  ],
+];
+
+const GATEWAY_ACCOUNT = `(SELECT CASE substring(a.type FROM '[^.]*$') WHEN 'ldap' THEN 'ldap'
+      WHEN 'radius' THEN 'enterprise' WHEN 'tacacs' THEN 'enterprise' ELSE 'social' END
+    FROM dab_authentication_authenticatoruser l
+    JOIN dab_authentication_authenticator a ON a.slug = l.provider_id
+    WHERE l.user_id = u.id AND a.type <> 'ansible_base.authentication.authenticator_plugins.local'
+    ORDER BY l.id LIMIT 1)`;
 
 /**
  * SQL for the kind of identity provider that a user `u` comes from, as the controller names it; null for a local account. In a gateway a
  * user is external with any authenticator but the local one, even with a password. The type of an authenticator
  * ends with its kind: `….local`, `….ldap`, `….saml`.
  */
-export const EXTERNAL_ACCOUNT: Readonly<Record<Layout, string>> = {
-  controller: CONTROLLER_EXTERNAL_ACCOUNT,
-  service: CONTROLLER_EXTERNAL_ACCOUNT,
-  gateway: `(SELECT CASE substring(a.type FROM '[^.]*$') WHEN 'ldap' THEN 'ldap'
-      WHEN 'radius' THEN 'enterprise' WHEN 'tacacs' THEN 'enterprise' ELSE 'social' END
-    FROM dab_authentication_authenticatoruser l
-    JOIN dab_authentication_authenticator a ON a.slug = l.provider_id
-    WHERE l.user_id = u.id AND a.type <> 'ansible_base.authentication.authenticator_plugins.local'
-    ORDER BY l.id LIMIT 1)`,
-};
+export function externalAccount({
+  layout,
+  accountTables,
+}: Pick<RecognizedLayout, 'layout' | 'accountTables'>): string {
+  if (layout === 'gateway') return GATEWAY_ACCOUNT;
+  const cases = CONTROLLER_ACCOUNTS.filter(([table]) => accountTables.has(table)).map(([, when]) => when);
+  return cases.length === 0 ? 'NULL::text' : `CASE ${cases.join(' ')} END`;
+}
 
 /**
  * SQL for whether a user `u` is a system auditor. Null in a controller, whose tables for it differ between releases. A
@@ -135,9 +150,14 @@ const IS_SYSTEM_AUDITOR: Readonly<Record<Layout, string>> = {
 
 async function readUserPage(
   database: Queryable,
-  options: { readonly layout: Layout; readonly selector: UserSelector; readonly range: IdRange },
+  options: {
+    readonly recognized: RecognizedLayout;
+    readonly selector: UserSelector;
+    readonly range: IdRange;
+  },
 ): Promise<User[]> {
-  const { layout, selector, range } = options;
+  const { recognized, selector, range } = options;
+  const { layout } = recognized;
   const where = inRange('u.id', range).add(selector.names, (names) => `u.username = ANY(${names}::text[])`);
   if (selector.inactive === true) where.require('NOT u.is_active');
   const rows = await database.query<{
@@ -150,7 +170,7 @@ async function readUserPage(
     last_login: number | null;
   }>(
     `SELECT u.id, u.username, u.is_superuser, u.is_active, ${milliseconds('u.last_login')} AS last_login,
-       ${IS_SYSTEM_AUDITOR[layout]} AS is_system_auditor, ${EXTERNAL_ACCOUNT[layout]} AS external_account
+       ${IS_SYSTEM_AUDITOR[layout]} AS is_system_auditor, ${externalAccount(recognized)} AS external_account
      FROM ${TABLES[layout].users} u WHERE ${where.sql} ORDER BY u.id LIMIT ${PAGE_SIZE}`,
     where.values,
   );

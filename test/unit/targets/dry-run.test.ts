@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
-import { dryRun } from '../../../src/app/open-target.ts';
+import { partOf } from '../../../src/operations/target-parts.ts';
+import { dryRun } from '../../../src/targets/dry-run.ts';
 import { refreshToken } from '../../support/memory-refresh-tokens.ts';
 import { session } from '../../support/memory-sessions.ts';
 import { databaseDescription, MemoryTarget } from '../../support/memory-target.ts';
 import { collected } from '../../support/test-target.ts';
 
-const reach = { refreshTokens: false, authorizationCodes: false, sessions: false };
+const _reach = { refreshTokens: false, authorizationCodes: false, sessions: false };
 const ci = {
   id: 1,
   name: 'CI',
@@ -33,34 +34,32 @@ test('reads the same as the target', async () => {
   const dry = dryRun(target);
   expect(await dry.describe()).toEqual(await target.describe());
   expect(await collected(dry.tokens({ all: true }))).toHaveLength(3);
-  expect(await collected(dry.users())).toEqual(target.people);
-  expect(await dry.applications(['CI'])).toEqual(target.programs);
+  expect(await collected(dry.users.list())).toEqual(target.people);
+  expect(await dry.applications.list(['CI'])).toEqual(target.programs);
   expect(await dry.ownTokenIds()).toEqual([2]);
-  const selection = { kind: 'all' as const, names: [], owners: [] };
-  const facts = { selection, tokensWithRefreshToken: 1, reach };
-  expect(await dry.staysAlive(facts)).toEqual(await target.staysAlive(facts));
-  expect(await collected(dry.activity({}))).toEqual([change]);
-  expect(await dry.lastChanges([2])).toEqual(new Map([[2, change.at]]));
-  expect(await collected(dry.refreshTokens({}))).toHaveLength(1);
-  expect(await collected(dry.sessions({ all: true }))).toHaveLength(1);
+  expect(await collected(dry.activity.list({}))).toEqual([change]);
+  expect(await dry.activity.lastChanges([2])).toEqual(new Map([[2, change.at]]));
+  expect(await collected(partOf(dry, 'refreshTokens').list({}))).toHaveLength(1);
+  expect(await collected(partOf(dry, 'sessions').list({ all: true }))).toHaveLength(1);
   await dry.close();
 });
 
 test('changes nothing: tokens stay unchanged, settings only appear changed, no token is created', async () => {
   const target = new MemoryTarget(3);
+  target.self = databaseDescription();
   const before = target.values;
   target.refresh.rows.set(1, refreshToken());
   target.logins.live.push(session());
   const dry = dryRun(target);
   const left = [{ tokenId: 1, result: 'unchanged' }];
-  expect(await collected(dry.revokeRefreshTokens([1]))).toEqual(left);
-  expect(await collected(dry.deleteRefreshTokens([1]))).toEqual(left);
-  expect(await collected(dry.endSessions({ all: true }))).toEqual([]);
+  expect(await collected(partOf(dry, 'refreshTokens').revoke([1]))).toEqual(left);
+  expect(await collected(partOf(dry, 'refreshTokens').delete([1]))).toEqual(left);
+  expect(await collected(partOf(dry, 'sessions').end({ all: true }))).toEqual([]);
   expect(await collected(dry.revoke([1, 2]))).toEqual([
     { tokenId: 1, result: 'unchanged' },
     { tokenId: 2, result: 'unchanged' },
   ]);
-  expect(await dry.setUserActive(2, false)).toBe(false);
+  expect(await dry.users.setActive(2, false)).toBe(false);
   expect(target.people[1]?.isActive).toBe(true);
   expect(await dry.settings.write({ AUTH_BASIC_ENABLED: false })).toEqual({
     ...before,

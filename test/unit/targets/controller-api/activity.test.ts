@@ -42,47 +42,47 @@ describe('the activity stream of a service', () => {
   });
 
   test('shows who changed which token, even after its deletion, and no other token', async () => {
-    const found = await collected(target.activity({ tokenIds: [gone] }));
+    const found = await collected(target.activity.list({ tokenIds: [gone] }));
     expect(found).toMatchObject([
       { operation: 'create', object: 'o_auth2_access_token', actor: { username: 'admin' } },
       { operation: 'delete', changes: { id: gone } },
     ]);
-    expect(await collected(target.activity({ tokenIds: [alive] }))).toMatchObject([
+    expect(await collected(target.activity.list({ tokenIds: [alive] }))).toMatchObject([
       { operation: 'create', changes: { id: alive } },
     ]);
     const many = Array.from({ length: 120 }, (_, index) => index + 1000);
-    expect(await collected(target.activity({ tokenIds: [...many, alive] }))).toHaveLength(1);
-    expect(await collected(target.activity({ tokenIds: [] }))).toEqual([]);
+    expect(await collected(target.activity.list({ tokenIds: [...many, alive] }))).toHaveLength(1);
+    expect(await collected(target.activity.list({ tokenIds: [] }))).toEqual([]);
   });
 
   test('is filtered by actor and time', async () => {
-    const [first] = await collected(target.activity({}));
+    const [first] = await collected(target.activity.list({}));
     const actor = first?.actor?.id ?? 0;
-    const all = await collected(target.activity({ actorIds: [actor] }));
+    const all = await collected(target.activity.list({ actorIds: [actor] }));
     expect(all.length).toBeGreaterThanOrEqual(5);
     expect(all.map(({ id }) => id)).toEqual(all.map(({ id }) => id).sort((a, b) => a - b));
-    expect(await collected(target.activity({ actorIds: [actor + 1000] }))).toEqual([]);
+    expect(await collected(target.activity.list({ actorIds: [actor + 1000] }))).toEqual([]);
     const between = all[1]?.at ?? new Date();
-    const since = await collected(target.activity({ since: between }));
-    const until = await collected(target.activity({ until: between }));
+    const since = await collected(target.activity.list({ since: between }));
+    const until = await collected(target.activity.list({ until: between }));
     expect(since.every(({ at }) => at >= between)).toBe(true);
     expect(until.every(({ at }) => at < between)).toBe(true);
     expect(since.length).toBeGreaterThan(0);
   });
 
   test('shows the last change of each user who made one', async () => {
-    const all = await collected(target.activity({}));
+    const all = await collected(target.activity.list({}));
     const last = all.findLast(({ actor }) => actor !== null);
     const actor = last?.actor?.id ?? 0;
-    expect(await target.lastChanges([actor, 4711])).toEqual(new Map([[actor, last?.at]]));
-    expect(await target.lastChanges([])).toEqual(new Map());
+    expect(await target.activity.lastChanges([actor, 4711])).toEqual(new Map([[actor, last?.at]]));
+    expect(await target.activity.lastChanges([])).toEqual(new Map());
   });
 
   test('applications are read, all or by name', async () => {
     const ci = { name: 'CI', clientType: 'public', grantType: 'password', created: expect.any(Date) };
-    expect(await target.applications()).toMatchObject([ci]);
-    expect(await target.applications(['CI', 'XY'])).toMatchObject([ci]);
-    expect(await target.applications(['XY'])).toEqual([]);
+    expect(await target.applications.list()).toMatchObject([ci]);
+    expect(await target.applications.list(['CI', 'XY'])).toMatchObject([ci]);
+    expect(await target.applications.list(['XY'])).toEqual([]);
   });
 });
 
@@ -95,8 +95,8 @@ describe('an unreadable activity stream', () => {
     await using fake = await FakeController.start();
     fake.fault = pastRoot((_, response) => json(response, status, { detail: 'no' }));
     const target = openTestTarget(fake.address);
-    expect((await errorOf(collected(target.activity({})))).code).toBe(code);
-    expect((await errorOf(target.lastChanges([1]))).code).toBe(code);
+    expect((await errorOf(collected(target.activity.list({})))).code).toBe(code);
+    expect((await errorOf(target.activity.lastChanges([1]))).code).toBe(code);
     await target.close();
   });
 
@@ -104,8 +104,8 @@ describe('an unreadable activity stream', () => {
     await using fake = await FakeController.start();
     fake.fault = pastRoot((_, response) => json(response, 200, { results: [{ id: 'one' }], next: null }));
     const target = openTestTarget(fake.address);
-    expect((await errorOf(collected(target.activity({})))).code).toBe('target_misbehaved');
-    expect((await errorOf(target.lastChanges([1]))).code).toBe('target_misbehaved');
+    expect((await errorOf(collected(target.activity.list({})))).code).toBe('target_misbehaved');
+    expect((await errorOf(target.activity.lastChanges([1]))).code).toBe('target_misbehaved');
     await target.close();
   });
 
@@ -118,7 +118,7 @@ describe('an unreadable activity stream', () => {
     ];
     fake.fault = pastRoot((_, response) => json(response, 200, { results, next: null }));
     const target = openTestTarget(fake.address);
-    expect(await collected(target.activity({}))).toEqual([
+    expect(await collected(target.activity.list({}))).toEqual([
       {
         id: 1,
         at: new Date('2026-11-20T00:00:00Z'),

@@ -62,7 +62,7 @@ describe('a platform with tokens at its gateway and at the controller behind it'
 
   test('reads the activity and the settings of each', async () => {
     const created = async (target: Target, id: number) =>
-      (await collected(target.activity({ tokenIds: [id] }))).map(({ operation, object }) => [
+      (await collected(target.activity.list({ tokenIds: [id] }))).map(({ operation, object }) => [
         operation,
         object,
       ]);

@@ -39,6 +39,48 @@ describe('tokens', () => {
     await target.close();
   });
 
+  test('are complete if tokens are deleted before they are read', async () => {
+    await using fake = await FakeController.start(600);
+    const target = openTestTarget(fake.address);
+    const seen: number[] = [];
+    for await (const { id } of target.tokens({ all: true })) {
+      seen.push(id);
+      fake.tokens.delete(id + 250);
+    }
+    expect(seen).toHaveLength(400);
+    fake.fault = (request, response) => {
+      const isFirst = request.url?.includes('page_size=200') === true;
+      return isFirst && json(response, 200, { count: 501, next: null, results: [plain(1)] });
+    };
+    fake.tokens.clear();
+    fake.tokens.set(1, fakeToken(1));
+    expect(await collected(target.tokens({ all: true }))).toHaveLength(1);
+    await target.close();
+  });
+
+  test.each([
+    ['one page', 40, 3],
+    ['no page', 40, 0],
+    ['several pages', 1000, 450],
+  ])('are refused if fewer are listed than announced, on %s', async (_, count, length) => {
+    await using fake = await FakeController.start(length);
+    fake.fault = pastRoot((request, response) => {
+      const query = new URL(request.url ?? '/', 'http://fake').searchParams;
+      if (query.has('count_disabled')) return false;
+      const results = Array.from({ length: Math.min(length, Number(query.get('page_size'))) }, (_each, at) =>
+        tokenJson(fakeToken(at + 1)),
+      );
+      return json(response, 200, { count, next: length > 200 ? '/more' : null, results });
+    });
+    const target = openTestTarget(fake.address);
+    const error = await errorOf(collected(target.tokens({ all: true })));
+    expect(error).toMatchObject({ code: 'target_misbehaved', hint: expect.any(String) });
+    expect(error.message).toBe(
+      `${fake.address} announced ${count.toLocaleString('en-US')} items for the list of tokens and listed ${length}`,
+    );
+    await target.close();
+  });
+
   test('are read with all fields', async () => {
     await using fake = await FakeController.start();
     fake.tokens.set(7, fakeToken(7, { application: 'CI', hasRefreshToken: true, scope: 'read' }));
@@ -210,13 +252,13 @@ describe('settings, users, applications', () => {
     expect((await target.settings.read()).AUTH_BASIC_ENABLED).toBe(true);
     expect((await target.settings.write({ AUTH_BASIC_ENABLED: false })).AUTH_BASIC_ENABLED).toBe(false);
     expect(fake.requests.at(-1)).toBe('PATCH /api/v2/settings/authentication/');
-    const users = await collected(target.users());
+    const users = await collected(target.users.list());
     expect(users.map(({ username, externalAccount }) => [username, externalAccount])).toEqual([
       ['admin', null],
       ['alice', null],
       ['bob', 'ldap'],
     ]);
-    expect(await target.applications(['CI'])).toEqual([]);
+    expect(await target.applications.list(['CI'])).toEqual([]);
     await target.close();
   });
 

@@ -60,15 +60,15 @@ describe.each(LAYOUTS)('applications in the database of a %s', (layout) => {
   };
 
   it('shows one, without its secret', async () => {
-    const shown = await place.target.access.application(GITHUB);
+    const shown = await place.target.applications.find(GITHUB);
     expect(shown).toMatchObject({ id: GITHUB, name: 'github', clientId: 'github', redirectUris: [] });
     expect(Object.keys(shown ?? {})).not.toContain('clientSecret');
-    expect(await place.target.access.application(999)).toBeNull();
+    expect(await place.target.applications.find(999)).toBeNull();
   });
 
   it('has no secret to replace of a public client', async () => {
     await make('public', 'nothing');
-    await expect(place.target.access.replaceClientSecret(GITHUB, KEY)).rejects.toMatchObject({
+    await expect(place.target.applications.replaceSecret?.(GITHUB, KEY)).rejects.toMatchObject({
       code: 'unsupported',
     });
     expect(await column('client_secret')).toBe('nothing');
@@ -78,7 +78,7 @@ describe.each(LAYOUTS)('applications in the database of a %s', (layout) => {
     const before = { gateway: 'pbkdf2_sha256$600000$salt$key', service: '0'.repeat(64) };
     await make('confidential', layout === 'gateway' ? before.gateway : encrypted('old', KEY));
     const known = await entries();
-    const secret = (await place.target.access.replaceClientSecret(GITHUB, KEY)).reveal();
+    const secret = (await place.target.applications.replaceSecret?.(GITHUB, KEY))?.reveal() ?? '';
     expect(secret).toMatch(/^[A-Za-z0-9]{128}$/);
     const stored = await column('client_secret');
     if (layout === 'gateway') {
@@ -94,7 +94,7 @@ describe.each(LAYOUTS)('applications in the database of a %s', (layout) => {
     const stored = encrypted('old', KEY);
     await make('confidential', stored);
     for (const key of [new Secret('another key'), undefined]) {
-      await expect(place.target.access.replaceClientSecret(GITHUB, key)).rejects.toMatchObject({
+      await expect(place.target.applications.replaceSecret?.(GITHUB, key)).rejects.toMatchObject({
         code: 'configuration',
       });
     }
@@ -107,15 +107,15 @@ describe.each(LAYOUTS)('applications in the database of a %s', (layout) => {
     const refresh = [await place.refreshToken(mine), await place.refreshToken(null, true)];
     await place.authorizationCode(10);
     const known = await entries();
-    expect(await place.target.access.deleteApplication(GITHUB)).toBe(true);
+    expect(await place.target.applications.delete(GITHUB)).toBe(true);
     const ids = async (table: string) =>
       (await place.database.query<{ id: number }>(`SELECT id FROM ${table} ORDER BY id`)).map(({ id }) => id);
     expect(await ids(place.tables.accessTokens)).toEqual([other]);
     expect(await ids(place.tables.refreshTokens)).toEqual([]);
     expect(refresh).toHaveLength(2);
     expect(await ids(place.tables.authorizationCodes)).toEqual([]);
-    expect((await place.target.applications()).map(({ name }) => name)).toEqual(['gitlab']);
+    expect((await place.target.applications.list()).map(({ name }) => name)).toEqual(['gitlab']);
     expect(await entries()).toBeGreaterThan(known + 1);
-    expect(await place.target.access.deleteApplication(GITHUB)).toBe(false);
+    expect(await place.target.applications.delete(GITHUB)).toBe(false);
   });
 });

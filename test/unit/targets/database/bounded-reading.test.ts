@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { partOf } from '../../../../src/operations/target-parts.ts';
 import { all, createTestDatabase, type TestDatabase } from '../../../support/test-database.ts';
 
 /** Rows of a page; the tables hold two pages and one row. */
@@ -39,7 +40,7 @@ describe('tables that grow as fast as they are read', () => {
         [count],
       );
     await entries(ROWS);
-    expect(await readWhile(place.target.activity({}), () => entries(PAGE))).toBe(ROWS);
+    expect(await readWhile(place.target.activity.list({}), () => entries(PAGE))).toBe(ROWS);
   });
 
   it('sessions end with the largest key at the start, or with an error', async () => {
@@ -51,11 +52,13 @@ describe('tables that grow as fast as they are read', () => {
       );
     await sessions('m', ROWS);
     const read = (prefix: string) =>
-      readWhile(place.target.sessions({ all: true }), (round) => sessions(`${prefix}${round}`, PAGE));
+      readWhile(partOf(place.target, 'sessions').list({ all: true }), (round) =>
+        sessions(`${prefix}${round}`, PAGE),
+      );
     expect(await read('z')).toBe(ROWS);
     await place.database.execute("DELETE FROM django_session WHERE session_key > 'n'");
     await sessions('y', 1);
     await expect(read('n')).rejects.toMatchObject({ code: 'target_misbehaved' });
-    expect((await all(place.target.sessions({ userIds: [1] }))).length).toBe(0);
+    expect((await all(partOf(place.target, 'sessions').list({ userIds: [1] }))).length).toBe(0);
   });
 });

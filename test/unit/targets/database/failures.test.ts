@@ -4,6 +4,7 @@ import { TokenctlError } from '../../../../src/domain/errors.ts';
 import type { Outcome } from '../../../../src/domain/plan.ts';
 import { Secret } from '../../../../src/domain/secret.ts';
 import type { Target } from '../../../../src/operations/ports/target.ts';
+import { partOf } from '../../../../src/operations/target-parts.ts';
 import { openDatabaseTarget } from '../../../../src/targets/database/database-target.ts';
 import { startProxy } from '../../../process/faults/postgres-proxy.ts';
 import { all, createTestDatabase, roleWith, type TestDatabase } from '../../../support/test-database.ts';
@@ -102,12 +103,12 @@ describe('a database that goes silent', () => {
 
 describe('any other work in a database that goes silent', () => {
   it.each([
-    ['refresh tokens', (target: Target) => all(target.revokeRefreshTokens([1, 2]))],
-    ['orphans', (target: Target) => all(target.deleteRefreshTokens([1]))],
-    ['codes', (target: Target) => all(target.deleteAuthorizationCodes([1]))],
-    ['sessions', (target: Target) => all(target.endSessions({ all: true }))],
+    ['refresh tokens', (target: Target) => all(partOf(target, 'refreshTokens').revoke([1, 2]))],
+    ['orphans', (target: Target) => all(partOf(target, 'refreshTokens').delete([1]))],
+    ['codes', (target: Target) => all(partOf(target, 'authorizationCodes').delete([1]))],
+    ['sessions', (target: Target) => all(partOf(target, 'sessions').end({ all: true }))],
     ['a list', (target: Target) => all(target.tokens({}))],
-    ['users', (target: Target) => target.setUserActive(1, false)],
+    ['users', (target: Target) => target.users.setActive(1, false)],
     ['settings', (target: Target) => target.settings.write({ AUTH_BASIC_ENABLED: false })],
   ])('ends within about a second of an interruption: %s', async (_what, work) => {
     await using proxy = await startProxy(place.url);
@@ -180,7 +181,7 @@ describe('a lost connection', () => {
     const target = await place.open();
     await cut();
     await sleep(100);
-    expect(await all(target.users({ names: ['alice'] }))).toHaveLength(1);
+    expect(await all(target.users.list({ names: ['alice'] }))).toHaveLength(1);
   });
 });
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { partOf } from '../../../../src/operations/target-parts.ts';
 import {
   ALICE,
   all,
@@ -56,7 +57,7 @@ describe("a gateway's activity stream", () => {
         },
       },
     });
-    expect(await all(place.target.activity({ tokenIds: [id] }))).toEqual([
+    expect(await all(place.target.activity.list({ tokenIds: [id] }))).toEqual([
       expect.objectContaining({
         ...{
           operation: 'delete',
@@ -76,7 +77,7 @@ describe("a gateway's activity stream", () => {
     const orphan = await place.refreshToken(null);
     await all(place.target.revoke([meant], { withRefreshTokens: true }));
     await all(place.target.revoke([kept]));
-    await all(place.target.revokeRefreshTokens([ofDirect, orphan]));
+    await all(partOf(place.target, 'refreshTokens').revoke([ofDirect, orphan]));
     const changed = async (id: number) =>
       (await entries('oauth2refreshtoken', id)).map((entry) => [entry['operation'], entry['changes']]);
     // The gateway does not record that the access token is gone.
@@ -85,7 +86,7 @@ describe("a gateway's activity stream", () => {
     expect(await changed(ofDirect)).toEqual(revoked);
     expect(await changed(ofKept)).toEqual([]);
     expect(await changed(orphan)).toEqual(revoked);
-    await all(place.target.deleteRefreshTokens([ofKept]));
+    await all(partOf(place.target, 'refreshTokens').delete([ofKept]));
     expect(await changed(ofKept)).toEqual([
       [
         'delete',
@@ -119,8 +120,8 @@ describe("a gateway's activity stream", () => {
     });
     expect(JSON.stringify(made)).not.toContain('last_used');
     expect(JSON.stringify(made)).not.toContain(value.reveal());
-    expect(await place.target.setUserActive(ALICE, false)).toBe(true);
-    expect(await place.target.setUserActive(ALICE, true)).toBe(true);
+    expect(await place.target.users.setActive(ALICE, false)).toBe(true);
+    expect(await place.target.users.setActive(ALICE, true)).toBe(true);
     expect((await entries('user', ALICE)).map(({ changes }) => changes)).toEqual([
       { ...NOTHING, changed_fields: { is_active: ['True', 'False'] } },
       { ...NOTHING, changed_fields: { is_active: ['False', 'True'] } },
@@ -145,19 +146,19 @@ describe("a gateway's activity stream", () => {
        ) v(at, changes, model, object_id, actor) JOIN django_content_type c ON c.model = v.model ORDER BY at`,
     );
     const until = new Date('2026-02-01T00:00:00Z');
-    const read = await all(place.target.activity({ actorIds: [ALICE, LEAVER], until }));
+    const read = await all(place.target.activity.list({ actorIds: [ALICE, LEAVER], until }));
     expect(read.map(({ object, changes, actor }) => [object, changes, actor?.username])).toEqual([
       ['o_auth2_application', { name: ['a', 'b'], id: 1 }, 'alice'],
       ['setting', {}, 'leaver'],
       ['o_auth2_access_token', { description: ['', 'x'], id }, 'alice'],
       ['organization', {}, 'leaver'],
     ]);
-    expect((await all(place.target.activity({ tokenIds: [id], until }))).map(({ at }) => at)).toEqual([
+    expect((await all(place.target.activity.list({ tokenIds: [id], until }))).map(({ at }) => at)).toEqual([
       new Date('2026-01-03T00:00:00Z'),
     ]);
     // The first application has the same id as the first token.
-    expect(await all(place.target.activity({ tokenIds: [1], until }))).toEqual([]);
-    expect(await place.target.lastChanges([ALICE, LEAVER, 99])).toEqual(
+    expect(await all(place.target.activity.list({ tokenIds: [1], until }))).toEqual([]);
+    expect(await place.target.activity.lastChanges([ALICE, LEAVER, 99])).toEqual(
       new Map([
         [ALICE, new Date('2026-01-03T00:00:00Z')],
         [LEAVER, new Date('2026-01-04T00:00:00Z')],

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Database } from '../../../../src/db/database.ts';
 import { Secret } from '../../../../src/domain/secret.ts';
+import { pathsNotCovered } from '../../../../src/operations/access/not-covered.ts';
 import { openDatabaseTarget } from '../../../../src/targets/database/database-target.ts';
 import { LAYOUTS as CONTROLLERS, makeTables } from '../../../support/controller-tables.ts';
 import { openOn } from '../../../support/databases.ts';
@@ -28,18 +29,12 @@ describe.each(LAYOUTS)('the tables of the %s', (layout) => {
       credential: 'database_role',
       transport: 'plain',
       capabilities: {
-        refreshTokens: true,
-        authorizationCodes: true,
-        sessions: true,
         ...(layout === 'gateway' && { sessionsCached: true }),
         lastUsed: true,
-        settings: true,
         settingsHold: { controller: 'within_a_minute', service: 'at_once', gateway: 'within_five_minutes' }[
           layout
         ],
-        createTokens: true,
         deactivateUsers: true,
-        identifies: 'by_hash',
         changes: true,
         batchSize: expect.any(Number),
       },
@@ -57,25 +52,29 @@ describe.each(LAYOUTS)('the tables of the %s', (layout) => {
     expect(sessions).toEqual([{ application_name: 'tokenctl' }]);
   });
 
-  it('show what stays alive after a revocation', async () => {
+  it('show what stays open after a revocation', async () => {
     const reach = { refreshTokens: false, authorizationCodes: false, sessions: false };
-    const alive = await place.target.staysAlive({
+    const { target } = place;
+    const description = await target.describe();
+    const left = await pathsNotCovered({
+      ...{ target, description },
       selection: { kind: 'all' as const, names: [], owners: [] },
       tokensWithRefreshToken: 3,
       reach,
     });
-    expect(alive.map(({ what, count }) => [what, count])).toEqual([
+    expect(left.map(({ path, count }) => [path, count])).toEqual([
       ['refresh_tokens', 3],
-      ['authorization_codes', null],
-      ['sessions', null],
-      ['basic_authentication', null],
+      ['authorization_codes', undefined],
+      ['sessions', undefined],
+      ['basic_authentication', undefined],
     ]);
-    expect(alive[2]?.remedy).toContain('tokenctl sessions expire --context test --all');
-    expect(alive[3]?.remedy.includes('local accounts cannot log in')).toBe(layout === 'gateway');
+    expect(left[2]?.remedy).toContain('tokenctl sessions expire --context test --all');
+    expect(left[3]?.remedy?.includes('local accounts cannot log in')).toBe(layout === 'gateway');
     await place.target.settings.write({ AUTH_BASIC_ENABLED: false });
     const everything = { refreshTokens: true, authorizationCodes: true, sessions: true };
     expect(
-      await place.target.staysAlive({
+      await pathsNotCovered({
+        ...{ target, description },
         selection: { kind: 'all' as const, names: [], owners: [] },
         tokensWithRefreshToken: 3,
         reach: everything,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Selector } from '../../../../src/domain/selector.ts';
+import { partOf } from '../../../../src/operations/target-parts.ts';
 import {
   ALICE,
   all,
@@ -123,7 +124,7 @@ describe.each(LAYOUTS)('reading the tables of the %s', (layout) => {
     const kept = await idsOf(place.target.tokens(others));
     expect((await planned(others)).map(({ id }) => id)).toEqual(kept);
     expect(kept.length).toBeLessThan(every.length);
-    const beside = (await all(place.target.refreshTokens({ states: ['live'] }))).map(
+    const beside = (await all(partOf(place.target, 'refreshTokens').list({ states: ['live'] }))).map(
       ({ accessTokenId }) => accessTokenId,
     );
     expect(beside.slice(-5500)).toEqual(made.filter((id) => id % 2 === 0));
@@ -135,7 +136,8 @@ describe.each(LAYOUTS)('reading the tables of the %s', (layout) => {
     const orphan = await place.refreshToken(null);
     const revoked = await place.refreshToken(null, true);
     const ids = [live, orphan, revoked];
-    const among = (criteria: object) => idsOf(place.target.refreshTokens({ ids, ...criteria }));
+    const among = (criteria: object) =>
+      idsOf(partOf(place.target, 'refreshTokens').list({ ids, ...criteria }));
     expect(await among({})).toEqual(ids);
     expect(await among({ states: ['live'] })).toEqual([live]);
     expect(await among({ states: ['orphaned', 'revoked'] })).toEqual([orphan, revoked]);
@@ -145,7 +147,7 @@ describe.each(LAYOUTS)('reading the tables of the %s', (layout) => {
     expect(await among({ createdBefore: new Date(Date.now() - 60_000) })).toEqual([]);
     expect(await among({ revokedBefore: new Date('2021-01-02T00:00:00Z') })).toEqual([revoked]);
     expect(await among({ revokedBefore: new Date('2021-01-01T00:00:00Z') })).toEqual([]);
-    const [token] = await all(place.target.refreshTokens({ ids: [revoked] }));
+    const [token] = await all(partOf(place.target, 'refreshTokens').list({ ids: [revoked] }));
     expect(token).toMatchObject({
       user: { id: ALICE, username: 'alice' },
       application: { id: GITHUB, name: 'github' },
@@ -156,7 +158,7 @@ describe.each(LAYOUTS)('reading the tables of the %s', (layout) => {
   });
 
   it('reads the roles and identity providers of users', async () => {
-    const users = new Map((await all(place.target.users())).map((user) => [user.username, user]));
+    const users = new Map((await all(place.target.users.list())).map((user) => [user.username, user]));
     const external = (name: string) => users.get(name)?.externalAccount;
     // An LDAP name with a usable password beside it is a local account, and so is one that only a gateway's local
     // authenticator knows.
@@ -172,16 +174,16 @@ describe.each(LAYOUTS)('reading the tables of the %s', (layout) => {
     // A controller keeps it in tables that are not looked into.
     const auditors = { controller: [undefined, undefined], service: [false, false], gateway: [false, true] };
     expect(['alice', 'mixed'].map((name) => users.get(name)?.isSystemAuditor)).toEqual(auditors[layout]);
-    expect((await all(place.target.users({ inactive: true }))).map(({ username }) => username)).toEqual([
+    expect((await all(place.target.users.list({ inactive: true }))).map(({ username }) => username)).toEqual([
       'leaver',
     ]);
     expect(
-      (await all(place.target.users({ names: ['ldap', 'nobody'] }))).map(({ username }) => username),
+      (await all(place.target.users.list({ names: ['ldap', 'nobody'] }))).map(({ username }) => username),
     ).toEqual(['ldap']);
   });
 
   it('lists applications, all or by name', async () => {
-    expect(await place.target.applications(['github', 'gone'])).toEqual([
+    expect(await place.target.applications.list(['github', 'gone'])).toEqual([
       {
         id: GITHUB,
         name: 'github',
@@ -190,7 +192,7 @@ describe.each(LAYOUTS)('reading the tables of the %s', (layout) => {
         created: new Date('2020-01-01T00:00:00Z'),
       },
     ]);
-    expect((await place.target.applications()).map(({ name }) => name)).toEqual(['github', 'gitlab']);
+    expect((await place.target.applications.list()).map(({ name }) => name)).toEqual(['github', 'gitlab']);
   });
 
   it.runIf(layout !== 'gateway')(
@@ -210,7 +212,7 @@ describe.each(LAYOUTS)('reading the tables of the %s', (layout) => {
         [second],
       );
       await all(place.target.revoke([first]));
-      const of = (selector: object) => all(place.target.activity(selector));
+      const of = (selector: object) => all(place.target.activity.list(selector));
       expect(await of({ tokenIds: [first] })).toEqual([
         expect.objectContaining({
           operation: 'delete',
@@ -232,7 +234,7 @@ describe.each(LAYOUTS)('reading the tables of the %s', (layout) => {
         until: new Date('2026-01-03T00:00:00Z'),
       });
       expect(odd).toMatchObject({ actor: { id: LEAVER, username: 'leaver' }, changes: {} });
-      expect(await place.target.lastChanges([ALICE, LEAVER, 99])).toEqual(
+      expect(await place.target.activity.lastChanges([ALICE, LEAVER, 99])).toEqual(
         new Map([
           [ALICE, new Date('2026-01-03T00:00:00Z')],
           [LEAVER, new Date('2026-01-02T00:00:00Z')],

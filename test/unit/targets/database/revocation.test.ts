@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { partOf } from '../../../../src/operations/target-parts.ts';
 import {
   ALICE,
   all,
@@ -72,7 +73,7 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
   it('revokes the refresh token first if requested, and returns it', async () => {
     const { id, refreshId } = await grant();
     const [token] = await all(place.target.tokens({ ids: [id] }));
-    const [refreshToken] = await all(place.target.refreshTokens({ ids: [refreshId] }));
+    const [refreshToken] = await all(partOf(place.target, 'refreshTokens').list({ ids: [refreshId] }));
     const before = new Date(Date.now() - 60_000);
     const [outcome] = await all(place.target.revoke([id], { withRefreshTokens: true }));
     expect(outcome).toEqual({
@@ -202,7 +203,9 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
     const { id, refreshId } = await grant();
     const orphan = await place.refreshToken(null);
     const over = await place.refreshToken(null, true);
-    const outcomes = await all(place.target.revokeRefreshTokens([refreshId, orphan, over, 999_999]));
+    const outcomes = await all(
+      partOf(place.target, 'refreshTokens').revoke([refreshId, orphan, over, 999_999]),
+    );
     expect(Object.fromEntries(outcomes.map(({ tokenId, result }) => [tokenId, result]))).toEqual({
       [refreshId]: 'revoked',
       [orphan]: 'revoked',
@@ -211,9 +214,9 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
     });
     expect(outcomes.find(({ tokenId }) => tokenId === orphan)?.fingerprint).toMatch(/^[0-9a-f]{12}$/);
     expect(await exists(id)).toBe(false);
-    expect((await all(place.target.activity({ tokenIds: [id] }))).map(({ operation }) => operation)).toEqual([
-      'delete',
-    ]);
+    expect(
+      (await all(place.target.activity.list({ tokenIds: [id] }))).map(({ operation }) => operation),
+    ).toEqual(['delete']);
     expect(await refreshRow(refreshId)).toMatchObject({ access_token_id: null, revoked: expect.any(Date) });
     expect(await refreshRow(over)).toMatchObject({ revoked: new Date('2021-01-01T00:00:00Z') });
   });
@@ -222,7 +225,9 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
     const { id, refreshId } = await grant();
     await place.database.transaction(async (transaction) => {
       await transaction.query(`SELECT FROM ${place.tables.accessTokens} WHERE id = $1 FOR UPDATE`, [id]);
-      expect(await results(place.target.revokeRefreshTokens([refreshId]))).toEqual({ [refreshId]: 'failed' });
+      expect(await results(partOf(place.target, 'refreshTokens').revoke([refreshId]))).toEqual({
+        [refreshId]: 'failed',
+      });
     });
     expect(await refreshRow(refreshId)).toMatchObject({ access_token_id: id, revoked: null });
   });
@@ -232,15 +237,17 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
     const [live, over] = [await place.authorizationCode(10), await place.authorizationCode(-1)];
     const { target } = place;
     const ids = async (state: 'live' | 'expired', users?: string[]) =>
-      (await all(target.authorizationCodes({ state, ids: [live, over], ...(users && { users }) }))).map(
-        ({ id }) => id,
-      );
+      (
+        await all(
+          partOf(target, 'authorizationCodes').list({ state, ids: [live, over], ...(users && { users }) }),
+        )
+      ).map(({ id }) => id);
     expect([await ids('live'), await ids('expired')]).toEqual([[live], [over]]);
     expect([await ids('live', ['alice']), await ids('live', ['leaver'])]).toEqual([[live], []]);
-    const [code] = await all(target.authorizationCodes({ state: 'live', ids: [live] }));
+    const [code] = await all(partOf(target, 'authorizationCodes').list({ state: 'live', ids: [live] }));
     expect(code).toMatchObject({ user: { username: 'alice' }, application: { name: 'github' } });
     const before = await entries();
-    expect(await results(target.deleteAuthorizationCodes([live, over, 999_999]))).toEqual({
+    expect(await results(partOf(target, 'authorizationCodes').delete([live, over, 999_999]))).toEqual({
       [live]: 'revoked',
       [over]: 'revoked',
       999999: 'unchanged',
@@ -252,7 +259,7 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
     const over = await place.refreshToken(null, true);
     const [offspring = 0] = await place.tokens(1, { source_refresh_token_id: String(over) });
     const { id, refreshId } = await grant();
-    expect(await results(place.target.deleteRefreshTokens([over, refreshId, 999_999]))).toEqual({
+    expect(await results(partOf(place.target, 'refreshTokens').delete([over, refreshId, 999_999]))).toEqual({
       [over]: 'revoked',
       [refreshId]: 'revoked',
       999999: 'unchanged',
@@ -277,7 +284,9 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
       await transaction.query(`SELECT FROM ${place.tables.accessTokens} WHERE id = $1 FOR UPDATE`, [
         offspring,
       ]);
-      expect(await results(place.target.deleteRefreshTokens([over]))).toEqual({ [over]: 'failed' });
+      expect(await results(partOf(place.target, 'refreshTokens').delete([over]))).toEqual({
+        [over]: 'failed',
+      });
     });
     expect(await refreshRow(over)).toBeDefined();
   });

@@ -5,6 +5,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Secret } from '../../../../src/domain/secret.ts';
 import { checkTarget } from '../../../../src/operations/contexts/check-target.ts';
 import type { Target } from '../../../../src/operations/ports/target.ts';
+import type { SessionSelector } from '../../../../src/operations/ports/target-parts.ts';
+import { partOf } from '../../../../src/operations/target-parts.ts';
 import { SessionCache } from '../../../../src/targets/database/session-cache.ts';
 import { temporaryFolder } from '../../../process/cli/program.ts';
 import { makeCertificate, NO_REDIS, pickledSession, type Redis, startRedis } from '../../../support/redis.ts';
@@ -217,8 +219,8 @@ describe.skipIf(NO_REDIS !== null)('sessions of a gateway with its cache', () =>
       .filter((name) => name !== '')
       .map((name) => name.slice(ENGINE.length).replace(/0+$/, ''))
       .sort();
-  const usersOf = async (selector: Parameters<Target['sessions']>[0]) =>
-    (await all(target.sessions(selector))).map(({ user }) => user?.username ?? null);
+  const usersOf = async (selector: SessionSelector) =>
+    (await all(partOf(target, 'sessions').list(selector))).map(({ user }) => user?.username ?? null);
 
   test('the description says that it is used', async () => {
     const { capabilities, sessionCache } = await target.describe();
@@ -227,18 +229,18 @@ describe.skipIf(NO_REDIS !== null)('sessions of a gateway with its cache', () =>
   });
 
   test('end in both', async () => {
-    const ended = await all(target.endSessions({ userIds: [ALICE] }));
+    const ended = await all(partOf(target, 'sessions').end({ userIds: [ALICE] }));
     expect(ended).toHaveLength(2);
     expect(cached()).toEqual(['leaver']);
     expect(await usersOf({ all: true })).toEqual(['leaver']);
-    expect(await all(target.endSessions({ userIds: [ALICE] }))).toEqual([]);
+    expect(await all(partOf(target, 'sessions').end({ userIds: [ALICE] }))).toEqual([]);
   });
 
   test('that are left in the cache alone are listed, and ended', async () => {
     await place.database.execute('DELETE FROM aap_gateway_api_usersessionmembership');
     await place.database.execute('DELETE FROM django_session');
     expect(await usersOf({ userIds: [ALICE] })).toEqual(['alice', 'alice']);
-    expect(await all(target.endSessions({ userIds: [ALICE] }))).toHaveLength(2);
+    expect(await all(partOf(target, 'sessions').end({ userIds: [ALICE] }))).toHaveLength(2);
     expect(cached()).toEqual(['leaver']);
     expect(await usersOf({ all: true })).toEqual(['leaver']);
   });
@@ -246,7 +248,7 @@ describe.skipIf(NO_REDIS !== null)('sessions of a gateway with its cache', () =>
   test('without a login, or with a row, are not touched', async () => {
     redis.set(`${ENGINE}${key('anonymous')}`, pickledSession(null), 60);
     expect(await usersOf({ userIds: [LEAVER] })).toEqual(['leaver']);
-    await all(target.endSessions({ userIds: [LEAVER] }));
+    await all(partOf(target, 'sessions').end({ userIds: [LEAVER] }));
     expect(cached()).toEqual(['alice-1', 'alice-2', 'anonymous']);
   });
 
@@ -257,7 +259,7 @@ describe.skipIf(NO_REDIS !== null)('sessions of a gateway with its cache', () =>
     expect((await target.describe()).capabilities.sessionsUnowned).toBeUndefined();
     expect(await usersOf({ userIds: [ALICE] })).toEqual(['alice', 'alice']);
     expect((await usersOf({ all: true })).sort()).toEqual(['alice', 'alice', 'leaver', null].sort());
-    expect(await all(target.endSessions({ userIds: [ALICE] }))).toHaveLength(2);
+    expect(await all(partOf(target, 'sessions').end({ userIds: [ALICE] }))).toHaveLength(2);
     expect(cached()).toEqual(['anonymous', 'leaver']);
     const rows = await place.database.query<{ key: string }>('SELECT session_key AS key FROM django_session');
     expect(rows.map((row) => row.key).sort()).toEqual([key('anonymous'), key('leaver')]);
@@ -266,7 +268,7 @@ describe.skipIf(NO_REDIS !== null)('sessions of a gateway with its cache', () =>
   test('belong to every selection if nothing tells their owner', async () => {
     await place.session(key('nobody-knows'), null);
     expect(await usersOf({ userIds: [LEAVER] })).toEqual(['leaver', null]);
-    expect(await all(target.endSessions({ userIds: [LEAVER] }))).toHaveLength(2);
+    expect(await all(partOf(target, 'sessions').end({ userIds: [LEAVER] }))).toHaveLength(2);
     expect(await usersOf({ all: true })).toEqual(['alice', 'alice']);
   });
 
@@ -299,7 +301,7 @@ describe.skipIf(NO_REDIS !== null)('sessions of a gateway with its cache', () =>
     expect(warnings).toContainEqual(
       expect.stringContaining('The session cache at redis://127.0.0.1:1/0 cannot be read'),
     );
-    expect(await all(other.endSessions({ userIds: [ALICE] }))).toHaveLength(2);
+    expect(await all(partOf(other, 'sessions').end({ userIds: [ALICE] }))).toHaveLength(2);
     expect(cached()).toEqual(['alice-1', 'alice-2', 'leaver']);
   });
 
@@ -307,7 +309,9 @@ describe.skipIf(NO_REDIS !== null)('sessions of a gateway with its cache', () =>
     await target.describe();
     await redis.stop();
     servers.length = 0;
-    await expect(all(target.sessions({ all: true }))).rejects.toMatchObject({ code: 'target_unreachable' });
+    await expect(all(partOf(target, 'sessions').list({ all: true }))).rejects.toMatchObject({
+      code: 'target_unreachable',
+    });
   });
 });
 

@@ -102,9 +102,9 @@ describe.each(CONTROLLERS)('settings and users in the tables of the %s', (layout
   });
 
   it('link the entry of a deactivation to the user, with the changed field only', async () => {
-    expect(await place.target.setUserActive(ALICE, false)).toBe(true);
-    expect(await place.target.setUserActive(ALICE, false)).toBe(false);
-    expect(await place.target.setUserActive(ALICE, true)).toBe(true);
+    expect(await place.target.users.setActive(ALICE, false)).toBe(true);
+    expect(await place.target.users.setActive(ALICE, false)).toBe(false);
+    expect(await place.target.users.setActive(ALICE, true)).toBe(true);
     expect(
       await place.database.query(
         `SELECT s.operation, s.changes, s.actor_id FROM main_activitystream s

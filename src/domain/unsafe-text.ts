@@ -1,0 +1,16 @@
+/** Control characters, and invisible characters that join, hide or reorder text. */
+const UNSAFE = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+
+/**
+ * Text from others as it may be shown to people: control characters could drive a terminal, marks of direction make one name read as
+ * another, and invisible characters make two names look alike. Each is shown in JSON's notation, code unit by code unit.
+ *
+ * @param kept Characters that stay as they are, such as line feeds.
+ */
+export function escapeUnsafe(text: string, kept = ''): string {
+  return text.replace(UNSAFE, (found) => {
+    if (kept.includes(found)) return found;
+    const units = Array.from({ length: found.length }, (_, unit) => found.charCodeAt(unit));
+    return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
+  });
+}

@@ -1,0 +1,41 @@
+import { TokenctlError } from '../domain/errors.ts';
+import type { Target } from './ports/target.ts';
+
+/** The parts that a target may lack. */
+export type OptionalPart = 'refreshTokens' | 'authorizationCodes' | 'sessions' | 'passwords' | 'roles';
+
+/** What is not possible without the part, before where it is not. */
+const LACKS: Readonly<Record<OptionalPart, string>> = {
+  refreshTokens: 'Refresh tokens can be neither listed nor revoked',
+  authorizationCodes: 'Authorization codes can be neither listed nor deleted',
+  sessions: 'Sessions can be neither listed nor ended',
+  passwords: 'Passwords are not changed',
+  roles: 'Roles are not changed',
+};
+
+/**
+ * A part of a target that the caller has planned with.
+ *
+ * @throws TokenctlError `unsupported` if the target lacks it, with what to use instead.
+ */
+export function partOf<Part extends OptionalPart>(target: Target, part: Part): NonNullable<Target[Part]> {
+  const found = target[part];
+  if (found === undefined) throw partMissing(target, part);
+  return found;
+}
+
+/** The error for a part that a target lacks. */
+export function partMissing({ identifies }: Pick<Target, 'identifies'>, part: OptionalPart): TokenctlError {
+  if (identifies === 'by_trying') {
+    return lacking(part, 'over the REST API', 'Use a database context.');
+  }
+  if (part === 'passwords' || part === 'roles') {
+    return lacking(part, 'in a database', 'Deactivate the user with --deactivate, which ends both.');
+  }
+  const hint = 'Run `tokenctl context check`, which lists the rights that the role lacks.';
+  return lacking(part, 'with the rights of this role', hint);
+}
+
+function lacking(part: OptionalPart, where: string, hint: string): TokenctlError {
+  return new TokenctlError('unsupported', `${LACKS[part]} ${where}`, { hint });
+}

@@ -1,0 +1,47 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import type { AuthenticationSettings } from '../../operations/ports/target-parts.ts';
+import type { Api } from './api.ts';
+import { parseJson } from './responses.ts';
+
+/**
+ * Reads the authentication settings; superusers and auditors may.
+ *
+ * @throws TokenctlError `target_misbehaved` for a body without them, and as requests do.
+ */
+export async function readSettings(
+  api: Api,
+  options?: { readonly timeoutMs: number },
+): Promise<AuthenticationSettings> {
+  const response = await api.send({ method: 'GET', path: api.dialect.settings.path, ...options });
+  return settingsIn(parseJson(response, api, 'its authentication settings'), api);
+}
+
+/**
+ * Changes the given settings and keeps the others; superusers may.
+ *
+ * @throws TokenctlError `unsupported` for a setting or a value that does not exist there, and as requests do.
+ */
+export async function writeSettings(
+  api: Api,
+  change: Partial<AuthenticationSettings>,
+): Promise<AuthenticationSettings> {
+  const { method, path, toBody } = api.dialect.settings;
+  const response = await api.send({ method, path, json: toBody(change) });
+  if (response.status === 400) {
+    throw new TokenctlError(
+      'unsupported',
+      `${api.address} rejected the value of ${Object.keys(change).join(', ')}`,
+    );
+  }
+  return settingsIn(parseJson(response, api, 'a change of its authentication settings'), api);
+}
+
+function settingsIn(body: unknown, { address, dialect }: Api): AuthenticationSettings {
+  const settings = dialect.settings.read(body);
+  if (settings !== null) return settings;
+  throw new TokenctlError(
+    'target_misbehaved',
+    `${address} sent authentication settings that do not match a ${dialect.name}'s`,
+    { hint: 'Run `tokenctl context check` to see what answers at this address.' },
+  );
+}
