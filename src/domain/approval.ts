@@ -51,8 +51,8 @@ const CLOCK_MARGIN_MS = 300_000;
  *
  * @param options.validFor In seconds.
  * @returns A signed note (https://c2sp.org/signed-note).
- * @throws TokenctlError `not_approved` if the key is not an approver's, or the plan is the approver's own; `usage` for
- * longer than the rule allows.
+ * @throws TokenctlError `not_approved` if the key is not an approver's, or the plan is the approver's own;
+ * `usage` for longer than the rule allows.
  */
 export function signApproval(options: {
   readonly plan: ApprovablePlan;
@@ -71,7 +71,9 @@ export function signApproval(options: {
     });
   }
   const approval: Approval = {
-    ...{ plan: plan.digest, by, key: keyText(verifier) },
+    plan: plan.digest,
+    by,
+    key: keyText(verifier),
     user: actor['sudo_user'] ?? actor['user'] ?? '',
     host: actor['host'] ?? '',
     at: now.toISOString(),
@@ -82,8 +84,8 @@ export function signApproval(options: {
 }
 
 /**
- * Verifies the approval of a plan: its signature by an approver of the rule, that it is of this plan, of another person
- * than the one who made it, and not expired.
+ * Verifies the approval of a plan: its signature by an approver of the rule, that it is of this plan, of
+ * another person than the one who made it, and not expired.
  *
  * @throws TokenctlError `not_approved`
  */
@@ -99,8 +101,13 @@ export function openApproval(
     throw notApproved('The file is not the approval of a plan');
   }
   const approval = {
-    ...{ plan: digest, by: approverOf(signer, rule), key: keyText(signer) },
-    ...{ user, host, at, expires },
+    plan: digest,
+    by: approverOf(signer, rule),
+    key: keyText(signer),
+    user,
+    host,
+    at,
+    expires,
   };
   if (digest !== plan.digest) {
     throw notApproved(`The approval of ${approval.by} is of another plan: ${digest.slice(0, 12)}`);
@@ -116,8 +123,8 @@ export function openApproval(
 }
 
 /**
- * Refuses an approval by the person who made the plan, or who is about to apply it: under the approver's name or under the
- * user that signed.
+ * Refuses an approval by the person who made the plan, or who is about to apply it: under the approver's name
+ * or under the user that signed.
  *
  * @throws TokenctlError `not_approved`
  */

@@ -30,8 +30,8 @@ export function signCheckpoint(
 /**
  * Verifies a checkpoint and reads it. Lines behind the root hash are allowed, and nothing is read from them.
  *
- * @throws TokenctlError `configuration` for an invalid checkpoint, `log_broken` if no known key signed it or it belongs to
- * another log.
+ * @throws TokenctlError `configuration` for an invalid checkpoint, `log_broken` if no known key signed it or
+ * it belongs to another log.
  */
 export function openCheckpoint(note: string, verifiers: readonly NoteVerifier[]): Checkpoint {
   const { text, signers } = openNote(note, verifiers);

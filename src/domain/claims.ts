@@ -1,6 +1,7 @@
 /**
- * What an account sees of a controller. A controller leaves out what an account may not see, and nothing in its answers
- * says so: only the account's roles tell. Each text is the end of a sentence: "alice sees only its own tokens".
+ * What an account sees of a controller. A controller leaves out what an account may not see, and nothing in
+ * its answers says so: only the account's roles tell. Each text is the end of a sentence: "alice sees only
+ * its own tokens".
  */
 export type Visibility =
   | { readonly kind: 'all' }
@@ -29,28 +30,3 @@ export function incompleteText(viewer: Parameters<typeof limitText>[0]): string 
   const limit = limitText(viewer);
   return limit === null ? null : `Not all tokens are included: ${limit}`;
 }
-
-/**
- * A statement about the target, with what it rests on: `checked` was read or tried after the act by an account that sees
- * everything the statement is about; `known` is what a controller of this version does; anything else is not claimed.
- */
-export type Claim<State extends string> =
-  | {
-      readonly state: State;
-      readonly basis: 'checked';
-      /** How it was found out, as a sentence. */
-      readonly how: string;
-    }
-  | {
-      readonly state: State;
-      readonly basis: 'known';
-      /** The product and its version: `controller 24.6.1`. */
-      readonly version: string;
-      readonly how: string;
-    }
-  | {
-      readonly state: 'not_checked';
-      readonly basis: 'not_checked';
-      /** Why not, as a sentence. */
-      readonly how: string;
-    };

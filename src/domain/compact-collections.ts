@@ -53,7 +53,8 @@ export class OwnedIds {
   /** Takes all of them out, ascending by id; `owners[i]` owns `ids[i]`. */
   takeSorted(): { readonly ids: readonly number[]; readonly owners: readonly string[] } {
     const length = this.#blocks.reduce((sum, block) => sum + block.ids.length, 0);
-    // At their full length from the start, and each block gone once it is copied: else there are three copies at a time.
+    // At their full length from the start, and each block gone once it is copied: else there are three copies
+    // at a time.
     const ids = new Array<number>(length);
     const owners = new Array<string>(length);
     let next = 0;

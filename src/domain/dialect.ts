@@ -26,8 +26,8 @@ export function managementCommands(dialect: 'controller' | 'gateway' | 'service'
 }
 
 /**
- * What else turning Basic authentication off does there, in sentences; null where it does nothing else. A platform
- * gateway's web interface logs local accounts in with it (the gateway's manual).
+ * What else turning Basic authentication off does there, in sentences; null where it does nothing else. A
+ * platform gateway's web interface logs local accounts in with it (the gateway's manual).
  */
 export function basicAuthCaution(dialect: 'controller' | 'gateway' | 'service'): string | null {
   if (dialect !== 'gateway') return null;
@@ -38,9 +38,9 @@ export function basicAuthCaution(dialect: 'controller' | 'gateway' | 'service'):
 export type OrphanUse = 'refused' | 'assumed';
 
 /**
- * What a refresh token without its access token can do at a target: known of controller 24.6.1 and of the platform
- * gateway, which answer such a refresh with an error (500), and of the service (400). Anything else is assumed to
- * accept it.
+ * What a refresh token without its access token can do at a target: known of controller 24.6.1 and of the
+ * platform gateway, which answer such a refresh with an error (500), and of the service (400). Anything else
+ * is assumed to accept it.
  */
 export function orphanUse(target: {
   readonly dialect: 'controller' | 'gateway' | 'service';
@@ -51,8 +51,9 @@ export function orphanUse(target: {
 }
 
 /**
- * Which tokens a changed lifetime does not reach, and what to do about it, in sentences; null where it reaches all. A
- * worker of a controller 24.6.1 issues application tokens with the lifetime that it read at its start.
+ * Which tokens a changed lifetime does not reach, and what to do about it, in sentences; null where it
+ * reaches all. A worker of a controller 24.6.1 issues application tokens with the lifetime that it read at
+ * its start.
  */
 export function lifetimeCaution(
   dialect: 'controller' | 'gateway' | 'service',

@@ -2,9 +2,10 @@
 const MIN_BEGINNING = 3;
 
 /**
- * The known name that is nearest to a mistyped one, by edits (optimal string alignment): at most a third of the
- * longer name may differ, so that nothing far-fetched is suggested. Otherwise the shortest name that begins with what was
- * typed, or the name whose first words are nearest to it. Undefined where nothing is near.
+ * The known name that is nearest to a mistyped one, by edits (optimal string alignment): at most a third of
+ * the longer name may differ, so that nothing far-fetched is suggested. Otherwise the shortest name that
+ * begins with what was typed, or the name whose first words are nearest to it. Undefined where nothing is
+ * near.
  */
 export function nearestName(typed: string, known: readonly string[]): string | undefined {
   const whole = nearestOf(

@@ -78,8 +78,8 @@ const MAX_SUBJECT = 200;
 const MAX_VALUE = 200;
 
 /**
- * Fills a template. Values from the controller become one printable line each, in which long runs of letters and digits are
- * hidden: a description may contain a token.
+ * Fills a template. Values from the controller become one printable line each, in which long runs of letters
+ * and digits are hidden: a description may contain a token.
  */
 export function renderMail(template: MailTemplate, message: OwnerMessage): MailTemplate {
   const { owner, controller, context, organization, expiring, revoked } = message;
@@ -170,12 +170,14 @@ export function isOwnerOptedOut(owner: string, rules: readonly Exception[], now:
 }
 
 const NO_TOKEN: Token = {
-  ...{ id: 0, user: null, application: null, scope: '', description: '' },
-  ...{
-    created: new Date(0),
-    expires: new Date(0),
-    lastUsed: null,
-    hasRefreshToken: false,
-    fingerprint: null,
-  },
+  id: 0,
+  user: null,
+  application: null,
+  scope: '',
+  description: '',
+  created: new Date(0),
+  expires: new Date(0),
+  lastUsed: null,
+  hasRefreshToken: false,
+  fingerprint: null,
 };

@@ -1,6 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
+import { type AccessPath, covering, openPath } from './access.ts';
 import { IdSet, OwnedIds } from './compact-collections.ts';
-import type { Kept, PlannedSessions, Reach, RevocationPlan, StaysAlive, Tally } from './plan.ts';
+import type { Kept, PlannedSessions, Reach, RevocationPlan, Tally } from './plan.ts';
 import { ownTokenRemedy } from './remedies.ts';
 import {
   type AuthorizationCode,
@@ -10,7 +11,6 @@ import {
   type UserReference,
 } from './token.ts';
 
-/** The options of a plan. */
 interface PlanBuilderOptions {
   /** The selector in words. */
   readonly selection: string;
@@ -28,8 +28,8 @@ interface PlanBuilderOptions {
 
 /** The facts of a plan that are not derived from its tokens. */
 interface PlanFacts {
-  /** What the target leaves alive. */
-  readonly staysAlive: readonly StaysAlive[];
+  /** The ways in that are not covered. */
+  readonly accessPaths: readonly AccessPath[];
   /** Ids that were named in vain. */
   readonly absentIds: readonly number[];
   /** As of {@link RevocationPlan.notSeen}; null where absent. */
@@ -159,7 +159,7 @@ export class PlanBuilder {
       byApplication: this.#applications.tallies(),
       byScope: this.#scopes.tallies(),
       kept: this.#kept,
-      staysAlive: [...facts.staysAlive, ...ownCredential(this.#kept, this.#options.context)],
+      accessPaths: [...facts.accessPaths, ...ownCredential(this.#kept, this.#options.context)],
       digest: planDigest(tokenIds, along),
     };
   }
@@ -174,20 +174,14 @@ function ownerName(user: UserReference | null): string {
   return user?.username ?? '(no owner)';
 }
 
-function ownCredential(kept: readonly Kept[], context: string): StaysAlive[] {
+function ownCredential(kept: readonly Kept[], context: string): readonly AccessPath[] {
   if (kept.length === 0) return [];
   const ids = kept.map(({ tokenId }) => tokenId);
-  return [
-    {
-      what: 'own_token',
-      count: kept.length,
-      why: 'It may be the credential that tokenctl uses. It is kept so that the operation can finish.',
-      remedy: ownTokenRemedy(ids, context),
-    },
-  ];
+  const how = 'It may be the credential that tokenctl uses. It is kept so that the operation can finish.';
+  const more = { count: kept.length, remedy: ownTokenRemedy(ids, context) };
+  return covering([openPath('own_token', how, more)], []);
 }
 
-/** Counts by name. */
 export class NameCounter {
   readonly #counts = new Map<string, { readonly name: string; count: number }>();
 
@@ -221,7 +215,8 @@ type Along = Pick<RevocationPlan, 'reach' | 'refreshTokenIds' | 'authorizationCo
 /**
  * SHA-256 (hex) over the ids in decimal, separated by commas, in the order given; where refresh tokens go
  * along followed by `;refresh_tokens=beside` and the ids of those without an access token, and where
- * authorization codes or sessions do by `;authorization_codes=` and their ids, and `;sessions=all` or the ids of the users.
+ * authorization codes or sessions do by `;authorization_codes=` and their ids, and `;sessions=all` or the ids
+ * of the users.
  */
 export function planDigest(tokenIds: readonly number[], along?: Along): string {
   const hash = createHash('sha256');

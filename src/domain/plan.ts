@@ -1,3 +1,4 @@
+import type { AccessPath } from './access.ts';
 import type { Token } from './token.ts';
 
 /** How many tokens (or sessions) of a plan share something: an owner, an application, a scope. */
@@ -10,20 +11,6 @@ export interface Tally {
 export interface Kept {
   readonly tokenId: number;
   readonly reason: string;
-}
-
-/** Something that lives on after the operation, why, and what to do about it. */
-export interface StaysAlive {
-  readonly what: 'authorization_codes' | 'refresh_tokens' | 'sessions' | 'basic_authentication' | 'own_token';
-  /** How many, where the target can tell; null where it cannot. */
-  readonly count: number | null;
-  readonly why: string;
-  /** What to do about it: commands that do no more than the selection meant, or where to do it by hand. */
-  readonly remedy: string;
-  /** For what ends by itself: after how many seconds at the latest. */
-  readonly lifetime?: number;
-  /** When (RFC 3339) what was issued before the operation has ended; only in reports. */
-  readonly until?: string;
 }
 
 /** What a revocation includes in addition to access tokens. */
@@ -42,8 +29,8 @@ export interface PlannedSessions {
   readonly userIds: readonly number[] | 'all';
   /** How many there were when it was planned. */
   readonly count: number;
-  /** Why others may be accepted that are not listed, as a sentence without a full stop; absent if that is ruled out. */
-  readonly unseen?: string;
+  /** Why others may be accepted that are not listed; absent if that is ruled out. */
+  readonly unseen?: AccessPath;
 }
 
 /**
@@ -65,8 +52,8 @@ export interface RevocationPlan {
    */
   readonly absentIds: readonly number[];
   /**
-   * Why the account does not see the whole selection, as a sentence without a full stop: what it leaves out is not
-   * known, and the revocation cannot be verified. Null if the account sees all of it.
+   * Why the account does not see the whole selection, as a sentence without a full stop: what it leaves out
+   * is not known, and the revocation cannot be verified. Null if the account sees all of it.
    */
   readonly notSeen: string | null;
   /** What is included; all false if the target cannot do it or it was not requested. */
@@ -91,7 +78,8 @@ export interface RevocationPlan {
   readonly byApplication: readonly Tally[];
   readonly byScope: readonly Tally[];
   readonly kept: readonly Kept[];
-  readonly staysAlive: readonly StaysAlive[];
+  /** The ways in that it leaves open, or that this target does not show. */
+  readonly accessPaths: readonly AccessPath[];
   /**
    * SHA-256 (hex) over the ids, comma separated, and over what goes along where something does: the same
    * plan has the same digest.
@@ -130,4 +118,27 @@ export interface Outcome {
   readonly refused?: true;
   /** For `failed`: what the target said, in words. */
   readonly reason?: string;
+}
+
+/** The amounts of a revocation. */
+export interface Amounts {
+  readonly accessTokens: number;
+  readonly refreshTokens: number;
+  readonly authorizationCodes: number;
+  readonly sessions: number;
+}
+
+/** The amounts of a plan. Its refresh tokens include orphaned ones. */
+export function amountsOf(plan: RevocationPlan): Amounts {
+  return {
+    accessTokens: plan.tokenIds.length,
+    refreshTokens: plan.refreshTokensBeside + plan.refreshTokenIds.length,
+    authorizationCodes: plan.authorizationCodeIds.length,
+    sessions: plan.sessions?.count ?? 0,
+  };
+}
+
+/** Whether all amounts are 0. */
+export function isNothing(amounts: Amounts): boolean {
+  return Object.values(amounts).every((amount) => amount === 0);
 }

@@ -3,9 +3,9 @@ import { matchesAny } from './policy/subject.ts';
 import type { Token } from './token.ts';
 
 /**
- * Selects tokens. A token must match every criterion that is present; of a criterion with several values it must match
- * one. A selector without criteria is invalid: selecting every token takes `all: true`, so that missing flags never
- * revoke everything.
+ * Selects tokens. A token must match every criterion that is present; of a criterion with several values it
+ * must match one. A selector without criteria is invalid: selecting every token takes `all: true`, so that
+ * missing flags never revoke everything.
  */
 export interface Selector {
   /** Every token of the target. Excludes all other criteria. */
@@ -13,8 +13,15 @@ export interface Selector {
   readonly ids?: readonly number[];
   /** User names, exactly. */
   readonly users?: readonly string[];
+  /**
+   * The ids of `users`: then these alone select, whatever the users are called by now, and the names are for messages. Never
+   * without `users`.
+   */
+  readonly userIds?: readonly number[];
   /** Application names, exactly. */
   readonly applications?: readonly string[];
+  /** The same for `applications`. */
+  readonly applicationIds?: readonly number[];
   /** Leaves out the tokens of users whose name is one of these, or matches one as a pattern with `*` and `?`. */
   readonly notUsers?: readonly string[];
   /** The same for applications. Personal access tokens stay. */
@@ -38,10 +45,11 @@ export interface Selector {
 }
 
 /**
- * A selection as it is written: names may be patterns, and users can be selected by their state. It is resolved with a
- * target to the exact names of a {@link Selector}.
+ * A selection as it is written: names may be patterns, and users can be selected by their state. It is
+ * resolved with a target to the exact names of a {@link Selector}.
  */
-export interface Selection extends Omit<Selector, 'users' | 'applications' | 'none'> {
+export interface Selection
+  extends Omit<Selector, 'users' | 'userIds' | 'applications' | 'applicationIds' | 'none'> {
   readonly users?: readonly NamePattern[];
   readonly applications?: readonly NamePattern[];
   /** Tokens of deactivated users. */
@@ -93,17 +101,26 @@ export function keptOf<Kept extends Pick<Token, 'user' | 'application'>>(
 }
 
 /**
- * The users and applications of a selector that has no other criteria: it also means what these users and applications
- * have in addition to access tokens. Null if it has a criterion that only an access token can meet.
+ * The users and applications of a selector that has no other criteria: it also means what these users and
+ * applications have in addition to access tokens. Null if it has a criterion that only an access token can
+ * meet.
  */
-export function wholeSelection({
-  all: _all,
-  users,
-  applications,
-  ...others
-}: Selector): Pick<Selector, 'users' | 'applications'> | null {
-  if (Object.values(others).some((value) => value !== undefined)) return null;
-  return { ...(users !== undefined && { users }), ...(applications !== undefined && { applications }) };
+export function wholeSelection(selector: Selector): Whose | null {
+  const { all: _all, users: _u, userIds: _i, applications: _a, applicationIds: _j, ...others } = selector;
+  return Object.values(others).some((value) => value !== undefined) ? null : whoseOf(selector);
+}
+
+/** Whose and from which applications: what a selector of tokens of any kind may have. */
+export type Whose = Pick<Selector, 'users' | 'userIds' | 'applications' | 'applicationIds'>;
+
+/** The users and applications of a selector, without its other criteria. */
+export function whoseOf({ users, userIds, applications, applicationIds }: Whose): Whose {
+  return {
+    ...(users !== undefined && { users }),
+    ...(userIds !== undefined && { userIds }),
+    ...(applications !== undefined && { applications }),
+    ...(applicationIds !== undefined && { applicationIds }),
+  };
 }
 
 /**

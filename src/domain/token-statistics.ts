@@ -1,7 +1,7 @@
 import { expiresNever } from './policy/lifetime-rules.ts';
 import { DAY, type Facts, hasExpired } from './policy/rule.ts';
 import { neverUsed } from './policy/use-rules.ts';
-import type { Token } from './token.ts';
+import { NEVER_DAYS, type Token } from './token.ts';
 
 /** One bar of a chart. */
 export interface Bar {
@@ -37,7 +37,7 @@ export const expirySteps: readonly (readonly [days: number, label: string])[] = 
   [90, 'within 3 months'],
   [365, 'within a year'],
   [1825, 'within 5 years'],
-  [36_525, 'within 100 years'],
+  [NEVER_DAYS, 'within 100 years'],
   [Number.POSITIVE_INFINITY, 'never'],
 ];
 const NEVER = 'never';

@@ -85,9 +85,10 @@ export interface RefreshToken {
 }
 
 /**
- * What a refresh token is: `live` can be exchanged for tokens; `expired` is older than REFRESH_TOKEN_EXPIRE_SECONDS, and live
- * again if that is raised; `orphaned` is not revoked but has no access token, so that the controller's own clean-up never
- * sees it (what it can do depends on the version, see `orphanUse`); `revoked` is over.
+ * What a refresh token is: `live` can be exchanged for tokens; `expired` is older than
+ * REFRESH_TOKEN_EXPIRE_SECONDS, and live again if that is raised; `orphaned` is not revoked but has no access
+ * token, so that the controller's own clean-up never sees it (what it can do depends on the version, see
+ * `orphanUse`); `revoked` is over.
  */
 export type RefreshTokenState = 'live' | 'expired' | 'orphaned' | 'revoked';
 
@@ -103,8 +104,8 @@ export function refreshTokenState(
 }
 
 /**
- * When a refresh token expires: the controller adds REFRESH_TOKEN_EXPIRE_SECONDS, as it is now, to the creation of the token
- * (24.6.1; a refresh after that is answered with 403, and the token stays as it is).
+ * When a refresh token expires: the controller adds REFRESH_TOKEN_EXPIRE_SECONDS, as it is now, to the
+ * creation of the token (24.6.1; a refresh after that is answered with 403, and the token stays as it is).
  *
  * @param lifetime In seconds.
  */
@@ -113,8 +114,8 @@ export function refreshTokenExpiry({ created }: Pick<RefreshToken, 'created'>, l
 }
 
 /**
- * When the refresh token beside an access token expires. Where its creation is not told it is that of the access token: a
- * controller creates both in one request.
+ * When the refresh token beside an access token expires. Where its creation is not told it is that of the
+ * access token: a controller creates both in one request.
  *
  * @param lifetime In seconds.
  */
@@ -126,8 +127,8 @@ export function besideExpiry(
 }
 
 /**
- * An authorization code that can still be redeemed for tokens, or that expired (RFC 6749 §4.1.2): everything but its
- * value. A controller deletes a code when it is redeemed. Times are UTC.
+ * An authorization code that can still be redeemed for tokens, or that expired (RFC 6749 §4.1.2): everything
+ * but its value. A controller deletes a code when it is redeemed. Times are UTC.
  */
 export interface AuthorizationCode {
   readonly id: number;
@@ -158,9 +159,17 @@ export interface User {
   /** Which kind of identity provider the account comes from; null for a local account. */
   readonly externalAccount: string | null;
   readonly lastLogin: Date | null;
+  /** When the account was made; absent where the target does not tell. */
+  readonly created?: Date;
 }
 
 /** Whether a token's scope lets it change anything. `write` includes `read` (controller's scopes). */
 export function allowsWriting(token: Pick<Token, 'scope'>): boolean {
   return token.scope.split(' ').includes('write');
 }
+
+/** How long an authorization code is valid where nothing else is set, in seconds: also the maximum of RFC 6749 §4.1.2. */
+export const DEFAULT_CODE_LIFETIME_S = 600;
+
+/** A token that is valid for more days than this has no end that matters: a hundred years. */
+export const NEVER_DAYS = 36_525;

@@ -11,6 +11,7 @@ import {
   type Selector,
   type SelectorWords,
   validateSelector,
+  type Whose,
 } from '../domain/selector.ts';
 import type { Target } from './ports/target.ts';
 
@@ -110,7 +111,7 @@ async function inactiveNames(
   const { users, notUsers = [] } = options;
   const among = users && new Set((await options.names.matching(users, notUsers)).names);
   const found: string[] = [];
-  for await (const { username } of target.users({ inactive: true })) {
+  for await (const { username } of target.users.list({ inactive: true })) {
     if ((among?.has(username) ?? true) && !matchesAny(username, notUsers)) found.push(username);
   }
   const which = found.length === 0 ? '' : ` (${formatAlternatives(found)})`;
@@ -153,8 +154,8 @@ async function noMatch(
 }
 
 async function allNames(target: Target, kind: 'user' | 'application'): Promise<readonly string[]> {
-  if (kind === 'application') return (await target.applications()).map(({ name }) => name);
-  return await Array.fromAsync(target.users(), ({ username }) => username);
+  if (kind === 'application') return (await target.applications.list()).map(({ name }) => name);
+  return await Array.fromAsync(target.users.list(), ({ username }) => username);
 }
 
 /**
@@ -167,11 +168,15 @@ async function allNames(target: Target, kind: 'user' | 'application'): Promise<r
  */
 export async function resolveNames(
   target: Target,
-  selector: Pick<Selector, 'users' | 'applications'>,
+  selector: Whose,
 ): Promise<{ readonly userIds: ReadonlyMap<string, number> | null }> {
-  const userIds = selector.users === undefined ? null : await idsOf(target, selector.users);
-  if (selector.applications !== undefined) {
-    const found = await target.applications(selector.applications);
+  const { users, userIds: known } = selector;
+  if (known !== undefined && users !== undefined) {
+    return { userIds: new Map(users.map((name, place) => [name, known[place] ?? 0])) };
+  }
+  const userIds = users === undefined ? null : await idsOf(target, users);
+  if (selector.applications !== undefined && selector.applicationIds === undefined) {
+    const found = await target.applications.list(selector.applications);
     await refuseMissing(target, 'application', {
       names: selector.applications,
       found: new Set(found.map(({ name }) => name)),
@@ -220,7 +225,7 @@ async function areKnown(target: Target, ids: readonly number[]): Promise<boolean
   for await (const { id } of target.tokens({ ids: [...unknown] })) unknown.delete(id);
   if (unknown.size === 0) return true;
   try {
-    for await (const { changes } of target.activity({ tokenIds: [...unknown] })) {
+    for await (const { changes } of target.activity.list({ tokenIds: [...unknown] })) {
       if (typeof changes['id'] === 'number') unknown.delete(changes['id']);
       if (unknown.size === 0) return true;
     }
@@ -233,7 +238,7 @@ async function areKnown(target: Target, ids: readonly number[]): Promise<boolean
 
 async function idsOf(target: Target, names: readonly string[]): Promise<Map<string, number>> {
   const found = new Map<string, number>();
-  for await (const { id, username } of target.users({ names })) found.set(username, id);
+  for await (const { id, username } of target.users.list({ names })) found.set(username, id);
   await refuseMissing(target, 'user', { names, found });
   return found;
 }
@@ -273,8 +278,8 @@ const MAX_COMPARED = 2000;
 async function namesOf(target: Target, kind: 'user' | 'application'): Promise<string[]> {
   const names: string[] = [];
   try {
-    if (kind === 'application') return (await target.applications()).map(({ name }) => name);
-    for await (const { username } of target.users()) {
+    if (kind === 'application') return (await target.applications.list()).map(({ name }) => name);
+    for await (const { username } of target.users.list()) {
       if (names.push(username) === MAX_COMPARED) break;
     }
   } catch (error) {

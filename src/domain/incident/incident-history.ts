@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { type RecordedPath, recordedPaths } from '../access.ts';
 import {
   type Incident,
   type IncidentEntry,
@@ -44,9 +45,10 @@ export class ControllerHolds {
 }
 
 /**
- * The incidents of one target, built from its entries in the audit log: add every entry in order, then
- * ask. What they hold is shared with the other addresses of the same controller. An intent counts as done until its outcome says that the target refused: nothing that may be locked is
- * forgotten because a process was killed.
+ * The incidents of one target, built from its entries in the audit log: add every entry in order, then ask.
+ * What they hold is shared with the other addresses of the same controller. An intent counts as done until
+ * its outcome says that the target refused: nothing that may be locked is forgotten because a process was
+ * killed.
  */
 export class IncidentHistory {
   readonly #incidents = new Map<string, Incident>();
@@ -131,8 +133,8 @@ export class IncidentHistory {
     if (known === undefined) return;
     const { result } = entry.data;
     const state = result === 'locked' || result === 'partly' ? result : 'unfinished';
-    const codesUntil = codesUntilIn(entry.data['accessPaths']) ?? known.codesUntil;
-    this.#incidents.set(id, { ...known, state, codesUntil, ...(state === 'locked' && { locked: entry.at }) });
+    const ends = laterEnds(known.ends, recordedPaths(entry.data));
+    this.#incidents.set(id, { ...known, state, ends, ...(state === 'locked' && { locked: entry.at }) });
   }
 
   #step(incident: Incident, { kind, seq, at, closes, data }: IncidentEntry): void {
@@ -197,15 +199,11 @@ export class IncidentHistory {
   }
 }
 
-/** When the last authorization code that was not deleted expires, by the access paths of a lockdown. */
-function codesUntilIn(accessPaths: unknown): string | null {
-  if (!Array.isArray(accessPaths)) return null;
-  for (const each of accessPaths as unknown[]) {
-    const { path, until } = (typeof each === 'object' && each !== null ? each : {}) as Record<
-      string,
-      unknown
-    >;
-    if (path === 'authorization_codes' && typeof until === 'string') return until;
+/** Until when each way in may be open: the later of what is known and what a run of the lockdown recorded. */
+function laterEnds(known: Incident['ends'], paths: readonly RecordedPath[]): Incident['ends'] {
+  const ends = { ...known };
+  for (const { path, until, covered } of paths) {
+    if (until !== null && covered && until > (ends[path] ?? '')) ends[path] = until;
   }
-  return null;
+  return ends;
 }

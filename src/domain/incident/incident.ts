@@ -40,8 +40,11 @@ export interface Incident {
   readonly lifted: { readonly at: string; readonly by: Readonly<Record<string, string>> } | null;
   /** What was there before, and the SHA-256 (hex) of that file. */
   readonly snapshot: { readonly file: string; readonly sha256: string } | null;
-  /** When the last authorization code from before it expires, where codes could not be deleted; null otherwise. */
-  readonly codesUntil: string | null;
+  /**
+   * Until when (RFC 3339) what was issued before it may be accepted, or its settings not be applied, by the
+   * name of the way in: as the lockdown said when it ended, and never earlier, whatever settings say since.
+   */
+  readonly ends: Readonly<Record<string, string>>;
   /** Ids of the caller's own tokens, which it left alive. */
   readonly kept: readonly number[];
 }
@@ -64,7 +67,24 @@ export function isSame(
   other: { readonly scope: LockdownScope; readonly measures: Measures },
 ): boolean {
   return (
-    isDeepStrictEqual(incident.scope, other.scope) && isDeepStrictEqual(incident.measures, other.measures)
+    isSameScope(incident.scope, other.scope) &&
+    isDeepStrictEqual(unbound(incident.measures), unbound(other.measures))
+  );
+}
+
+function unbound({ keepActiveBound: _, ...measures }: Measures): Measures {
+  return measures;
+}
+
+/** By ids where both have ids, by names otherwise. */
+function isSameScope(one: LockdownScope, other: LockdownScope): boolean {
+  if (!('names' in one && 'names' in other)) return isDeepStrictEqual(one, other);
+  const ids = ({ bound }: typeof one) => bound?.map(({ id }) => id).sort((a, b) => a - b);
+  return (
+    one.kind === other.kind &&
+    (one.bound === undefined || other.bound === undefined
+      ? isDeepStrictEqual(one.names, other.names)
+      : isDeepStrictEqual(ids(one), ids(other)))
   );
 }
 
@@ -87,7 +107,7 @@ export function openingOf(entry: IncidentEntry, before: Incident | null): Incide
     locked: before?.locked ?? null,
     lifted: null,
     snapshot: before?.snapshot ?? null,
-    codesUntil: before?.codesUntil ?? null,
+    ends: before?.ends ?? {},
     kept: Array.isArray(data['kept']) ? data['kept'].filter((id) => Number.isSafeInteger(id)) : [],
   };
 }
@@ -99,8 +119,8 @@ export type LockValue = boolean | number;
 export interface Lock {
   readonly what: 'setting' | 'user' | 'role';
   /**
-   * The setting, in the controller's name (`OAUTH2_PROVIDER.` before those in there); the user's name; or the user's name and
-   * the role (`alice: Admin of organization Eng`).
+   * The setting, in the controller's name (`OAUTH2_PROVIDER.` before those in there); the user's name; or the
+   * user's name and the role (`alice: Admin of organization Eng`).
    */
   readonly name: string;
   /** Of a user, or of a role that a user holds. */
@@ -147,12 +167,28 @@ function isLockValue(value: unknown): value is LockValue {
 export const providers = ['ldap', 'social', 'enterprise', 'any'] as const;
 
 /** One of {@link providers}. */
-export type Provider = (typeof providers)[number];
+type Provider = (typeof providers)[number];
+
+/** A user or application that a name was resolved to: the id counts, whatever it is called since. */
+export interface Bound {
+  readonly id: number;
+  /** As it was called then. */
+  readonly name: string;
+  /** When it was made (RFC 3339); absent where the target does not tell. */
+  readonly created?: string;
+}
+
+/** Names, and what they were resolved to. */
+interface Named {
+  readonly names: readonly string[];
+  /** Absent before the names are resolved, and in older incidents. */
+  readonly bound?: readonly Bound[];
+}
 
 /** The users or applications that a lockdown affects. */
 export type LockdownScope =
-  | { readonly kind: 'users'; readonly names: readonly string[] }
-  | { readonly kind: 'applications'; readonly names: readonly string[] }
+  | ({ readonly kind: 'users' } & Named)
+  | ({ readonly kind: 'applications' } & Named)
   | { readonly kind: 'identity_provider'; readonly provider: Provider }
   | { readonly kind: 'all' };
 
@@ -175,6 +211,8 @@ export interface Measures extends LocalMeasures {
   /** Deactivates the users that are meant, but the caller and these. */
   readonly deactivate: boolean;
   readonly keepActive: readonly string[];
+  /** The users of `keepActive`; absent as in a scope. */
+  readonly keepActiveBound?: readonly Bound[];
   /** Shortens the lifetimes of new tokens. */
   readonly lifetimes: boolean;
 }
@@ -196,9 +234,9 @@ export function describeScope(scope: LockdownScope): string {
 }
 
 /**
- * The oldest instant (RFC 3339) from which the log must be kept so that every open incident can be lifted; null without
- * open incidents. A lifted incident is still needed if an open one began before it was lifted: the original value is
- * recorded with the first.
+ * The oldest instant (RFC 3339) from which the log must be kept so that every open incident can be lifted;
+ * null without open incidents. A lifted incident is still needed if an open one began before it was lifted:
+ * the original value is recorded with the first.
  */
 export function neededSince(incidents: readonly Incident[]): string | null {
   let since: string | null = null;

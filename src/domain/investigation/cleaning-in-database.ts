@@ -14,9 +14,10 @@ const TEMPLATE_FIELDS = [
 ];
 
 /**
- * The fields of a controller 24.6.1 that are columns and nothing more: the controller reads them when it needs them, and does
- * nothing else when they change [seen]. Of a schedule it computes the next run, of a project it fetches the repository anew, a
- * project or an inventory of a template changes who inherits roles: these are left to the controller's own code.
+ * The fields of a controller 24.6.1 that are columns and nothing more: the controller reads them when it
+ * needs them, and does nothing else when they change [seen]. Of a schedule it computes the next run, of a
+ * project it fetches the repository anew, a project or an inventory of a template changes who inherits roles:
+ * these are left to the controller's own code.
  */
 export const DATABASE_FIELDS: Readonly<Record<string, readonly string[]>> = {
   job_template: [
@@ -59,8 +60,8 @@ const DATABASE_LINKS: Readonly<Record<string, ReadonlySet<string>>> = {
 const PUSHED_SETTINGS = /^(LOG_AGGREGATOR_|DISABLE_LOCAL_AUTH$)/;
 
 /**
- * What ends an item in the database of a controller so that the controller then behaves as after the same over REST: the act, one
- * that switches off instead of deleting, or why it takes the REST API.
+ * What ends an item in the database of a controller so that the controller then behaves as after the same
+ * over REST: the act, one that switches off instead of deleting, or why it takes the REST API.
  */
 export function inDatabase(
   item: Pick<InvestigationItem, 'changes'>,

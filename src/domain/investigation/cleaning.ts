@@ -1,5 +1,5 @@
 import { shellWord } from '../remedies.ts';
-import type { FieldChange, InvestigationItem, ItemRemedy } from './investigation.ts';
+import { type FieldChange, type InvestigationItem, type ItemRemedy, isLeft } from './investigation.ts';
 import { linkPath, objectPath } from './kinds.ts';
 import { isReference, referenceId } from './recorded-values.ts';
 
@@ -88,7 +88,8 @@ export function undoing(act: CleaningAct): CleaningAct | null {
     case 'disassociate':
       return { ...act, act: 'associate' };
     case 'restore':
-      // A controller 24.6.1 makes a key itself when a webhook is turned on [seen]; a survey that was deleted is gone.
+      // A controller 24.6.1 makes a key itself when a webhook is turned on [seen]; a survey that was deleted
+      // is gone.
       return act.fields.length === 0 ? null : { ...act, to: 'after', newWebhookKey: null, survey: null };
     default:
       return null;
@@ -96,8 +97,8 @@ export function undoing(act: CleaningAct): CleaningAct | null {
 }
 
 /**
- * Kinds that are deleted when the actor made them. With any other, objects of other people may go along (the hosts of an
- * inventory) or stop working (the templates of a project): these are left to a person.
+ * Kinds that are deleted when the actor made them. With any other, objects of other people may go along (the
+ * hosts of an inventory) or stop working (the templates of a project): these are left to a person.
  */
 const DELETABLE: ReadonlySet<string> = new Set([
   ...['o_auth2_access_token', 'o_auth2_application', 'user', 'team', 'schedule', 'credential'],
@@ -135,8 +136,13 @@ function roleCleaning({ role, object }: InvestigationItem): Cleaning {
   if (role?.id == null || holders === null || object.id === null)
     return manual('The entry does not name the role.');
   return {
-    ...{ act: 'disassociate', path: `/api/v2/roles/${role.id}/${holders}/`, id: object.id, link: 'role' },
-    ...{ object: { kind: 'role', id: role.id }, other: { kind: object.kind, id: object.id }, undoable: true },
+    act: 'disassociate',
+    path: `/api/v2/roles/${role.id}/${holders}/`,
+    id: object.id,
+    link: 'role',
+    object: { kind: 'role', id: role.id },
+    other: { kind: object.kind, id: object.id },
+    undoable: true,
   };
 }
 
@@ -156,15 +162,15 @@ function settingCleaning(item: InvestigationItem): Cleaning {
 /** Fields that the API takes elsewhere, or not at all. */
 const NOT_WRITABLE: ReadonlySet<string> = new Set(['survey_spec', 'password', 'inputs']);
 
-/** Whether a field may be as the actor left it. */
-function isLeft({ state }: FieldChange): boolean {
+/** Whether the value before can be put back without losing what others changed since. */
+function isRestorable({ state }: FieldChange): boolean {
   return state === 'as_left' || state === 'unknown';
 }
 
 /** The fields whose value before is known, without a known change since. */
 function restoring({ changes, object }: InvestigationItem, path: string): Cleaning {
   const fields = changes.filter(
-    (change) => isLeft(change) && 'before' in change && !NOT_WRITABLE.has(change.field),
+    (change) => isRestorable(change) && 'before' in change && !NOT_WRITABLE.has(change.field),
   );
   const webhook = changes.some((change) => change.field.startsWith('webhook_') && isLeft(change));
   const survey = changes.some(
@@ -186,6 +192,11 @@ function restoring({ changes, object }: InvestigationItem, path: string): Cleani
 }
 
 function newValues({ object }: Pick<InvestigationItem, 'object'>, changes: readonly FieldChange[]): string {
+  const shared = changes.filter(({ state }) => state === 'left_in_part' || state === 'not_reviewed');
+  if (shared.length > 0) {
+    const names = shared.map(({ field }) => field).join(', ');
+    return `Others changed ${names} since: compare the values, and take out by hand what the actor put in.`;
+  }
   return object.kind === 'user' && changes.some(({ field }) => field === 'password')
     ? 'Set a new password: the one before is not known.'
     : 'The values before are secret, or not recorded: set new ones.';

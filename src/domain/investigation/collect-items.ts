@@ -1,9 +1,13 @@
 import { changeOf, type Deed, isSameActor } from './deed.ts';
 import type { Actor, InvestigationItem, ItemGroup, ObjectReference } from './investigation.ts';
 import { isCodeField, isJobKind, kindOf, nounOf } from './kinds.ts';
+import type { FieldEdit } from './value-parts.ts';
 
 /** The most entries that one item names. */
 const MAX_ENTRIES = 100;
+
+/** The most changes of one field that are compared one by one. */
+const MAX_EDITS = 50;
 
 /** What was recorded of one field: raw values, which may be secrets. */
 export interface RecordedChange {
@@ -15,6 +19,8 @@ export interface RecordedChange {
   readonly entry: number;
   /** The last one. */
   readonly lastEntry: number;
+  /** Each change, as entries were read; null for more than {@link MAX_EDITS}. */
+  readonly edits: readonly FieldEdit[] | null;
 }
 
 /** An item before the controller was asked what became of it. */
@@ -37,8 +43,8 @@ export interface ItemDraft {
 }
 
 /**
- * Collects entries into items: all that was done to one object, one role or one link is one item. Keeps no entry, only what
- * the items need, and at most as many items as it is told.
+ * Collects entries into items: all that was done to one object, one role or one link is one item. Keeps no
+ * entry, only what the items need, and at most as many items as it is told.
  */
 export class ItemCollector {
   readonly #items = new Map<string, Building>();
@@ -217,7 +223,16 @@ function merged(
     after: isLast ? change[1] : known.after,
     entry: isFirst ? id : known.entry,
     lastEntry: isLast ? id : known.lastEntry,
+    edits: withEdit(known === undefined ? [] : known.edits, {
+      entry: id,
+      before: change[0],
+      after: change[1],
+    }),
   };
+}
+
+function withEdit(edits: RecordedChange['edits'], edit: FieldEdit): RecordedChange['edits'] {
+  return edits === null || edits.length === MAX_EDITS ? null : [...edits, edit];
 }
 
 /** Links between these kinds decide what code runs, where, or with which credentials. */

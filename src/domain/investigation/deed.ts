@@ -105,6 +105,26 @@ export function changeOf(value: unknown): readonly [before: unknown, after: unkn
   return Array.isArray(value) && value.length === 2 ? [value[0], value[1]] : null;
 }
 
+/** That a user got another name. */
+export interface Rename {
+  readonly entry: number;
+  readonly at: Date;
+  readonly userId: number;
+  readonly from: string;
+  readonly to: string;
+}
+
+/** The changes of user names among entries about users, in their order. */
+export function renamesIn(entries: readonly StreamEntry[]): Rename[] {
+  return entries.flatMap((entry) => {
+    const deed = readDeed(entry);
+    const [from, to] = changeOf(entry.changes['username']) ?? [];
+    if (deed?.operation !== 'update' || deed.object.kind !== 'user' || deed.object.id === null) return [];
+    if (typeof from !== 'string' || typeof to !== 'string') return [];
+    return [{ entry: deed.id, at: deed.at, userId: deed.object.id, from, to }];
+  });
+}
+
 /** Whether two references are to one user: by id, or by name where one has none. */
 export function isSameActor(a: Actor, b: Actor): boolean {
   return a.id === null || b.id === null ? a.username === b.username : a.id === b.id;

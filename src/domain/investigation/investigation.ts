@@ -44,7 +44,6 @@ export const itemGroups = ['ways_in', 'code_later', 'ran', 'other'] as const;
 /** One of {@link itemGroups}. */
 export type ItemGroup = (typeof itemGroups)[number];
 
-/** The states of an item. */
 export const itemStates = ['there', 'running', 'unknown', 'finished', 'undone', 'changed', 'gone'] as const;
 
 /**
@@ -54,7 +53,8 @@ export const itemStates = ['there', 'running', 'unknown', 'finished', 'undone', 
  * - `unknown`: not checked; `stateReason` says why
  * - `finished`: a job that has ended
  * - `undone`: every changed value is as it was before, or a user is deactivated
- * - `changed`: every changed value was changed again since by another user
+ * - `changed`: every changed value was changed again since by another user, and holds nothing that the actor
+ * put in
  * - `gone`: deleted
  */
 type ItemState = (typeof itemStates)[number];
@@ -73,8 +73,16 @@ export interface FieldChange {
   readonly now?: unknown;
   /** The values are, or may contain, secrets: they are not printed. */
   readonly hidden: boolean;
-  /** What the field is now, compared with `before` and `after`. */
-  readonly state: 'as_left' | 'as_before' | 'changed' | 'unknown';
+  /**
+   * What the field is now, compared with what the actor put in.
+   * - `as_left`: the value that the actor left
+   * - `left_in_part`: others changed it since; a line, member or entry that the actor put in is still there
+   * - `as_before`: the value before the actor's first change
+   * - `changed`: nothing that the actor put in is there
+   * - `not_reviewed`: others changed it since, and the values do not show what is left of the actor's
+   * - `unknown`: not read
+   */
+  readonly state: 'as_left' | 'left_in_part' | 'as_before' | 'changed' | 'not_reviewed' | 'unknown';
   /** The entry of the activity stream that has the value before. */
   readonly entry: number;
   /** The last entry of the actor that changed it. */
@@ -129,8 +137,8 @@ export interface InvestigationItem {
   readonly id: string;
   readonly group: ItemGroup;
   /**
-   * `made` an object, `changed` its fields, `granted` a role, `linked` two objects, `removed` a role or a link, `deleted` an
-   * object, `launched` a job.
+   * `made` an object, `changed` its fields, `granted` a role, `linked` two objects, `removed` a role or a
+   * link, `deleted` an object, `launched` a job.
    */
   readonly act: 'made' | 'changed' | 'granted' | 'linked' | 'removed' | 'deleted' | 'launched';
   readonly object: ObjectReference;
@@ -167,6 +175,7 @@ export interface EvidenceLimit {
     | 'stream_off'
     | 'stream_pruned'
     | 'no_actor'
+    | 'renamed'
     | 'clock'
     | 'visibility'
     | 'not_recorded'
@@ -183,6 +192,8 @@ export interface UnattributedEntry {
   readonly at: string;
   readonly operation: string;
   readonly object: ObjectReference;
+  /** Whose token it is; null for other objects, and for a token that was deleted since. */
+  readonly owner: string | null;
   readonly fields: readonly string[];
 }
 
@@ -223,9 +234,17 @@ export interface Investigation {
   readonly items: readonly InvestigationItem[];
   /** What the actor may have read, as sentences. */
   readonly mayHaveRead: readonly string[];
+  /** Newest first, some of them. */
   readonly unattributed: readonly UnattributedEntry[];
+  /** How many there are among the newest entries that were read; missing in a file of an earlier version. */
+  readonly unattributedCount?: number;
   readonly stream: StreamExtent;
   readonly limits: readonly EvidenceLimit[];
+}
+
+/** Whether a field may hold something that the actor put in. */
+export function isLeft({ state }: Pick<FieldChange, 'state'>): boolean {
+  return state !== 'as_before' && state !== 'changed';
 }
 
 /** Whether an item is left to deal with. */
@@ -242,10 +261,10 @@ const LISTED_BY_MAKER: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The items of earlier investigations of a subject that the last one does not name. The stream drops the id of an object that was
- * deleted since: then the last one has the same entries without an object. Roles and links of a deleted object are deleted with it. What
- * the stream does not have is listed by who made it. Anything else that remained is not known: the last one may be of a shorter time, or
- * the stream was cut off.
+ * The items of earlier investigations of a subject that the last one does not name. The stream drops the id
+ * of an object that was deleted since: then the last one has the same entries without an object. Roles and
+ * links of a deleted object are deleted with it. What the stream does not have is listed by who made it.
+ * Anything else that remained is not known: the last one may be of a shorter time, or the stream was cut off.
  */
 export function notNamed(
   earlier: readonly InvestigationItem[],

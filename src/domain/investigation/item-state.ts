@@ -1,6 +1,7 @@
 import type { ItemDraft, RecordedChange } from './collect-items.ts';
-import type { FieldChange, InvestigationItem, LaterChange } from './investigation.ts';
+import { type FieldChange, type InvestigationItem, isLeft, type LaterChange } from './investigation.ts';
 import { isMasked, isSameValue, isSecretName, printableValue } from './recorded-values.ts';
+import { leftOf } from './value-parts.ts';
 
 /** What an object is now, as far as it was read. */
 export type Existence =
@@ -8,8 +9,11 @@ export type Existence =
   | { readonly kind: 'gone' }
   | { readonly kind: 'unknown'; readonly why: string };
 
-/** The most fields of a created object that are shown. */
+/** The most fields of a created object that are shown: what is left of it does not depend on them. */
 const MAX_FIELDS = 40;
+
+/** Fields that hold one secret, which a change replaces as a whole. Of others, a change may leave what was there. */
+const WHOLE_SECRETS: ReadonlySet<string> = new Set(['password', 'client_secret', 'webhook_key', 'token']);
 
 type State = Pick<InvestigationItem, 'state' | 'stateReason' | 'changes'>;
 
@@ -22,7 +26,7 @@ export function stateOf(draft: ItemDraft, now: Existence, later: readonly LaterC
   if (now.kind === 'gone') return { state: goneState(draft), stateReason: null, changes };
   if (now.kind === 'unknown') return { state: 'unknown', stateReason: now.why, changes };
   if (draft.act === 'made') return { state: madeState(draft, now.fields), stateReason: null, changes };
-  return { state: changedState(changes), stateReason: null, changes };
+  return { ...changedState(changes, later), changes };
 }
 
 function goneState({ object, changes }: ItemDraft): InvestigationItem['state'] {
@@ -42,17 +46,30 @@ function madeState(
   return isOff ? 'undone' : 'there';
 }
 
-function changedState(changes: readonly FieldChange[]): InvestigationItem['state'] {
-  const isLeft = (each: FieldChange) => each.state === 'as_left' || each.state === 'unknown';
-  if (changes.length === 0 || changes.some(isLeft)) return 'there';
-  return changes.every(({ state }) => state === 'as_before') ? 'undone' : 'changed';
+function changedState(
+  changes: readonly FieldChange[],
+  later: readonly LaterChange[],
+): Pick<InvestigationItem, 'state' | 'stateReason'> {
+  const unreviewed = changes.filter(({ state }) => state === 'not_reviewed').map(({ field }) => field);
+  if (changes.length === 0 || changes.some((each) => isLeft(each) && each.state !== 'not_reviewed'))
+    return { state: 'there', stateReason: null };
+  if (unreviewed.length > 0) {
+    const last = later.findLast(({ fields }) => fields.some((field) => unreviewed.includes(field)));
+    const by = last?.by?.username ?? 'no recorded actor';
+    return {
+      state: 'unknown',
+      stateReason: `Not checked: ${unreviewed.join(', ')} changed since by ${by}, not reviewed.`,
+    };
+  }
+  const isBack = changes.every(({ state }) => state === 'as_before');
+  return { state: isBack ? 'undone' : 'changed', stateReason: null };
 }
 
 function fieldsOf(draft: ItemDraft, now: Existence, later: readonly LaterChange[]): FieldChange[] {
   const isMade = draft.act === 'made' || draft.act === 'launched' || draft.act === 'deleted';
   const shown = [...draft.changes.values()].filter((change) => !isMade || saysSomething(change));
   return shown
-    .slice(0, MAX_FIELDS)
+    .slice(0, isMade ? MAX_FIELDS : undefined)
     .map((change) => fieldOf(change, { now, later, isSetting: draft.object.kind === 'setting' }));
 }
 
@@ -85,17 +102,34 @@ function fieldOf(
 }
 
 function fieldState(
-  { field, before, after, lastEntry }: RecordedChange,
+  change: RecordedChange,
   context: { readonly current: unknown; readonly later: readonly LaterChange[]; readonly isSetting: boolean },
 ): FieldChange['state'] {
+  const { field, before, after, lastEntry } = change;
   const { current, later } = context;
   const byOthers = later.some((each) => each.entry > lastEntry && each.fields.includes(field));
-  const isReadable = current !== undefined && !isMasked(current);
-  if (isReadable && before !== undefined && !isMasked(before) && isSameValue(field, before, current))
-    return 'as_before';
-  if (byOthers) return 'changed';
   // A setting that the actor reset has its default, which is not recorded.
-  if (after === null && context.isSetting) return before === undefined ? 'as_before' : 'as_left';
-  if (!isReadable || isMasked(after)) return 'unknown';
-  return isSameValue(field, after, current) ? 'as_left' : 'changed';
+  const isReset = context.isSetting && after === null;
+  if (current !== undefined && !isMasked(current)) {
+    if (before !== undefined && !isMasked(before) && isSameValue(field, before, current)) return 'as_before';
+    if (!isReset && !isMasked(after) && isSameValue(field, after, current)) return 'as_left';
+  }
+  if (isReset && !byOthers) return before === undefined ? 'as_before' : 'as_left';
+  return comparedInPart(change, current, byOthers);
+}
+
+/** The state of a field with a value that neither was before nor was left as a whole, or that cannot be read. */
+function comparedInPart(
+  { field, before, after, lastEntry, edits }: RecordedChange,
+  current: unknown,
+  byOthers: boolean,
+): FieldChange['state'] {
+  const known = (edits ?? [{ entry: lastEntry, before, after }]).toSorted((a, b) => a.entry - b.entry);
+  const isReadable = current !== undefined && !isMasked(current);
+  if (isReadable && known.every((edit) => !isMasked(edit.before) && !isMasked(edit.after))) {
+    const left = leftOf(field, known, current);
+    return left === 'some' ? 'left_in_part' : left === 'undecided' ? 'not_reviewed' : 'changed';
+  }
+  if (byOthers) return WHOLE_SECRETS.has(field) ? 'changed' : 'not_reviewed';
+  return isReadable && !isMasked(after) ? 'changed' : 'unknown';
 }

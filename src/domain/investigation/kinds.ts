@@ -41,7 +41,9 @@ const KINDS = {
   credential: { noun: 'credential', group: 'ways_in', path: 'credentials' },
   credential_type: { noun: 'credential type', group: 'code_later', path: 'credential_types' },
   organization: {
-    ...{ noun: 'organization', group: 'other', path: 'organizations' },
+    noun: 'organization',
+    group: 'other',
+    path: 'organizations',
     code: ['default_environment'],
   },
   team: { noun: 'team', group: 'ways_in', path: 'teams' },
@@ -49,7 +51,9 @@ const KINDS = {
   role_team_assignment: { noun: 'role assignment', group: 'ways_in', path: 'role_team_assignments' },
   role_definition: { noun: 'role definition', group: 'ways_in', path: 'role_definitions' },
   schedule: {
-    ...{ noun: 'schedule', group: 'code_later', path: 'schedules' },
+    noun: 'schedule',
+    group: 'code_later',
+    path: 'schedules',
     code: [
       ...['rrule', 'enabled', 'extra_data', 'unified_job_template', 'inventory', 'limit', 'scm_branch'],
       ...['execution_environment', 'job_type', 'job_tags', 'skip_tags'],
@@ -57,46 +61,64 @@ const KINDS = {
   },
   job_template: { noun: 'job template', group: 'code_later', path: 'job_templates', code: TEMPLATE_FIELDS },
   workflow_job_template: {
-    ...{ noun: 'workflow template', group: 'code_later', path: 'workflow_job_templates' },
+    noun: 'workflow template',
+    group: 'code_later',
+    path: 'workflow_job_templates',
     code: TEMPLATE_FIELDS,
   },
   workflow_job_template_node: {
-    ...{ noun: 'workflow node', group: 'code_later', path: 'workflow_job_template_nodes' },
+    noun: 'workflow node',
+    group: 'code_later',
+    path: 'workflow_job_template_nodes',
     code: [
       ...['unified_job_template', 'extra_data', 'inventory', 'limit', 'scm_branch', 'execution_environment'],
       ...['job_type', 'job_tags', 'skip_tags'],
     ],
   },
   workflow_approval_template: {
-    ...{ noun: 'workflow approval template', group: 'code_later', path: 'workflow_approval_templates' },
+    noun: 'workflow approval template',
+    group: 'code_later',
+    path: 'workflow_approval_templates',
     isUnlisted: true,
   },
   notification_template: {
-    ...{ noun: 'notification template', group: 'code_later', path: 'notification_templates' },
+    noun: 'notification template',
+    group: 'code_later',
+    path: 'notification_templates',
     code: ['notification_configuration', 'notification_type', 'messages'],
   },
   inventory_source: {
-    ...{ noun: 'inventory source', group: 'code_later', path: 'inventory_sources' },
+    noun: 'inventory source',
+    group: 'code_later',
+    path: 'inventory_sources',
     code: [
       ...['source', 'source_path', 'source_vars', 'source_project', 'credential', 'execution_environment'],
       ...['scm_branch', 'limit', 'host_filter', 'update_on_launch', 'overwrite', 'overwrite_vars'],
     ],
   },
   inventory: {
-    ...{ noun: 'inventory', group: 'code_later', path: 'inventories' },
+    noun: 'inventory',
+    group: 'code_later',
+    path: 'inventories',
     code: ['variables', 'kind', 'host_filter'],
   },
   host: {
-    ...{ noun: 'host', group: 'code_later', path: 'hosts' },
+    noun: 'host',
+    group: 'code_later',
+    path: 'hosts',
     code: ['variables', 'name', 'enabled', 'inventory'],
   },
   group: { noun: 'group', group: 'code_later', path: 'groups', code: ['variables', 'name'] },
   execution_environment: {
-    ...{ noun: 'execution environment', group: 'code_later', path: 'execution_environments' },
+    noun: 'execution environment',
+    group: 'code_later',
+    path: 'execution_environments',
     code: ['image', 'credential', 'pull'],
   },
   project: {
-    ...{ noun: 'project', group: 'code_later', path: 'projects' },
+    noun: 'project',
+    group: 'code_later',
+    path: 'projects',
     code: [
       'scm_url',
       'scm_branch',
@@ -110,7 +132,9 @@ const KINDS = {
     ],
   },
   instance_group: {
-    ...{ noun: 'instance group', group: 'code_later', path: 'instance_groups' },
+    noun: 'instance group',
+    group: 'code_later',
+    path: 'instance_groups',
     code: ['pod_spec_override', 'credential', 'is_container_group'],
   },
   instance: { noun: 'instance', group: 'code_later', path: 'instances' },
@@ -140,9 +164,10 @@ export function kindOfModel(model: string): string {
 }
 
 /**
- * The role of an object in the names that controller 24.6.1 gives to the definitions of its newer tables of roles: `JobTemplate
- * Execute` and `Organization Read Compat` are `execute_role` and `read_role`, `Organization NotificationTemplate Admin` is
- * `notification_admin_role` [seen for all roles of organizations, teams, templates and inventories].
+ * The role of an object in the names that controller 24.6.1 gives to the definitions of its newer tables of
+ * roles: `JobTemplate Execute` and `Organization Read Compat` are `execute_role` and `read_role`,
+ * `Organization NotificationTemplate Admin` is `notification_admin_role` [seen for all roles of
+ * organizations, teams, templates and inventories].
  */
 export function definedRoleField(definition: string): string {
   if (definition === 'System Auditor') return 'system_auditor';

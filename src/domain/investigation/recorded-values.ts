@@ -31,8 +31,8 @@ export function isMasked(value: unknown): boolean {
 }
 
 /**
- * A value of an entry as it may be printed: the values of names that may hold secrets and the credentials in addresses
- * are replaced, and long text is cut.
+ * A value of an entry as it may be printed: the values of names that may hold secrets and the credentials in
+ * addresses are replaced, and long text is cut.
  *
  * @returns Undefined for a value that is hidden as a whole.
  */

@@ -30,77 +30,90 @@ const after = (item: Judged, field: string) => item.changes.get(field)?.after;
 
 const RULES: readonly RiskRule[] = [
   {
-    ...{ rule: 'superuser', severity: 'critical' },
+    rule: 'superuser',
+    severity: 'critical',
     judge: (item) => (after(item, 'is_superuser') === true ? 'The user is a superuser.' : null),
   },
   {
-    ...{ rule: 'system-auditor', severity: 'high' },
+    rule: 'system-auditor',
+    severity: 'high',
     judge: (item) => (after(item, 'is_system_auditor') === true ? 'The user reads everything.' : null),
   },
   {
-    ...{ rule: 'admin-role', severity: 'critical' },
+    rule: 'admin-role',
+    severity: 'critical',
     judge: ({ role, act }) =>
       act === 'granted' && role !== null && (role.field === null || ADMIN_ROLE.test(role.field))
         ? 'The role administers what it is about, or joins a team with its roles.'
         : null,
   },
   {
-    ...{ rule: 'role', severity: 'high' },
+    rule: 'role',
+    severity: 'high',
     judge: ({ role, act }) =>
       act === 'granted' && role?.field && RUN_ROLE.test(role.field)
         ? 'The role uses or runs what it is about.'
         : null,
   },
   {
-    ...{ rule: 'read-role', severity: 'medium' },
+    rule: 'read-role',
+    severity: 'medium',
     judge: ({ role, act }) =>
       act === 'granted' && role?.field && !ADMIN_ROLE.test(role.field) && !RUN_ROLE.test(role.field)
         ? 'The role sees what it is about.'
         : null,
   },
   {
-    ...{ rule: 'new-user', severity: 'high' },
+    rule: 'new-user',
+    severity: 'high',
     judge: (item) =>
       made(item, 'user') ? 'A user that the actor made can log in with its own password.' : null,
   },
   {
-    ...{ rule: 'password-set', severity: 'critical' },
+    rule: 'password-set',
+    severity: 'critical',
     judge: (item) =>
       item.object.kind === 'user' && item.act === 'changed' && touched(item, 'password')
         ? 'The actor knows the password of the user.'
         : null,
   },
   {
-    ...{ rule: 'new-token', severity: 'high' },
+    rule: 'new-token',
+    severity: 'high',
     judge: (item) => (made(item, 'o_auth2_access_token') ? 'The actor knows the token.' : null),
   },
   {
-    ...{ rule: 'application', severity: 'high' },
+    rule: 'application',
+    severity: 'high',
     judge: ({ object, act }) =>
       object.kind === 'o_auth2_application' && (act === 'made' || act === 'changed')
         ? 'The actor may know the client secret, and decides where users are sent with their codes.'
         : null,
   },
   {
-    ...{ rule: 'new-team', severity: 'low' },
+    rule: 'new-team',
+    severity: 'low',
     judge: (item) => (made(item, 'team') ? 'Its members share its roles.' : null),
   },
   {
-    ...{ rule: 'authentication-setting', severity: 'critical' },
+    rule: 'authentication-setting',
+    severity: 'critical',
     judge: ({ object }) =>
       object.kind === 'setting' && AUTHENTICATION.test(object.name ?? '')
         ? 'The setting decides who gets in, how, or what is recorded.'
         : null,
   },
   {
-    ...{ rule: 'execution-setting', severity: 'high' },
+    rule: 'execution-setting',
+    severity: 'high',
     judge: ({ object }) =>
       object.kind === 'setting' && EXECUTION.test(object.name ?? '')
         ? 'The setting decides what jobs may run, or where records go.'
         : null,
   },
   {
-    ...{ rule: 'setting', severity: 'medium' },
+    rule: 'setting',
+    severity: 'medium',
     judge: ({ object, act }) =>
       object.kind === 'setting' &&
       act !== 'deleted' &&
@@ -110,35 +123,40 @@ const RULES: readonly RiskRule[] = [
         : null,
   },
   {
-    ...{ rule: 'credential', severity: 'high' },
+    rule: 'credential',
+    severity: 'high',
     judge: ({ object, act }) =>
       object.kind === 'credential' && (act === 'made' || act === 'changed')
         ? 'Jobs log in elsewhere with it: as the actor chose, or where the actor sends them.'
         : null,
   },
   {
-    ...{ rule: 'schedule', severity: 'high' },
+    rule: 'schedule',
+    severity: 'high',
     judge: ({ object, act }) =>
       object.kind === 'schedule' && (act === 'made' || act === 'changed')
         ? 'The schedule starts jobs later.'
         : null,
   },
   {
-    ...{ rule: 'webhook', severity: 'high' },
+    rule: 'webhook',
+    severity: 'high',
     judge: (item) =>
       touched(item, 'webhook_service', 'webhook_credential') && after(item, 'webhook_service') !== ''
         ? 'Who has the webhook key starts jobs without a token.'
         : null,
   },
   {
-    ...{ rule: 'provisioning-callback', severity: 'high' },
+    rule: 'provisioning-callback',
+    severity: 'high',
     judge: (item) =>
       touched(item, 'host_config_key') && after(item, 'host_config_key') !== ''
         ? 'Who has the provisioning callback key starts jobs without a token.'
         : null,
   },
   {
-    ...{ rule: 'project-source', severity: 'critical' },
+    rule: 'project-source',
+    severity: 'critical',
     judge: (item) =>
       item.object.kind === 'project' &&
       touched(item, 'scm_url', 'scm_branch', 'scm_type', 'scm_refspec', 'local_path')
@@ -146,14 +164,16 @@ const RULES: readonly RiskRule[] = [
         : null,
   },
   {
-    ...{ rule: 'image', severity: 'critical' },
+    rule: 'image',
+    severity: 'critical',
     judge: (item) =>
       item.object.kind === 'execution_environment' && touched(item, 'image')
         ? 'Jobs run inside this image.'
         : null,
   },
   {
-    ...{ rule: 'what-runs', severity: 'high' },
+    rule: 'what-runs',
+    severity: 'high',
     judge: ({ object, act, changes, other, role }) =>
       role === null &&
       other === null &&
@@ -164,25 +184,29 @@ const RULES: readonly RiskRule[] = [
         : null,
   },
   {
-    ...{ rule: 'linked', severity: 'medium' },
+    rule: 'linked',
+    severity: 'medium',
     judge: ({ group, act }) =>
       group === 'code_later' && act === 'linked'
         ? 'It decides what later jobs use, or who is notified.'
         : null,
   },
   {
-    ...{ rule: 'ran', severity: 'high' },
+    rule: 'ran',
+    severity: 'high',
     judge: ({ act }) => (act === 'launched' ? 'Code ran on hosts, with the credentials of the job.' : null),
   },
   {
-    ...{ rule: 'deleted', severity: 'medium' },
+    rule: 'deleted',
+    severity: 'medium',
     judge: ({ act, object }) =>
       act === 'deleted' && object.kind !== 'o_auth2_access_token'
         ? 'The actor deleted it: restore it from a backup.'
         : null,
   },
   {
-    ...{ rule: 'removed', severity: 'low' },
+    rule: 'removed',
+    severity: 'low',
     judge: ({ act }) => (act === 'removed' ? 'The actor took it away: a user may need it.' : null),
   },
 ];

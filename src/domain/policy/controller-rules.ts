@@ -91,7 +91,7 @@ export const externalTokensAllowed: SettingsRule = {
   appliesTo: 'settings',
   about: 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS',
   defaults: { enabled: true, severity: 'medium', exceptions: [] },
-  needs: ['settings'],
+  needs: ['settings', 'external_tokens'],
   help: {
     finds: 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS is true.',
     matters:
@@ -100,12 +100,11 @@ export const externalTokensAllowed: SettingsRule = {
     reference: 'OWASP Non-Human Identities Top 10, NHI1: improper offboarding',
   },
   prepare: () => ({
-    violates: (settings) => settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS,
+    violates: (settings) => settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS === true,
     message: () => 'Users of an identity provider can create tokens, which the provider cannot revoke.',
   }),
 };
 
-/** A hundred years, in seconds. */
 const HUNDRED_YEARS_S = 3_155_760_000;
 const YEAR_S = 31_536_000;
 

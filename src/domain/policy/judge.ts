@@ -290,8 +290,8 @@ export interface AuditSummary {
   /** How many findings the baseline knows already; null without one. */
   readonly known: number | null;
   /**
-   * How many findings of the baseline, of rules that were checked, are neither found nor excused any more; null without a
-   * baseline, for a selection, and for an account that sees only part.
+   * How many findings of the baseline, of rules that were checked, are neither found nor excused any more;
+   * null without a baseline, for a selection, and for an account that sees only part.
    */
   readonly fixed: number | null;
   /** Applied rules that could not be checked here, and why: what they would find is not known. */

@@ -1,4 +1,4 @@
-import { besideExpiry, refreshTokenState, type Token } from '../token.ts';
+import { besideExpiry, NEVER_DAYS, refreshTokenState, type Token } from '../token.ts';
 import {
   type AggregateRule,
   DAY,
@@ -12,7 +12,7 @@ import {
   type WithShare,
 } from './rule.ts';
 
-const HUNDRED_YEARS = 36_525 * DAY;
+const HUNDRED_YEARS = NEVER_DAYS * DAY;
 
 /** Finds tokens that outlive everybody: the controller's default lifetime is a thousand years. */
 export const neverExpires: TokenRule = {
@@ -101,7 +101,8 @@ function refreshText(token: Token, { now, settings }: Facts): string {
 }
 
 /**
- * Finds access tokens whose refresh token lives longer than they do, by the controller's setting. Expired refresh tokens are not reported.
+ * Finds access tokens whose refresh token lives longer than they do, by the controller's setting. Expired
+ * refresh tokens are not reported.
  */
 export const refreshOutlivesAccess: TokenRule = {
   appliesTo: 'tokens',

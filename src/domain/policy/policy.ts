@@ -1,3 +1,4 @@
+import { TokenctlError } from '../errors.ts';
 import {
   applicationImplicit,
   applicationPublicWithoutPkce,
@@ -90,10 +91,8 @@ export type RuleName = keyof typeof rules;
 /** Which rules are applied, how severely, with which limits and exceptions. */
 export type Policy = { readonly [Name in RuleName]: (typeof rules)[Name]['defaults'] };
 
-/** The names of all rules. */
 export const ruleNames = Object.keys(rules) as readonly RuleName[];
 
-/** The default policy. */
 export const defaultPolicy = Object.fromEntries(
   ruleNames.map((name) => [name, rules[name].defaults]),
 ) as unknown as Policy;
@@ -108,5 +107,35 @@ export function enabledRules(policy: Policy): RuleName[] {
   return ruleNames.filter((name) => {
     const setting = policy[name];
     return setting.enabled && !('users' in setting && setting.users.length === 0);
+  });
+}
+
+/**
+ * Makes sure that a rule can select tokens.
+ *
+ * @throws TokenctlError `usage`
+ */
+export function requireUsable(rule: RuleName, policy: Policy): void {
+  if (ruleOf(rule).appliesTo !== 'tokens') {
+    throw new TokenctlError(
+      'usage',
+      `The rule ${rule} does not apply to single tokens, so it cannot select any`,
+      {
+        hint: `Run tokenctl tokens audit --explain ${rule} for its remedy.`,
+      },
+    );
+  }
+  requireEnabled(rule, policy);
+}
+
+/**
+ * Makes sure that the policy applies a rule.
+ *
+ * @throws TokenctlError `usage`
+ */
+export function requireEnabled(rule: RuleName, policy: Policy): void {
+  if (enabledRules(policy).includes(rule)) return;
+  throw new TokenctlError('usage', `The rule ${rule} is not enabled in the policy`, {
+    hint: 'Enable it in the policy section of the configuration, or in a --policy file.',
   });
 }

@@ -169,7 +169,7 @@ export function zeroBySeverity(): Record<Severity, number> {
 /** The settings that rules judge, in the controller's names. Times are in seconds; null is what a target has not. */
 export interface PolicySettings {
   readonly AUTH_BASIC_ENABLED: boolean;
-  readonly ALLOW_OAUTH2_FOR_EXTERNAL_USERS: boolean;
+  readonly ALLOW_OAUTH2_FOR_EXTERNAL_USERS: boolean | null;
   readonly SESSION_COOKIE_AGE: number;
   readonly SESSIONS_PER_USER: number | null;
   readonly OAUTH2_PROVIDER: {
@@ -215,6 +215,7 @@ export type Fact =
   | 'inactive_users'
   | 'last_changes'
   | 'settings'
+  | 'external_tokens'
   | 'token_lifetimes'
   | 'session_limit'
   | 'pkce'

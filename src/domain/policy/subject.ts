@@ -131,7 +131,6 @@ export interface Exception {
   readonly reason: string;
 }
 
-/** Whether an exception has expired. */
 export function isExpiredException({ until }: Exception, now: Date): boolean {
   return until !== undefined && now.toISOString().slice(0, 10) > until;
 }
@@ -157,8 +156,9 @@ const ESCAPED = /\\([*?])/g;
 const PLAIN: Readonly<Record<string, string>> = { '*': '\uFFFE', '?': '\uFFFF' };
 
 /**
- * Whether a text is what a pattern means: `*` stands for any characters, `?` for one, `\*` and `\?` for these characters,
- * everything else for itself. Takes time in proportion to both lengths at most, whatever the pattern.
+ * Whether a text is what a pattern means: `*` stands for any characters, `?` for one, `\*` and `\?` for these
+ * characters, everything else for itself. Takes time in proportion to both lengths at most, whatever the
+ * pattern.
  */
 export function matchesGlob(text: string, pattern: string): boolean {
   if (!pattern.includes('\\')) return matchesPlain(text, pattern);

@@ -37,9 +37,9 @@ export const neverUsedRule: TokenRule<WithDays> = {
 };
 
 /**
- * Finds tokens that were not used for the policy's number of days. The age of a token that was never used counts from its
- * creation; `never-used` reports it instead while that rule is enabled. If tokens do not include their last use, the
- * target's own selection decides (`Facts.unusedTokenIds`).
+ * Finds tokens that were not used for the policy's number of days. The age of a token that was never used
+ * counts from its creation; `never-used` reports it instead while that rule is enabled. If tokens do not
+ * include their last use, the target's own selection decides (`Facts.unusedTokenIds`).
  */
 export const unusedFor: TokenRule<WithDays> = {
   appliesTo: 'tokens',

@@ -143,7 +143,7 @@ export function endApplication(
     title: `Deleting the application ${name}`,
     common: { ...common, application: { id, name } },
     act: async () => {
-      const deleted = await work.target.access.deleteApplication(id);
+      const deleted = await work.target.applications.delete(id);
       return {
         result: deleted ? 'done' : 'unchanged',
         message: deleted
@@ -160,7 +160,7 @@ export async function leftOf(
   target: Target,
   application: { readonly id: number; readonly name: string },
 ): Promise<NonNullable<DeletionReport['left']>> {
-  const listed = await target.applications([application.name]);
+  const listed = await target.applications.list([application.name]);
   let accessTokens = 0;
   for await (const _token of tokensOf(target, application)) accessTokens += 1;
   return { application: listed.some(({ id }) => id === application.id), accessTokens };
@@ -170,18 +170,20 @@ export async function leftOf(
  * Gives a confidential application a new client secret, recorded before and after. The log has no part of it.
  *
  * @throws TokenctlError `outcome_unrecorded` where the secret was replaced and the log could not say so: its value is withheld;
- * and as `AccessChanges.replaceClientSecret`.
+ * and as `Applications.replaceSecret`.
  */
-export function replaceSecret(
+export async function replaceSecret(
   options: Change & { readonly application: NamedApplication; readonly controllerKey?: Secret | undefined },
 ): Promise<Secret> {
   const { target, application, controllerKey } = options;
+  const { replaceSecret: replace } = target.applications;
   const { id, name } = application;
-  return recordAct({
+  if (replace === undefined) throw secretsKept(options.description);
+  return await recordAct({
     ...options,
     operation: 'applications.rotate-secret',
     intent: { application: { id, name } },
-    act: () => target.access.replaceClientSecret(id, controllerKey),
+    act: () => replace(id, controllerKey),
     outcome: () => ({ application: { id, name } }),
     unrecorded: () =>
       new TokenctlError(
@@ -189,5 +191,12 @@ export function replaceSecret(
         `The secret of ${name} was replaced, but the audit log could not record it`,
         { hint: 'Its value is withheld. Run the command again once the audit log can be written.' },
       ),
+  });
+}
+
+/** The error for a target whose API replaces no client secrets. */
+export function secretsKept({ address }: Pick<TargetDescription, 'address'>): TokenctlError {
+  return new TokenctlError('unsupported', `The REST API at ${address} cannot replace a client secret`, {
+    hint: 'Use a database context. Or delete the application with `tokenctl applications delete`, which revokes its tokens, and create it again, which also changes its client id.',
   });
 }

@@ -1,9 +1,9 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import { hasExpired } from '../../domain/policy/rule.ts';
 import { allowsWriting, type Token } from '../../domain/token.ts';
-import type { ApplicationDetails } from '../ports/access-changes.ts';
-import type { Clock } from '../ports/scheduler.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
+import type { ApplicationDetails, RefreshTokens } from '../ports/target-parts.ts';
 import { resolveNames } from '../resolve-names.ts';
 
 /** What an application is called, and its id where several organizations have one of this name. */
@@ -28,7 +28,7 @@ export async function findApplication(
   { name, id }: ApplicationName,
 ): Promise<NamedApplication> {
   await resolveNames(target, { applications: [name] });
-  const named = await target.applications([name]);
+  const named = await target.applications.list([name]);
   const meant = id === undefined ? named : named.filter((each) => each.id === id);
   const [only] = meant;
   if (meant.length > 1) {
@@ -36,7 +36,7 @@ export async function findApplication(
       hint: 'Name one with --id.',
     });
   }
-  const found = only === undefined ? null : await target.access.application(only.id);
+  const found = only === undefined ? null : await target.applications.find(only.id);
   if (found !== null) return { ...found, isOnlyOne: named.length === 1 };
   throw new TokenctlError('not_found', `No application is named "${name}" and has the id ${id}`, {
     hint: `With this name: ${idsText(named)}.`,
@@ -80,14 +80,12 @@ export async function showApplication(options: {
   readonly clock: Clock;
   readonly name: ApplicationName;
 }): Promise<ShownApplication> {
-  const { target, description, clock } = options;
+  const { target, clock } = options;
   const application = await findApplication(target, options.name);
   return {
     application,
     accessTokens: await countTokens(target, application, clock.now()),
-    refreshTokens: description.capabilities.refreshTokens
-      ? await countRefreshTokens(target, application)
-      : null,
+    refreshTokens: target.refreshTokens ? await countRefreshTokens(target.refreshTokens, application) : null,
   };
 }
 
@@ -124,9 +122,9 @@ async function countTokens(
   return { ...counts, lastUsed, byUser: users.sort((one, other) => other.tokens - one.tokens) };
 }
 
-async function countRefreshTokens(target: Target, { id, name }: ApplicationDetails): Promise<number> {
+async function countRefreshTokens(tokens: RefreshTokens, { id, name }: ApplicationDetails): Promise<number> {
   let count = 0;
-  for await (const { application } of target.refreshTokens({
+  for await (const { application } of tokens.list({
     applications: [name],
     states: ['live', 'orphaned'],
   })) {

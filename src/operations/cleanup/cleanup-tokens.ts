@@ -3,6 +3,7 @@ import { type BatchStep, batchesOf, type FailedToken, OutcomeTally, runBatches }
 import { Journal } from '../journal/journal.ts';
 import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
+import { partOf } from '../target-parts.ts';
 import { type CleanupKind, type CleanupPlan, cleanupKinds } from './plan-cleanup.ts';
 
 /** What to clean up, and who says so. */
@@ -101,15 +102,15 @@ export async function cleanupTokens(options: CleanupTokensOptions): Promise<Clea
  */
 function way(
   kind: CleanupKind,
-  { target, description, signal }: CleanupTokensOptions,
+  { target, signal }: CleanupTokensOptions,
 ): { readonly step: BatchStep; readonly act: (ids: readonly number[]) => AsyncIterable<Outcome> } {
   if (kind === 'expiredAuthorizationCodes') {
-    return { step: 'authorization_codes', act: (ids) => target.deleteAuthorizationCodes(ids) };
+    return { step: 'authorization_codes', act: (ids) => partOf(target, 'authorizationCodes').delete(ids) };
   }
   if (kind !== 'expiredAccessTokens') {
-    return { step: 'refresh_token_rows', act: (ids) => target.deleteRefreshTokens(ids) };
+    return { step: 'refresh_token_rows', act: (ids) => partOf(target, 'refreshTokens').delete(ids) };
   }
-  const withRefreshTokens = description.capabilities.refreshTokens;
+  const withRefreshTokens = target.refreshTokens !== undefined;
   return {
     step: 'batch',
     act: (ids) => target.revoke(ids, { withRefreshTokens, ...(signal && { signal }) }),

@@ -1,7 +1,10 @@
 import { limitText } from '../../domain/claims.ts';
 import { IdSet } from '../../domain/compact-collections.ts';
-import type { Clock } from '../ports/scheduler.ts';
-import type { RefreshTokenSelector, Target, TargetDescription } from '../ports/target.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
+import type { RefreshTokenSelector } from '../ports/target-parts.ts';
+import { readRefreshLifetime } from '../settings/known-settings.ts';
+import { partOf } from '../target-parts.ts';
 
 /** The kinds of tokens to clean up, in the order of deletion. */
 export const cleanupKinds = [
@@ -15,7 +18,6 @@ export const cleanupKinds = [
 /** A kind of tokens to clean up. */
 export type CleanupKind = (typeof cleanupKinds)[number];
 
-/** What to plan. */
 export interface PlanCleanupOptions {
   readonly target: Target;
   readonly clock: Clock;
@@ -62,13 +64,12 @@ const REST_CANNOT =
 export async function planCleanup(options: PlanCleanupOptions): Promise<CleanupPlan> {
   const { target } = options;
   const description = options.description ?? (await target.describe());
-  const { capabilities } = description;
   const cleanup = new Cleanup(options);
-  if (capabilities.authorizationCodes) await cleanup.findAuthorizationCodes();
-  if (capabilities.refreshTokens) await cleanup.findRefreshTokens();
+  await cleanup.findAuthorizationCodes();
+  await cleanup.findRefreshTokens();
   await cleanup.findAccessTokens();
   return cleanup.plan({
-    notPossible: capabilities.refreshTokens ? null : REST_CANNOT,
+    notPossible: target.refreshTokens ? null : REST_CANNOT,
     notSeen: limitText(description),
   });
 }
@@ -98,14 +99,15 @@ class Cleanup {
   }
 
   async findAuthorizationCodes(): Promise<void> {
-    for await (const { id } of this.#target.authorizationCodes({ state: 'expired' })) {
+    const codes = this.#target.authorizationCodes?.list({ state: 'expired' }) ?? [];
+    for await (const { id } of codes) {
       if (!this.#take('expiredAuthorizationCodes', id)) return;
     }
   }
 
   async findRefreshTokens(): Promise<void> {
-    const { OAUTH2_PROVIDER: lifetimes } = await this.#target.settings.read();
-    const lifetime = lifetimes?.REFRESH_TOKEN_EXPIRE_SECONDS ?? 0;
+    if (this.#target.refreshTokens === undefined) return;
+    const lifetime = (await readRefreshLifetime(this.#target)) ?? 0;
     if (lifetime > 0) {
       await this.#collect('expiredRefreshTokens', {
         states: ['live'],
@@ -153,7 +155,7 @@ class Cleanup {
     selector: RefreshTokenSelector,
   ): Promise<void> {
     if (this.#limited) return;
-    for await (const { id, accessTokenId } of this.#target.refreshTokens(selector)) {
+    for await (const { id, accessTokenId } of partOf(this.#target, 'refreshTokens').list(selector)) {
       if (!this.#take(kind, id)) return;
       if (accessTokenId !== null) this.#freed.add(accessTokenId);
     }

@@ -1,14 +1,66 @@
 import { limitText } from '../../domain/claims.ts';
-import type { Clock } from '../ports/scheduler.ts';
-import type { RightsPurpose, Target, TargetDescription } from '../ports/target.ts';
+import { isLoopback } from '../../domain/secret.ts';
+import type { Clock } from '../ports/clock.ts';
+import type {
+  Capabilities,
+  MissingRight,
+  RightsPurpose,
+  Target,
+  TargetDescription,
+} from '../ports/target.ts';
 import { expiryWarning, type OwnToken, ownToken } from './own-token.ts';
 
 /** A target as found, with what the caller ought to know about working on it. */
-export type CheckedTarget = TargetDescription & {
+export type CheckedTarget = Omit<TargetDescription, 'capabilities'> & {
+  readonly capabilities: CheckedCapabilities;
   /** Null without a token, and where the target does not list it. */
   readonly ownToken: OwnToken | null;
   readonly warnings: readonly string[];
 };
+
+/** What a target and the caller's account there can and cannot do. */
+export type CheckedCapabilities = Capabilities & {
+  /** Refresh tokens can be listed and revoked without their value. */
+  readonly refreshTokens: boolean;
+  /** Authorization codes can be listed and deleted without their value. */
+  readonly authorizationCodes: boolean;
+  /** Sessions can be listed and ended. */
+  readonly sessions: boolean;
+  /** Settings can be read and, with the rights, written. */
+  readonly settings: boolean;
+  /** Tokens can be created: for the caller, or with a database for any user. */
+  readonly createTokens: boolean;
+  /** Passwords can be set and tried, over REST; absent where they cannot. */
+  readonly setPasswords?: true;
+  /** How it finds out whose a token's value is: by its hash in the tables, or by presenting it. */
+  readonly identifies: Target['identifies'];
+};
+
+/** A controller and its gateway each have one table of settings. */
+function isReadOfSettings({ purpose, grant }: MissingRight): boolean {
+  return purpose === 'read' && /\.(conf_setting|aap_gateway_api_preference) TO /.test(grant);
+}
+
+/** The parts that the target has, and what the account or role may do with them. */
+function checkedCapabilities(
+  target: Target,
+  { capabilities, identity, missingRights }: TargetDescription,
+): CheckedCapabilities {
+  const { refreshTokens, authorizationCodes, sessions, passwords, identifies } = target;
+  const { isSuperuser, isSystemAuditor } = identity;
+  const may = (purpose: RightsPurpose) => missingRights.every((right) => right.purpose !== purpose);
+  return {
+    ...capabilities,
+    refreshTokens: refreshTokens !== undefined,
+    authorizationCodes: authorizationCodes !== undefined,
+    sessions: sessions !== undefined,
+    settings:
+      identifies === 'by_hash' ? !missingRights.some(isReadOfSettings) : isSuperuser || isSystemAuditor,
+    createTokens: capabilities.changes && may('create'),
+    ...(passwords && capabilities.changes && isSuperuser && { setPasswords: true as const }),
+    identifies,
+  };
+}
 
 /**
  * Describes a target and the caller's account there, with warnings about what limits token administration. Reads only.
@@ -23,6 +75,7 @@ export async function checkTarget(options: { target: Target; clock: Clock }): Pr
   const expiry = own === null ? null : expiryWarning(own, clock.now());
   return {
     ...description,
+    capabilities: checkedCapabilities(target, description),
     ownToken: own,
     warnings: [...warnings(description), ...(expiry === null ? [] : [expiry])],
   };
@@ -126,14 +179,4 @@ const PURPOSES: Readonly<Record<RightsPurpose, string>> = {
 function roleWarnings({ identity, missingRights }: TargetDescription): string[] {
   const purposes = new Set(missingRights.map(({ purpose }) => purpose));
   return Array.from(purposes, (purpose) => `The role ${identity.username} cannot ${PURPOSES[purpose]}.`);
-}
-
-/** Whether an address stays on this machine: names of RFC 6761, addresses of RFC 1122 and RFC 4291. */
-function isLoopback(hostname: string): boolean {
-  return (
-    hostname === 'localhost' ||
-    hostname.endsWith('.localhost') ||
-    hostname === '[::1]' ||
-    /^127\./.test(hostname)
-  );
 }

@@ -9,14 +9,14 @@ import {
 import type { IncidentHistory } from '../../domain/incident/incident-history.ts';
 import { Secret } from '../../domain/secret.ts';
 import type { UserReference } from '../../domain/token.ts';
-import { endApplication, leftOf } from '../applications/change-application.ts';
+import { endApplication } from '../applications/change-application.ts';
 import { tokensOf } from '../applications/show-application.ts';
 import type { OperationRun } from '../journal/operation-run.ts';
-import type { HeldRole } from '../ports/access-changes.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
+import type { HeldRole } from '../ports/target-parts.ts';
+import { partOf } from '../target-parts.ts';
 import { type KnownUser, usersOf } from './scope-selection.ts';
 import { endsRun, isRefusal, type StepReport, type StepResult, takeStep } from './step.ts';
-import type { AccessPath } from './verify-access-paths.ts';
 
 /** An application that is to be deleted. */
 export interface PlannedApplication {
@@ -78,8 +78,10 @@ export async function planLocalAccess(planning: Planning): Promise<LocalAccessPl
   const { resetPasswords, stripRoles, endApplications } = measures;
   if (!resetPasswords && !stripRoles && !endApplications) return NO_LOCAL_ACCESS;
   const { capabilities, identity } = description;
-  if (resetPasswords && !capabilities.setPasswords) throw cannot('reset passwords', description);
-  if (stripRoles && !capabilities.roles) throw cannot('take the roles of users', description);
+  const maySet = target.passwords !== undefined && capabilities.changes && identity.isSuperuser;
+  if (resetPasswords && !maySet) throw cannot('reset passwords', description);
+  if (stripRoles && (target.roles === undefined || !capabilities.roles))
+    throw cannot('take the roles of users', description);
   const users = (await usersOf(scope, target)).filter(({ id }) => id !== identity.id);
   const [local, external] = [
     users.filter(({ externalAccount }) => externalAccount === null),
@@ -110,7 +112,7 @@ function cannot(what: string, { credential }: TargetDescription): TokenctlError 
 async function roleLocks({ target, history }: Planning, users: readonly KnownUser[]): Promise<Lock[]> {
   const locks: Lock[] = [];
   for (const { id, username } of users) {
-    for (const held of await target.access.roles(id)) locks.push(lockOf({ id, username }, held));
+    for (const held of await partOf(target, 'roles').list(id)) locks.push(lockOf({ id, username }, held));
   }
   const ids = new Set(users.map(({ id }) => id));
   const found = new Set(locks.map(lockKey));
@@ -135,7 +137,7 @@ async function applicationsOf(
 ): Promise<Pick<LocalAccessPlan, 'applications' | 'applicationsKept'>> {
   const mine = new Set(users.map(({ id }) => id));
   const meant =
-    scope.kind === 'applications' ? await target.applications(scope.names) : await madeBy(target, [...mine]);
+    scope.kind === 'applications' ? await applicationsIn(scope, target) : await madeBy(target, [...mine]);
   const counted = await Promise.all(
     meant.map(async ({ id, name }) => {
       let [accessTokens, othersTokens] = [0, 0];
@@ -154,14 +156,20 @@ async function applicationsOf(
   };
 }
 
+async function applicationsIn({ names, bound }: LockdownScope & { kind: 'applications' }, target: Target) {
+  if (bound === undefined) return await target.applications.list(names);
+  const ids = new Set(bound.map(({ id }) => id));
+  return (await target.applications.list()).filter(({ id }) => ids.has(id));
+}
+
 async function madeBy(target: Target, userIds: readonly number[]) {
   if (userIds.length === 0) return [];
   const made = new Set<unknown>();
-  for await (const { operation, object, changes } of target.activity({ actorIds: userIds })) {
+  for await (const { operation, object, changes } of target.activity.list({ actorIds: userIds })) {
     const isApplication = object === 'o_auth2_application' || object === 'oauth2application';
     if (operation === 'create' && isApplication) made.add(Number(changes['id']));
   }
-  return (await target.applications()).filter(({ id }) => made.has(id));
+  return (await target.applications.list()).filter(({ id }) => made.has(id));
 }
 
 /** Passwords that were set, by user id: held until they were tried again, and nowhere else. */
@@ -178,7 +186,7 @@ export function resetPasswords(
   users: readonly UserReference[],
   { common, set }: { readonly common: Readonly<Record<string, unknown>>; readonly set: Map<number, Secret> },
 ): Promise<StepReport> {
-  const { access } = work.target;
+  const passwords = partOf(work.target, 'passwords');
   return takeStep(work, {
     name: 'passwords',
     title: 'Resetting passwords',
@@ -189,8 +197,8 @@ export function resetPasswords(
       const { done, failed } = await each(users, async (user) => {
         // Letters of both cases, digits and others: a controller may ask for some of each.
         const password = new Secret(`${randomBytes(36).toString('base64url')}aA1!aA1!`);
-        await access.setPassword(user.id, password);
-        if (await access.acceptsPassword(user, password)) set.set(user.id, password);
+        await passwords.set(user.id, password);
+        if (await passwords.accepts(user, password)) set.set(user.id, password);
         else untried.push(user.id);
       });
       const tried = done.length - untried.length;
@@ -263,7 +271,7 @@ export function giveRoles(
 }
 
 function setRole(target: Target, { userId = 0, role = 0 }: Omit<Lock, 'before' | 'locked'>, held: boolean) {
-  return target.access.setRole(userId, role, held);
+  return partOf(target, 'roles').set(userId, role, held);
 }
 
 /** Does one thing after the other. What fails keeps no other from it, unless nothing further can be tried. */
@@ -316,129 +324,4 @@ export async function endApplications(
   const steps: StepReport[] = [];
   for (const { id, name } of applications) steps.push(await endApplication(work, { id, name }, common));
   return steps;
-}
-
-/**
- * Reads and tries again what {@link planLocalAccess} named: whether the new passwords are still the ones that are accepted, no role
- * is held, and no application is left.
- *
- * @throws TokenctlError whatever the target throws.
- */
-export async function localPaths(
-  target: Target,
-  plan: LocalAccessPlan,
-  set: SetPasswords,
-): Promise<readonly AccessPath[]> {
-  return [
-    ...(plan.passwords.length + plan.external.length === 0 ? [] : [await passwordsPath(target, plan, set)]),
-    ...(plan.roles.length === 0 ? [] : [await rolesPath(target, plan)]),
-    ...(plan.applications.length === 0 ? [] : [await applicationsPath(target, plan)]),
-  ];
-}
-
-/** A user has one password: where the new one is accepted, the old one is not. */
-async function passwordsPath(
-  target: Target,
-  { passwords, external }: LocalAccessPlan,
-  set: SetPasswords,
-): Promise<AccessPath> {
-  const changed: string[] = [];
-  for (const user of passwords) {
-    const password = set.get(user.id);
-    if (password !== undefined && !(await target.access.acceptsPassword(user, password)))
-      changed.push(user.username);
-  }
-  if (changed.length > 0) {
-    const how = `The new password of ${changed.join(', ')} is no longer accepted: it was changed again.`;
-    return { path: 'passwords', state: 'open', basis: 'checked', how };
-  }
-  const untried = passwords.filter(({ id }) => !set.has(id)).map(({ username }) => username);
-  const reasons = [
-    ...(untried.length === 0
-      ? []
-      : [
-          `The new password of ${untried.join(', ')} was not accepted when tried, as without basic authentication.`,
-        ]),
-    ...(external.length === 0
-      ? []
-      : [
-          `Not changed, because the account comes from an identity provider: ${external.map(({ username }) => username).join(', ')}.`,
-        ]),
-  ];
-  if (reasons.length > 0)
-    return { path: 'passwords', state: 'not_checked', basis: 'not_checked', how: reasons.join(' ') };
-  const how = `Verified: the random password of ${passwords.length} of ${passwords.length} is accepted, so the one before is not.`;
-  return { path: 'passwords', state: 'closed', basis: 'checked', how };
-}
-
-async function rolesPath(target: Target, { roles }: LocalAccessPlan): Promise<AccessPath> {
-  const held: string[] = [];
-  for (const userId of new Set(roles.map((lock) => lock.userId ?? 0))) {
-    const user = roles.find((lock) => lock.userId === userId)?.name.split(': ', 1)[0] ?? '';
-    for (const { name } of await target.access.roles(userId)) held.push(`${user}: ${name}`);
-  }
-  return held.length === 0
-    ? { path: 'roles', state: 'closed', basis: 'checked', how: 'Verified: none is held.' }
-    : { path: 'roles', state: 'open', basis: 'checked', how: `Still held: ${held.join(', ')}.` };
-}
-
-async function applicationsPath(target: Target, { applications }: LocalAccessPlan): Promise<AccessPath> {
-  const left: string[] = [];
-  for (const application of applications) {
-    const found = await leftOf(target, application);
-    if (found.application || found.accessTokens > 0) left.push(application.name);
-  }
-  return left.length === 0
-    ? { path: 'applications', state: 'closed', basis: 'checked', how: 'Verified: none is left.' }
-    : { path: 'applications', state: 'open', basis: 'checked', how: `Still there: ${left.join(', ')}.` };
-}
-
-/** Which of these stay, of what a plan could not end: a path that is known to be closed does not. */
-export function stillOpen<Item extends { readonly what: string }>(
-  items: readonly Item[],
-  paths: readonly AccessPath[],
-): readonly Item[] {
-  const closed = new Set(
-    paths.filter(({ basis }) => basis === 'known').map(({ path }) => path.replaceAll('_', ' ')),
-  );
-  return items.filter(({ what }) => !closed.has(what.replaceAll('_', ' ')));
-}
-
-/**
- * What else a new password ends, and what the end of all access tokens does: known of controller 24.6.1, which was tried. A user
- * whose password was not tried is not among it.
- */
-export function knownOfPasswords(
-  paths: readonly AccessPath[],
-  options: {
-    readonly description: TargetDescription;
-    readonly plan: LocalAccessPlan;
-    readonly set: SetPasswords;
-  },
-): readonly AccessPath[] {
-  const { description, plan, set } = options;
-  const { passwords, external } = plan;
-  const isWhole = passwords.length > 0 && external.length === 0 && passwords.every(({ id }) => set.has(id));
-  const isKnown = description.dialect === 'controller' && description.version === '24.6.1';
-  const hasNoTokens = paths.some(({ path, state }) => path === 'access_tokens' && state === 'closed');
-  if (!isWhole || !isKnown) return paths;
-  return paths.map((each) => {
-    if (each.state !== 'not_checked') return each;
-    const known = { state: 'closed', basis: 'known', version: 'controller 24.6.1' } as const;
-    if (each.path === 'sessions') {
-      return {
-        ...known,
-        path: each.path,
-        how: 'Known of controller 24.6.1: once a password is changed, the sessions of its user are ended.',
-      };
-    }
-    if (each.path === 'refresh_tokens' && hasNoTokens) {
-      return {
-        ...known,
-        path: each.path,
-        how: 'Known of controller 24.6.1: a refresh token is refused once its access token is revoked.',
-      };
-    }
-    return each;
-  });
 }

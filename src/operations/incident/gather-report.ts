@@ -1,3 +1,4 @@
+import { type RecordedPath, recordedPaths } from '../../domain/access.ts';
 import { openCheckpoint } from '../../domain/checkpoint.ts';
 import type { TokenctlError } from '../../domain/errors.ts';
 import type { Incident } from '../../domain/incident/incident.ts';
@@ -16,12 +17,7 @@ interface RecordedLockdown {
   readonly at: string;
   readonly result: string;
   readonly steps: readonly { readonly step: string; readonly result: string }[];
-  readonly accessPaths: readonly {
-    readonly path: string;
-    readonly state: string;
-    readonly until: string | null;
-  }[];
-  readonly manualSteps: readonly string[];
+  readonly accessPaths: readonly RecordedPath[];
 }
 
 /** What the audit log is, so that a reader can check it. */
@@ -199,12 +195,7 @@ function recordedLockdown({ at, data }: Entry): RecordedLockdown {
     at,
     result: text(data['result']),
     steps: objectsIn(data['steps']).map(({ step, result }) => ({ step: text(step), result: text(result) })),
-    accessPaths: objectsIn(data['accessPaths']).map(({ path, state, until }) => ({
-      path: text(path),
-      state: text(state),
-      until: textOf(until) ?? null,
-    })),
-    manualSteps: listOf(data['manualSteps']).map(text),
+    accessPaths: recordedPaths(data),
   };
 }
 

@@ -1,22 +1,28 @@
+import { type AccessPath, closedPath, openPath } from '../../domain/access.ts';
 import { limitText } from '../../domain/claims.ts';
-import { orphanUse } from '../../domain/dialect.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Incident, type LockValue, lockKey } from '../../domain/incident/incident.ts';
 import type { Hold, IncidentHistory } from '../../domain/incident/incident-history.ts';
-import type { AuditLog } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/scheduler.ts';
-import type { AuthenticationSettings, Target, TargetDescription } from '../ports/target.ts';
-import { settingNamed } from './lock-settings.ts';
-import { readIncidentHistories } from './recorded-incidents.ts';
-import { readUsers, selectorOf } from './scope-selection.ts';
+import { formatAlternatives } from '../../domain/selector.ts';
 import {
-  type AccessPath,
   appliedAt,
   checkOtherCredentials,
-  codesUntilExpired,
+  missingUsersPath,
   setSwitches,
+  switchPath,
   switchUntilApplied,
-} from './verify-access-paths.ts';
+} from '../access/check-paths.ts';
+import { requestsSince, type Wait } from '../access/requests-under-way.ts';
+import { namesSince } from '../bound-names.ts';
+import type { AuditLog } from '../ports/audit-log.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
+import type { AuthenticationSettings } from '../ports/target-parts.ts';
+import { knownSettings } from '../settings/known-settings.ts';
+import { partOf } from '../target-parts.ts';
+import { settingNamed } from './lock-settings.ts';
+import { readIncidentHistories } from './recorded-incidents.ts';
+import { readUsers, selectorOf, usersOf } from './scope-selection.ts';
 
 /** Something that an incident set, and what it is now. */
 export interface HeldValue {
@@ -55,16 +61,14 @@ export interface IncidentStatus extends Incident {
   readonly alive: readonly AliveToken[];
   /** What newly issued access tokens got, where the lockdown shortened lifetimes; null otherwise. */
   readonly lifetimes: IssuedLifetimes | null;
-  /** The other ways in of its scope that are open: authorization codes, refresh tokens and sessions that exist. */
-  readonly openPaths: readonly AccessPath[];
-  /** The ways in that this target does not list, or that a running server may not have closed yet. */
-  readonly notChecked: readonly AccessPath['path'][];
-  /** The same, each with the reason. */
-  readonly uncheckedPaths: readonly AccessPath[];
+  /** The ways in of its scope, as they are now; none of an incident that is lifted, or if the account does not see everything. */
+  readonly accessPaths: readonly AccessPath[];
   /** Whether all it set is as it set it, and no way in of its scope is open; null if that was not checked. */
   readonly holds: boolean | null;
   /** Why it was not checked, as a sentence without a full stop; null if it was. The values are then not read. */
   readonly notSeen: string | null;
+  /** What became of the names that it was ordered for, as sentences; none where they are what they were. */
+  readonly names: readonly string[];
 }
 
 /** The lifetimes of the access tokens of an incident's scope that were issued after its lockdown. */
@@ -103,7 +107,7 @@ const SHOWN = 20;
  * What is locked down at a target, as the audit log says, and whether it still holds, as the target says; and what
  * the log has of other addresses, so that nothing is forgotten. Reads only.
  *
- * @param options `all` has those that are lifted as well.
+ * @param options `all` has those that are lifted as well. With `wait`, requests from before the lockdowns are waited for.
  * @throws TokenctlError whatever the target and the log throw.
  */
 export async function incidentStatus(options: {
@@ -112,6 +116,7 @@ export async function incidentStatus(options: {
   readonly log: Pick<AuditLog, 'entries'>;
   readonly clock: Clock;
   readonly all: boolean;
+  readonly wait?: Wait | undefined;
 }): Promise<Incidents> {
   const { target, description, log, clock, all } = options;
   const histories = await readIncidentHistories(log);
@@ -149,41 +154,69 @@ async function statusOf(
   const isOpen = incident.state !== 'lifted';
   const mine = values.filter(({ incidents }) => incidents.includes(incident.id));
   const set = mine.find(({ name }) => name === 'OAUTH2_PROVIDER.ACCESS_TOKEN_EXPIRE_SECONDS')?.locked;
+  // Before the tokens: what a transaction has written is listed once it has ended.
+  const requests =
+    isOpen && limit === null && incident.locked !== null
+      ? await requestsSince(
+          { ended: new Date(incident.locked), recorded: incident.ends['requests'] },
+          options,
+        )
+      : [];
   const tokens = isOpen
     ? await aliveTokens(target, incident, typeof set === 'number' ? set : null)
     : { aliveCount: 0, alive: [], lifetimes: null };
-  const paths = isOpen && limit === null ? await otherPaths(incident, options) : [];
-  const openPaths = paths.filter(({ state }) => state === 'open');
-  const uncheckedPaths = isOpen
-    ? [
-        ...uncheckedOf(paths, incident, clock.now()),
-        ...unsettled(mine, setSwitches(history, incident.id), { description, clock, isElsewhere }),
-      ]
-    : [];
+  const missing = isOpen && limit === null ? await missingUsers(incident, target) : [];
+  const accessPaths =
+    isOpen && limit === null
+      ? [
+          tokensPath(tokens),
+          ...(await otherPaths(incident, options)),
+          ...requests,
+          ...missingUsersPath(missing),
+          ...valuePaths(mine, setSwitches(history, incident.id), { description, clock, isElsewhere }),
+        ]
+      : [];
+  const isSeen = limit === null && missing.length === 0;
+  const isOpenAgain = tokens.aliveCount > 0 || accessPaths.some(({ state }) => state === 'open');
   return {
     ...incident,
     address: history.address,
     isOverdue: isOverdue(incident, clock.now()),
     values: mine,
     ...tokens,
-    openPaths,
-    notChecked: uncheckedPaths.map(({ path }) => path),
-    uncheckedPaths,
-    holds: holdsOf({ isOpen, open: tokens.aliveCount + openPaths.length, values: mine, limit }),
-    notSeen: isOpen ? limit : null,
+    accessPaths,
+    holds: holdsOf({ isOpen, isOpenAgain, values: mine, isSeen }),
+    notSeen: isOpen && !isSeen ? (limit ?? `${formatAlternatives(missing)} cannot be found`) : null,
+    names: isOpen && limit === null ? await namesSince(target, incident.scope) : [],
   };
+}
+
+/** The users of an incident without ids whose names nobody has: deleted, or renamed. */
+async function missingUsers({ scope }: Incident, target: Target): Promise<readonly string[]> {
+  if (scope.kind !== 'users' || scope.bound !== undefined) return [];
+  const there = new Set((await usersOf(scope, target)).map(({ username }) => username));
+  return scope.names.filter((name) => !there.has(name));
+}
+
+/** So many tokens that are left are named. */
+const NAMED = 5;
+
+function tokensPath({ aliveCount, alive }: Pick<IncidentStatus, 'aliveCount' | 'alive'>): AccessPath {
+  if (aliveCount === 0) return closedPath('access_tokens', 'The tokens of the selection were listed: none.');
+  const some = alive.slice(-NAMED).map(({ id, user }) => `${id} of ${user ?? 'a deleted user'}`);
+  const how = `${aliveCount} ${aliveCount === 1 ? 'is' : 'are'} listed, the newest: ${some.join(', ')}.`;
+  return openPath('access_tokens', how, { count: aliveCount });
 }
 
 /** A way in that is seen shows that an incident does not hold, whatever else the account does not see. */
 function holdsOf(found: {
   readonly isOpen: boolean;
-  /** How many tokens and other ways in are open. */
-  readonly open: number;
+  readonly isOpenAgain: boolean;
   readonly values: readonly HeldValue[];
-  readonly limit: string | null;
+  readonly isSeen: boolean;
 }): boolean | null {
-  if (!found.isOpen || found.open > 0) return false;
-  return found.limit === null ? found.values.every(({ holds }) => holds) : null;
+  if (!found.isOpen || found.isOpenAgain) return false;
+  return found.isSeen ? found.values.every(({ holds }) => holds) : null;
 }
 
 function meant(history: IncidentHistory, all: boolean): readonly Incident[] {
@@ -203,7 +236,9 @@ export function isDue({ until }: Pick<Incident, 'until'>, now: Date): boolean {
 async function heldValues(target: Target, history: IncidentHistory): Promise<readonly HeldValue[]> {
   const found = history.open.flatMap(({ id }) => history.heldBy(id));
   const holds = [...new Map(found.map((hold) => [lockKey(hold.lock), hold])).values()];
-  const settings = holds.some(({ lock }) => lock.what === 'setting') ? await target.settings.read() : null;
+  const settings = holds.some(({ lock }) => lock.what === 'setting')
+    ? (await knownSettings(target)).values
+    : null;
   const now = { settings, ...(await usersNow(target, holds)) };
   return holds.map(({ lock, before, locked, holders }) => {
     const found = foundOf(lock, now);
@@ -235,8 +270,8 @@ interface UsersNow {
  * @throws TokenctlError whatever the target throws.
  */
 export async function usersNow(target: Target, holds: readonly Hold[]): Promise<UsersNow> {
-  const names = holds.flatMap(({ lock }) => (lock.what === 'user' ? [lock.name] : []));
-  const users = names.length === 0 ? [] : await readUsers(target, { names });
+  const ids = holds.flatMap(({ lock }) => (lock.what === 'user' ? [lock.userId ?? 0] : []));
+  const users = ids.length === 0 ? [] : await readUsers(target, { ids });
   const withRoles = holds.flatMap(({ lock }) => (lock.what === 'role' ? [lock.userId ?? 0] : []));
   const roles = new Map<number, ReadonlySet<string>>();
   for (const userId of new Set(withRoles)) {
@@ -250,7 +285,7 @@ export async function usersNow(target: Target, holds: readonly Hold[]): Promise<
 /** Null for a user that was deleted, and where the target does not list roles. */
 async function rolesIfThere(target: Target, userId: number) {
   try {
-    return await target.access.roles(userId);
+    return await partOf(target, 'roles').list(userId);
   } catch (error) {
     const isMissing =
       error instanceof TokenctlError && (error.code === 'not_found' || error.code === 'unsupported');
@@ -283,36 +318,38 @@ async function aliveTokens(
   return { aliveCount, alive, lifetimes: lifetimes() };
 }
 
-/** The ways in of an incident's scope other than access tokens, as they are now. */
-function otherPaths(
-  { scope, locked }: Incident,
+/**
+ * The ways in of an incident's scope other than access tokens, as they are now. What was issued before the lockdown is accepted until
+ * the time that the lockdown recorded: the settings may have been changed since.
+ */
+async function otherPaths(
+  { scope, locked, ends }: Incident,
   { target, description, clock }: Parameters<typeof incidentStatus>[0],
 ): Promise<readonly AccessPath[]> {
-  const { capabilities } = description;
-  // What the lockdown ended may be in use for a time that began with it.
-  const now = locked === null ? clock.now() : new Date(locked);
-  const orphans = orphanUse(description);
-  return checkOtherCredentials({ target, capabilities, orphans, now, present: clock.now() }, scope);
+  const present = clock.now();
+  const now = locked === null ? present : new Date(locked);
+  const paths = await checkOtherCredentials({ target, description, now, present }, scope);
+  return paths.flatMap((each) => {
+    // A lockdown that names no end deleted the codes, or never ended.
+    const isCodes = each.path === 'authorization_codes';
+    if (isCodes && each.state === 'not_checked' && ends[each.path] === undefined) return [];
+    return asRecorded(each, ends[each.path] ?? each.until, present);
+  });
 }
 
-/** The ways in that were not checked and may still be open; codes until the last one from before has expired. */
-function uncheckedOf(
-  paths: readonly AccessPath[],
-  { codesUntil }: Incident,
-  now: Date,
-): readonly AccessPath[] {
-  const isLater = (until: string) => Date.parse(until) > now.getTime();
-  return paths
-    .filter(({ state }) => state === 'not_checked')
-    .flatMap((each) => {
-      if (each.path !== 'authorization_codes') return each;
-      return codesUntil === null ? [] : codesUntilExpired(codesUntil);
-    })
-    .filter(({ until }) => until === undefined || isLater(until));
+/** A way in with the end that the lockdown recorded for it: closed once that has come. */
+function asRecorded(each: AccessPath, until: string | undefined, now: Date): AccessPath {
+  if (until === undefined || (each.state !== 'not_checked' && each.until === undefined)) return each;
+  if (Date.parse(until) > now.getTime()) return { ...each, until };
+  if (each.state === 'not_checked') return closedPath(each.path, EXPIRED);
+  const { until: _, ...rest } = each;
+  return rest;
 }
 
-/** The switches that a running server may not have applied yet. */
-function unsettled(
+const EXPIRED = 'None that can be used is listed. What the lockdown could not list has expired since.';
+
+/** The users, roles and switches that an incident holds: a running server may not have applied a switch yet. */
+function valuePaths(
   values: readonly HeldValue[],
   set: ReadonlyMap<string, Date>,
   {
@@ -323,10 +360,19 @@ function unsettled(
 ): readonly AccessPath[] {
   // Another address may be the database, whose changes take longest to be applied.
   const settingsHold = isElsewhere ? 'within_a_minute' : description.capabilities.settingsHold;
-  const capabilities = { ...description.capabilities, settingsHold } as const;
-  return ['AUTH_BASIC_ENABLED', 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS'].flatMap((name) => {
-    if (!values.some((value) => value.name === name && value.holds)) return [];
-    const until = appliedAt(set.get(name) ?? null, { capabilities, now: clock.now() });
-    return until === null ? [] : switchUntilApplied(name, until.toISOString());
+  return values.map((value) => {
+    const { name, locked, found, holds } = value;
+    const path = pathOf(value);
+    const how = `${name}: ${JSON.stringify(found)}, set by the lockdown: ${JSON.stringify(locked)}.`;
+    if (!holds) return openPath(path, how);
+    const isSwitch = path === 'basic_authentication' || path === 'external_tokens';
+    const until = isSwitch ? appliedAt(set.get(name) ?? null, { settingsHold, now: clock.now() }) : null;
+    return until === null ? closedPath(path, how) : switchUntilApplied(name, until.toISOString());
   });
+}
+
+function pathOf({ what, name }: HeldValue): AccessPath['path'] {
+  if (what === 'user') return 'users';
+  if (what === 'role') return 'roles';
+  return name.startsWith('OAUTH2_PROVIDER.') ? 'token_lifetimes' : switchPath(name);
 }

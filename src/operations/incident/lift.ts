@@ -1,13 +1,15 @@
+import { type AccessPath, recordOf } from '../../domain/access.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Incident, Lock, LockValue } from '../../domain/incident/incident.ts';
 import type { Hold } from '../../domain/incident/incident-history.ts';
 import { shellWord } from '../../domain/remedies.ts';
+import { returningSessions } from '../access/returning-sessions.ts';
 import { numberSince } from '../audit-log/list-log.ts';
 import { isSameController, Journal, listOf, objectOf } from '../journal/journal.ts';
 import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/scheduler.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { countRevived } from '../tokens/list-refresh-tokens.ts';
 import { requireFullView } from '../visibility.ts';
@@ -33,6 +35,7 @@ export interface LiftReport {
   readonly left: readonly LiftItem[];
   /** As of {@link LiftPlan}. */
   readonly revived: number | null;
+  readonly accessPaths: readonly AccessPath[];
   readonly interrupted: boolean;
   readonly stopped: Stopped | null;
   /** The run's UUID in the audit log; null where nothing was to be done. */
@@ -41,21 +44,29 @@ export interface LiftReport {
 
 /**
  * Lifts an incident: restores the values from before it in reverse order, except values that were changed since, that
- * another incident holds, or that another run ended since. What was revoked stays revoked. Running it again finishes the
+ * another incident holds, or that another run ended since. What was revoked stays revoked. Users whose sessions from before are
+ * accepted again once they are active stay deactivated until these have expired. Running it again finishes the
  * work; lifting what is lifted does nothing.
  *
  * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after something
  * was; what the target throws where nothing could be tried.
  */
-export async function liftIncident(options: Change & { readonly incident: string }): Promise<LiftReport> {
+export async function liftIncident(
+  options: Change & { readonly incident: string; readonly acceptSessions?: boolean },
+): Promise<LiftReport> {
   const { target, signal } = options;
   await reconcile(options);
   const plan = await planLift(options);
-  const { incident, items, revived } = plan;
+  const { incident, items, revived, accessPaths } = plan;
   const { id } = incident;
   const reference = incidentReference({ id, address: plan.address }, options.description);
-  const none = { incident: id, steps: [], left: [], revived: 0, interrupted: false, stopped: null };
-  if (incident.state === 'lifted') return { ...none, result: 'unchanged', run: null };
+  const nothing = { incident: id, steps: [], revived: 0, interrupted: false, stopped: null, run: null };
+  if (incident.state === 'lifted') return { ...nothing, result: 'unchanged', left: [], accessPaths: [] };
+  const isWaiting = items.some(({ action }) => action === 'waits');
+  if (isWaiting && items.every(({ action }) => action !== 'restore')) {
+    const left = items.filter(({ action }) => action !== 'as_before');
+    return { ...nothing, result: 'partly', left, accessPaths };
+  }
   const journal = new Journal({ ...options, operation: 'incident.lift' });
   using _lock = await journal.lock();
   const work = new OperationRun({ target, journal, signal });
@@ -72,10 +83,11 @@ export async function liftIncident(options: Change & { readonly incident: string
   const whole = steps.every(({ result }) => result === 'done' || result === 'unchanged');
   const report: LiftReport = {
     incident: id,
-    result: whole && work.stopped === null ? 'lifted' : 'partly',
+    result: whole && !isWaiting && work.stopped === null ? 'lifted' : 'partly',
     steps,
     left: items.filter(({ action }) => action !== 'restore'),
     revived,
+    accessPaths,
     interrupted: work.interrupted && !whole,
     stopped: work.stopReason,
     run: journal.run,
@@ -86,6 +98,7 @@ export async function liftIncident(options: Change & { readonly incident: string
     ...stated,
     ...reference,
     steps: steps.map(({ step, result }) => ({ step, result })),
+    accessPaths: recordOf(accessPaths),
     left: left.map(({ what, name, action, endedBy }) => ({
       ...{ what, name, action },
       ...(endedBy !== null && { endedBy: endedBy.run }),
@@ -180,11 +193,11 @@ export interface LiftItem {
   /** What it is; null where it is gone. */
   readonly found: LockValue | null;
   /**
-   * `restore`: set the original value. `as_before`: it already has that value. `kept`: another incident holds it.
-   * `changed`: it was changed since. `ended_since`: another run ended it since, so it stays as it is. `gone`: the user was
-   * deleted.
+   * `restore`: set the original value. `waits`: the user stays deactivated until sessions from before have expired. `as_before`: it
+   * already has that value. `kept`: another incident holds it. `changed`: it was changed since. `ended_since`: another run ended it
+   * since, so it stays as it is. `gone`: the user was deleted.
    */
-  readonly action: 'restore' | 'as_before' | 'kept' | 'changed' | 'ended_since' | 'gone';
+  readonly action: 'restore' | 'waits' | 'as_before' | 'kept' | 'changed' | 'ended_since' | 'gone';
   /** The last run that offboarded the user or set the setting since it was locked; null without such a run. */
   readonly endedBy: LaterRun | null;
   /** Ids of the other incidents that hold it, with ` at ` and the address for those of another address of the controller. */
@@ -212,11 +225,15 @@ export interface LiftPlan {
    * does not list them.
    */
   readonly revived: number | null;
+  /** The sessions from before the lockdown that are accepted again once the users are active; empty without any. */
+  readonly accessPaths: readonly AccessPath[];
 }
 
 /**
  * Computes what lifting an incident would do. Reads only. Of one that was lifted nothing is left to do.
  *
+ * @param options `acceptSessions` activates users whose sessions from before the lockdown are then accepted again; otherwise they
+ * wait until these have expired.
  * @throws TokenctlError `not_found` for an incident that the log does not have, and whatever the target and
  * the log throw.
  */
@@ -226,15 +243,24 @@ export async function planLift(options: {
   readonly log: Pick<AuditLog, 'entries' | 'head'>;
   readonly clock: Clock;
   readonly incident: string;
+  readonly acceptSessions?: boolean;
 }): Promise<LiftPlan> {
   const { description, log } = options;
   requireFullView(description, 'Lifting an incident');
   const histories = (await readIncidentHistories(log)).ofController(description);
   const { incident, history } = requireIncident(histories, options.incident);
   const holds = history.heldBy(incident.id).toReversed();
-  const items = await itemsOf({ ...options, holds, incident: incident.id });
-  requireUsers(items, { incident, description });
-  return { incident, address: history.address, items, revived: await revivedBy(items, options) };
+  const planned = await itemsOf({ ...options, holds, incident: incident.id });
+  requireUsers(planned, { incident, description });
+  const isActivated = ({ what, action }: LiftItem) => what === 'user' && action === 'restore';
+  const userIds = planned.filter(isActivated).map(({ userId = 0 }) => userId);
+  const accessPaths = await returningSessions(incident, userIds, options);
+  const waits = accessPaths.length > 0 && options.acceptSessions !== true;
+  const items = planned.map((item) =>
+    waits && isActivated(item) ? { ...item, action: 'waits' as const } : item,
+  );
+  const revived = await revivedBy(items, options);
+  return { incident, address: history.address, items, revived, accessPaths };
 }
 
 /** An incident of the database can hold users, which the REST API of the same controller cannot activate. */
@@ -263,11 +289,11 @@ function requireUsers(
 
 function revivedBy(
   items: readonly LiftItem[],
-  { target, description, clock }: Parameters<typeof planLift>[0],
+  { target, clock }: Parameters<typeof planLift>[0],
 ): Promise<number | null> {
   const item = items.find(({ name }) => name === 'OAUTH2_PROVIDER.REFRESH_TOKEN_EXPIRE_SECONDS');
   if (item?.action !== 'restore') return Promise.resolve(0);
-  return countRevived({ target, description, clock, from: Number(item.found), to: Number(item.before) });
+  return countRevived({ target, clock, from: Number(item.found), to: Number(item.before) });
 }
 
 /**
@@ -352,10 +378,10 @@ async function laterRuns(options: {
 /** Whether an intent, or the note of an offboarding that found nothing to do, ends what an incident holds. */
 function ends({ operation, data }: Entry, { lock }: Hold): boolean {
   if (lock.what !== 'setting') {
+    if (operation !== 'users.offboard' || data['step'] !== 'operation') return false;
+    if (data['userIds'] !== undefined) return listOf(data['userIds']).includes(lock.userId);
     const user = lock.what === 'user' ? lock.name : lock.name.split(': ', 1)[0];
-    return (
-      operation === 'users.offboard' && data['step'] === 'operation' && listOf(data['users']).includes(user)
-    );
+    return listOf(data['users']).includes(user);
   }
   if (!operation.startsWith('settings.')) return false;
   const [name = '', key] = lock.name.split('.');

@@ -1,25 +1,24 @@
-import { orphanUse } from '../../domain/dialect.ts';
-import { TokenctlError } from '../../domain/errors.ts';
+import { type AccessPath, afterAct, recordOf } from '../../domain/access.ts';
 import type { Secret } from '../../domain/secret.ts';
+import { missingUsersPath, setSwitches, verifyAccessPaths } from '../access/check-paths.ts';
+import { knownOfPasswords, localPaths } from '../access/local-paths.ts';
+import { requestsPath, type SettledRequests } from '../access/requests-under-way.ts';
+import { type Renamed, requireMeant } from '../bound-names.ts';
 import { Journal } from '../journal/journal.ts';
 import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
-import type { AuthenticationSettings, Target } from '../ports/target.ts';
 import type { RevocationListeners } from '../revocation/revocation-report.ts';
+import { knownSettings } from '../settings/known-settings.ts';
 import {
   endApplications,
-  knownOfPasswords,
   type LocalAccessPlan,
-  localPaths,
   localPlanned,
   NO_LOCAL_ACCESS,
   planLocalAccess,
   resetPasswords,
-  stillOpen,
   stripRoles,
 } from './end-local-access.ts';
 import { lifetimeLocks, lockSettings, switchLocks } from './lock-settings.ts';
-import type { ManualStep } from './manual-steps.ts';
 import { type LockdownPlan, userLocks } from './plan-lockdown.ts';
 import { readIncidentHistory } from './recorded-incidents.ts';
 import { revokeAllAccess } from './revoke-all-access.ts';
@@ -27,7 +26,6 @@ import { selectorOf } from './scope-selection.ts';
 import { setUsers } from './set-users.ts';
 import { type SnapshotFiles, takeSnapshot } from './snapshot.ts';
 import { type StepReport, stage } from './step.ts';
-import { type AccessPath, missingUsersPath, setSwitches, verifyAccessPaths } from './verify-access-paths.ts';
 
 /** What to lock down, and who says so. */
 export interface LockDownOptions extends Change, RevocationListeners {
@@ -40,14 +38,15 @@ export interface LockDownOptions extends Change, RevocationListeners {
 /** What a lockdown did, and what it left. */
 export interface LockdownReport {
   readonly incident: string;
-  /** `locked` if every step is done and no way in was found open; `accessPaths` says which were not checked. */
+  /** `locked` if every step is done and no way in that it closes was found open; `accessPaths` says which were not checked. */
   readonly result: 'locked' | 'partly';
   readonly until: Date | null;
   readonly steps: readonly StepReport[];
   readonly accessPaths: readonly AccessPath[];
-  readonly manualSteps: readonly ManualStep[];
   /** Ids of the caller's own tokens, which live on. */
   readonly kept: readonly number[];
+  /** What is called otherwise than when its name was resolved. It was locked down by its id. */
+  readonly renamed: readonly Renamed[];
   readonly interrupted: boolean;
   readonly stopped: Stopped | null;
   /** The run's UUID in the audit log. */
@@ -69,13 +68,15 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
   const { target, plan, clock, signal } = options;
   const { incident, scope, measures } = plan;
   const started = clock.now();
+  const { renamed } = await requireMeant(target, plan);
   const journal = new Journal({ ...options, operation: 'incident.lockdown' });
   await reconcile(options);
   using _lock = await journal.lock();
   const work = new OperationRun({ target, journal, signal });
   const kept = plan.revocation?.kept.map(({ tokenId }) => tokenId) ?? [];
   const opening = await journal.opening(openingOf(plan, kept));
-  const settings = await settingsBefore(target);
+  // They are for the snapshot, which does without.
+  const settings = await knownSettings(target);
   const steps: StepReport[] = [];
   const take = async (name: string, title: string, act: () => Promise<readonly (StepReport | null)[]>) => {
     const taken = await stage(work, { name, title }, async () =>
@@ -86,6 +87,7 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
   };
 
   await take('settings', 'Stopping token creation', async () => {
+    if (plan.settingsLeft !== null) return [settingsLeft(plan.settingsLeft)];
     if (plan.switches.length === 0) return [];
     const title = 'Stopping token creation';
     return [
@@ -127,12 +129,15 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
     const selector = await selectorOf(scope, target);
     return [await takeSnapshot(work, { ...options, incident, selector, settings })];
   });
+  let latestSession: Date | null = null;
+  let settled: SettledRequests | null = null;
   await take('tokens', 'Revoking tokens', async () => {
-    const sessions = options.description.capabilities.sessions && scope.kind !== 'applications';
+    const sessions = target.sessions !== undefined && scope.kind !== 'applications';
     const selector = () => selectorOf(scope, target);
-    return (
-      await revokeAllAccess(work, { ...options, change: options, selector, sessions, common: { incident } })
-    ).steps;
+    const clearing = { ...options, change: options, selector, sessions, common: { incident } };
+    const cleared = await revokeAllAccess(work, clearing);
+    ({ latestSession, settled } = cleared);
+    return cleared.steps;
   });
   await takeLocal('applications', 'Deleting applications', () =>
     endApplications(work, local.applications, { incident }),
@@ -151,32 +156,32 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
   });
   let accessPaths: readonly AccessPath[] = [];
   await take('verify', 'Verifying that every way in is closed', async () => {
-    const { capabilities } = options.description;
     const found = await verifyAccessPaths(work, plan, {
-      capabilities,
-      orphans: orphanUse(options.description),
+      description: options.description,
       ownTokens: await target.ownTokenIds(),
       now: clock.now(),
+      latestSession,
       ...(await lockedBefore(options)),
     });
     accessPaths = [
       ...knownOfPasswords(found, { description: options.description, plan: local, set }),
       ...(await localPaths(target, local, set)),
+      ...requestsPath(settled, { target, acted: clock.now() }),
       ...missingUsersPath(plan.usersGone),
     ];
     return [];
   });
 
   const whole = steps.every(({ result }) => result === 'done' || result === 'unchanged');
-  const closed = accessPaths.every(({ state }) => state !== 'open');
+  const isOpen = accessPaths.some(({ state }) => state === 'open');
   const report: LockdownReport = {
     incident,
-    result: whole && closed && !work.shouldStop ? 'locked' : 'partly',
+    result: whole && !isOpen && !work.shouldStop ? 'locked' : 'partly',
     until: plan.until,
     steps,
-    accessPaths,
-    manualSteps: stillOpen(plan.manualSteps, accessPaths),
+    accessPaths: afterAct(plan.accessPaths, accessPaths, clock.now()),
     kept,
+    renamed,
     interrupted: work.interrupted && !whole,
     stopped: work.stopReason,
     run: journal.run,
@@ -187,11 +192,15 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
   return report;
 }
 
+function settingsLeft(why: string): StepReport {
+  return { step: 'settings', result: 'failed', message: `Stopping token creation: not done; ${why}.` };
+}
+
 const CODE_LIFETIME = { what: 'setting', name: 'OAUTH2_PROVIDER.AUTHORIZATION_CODE_EXPIRE_SECONDS' } as const;
 
 /**
- * When the switches of the plan were set, in this run or by an open incident; and the lifetime of authorization codes
- * before the first lockdown that shortened it, in seconds.
+ * When the switches of the plan were set, in this run or by an open incident; the lifetime of authorization codes before the first
+ * lockdown that shortened it, in seconds; and the end that an earlier run of the incident recorded for sessions.
  */
 async function lockedBefore({ plan, log, description, clock }: LockDownOptions) {
   const history = await readIncidentHistory({ log, description });
@@ -199,17 +208,8 @@ async function lockedBefore({ plan, log, description, clock }: LockDownOptions) 
   for (const { name, before, locked } of plan.switches)
     if (before !== locked) switchesSet.set(name, clock.now());
   const before = history.holdOn(CODE_LIFETIME)?.before;
-  return { switchesSet, ...(typeof before === 'number' && { codeLifetime: before }) };
-}
-
-/** The settings, or why they cannot be read: they are for the snapshot, which does without. */
-async function settingsBefore(target: Target): Promise<AuthenticationSettings | TokenctlError> {
-  try {
-    return await target.settings.read();
-  } catch (error) {
-    if (error instanceof TokenctlError) return error;
-    throw error;
-  }
+  const sessionsUntil = history.incidents.find(({ id }) => id === plan.incident)?.ends['sessions'];
+  return { switchesSet, sessionsUntil, ...(typeof before === 'number' && { codeLifetime: before }) };
 }
 
 function openingOf(plan: LockdownPlan, kept: readonly number[]) {
@@ -239,18 +239,14 @@ function openingOf(plan: LockdownPlan, kept: readonly number[]) {
 }
 
 function closingOf(report: LockdownReport) {
-  const { incident, result, steps, accessPaths, manualSteps, interrupted, stopped, seconds } = report;
+  const { incident, result, steps, accessPaths, interrupted, stopped, seconds, renamed } = report;
   return {
     step: 'operation',
     incident,
     result,
     steps: steps.map(({ step, result: each }) => ({ step, result: each })),
-    accessPaths: accessPaths.map(({ path, state, until }) => ({
-      path,
-      state,
-      ...(until !== undefined && { until }),
-    })),
-    manualSteps: manualSteps.map(({ what }) => what),
+    accessPaths: recordOf(accessPaths),
+    ...(renamed.length > 0 && { renamed }),
     interrupted,
     stopped,
     seconds,

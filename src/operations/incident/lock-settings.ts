@@ -1,9 +1,8 @@
 import type { Lock, LockValue, Measures } from '../../domain/incident/incident.ts';
 import type { OperationRun } from '../journal/operation-run.ts';
-import type { AuthenticationSettings, TokenLifetimes } from '../ports/target.ts';
+import type { AuthenticationSettings, TokenLifetimes } from '../ports/target-parts.ts';
 import { type StepReport, takeStep } from './step.ts';
 
-/** Settings that a step sets. */
 export interface SettingsStep {
   readonly name: string;
   readonly title: string;
@@ -66,18 +65,22 @@ const SHORT: TokenLifetimes = {
   AUTHORIZATION_CODE_EXPIRE_SECONDS: 60,
 };
 
-/** The locks on switches that stop the issuing of tokens, as the settings are now. */
-export function switchLocks(settings: AuthenticationSettings, measures: Measures): readonly Lock[] {
+/** The switches that these measures turn off. */
+export function wantedSwitches(measures: Measures): readonly (typeof SWITCHES)[number][] {
   const wanted = {
     AUTH_BASIC_ENABLED: measures.basicAuthentication,
     ALLOW_OAUTH2_FOR_EXTERNAL_USERS: measures.externalTokens,
   };
-  return SWITCHES.filter((name) => wanted[name]).map((name) => ({
-    what: 'setting',
-    name,
-    before: settings[name],
-    locked: false,
-  }));
+  return SWITCHES.filter((name) => wanted[name]);
+}
+
+/** The locks on switches that stop the issuing of tokens, as the settings are now. */
+export function switchLocks(settings: AuthenticationSettings, measures: Measures): readonly Lock[] {
+  return wantedSwitches(measures).flatMap((name) => {
+    const before = settings[name];
+    // Not a setting of this version.
+    return before === null ? [] : { what: 'setting', name, before, locked: false };
+  });
 }
 
 /** The locks on the lifetimes of new tokens, as the settings are now: none is made longer. None where they are no settings. */

@@ -1,37 +1,41 @@
-import { orphanUse } from '../../domain/dialect.ts';
+import { type AccessPath, afterAct, covering, recordOf } from '../../domain/access.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { LocalMeasures } from '../../domain/incident/incident.ts';
+import type { Bound, LocalMeasures } from '../../domain/incident/incident.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import type { Secret } from '../../domain/secret.ts';
 import { formatAlternatives } from '../../domain/selector.ts';
+import { checkAccessPaths } from '../access/check-paths.ts';
+import { knownOfPasswords, localPaths } from '../access/local-paths.ts';
+import { coveredPaths, localPathsLeft, otherComponents } from '../access/lockdown-paths.ts';
+import { requestsPath, type SettledRequests, settleRequests } from '../access/requests-under-way.ts';
+import { bindUsers, type Renamed, readSince } from '../bound-names.ts';
 import { Journal } from '../journal/journal.ts';
 import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
 import { reconcile } from '../journal/reconcile.ts';
-import type { Clock } from '../ports/scheduler.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
+import { resolveNames } from '../resolve-names.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
-import { datedFrom, type RevocationListeners } from '../revocation/revocation-report.ts';
+import type { RevocationListeners } from '../revocation/revocation-report.ts';
 import { requireFullView, requireRights } from '../visibility.ts';
 import {
   endApplications,
-  knownOfPasswords,
   type LocalAccessPlan,
-  localPaths,
   localPlanned,
   planLocalAccess,
   resetPasswords,
-  stillOpen,
   stripRoles,
 } from './end-local-access.ts';
 import { revokeAllAccess } from './revoke-all-access.ts';
-import { readUsers } from './scope-selection.ts';
+import { readUsers, selectorOfUsers } from './scope-selection.ts';
 import { setUsers, type UsersStep } from './set-users.ts';
 import { type StepReport, stage } from './step.ts';
-import { type AccessPath, checkAccessPaths } from './verify-access-paths.ts';
 
 /** What users would lose. */
 export interface UserOffboardingPlan {
   readonly users: readonly string[];
+  /** Whose names these were when it was planned: the ids are offboarded. */
+  readonly bound: readonly Bound[];
   /** Those of them that are active and would be deactivated. */
   readonly deactivate: UsersStep['users'];
   /** Whether active users stay active because the target cannot deactivate users. */
@@ -44,12 +48,13 @@ export interface UserOffboardingPlan {
 /** What became of the access of users. */
 export interface UserOffboardingReport {
   readonly users: readonly string[];
+  /** Who has another name now. They were offboarded by their ids. */
+  readonly renamed: readonly Renamed[];
   /** `done` where every access path was checked and is closed. */
   readonly result: 'done' | 'partly';
   readonly steps: readonly StepReport[];
   readonly accessPaths: readonly AccessPath[];
   readonly staysActive: boolean;
-  readonly staysAlive: RevocationPlan['staysAlive'];
   readonly interrupted: boolean;
   readonly stopped: Stopped | null;
   /** The run's UUID in the audit log. */
@@ -65,11 +70,14 @@ export function planAccess(options: {
   readonly target: Target;
   readonly clock: Clock;
   readonly users: readonly string[];
+  /** The ids of `users`, in the same order. */
+  readonly userIds?: readonly number[];
   readonly description: TargetDescription;
 }): Promise<RevocationPlan> {
-  const { users, target, clock, description } = options;
-  const withSessions = description.capabilities.sessions;
-  return planRevocation({ target, clock, description, selector: { users }, withSessions });
+  const { users, userIds, target, clock, description } = options;
+  const withSessions = target.sessions !== undefined;
+  const selector = { users, ...(userIds && { userIds }) };
+  return planRevocation({ target, clock, description, selector, withSessions });
 }
 
 /**
@@ -85,46 +93,53 @@ export async function planUserOffboarding(options: {
   readonly users: readonly string[];
   readonly measures?: LocalMeasures;
 }): Promise<UserOffboardingPlan> {
-  const { target, description, users, measures = {} } = options;
+  const { target, description, measures = {} } = options;
   const { capabilities, identity } = description;
   requireFullView(description, 'An offboarding');
   requireRights(description, {
     what: 'An offboarding',
     purposes: [
       'revoke',
-      ...(capabilities.sessions ? (['sessions'] as const) : []),
+      ...(target.sessions ? (['sessions'] as const) : []),
       ...(measures.endApplications ? (['applications'] as const) : []),
     ],
   });
-  if (identity.id !== null && users.includes(identity.username)) {
+  await resolveNames(target, { users: options.users });
+  const found = await bindUsers(target, options.users);
+  const bound = options.users.flatMap((name) => found.find((each) => each.name === name) ?? []);
+  const [users, userIds] = [bound.map(({ name }) => name), bound.map(({ id }) => id)];
+  if (bound.some(({ id }) => id === identity.id)) {
     throw new TokenctlError('lockout_refused', `tokenctl signs in as ${identity.username}`, {
       hint: 'Use another account.',
     });
   }
-  const revocation = await planAccess(options);
-  const active = (await readUsers(target, { names: users }))
+  const revocation = await planAccess({ ...options, users, userIds });
+  const active = (await readUsers(target, { ids: userIds }))
     .filter(({ isActive }) => isActive)
     .map(({ id, username }) => ({ name: username, userId: id, before: true, locked: false }));
   const local = await planLocalAccess({
     target,
     description,
-    scope: { kind: 'users', names: users },
+    scope: { kind: 'users', names: users, bound },
     measures,
   });
   const may = capabilities.deactivateUsers;
   const staysActive = !may && active.length > 0;
   // The password of a user who is deactivated is refused.
-  const staysAlive = revocation.staysAlive.filter(
-    ({ what }) =>
-      what !== 'basic_authentication' ||
-      (staysActive && (local.passwords.length === 0 || local.external.length > 0)),
-  );
+  const noPasswords = !staysActive || (local.passwords.length > 0 && local.external.length === 0);
+  const left = revocation.accessPaths.filter(({ path }) => !(path === 'basic_authentication' && noPasswords));
+  const accessPaths = [
+    ...covering(left, coveredPaths('users')),
+    ...otherComponents(description),
+    ...localPathsLeft(local, description),
+  ];
   return {
     users,
+    bound,
     deactivate: may ? active : [],
     staysActive,
     local,
-    revocation: { ...revocation, staysAlive },
+    revocation: { ...revocation, accessPaths },
   };
 }
 
@@ -135,10 +150,12 @@ export async function planUserOffboarding(options: {
  * @throws TokenctlError `audit_unavailable`
  */
 export async function noteOffboarding(
-  options: Change & { readonly users: readonly string[] },
+  options: Change & Pick<UserOffboardingPlan, 'users' | 'bound'>,
 ): Promise<void> {
   const journal = new Journal({ ...options, operation: 'users.offboard' });
-  await journal.note({ step: 'operation', users: options.users, planned: { deactivate: 0, tokens: 0 } });
+  const { users, bound } = options;
+  const who = { users, userIds: bound.map(({ id }) => id) };
+  await journal.note({ step: 'operation', ...who, planned: { deactivate: 0, tokens: 0 } });
 }
 
 /**
@@ -152,12 +169,14 @@ export async function offboardUsers(
   options: Change & RevocationListeners & { readonly plan: UserOffboardingPlan },
 ): Promise<UserOffboardingReport> {
   const { target, plan, signal, description } = options;
-  const { users } = plan;
+  const { users, bound } = plan;
+  const { renamed } = await readSince(target, 'user', bound);
+  const userIds = bound.map(({ id }) => id);
   const journal = new Journal({ ...options, operation: 'users.offboard' });
   await reconcile(options);
   using _lock = await journal.lock();
   const work = new OperationRun({ target, journal, signal });
-  const common = { users };
+  const common = { users, userIds };
   const planned = {
     deactivate: plan.deactivate.length,
     tokens: plan.revocation.tokenIds.length,
@@ -184,10 +203,15 @@ export async function offboardUsers(
       await stripRoles(work, local.roles, { common, key: 'roles' }),
     ]);
   }
+  let latestSession: Date | null = null;
+  let settled: SettledRequests | null = null;
   await take('tokens', 'Revoking tokens', async () => {
-    const { sessions } = description.capabilities;
-    const selector = () => Promise.resolve({ users });
-    return (await revokeAllAccess(work, { ...options, change: options, selector, sessions, common })).steps;
+    const sessions = target.sessions !== undefined;
+    const selector = async () => selectorOfUsers(await readUsers(target, { ids: userIds }));
+    const clearing = { ...options, change: options, selector, sessions, common };
+    const cleared = await revokeAllAccess(work, clearing);
+    ({ latestSession, settled } = cleared);
+    return cleared.steps;
   });
   if (local.applications.length > 0) {
     await take('applications', 'Deleting applications', () =>
@@ -196,7 +220,7 @@ export async function offboardUsers(
   }
   let accessPaths: readonly AccessPath[] = [];
   await take('verify', 'Verifying that no access is left', async () => {
-    const found = await accessPathsOf(users, options);
+    const found = await accessPathsOf(plan, { ...options, latestSession });
     const others = await localPaths(target, local, set);
     // The new password of a user who stays active is what the path of the users rests on.
     const isShut =
@@ -207,30 +231,31 @@ export async function offboardUsers(
         { description, plan: local, set },
       ),
       ...others,
+      ...requestsPath(settled, { target, acted: options.clock.now() }),
     ];
     return [];
   });
 
   const whole = steps.every(({ result }) => result === 'done' || result === 'unchanged');
   const closed = accessPaths.length > 0 && accessPaths.every(({ state }) => state === 'closed');
+  const left = afterAct(plan.revocation.accessPaths, accessPaths, options.clock.now());
   const report: UserOffboardingReport = {
     users,
+    renamed,
     result: whole && closed && work.stopped === null ? 'done' : 'partly',
     steps,
-    accessPaths,
+    accessPaths: left,
     staysActive: plan.staysActive,
-    staysAlive: datedFrom(stillOpen(plan.revocation.staysAlive, accessPaths), options.clock.now()),
     interrupted: work.interrupted && !whole,
     stopped: work.stopReason,
     run: journal.run,
   };
-  const { staysAlive, run: _run, ...stated } = report;
+  const { run: _run, ...stated } = report;
   await journal.outcome(opening, {
     step: 'operation',
     ...stated,
     steps: steps.map(({ step, result }) => ({ step, result })),
-    accessPaths: accessPaths.map(({ path, state }) => ({ path, state })),
-    staysAlive: staysAlive.map(({ what }) => what),
+    accessPaths: recordOf(left),
   });
   if (work.stopped !== null && !work.acted) throw work.stopped;
   return report;
@@ -241,13 +266,28 @@ export async function offboardUsers(
  *
  * @throws TokenctlError whatever the target throws.
  */
-export function accessPathsOf(
-  users: readonly string[],
-  { target, description, clock }: Pick<Change, 'target' | 'description' | 'clock'>,
+export async function accessPathsOf(
+  { users, bound }: Pick<UserOffboardingPlan, 'users' | 'bound'>,
+  {
+    target,
+    description,
+    clock,
+    latestSession = null,
+    settle = false,
+  }: Pick<Change, 'target' | 'description' | 'clock'> & {
+    readonly latestSession?: Date | null;
+    /** Waits for open transactions first. */
+    readonly settle?: boolean;
+  },
 ): Promise<readonly AccessPath[]> {
-  const { capabilities } = description;
-  return checkAccessPaths(
-    { target, capabilities, orphans: orphanUse(description), ownTokens: [], now: clock.now() },
-    { scope: { kind: 'users', names: users }, switches: [], users: users.map((name) => ({ name })) },
+  const settled = settle ? await settleRequests({ target, shouldStop: false }) : null;
+  const paths = await checkAccessPaths(
+    { target, description, ownTokens: [], now: clock.now(), latestSession },
+    {
+      scope: { kind: 'users', names: users, bound },
+      switches: [],
+      users: bound.map(({ id, name }) => ({ name, userId: id })),
+    },
   );
+  return settled === null ? paths : [...paths, ...requestsPath(settled, { target, acted: clock.now() })];
 }

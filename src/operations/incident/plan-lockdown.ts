@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { AccessPath } from '../../domain/access.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import {
   describeScope,
@@ -13,20 +14,22 @@ import type { RevocationPlan } from '../../domain/plan.ts';
 import { PlanBuilder } from '../../domain/plan-builder.ts';
 import { selectionOf } from '../../domain/remedies.ts';
 import type { Selector } from '../../domain/selector.ts';
+import { lockdownPaths } from '../access/lockdown-paths.ts';
+import { pathsNotCovered } from '../access/not-covered.ts';
+import { bindOrder, type Renamed, requireMeant } from '../bound-names.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/scheduler.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { RightsPurpose, Target, TargetDescription } from '../ports/target.ts';
 import { resolveNames } from '../resolve-names.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
+import { knownSettings } from '../settings/known-settings.ts';
 import { refuseLockout } from '../settings/settings.ts';
 import { requireFullView, requireMayChange, requireRights } from '../visibility.ts';
 import { type LocalAccessPlan, planLocalAccess } from './end-local-access.ts';
 import { lifetimeLocks, switchLocks } from './lock-settings.ts';
-import { type ManualStep, manualSteps } from './manual-steps.ts';
 import { readIncidentHistories } from './recorded-incidents.ts';
 import { type KnownUser, selectorOf, usersOf } from './scope-selection.ts';
 
-/** What a lockdown is planned from. */
 export interface PlanLockdownOptions {
   readonly target: Target;
   readonly description: TargetDescription;
@@ -72,13 +75,18 @@ export interface LockdownPlan {
   readonly local: LocalAccessPlan;
   /** Names of users of an open incident that do not exist any more. */
   readonly usersGone: readonly string[];
+  /** What is called otherwise than when an open incident began. */
+  readonly renamed: readonly Renamed[];
   /** What is set last. */
   readonly lifetimes: readonly Lock[];
-  /** Whether `revocation` has what would be revoked; otherwise only what is kept, and what stays alive. */
+  /** Why settings that were to be set are left as they are: they cannot be read. Null where none are. */
+  readonly settingsLeft: string | null;
+  /** Whether `revocation` has what would be revoked; otherwise only what is kept, and what is left open. */
   readonly counted: boolean;
   /** What is revoked and ended; null if the scope matches no user. */
   readonly revocation: RevocationPlan | null;
-  readonly manualSteps: readonly ManualStep[];
+  /** The ways in that stay open, or that this target cannot check. */
+  readonly accessPaths: readonly AccessPath[];
 }
 
 /**
@@ -90,22 +98,20 @@ export interface LockdownPlan {
  * the target cannot do, `not_found` for a user or application that does not exist, and whatever the target and
  * the log throw.
  */
-export async function planLockdown(options: PlanLockdownOptions): Promise<LockdownPlan> {
-  const { target, description, scope, measures, lasts, clock } = options;
+export async function planLockdown(asked: PlanLockdownOptions): Promise<LockdownPlan> {
+  const { target, description, lasts, clock } = asked;
   requireFullView(description, 'A lockdown');
-  requireRights(description, { what: 'A lockdown', purposes: purposesOf(options) });
-  if (measures.basicAuthentication) {
+  requireRights(description, { what: 'A lockdown', purposes: purposesOf(asked) });
+  if (asked.measures.basicAuthentication) {
     // A system auditor may change nothing in the first place.
     if (description.credential === 'password') requireMayChange(description);
-    if (options.mayLockOut !== true) refuseLockout({ AUTH_BASIC_ENABLED: false }, description);
+    if (asked.mayLockOut !== true) refuseLockout({ AUTH_BASIC_ENABLED: false }, description);
   }
-  const histories = await readIncidentHistories(options.log);
+  const histories = await readIncidentHistories(asked.log);
   const history = histories.at(description);
-  const same = history.open.find((incident) => isSame(incident, { scope, measures }));
-  // The names of an open incident were resolved when it began: a user that was deleted since must not keep it unfinished.
-  const usersGone = same === undefined ? [] : await missingUsers(options);
-  if (same === undefined) await resolveScope(options);
-  const { switches, lifetimes } = await settingLocks(target, measures);
+  const { options, same, usersGone, renamed } = await resolveOrder(asked, history);
+  const { scope, measures } = options;
+  const { switches, lifetimes, settingsLeft } = await settingLocks(target, measures);
   const { locks: users, kept: usersKept } = await userLocks({
     target,
     description,
@@ -129,18 +135,20 @@ export async function planLockdown(options: PlanLockdownOptions): Promise<Lockdo
     usersKept,
     local,
     usersGone,
+    renamed,
     lifetimes,
+    settingsLeft,
     counted,
     revocation,
-    manualSteps: manualSteps({
-      ...{ scope, measures, description, lifetimes, revocation, usersGone, usersKept, local },
+    accessPaths: lockdownPaths({
+      ...{ scope, measures, description, lifetimes, settingsLeft, revocation, usersGone, usersKept, local },
     }),
   };
 }
 
 /** What the role of a database must be allowed to do; that it may deactivate users is checked with them. */
-function purposesOf({ description, scope, measures }: PlanLockdownOptions): readonly RightsPurpose[] {
-  const sessions = description.capabilities.sessions && scope.kind !== 'applications';
+function purposesOf({ target, scope, measures }: PlanLockdownOptions): readonly RightsPurpose[] {
+  const sessions = target.sessions !== undefined && scope.kind !== 'applications';
   const settings = measures.basicAuthentication || measures.externalTokens || measures.lifetimes;
   return [
     'revoke',
@@ -159,28 +167,60 @@ async function resolveScope({ target, scope, measures }: PlanLockdownOptions): P
   });
 }
 
-async function missingUsers({ target, scope }: PlanLockdownOptions): Promise<readonly string[]> {
-  if (scope.kind !== 'users') return [];
-  const there = new Set((await usersOf(scope, target)).map(({ username }) => username));
-  return scope.names.filter((name) => !there.has(name));
+/** A lockdown whose names have ids, and the open incident that it goes on with. */
+interface ResolvedOrder {
+  readonly options: PlanLockdownOptions;
+  readonly same: Incident | undefined;
+  readonly usersGone: readonly string[];
+  readonly renamed: readonly Renamed[];
+}
+
+/**
+ * Finds out once who is meant. The names of an open incident were resolved when it began: one that was deleted or renamed since
+ * must not keep it unfinished.
+ *
+ * @throws TokenctlError `plan_outdated` as {@link requireMeant}, `not_found`
+ */
+async function resolveOrder(asked: PlanLockdownOptions, history: IncidentHistory): Promise<ResolvedOrder> {
+  const { target } = asked;
+  const bound = await bindOrder(target, asked);
+  const isWhole = missingNames(bound.scope).length === 0;
+  const sameAs = (order: PlanLockdownOptions) => history.open.find((incident) => isSame(incident, order));
+  const same = sameAs(bound) ?? (isWhole ? undefined : sameAs(asked));
+  if (same === undefined) await resolveScope(asked);
+  const hasIds = same !== undefined && 'names' in same.scope && same.scope.bound !== undefined;
+  const options = hasIds ? { ...bound, scope: same.scope } : bound;
+  const { renamed, gone } = await requireMeant(target, options);
+  const usersGone = gone.map(({ name }) => name);
+  return {
+    ...{ options, same, renamed },
+    usersGone: options.scope.kind !== 'users' ? [] : hasIds ? usersGone : missingNames(options.scope),
+  };
+}
+
+/** The names of a scope that nobody had when they were resolved. */
+function missingNames(scope: LockdownScope): readonly string[] {
+  if (!('names' in scope)) return [];
+  const found = new Set(scope.bound?.map(({ name }) => name));
+  return scope.names.filter((name) => !found.has(name));
 }
 
 function counting(options: PlanLockdownOptions, selector: Selector): Promise<RevocationPlan> {
   const { target, clock, scope, description } = options;
-  const withSessions = description.capabilities.sessions && scope.kind !== 'applications';
+  const withSessions = target.sessions !== undefined && scope.kind !== 'applications';
   return planRevocation({ target, selector, clock, description, withSessions });
 }
 
-/** A plan of nothing: the caller's own tokens, which are kept, and what stays alive. */
+/** A plan of nothing: the caller's own tokens, which are kept, and what is left open. */
 async function notCounting(
   { target, description, scope }: PlanLockdownOptions,
   selector: Selector,
 ): Promise<RevocationPlan> {
-  const { refreshTokens, authorizationCodes, sessions } = description.capabilities;
+  const { refreshTokens, authorizationCodes, sessions } = target;
   const reach = {
-    refreshTokens,
-    authorizationCodes,
-    sessions: sessions && scope.kind !== 'applications',
+    refreshTokens: refreshTokens !== undefined,
+    authorizationCodes: authorizationCodes !== undefined,
+    sessions: sessions !== undefined && scope.kind !== 'applications',
   };
   const ownTokenIds = await target.ownTokenIds();
   const builder = new PlanBuilder({
@@ -195,7 +235,9 @@ async function notCounting(
     for await (const token of target.tokens({ ...criteria, ids: ownTokenIds })) builder.add(token);
   }
   return builder.build({
-    staysAlive: await target.staysAlive({
+    accessPaths: await pathsNotCovered({
+      target,
+      description,
       tokensWithRefreshToken: 0,
       reach,
       selection: selectionOf(selector, []),
@@ -207,12 +249,18 @@ async function notCounting(
 async function settingLocks(
   target: Target,
   measures: Measures,
-): Promise<Pick<LockdownPlan, 'switches' | 'lifetimes'>> {
+): Promise<Pick<LockdownPlan, 'switches' | 'lifetimes' | 'settingsLeft'>> {
   if (!measures.basicAuthentication && !measures.externalTokens && !measures.lifetimes) {
-    return { switches: [], lifetimes: [] };
+    return { switches: [], lifetimes: [], settingsLeft: null };
   }
-  const settings = await target.settings.read();
-  return { switches: switchLocks(settings, measures), lifetimes: lifetimeLocks(settings, measures) };
+  const { values, why } = await knownSettings(target);
+  // What was there before could not be restored.
+  if (values === null) return { switches: [], lifetimes: [], settingsLeft: why };
+  return {
+    switches: switchLocks(values, measures),
+    lifetimes: lifetimeLocks(values, measures),
+    settingsLeft: null,
+  };
 }
 
 function untilOf(incident: Incident | undefined): Date | null {
@@ -264,8 +312,10 @@ export async function userLocks(options: {
   if (!measures.deactivate) return { locks: [], kept: [] };
   if (!description.capabilities.deactivateUsers) throw cannotDeactivate();
   const users = await usersOf(scope, target);
+  const { keepActive, keepActiveBound } = measures;
+  const keptIds = keepActiveBound?.map(({ id }) => id);
   const keeps = ({ id, username }: KnownUser) =>
-    id === description.identity.id || measures.keepActive.includes(username);
+    id === description.identity.id || (keptIds?.includes(id) ?? keepActive.includes(username));
   return {
     locks: users
       .filter((user) => !keeps(user))

@@ -1,7 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { matchesAny } from '../../domain/policy/subject.ts';
-import type { Clock } from '../ports/scheduler.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { requireFullView } from '../visibility.ts';
 import { planAccess } from './offboard-user.ts';
@@ -41,10 +41,14 @@ export interface OffboardingPlan {
 export async function planOffboarding(options: PlanOffboardingOptions): Promise<OffboardingPlan> {
   const { target, description, clock, stopAbovePercent } = options;
   requireFullView(description, 'An offboarding');
-  const users = await whoIsGone(options);
+  const gone = await whoIsGone(options);
+  const users = [...gone.keys()].sort();
   if (users.length === 0) return { plan: null, users, tokens: 0 };
-  const plan = await planAccess({ target, clock, users, description });
-  const shares = await readShares(target, { plan, users, description });
+  const plan = await planAccess({
+    ...{ target, clock, users, description },
+    userIds: users.map((name) => gone.get(name) ?? 0),
+  });
+  const shares = await readShares(target, { plan, users });
   refuseTooMany(shares, stopAbovePercent);
   const sessions = plan.sessions?.count ?? 0;
   const { tokenIds, refreshTokenIds, authorizationCodeIds } = plan;
@@ -52,7 +56,8 @@ export async function planOffboarding(options: PlanOffboardingOptions): Promise<
   return { plan: anything ? plan : null, users, tokens: shares.tokens.all };
 }
 
-async function whoIsGone(options: PlanOffboardingOptions): Promise<string[]> {
+/** Their ids by name. */
+async function whoIsGone(options: PlanOffboardingOptions): Promise<ReadonlyMap<string, number>> {
   const { target, description, inactive, present, except } = options;
   if (present?.length === 0) {
     throw new TokenctlError('usage', 'The list of users is empty: every user would be offboarded', {
@@ -61,18 +66,18 @@ async function whoIsGone(options: PlanOffboardingOptions): Promise<string[]> {
   }
   const own = description.identity.username;
   const kept = (name: string) => name === own || matchesAny(name, except);
-  const gone = new Set<string>();
+  const gone = new Map<string, number>();
   if (inactive) {
-    for await (const { username } of target.users({ inactive: true }))
-      if (!kept(username)) gone.add(username);
+    for await (const { id, username } of target.users.list({ inactive: true }))
+      if (!kept(username)) gone.set(username, id);
   }
   if (present !== null) {
     const there = new Set(present);
-    for await (const { username } of target.users()) {
-      if (!there.has(username) && !kept(username)) gone.add(username);
+    for await (const { id, username } of target.users.list()) {
+      if (!there.has(username) && !kept(username)) gone.set(username, id);
     }
   }
-  return [...gone].sort();
+  return gone;
 }
 
 /** How many would go, of how many. */
@@ -89,14 +94,11 @@ async function readShares(
   {
     plan,
     users,
-    description,
   }: {
     readonly plan: RevocationPlan;
     readonly users: readonly string[];
-    readonly description: TargetDescription;
   },
 ): Promise<Shares> {
-  const { capabilities } = description;
   const owners = new Set<string>();
   const count = async (items: AsyncIterable<{ readonly user: { readonly username: string } | null }>) => {
     let all = 0;
@@ -108,8 +110,8 @@ async function readShares(
   };
   const tokens = await count(target.tokens({ all: true }));
   const states = ['live', 'orphaned'] as const;
-  const refreshTokens = capabilities.refreshTokens ? await count(target.refreshTokens({ states })) : 0;
-  const sessions = capabilities.sessions ? await count(target.sessions({ all: true })) : 0;
+  const refreshTokens = target.refreshTokens ? await count(target.refreshTokens.list({ states })) : 0;
+  const sessions = target.sessions ? await count(target.sessions.list({ all: true })) : 0;
   return {
     users: { planned: users.filter((name) => owners.has(name)).length, all: owners.size },
     tokens: { planned: plan.tokenIds.length, all: tokens },

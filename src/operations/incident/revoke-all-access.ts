@@ -1,16 +1,22 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
-import type { Selector } from '../../domain/selector.ts';
+import { type Selector, whoseOf } from '../../domain/selector.ts';
+import { type SettledRequests, settleRequests } from '../access/requests-under-way.ts';
 import { BatchOutcome } from '../journal/batches.ts';
 import type { Change, OperationRun, Stopped } from '../journal/operation-run.ts';
-import type { Capabilities, Target } from '../ports/target.ts';
+import type { Target } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import type { RevocationListeners, RevocationReport } from '../revocation/revocation-report.ts';
 import { revokeTokens } from '../revocation/revoke-tokens.ts';
+import { laterOf } from '../sessions/sessions.ts';
+import { partOf } from '../target-parts.ts';
 import { endsRun, type Step, type StepReport, type StepResult, takeStep } from './step.ts';
 
 /** The maximum number of passes over tokens that were created meanwhile. */
 const MAX_PASSES = 12;
+
+/** How often the requests under way are waited for, while what they made is found. */
+const MAX_WAITS = 4;
 
 /** Whose tokens are revoked and sessions ended. */
 interface Clearing extends RevocationListeners {
@@ -26,34 +32,77 @@ interface Cleared {
   readonly steps: readonly StepReport[];
   /** What the last pass left, as of its plan; null where nothing was planned at all. */
   readonly last: RevocationPlan | null;
+  /** When the last of the sessions that ended would have expired; null if none ended. */
+  readonly latestSession: Date | null;
+  /** How the requests ended that were under way; null if the target does not list them, or nobody was selected. */
+  readonly settled: SettledRequests | null;
 }
 
 /**
  * Deletes authorization codes, revokes refresh tokens and access tokens, ends sessions, and repeats this until nothing is left: a client that
- * refreshes during a pass gets a new pair, which that pass did not plan. Each pass is a separate run in the audit log; the
+ * refreshes during a pass gets a new pair, which that pass did not plan. Then the transactions that are open are waited for, and
+ * what they wrote is revoked as well, until nothing new comes. Each pass is a separate run in the audit log; the
  * outcome of the step names it.
  *
  * @throws TokenctlError as {@link takeStep}.
  */
 export async function revokeAllAccess(work: OperationRun, clearing: Clearing): Promise<Cleared> {
-  const steps: StepReport[] = [];
-  let last: RevocationPlan | null = null;
-  for (let pass = 1; pass <= MAX_PASSES && !work.shouldStop; pass += 1) {
+  const passes: Passes = { number: 0, steps: [], last: null, latestSession: null };
+  let settled: SettledRequests | null = null;
+  let result = await revokeInPasses(work, clearing, passes);
+  for (let waits = 1; result !== 'nobody' && !work.shouldStop; waits += 1) {
+    settled = await settleRequests(work);
+    if (settled === null) break;
+    result = await revokeInPasses(work, clearing, passes);
+    if (result === 'clear' || settled.left.length > 0) break;
+    if (waits < MAX_WAITS && result === 'revoked') continue;
+    settled = { ...settled, isBusy: true };
+    break;
+  }
+  const { steps, last, latestSession } = passes;
+  return { steps, last, latestSession, settled };
+}
+
+/** What the passes did until now. */
+interface Passes extends Omit<Mutable<Cleared>, 'steps' | 'settled'> {
+  number: number;
+  readonly steps: StepReport[];
+}
+
+type Mutable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
+
+/**
+ * Revokes until nothing is left.
+ *
+ * @returns `clear` if nothing was there, `revoked` if something was and nothing is left, `left` if passes did not help, and `nobody` if
+ * the selection names nobody.
+ */
+async function revokeInPasses(
+  work: OperationRun,
+  clearing: Clearing,
+  passes: Passes,
+): Promise<'clear' | 'revoked' | 'left' | 'nobody'> {
+  const { steps } = passes;
+  let result: 'clear' | 'revoked' = 'clear';
+  while (passes.number < MAX_PASSES && !work.shouldStop) {
     const selector = await clearing.selector();
-    if (selector === null) break;
-    last = await planRevocation({
+    if (selector === null) return 'nobody';
+    passes.number += 1;
+    const pass = passes.number;
+    const plan = await planRevocation({
       target: work.target,
       selector,
       clock: clearing.change.clock,
       description: clearing.change.description,
       withSessions: clearing.sessions,
     });
-    if (amount(last) === 0) {
-      if (await isClear(work.target, selector, clearing.change.description.capabilities)) break;
+    passes.last = plan;
+    if (amount(plan) === 0) {
+      if (await isClear(work.target, selector)) return result;
       continue;
     }
+    result = 'revoked';
     let progress = 0;
-    const plan = last;
     const step = await takeStep(work, {
       name: 'tokens',
       title: 'Revoking tokens',
@@ -63,18 +112,19 @@ export async function revokeAllAccess(work: OperationRun, clearing: Clearing): P
         const report = await revokeTokens({ ...clearing.change, ...listeners(clearing), plan });
         if (report.stopped !== null) stopAt(work, report.stopped);
         progress = progressOf(report);
+        passes.latestSession = laterOf(passes.latestSession, report.sessions?.latestExpiry ?? null);
         return passResult(pass, report);
       },
     });
     steps.push(step);
     // Without progress, another pass would fail the same way.
-    if (progress === 0) break;
+    if (progress === 0) return 'left';
     if (plan.reach.refreshTokens) {
       const chase = await drainRefreshTokens(work, selector);
       if (chase !== null) steps.push(chase);
     }
   }
-  return { steps, last };
+  return 'left';
 }
 
 /**
@@ -82,13 +132,12 @@ export async function revokeAllAccess(work: OperationRun, clearing: Clearing): P
  * shows its refresh token as live, and a code that is being redeemed is still there. So first no code and no refresh
  * token must be live, and after that no access token there.
  */
-async function isClear(target: Target, selector: Selector, capabilities: Capabilities): Promise<boolean> {
-  if (capabilities.authorizationCodes) {
-    const { users, applications } = selector;
-    const names = { ...(users && { users }), ...(applications && { applications }) };
-    for await (const _code of target.authorizationCodes({ ...names, state: 'live' })) return false;
+async function isClear(target: Target, selector: Selector): Promise<boolean> {
+  if (target.authorizationCodes) {
+    const codes = target.authorizationCodes.list({ ...whoseOf(selector), state: 'live' });
+    for await (const _code of codes) return false;
   }
-  if (capabilities.refreshTokens && (await liveRefreshTokens(target, selector)).length > 0) return false;
+  if (target.refreshTokens && (await liveRefreshTokens(target, selector)).length > 0) return false;
   const own = new Set(await target.ownTokenIds());
   for await (const { id } of target.tokens(selector)) if (!own.has(id)) return false;
   return true;
@@ -253,7 +302,7 @@ async function tries(
   ) {
     let failed = 0;
     round.tries += 1;
-    for await (const each of target.revokeRefreshTokens(ids)) {
+    for await (const each of partOf(target, 'refreshTokens').revoke(ids)) {
       work.acted = true;
       if (each.result === 'revoked') {
         round.revoked += 1;
@@ -276,9 +325,10 @@ async function tries(
  *
  * @throws TokenctlError whatever the target throws.
  */
-async function liveRefreshTokens(target: Target, { users, applications }: Selector): Promise<number[]> {
-  const of = { ...(users && { users }), ...(applications && { applications }) };
+async function liveRefreshTokens(target: Target, selector: Selector): Promise<number[]> {
   const ids: number[] = [];
-  for await (const { id } of target.refreshTokens({ ...of, states: ['live', 'orphaned'] })) ids.push(id);
+  const states = ['live', 'orphaned'] as const;
+  for await (const { id } of partOf(target, 'refreshTokens').list({ ...whoseOf(selector), states }))
+    ids.push(id);
   return ids;
 }

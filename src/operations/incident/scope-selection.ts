@@ -1,17 +1,18 @@
 import type { LockdownScope } from '../../domain/incident/incident.ts';
 import type { Selector } from '../../domain/selector.ts';
-import type { User } from '../../domain/token.ts';
-import type { Target, UserSelector } from '../ports/target.ts';
+import type { User, UserReference } from '../../domain/token.ts';
+import type { Target } from '../ports/target.ts';
+import type { UserSelector } from '../ports/target-parts.ts';
 
 /**
  * The users that a scope means now: those of an identity provider may be others in a minute, since it makes
- * accounts. None for applications; named users that do not exist are left out.
+ * accounts. None for applications; users that do not exist are left out. Ids count where the scope has them.
  *
  * @throws TokenctlError whatever the target throws.
  */
 export async function usersOf(scope: LockdownScope, target: Target): Promise<readonly KnownUser[]> {
   if (scope.kind === 'applications') return [];
-  const users = await readUsers(target, scope.kind === 'users' ? { names: scope.names } : {});
+  const users = await readUsers(target, scope.kind === 'users' ? namedBy(scope) : {});
   return users.filter((user) => isMeant(user, scope));
 }
 
@@ -25,14 +26,26 @@ export async function selectorOf(scope: LockdownScope, target: Target): Promise<
     case 'all':
       return { all: true };
     case 'applications':
-      return { applications: scope.names };
+      return {
+        applications: scope.names,
+        ...(scope.bound && { applicationIds: scope.bound.map(({ id }) => id) }),
+      };
     // The tokens of a deleted user are deleted with it.
     case 'users':
     case 'identity_provider': {
-      const users = (await usersOf(scope, target)).map(({ username }) => username);
-      return users.length === 0 ? null : { users };
+      return selectorOfUsers(await usersOf(scope, target));
     }
   }
+}
+
+/** The tokens of users; null without any. */
+export function selectorOfUsers(users: readonly UserReference[]): Selector | null {
+  if (users.length === 0) return null;
+  return { users: users.map(({ username }) => username), userIds: users.map(({ id }) => id) };
+}
+
+function namedBy({ names, bound }: LockdownScope & { readonly kind: 'users' }): UserSelector {
+  return bound === undefined ? { names } : { ids: bound.map(({ id }) => id) };
 }
 
 function isMeant({ externalAccount }: Pick<User, 'externalAccount'>, scope: LockdownScope): boolean {
@@ -51,10 +64,10 @@ export type KnownUser = User & { readonly isActive: boolean };
  */
 export async function readUsers(target: Target, selector: UserSelector): Promise<readonly KnownUser[]> {
   const users: User[] = [];
-  for await (const user of target.users(selector)) users.push(user);
+  for await (const user of target.users.list(selector)) users.push(user);
   const inactive = new Set<number>();
   if (users.some(({ isActive }) => isActive === undefined)) {
-    for await (const { id } of target.users({ ...selector, inactive: true })) inactive.add(id);
+    for await (const { id } of target.users.list({ ...selector, inactive: true })) inactive.add(id);
   }
   return users.map((user) => ({ ...user, isActive: user.isActive ?? !inactive.has(user.id) }));
 }

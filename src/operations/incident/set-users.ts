@@ -60,7 +60,7 @@ async function setEach(
     for (const { userId = 0, name } of waiting) {
       if (ending !== null) return;
       try {
-        const changed = await target.setUserActive(userId, active);
+        const changed = await target.users.setActive(userId, active);
         outcomes[changed ? 'changed' : 'unchanged'].push(userId);
       } catch (error) {
         ending ??= note(outcomes, { id: userId, name, error });

@@ -1,8 +1,9 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { OperationRun } from '../journal/operation-run.ts';
-import type { Clock } from '../ports/scheduler.ts';
-import type { AuthenticationSettings, Target, TargetDescription } from '../ports/target.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
+import type { KnownSettings } from '../settings/known-settings.ts';
 import { type StepReport, type StepResult, takeStep } from './step.ts';
 
 /** A file that is being written, of mode 0600. */
@@ -40,7 +41,7 @@ export interface Snapshot {
   readonly incident: string;
   readonly selector: Selector | null;
   /** The settings as they were before anything was changed, or why they could not be read. */
-  readonly settings: AuthenticationSettings | TokenctlError;
+  readonly settings: KnownSettings;
   readonly files: SnapshotFiles;
   readonly clock: Clock;
   readonly description: TargetDescription;
@@ -79,7 +80,7 @@ export function takeSnapshot(work: OperationRun, snapshot: Snapshot): Promise<St
 
 async function written(file: SnapshotFile, target: Target, snapshot: Snapshot): Promise<StepResult> {
   const { selector, incident, clock, description, settings } = snapshot;
-  const { context, address, dialect, version, capabilities } = description;
+  const { context, address, dialect, version } = description;
   const at = clock.now();
   const counts: Record<string, number> = {};
   const missing: string[] = [];
@@ -100,15 +101,17 @@ async function written(file: SnapshotFile, target: Target, snapshot: Snapshot): 
     }
   };
   await each('settings', async function* () {
-    if (settings instanceof TokenctlError) throw settings;
-    yield await Promise.resolve(settings);
+    if (settings.values === null) {
+      throw new TokenctlError('unsupported', settings.error.message, { cause: settings.error });
+    }
+    yield await Promise.resolve(settings.values);
   });
-  await each('user', () => target.users());
+  await each('user', () => target.users.list());
   if (selector !== null) await each('access_token', () => target.tokens(selector));
-  if (capabilities.refreshTokens)
-    await each('refresh_token', () => target.refreshTokens({ states: ['live', 'orphaned'] }));
-  if (capabilities.sessions) await each('session', () => target.sessions({ all: true }));
-  await each('activity', () => target.activity({ since: new Date(at.getTime() - RECENT), until: at }));
+  const { refreshTokens, sessions } = target;
+  if (refreshTokens) await each('refresh_token', () => refreshTokens.list({ states: ['live', 'orphaned'] }));
+  if (sessions) await each('session', () => sessions.list({ all: true }));
+  await each('activity', () => target.activity.list({ since: new Date(at.getTime() - RECENT), until: at }));
   const sha256 = await file.commit();
   const left =
     missing.length === 0 ? '' : ` Not included, because they cannot be read: ${missing.join(', ')}.`;

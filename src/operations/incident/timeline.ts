@@ -4,6 +4,7 @@ import { intendedIds } from '../journal/batches.ts';
 import { isSameController } from '../journal/journal.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
+import type { ActivitySelector } from '../ports/target-parts.ts';
 import { resolveNames } from '../resolve-names.ts';
 import { lastUseBefore, type OwnUse, ownUseAt, ownUsesIn } from '../revocation/own-uses.ts';
 import { namesToken } from '../token-audit/trace-token.ts';
@@ -73,10 +74,10 @@ async function tokensOf(target: Target, subject: TimelineSubject): Promise<Token
   return tokens;
 }
 
-async function refreshTokensOf({ target, description, subject }: TimelineOptions): Promise<RefreshToken[]> {
+async function refreshTokensOf({ target, subject }: TimelineOptions): Promise<RefreshToken[]> {
   const tokens: RefreshToken[] = [];
-  if (!description.capabilities.refreshTokens || !('user' in subject)) return tokens;
-  for await (const token of target.refreshTokens({ users: [subject.user] })) tokens.push(token);
+  if (!target.refreshTokens || !('user' in subject)) return tokens;
+  for await (const token of target.refreshTokens.list({ users: [subject.user] })) tokens.push(token);
   return tokens;
 }
 
@@ -134,8 +135,8 @@ async function activityAbout(
   about: { readonly userId: number | null; readonly tokenIds: readonly number[] },
 ): Promise<readonly Activity[]> {
   const found = new Map<number, Activity>();
-  const add = async (selector: Parameters<Target['activity']>[0]) => {
-    for await (const each of target.activity({ ...selector, since, until })) found.set(each.id, each);
+  const add = async (selector: ActivitySelector) => {
+    for await (const each of target.activity.list({ ...selector, since, until })) found.set(each.id, each);
   };
   if (about.userId !== null) await add({ actorIds: [about.userId] });
   if (about.tokenIds.length > 0) await add({ tokenIds: about.tokenIds });

@@ -254,8 +254,9 @@ async function applied(
   const { kind, id } = act.object;
   if (isOfTarget(planned) && id !== null) {
     if (kind === 'o_auth2_access_token') return await revokeToken(target, id);
-    if (kind === 'user') return (await target.setUserActive(id, act.act === 'enable')) ? 'done' : 'unchanged';
-    return (await target.access.deleteApplication(id)) ? 'done' : 'unchanged';
+    if (kind === 'user')
+      return (await target.users.setActive(id, act.act === 'enable')) ? 'done' : 'unchanged';
+    return (await target.applications.delete(id)) ? 'done' : 'unchanged';
   }
   const entry = item.entries.at(-1) ?? null;
   if (act.act !== 'restore') return await way.cleaner.apply(act, { ...NO_VALUES, entry });

@@ -1,6 +1,6 @@
 import { remedyOf } from '../../domain/investigation/cleaning.ts';
 import { type ItemDraft, summaryOf } from '../../domain/investigation/collect-items.ts';
-import { readDeed } from '../../domain/investigation/deed.ts';
+import { type Rename, readDeed, type StreamEntry } from '../../domain/investigation/deed.ts';
 import type {
   Actor,
   EvidenceLimit,
@@ -14,8 +14,8 @@ import { itemGroups } from '../../domain/investigation/investigation.ts';
 import { stateOf } from '../../domain/investigation/item-state.ts';
 import { findingsOn } from '../../domain/investigation/risk.ts';
 import { severities } from '../../domain/policy/rule.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Evidence, StreamReach, Window } from '../ports/evidence.ts';
-import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { type AssignedRoleItems, assignedRoleItems } from './assigned-roles.ts';
 import { type FollowedChain, followChain } from './follow-chain.ts';
@@ -24,7 +24,6 @@ import { jobItems } from './read-jobs.ts';
 import { remainingAccess } from './remaining-access.ts';
 import { resolvedBefore, resolveSubject, type SubjectRequest } from './resolve-subject.ts';
 
-/** What to investigate, and where. */
 export interface InvestigationOptions extends SubjectRequest {
   readonly target: Target;
   readonly evidence: Evidence;
@@ -43,7 +42,8 @@ export interface InvestigationOptions extends SubjectRequest {
 /** How far back a user is investigated by default, in milliseconds. */
 const DEFAULT_PERIOD_MS = 30 * 86_400_000;
 /** How many entries without an actor are named. */
-const MAX_UNATTRIBUTED = 50;
+const MAX_UNATTRIBUTED = 500;
+const TOKEN = 'o_auth2_access_token';
 /** Entries about these are named where they have no actor: they are about access. */
 const ACCESS_KINDS: ReadonlySet<string> = new Set([
   ...['user', 'o_auth2_access_token', 'o_auth2_application', 'setting', 'credential', 'team', 'role'],
@@ -87,17 +87,7 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
   const all = [...items, ...ran.items, ...roles.items, ...access.items].sort(byGroupAndRisk);
   const missing = await evidence.withoutActor(window);
   const extent = await evidence.extent(window);
-  const unattributed = missing.some.flatMap((entry): UnattributedEntry[] => {
-    const deed = readDeed(entry);
-    return deed === null || !ACCESS_KINDS.has(deed.object.kind)
-      ? []
-      : [
-          {
-            ...{ entry: deed.id, at: deed.at.toISOString(), operation: deed.operation, object: deed.object },
-            fields: deed.operation === 'update' ? Object.keys(deed.changes) : [],
-          },
-        ];
-  });
+  const unattributed = unattributedEntries(missing.some);
   const present = await existingUsers(
     evidence,
     chain.members.map(({ user }) => user),
@@ -128,7 +118,8 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
     })),
     items: all,
     mayHaveRead: mayHaveRead(all),
-    unattributed: unattributed.slice(0, MAX_UNATTRIBUTED),
+    unattributed: await withOwners(evidence, unattributed.slice(0, MAX_UNATTRIBUTED)),
+    unattributedCount: unattributed.length,
     stream: {
       enabled: extent.enabled,
       oldest: extent.oldest?.toISOString() ?? null,
@@ -137,9 +128,37 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
     },
     limits: limitsOf({
       ...{ description, chain, window, extent, access, roles, items: all, subject: found.subject },
+      renames: found.renames ?? [],
       ...{ withoutActor: missing.count, jobsBound: ran.isBounded, bounded: circumstances.isBounded },
     }),
   };
+}
+
+/** The entries about access among those without an actor, newest first. */
+function unattributedEntries(entries: readonly StreamEntry[]): UnattributedEntry[] {
+  return entries.flatMap((entry) => {
+    const deed = readDeed(entry);
+    if (deed === null || !ACCESS_KINDS.has(deed.object.kind)) return [];
+    const { id, at, operation, object, changes } = deed;
+    const fields = operation === 'update' ? Object.keys(changes) : [];
+    return [{ entry: id, at: at.toISOString(), operation, object, owner: null, fields }];
+  });
+}
+
+/** Names the owners of the tokens: entries of the token endpoints have no user. */
+async function withOwners(
+  evidence: Evidence,
+  entries: readonly UnattributedEntry[],
+): Promise<UnattributedEntry[]> {
+  const ids = entries.flatMap(({ object: { kind, id } }) => (kind === TOKEN && id !== null ? [id] : []));
+  const tokens = ids.length === 0 ? null : await evidence.objects(TOKEN, [...new Set(ids)]);
+  const ownerOf = ({ object: { kind, id } }: UnattributedEntry): number | null => {
+    const user = kind === TOKEN && id !== null ? tokens?.get(id)?.fields['user'] : null;
+    return typeof user === 'number' ? user : null;
+  };
+  const owners = [...new Set(entries.map(ownerOf).filter((id) => id !== null))];
+  const users = owners.length === 0 ? null : await evidence.objects('user', owners);
+  return entries.map((entry) => ({ ...entry, owner: users?.get(ownerOf(entry) ?? 0)?.name ?? null }));
 }
 
 /** The users that there are, by id with their names: a user may have been renamed, and another one may have its name now. */
@@ -221,6 +240,26 @@ function mayHaveRead(items: readonly InvestigationItem[]): string[] {
   ];
 }
 
+/** Whose name the name of the subject was, and when. */
+function renamed(
+  subject: InvestigationSubject,
+  { renames, chain }: { readonly renames: readonly Rename[]; readonly chain: FollowedChain },
+): EvidenceLimit[] {
+  if (renames.length === 0 || subject.kind !== 'user') return [];
+  const { name } = subject;
+  const ids = chain.members.filter(({ how }) => how === 'subject').map(({ user }) => user.id);
+  const what = renames.map(({ at, userId, from, to }) =>
+    from === name
+      ? `user ${userId} gave it up at ${at.toISOString()} and became ${to}`
+      : `user ${userId} (${from} before) got it at ${at.toISOString()}`,
+  );
+  const others = [...new Set(renames.map(({ userId }) => userId))].filter((id) => !ids.includes(id));
+  const text = `The name ${name} was not always the same user's: ${what.join('; ')}. This investigation follows user ${ids.join(', ')}.${
+    others.length === 0 ? '' : ` Not included: what user ${others.join(', ')} did under this name.`
+  }`;
+  return [{ limit: 'renamed', text }];
+}
+
 function limitsOf(found: {
   readonly description: TargetDescription;
   readonly chain: FollowedChain;
@@ -230,6 +269,7 @@ function limitsOf(found: {
   readonly roles: AssignedRoleItems;
   readonly items: readonly InvestigationItem[];
   readonly subject: InvestigationSubject;
+  readonly renames: readonly Rename[];
   readonly withoutActor: number | null;
   readonly jobsBound: boolean;
   readonly bounded: boolean;
@@ -264,6 +304,7 @@ function limitsOf(found: {
             `${withoutActor === null ? 'More than 2,000' : withoutActor} entries in the period have no actor: management commands, token endpoints and the controller itself write such entries, and changes of is_system_auditor over REST. Direct SQL writes none.`,
           ),
         ]),
+    ...renamed(subject, found),
     limit('clock', 'Times are those of the controller.'),
     ...(description.visibility.kind === 'all'
       ? []

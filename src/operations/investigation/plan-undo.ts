@@ -15,7 +15,6 @@ import {
   type PlannedCleaning,
 } from './plan-cleaning.ts';
 
-/** What to undo, and how. */
 interface UndoRequest {
   /** The run of the cleaning in the audit log, or the beginning of it where that is one run's only. */
   readonly run: string;

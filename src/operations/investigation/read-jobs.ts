@@ -17,7 +17,6 @@ const TEMPLATES: ReadonlySet<string> = new Set([
   ...['job_template', 'workflow_job_template', 'project', 'inventory_source'],
 ]);
 
-/** What ran, as items. */
 interface RanItems {
   readonly items: readonly InvestigationItem[];
   /** Whether more jobs ran than are listed. */

@@ -4,6 +4,7 @@ import { shellWord } from '../../domain/remedies.ts';
 import type { Token } from '../../domain/token.ts';
 import type { Window } from '../ports/evidence.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
+import { partOf } from '../target-parts.ts';
 import type { FollowedChain } from './follow-chain.ts';
 
 /** Ways in that the activity stream does not name. */
@@ -48,7 +49,7 @@ export async function remainingAccess(
   for await (const token of applications.length === 0 ? [] : target.tokens({ applications })) {
     add(token, 'issued to an application that the actor made');
   }
-  const sessionsListed = description.capabilities.sessions;
+  const sessionsListed = target.sessions !== undefined;
   const sessions = sessionsListed ? await sessionItems(target, found) : [];
   return { items: [...tokens.values(), ...sessions], sessionsListed };
 }
@@ -91,7 +92,7 @@ async function sessionItems(
   const userIds = chain.members.flatMap(({ user }) => (user.id === null ? [] : [user.id]));
   const counts = new Map<number, { count: number; first: Date }>();
   if (userIds.length === 0) return [];
-  for await (const { user, created } of target.sessions({ userIds })) {
+  for await (const { user, created } of partOf(target, 'sessions').list({ userIds })) {
     if (user === null) continue;
     const member = chain.members.find((each) => each.user.id === user.id);
     const at = created ?? window.since;

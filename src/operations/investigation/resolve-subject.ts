@@ -1,4 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
+import type { Rename } from '../../domain/investigation/deed.ts';
 import type { Actor, Investigation, InvestigationSubject } from '../../domain/investigation/investigation.ts';
 import type { Evidence, Window } from '../ports/evidence.ts';
 import type { Target } from '../ports/target.ts';
@@ -18,6 +19,8 @@ interface ResolvedSubject {
   readonly actors: readonly { readonly user: Actor; readonly since: Date | null }[];
   /** From when to investigate, where nothing else is given. */
   readonly since: Date | null;
+  /** Who got or gave up the name of the user in the period, in order. */
+  readonly renames?: readonly Rename[];
 }
 
 /**
@@ -51,17 +54,41 @@ async function userSubject(
   name: string,
 ): Promise<ResolvedSubject> {
   const subject = { kind: 'user', name } as const;
+  const renames = (await evidence.renames(since)).filter(({ from, to }) => from === name || to === name);
+  const namesake = await deletedUser(evidence, { name, since, until });
+  const user = await holderOf({ target, evidence, name, renames }).catch((error: unknown) => {
+    if (namesake === null || !(error instanceof TokenctlError) || error.code !== 'not_found') throw error;
+    return null;
+  });
+  const actors = [user, namesake].filter((each) => each !== null);
+  return { subject, actors: actors.map((each) => ({ user: each, since: null })), since: null, renames };
+}
+
+/**
+ * The user of a name: the one who had it when the period began, whatever the name is now. Otherwise an intruder who gives its name
+ * to another user would not be found by it.
+ */
+async function holderOf(asked: {
+  readonly target: Target;
+  readonly evidence: Evidence;
+  readonly name: string;
+  readonly renames: readonly Rename[];
+}): Promise<Actor> {
+  const { target, evidence, name, renames } = asked;
+  const [first] = renames;
+  const named = async (id: number): Promise<Actor> => {
+    const found = await evidence.objects('user', [id]);
+    return { id, username: found?.get(id)?.name ?? name };
+  };
+  if (first?.from === name) return await named(first.userId);
   try {
     const { userIds } = await resolveNames(target, { users: [name] });
-    const user = { id: userIds?.get(name) ?? null, username: name };
-    const namesake = await deletedUser(evidence, { name, since, until });
-    const actors = [user, ...(namesake === null ? [] : [namesake])];
-    return { subject, actors: actors.map((each) => ({ user: each, since: null })), since: null };
+    return { id: userIds?.get(name) ?? null, username: name };
   } catch (error) {
-    if (!(error instanceof TokenctlError) || error.code !== 'not_found') throw error;
-    const user = await deletedUser(evidence, { name, since, until });
-    if (user === null) throw error;
-    return { subject, actors: [{ user, since: null }], since: null };
+    // Nobody has it any more.
+    const last = renames.at(-1);
+    if (last === undefined || !(error instanceof TokenctlError) || error.code !== 'not_found') throw error;
+    return await named(last.userId);
   }
 }
 
@@ -86,7 +113,7 @@ async function tokenSubject(
     const subject = { kind: 'token', id, user: user.username } as const;
     return { subject, actors: [{ user, since: created }], since: created };
   }
-  for await (const { operation, actor, at } of target.activity({ tokenIds: [id] })) {
+  for await (const { operation, actor, at } of target.activity.list({ tokenIds: [id] })) {
     if (operation !== 'create' || actor === null) continue;
     const subject = { kind: 'token', id, user: actor.username } as const;
     return { subject, actors: [{ user: actor, since: at }], since: at };
@@ -102,7 +129,7 @@ async function applicationSubject(
   name: string,
 ): Promise<ResolvedSubject> {
   await resolveNames(target, { applications: [name] });
-  const [found] = await target.applications([name]);
+  const [found] = await target.applications.list([name]);
   const owners = new Map<number, { readonly user: Actor; readonly since: Date }>();
   for await (const { user, created } of target.tokens({ applications: [name] })) {
     if (user === null) continue;

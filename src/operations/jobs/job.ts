@@ -1,10 +1,14 @@
+import type { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Audit, Baseline } from '../../domain/policy/judge.ts';
+import type { Policy } from '../../domain/policy/policy.ts';
 import type { Severity } from '../../domain/policy/rule.ts';
 import type { AuditLog, LogKeys } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/scheduler.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Mailer, Notifier } from '../ports/notifier.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import type { RevocationReport } from '../revocation/revocation-report.ts';
+import type { OwnerNoticeRules } from '../token-audit/owner-notices.ts';
 
 /** Where names come from: a file with one a line, or what a program prints so. */
 export type NameSource =
@@ -35,6 +39,25 @@ export interface JobFiles {
   writeReport(path: string, audit: Audit, description: TargetDescription): Promise<void>;
 }
 
+/** What the configuration says outside of a job's own parameters. */
+export interface SharedSettings {
+  readonly policy: Policy;
+  /** The names of the notification channels. */
+  readonly channels: readonly string[];
+  /** The section `ownerNotices`. Throws `configuration` without it. */
+  ownerNotices(): OwnerNoticeRules;
+}
+
+/** What a job gets from outside besides its target: opened when the job asks. */
+export interface JobServices extends SharedSettings {
+  /** The channels of these names; all of them without names. */
+  notifiers(names?: readonly string[]): readonly Notifier[];
+  /** The mail server of the section `ownerNotices`, which the job closes. Throws `configuration`. */
+  mailer(): Mailer;
+  /** The key in a file, which signs checkpoints. */
+  logKeys(path: string): Promise<Pick<LogKeys, 'signer' | 'verifiers'>>;
+}
+
 /** What every job needs. In a dry run the log stores nothing, and files are not written. */
 export interface JobContext {
   readonly log: AuditLog;
@@ -42,6 +65,7 @@ export interface JobContext {
   /** Includes the job's name and the run's UUID, which every entry of the audit log records. */
   readonly actor: Readonly<Record<string, string>>;
   readonly files: JobFiles;
+  readonly services: JobServices;
   /** The tick that is run. */
   readonly due: Date;
   readonly dryRun: boolean;
@@ -56,11 +80,6 @@ export interface JobContext {
 export interface TargetJobContext extends JobContext {
   readonly target: Target;
   readonly description: TargetDescription;
-}
-
-/** In addition, for a job on the audit log itself. */
-export interface LogJobContext extends JobContext {
-  readonly keys: Pick<LogKeys, 'signer' | 'verifiers'>;
 }
 
 /** A message to the notification channels, without secrets. */
@@ -87,13 +106,45 @@ export interface JobReport {
   readonly notices?: readonly JobNotice[];
 }
 
+/** The contexts of jobs: on a target, or on the audit log itself. */
+interface JobContexts {
+  readonly target: TargetJobContext;
+  readonly log: JobContext;
+}
+
 /** A kind of job. It calls the same operations as the commands. */
-export interface Job<Context extends JobContext, Parameters> {
+export interface Job<Parameters = unknown, On extends keyof JobContexts = keyof JobContexts> {
+  /** What the configuration calls it. */
   readonly name: string;
+  /** What it works on. */
+  readonly on: On;
   /** The default schedule: a cron expression. */
   readonly schedule: string;
-  /** Throws `TokenctlError` if it fails or stops early. */
-  run(context: Context, parameters: Parameters): Promise<JobReport>;
+  /** Whether it changes or tells anything, so that it is a dry run until the configuration says otherwise. */
+  readonly dryRun: boolean;
+  /** The shape of its parameters in the configuration. Built when a configuration has a job of this kind. */
+  parameters(): z.ZodType<Parameters>;
+  /** Checks what the shape cannot tell, without connecting. Throws `TokenctlError`. */
+  check?(parameters: Given<Parameters>, settings: SharedSettings): void;
+  /**
+   * Loads its operation, and calls it: every command reads the definitions of jobs.
+   *
+   * @throws TokenctlError if it fails or stops early.
+   */
+  run(context: JobContexts[On], parameters: Given<Parameters>): Promise<JobReport>;
+}
+
+/** What a job is given, which it leaves as it is. */
+type Given<Value> = Value extends object ? { readonly [Key in keyof Value]: Given<Value[Key]> } : Value;
+
+/** A job whose parameters were checked by their shape. */
+export type AnyJob = Job<unknown, 'target'> | Job<unknown, 'log'>;
+
+/** A job in one definition. The types of its parameters follow from their shape. */
+export function defineJob<Parameters, On extends keyof JobContexts>(
+  job: Job<Parameters, On>,
+): Job<Parameters, On> {
+  return job;
 }
 
 /**
@@ -101,14 +152,14 @@ export interface Job<Context extends JobContext, Parameters> {
  *
  * @param counted What the plan said, for the ledger.
  * @throws TokenctlError `partly_done` where something that was planned lives on for another reason than
- * that the run was told to end.
+ * that the run was told to end, and where the selection is not empty afterwards.
  */
 export function revocationJobReport(
   report: RevocationReport,
   counted: Readonly<Record<string, unknown>>,
 ): JobReport {
   const { planned, revoked, unchanged, failed, notTried, stillAlive, refreshTokens, sessions, run } = report;
-  const { authorizationCodes: codes, verification } = report;
+  const { authorizationCodes: codes, verification, madeSince } = report;
   const summary = {
     ...counted,
     planned,
@@ -120,6 +171,7 @@ export function revocationJobReport(
     verification: verification.result,
     ...(refreshTokens !== null && { refreshTokens: refreshTokens.revoked }),
     ...(sessions !== null && { sessions: sessions.ended }),
+    ...(madeSince !== null && { madeSince }),
     auditRun: run,
   };
   const doubt = verification.result === 'not_checked' ? `. Not verified: ${verification.why}` : '';
@@ -135,7 +187,10 @@ export function revocationJobReport(
     (refreshTokens?.stillAlive.length ?? 0) +
     (codes?.failed.length ?? 0) +
     (codes?.notTried ?? 0) +
-    (sessions?.stillAlive ?? 0);
+    (sessions?.stillAlive ?? 0) +
+    (madeSince?.accessTokens ?? 0) +
+    (madeSince?.refreshTokens ?? 0) +
+    (sessions?.begunSince ?? 0);
   if (alive === 0 && report.stopped === null) return { message, summary, revoked };
   throw new TokenctlError(
     'partly_done',

@@ -1,10 +1,11 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import type { Policy, RuleName } from '../../domain/policy/policy.ts';
-import type { Clock } from '../ports/scheduler.ts';
+import { requireUsable } from '../../domain/policy/policy.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
-import { auditTokens, requireUsable } from '../token-audit/audit-tokens.ts';
+import { auditTokens } from '../token-audit/audit-tokens.ts';
 import { requireFullView } from '../visibility.ts';
 
 /** What a sweep is to revoke, and what keeps it from going wrong. */

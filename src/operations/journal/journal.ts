@@ -101,7 +101,6 @@ export class Journal {
   }
 }
 
-/** The target of an entry. */
 export function entryTarget(
   description: Pick<TargetDescription, 'context' | 'address' | 'installUuid'>,
 ): Entry['target'] {

@@ -1,6 +1,6 @@
 import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/scheduler.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { type Journal, outcomeUnrecorded, type RecordedApproval } from './journal.ts';
 

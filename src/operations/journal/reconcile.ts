@@ -3,10 +3,11 @@ import type { StoredRefreshTokenState } from '../../domain/token.ts';
 import type { AuditLog, Entry, EntryDraft } from '../ports/audit-log.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { countSessions } from '../sessions/sessions.ts';
+import { knownSettings } from '../settings/known-settings.ts';
+import { partOf } from '../target-parts.ts';
 import { intendedIds } from './batches.ts';
 import { objectOf } from './journal.ts';
 
-/** What to reconcile, and with what. */
 interface ReconcileOptions {
   readonly log: AuditLog;
   readonly target: Target;
@@ -59,8 +60,14 @@ async function findOut({ operation, data }: Entry, target: Target): Promise<Entr
       return { step, listed: await isListed(target, objectOf(data['application'])) };
     default:
       if (!operation.startsWith('settings.')) return { result: 'unknown' };
-      return { result: 'unknown', settings: await target.settings.read() };
+      return { result: 'unknown', ...(await settingsNow(target)) };
   }
+}
+
+/** The settings as they are, or why they are not known: an intent that cannot be closed would keep every later change waiting. */
+async function settingsNow(target: Target): Promise<object> {
+  const { values, why } = await knownSettings(target);
+  return values === null ? { settings: null, why } : { settings: values };
 }
 
 /** Whether the application that an intent names is still there. */
@@ -68,7 +75,7 @@ async function isListed(
   target: Target,
   named: Readonly<Record<string, unknown>> | null | undefined,
 ): Promise<boolean> {
-  const found = await target.applications([String(named?.['name'] ?? '')]);
+  const found = await target.applications.list([String(named?.['name'] ?? '')]);
   return found.some(({ id }) => id === named?.['id']);
 }
 
@@ -118,12 +125,12 @@ export function findLiveRefreshTokens(
   ids: readonly number[],
   states: readonly StoredRefreshTokenState[] = ALIVE,
 ): Promise<number[]> {
-  return found(ids, (part) => target.refreshTokens({ ids: part, states }));
+  return found(ids, (part) => partOf(target, 'refreshTokens').list({ ids: part, states }));
 }
 
 async function liveCodes(target: Target, ids: readonly number[]): Promise<number[]> {
   const live: number[] = [];
-  for await (const { id } of target.authorizationCodes({ ids, state: 'live' })) live.push(id);
+  for await (const { id } of partOf(target, 'authorizationCodes').list({ ids, state: 'live' })) live.push(id);
   return live;
 }
 

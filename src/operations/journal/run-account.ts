@@ -1,3 +1,4 @@
+import { type RecordedPath, recordedPaths } from '../../domain/access.ts';
 import type { Entry } from '../ports/audit-log.ts';
 import { intendedIds } from './batches.ts';
 import { listOf, numbersIn, objectOf, objectsIn, textOf } from './journal.ts';
@@ -75,8 +76,8 @@ export interface RunAccount {
   readonly changes: readonly ChangedValue[];
   /** Why things failed, the first ones. */
   readonly failures: readonly string[];
-  /** What it could not end on this target. */
-  readonly staysAlive: readonly { readonly what: string; readonly count: number | null }[];
+  /** The ways in that it left open, or did not check. */
+  readonly accessPaths: readonly RecordedPath[];
   /** What it had revoked and found alive when reading again; null where it did not say. */
   readonly stillAlive: number | null;
   readonly closedLater: readonly ClosedLater[];
@@ -136,7 +137,7 @@ export class RunTally {
     const approval = objectOf(this.#opening['approval']) ?? {};
     const application = objectOf(this.#opening['application'])?.['name'];
     const named = listOf(users).filter((each) => typeof each === 'string');
-    const { staysAlive, stillAlive } = this.#closing ?? {};
+    const { stillAlive } = this.#closing ?? {};
     return {
       run,
       operation,
@@ -158,7 +159,7 @@ export class RunTally {
       moreOwners: Math.max(owners.length - NAMED_OWNERS, 0),
       changes: [...this.#changes.values()],
       failures: this.#failures,
-      staysAlive: listOf(staysAlive).flatMap((each) => aliveOf(each) ?? []),
+      accessPaths: recordedPaths(this.#closing ?? {}).filter(({ state }) => state !== 'closed'),
       stillAlive: typeof stillAlive === 'number' ? stillAlive : null,
       closedLater: this.#closedLater,
       open: [...this.#open.keys()],
@@ -253,17 +254,11 @@ function locked(data: Entry['data'], key: 'before' | 'locked'): Readonly<Record<
   return Object.fromEntries(settings.map((lock) => [String(lock['name']), lock[key]]));
 }
 
-function aliveOf(value: unknown): RunAccount['staysAlive'][number] | undefined {
-  if (typeof value === 'string') return { what: value, count: null };
-  const { what, count } = objectOf(value) ?? {};
-  if (typeof what !== 'string') return undefined;
-  return { what, count: typeof count === 'number' ? count : null };
-}
-
 /** Whether the outcome of an operation says that nothing is left, and nothing unchecked. */
-function isWhole({ verified, interrupted, stopped, stillAlive, accessPaths }: Entry['data']): boolean {
+function isWhole(data: Entry['data']): boolean {
+  const { verified, interrupted, stopped, stillAlive } = data;
   const isOver = interrupted !== true && objectOf(stopped) === undefined;
-  const isClosed = objectsIn(accessPaths).every(({ state }) => state === 'closed');
+  const isClosed = recordedPaths(data).every(({ state, covered }) => !covered || state === 'closed');
   return isOver && isClosed && verified !== false && countIn(stillAlive) === 0;
 }
 

@@ -4,12 +4,14 @@ import type { RevocationPlan } from '../../domain/plan.ts';
 import { PlanBuilder } from '../../domain/plan-builder.ts';
 import { Secret } from '../../domain/secret.ts';
 import { type RefreshTokenState, refreshTokenExpiry, refreshTokenState } from '../../domain/token.ts';
+import { pathsNotCovered } from '../access/not-covered.ts';
 import type { Change } from '../journal/operation-run.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/scheduler.ts';
-import type { Capabilities, Identified, Target, TargetDescription } from '../ports/target.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Identified, Target, TargetDescription } from '../ports/target.ts';
+import { readRefreshLifetime } from '../settings/known-settings.ts';
+import { partOf } from '../target-parts.ts';
 import { knownTokens, lastUseBefore, type OwnUse, readOwnUses, UseRecord } from './own-uses.ts';
-import { readRefreshLifetime } from './plan-revocation.ts';
 
 /** A token whose value leaked. */
 export interface LeakedToken {
@@ -41,7 +43,7 @@ export interface LeakedTokens {
   /** Those that are tokens here. */
   readonly found: readonly LeakedToken[];
   /** How the target found out; one that tries finds no refresh tokens and no dead ones. */
-  readonly how: Capabilities['identifies'];
+  readonly how: Target['identifies'];
 }
 
 /** The maximum number of lines listed for a value. */
@@ -75,7 +77,7 @@ export async function findLeaked(options: {
   /** For a dry run: makes no use only to tell tokens apart. */
   readonly withoutUse?: boolean;
 }): Promise<LeakedTokens> {
-  const { target, description } = options;
+  const { target } = options;
   const candidates = new Map<string, Candidate>();
   let lines = 0;
   for await (const line of options.lines) {
@@ -117,7 +119,7 @@ export async function findLeaked(options: {
     lines,
     values: all.length,
     found: await withStates(found, options),
-    how: description.capabilities.identifies,
+    how: target.identifies,
   };
 }
 
@@ -146,7 +148,7 @@ async function withStates(
   if (ids.length === 0) return found;
   const lifetime = await readRefreshLifetime(target);
   const states = new Map<number, RefreshTokenState>();
-  for await (const token of target.refreshTokens({ ids })) {
+  for await (const token of partOf(target, 'refreshTokens').list({ ids })) {
     const state = refreshTokenState(token);
     const isExpired =
       state === 'live' && lifetime !== null && refreshTokenExpiry(token, lifetime) < clock.now();
@@ -168,14 +170,13 @@ async function withStates(
  */
 export async function planLeaked(options: {
   readonly target: Target;
-  readonly description: Pick<TargetDescription, 'capabilities' | 'context'>;
+  readonly description: TargetDescription;
   readonly leaked: LeakedTokens;
   readonly includeOwn: boolean;
 }): Promise<RevocationPlan> {
   const { target, description, leaked, includeOwn } = options;
-  const { capabilities } = description;
   const reach = {
-    refreshTokens: capabilities.refreshTokens,
+    refreshTokens: target.refreshTokens !== undefined,
     authorizationCodes: false,
     sessions: false,
   };
@@ -200,11 +201,12 @@ export async function planLeaked(options: {
   }
   const refresh = reach.refreshTokens ? idsOf('refresh_token') : [];
   if (refresh.length > 0) {
-    const live = target.refreshTokens({ ids: refresh, states: ['live', 'orphaned'] });
+    const live = partOf(target, 'refreshTokens').list({ ids: refresh, states: ['live', 'orphaned'] });
     for await (const token of live) builder.addRefreshToken(token);
   }
   return builder.build({
-    staysAlive: await target.staysAlive({
+    accessPaths: await pathsNotCovered({
+      ...{ target, description },
       tokensWithRefreshToken: builder.tokensWithRefreshToken,
       reach,
       selection: { kind: 'tokens', names: [], owners: builder.ownerNames },

@@ -3,15 +3,24 @@ import type { PlannedSessions, Reach, RevocationPlan } from '../../domain/plan.t
 import { PlanBuilder } from '../../domain/plan-builder.ts';
 import type { RuleName } from '../../domain/policy/policy.ts';
 import { selectionOf } from '../../domain/remedies.ts';
-import { describeSelector, type Selector, validateSelector, wholeSelection } from '../../domain/selector.ts';
+import {
+  describeSelector,
+  type Selector,
+  validateSelector,
+  wholeSelection,
+  whoseOf,
+} from '../../domain/selector.ts';
 import type { PlannedToken, User } from '../../domain/token.ts';
-import type { Clock } from '../ports/scheduler.ts';
-import type { RefreshTokenSelector, Target, TargetDescription } from '../ports/target.ts';
+import { pathsNotCovered } from '../access/not-covered.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
+import type { RefreshTokenSelector } from '../ports/target-parts.ts';
 import { resolveNames } from '../resolve-names.ts';
 import { noSessions, planSessions } from '../sessions/sessions.ts';
+import { readRefreshLifetime } from '../settings/known-settings.ts';
+import { partOf } from '../target-parts.ts';
 import { unseenPart } from '../visibility.ts';
 
-/** What to plan. */
 export interface PlanRevocationOptions {
   readonly target: Target;
   readonly selector: Selector;
@@ -70,7 +79,8 @@ export async function planRevocation(options: PlanRevocationOptions): Promise<Re
     }
   }
   const alone = reach.refreshTokens && !findings ? refreshTokensAlone(selector) : null;
-  if (alone !== null) for await (const token of target.refreshTokens(alone)) builder.addRefreshToken(token);
+  if (alone !== null)
+    for await (const token of partOf(target, 'refreshTokens').list(alone)) builder.addRefreshToken(token);
   await addCodes(builder, {
     target,
     codes: reach.authorizationCodes ? refreshTokenSelector(selector) : null,
@@ -78,7 +88,8 @@ export async function planRevocation(options: PlanRevocationOptions): Promise<Re
   const named = findings ? undefined : userIds;
   const users = selector.all === true && !findings ? 'all' : [...(named?.values() ?? builder.ownerIds)];
   const plan = builder.build({
-    staysAlive: await target.staysAlive({
+    accessPaths: await pathsNotCovered({
+      ...{ target, description },
       tokensWithRefreshToken: builder.tokensWithRefreshToken,
       expiredRefreshTokens: builder.expiredRefreshTokens,
       reach,
@@ -101,18 +112,13 @@ async function addCodes(
   { target, codes }: { readonly target: Target; readonly codes: RefreshTokenSelector | null },
 ): Promise<void> {
   if (codes === null) return;
-  for await (const code of target.authorizationCodes({ ...namesOf(codes), state: 'live' }))
+  for await (const code of partOf(target, 'authorizationCodes').list({ ...whoseOf(codes), state: 'live' }))
     builder.addAuthorizationCode(code);
 }
 
 /** Whether every token was named by id and listed: these are all that such a selection means. */
 function isSeenById({ ids }: Selector, absent: ReadonlySet<number>): boolean {
   return ids !== undefined && absent.size === 0;
-}
-
-/** The names in a selector of refresh tokens. */
-function namesOf({ users, applications }: RefreshTokenSelector) {
-  return { ...(users && { users }), ...(applications && { applications }) };
 }
 
 /** The selected access tokens; where there are findings, those that they name. */
@@ -128,14 +134,15 @@ async function* meant(
 }
 
 function reachOf(options: PlanRevocationOptions, description: TargetDescription): Reach {
-  const { capabilities } = description;
+  const { target } = options;
   const sessions = options.withSessions === true;
-  if (sessions && !capabilities.sessions) throw noSessions(description);
+  if (sessions && target.sessions === undefined) throw noSessions(description);
   const along = options.accessOnly !== true;
   const isWhole = !options.findings && refreshTokenSelector(options.selector) !== null;
   return {
-    refreshTokens: capabilities.refreshTokens && along,
-    authorizationCodes: capabilities.authorizationCodes && along && isWhole && options.keepCodes !== true,
+    refreshTokens: target.refreshTokens !== undefined && along,
+    authorizationCodes:
+      target.authorizationCodes !== undefined && along && isWhole && options.keepCodes !== true,
     sessions,
   };
 }
@@ -151,19 +158,6 @@ function refreshTokensAlone(selector: Selector): RefreshTokenSelector | null {
 function ascending(userIds: 'all' | number[]): PlannedSessions['userIds'] {
   return userIds === 'all' ? userIds : userIds.sort((a, b) => a - b);
 }
-
-/** REFRESH_TOKEN_EXPIRE_SECONDS as the target has it; null where it has no such setting or it may not be read. */
-export async function readRefreshLifetime(target: Pick<Target, 'settings'>): Promise<number | null> {
-  try {
-    const { OAUTH2_PROVIDER: lifetimes } = await target.settings.read();
-    return lifetimes?.REFRESH_TOKEN_EXPIRE_SECONDS ?? null;
-  } catch (error) {
-    if (error instanceof TokenctlError && REFUSALS.has(error.code)) return null;
-    throw error;
-  }
-}
-
-const REFUSALS: ReadonlySet<string> = new Set(['permission_refused', 'unsupported', 'target_misbehaved']);
 
 /**
  * Refuses a plan of more tokens than allowed.
@@ -198,7 +192,7 @@ export function refreshTokenSelector(selector: Selector): RefreshTokenSelector |
  */
 export async function externalUserNames(options: { target: Target }): Promise<string[]> {
   const names: string[] = [];
-  for await (const user of options.target.users()) {
+  for await (const user of options.target.users.list()) {
     if (isExternal(user)) names.push(user.username);
   }
   return names.sort();

@@ -1,12 +1,14 @@
+import { type AccessPath, recordOf } from '../../domain/access.ts';
 import { IdSet } from '../../domain/compact-collections.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Kept, Outcome, RevocationPlan, SavedPlanReference, StaysAlive } from '../../domain/plan.ts';
+import type { Kept, Outcome, RevocationPlan, SavedPlanReference } from '../../domain/plan.ts';
 import type { Selector } from '../../domain/selector.ts';
 import { type FailedToken, type OutcomeCounts, OutcomeTally } from '../journal/batches.ts';
 import type { OperationRun, Stopped } from '../journal/operation-run.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
-import type { RefreshTokenSelector, Target } from '../ports/target.ts';
+import type { Target } from '../ports/target.ts';
 import type { EndedSessions } from '../sessions/sessions.ts';
+import { partOf } from '../target-parts.ts';
 import { refreshTokenSelector } from './plan-revocation.ts';
 
 /**
@@ -48,7 +50,8 @@ export interface RevocationReport {
   /** The saved plan that was applied; absent for others. */
   readonly plan?: SavedPlanReference;
   readonly kept: readonly Kept[];
-  readonly staysAlive: readonly StaysAlive[];
+  /** The ways in that it left open or could not check; those that it covers and closed are left out. */
+  readonly accessPaths: readonly AccessPath[];
   /** Whether a signal ended the work early. */
   readonly interrupted: boolean;
   /** What ended the work early, where the target did; null otherwise. */
@@ -113,7 +116,7 @@ export function closingOf(report: RevocationReport): EntryDraft['data'] {
   const {
     kept: _kept,
     plan: _plan,
-    staysAlive,
+    accessPaths,
     run: _run,
     refreshTokens,
     authorizationCodes: codes,
@@ -138,25 +141,12 @@ export function closingOf(report: RevocationReport): EntryDraft['data'] {
     ...(codes !== null && { authorizationCodes: { ...codes, failed: codes.failed.length } }),
     ...(sessions !== null && { sessions }),
     ...(madeSince !== null && { madeSince }),
-    staysAlive: staysAlive.map(({ what, count, until }) => ({
-      what,
-      count,
-      ...(until !== undefined && { until }),
-    })),
+    accessPaths: recordOf(accessPaths),
   };
 }
 
 function aliveOf(ids: readonly number[]) {
   return { stillAlive: ids.length, ...(ids.length > 0 && { alive: ids.slice(0, NAMED_ALIVE) }) };
-}
-
-/** What stays alive, with the instant at which each that ends by itself has ended, if it was issued before `now`. */
-export function datedFrom(staysAlive: readonly StaysAlive[], now: Date): readonly StaysAlive[] {
-  return staysAlive.map(({ lifetime, ...each }) =>
-    lifetime === undefined
-      ? each
-      : { ...each, lifetime, until: new Date(now.getTime() + lifetime * 1000).toISOString() },
-  );
 }
 
 /** How far a revocation is: access tokens, and refresh tokens without one of these. */
@@ -208,25 +198,23 @@ export class RevocationTally {
 /** What a selector names by now and the plan did not. */
 export interface MadeSince {
   readonly accessTokens: number;
-  readonly refreshTokens: number;
+  /** Null if they are not listed, or not selected. */
+  readonly refreshTokens: number | null;
 }
 
 /**
- * Counts the tokens of the selection that were not in the plan. A client that refreshes while a plan is confirmed and
- * carried out has a new pair; and a refresh token is left over if another user deleted its access token meanwhile.
+ * Lists the selection again, and counts the tokens that were not in the plan: a client that goes on while a plan is confirmed and
+ * carried out has new ones; and a refresh token is left over if another user deleted its access token meanwhile.
  *
- * @returns Null if this was not checked: the run ended early, refresh tokens are not revoked, or the selector has criteria
- * that new tokens do not meet.
+ * @returns Null if this was not checked: the run ended early, or the tokens were selected by id, which no new token has.
  */
 export async function countMadeSince(
   work: OperationRun,
   { plan, selector }: { readonly plan: RevocationPlan; readonly selector: Selector | undefined },
 ): Promise<MadeSince | null> {
-  if (selector === undefined || !plan.reach.refreshTokens || work.shouldStop) return null;
-  const meant = refreshTokenSelector(selector);
-  if (meant === null) return null;
+  if (selector === undefined || selector.ids !== undefined || work.shouldStop) return null;
   try {
-    return await count(work.target, { plan, selector, meant });
+    return await listAgain(work.target, { plan, selector });
   } catch (error) {
     if (!(error instanceof TokenctlError)) throw error;
     work.stop(error);
@@ -234,21 +222,20 @@ export async function countMadeSince(
   }
 }
 
-async function count(
+async function listAgain(
   target: Target,
-  options: {
-    readonly plan: RevocationPlan;
-    readonly selector: Selector;
-    readonly meant: RefreshTokenSelector;
-  },
+  options: { readonly plan: RevocationPlan; readonly selector: Selector },
 ): Promise<MadeSince> {
-  const { plan, selector, meant } = options;
+  const { plan, selector } = options;
   const known = setOf(plan.tokenIds);
   for (const { tokenId } of plan.kept) known.add(tokenId);
-  const alone = setOf(plan.refreshTokenIds);
-  let [accessTokens, refreshTokens] = [0, 0];
+  let accessTokens = 0;
   for await (const { id } of target.tokens(selector)) if (!known.has(id)) accessTokens += 1;
-  for await (const { id, accessTokenId } of target.refreshTokens(meant)) {
+  const meant = plan.reach.refreshTokens ? refreshTokenSelector(selector) : null;
+  if (meant === null) return { accessTokens, refreshTokens: null };
+  const alone = setOf(plan.refreshTokenIds);
+  let refreshTokens = 0;
+  for await (const { id, accessTokenId } of partOf(target, 'refreshTokens').list(meant)) {
     const planned = alone.has(id) || (accessTokenId !== null && known.has(accessTokenId));
     if (!planned) refreshTokens += 1;
   }

@@ -1,3 +1,4 @@
+import { afterAct, sentenceOf } from '../../domain/access.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import type { Selector } from '../../domain/selector.ts';
@@ -7,11 +8,11 @@ import { type Change, OperationRun } from '../journal/operation-run.ts';
 import { findLiveRefreshTokens, reconcile, stillAlive } from '../journal/reconcile.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import { type EndedSessions, endSessions, sessionsAfter } from '../sessions/sessions.ts';
+import { partOf } from '../target-parts.ts';
 import { refusalAhead, requireMayChange, requireRights } from '../visibility.ts';
 import {
   closingOf,
   countMadeSince,
-  datedFrom,
   openingOf,
   type RevocationListeners,
   type RevocationReport,
@@ -64,13 +65,14 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
   const { capabilities } = options.description;
   const sessions =
     plan.sessions && (await sessionsAfter(work, plan.sessions, { ending, capabilities, started }));
+  // The caller's own credential may be what lists them.
+  const madeSince = await countMadeSince(work, { plan, selector: options.selector });
   for (let index = own; index < plan.tokenIds.length; index += 1) {
     const since = markOf(tally);
     await revokeStretch(work, { plan, tally, from: index, to: index + 1, size: 1 });
     read = together(read, await verifyOwn(work, tally, since));
   }
 
-  const madeSince = await countMadeSince(work, { plan, selector: options.selector });
   const untried = tally.access.notTried + tally.refresh.notTried + tally.codes.notTried;
   const verification = verificationOf(plan, { ...read, sessions, untried, interrupted: work.interrupted });
   const unfinished = untried > 0 || ending?.complete === false;
@@ -86,7 +88,7 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
     ownAccessEnded: read.ownAccessEnded,
     ...(plan.saved && { plan: plan.saved }),
     kept: plan.kept,
-    staysAlive: datedFrom(plan.staysAlive, clock.now()),
+    accessPaths: afterAct(plan.accessPaths, sessions?.unseen ? [sessions.unseen] : [], clock.now()),
     interrupted: work.interrupted && unfinished,
     stopped: work.stopReason,
     run: journal.run,
@@ -109,7 +111,7 @@ async function deleteCodes(
     batches: batchesOf({ ids }, { from: 0, to: ids.length, size }),
     concurrency: 1,
     step: 'authorization_codes',
-    act: (batch) => work.target.deleteAuthorizationCodes(batch),
+    act: (batch) => partOf(work.target, 'authorizationCodes').delete(batch),
     tally: tally.codes,
   });
 }
@@ -125,7 +127,7 @@ async function revokeAlone(
     batches: batchesOf({ ids, owners }, { from: 0, to: ids.length, size }),
     concurrency: CONCURRENCY,
     step: 'refresh_tokens',
-    act: (batch) => work.target.revokeRefreshTokens(batch),
+    act: (batch) => partOf(work.target, 'refreshTokens').revoke(batch),
     tally: tally.refresh,
   });
 }
@@ -190,7 +192,9 @@ function verificationOf(
       : { result: 'not_checked', cause: 'not_tried', why: 'Not all was tried' };
   }
   const unseen = sessions?.unseen ?? null;
-  if (unseen !== null) return { result: 'not_checked', cause: 'sessions_unseen', why: unseen };
+  if (unseen !== null) {
+    return { result: 'not_checked', cause: 'sessions_unseen', why: sentenceOf(unseen).replace(/\.$/, '') };
+  }
   return plan.notSeen === null
     ? { result: 'checked' }
     : { result: 'not_checked', cause: 'part_seen', why: plan.notSeen };

@@ -13,12 +13,15 @@ import type { RevocationPlan, SavedPlanReference } from '../../domain/plan.ts';
 import { PlanBuilder } from '../../domain/plan-builder.ts';
 import { selectionOf } from '../../domain/remedies.ts';
 import type { Token } from '../../domain/token.ts';
+import { pathsNotCovered } from '../access/not-covered.ts';
 import { entryTarget, isSameController, objectOf, textOf } from '../journal/journal.ts';
 import type { AuditLog, EntryDraft } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/scheduler.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
+import { readRefreshLifetime } from '../settings/known-settings.ts';
+import { partOf } from '../target-parts.ts';
 import { unseenPart } from '../visibility.ts';
-import { readRefreshLifetime, refuseTooLarge } from './plan-revocation.ts';
+import { refuseTooLarge } from './plan-revocation.ts';
 
 /** A token of a saved plan: what tells it from another one with the same id. Never its value. */
 interface PlannedToken {
@@ -102,9 +105,13 @@ export async function savePlan(options: {
     ...(options.requiresApproval === true && { requiresApproval: true }),
     withRefreshTokens: plan.reach.refreshTokens,
     includeOwn: options.includeOwn,
-    accessTokens: await planned(tokenIds, target.tokens({ ids: tokenIds })),
-    refreshTokens: await planned(refreshTokenIds, target.refreshTokens({ ids: refreshTokenIds })),
-    authorizationCodes: await planned(codeIds, target.authorizationCodes({ ids: codeIds, state: 'live' })),
+    accessTokens: await planned(tokenIds, () => target.tokens({ ids: tokenIds })),
+    refreshTokens: await planned(refreshTokenIds, () =>
+      partOf(target, 'refreshTokens').list({ ids: refreshTokenIds }),
+    ),
+    authorizationCodes: await planned(codeIds, () =>
+      partOf(target, 'authorizationCodes').list({ ids: codeIds, state: 'live' }),
+    ),
   };
   return { ...saved, digest: digestOf(saved) };
 }
@@ -114,9 +121,13 @@ type Identity = Pick<Token, 'id' | 'user' | 'application' | 'created'> & {
   readonly fingerprint?: string | null;
 };
 
-async function planned(ids: readonly number[], tokens: AsyncIterable<Identity>): Promise<PlannedToken[]> {
+/** The tokens of a plan; without any, the target need not have the part that lists them. */
+async function planned(
+  ids: readonly number[],
+  tokens: () => AsyncIterable<Identity>,
+): Promise<PlannedToken[]> {
   const found: PlannedToken[] = [];
-  if (ids.length > 0) for await (const token of tokens) found.push(plannedToken(token));
+  if (ids.length > 0) for await (const token of tokens()) found.push(plannedToken(token));
   return found;
 }
 
@@ -156,7 +167,7 @@ export async function planFromSaved(options: {
   readonly sameNames?: boolean;
 }): Promise<RevocationPlan> {
   const { saved, target, description, clock, sameNames = false } = options;
-  requireApplicable(saved, description);
+  requireApplicable(saved, options);
   const reach = {
     refreshTokens: saved.withRefreshTokens,
     authorizationCodes: saved.authorizationCodes.length > 0,
@@ -178,12 +189,12 @@ export async function planFromSaved(options: {
   );
   const refreshTokens = new Expected('refresh token', saved.refreshTokens, sameNames);
   await refreshTokens.each(
-    (ids) => target.refreshTokens({ ids, states: UNREVOKED }),
+    (ids) => partOf(target, 'refreshTokens').list({ ids, states: UNREVOKED }),
     (token) => builder.addRefreshToken(token),
   );
   const codes = new Expected('authorization code', saved.authorizationCodes, sameNames);
   await codes.each(
-    (ids) => target.authorizationCodes({ ids, state: 'live' }),
+    (ids) => partOf(target, 'authorizationCodes').list({ ids, state: 'live' }),
     (code) => builder.addAuthorizationCode(code),
   );
   const changed = [accessTokens, refreshTokens, codes].flatMap(({ changed }) => changed);
@@ -195,7 +206,8 @@ export async function planFromSaved(options: {
   };
   const isWhole = Object.values(gone).every((ids) => ids.length === 0);
   const plan = builder.build({
-    staysAlive: await target.staysAlive({
+    accessPaths: await pathsNotCovered({
+      ...{ target, description },
       tokensWithRefreshToken: builder.tokensWithRefreshToken,
       expiredRefreshTokens: builder.expiredRefreshTokens,
       reach,
@@ -289,10 +301,13 @@ export function requireSameController(
   }
 }
 
-function requireApplicable(saved: SavedPlan, description: TargetDescription): void {
+function requireApplicable(
+  saved: SavedPlan,
+  { target: here, description }: { readonly target: Target; readonly description: TargetDescription },
+): void {
   const { target } = saved;
   requireSameController(saved, description);
-  const { refreshTokens, authorizationCodes } = description.capabilities;
+  const { refreshTokens, authorizationCodes } = here;
   const needsDatabase =
     (saved.withRefreshTokens && !refreshTokens) ||
     (saved.authorizationCodes.length > 0 && !authorizationCodes);

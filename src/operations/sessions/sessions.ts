@@ -1,10 +1,15 @@
+import type { AccessPath } from '../../domain/access.ts';
 import { managementCommands } from '../../domain/dialect.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { PlannedSessions } from '../../domain/plan.ts';
 import type { Session } from '../../domain/token.ts';
+import { unseenSessions } from '../access/cached-sessions.ts';
+import { missingSessionRights } from '../access/not-covered.ts';
 import type { OperationRun } from '../journal/operation-run.ts';
-import type { Capabilities, SessionSelector, Target, TargetDescription } from '../ports/target.ts';
+import type { Capabilities, Target, TargetDescription } from '../ports/target.ts';
+import type { SessionSelector } from '../ports/target-parts.ts';
 import { resolveNames } from '../resolve-names.ts';
+import { partOf } from '../target-parts.ts';
 
 /**
  * Streams the sessions of these users, or every one without names. Reads only.
@@ -35,7 +40,7 @@ export async function* sessionsOf(
   target: Target,
   userIds: PlannedSessions['userIds'],
 ): AsyncIterable<Session> {
-  if (userIds.length > 0) yield* target.sessions(sessionSelector(userIds));
+  if (userIds.length > 0) yield* partOf(target, 'sessions').list(sessionSelector(userIds));
 }
 
 /** Counts the sessions that are listed. */
@@ -53,72 +58,7 @@ export async function planSessions(
 ): Promise<PlannedSessions> {
   const count = await countSessions(target, userIds);
   const unseen = await unseenSessions(target, { capabilities, userIds, now, latestExpiry: null });
-  return { userIds, count, ...(unseen !== null && { unseen: unseen.why }) };
-}
-
-/** Why sessions that the target does not list may still be accepted. */
-export interface UnseenSessions {
-  /** As a sentence without a full stop. */
-  readonly why: string;
-  /** Until when at most; null if that is not known. */
-  readonly until: Date | null;
-}
-
-/**
- * Finds out whether sessions of users may be accepted although none is listed: from a gateway's cache that the target does not
- * reach, or because their owners are not recorded. A deactivated user's session is refused, from the cache too.
- *
- * @param options.latestExpiry When the last of the sessions that were ended would have expired; null if none was.
- * @returns Null without any.
- */
-export async function unseenSessions(
-  target: Target,
-  options: {
-    readonly capabilities: Capabilities;
-    readonly userIds: PlannedSessions['userIds'];
-    readonly now: Date;
-    readonly latestExpiry: Date | null;
-  },
-): Promise<UnseenSessions | null> {
-  const { capabilities, userIds, now, latestExpiry } = options;
-  if (capabilities.sessionsCached !== true || !(await anyActive(target, userIds))) return null;
-  if (capabilities.sessionsUnowned !== undefined && userIds !== 'all') {
-    const until = capabilities.sessionsUnowned === 'some' ? await cookieExpiry(target, now) : null;
-    const end = until === null ? '' : `, until ${minuteText(until)}`;
-    return {
-      why: `Sessions without a recorded owner exist in the database, and may be of the selected users${end}`,
-      until,
-    };
-  }
-  const until = latestExpiry ?? (await cookieExpiry(target, now));
-  const cached = 'None is left in the database, but the gateway can accept ended sessions from its cache';
-  const how = until === null ? 'for up to SESSION_COOKIE_AGE' : `until ${minuteText(until)}`;
-  return { why: `${cached} ${how}`, until };
-}
-
-function minuteText(at: Date): string {
-  return `${at.toISOString().slice(0, 16)}Z`;
-}
-
-async function anyActive(target: Target, userIds: PlannedSessions['userIds']): Promise<boolean> {
-  if (userIds === 'all') return true;
-  const active = new Set(userIds);
-  try {
-    for await (const { id } of target.users({ inactive: true })) active.delete(id);
-  } catch (error) {
-    if (!(error instanceof TokenctlError)) throw error;
-  }
-  return active.size > 0;
-}
-
-/** When a session expires that was used just now; null if the setting cannot be read. */
-async function cookieExpiry(target: Target, now: Date): Promise<Date | null> {
-  try {
-    return new Date(now.getTime() + (await target.settings.read()).SESSION_COOKIE_AGE * 1000);
-  } catch (error) {
-    if (error instanceof TokenctlError) return null;
-    throw error;
-  }
+  return { userIds, count, ...(unseen !== null && { unseen }) };
 }
 
 /** Sessions were asked for at a target that has none to show: over REST, or a database that cannot. */
@@ -137,9 +77,7 @@ export function noSessions(
 
 /** A role may lack rights for them; without that, a gateway from before its late releases does not tell whose they are. */
 function noSessionsInTables({ missingRights }: Pick<TargetDescription, 'missingRights'>): TokenctlError {
-  const grants = missingRights
-    .filter(({ purpose, grant }) => purpose === 'read' && /session\w* TO /.test(grant))
-    .map(({ grant }) => grant);
+  const grants = missingSessionRights(missingRights).map(({ grant }) => grant);
   if (grants.length > 0) {
     return new TokenctlError('permission_refused', 'The database role cannot read sessions', {
       hint: `Grant it these rights: ${grants.join('; ')}.`,
@@ -166,12 +104,12 @@ export interface EndedSessions {
   /** Sessions that began since the work did, by the clock of this machine: new logins. */
   readonly begunSince: number | null;
   /**
-   * Why sessions that are not listed may still be accepted, as a sentence without a full stop: a gateway's cache, or sessions
-   * without an owner. Null if that is ruled out, as where all users are deactivated.
+   * Why sessions that are not listed may still be accepted: a gateway's cache, or sessions without an owner. Null if that is ruled
+   * out, as where all users are deactivated.
    */
-  readonly unseen: string | null;
-  /** Until when a gateway may accept ended sessions from its cache; null where it does not, or where that is not known. */
-  readonly cachedUntil: Date | null;
+  readonly unseen: AccessPath | null;
+  /** When the last of those that ended would have expired; null if none ended. */
+  readonly latestExpiry: Date | null;
 }
 
 /** What ending planned sessions did. */
@@ -198,7 +136,7 @@ export async function endSessions(work: OperationRun, { userIds }: PlannedSessio
       async () => {
         const part = await endOf(work, users);
         ended += part.ended;
-        latestExpiry = later(latestExpiry, part.latestExpiry);
+        latestExpiry = laterOf(latestExpiry, part.latestExpiry);
       },
       () => ({ ended }),
     );
@@ -206,7 +144,8 @@ export async function endSessions(work: OperationRun, { userIds }: PlannedSessio
   return { ended, complete: work.stopped === null, latestExpiry };
 }
 
-function later(one: Date | null, other: Date | null): Date | null {
+/** The later of two instants. */
+export function laterOf(one: Date | null, other: Date | null): Date | null {
   if (one === null || other === null) return one ?? other;
   return one > other ? one : other;
 }
@@ -229,10 +168,12 @@ async function endOf(
   let latestExpiry: Date | null = null;
   let failure: { readonly error: unknown } | null = null;
   try {
-    for await (const { fingerprint, expires } of work.target.endSessions(sessionSelector(users))) {
+    for await (const { fingerprint, expires } of partOf(work.target, 'sessions').end(
+      sessionSelector(users),
+    )) {
       work.acted = true;
       ended += 1;
-      latestExpiry = later(latestExpiry, expires);
+      latestExpiry = laterOf(latestExpiry, expires);
       if (fingerprints.length < NAMED) fingerprints.push(fingerprint);
     }
   } catch (error) {
@@ -270,8 +211,8 @@ export async function sessionsAfter(
     planned: planned.count,
     ended: ending?.ended ?? 0,
     ...read,
-    unseen: unseen?.why ?? null,
-    cachedUntil: unseen?.until ?? null,
+    unseen,
+    latestExpiry,
   };
 }
 

@@ -2,8 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import { TokenctlError } from '../../domain/errors.ts';
 import { recordAct } from '../journal/record-act.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/scheduler.ts';
-import type { AuthenticationSettings, Target, TargetDescription, TokenLifetimes } from '../ports/target.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
+import type { AuthenticationSettings, TokenLifetimes } from '../ports/target-parts.ts';
 
 /**
  * Reads the target's authentication settings.

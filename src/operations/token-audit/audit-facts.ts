@@ -7,6 +7,7 @@ import { DAY, type Fact, type Facts, type PolicySettings } from '../../domain/po
 import type { Selector } from '../../domain/selector.ts';
 import { type Application, allowsWriting } from '../../domain/token.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
+import { knownSettings } from '../settings/known-settings.ts';
 
 /** What facts are gathered for. */
 export interface FactsWanted {
@@ -18,7 +19,6 @@ export interface FactsWanted {
   readonly now: Date;
 }
 
-/** What was gathered. */
 export interface Gathered {
   readonly facts: Facts;
   /** The applications; none where no rule is about them. */
@@ -115,11 +115,11 @@ class Gathering implements Record<Fact, () => Promise<void>> {
   }
 
   async inactive_users(): Promise<void> {
-    for await (const { id } of this.#wanted.target.users({ inactive: true })) this.#inactive.add(id);
+    for await (const { id } of this.#wanted.target.users.list({ inactive: true })) this.#inactive.add(id);
   }
 
   async users(): Promise<void> {
-    for await (const { id, isSuperuser, externalAccount } of this.#wanted.target.users()) {
+    for await (const { id, isSuperuser, externalAccount } of this.#wanted.target.users.list()) {
       if (isSuperuser) this.#superusers.add(id);
       if (externalAccount !== null) this.#external.set(id, externalAccount);
     }
@@ -133,11 +133,17 @@ class Gathering implements Record<Fact, () => Promise<void>> {
     )) {
       if (token.user !== null && allowsWriting(token)) owners.add(token.user.id);
     }
-    if (owners.size > 0) this.#lastChanges = await this.#wanted.target.lastChanges([...owners]);
+    if (owners.size > 0) this.#lastChanges = await this.#wanted.target.activity.lastChanges([...owners]);
   }
 
   async settings(): Promise<void> {
     this.#settings = await this.#readSettings();
+  }
+
+  async external_tokens(): Promise<void> {
+    if ((await this.#readSettings()).ALLOW_OAUTH2_FOR_EXTERNAL_USERS === null) {
+      throw notTold('the tokens of external users');
+    }
   }
 
   async token_lifetimes(): Promise<void> {
@@ -156,7 +162,7 @@ class Gathering implements Record<Fact, () => Promise<void>> {
   }
 
   async applications(): Promise<void> {
-    this.found = await this.#wanted.target.applications();
+    this.found = await this.#wanted.target.applications.list();
   }
 
   /** Nothing beforehand: they are read after the tokens, and may be refused then. */
@@ -175,7 +181,10 @@ class Gathering implements Record<Fact, () => Promise<void>> {
 
   /** Read once, also where the first question for them was refused. */
   #readSettings(): Promise<PolicySettings> {
-    this.#reading ??= this.#wanted.target.settings.read();
+    this.#reading ??= knownSettings(this.#wanted.target).then((known) => {
+      if (known.values !== null) return known.values;
+      throw new TokenctlError('unsupported', known.error.message, { cause: known.error });
+    });
     return this.#reading;
   }
 

@@ -9,16 +9,23 @@ import {
   type NotChecked,
   PolicyEvaluator,
 } from '../../domain/policy/judge.ts';
-import { enabledRules, type Policy, type RuleName, ruleOf } from '../../domain/policy/policy.ts';
+import {
+  enabledRules,
+  type Policy,
+  type RuleName,
+  requireUsable,
+  ruleOf,
+} from '../../domain/policy/policy.ts';
 import { type Facts, type Rule, type Severity, zeroBySeverity } from '../../domain/policy/rule.ts';
 import { type Selector, validateSelector, wholeSelection } from '../../domain/selector.ts';
 import { TokenStatistics } from '../../domain/token-statistics.ts';
-import type { Clock } from '../ports/scheduler.ts';
-import type { RefreshTokenSelector, Target } from '../ports/target.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Target } from '../ports/target.ts';
+import type { RefreshTokenSelector } from '../ports/target-parts.ts';
 import { resolveNames } from '../resolve-names.ts';
+import { partOf } from '../target-parts.ts';
 import { type Gathered, gatherFacts, isRefusal } from './audit-facts.ts';
 
-/** What to audit, and by what. */
 export interface AuditTokensOptions {
   readonly target: Target;
   readonly selector: Selector;
@@ -132,7 +139,7 @@ class AuditRun {
     const orphans = orphansOf(this.#options.selector);
     if (!this.#byRule.has('refresh-orphaned') || orphans === null) return;
     try {
-      for await (const refreshToken of this.#options.target.refreshTokens(orphans)) {
+      for await (const refreshToken of partOf(this.#options.target, 'refreshTokens').list(orphans)) {
         this.#evaluator.refreshToken(refreshToken, found);
         if (found.length > 0) yield* this.#counted(found);
       }
@@ -273,34 +280,4 @@ export async function findingSelector(options: FindingSelectorOptions): Promise<
   const [skipped] = audit.summary().notChecked;
   if (skipped === undefined) return ids;
   throw new TokenctlError('unsupported', `The rule ${rule} cannot be checked on this target: ${skipped.why}`);
-}
-
-/**
- * Makes sure that a rule can select tokens.
- *
- * @throws TokenctlError `usage`
- */
-export function requireUsable(rule: RuleName, policy: Policy): void {
-  if (ruleOf(rule).appliesTo !== 'tokens') {
-    throw new TokenctlError(
-      'usage',
-      `The rule ${rule} does not apply to single tokens, so it cannot select any`,
-      {
-        hint: `Run tokenctl tokens audit --explain ${rule} for its remedy.`,
-      },
-    );
-  }
-  requireEnabled(rule, policy);
-}
-
-/**
- * Makes sure that the policy applies a rule.
- *
- * @throws TokenctlError `usage`
- */
-export function requireEnabled(rule: RuleName, policy: Policy): void {
-  if (enabledRules(policy).includes(rule)) return;
-  throw new TokenctlError('usage', `The rule ${rule} is not enabled in the policy`, {
-    hint: 'Enable it in the policy section of the configuration, or in a --policy file.',
-  });
 }

@@ -4,8 +4,8 @@ import { DAY } from '../../domain/policy/rule.ts';
 import type { Token } from '../../domain/token.ts';
 import { entryTarget, outcomeUnrecorded } from '../journal/journal.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Notice, Notifier } from '../ports/notifier.ts';
-import type { Clock } from '../ports/scheduler.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 
 /** The default thresholds, in days before expiry. */

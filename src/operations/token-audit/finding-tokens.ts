@@ -1,13 +1,13 @@
 import { IdSet } from '../../domain/compact-collections.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { type Policy, type RuleName, ruleOf } from '../../domain/policy/policy.ts';
+import { type Policy, type RuleName, requireEnabled, ruleOf } from '../../domain/policy/policy.ts';
 import { hasExpired } from '../../domain/policy/rule.ts';
 import { type Subject, subjectKey } from '../../domain/policy/subject.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
-import type { Clock } from '../ports/scheduler.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Target } from '../ports/target.ts';
-import { auditTokens, requireEnabled } from './audit-tokens.ts';
+import { auditTokens } from './audit-tokens.ts';
 
 /** Which findings are meant, and among which tokens. */
 interface FindingTokensOptions {

@@ -10,7 +10,7 @@ import type { Exception } from '../../domain/policy/subject.ts';
 import { numberSince } from '../audit-log/list-log.ts';
 import { isSameController, listOf, numbersIn, objectsIn, textOf } from '../journal/journal.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/scheduler.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { planNotices } from './expiry-notices.ts';
 
@@ -109,7 +109,6 @@ export async function planOwnerNotices(options: PlanOptions): Promise<OwnerNotic
   };
 }
 
-/** What is due by owner. */
 class DueOwners {
   readonly byOwner = new Map<string, { expiring: ExpiringToken[]; revoked: RevokedToken[] }>();
   readonly #told: ToldOwners;
@@ -142,7 +141,8 @@ async function addressed(
   { target, rules }: { readonly target: Target; readonly rules: OwnerNoticeRules },
 ): Promise<{ digests: OwnerDigest[]; unreachable: UnreachableOwner[] }> {
   const owners = [...byOwner.keys()].sort();
-  const found = owners.length === 0 ? [] : await target.contacts(owners, Object.keys(rules.organizations));
+  const found =
+    owners.length === 0 ? [] : await target.users.contacts(owners, Object.keys(rules.organizations));
   const contacts = new Map(found.map((each) => [each.username, each]));
   const digests: OwnerDigest[] = [];
   const unreachable: UnreachableOwner[] = [];

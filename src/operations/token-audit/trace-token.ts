@@ -3,7 +3,7 @@ import type { Activity, Token, UserReference } from '../../domain/token.ts';
 import { numberSince } from '../audit-log/list-log.ts';
 import { isSameController, listOf, objectOf } from '../journal/journal.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/scheduler.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { lastUseBefore, ownUseAt, readOwnUses } from '../revocation/own-uses.ts';
 import { lastUseDays } from '../tokens/last-use-days.ts';
@@ -144,7 +144,7 @@ async function withLastUse(target: Target, token: Token, clock: Clock): Promise<
 
 async function historyOf(target: Target, tokenId: number): Promise<Activity[]> {
   const history: Activity[] = [];
-  for await (const each of target.activity({ tokenIds: [tokenId] })) history.push(each);
+  for await (const each of target.activity.list({ tokenIds: [tokenId] })) history.push(each);
   return history;
 }
 
@@ -154,7 +154,7 @@ async function activityOf(
 ): Promise<OwnerActivity> {
   let last: Activity[] = [];
   let count = 0;
-  for await (const each of target.activity({ actorIds: [owner.id], since })) {
+  for await (const each of target.activity.list({ actorIds: [owner.id], since })) {
     if (count === COUNTED) return { owner, since, count, more: true, last: last.slice(-GIVEN) };
     count += 1;
     last.push(each);

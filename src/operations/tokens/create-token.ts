@@ -1,7 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import { recordAct } from '../journal/record-act.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/scheduler.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { CreatedToken, Target, TargetDescription, TokenRequest } from '../ports/target.ts';
 
 /** What to create, and who says so. */

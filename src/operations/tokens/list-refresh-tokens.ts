@@ -5,11 +5,12 @@ import {
   refreshTokenExpiry,
   refreshTokenState,
 } from '../../domain/token.ts';
-import type { Clock } from '../ports/scheduler.ts';
-import type { RefreshTokenSelector, Target, TargetDescription } from '../ports/target.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Target } from '../ports/target.ts';
+import type { RefreshTokenSelector } from '../ports/target-parts.ts';
 import { resolveNames } from '../resolve-names.ts';
+import { partOf } from '../target-parts.ts';
 
-/** A refresh token of a list. */
 export interface ListedRefreshToken extends RefreshToken {
   /** `live` where it is not known whether it is expired: then `expires` is null. */
   readonly state: RefreshTokenState;
@@ -17,7 +18,6 @@ export interface ListedRefreshToken extends RefreshToken {
   readonly expires: Date | null;
 }
 
-/** Which refresh tokens to list. */
 export interface RefreshTokenList extends Omit<RefreshTokenSelector, 'states'> {
   readonly states?: readonly RefreshTokenState[];
 }
@@ -50,7 +50,10 @@ export async function* listRefreshTokens(options: {
   }
   const now = clock.now();
   const stored = new Set(states?.map((state) => (state === 'expired' ? 'live' : state)));
-  for await (const token of target.refreshTokens({ ...others, ...(states && { states: [...stored] }) })) {
+  for await (const token of partOf(target, 'refreshTokens').list({
+    ...others,
+    ...(states && { states: [...stored] }),
+  })) {
     const row = refreshTokenState(token);
     const expires = row === 'live' && lifetime !== null ? refreshTokenExpiry(token, lifetime) : null;
     const state = expires !== null && expires < now ? 'expired' : row;
@@ -67,18 +70,17 @@ export async function* listRefreshTokens(options: {
  */
 export async function countRevived(options: {
   readonly target: Target;
-  readonly description: Pick<TargetDescription, 'capabilities'>;
   readonly clock: Clock;
   readonly from: number;
   readonly to: number;
 }): Promise<number | null> {
-  const { target, description, clock, from, to } = options;
+  const { target, clock, from, to } = options;
   if (to <= from) return 0;
-  if (!description.capabilities.refreshTokens) return null;
+  if (target.refreshTokens === undefined) return null;
   const now = clock.now();
   const createdBefore = new Date(now.getTime() - from * 1000);
   let revived = 0;
-  for await (const token of target.refreshTokens({ states: ['live'], createdBefore })) {
+  for await (const token of target.refreshTokens.list({ states: ['live'], createdBefore })) {
     if (refreshTokenExpiry(token, to) > now) revived += 1;
   }
   return revived;

@@ -3,14 +3,13 @@ import { expiresNever } from '../../domain/policy/lifetime-rules.ts';
 import { hasExpired } from '../../domain/policy/rule.ts';
 import { type NamePattern, patternOf } from '../../domain/selector.ts';
 import { type Application, allowsWriting, type RefreshTokenState, type User } from '../../domain/token.ts';
-import type { Clock } from '../ports/scheduler.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { resolveNames, resolveSelection } from '../resolve-names.ts';
-import { readRefreshLifetime } from '../revocation/plan-revocation.ts';
+import { readRefreshLifetime } from '../settings/known-settings.ts';
 import { isRefusal } from '../token-audit/audit-facts.ts';
 import { listRefreshTokens } from '../tokens/list-refresh-tokens.ts';
 
-/** A user of a list. */
 export interface ListedUser extends User {
   /** How many access tokens the user has; absent if they were not counted. */
   readonly accessTokens?: number;
@@ -39,7 +38,7 @@ export async function* listUsers(options: ListUsersOptions): AsyncIterable<Liste
   const selector = { ...(named && { names: named }), ...(inactive === true && { inactive: true as const }) };
   const counts = options.countTokens === true ? await tokensByUser(target) : null;
   let deactivated: ReadonlySet<number> | null | undefined;
-  for await (const user of target.users(selector)) {
+  for await (const user of target.users.list(selector)) {
     if ((superuser === true && !user.isSuperuser) || (external === true && user.externalAccount === null))
       continue;
     if (user.isActive === undefined)
@@ -59,7 +58,7 @@ async function deactivatedIds(
   names: readonly string[] | undefined,
 ): Promise<ReadonlySet<number> | null> {
   try {
-    const found = target.users({ inactive: true, ...(names && { names }) });
+    const found = target.users.list({ inactive: true, ...(names && { names }) });
     return new Set(await Array.fromAsync(found, ({ id }) => id));
   } catch (error) {
     if (!isRefusal(error)) throw error;
@@ -75,7 +74,6 @@ async function tokensByUser(target: Target): Promise<Map<number, number>> {
   return counts;
 }
 
-/** An application of a list. */
 export interface ListedApplication extends Application {
   /** How many access tokens it has; absent if they were not counted. */
   readonly accessTokens?: number;
@@ -93,7 +91,7 @@ export async function listApplications(options: {
 }): Promise<readonly ListedApplication[]> {
   const { target, applications } = options;
   const names = applications && (await resolveSelection(target, { applications })).selector.applications;
-  const found = (await target.applications(names)).toSorted((one, other) => one.id - other.id);
+  const found = (await target.applications.list(names)).toSorted((one, other) => one.id - other.id);
   if (options.countTokens !== true) return found;
   const counts = new Map<number, number>();
   for await (const { application } of target.tokens({ all: true })) {
@@ -139,26 +137,24 @@ export async function showUser(options: {
   readonly name: string;
   readonly clock: Clock;
 }): Promise<ShownUser> {
-  const { target, description, name, clock } = options;
+  const { target, name, clock } = options;
   await resolveNames(target, { users: [name] });
   const [user] = await Array.fromAsync(listUsers({ target, users: [{ pattern: patternOf(name) }] }));
   // It was deleted since.
   if (user === undefined) throw new TokenctlError('not_found', `No user named "${name}"`);
-  const { capabilities } = description;
+  const { refreshTokens, sessions } = target;
   return {
     user,
     lastChange: await lastChangeOf(target, user.id),
     accessTokens: await countAccessTokens(target, name, clock.now()),
-    refreshTokens: capabilities.refreshTokens ? await countRefreshTokens(target, name, clock) : null,
-    sessions: capabilities.sessions
-      ? (await Array.fromAsync(target.sessions({ userIds: [user.id] }))).length
-      : null,
+    refreshTokens: refreshTokens ? await countRefreshTokens(target, name, clock) : null,
+    sessions: sessions ? (await Array.fromAsync(sessions.list({ userIds: [user.id] }))).length : null,
   };
 }
 
 async function lastChangeOf(target: Target, userId: number): Promise<Date | null | undefined> {
   try {
-    return (await target.lastChanges([userId])).get(userId) ?? null;
+    return (await target.activity.lastChanges([userId])).get(userId) ?? null;
   } catch (error) {
     if (!isRefusal(error)) throw error;
     return undefined;

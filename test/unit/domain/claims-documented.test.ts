@@ -6,11 +6,13 @@ const ROOT = new URL('../../../', import.meta.url);
 
 /** Words that say what became of access. A sentence that has one is a claim, unless it is listed below. */
 const CLAIM =
-  /\b(verified|closed|ended|revoked|lifted|deleted|deactivated|locked down|in effect|nothing|none|no (?:findings|lockdown|incidents?|tokens|longer)|gone|already|fixed(?=\.$| since| ones)|is off|refused after|accepted after)\b/i;
+  /\b(verified|closed|ended|revoked|lifted|deleted|deactivated|locked down|in effect|nothing|none|no (?:findings|lockdown|incidents?|tokens|longer)|gone|already|fixed(?=\.$| since| ones)|is off|still (?:add|make)|refused after|accepted after)\b/i;
 
 /** Sentences with such a word that claim nothing about access at a target: plans, refusals, headings, and the tool itself. */
 const NO_CLAIMS: readonly RegExp[] = [
   /Nothing was (?:changed|revoked)\.?\s*$/i,
+  // Names of members.
+  /^[a-z][A-Za-z]*(?: [a-z][A-Za-z]*){6,}$/,
   /^Would |^Keep |^Check that |^Testing |^Verifying |^A revoked token$|^revoked refresh tokens$|^a deleted user$/,
   /the audit log|exported already|^Closed …\.$|^Entries … to … are no longer|^Nothing to export|^Nothing to rotate/,
   /cannot be revoked|^Not deactivated: |could not be|was not revoked: |which may change nothing|was already lifted$/,
@@ -19,6 +21,7 @@ const NO_CLAIMS: readonly RegExp[] = [
   /<!doctype html>|<h2>Findings|^Nothing was changed\. Repair|name any more: |Sessions are ended in the database only/,
   /already exists(?: and is not overwritten)?$|^Add it first|except those already notified/,
   /^(?:default-src|base-uri|form-action|frame-ancestors) 'none'$|^<p>This address was used|^Ends after hours|Nothing is changed\.$/,
+  /can be neither listed nor \w+$|^Save the (?:lockdown|plan)(?: of the revocation)? to a new file|^Wait this long/,
   /^Select tokens of|^deactivated users…$|stored credential|^The context was removed|^For a deleted token|Ctrl-C leaves it valid/,
 ];
 
@@ -55,7 +58,11 @@ function textsIn(source: string, lang: 'ts' | 'tsx'): string[] {
   return texts;
 }
 
-const SOURCES = ['{src/cli,src/console,src/operations,src/reports,jobs}/**/*.ts', 'src/web/console/*.tsx'];
+const SOURCES = [
+  '{src/cli,src/console,src/operations,src/reports,jobs}/**/*.ts',
+  'src/domain/access.ts',
+  'src/web/console/*.tsx',
+];
 
 function claimsInSources(): Map<string, string> {
   const claims = new Map<string, string>();

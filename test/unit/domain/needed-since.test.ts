@@ -27,7 +27,7 @@ function incident(began: number, lifted: number | null): Incident {
     lifted: lifted === null ? null : { at: day(lifted), by: {} },
     snapshot: null,
     kept: [],
-    codesUntil: null,
+    ends: {},
   };
 }
 

@@ -14,7 +14,7 @@ function planOf(tokens: readonly Token[], own: readonly number[] = [], includeOw
     includeOwn,
   });
   for (const each of tokens) builder.add(each);
-  return builder.build({ staysAlive: [], absentIds: [] });
+  return builder.build({ accessPaths: [], absentIds: [] });
 }
 
 const bob = { id: 3, username: 'bob' };
@@ -46,10 +46,10 @@ describe('PlanBuilder', () => {
     const plan = planOf([token({ id: 1 }), token({ id: 2 })], [2]);
     expect(plan.tokenIds).toEqual([1]);
     expect(plan.kept).toEqual([{ tokenId: 2, reason: expect.stringContaining('credential') }]);
-    expect(plan.staysAlive.map(({ remedy }) => remedy)).toEqual([
+    expect(plan.accessPaths.map(({ remedy }) => remedy)).toEqual([
       'Revoke it last with `tokenctl tokens revoke --context rest --id 2 --include-own`, or from another account.',
     ]);
-    expect(plan.staysAlive).toMatchObject([{ what: 'own_token', count: 1 }]);
+    expect(plan.accessPaths).toMatchObject([{ path: 'own_token', state: 'open', covered: false, count: 1 }]);
     expect(plan.byUser).toEqual([{ name: 'alice', count: 1 }]);
   });
 
@@ -102,7 +102,7 @@ describe('refresh tokens in a plan', () => {
     ] as const) {
       builder.addRefreshToken(refreshToken({ id, accessTokenId, user: bob }));
     }
-    expect(builder.build({ staysAlive: [], absentIds: [] })).toMatchObject({
+    expect(builder.build({ accessPaths: [], absentIds: [] })).toMatchObject({
       refreshTokenIds: [13, 14],
       refreshTokenOwners: ['bob', 'bob'],
       refreshTokensBeside: 1,
@@ -124,7 +124,7 @@ describe('refresh tokens in a plan', () => {
       builder.add(token({ id: 4, hasRefreshToken: true, created: ago(101), refreshTokenCreated: ago(99) }));
       builder.addRefreshToken(refreshToken({ id: 11, accessTokenId: 9, created: ago(101) }));
       builder.addRefreshToken(refreshToken({ id: 12, accessTokenId: null, created: ago(101) }));
-      return builder.build({ staysAlive: [], absentIds: [] }).refreshTokensExpired;
+      return builder.build({ accessPaths: [], absentIds: [] }).refreshTokensExpired;
     };
     expect(built({ lifetime: 100, now })).toBe(2);
     expect(built()).toBeNull();

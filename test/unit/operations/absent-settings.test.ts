@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { dryRun } from '../../../src/app/open-target.ts';
 import { defaultPolicy } from '../../../src/domain/policy/policy.ts';
 import { changeSetting, enforceSettings, findDrift } from '../../../src/operations/settings/settings.ts';
 import { auditTokens } from '../../../src/operations/token-audit/audit-tokens.ts';
+import { dryRun } from '../../../src/targets/dry-run.ts';
 import { stillClock } from '../../support/drafts.ts';
 import { fixture } from '../../support/fixture.ts';
 import { incidentFixture, NO_MEASURE } from '../../support/incident-fixture.ts';
@@ -24,8 +24,9 @@ test('local accounts at the web interface are a matter of a gateway whose basic 
   ] as const) {
     await using at = await incidentFixture('rest');
     at.target.self = description({ dialect });
-    const { manualSteps } = await at.plan({ measures: { ...NO_MEASURE, basicAuthentication } });
-    expect(manualSteps.map(({ what }) => what)).not.toContain('the web interface');
+    const report = await at.lockDown({ measures: { ...NO_MEASURE, basicAuthentication } });
+    const covered = report.accessPaths.filter((each) => each.covered);
+    expect(JSON.stringify(covered)).not.toContain('local accounts');
   }
 });
 
@@ -36,11 +37,11 @@ test('an application is told to be deleted in the words of no other product', as
     ...{ id: 1, name: 'CI', clientType: 'public', grantType: 'password' },
     created: new Date(0),
   });
-  const { manualSteps } = await at.plan({
+  const { accessPaths } = await at.plan({
     scope: { kind: 'applications', names: ['CI'] },
     measures: NO_MEASURE,
   });
-  const application = manualSteps.find(({ what }) => what === 'the application itself');
+  const application = accessPaths.find(({ path }) => path === 'applications');
   expect(application?.remedy).toContain('the web interface of the gateway');
   expect(JSON.stringify(application)).not.toMatch(/controller/i);
 });
@@ -98,15 +99,15 @@ describe('settings that a gateway has not', () => {
     const report = await at.lockDown();
     expect(report.result).toBe('locked');
     expect(report.steps.map(({ step }) => step)).not.toContain('lifetimes');
-    const manualSteps = Object.fromEntries(report.manualSteps.map(({ what, remedy }) => [what, remedy]));
-    expect(manualSteps['the lifetime of new tokens']).toContain(
-      'OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS',
-    );
-    expect(report.manualSteps.find(({ what }) => what === 'the web interface')).toMatchObject({
-      why: expect.stringContaining('local accounts cannot log in'),
-      remedy: expect.stringContaining('`tokenctl incident lift`'),
+    const paths = Object.fromEntries(report.accessPaths.map((each) => [each.path, each]));
+    expect(paths['token_lifetimes']).toMatchObject({
+      covered: false,
+      remedy: expect.stringContaining('OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS'),
     });
-    const lifted = await at.lift(report.incident);
+    expect(paths['basic_authentication']?.how).toMatch(
+      /local accounts cannot log in.*`tokenctl incident lift`/,
+    );
+    const lifted = await at.lift(report.incident, { acceptSessions: true });
     expect(lifted.result).toBe('lifted');
     expect(at.target.values).toEqual({ ...ofGateway, ALLOW_OAUTH2_FOR_EXTERNAL_USERS: true });
   });

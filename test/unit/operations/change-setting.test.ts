@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { dryRun } from '../../../src/app/open-target.ts';
 import { TokenctlError } from '../../../src/domain/errors.ts';
 import { changeSetting } from '../../../src/operations/settings/settings.ts';
+import { dryRun } from '../../../src/targets/dry-run.ts';
 import { failingFrom, fixture } from '../../support/fixture.ts';
 import { description, installed } from '../../support/memory-target.ts';
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { dryRun } from '../../../src/app/open-target.ts';
 import { type CleanupTokensOptions, cleanupTokens } from '../../../src/operations/cleanup/cleanup-tokens.ts';
 import { type PlanCleanupOptions, planCleanup } from '../../../src/operations/cleanup/plan-cleanup.ts';
 import {
   listRefreshTokens,
   type RefreshTokenList,
 } from '../../../src/operations/tokens/list-refresh-tokens.ts';
+import { dryRun } from '../../../src/targets/dry-run.ts';
 import { stillClock } from '../../support/drafts.ts';
 import { databaseFixture, failingFrom } from '../../support/fixture.ts';
 import { refreshToken } from '../../support/memory-refresh-tokens.ts';

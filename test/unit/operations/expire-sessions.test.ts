@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { dryRun } from '../../../src/app/open-target.ts';
 import { TokenctlError } from '../../../src/domain/errors.ts';
 import {
   type ExpireSessionsOptions,
@@ -7,6 +6,7 @@ import {
   planSessionExpiry,
 } from '../../../src/operations/sessions/expire-sessions.ts';
 import { listSessions } from '../../../src/operations/sessions/sessions.ts';
+import { dryRun } from '../../../src/targets/dry-run.ts';
 import { databaseFixture, failingFrom, fixture } from '../../support/fixture.ts';
 import { session } from '../../support/memory-sessions.ts';
 import { collected } from '../../support/test-target.ts';

@@ -93,6 +93,76 @@ test('what was planted is found with what became of it, and nothing of others', 
   );
 });
 
+test('what is left of the values that an actor put in remains, whoever edited the field since', async () => {
+  const { evidence, run } = await estate();
+  const hostile = 'a: 1\nansible_connection: local';
+  evidence.write(IVY, 'update', 'inventory:4', { variables: ['a: 1', hostile] });
+  evidence.write(BOB, 'update', 'inventory:4', { variables: [hostile, `${hostile}\nb: 2`] });
+  evidence.now.set('inventory:4', { variables: `${hostile}\nb: 2` });
+  evidence.write(IVY, 'update', 'host:5', { variables: ['a: 1', hostile] });
+  evidence.write(BOB, 'update', 'host:5', { variables: [hostile, 'a: 2'] });
+  evidence.now.set('host:5', { variables: 'a: 2' });
+  evidence.write(IVY, 'update', 'credential:6', { inputs: ['hidden', 'hidden'] });
+  evidence.write(BOB, 'update', 'credential:6', { inputs: ['hidden', 'hidden'] });
+  evidence.now.set('credential:6', { inputs: { password: '$encrypted$' } });
+  const { items } = await run();
+  const of = (id: string) => items.find((item) => item.id === id);
+  expect(of('inventory:4')).toMatchObject({
+    ...{ state: 'there', changes: [{ field: 'variables', state: 'left_in_part' }] },
+    remedy: { kind: 'manual', text: expect.stringContaining('Others changed variables since') },
+  });
+  expect(of('host:5')).toMatchObject({ state: 'changed', changes: [{ state: 'changed' }] });
+  expect(of('credential:6')).toMatchObject({
+    ...{ state: 'unknown', changes: [{ state: 'not_reviewed' }] },
+    stateReason: 'Not checked: inputs changed since by bob, not reviewed.',
+  });
+  expect(items.filter(remains).map(({ id }) => id)).toEqual(
+    expect.arrayContaining(['inventory:4', 'credential:6']),
+  );
+});
+
+test('every changed field is compared, however many there are', async () => {
+  const { evidence, run } = await estate();
+  const names = Array.from({ length: 60 }, (_, index) => `field_${index}`);
+  evidence.write(IVY, 'update', 'job_template:7', {
+    ...Object.fromEntries(names.map((name) => [name, ['old', 'new']])),
+    playbook: ['site.yml', 'evil.yml'],
+  });
+  evidence.now.set('job_template:7', {
+    ...Object.fromEntries(names.map((name) => [name, 'old'])),
+    playbook: 'evil.yml',
+  });
+  const [item] = (await run()).items;
+  expect(item).toMatchObject({ id: 'job_template:7', state: 'there' });
+  expect(item?.changes.filter(({ state }) => state === 'as_left').map(({ field }) => field)).toEqual([
+    'playbook',
+  ]);
+});
+
+test('a user who swapped names with another one is followed, and the swap is said', async () => {
+  const { evidence, run, target } = await estate(['ivy', 'bob']);
+  evidence.write(IVY, 'create', 'schedule:6', { id: 6, name: 'nightly' });
+  evidence.now.set('schedule:6', { enabled: true });
+  const named = (id: number, from: string, to: string) =>
+    evidence.write(IVY, 'update', `user:${id}`, { username: [from, to] });
+  named(11, 'ivy', 'tmp');
+  named(3, 'bob', 'ivy');
+  named(11, 'tmp', 'bob');
+  evidence.users.set(11, 'bob').set(3, 'ivy');
+  target.people.splice(0, target.people.length, user(11, 'bob'), user(3, 'ivy'));
+  for (const entry of evidence.entriesList) Object.assign(entry, { actor: { id: 11, username: 'bob' } });
+  const { items, chain, limits } = await run({ user: 'ivy' });
+  expect(chain).toMatchObject([{ how: 'subject', user: { id: 11, username: 'bob' } }]);
+  expect(items.filter(remains).map(({ id }) => id)).toContain('schedule:6');
+  expect(limits.find(({ limit }) => limit === 'renamed')?.text).toBe(
+    "The name ivy was not always the same user's: user 11 gave it up at 2026-11-20T08:02:00.000Z and became tmp; " +
+      'user 3 (bob before) got it at 2026-11-20T08:03:00.000Z. This investigation follows user 11. ' +
+      'Not included: what user 3 did under this name.',
+  );
+  // By its new name, the same user is found.
+  expect((await run({ user: 'tmp' })).chain).toMatchObject([{ user: { id: 11 } }]);
+});
+
 test('a chain with a cycle ends, and each user counts from the earliest time', async () => {
   const { evidence, run } = await estate(['ivy', 'eve', 'amy', 'bob']);
   evidence.write('amy:14', 'create', 'schedule:1', { id: 1, name: 'before' });

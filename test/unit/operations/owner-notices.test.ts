@@ -14,6 +14,7 @@ import { stillClock } from '../../support/drafts.ts';
 import { failingFrom, fixture } from '../../support/fixture.ts';
 import { mailServer } from '../../support/mail-server.ts';
 import { token } from '../../support/tokens.ts';
+import { unusedServices } from '../../support/unused-files.ts';
 
 const DAY = 86_400_000;
 
@@ -275,21 +276,21 @@ describe('the job', () => {
       ...world.common,
       ...{ dryRun, due: stillClock.now(), signal: new AbortController().signal },
       files: {} as never,
+      services: { ...unusedServices, ownerNotices: () => RULES, mailer: () => box },
     });
-    const parameters = { rules: RULES, mailer: box };
-    expect(await ownerNotices.run(context(true), parameters)).toMatchObject({
+    expect(await ownerNotices.run(context(true), {})).toMatchObject({
       message: 'Would send mail to 2 owners, and cannot reach 1',
     });
     expect([box.taken, await world.entries()]).toEqual([[], []]);
     box.answer = ({ to }) =>
       to.startsWith('bob') ? new TokenctlError('target_unreachable', 'away') : 'sent';
-    await expect(ownerNotices.run(context(false), parameters)).rejects.toMatchObject({
+    await expect(ownerNotices.run(context(false), {})).rejects.toMatchObject({
       code: 'partly_done',
       message: expect.stringContaining('Sent mail to 1 of 2 owners'),
     });
     box.answer = () => 'sent';
-    expect(await ownerNotices.run(context(false), parameters)).toMatchObject({ summary: { sent: 1 } });
-    expect(await ownerNotices.run(context(false), parameters)).toMatchObject({
+    expect(await ownerNotices.run(context(false), {})).toMatchObject({ summary: { sent: 1 } });
+    expect(await ownerNotices.run(context(false), {})).toMatchObject({
       message: 'No owner to send mail to; 1 cannot be reached',
     });
     expect(box.taken).toHaveLength(2);

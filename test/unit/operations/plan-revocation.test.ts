@@ -7,12 +7,12 @@ import { token } from '../../support/tokens.ts';
 const clock = stillClock;
 
 describe('planRevocation', () => {
-  test('says what is to be revoked and what stays alive', async () => {
+  test('says what is to be revoked and what stays open', async () => {
     const target = new MemoryTarget(2);
     target.alive.set(3, token({ id: 3, hasRefreshToken: true }));
     const plan = await planRevocation({ target, selector: { all: true }, clock });
     expect(plan).toMatchObject({ selection: 'every token', tokenIds: [1, 2, 3], absentIds: [], kept: [] });
-    expect(plan.staysAlive).toContainEqual(expect.objectContaining({ what: 'refresh_tokens', count: 1 }));
+    expect(plan.accessPaths).toContainEqual(expect.objectContaining({ path: 'refresh_tokens', count: 1 }));
     expect(target.alive.size).toBe(3);
   });
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { dryRun } from '../../../src/app/open-target.ts';
 import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { TargetDescription } from '../../../src/operations/ports/target.ts';
 import { planRevocation } from '../../../src/operations/revocation/plan-revocation.ts';
 import { revokeTokens } from '../../../src/operations/revocation/revoke-tokens.ts';
+import { dryRun } from '../../../src/targets/dry-run.ts';
 import { stillClock } from '../../support/drafts.ts';
 import { databaseFixture, failingFrom, fixture } from '../../support/fixture.ts';
 import { refreshToken } from '../../support/memory-refresh-tokens.ts';
@@ -49,7 +49,8 @@ async function refusalAt(
 ): Promise<unknown> {
   await using at = await kind(1);
   const { self } = at.target;
-  at.target.self = { ...self, ...other, capabilities: { ...self.capabilities, sessions: false } };
+  at.target.self = { ...self, ...other };
+  at.target.lacks = ['sessions'];
   return await planRevocation({
     ...{ target: at.target, selector: { all: true }, clock },
     withSessions: true,
@@ -92,7 +93,7 @@ describe('a plan with refresh tokens and sessions', () => {
       refreshTokenIds: [13],
       refreshTokenOwners: ['alice'],
       sessions: null,
-      staysAlive: [{ what: 'sessions' }, { what: 'basic_authentication' }],
+      accessPaths: [{ path: 'sessions' }, { path: 'basic_authentication' }],
     });
   });
 
@@ -125,7 +126,7 @@ describe('a plan with refresh tokens and sessions', () => {
       reach: { refreshTokens: false },
       refreshTokensBeside: 0,
       refreshTokenIds: [],
-      staysAlive: expect.arrayContaining([expect.objectContaining({ what: 'refresh_tokens', count: 2 })]),
+      accessPaths: expect.arrayContaining([expect.objectContaining({ path: 'refresh_tokens', count: 2 })]),
     });
   });
 
@@ -296,11 +297,12 @@ describe('revoking with refresh tokens and sessions', () => {
     });
   });
 
-  test('looks for nothing that was made since with criteria of single tokens, or without refresh tokens', async () => {
+  test('lists access tokens again with criteria of single tokens, and without refresh tokens', async () => {
     await using at = await estate();
-    expect(await at.revokeAll({ selector: { scope: 'read' } })).toMatchObject({ madeSince: null });
+    const madeSince = { accessTokens: 0, refreshTokens: null };
+    expect(await at.revokeAll({ selector: { scope: 'read' } })).toMatchObject({ madeSince });
     const accessOnly = { selector: { all: true }, accessOnly: true } as const;
-    expect(await at.revokeAll(accessOnly)).toMatchObject({ madeSince: null });
+    expect(await at.revokeAll(accessOnly)).toMatchObject({ madeSince });
   });
 
   test('tells sessions that stayed from those that began since', async () => {
@@ -319,10 +321,10 @@ describe('revoking with refresh tokens and sessions', () => {
 
   test('is not verified where sessions cannot be read again', async () => {
     await using at = await estate();
-    const { sessions } = at.target;
-    at.target.sessions = (selector) => {
+    const { list } = at.target.logins;
+    at.target.logins.list = (selector) => {
       if (at.target.alive.size === 0) throw new TokenctlError('target_unreachable', 'Gone away');
-      return sessions.call(at.target, selector);
+      return list.call(at.target.logins, selector);
     };
     expect(await at.revokeAll({ withSessions: true })).toMatchObject({
       revoked: 3,

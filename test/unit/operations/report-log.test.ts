@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
 import { type LogReport, reportLog } from '../../../src/operations/audit-log/report-log.ts';
 import type { RunAccount } from '../../../src/operations/journal/run-account.ts';
+import { htmlDocument, markdownDocument } from '../../../src/reports/document-formats.ts';
 import { reportBlocks } from '../../../src/reports/log-report.ts';
-import { htmlOf, markdownOf } from '../../../src/reports/log-report-formats.ts';
 import { draft } from '../../support/drafts.ts';
 import { HOSTILE, richLog } from '../../support/export-estate.ts';
 import { fixture } from '../../support/fixture.ts';
@@ -135,7 +135,7 @@ describe('reportLog', () => {
     expect(report.verification.break).toMatchObject({ problem: 'unreadable' });
     expect(await runsOf(report)).toMatchObject([{ counts: { revoked: 2 } }]);
     expect(report.failure()?.code).toBe('log_broken');
-    expect(await text(markdownOf(reportBlocks(report, frame)))).toMatch(/BROKEN at line \d+/);
+    expect(await text(markdownDocument(reportBlocks(report, frame)))).toMatch(/BROKEN at line \d+/);
   });
 
   test('names ten owners and twenty reasons, however many there are', async () => {
@@ -156,7 +156,7 @@ describe('documents', () => {
     await using at = await fixture(1);
     const nasty = '[x](http://evil.example) <img src=x> `a` *b* _c_ | www.evil.example @team #1\n# heading';
     await at.revokeAll({ reason: nasty });
-    const document = await text(markdownOf(reportBlocks(await reportLog({ log: at.log }), frame)));
+    const document = await text(markdownDocument(reportBlocks(await reportLog({ log: at.log }), frame)));
     expect(document).toMatch(/^# Token change report\n/);
     expect(document).toContain('- **Access tokens revoked**: 1\n');
     expect(document).not.toMatch(/(?<!\\)[<[`|@]/);
@@ -167,7 +167,7 @@ describe('documents', () => {
   test('in HTML neither, and it needs no network', async () => {
     await using at = await richLog();
     const report = await reportLog({ log: at.log });
-    const page = await text(htmlOf(reportBlocks(report, frame), 'Audit log'));
+    const page = await text(htmlDocument(reportBlocks(report, frame), 'Audit log'));
     expect(page).toMatch(/^<!doctype html>/);
     expect(page.trimEnd()).toMatch(/<\/html>$/);
     expect(page).not.toMatch(/<script|\b(src|href|url)\s*[=(]/);

@@ -159,7 +159,7 @@ describe('the caller’s own credential', () => {
     at.target.own = [4];
     const report = await at.revokeAll();
     expect(report).toMatchObject({ revoked: 9, kept: [{ tokenId: 4 }] });
-    expect(report.staysAlive.map(({ what }) => what)).toContain('own_token');
+    expect(report.accessPaths.map(({ path }) => path)).toContain('own_token');
     expect([...at.target.alive.keys()]).toEqual([4]);
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { revocationResult } from '../../../src/cli/revocation/revocation-flow.ts';
+import { revocationEnding } from '../../../src/cli/revocation/revocation-ending.ts';
 import { type ApprovalRule, signApproval } from '../../../src/domain/approval.ts';
 import { TokenctlError } from '../../../src/domain/errors.ts';
 import { generateNoteKey, parseSigner } from '../../../src/domain/note-key.ts';
@@ -14,7 +14,7 @@ import {
   type SavedPlan,
   savePlan,
 } from '../../../src/operations/revocation/saved-plan.ts';
-import { noScreen } from '../../../src/reports/tables/result.ts';
+import { documentText } from '../../../src/reports/document.ts';
 import { incidentFixture } from '../../support/incident-fixture.ts';
 
 type Fixture = Awaited<ReturnType<typeof incidentFixture>>;
@@ -70,16 +70,16 @@ describe('a saved plan', () => {
       verified: false,
       plan: { digest: file.digest, gone: { accessTokens: [] } },
     });
-    const { failure, text } = revocationResult(report, null);
+    const { failure, document } = revocationEnding(report);
     expect(failure).toMatchObject({ code: 'partly_done' });
-    expect(await text(noScreen)).toContain(`Failed: access token ${stuck}: as told`);
+    expect(documentText(document)).toContain(`Failed: access token ${stuck}: as told`);
 
     at.target.onRevoke = () => undefined;
     const rest = await apply(at, file);
     expect(rest).toMatchObject({ tokenIds: [stuck], saved: { gone: { accessTokens: others } } });
-    const done = revocationResult(await revokeTokens({ ...at.common, plan: rest }), rest);
+    const done = revocationEnding(await revokeTokens({ ...at.common, plan: rest }));
     expect(done.failure).toBeUndefined();
-    expect(await done.text(noScreen)).toContain(`Already gone: ${others.length} access tokens of the plan`);
+    expect(documentText(done.document)).toContain(`Already gone: ${others.length} access tokens of the plan`);
   });
 
   test('is refused where an id belongs to another token, and nothing is changed', async () => {
@@ -115,9 +115,8 @@ describe('a saved plan', () => {
     const file = await saved(at);
     const elsewhere = { ...file, target: { context: 'west', address: 'https://west.example.org' } };
     await expect(apply(at, elsewhere)).rejects.toMatchObject({ code: 'plan_outdated' });
-    const capabilities = { ...at.common.description.capabilities, refreshTokens: false };
-    const description = { ...at.common.description, capabilities };
-    await expect(planFromSaved({ ...at.common, description, saved: file })).rejects.toMatchObject({
+    at.target.lacks = ['refreshTokens'];
+    await expect(planFromSaved({ ...at.common, saved: file })).rejects.toMatchObject({
       code: 'unsupported',
     });
   });

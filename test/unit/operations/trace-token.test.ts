@@ -4,7 +4,7 @@ import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { Activity } from '../../../src/domain/token.ts';
 import { UseRecord } from '../../../src/operations/revocation/own-uses.ts';
 import { traceToken } from '../../../src/operations/token-audit/trace-token.ts';
-import { noScreen } from '../../../src/reports/tables/result.ts';
+import { noScreen } from '../../../src/reports/tables/text.ts';
 import { fixture } from '../../support/fixture.ts';
 import { databaseDescription, description } from '../../support/memory-target.ts';
 import { token } from '../../support/tokens.ts';
@@ -73,7 +73,7 @@ describe('traceToken', () => {
     };
     const shown = async () => {
       const text = traceResult(await all.trace(3), { kind: 'all' }).text(noScreen);
-      return /last used +(.*)\n +(.*)/.exec(await text)?.slice(1);
+      return /last used: +(.*)\n +(.*)/.exec(await text)?.slice(1);
     };
     expect((await all.trace(3)).ownUse).toBeNull();
     await use(new Date('2026-10-01T10:00:00Z'));
@@ -166,8 +166,11 @@ describe('traceToken', () => {
 
   test('says what the target refused to tell', async () => {
     await using all = await world();
-    all.target.activity = () => {
-      throw new TokenctlError('permission_refused', 'Not for you');
+    all.target.activity = {
+      ...all.target.activity,
+      list: () => {
+        throw new TokenctlError('permission_refused', 'Not for you');
+      },
     };
     const trace = await all.trace(3);
     expect(trace.token?.id).toBe(3);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { AccessPath } from '../../../../src/domain/access.ts';
 import { TokenctlError } from '../../../../src/domain/errors.ts';
 import type { LocalMeasures } from '../../../../src/domain/incident/incident.ts';
 import { offboardUsers, planUserOffboarding } from '../../../../src/operations/incident/offboard-user.ts';
-import type { AccessPath } from '../../../../src/operations/incident/verify-access-paths.ts';
 import { incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
 import { description, user } from '../../../support/memory-target.ts';
 import { token } from '../../../support/tokens.ts';
@@ -15,7 +15,7 @@ async function controller() {
   const at = await incidentFixture('rest');
   const { capabilities } = description();
   at.target.self = description({
-    capabilities: { ...capabilities, deactivateUsers: false, setPasswords: true, roles: true },
+    capabilities: { ...capabilities, deactivateUsers: false, roles: true },
   });
   at.target.access.held.set(ALICE, [
     { role: 'superuser', name: 'superuser' },
@@ -39,7 +39,12 @@ async function controller() {
 }
 
 function states(paths: readonly AccessPath[]) {
-  return Object.fromEntries(paths.map(({ path, state, basis }) => [path, `${state}: ${basis}`]));
+  const covered = paths.filter((each) => each.covered);
+  return Object.fromEntries(covered.map(({ path, state, basis }) => [path, `${state}: ${basis}`]));
+}
+
+function notCovered(paths: readonly AccessPath[]) {
+  return paths.filter(({ covered }) => !covered).map(({ path }) => path);
 }
 
 describe('a lockdown where users cannot be deactivated', () => {
@@ -52,7 +57,8 @@ describe('a lockdown where users cannot be deactivated', () => {
       ...{ sessions: 'closed: known', refresh_tokens: 'closed: known' },
       authorization_codes: 'not_checked: not_checked',
     });
-    expect(report.manualSteps.map(({ what }) => what)).toEqual(['authorization codes', 'single sign-on']);
+    expect(notCovered(report.accessPaths)).toEqual(['single_sign_on']);
+    expect(report.accessPaths.find(({ path }) => path === 'authorization_codes')?.remedy).toMatch(/expired/);
     expect(at.target.access.held.get(ALICE)).toEqual([]);
     const password = at.target.access.passwords.get(ALICE) ?? '';
     expect(password.length).toBeGreaterThan(40);
@@ -93,9 +99,7 @@ describe('a lockdown where users cannot be deactivated', () => {
     const report = await at.lockDown(at.asked);
     expect(at.target.access.passwords.size).toBe(0);
     expect(states(report.accessPaths)).toMatchObject({ passwords: 'not_checked: not_checked' });
-    expect(report.manualSteps.map(({ what }) => what)).toEqual(
-      expect.arrayContaining(['logging in', 'external accounts']),
-    );
+    expect(notCovered(report.accessPaths)).toEqual(expect.arrayContaining(['login', 'external_accounts']));
   });
 
   test('is refused before anything is recorded where the target cannot', async () => {
@@ -205,7 +209,7 @@ describe('applications', () => {
       measures: { ...NO_MEASURE, endApplications: true },
     });
     expect(states(report.accessPaths)).toMatchObject({ applications: 'closed: checked' });
-    expect(report.manualSteps.map(({ what }) => what)).not.toContain('the application itself');
+    expect(notCovered(report.accessPaths)).not.toContain('applications');
     expect(at.target.alive.has(32)).toBe(false);
   });
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { readInvestigationFile } from '../../../../src/cli/investigation/investigation-file.ts';
-import { investigationText } from '../../../../src/cli/investigation/investigation-text.ts';
+import { investigationDocument } from '../../../../src/cli/investigation/investigation-text.ts';
 import type { Visibility } from '../../../../src/domain/claims.ts';
 import type {
   ChainLink,
@@ -11,7 +11,8 @@ import type {
   InvestigationItem,
 } from '../../../../src/domain/investigation/investigation.ts';
 import { gatherReport, type IncidentReport } from '../../../../src/operations/incident/gather-report.ts';
-import { htmlDocument, markdownDocument, type Part } from '../../../../src/reports/document.ts';
+import { type Document, documentText, partsOf } from '../../../../src/reports/document.ts';
+import { htmlDocument, markdownDocument } from '../../../../src/reports/document-formats.ts';
 import { chainNodes, chainPicture } from '../../../../src/reports/incident/chain-picture.ts';
 import { incidentParts } from '../../../../src/reports/incident/incident-report.ts';
 import { combined } from '../../../../src/reports/incident/incident-timeline.ts';
@@ -96,11 +97,16 @@ async function locked() {
 
 const PLACE = { log: '/var/log/<audit>.jsonl', version: '0.2.0' };
 
-function texts(parts: readonly Part[], heading: string): string {
+async function whole(pieces: AsyncIterable<string>): Promise<string> {
+  return (await Array.fromAsync(pieces)).join('');
+}
+
+async function texts(document: Document, heading: string): Promise<string> {
+  const parts = partsOf(document);
   const start = parts.findIndex((part) => part.kind === 'heading' && part.text === heading);
   const rest = parts.slice(start + 1);
   const end = rest.findIndex((part) => part.kind === 'heading' && part.level <= 2);
-  return markdownDocument(end < 0 ? rest : rest.slice(0, end));
+  return await whole(markdownDocument(end < 0 ? rest : rest.slice(0, end)));
 }
 
 describe('the report of an incident', () => {
@@ -116,8 +122,8 @@ describe('the report of an incident', () => {
   test('answers nothing that was not investigated', async () => {
     await using at = await locked();
     const parts = incidentParts(await at.report([]), PLACE);
-    expect(texts(parts, 'Is it over?')).toMatch(/^\*\*Not known/);
-    expect(texts(parts, 'What happened')).toContain('no investigation was made');
+    expect(await texts(parts, 'Is it over?')).toMatch(/^\*\*Not known/);
+    expect(await texts(parts, 'What happened')).toContain('no investigation was made');
   });
 
   test('says by which investigation something remains, and what is gone since', async () => {
@@ -132,10 +138,10 @@ describe('the report of an incident', () => {
       ],
     });
     const parts = incidentParts(await at.report([after, before]), PLACE);
-    expect(texts(parts, 'Is it over?')).toMatch(
+    expect(await texts(parts, 'Is it over?')).toMatch(
       /^\*\*No\. By the investigation of 2026-11-20T12:00:00\.000Z, 1 thing.* 5 more were not checked/,
     );
-    expect(texts(parts, 'What was ended')).toContain(': gone');
+    expect(await texts(parts, 'What was ended')).toContain(': gone');
     const { items } = combined([before, after]);
     expect(items.filter(({ state }) => state === 'there')).toHaveLength(1);
     expect(items.find(({ id }) => id === 'user:11')?.state).toBe('gone');
@@ -152,12 +158,12 @@ describe('the report of an incident', () => {
       limits: [{ limit: 'clock', text: 'Of bob only.' }],
     });
     const parts = incidentParts(await at.report([investigation(), other]), PLACE);
-    const verdict = texts(parts, 'Is it over?');
+    const verdict = await texts(parts, 'Is it over?');
     expect(verdict).toMatch(/\*\*User alice: No\. .* 7 things remain/);
     expect(verdict).toMatch(/\*\*User bob: Nothing is known to remain/);
-    expect(texts(parts, 'What remains')).toContain('created the schedule');
-    expect(texts(parts, 'What was ended')).not.toContain(': gone');
-    expect(texts(parts, 'What is not known')).toMatch(/javascript[\s\S]*Of bob only/);
+    expect(await texts(parts, 'What remains')).toContain('created the schedule');
+    expect(await texts(parts, 'What was ended')).not.toContain(': gone');
+    expect(await texts(parts, 'What is not known')).toMatch(/javascript[\s\S]*Of bob only/);
   });
 
   test('lists what a cleaning did, with the names of the investigation', async () => {
@@ -173,7 +179,7 @@ describe('the report of an incident', () => {
     await at.log.append({ ...entry, target, kind: 'outcome', closes: opening.seq, data });
     const report = await at.report([investigation()]);
     expect(report.cleaned).toMatchObject([{ item: 'user:11', act: 'delete', result: 'done' }]);
-    expect(texts(incidentParts(report, PLACE), 'What was ended')).toMatch(/: delete user .*: done/);
+    expect(await texts(incidentParts(report, PLACE), 'What was ended')).toMatch(/: delete user .*: done/);
     expect(report.runs.at(-1)?.operation).toBe('incident.clean');
   });
 
@@ -200,11 +206,11 @@ describe('the report of an incident', () => {
     expect(report).toMatchObject({ cleaned: [], undone: [{ item: 'user:11' }] });
     expect(report.runs.map(({ run }) => run)).toContain('undoing');
     const parts = incidentParts(report, PLACE);
-    expect(texts(parts, 'Is it over?')).toContain('1 more was not checked');
-    expect(texts(parts, 'What remains')).toMatch(/its cleaning was undone at/);
-    expect(texts(parts, 'What was ended')).toContain('Cleaned and undone again');
+    expect(await texts(parts, 'Is it over?')).toContain('1 more was not checked');
+    expect(await texts(parts, 'What remains')).toMatch(/its cleaning was undone at/);
+    expect(await texts(parts, 'What was ended')).toContain('Cleaned and undone again');
     const later = { ...gone, madeAt: '2999-01-01T00:00:00.000Z' };
-    expect(texts(incidentParts(await at.report([later]), PLACE), 'Is it over?')).toContain(
+    expect(await texts(incidentParts(await at.report([later]), PLACE), 'Is it over?')).toContain(
       'Nothing is known',
     );
     await write('incident.clean', 'again', { subject: { kind: 'user', name: 'alice' } }, { act: 'disable' });
@@ -215,9 +221,9 @@ describe('the report of an incident', () => {
     await using at = await locked();
     const clean = investigation({ items: [item({ id: 'user:11', state: 'gone' })] });
     const parts = incidentParts(await at.report([clean]), PLACE);
-    expect(texts(parts, 'Is it over?')).toContain('Nothing is known to remain');
+    expect(await texts(parts, 'Is it over?')).toContain('Nothing is known to remain');
     const unsure = investigation({ items: [item({ id: 'user:11', state: 'unknown' })] });
-    expect(texts(incidentParts(await at.report([unsure]), PLACE), 'Is it over?')).toContain(
+    expect(await texts(incidentParts(await at.report([unsure]), PLACE), 'Is it over?')).toContain(
       '1 more was not checked',
     );
   });
@@ -252,12 +258,12 @@ describe('the report of an incident', () => {
       ...{ madeAt: '2026-11-20T12:00:00.000Z', items: [{ ...forgotten, state: 'gone' }, job, scheduled] },
     });
     const parts = incidentParts(await at.report([before, after]), PLACE);
-    expect(texts(parts, 'What happened')).not.toMatch(/11:45|acted from .* to .*11:50/);
-    expect(texts(parts, 'What happened')).toContain(
+    expect(await texts(parts, 'What happened')).not.toMatch(/11:45|acted from .* to .*11:50/);
+    expect(await texts(parts, 'What happened')).toContain(
       'launched 1 job. 1 job ran from what was made or changed.',
     );
-    expect(texts(parts, 'Timeline')).toMatch(/launched the job x .*canceled at 2026-11-20T11:45/);
-    expect(texts(parts, 'What was ended')).toContain('created the user mole');
+    expect(await texts(parts, 'Timeline')).toMatch(/launched the job x .*canceled at 2026-11-20T11:45/);
+    expect(await texts(parts, 'What was ended')).toContain('created the user mole');
   });
 
   test('claims nothing for an account that sees only part', async () => {
@@ -267,11 +273,11 @@ describe('the report of an incident', () => {
       ...{ tokens: 'its own', users: 'itself', applications: 'none' },
     };
     const parts = incidentParts(await at.report([investigation({ visibility: part, items: [] })]), PLACE);
-    expect(texts(parts, 'What happened')).toContain('sees only part of the activity stream');
-    expect(texts(parts, 'Is it over?')).toMatch(/^\*\*Not known\..* sees only part/);
-    expect(texts(parts, 'What remains')).toMatch(/^Not known\..* sees only part/);
+    expect(await texts(parts, 'What happened')).toContain('sees only part of the activity stream');
+    expect(await texts(parts, 'Is it over?')).toMatch(/^\*\*Not known\..* sees only part/);
+    expect(await texts(parts, 'What remains')).toMatch(/^Not known\..* sees only part/);
     const some = incidentParts(await at.report([investigation({ visibility: part })]), PLACE);
-    expect(texts(some, 'Is it over?')).toMatch(/^\*\*No\..* More may remain/);
+    expect(await texts(some, 'Is it over?')).toMatch(/^\*\*No\..* More may remain/);
   });
 
   test('shows a log that does not hold as one, and signs nothing of it', async () => {
@@ -292,14 +298,16 @@ describe('the report of an incident', () => {
       checkpoint: () => Promise.reject(new Error('signed')),
     });
     expect(report.evidence).toMatchObject({ intact: false, checkpoint: null });
-    expect(texts(incidentParts(report, PLACE), 'How do we know?')).toContain('does not hold');
+    expect(await texts(incidentParts(report, PLACE), 'How do we know?')).toContain('does not hold');
   });
 });
 
 describe('hostile names', () => {
   test('become no markup in HTML', async () => {
     await using at = await locked();
-    const page = htmlDocument(incidentParts(await at.report([investigation()]), PLACE), HOSTILE[1] ?? '');
+    const page = await whole(
+      htmlDocument(incidentParts(await at.report([investigation()]), PLACE), HOSTILE[1] ?? ''),
+    );
     const tags = new Set([...page.matchAll(/<([a-z!][a-z0-9]*)/gi)].map(([, name]) => name?.toLowerCase()));
     const allowed = ['!doctype', 'html', 'head', 'meta', 'title', 'style', 'body', 'main', 'h1', 'h2', 'p'];
     allowed.push('strong', 'ul', 'li', 'div', 'table', 'thead', 'tbody', 'tr', 'th', 'td', 'pre', 'code');
@@ -321,7 +329,7 @@ describe('hostile names', () => {
 
   test('stay in their cell and their line in Markdown', async () => {
     await using at = await locked();
-    const text = markdownDocument(incidentParts(await at.report([investigation()]), PLACE));
+    const text = await whole(markdownDocument(incidentParts(await at.report([investigation()]), PLACE)));
     expect(text).not.toMatch(/(?<!\\)<(img|script)/);
     expect(text).not.toMatch(/^# heading/m);
     expect(text).not.toMatch(/^```/m);
@@ -364,13 +372,13 @@ test('an investigation of very many items shows some of each kind, and all if as
       ...ids.slice(0, 200).map((id) => of('user', id)),
     ],
   });
-  const text = investigationText(many, { all: false });
+  const text = documentText(investigationDocument(many, { all: false }));
   expect(text.split('\n').length).toBeLessThan(200);
   expect(text).toContain('1,200 items: 1,200 remain.');
   expect(text).toContain('Included: 180 more users. Add --all to list them.');
   expect(text).toContain('created the user 20');
   expect(text).toMatch(/980 more of the kind access token\..*\n +180 more of the kind user\. Add --all/);
-  const all = investigationText(many, { all: true });
+  const all = documentText(investigationDocument(many, { all: true }));
   expect(all.match(/created the/g)).toHaveLength(1200);
   expect(all).not.toContain('--all');
 });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { openPath } from '../../../../src/domain/access.ts';
 import { TokenctlError } from '../../../../src/domain/errors.ts';
 import { incidentStatus } from '../../../../src/operations/incident/incident-status.ts';
 import { dueIncidents, openIncidents, planLift } from '../../../../src/operations/incident/lift.ts';
@@ -10,7 +11,7 @@ import {
 import { extendIncident } from '../../../../src/operations/incident/recorded-incidents.ts';
 import { changeSetting } from '../../../../src/operations/settings/settings.ts';
 import { stillClock } from '../../../support/drafts.ts';
-import { EVERY_MEASURE, incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
+import { EVERY_MEASURE, incidentFixture, NO_MEASURE, pathsThat } from '../../../support/incident-fixture.ts';
 import { refreshToken } from '../../../support/memory-refresh-tokens.ts';
 import { session } from '../../../support/memory-sessions.ts';
 import { databaseDescription, description, installed } from '../../../support/memory-target.ts';
@@ -46,14 +47,14 @@ describe('lifting an incident', () => {
 
   test('leaves what somebody has changed since, and who is active again or deactivated before', async () => {
     await using at = await incidentFixture('database');
-    await at.target.setUserActive(3, false);
+    await at.target.users.setActive(3, false);
     const { incident } = await at.lockDown();
     const OAUTH2_PROVIDER = { ...installed.OAUTH2_PROVIDER, ...at.target.values.OAUTH2_PROVIDER };
     at.target.values = {
       ...at.target.values,
       OAUTH2_PROVIDER: { ...OAUTH2_PROVIDER, ACCESS_TOKEN_EXPIRE_SECONDS: 600 },
     };
-    await at.target.setUserActive(2, true);
+    await at.target.users.setActive(2, true);
     const report = await at.lift(incident);
     expect(report.left.map(({ name, action }) => [name, action])).toEqual([
       ['OAUTH2_PROVIDER.ACCESS_TOKEN_EXPIRE_SECONDS', 'changed'],
@@ -93,7 +94,7 @@ describe('lifting an incident', () => {
   test('leaves who was offboarded since with nothing to do', async () => {
     await using at = await incidentFixture('database');
     const { incident } = await at.lockDown();
-    await noteOffboarding({ ...at.common, users: ['alice'] });
+    await noteOffboarding({ ...at.common, users: ['alice'], bound: [{ id: 2, name: 'alice' }] });
     const { left } = await at.lift(incident);
     expect(left.map(({ name, action }) => [name, action])).toEqual([['alice', 'ended_since']]);
   });
@@ -107,7 +108,12 @@ describe('lifting an incident', () => {
     const here = { ...at.common, description: at.target.self };
     const { incident } = await at.lockDown({ description: here.description });
     const rest = { ...here.description, address: 'https://same.example.org', installUuid };
-    await noteOffboarding({ ...here, description: rest, users: ['alice'] });
+    await noteOffboarding({
+      ...here,
+      description: rest,
+      users: ['alice'],
+      bound: [{ id: 2, name: 'alice' }],
+    });
     const { items } = await planLift({ ...here, incident });
     expect(items.find(({ name }) => name === 'alice')?.action).toBe(isSeen ? 'ended_since' : 'restore');
   });
@@ -221,7 +227,7 @@ describe('the status of an incident', () => {
     const { incident } = await at.lockDown();
     expect(await at.status()).toMatchObject([{ id: incident, state: 'locked', holds: true, aliveCount: 0 }]);
     at.target.values = { ...at.target.values, AUTH_BASIC_ENABLED: true };
-    await at.target.setUserActive(2, true);
+    await at.target.users.setActive(2, true);
     const made = token({ id: 77, created: new Date(stillClock.now().getTime() + 1000) });
     at.target.alive.set(77, made);
     const [status] = await at.status();
@@ -235,19 +241,21 @@ describe('the status of an incident', () => {
   test('holds only while no refresh token and no session of its users exists', async () => {
     await using at = await incidentFixture('database');
     await at.lockDown({ measures: NO_MEASURE });
-    expect(await at.status()).toMatchObject([{ holds: true, openPaths: [], notChecked: [] }]);
+    const [before] = await at.status();
+    expect(before?.holds).toBe(true);
+    expect(before?.accessPaths.map(({ state }) => state)).toEqual(Array(4).fill('closed'));
     at.target.refresh.rows.set(9, refreshToken({ id: 9 }));
     at.target.self = { ...at.target.self, version: '24.6.1' };
-    expect(await at.status()).toMatchObject([{ holds: true, openPaths: [] }]);
+    expect(await at.status()).toMatchObject([{ holds: true }]);
     at.target.self = { ...at.target.self, version: null };
     at.target.logins.live.push(session());
     expect(await at.status()).toMatchObject([
       {
         holds: false,
-        openPaths: [
-          { path: 'refresh_tokens', how: '1 is live (1 orphaned, assumed to be usable).' },
-          { path: 'sessions', how: '1 exists: a user has logged in.' },
-        ],
+        accessPaths: expect.arrayContaining([
+          openPath('refresh_tokens', '1 is live (1 orphaned, assumed to be usable).', { count: 1 }),
+          openPath('sessions', '1 exists: a user has logged in.', { count: 1 }),
+        ]),
       },
     ]);
   });
@@ -262,14 +270,16 @@ describe('the status of an incident', () => {
       9,
       refreshToken({ id: 9, accessTokenId: 1, created: new Date(now - 3_601_000) }),
     );
-    expect(await at.status()).toMatchObject([{ holds: true, openPaths: [] }]);
+    expect(await at.status()).toMatchObject([{ holds: true }]);
     expect(await planLift({ ...at.common, incident })).toMatchObject({ revived: 1 });
     const again = await at.lift(incident);
     expect(again).toMatchObject({ result: 'lifted', revived: 1 });
     at.target.refresh.rows.delete(9);
     const other = await at.lockDown({ measures });
     at.target.refresh.rows.set(10, refreshToken({ id: 10, accessTokenId: 2, created: new Date(now - 1000) }));
-    expect(await at.status()).toMatchObject([{ holds: false, openPaths: [{ how: '1 is live.' }] }]);
+    const [status] = await at.status();
+    expect(status?.holds).toBe(false);
+    expect(pathsThat('open', status?.accessPaths)).toEqual(['refresh_tokens']);
     expect(await at.lift(other.incident)).toMatchObject({ revived: 0 });
   });
 
@@ -278,7 +288,7 @@ describe('the status of an incident', () => {
     const scope = { kind: 'users', names: ['bob'] } as const;
     await at.lockDown({ scope, measures: NO_MEASURE });
     at.target.people.splice(2, 1);
-    expect(await at.status()).toMatchObject([{ holds: true, openPaths: [] }]);
+    expect(await at.status()).toMatchObject([{ holds: true }]);
   });
 
   test('is read, extended and lifted at another address of its controller', async () => {
@@ -298,8 +308,11 @@ describe('the status of an incident', () => {
         id: incident,
         address: rest.address,
         holds: true,
-        notChecked: ['basic_authentication', 'external_tokens'],
       },
+    ]);
+    expect(pathsThat('not_checked', incidents[0]?.accessPaths)).toEqual([
+      'basic_authentication',
+      'external_tokens',
     ]);
     expect(elsewhere).toEqual([]);
     const until = new Date(stillClock.now().getTime() + HOUR);

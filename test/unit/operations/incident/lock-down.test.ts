@@ -1,9 +1,16 @@
 import { describe, expect, test } from 'vitest';
+import { closedPath } from '../../../../src/domain/access.ts';
 import { TokenctlError } from '../../../../src/domain/errors.ts';
 import { lockDown } from '../../../../src/operations/incident/lock-down.ts';
 import { stillClock } from '../../../support/drafts.ts';
 import { failingFrom } from '../../../support/fixture.ts';
-import { ALL, EVERY_MEASURE, incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
+import {
+  ALL,
+  EVERY_MEASURE,
+  incidentFixture,
+  NO_MEASURE,
+  pathsThat,
+} from '../../../support/incident-fixture.ts';
 import { refreshToken } from '../../../support/memory-refresh-tokens.ts';
 import { description, installed, user } from '../../../support/memory-target.ts';
 import { token } from '../../../support/tokens.ts';
@@ -20,15 +27,16 @@ describe('a lockdown of everything', () => {
       ['tokens', 'done'],
       ['lifetimes', 'done'],
     ]);
-    expect(report.accessPaths.map(({ path, state }) => [path, state])).toEqual([
-      ['access_tokens', 'closed'],
-      ['authorization_codes', 'closed'],
-      ['refresh_tokens', 'closed'],
-      ['sessions', 'closed'],
-      ['basic_authentication', 'closed'],
-      ['external_tokens', 'closed'],
-      ['users', 'closed'],
+    expect(pathsThat('closed', report.accessPaths)).toEqual([
+      'access_tokens',
+      'authorization_codes',
+      'refresh_tokens',
+      'sessions',
+      'basic_authentication',
+      'external_tokens',
+      'users',
     ]);
+    expect(report.accessPaths.filter(({ covered }) => covered)).toHaveLength(7);
     expect(at.target.alive.size).toBe(0);
     expect([...at.target.refresh.rows.values()].every(({ revoked }) => revoked !== null)).toBe(true);
     expect(at.target.people.every(({ isActive }) => isActive === false)).toBe(true);
@@ -133,13 +141,11 @@ describe('a lockdown of everything', () => {
 
   test('warns of passwords only where a user stays active', async () => {
     await using at = await incidentFixture('database');
-    const alive = { what: 'basic_authentication', count: null, why: 'passwords', remedy: 'none' } as const;
-    Object.assign(at.target, { staysAlive: () => Promise.resolve([alive]) });
     const warned = async (keepActive: readonly string[], deactivate: boolean) => {
       const measures = { ...NO_MEASURE, deactivate, keepActive };
-      const { manualSteps } = await at.plan({ measures });
-      const left = manualSteps.find(({ what }) => what === 'logging in');
-      return [manualSteps.some(({ what }) => what === 'basic authentication'), left?.why.split(' active')[0]];
+      const { accessPaths } = await at.plan({ measures });
+      const left = accessPaths.find(({ path }) => path === 'login');
+      return [accessPaths.some(({ path }) => path === 'basic_authentication'), left?.how.split(' active')[0]];
     };
     expect(await warned([], true)).toEqual([false, undefined]);
     expect(await warned(['bob'], true)).toEqual([true, 'bob stays']);
@@ -162,8 +168,11 @@ describe('a lockdown of everything', () => {
     };
     const until = later(60).now().toISOString();
     expect(await stateOf()).toMatchObject({ state: 'not_checked', until });
-    expect(await at.status()).toMatchObject([
-      { holds: true, notChecked: ['basic_authentication', 'external_tokens'] },
+    const [status] = await at.status();
+    expect(status?.holds).toBe(true);
+    expect(pathsThat('not_checked', status?.accessPaths)).toEqual([
+      'basic_authentication',
+      'external_tokens',
     ]);
     expect(await stateOf(later(59))).toMatchObject({ state: 'not_checked' });
     const other = { scope: { kind: 'users', names: ['bob'] } as const, measures: EVERY_MEASURE };
@@ -284,10 +293,15 @@ describe('a lockdown that meets resistance', () => {
     const [before] = await at.status();
     expect(before).toMatchObject({
       holds: true,
-      codesUntil: until,
-      notChecked: ['authorization_codes', 'refresh_tokens', 'sessions'],
+      ends: { authorization_codes: until },
       lifetimes: { set: 3600, issued: 0, longer: 0 },
     });
+    expect(pathsThat('not_checked', before?.accessPaths)).toEqual([
+      'authorization_codes',
+      'refresh_tokens',
+      'sessions',
+      'requests',
+    ]);
     const created = new Date(Date.parse(before?.locked ?? '') + 1000);
     const year = new Date(created.getTime() + 31_536_000_000);
     at.target.alive.set(70, token({ id: 70, created, expires: year }));
@@ -327,12 +341,7 @@ describe('a lockdown that meets resistance', () => {
       'deleted 1 of 1 authorization codes',
     );
     expect([...at.target.codes.keys()]).toEqual([32]);
-    expect(report.accessPaths).toContainEqual({
-      path: 'authorization_codes',
-      state: 'closed',
-      basis: 'checked',
-      how: 'Verified: none is left.',
-    });
+    expect(report.accessPaths).toContainEqual(closedPath('authorization_codes', 'Verified: none is left.'));
   });
 
   test('catches what a refresh mints while the first pass is at work', async () => {
@@ -480,9 +489,10 @@ describe('a lockdown of a user who was deleted since', () => {
       path: 'users',
       state: 'not_checked',
       basis: 'not_checked',
+      covered: true,
       how: 'bob no longer exists: deleted, which also deletes the tokens, or renamed.',
+      remedy: 'If it was renamed, lock down the new name.',
     });
-    expect(again.manualSteps.map(({ what }) => what)).toContain('bob');
   });
 
   test('is refused as a new one', async () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../../../src/domain/errors.ts';
 import { offboardUsers, planUserOffboarding } from '../../../../src/operations/incident/offboard-user.ts';
 import { failingFrom } from '../../../support/fixture.ts';
-import { incidentFixture } from '../../../support/incident-fixture.ts';
+import { incidentFixture, pathsThat } from '../../../support/incident-fixture.ts';
 import { description } from '../../../support/memory-target.ts';
 import { token } from '../../../support/tokens.ts';
 
@@ -30,12 +30,15 @@ describe('offboarding a user', () => {
       ['users', 'done'],
       ['tokens', 'done'],
     ]);
-    expect(report.accessPaths.map(({ path, state }) => [path, state])).toEqual([
-      ['access_tokens', 'closed'],
-      ['authorization_codes', 'closed'],
-      ['refresh_tokens', 'closed'],
-      ['sessions', 'closed'],
-      ['users', 'closed'],
+    expect(pathsThat('closed', report.accessPaths)).toEqual([
+      'access_tokens',
+      'authorization_codes',
+      'refresh_tokens',
+      'sessions',
+      'users',
+    ]);
+    expect(report.accessPaths.filter(({ state }) => state !== 'closed')).toMatchObject([
+      { path: 'gateway', covered: false },
     ]);
     expect([...at.target.alive.keys()]).toEqual([9]);
     expect(at.target.people.map(({ isActive }) => isActive)).toEqual([true, false, true]);
@@ -60,13 +63,11 @@ describe('offboarding a user', () => {
 
   test('warns of passwords only where a user stays active', async () => {
     await using at = await leaving();
-    const what = 'basic_authentication' as const;
-    const alive = { what, count: null, why: 'passwords are accepted', remedy: 'none' };
-    Object.assign(at.target, { staysAlive: () => Promise.resolve([alive]) });
-    expect((await at.plan()).revocation.staysAlive).toEqual([]);
+    const path = 'basic_authentication' as const;
+    expect((await at.plan()).revocation.accessPaths.map(({ path }) => path)).not.toContain(path);
     const { capabilities } = at.target.self;
     at.target.self = { ...at.target.self, capabilities: { ...capabilities, deactivateUsers: false } };
-    expect((await at.plan()).revocation.staysAlive).toMatchObject([{ what }]);
+    expect((await at.plan()).revocation.accessPaths.map((each) => each.path)).toContain(path);
   });
 
   test('says where a user stays active', async () => {
@@ -88,6 +89,7 @@ describe('offboarding a user', () => {
       ['refresh_tokens', 'not_checked'],
       ['sessions', 'not_checked'],
       ['users', 'closed'],
+      ['requests', 'not_checked'],
     ]);
   });
 

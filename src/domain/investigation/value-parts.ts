@@ -1,0 +1,147 @@
+import { parseDocument } from 'yaml';
+import { isReference, referenceId } from './recorded-values.ts';
+
+/** One change of a field by the actor: raw values, which may be secrets. */
+export interface FieldEdit {
+  /** The entry of the activity stream. */
+  readonly entry: number;
+  readonly before: unknown;
+  readonly after: unknown;
+}
+
+/** Longer text is compared as lines, and not read as YAML. In characters. */
+const MAX_YAML = 200_000;
+/** How many aliases YAML may resolve: a few lines of them can stand for gigabytes. */
+const MAX_ALIASES = 20;
+/** How deep a value is taken apart. */
+const MAX_DEPTH = 20;
+
+/** Fields with several values in one text, and what separates these. */
+const SEPARATED: Readonly<Record<string, RegExp>> = {
+  redirect_uris: /\s+/,
+  post_logout_redirect_uris: /\s+/,
+  allowed_origins: /\s+/,
+  job_tags: /,/,
+  skip_tags: /,/,
+  limit: /[,:]/,
+};
+
+/** The parts of a value that can be changed one by one. */
+interface Parts {
+  /**
+   * `map`: entries by path. `list`: members or lines. `words`: the same, where one that is missing means
+   * nothing. `single`: a value that is replaced as a whole.
+   */
+  readonly shape: 'map' | 'list' | 'words' | 'single';
+  readonly parts: ReadonlySet<string>;
+  /** The paths of a map's entries. */
+  readonly paths: ReadonlySet<string>;
+}
+
+/**
+ * What is left now of what the actor put into a field, where others may have changed other parts of it since:
+ * lines of a text, members of a list, entries of a map.
+ *
+ * @param edits The actor's changes, by entry. Changes by others may lie between them.
+ * @returns `none`: nothing that the actor put in is there, and nothing that the actor took out is missing.
+ * `some`: something that the actor put in is there, or an entry of a map that the actor took out is missing.
+ * `undecided`: nothing that was put in is there; lines or members that the actor took out are missing, which
+ * somebody may have wanted since.
+ */
+export function leftOf(
+  field: string,
+  edits: readonly FieldEdit[],
+  current: unknown,
+): 'none' | 'some' | 'undecided' {
+  const now = partsOf(field, current);
+  const sides = edits.map(({ before, after }) => ({
+    old: partsOf(field, before),
+    made: partsOf(field, after),
+  }));
+  const parts = netChange(sides.map(({ old, made }) => [old.parts, made.parts]));
+  const paths = netChange(sides.map(({ old, made }) => [old.paths, made.paths]));
+  if ([...parts.putIn].some((part) => now.parts.has(part))) return 'some';
+  if ([...paths.takenOut].some((path) => !now.paths.has(path))) return 'some';
+  const lists = sides.filter(({ old }) => old.shape === 'list');
+  const isMissing = (part: string) => lists.some(({ old }) => old.parts.has(part)) && !now.parts.has(part);
+  return [...parts.takenOut].some(isMissing) ? 'undecided' : 'none';
+}
+
+/** What the actor's changes put in and took out, less what they undid themselves. */
+function netChange(changes: readonly (readonly [old: ReadonlySet<string>, made: ReadonlySet<string>])[]) {
+  const [putIn, takenOut] = [new Set<string>(), new Set<string>()];
+  for (const [old, made] of changes) {
+    for (const each of made) if (!old.has(each) && !takenOut.delete(each)) putIn.add(each);
+    for (const each of old) if (!made.has(each) && !putIn.delete(each)) takenOut.add(each);
+  }
+  return { putIn, takenOut };
+}
+
+function partsOf(field: string, value: unknown): Parts {
+  if (isReference(field) || value === null || value === undefined || value === '')
+    return single(field, value);
+  const separator = SEPARATED[field];
+  if (separator !== undefined && typeof value === 'string')
+    return { ...list(value.split(separator)), shape: 'words' };
+  const plain = typeof value === 'string' ? structured(value) : value;
+  if (Array.isArray(plain)) return list(plain.map((each) => JSON.stringify(sorted(each, 0))));
+  if (typeof plain === 'object' && plain !== null) {
+    const entries = new Map<string, string>();
+    addEntries(entries, '', plain, 0);
+    return {
+      shape: 'map',
+      parts: new Set([...entries].map(([path, text]) => `${path}=${text}`)),
+      paths: new Set(entries.keys()),
+    };
+  }
+  return typeof plain === 'string' && plain.includes('\n') ? list(plain.split('\n')) : single(field, plain);
+}
+
+function single(field: string, value: unknown): Parts {
+  const isNothing = value === null || value === undefined || value === '' || value === '---';
+  const text = isReference(field) ? String(referenceId(value)) : JSON.stringify(value);
+  return { shape: 'single', parts: new Set(isNothing ? [] : [text]), paths: new Set() };
+}
+
+function list(members: readonly string[]): Parts {
+  const parts = members.map((each) => each.trim()).filter((each) => each !== '' && each !== '---');
+  return { shape: 'list', parts: new Set(parts), paths: new Set() };
+}
+
+/** The map or list that a text holds as JSON or YAML, which the API takes alike; else the text. */
+function structured(text: string): unknown {
+  if (text.length > MAX_YAML || !/[:{[]|^\s*-/m.test(text)) return text;
+  try {
+    const document = parseDocument(text, { logLevel: 'silent', uniqueKeys: false });
+    if (document.errors.length > 0) return text;
+    const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
+    return typeof value === 'object' && value !== null ? value : text;
+  } catch {
+    return text;
+  }
+}
+
+function addEntries(entries: Map<string, string>, path: string, value: object, depth: number): void {
+  for (const [key, each] of Object.entries(value)) {
+    const at = `${path}/${key.replaceAll('/', '~1')}`;
+    const isMap = typeof each === 'object' && each !== null && !Array.isArray(each);
+    if (isMap && depth < MAX_DEPTH && Object.keys(each).length > 0) addEntries(entries, at, each, depth + 1);
+    else if (Array.isArray(each)) for (const member of each) entries.set(`${at}[${text(member)}]`, '');
+    else entries.set(at, text(each));
+  }
+}
+
+function text(value: unknown): string {
+  return JSON.stringify(sorted(value, 0)) ?? 'null';
+}
+
+/** The same value with the keys of maps in order. */
+function sorted(value: unknown, depth: number): unknown {
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return value;
+  if (Array.isArray(value)) return value.map((each) => sorted(each, depth + 1));
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, each]) => [key, sorted(each, depth + 1)]),
+  );
+}

@@ -1,0 +1,85 @@
+import {
+  type AccessPath,
+  closedPath,
+  knownClosedPath,
+  lastsUntil,
+  uncheckedPath,
+} from '../../domain/access.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { PlannedSessions } from '../../domain/plan.ts';
+import type { Capabilities, Target } from '../ports/target.ts';
+import { knownSettings } from '../settings/known-settings.ts';
+
+/** What is known of sessions when none is listed. */
+interface ListedNone {
+  readonly capabilities: Capabilities;
+  readonly userIds: PlannedSessions['userIds'];
+  /** When those that are not listed may have been used last. */
+  readonly now: Date;
+  /** When the last of the sessions that were ended would have expired; null if none was. */
+  readonly latestExpiry: Date | null;
+  /** The time (RFC 3339) that an earlier run said for the same sessions, which may have ended them. */
+  readonly recorded?: string | undefined;
+}
+
+/**
+ * Finds out whether sessions of users may be accepted although none is listed: from a gateway's cache that the target does not
+ * reach, or because their owners are not recorded. A session keeps the age that it was made with, so that its end is not earlier
+ * than the row said, whatever the setting says now.
+ *
+ * @returns Null without any. The path is closed while all users are deactivated: a gateway refuses their sessions, from the cache
+ * too, and accepts them again once the users are active.
+ */
+export async function cachedSessions(target: Target, found: ListedNone): Promise<AccessPath | null> {
+  const { capabilities, userIds, now } = found;
+  if (capabilities.sessionsCached !== true) return null;
+  const isUnowned = capabilities.sessionsUnowned !== undefined && userIds !== 'all';
+  const hasEnd = !isUnowned || capabilities.sessionsUnowned === 'some';
+  const until = hasEnd ? await endOf(target, found) : null;
+  if (until !== null && Date.parse(until) <= now.getTime()) return closedPath('sessions', EXPIRED);
+  const more = until === null ? {} : { until };
+  if (!(await anyActive(target, userIds))) return knownClosedPath('sessions', 'gateway 2.5', REFUSED, more);
+  const remedy = 'To end them at once, deactivate the users, or add `cache` to the context.';
+  if (isUnowned) return uncheckedPath('sessions', UNOWNED, { ...more, remedy });
+  const how = until === null ? `${CACHED} for up to SESSION_COOKIE_AGE.` : `${CACHED}.`;
+  return uncheckedPath('sessions', how, { ...more, remedy });
+}
+
+const EXPIRED =
+  'Verified: none is left in the database. What the gateway kept of ended ones in its cache has expired.';
+const REFUSED =
+  'None is left in the database. A gateway refuses sessions from its cache while their users are deactivated.';
+const UNOWNED = 'Sessions without a recorded owner exist in the database, and may be of the selected users.';
+const CACHED = 'None is left in the database, but the gateway can accept ended sessions from its cache';
+
+/** Why sessions that the target does not list may be accepted now; null if that is ruled out. */
+export async function unseenSessions(target: Target, found: ListedNone): Promise<AccessPath | null> {
+  const path = await cachedSessions(target, found);
+  return path?.state === 'not_checked' ? path : null;
+}
+
+/** When the last session that is not listed has expired (RFC 3339); null if that is not known. */
+async function endOf(target: Target, { now, latestExpiry, recorded }: ListedNone): Promise<string | null> {
+  // A run that ended none does not push on what an earlier one said.
+  if (latestExpiry === null && recorded !== undefined) return recorded;
+  const byAge = await cookieExpiry(target, now);
+  const ends = [byAge, latestExpiry?.toISOString(), recorded].filter((each) => typeof each === 'string');
+  return byAge === null && latestExpiry === null ? null : (ends.sort().at(-1) ?? null);
+}
+
+async function anyActive(target: Target, userIds: PlannedSessions['userIds']): Promise<boolean> {
+  if (userIds === 'all') return true;
+  const active = new Set(userIds);
+  try {
+    for await (const { id } of target.users.list({ inactive: true })) active.delete(id);
+  } catch (error) {
+    if (!(error instanceof TokenctlError)) throw error;
+  }
+  return active.size > 0;
+}
+
+/** When a session expires that was used at an instant (RFC 3339), by the setting as it is now; null if that cannot be read. */
+export async function cookieExpiry(target: Pick<Target, 'settings'>, used: Date): Promise<string | null> {
+  const { values } = await knownSettings(target);
+  return values && lastsUntil(used, values.SESSION_COOKIE_AGE);
+}

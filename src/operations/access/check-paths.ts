@@ -1,0 +1,328 @@
+import {
+  type AccessPath,
+  closedPath,
+  lastsUntil,
+  openPath,
+  type PathName,
+  uncheckedPath,
+  untilText,
+} from '../../domain/access.ts';
+import { basicAuthCaution, orphanUse } from '../../domain/dialect.ts';
+import type { Lock, LockdownScope } from '../../domain/incident/incident.ts';
+import type { IncidentHistory } from '../../domain/incident/incident-history.ts';
+import { whoseOf } from '../../domain/selector.ts';
+import { refreshTokenExpiry, refreshTokenState } from '../../domain/token.ts';
+import { settingNamed } from '../incident/lock-settings.ts';
+import { readUsers, selectorOf, usersOf } from '../incident/scope-selection.ts';
+import type { OperationRun } from '../journal/operation-run.ts';
+import type { Capabilities, Target, TargetDescription } from '../ports/target.ts';
+import { knownSettings, readRefreshLifetime } from '../settings/known-settings.ts';
+import { partOf } from '../target-parts.ts';
+import { cachedSessions, cookieExpiry } from './cached-sessions.ts';
+import { codeLifetime } from './not-covered.ts';
+import { probeToken } from './probe-token.ts';
+
+/** What was closed. */
+interface ClosedPaths {
+  readonly scope: LockdownScope;
+  readonly switches: readonly Lock[];
+  /** The users that are to be deactivated. */
+  readonly users: readonly { readonly name: string; readonly userId?: number }[];
+  /** Names of users that are meant and stay active. */
+  readonly usersKept?: readonly string[];
+}
+
+/** What the checks need to know. */
+interface Checks {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  /** Ids of the caller's own tokens, which live on. */
+  readonly ownTokens: readonly number[];
+  readonly now: Date;
+  /** The present, where `now` is the time of an earlier lockdown. */
+  readonly present?: Date;
+  /** The lifetime of authorization codes before it was shortened, in seconds. */
+  readonly codeLifetime?: number | undefined;
+  /** When an incident set these switches, by name; those that no incident changed are left out. */
+  readonly switchesSet?: ReadonlyMap<string, Date>;
+  /** When the last session that the act ended would have expired; null if it ended none. */
+  readonly latestSession?: Date | null;
+  /** The time (RFC 3339) that an earlier run of the same incident said for sessions. */
+  readonly sessionsUntil?: string | undefined;
+}
+
+/**
+ * Reads again which ways in are closed, and says of those that this target does not list that they were not checked.
+ * Changes nothing.
+ *
+ * @throws TokenctlError whatever the target throws.
+ */
+export async function checkAccessPaths(checks: Checks, closed: ClosedPaths): Promise<readonly AccessPath[]> {
+  const { target, ownTokens } = checks;
+  const { scope } = closed;
+  const tokens = await accessTokens(target, scope, ownTokens);
+  const others = await checkOtherCredentials(checks, scope);
+  const settings = await switches(checks, closed);
+  const deactivated = closed.users.length > 0 ? [await users(target, closed)] : [];
+  const areRefused = closed.usersKept?.length === 0 && deactivated.some(({ state }) => state === 'closed');
+  return [
+    tokens,
+    ...(areRefused ? await Promise.all(others.map((each) => withEnd(each, checks))) : others),
+    ...settings,
+    ...deactivated,
+  ];
+}
+
+/** Sessions that are not listed, of users who are all deactivated: one that is refused is not extended, and so expires. */
+async function withEnd(
+  each: AccessPath,
+  { target, now }: Pick<Checks, 'target' | 'now'>,
+): Promise<AccessPath> {
+  if (each.path !== 'sessions' || target.sessions !== undefined) return each;
+  const until = await cookieExpiry(target, now);
+  return until === null ? each : { ...each, until };
+}
+
+/**
+ * Reads which authorization codes, refresh tokens and sessions of a scope are left. Changes nothing.
+ *
+ * @throws TokenctlError whatever the target throws.
+ */
+export async function checkOtherCredentials(
+  checks: Omit<Checks, 'ownTokens'>,
+  scope: LockdownScope,
+): Promise<readonly AccessPath[]> {
+  const { target } = checks;
+  return [
+    target.authorizationCodes ? await authorizationCodes(target, scope) : await uncheckedCodes(checks),
+    target.refreshTokens ? await refreshTokens(checks, scope) : notListed('refresh_tokens', target),
+    ...(scope.kind === 'applications'
+      ? []
+      : [target.sessions ? await sessions(checks, scope) : notListed('sessions', target)]),
+  ];
+}
+
+/** Users of a lockdown that do not exist any more; empty without any. */
+export function missingUsersPath(names: readonly string[]): readonly AccessPath[] {
+  if (names.length === 0) return [];
+  const how = `${names.join(', ')} no longer ${names.length === 1 ? 'exists' : 'exist'}: deleted, which also deletes the tokens, or renamed.`;
+  return [uncheckedPath('users', how, { remedy: 'If it was renamed, lock down the new name.' })];
+}
+
+/**
+ * Checks the ways in as {@link checkAccessPaths} does. Where tokens are identified by trying, it also has a token made,
+ * revokes it for the incident and presents it.
+ *
+ * @throws TokenctlError whatever the target and the log throw.
+ */
+export async function verifyAccessPaths(
+  work: OperationRun,
+  closed: ClosedPaths & { readonly incident: string },
+  checks: Omit<Checks, 'target'>,
+): Promise<readonly AccessPath[]> {
+  const paths = await checkAccessPaths({ ...checks, target: work.target }, closed);
+  if (work.target.identifies !== 'by_trying' || !checks.description.capabilities.changes) return paths;
+  const [tokens, ...others] = paths;
+  return [...(tokens === undefined ? [] : [tokens]), await probeToken(work, closed.incident), ...others];
+}
+
+async function accessTokens(
+  target: Target,
+  scope: LockdownScope,
+  ownTokens: readonly number[],
+): Promise<AccessPath> {
+  const selector = await selectorOf(scope, target);
+  const own = new Set(ownTokens);
+  let [left, kept] = [0, 0];
+  if (selector !== null) {
+    for await (const { id } of target.tokens(selector)) {
+      if (own.has(id)) kept += 1;
+      else left += 1;
+    }
+  }
+  const but = kept === 0 ? '' : ' except your own';
+  return left === 0
+    ? closedPath('access_tokens', `Verified: none is left${but}.`)
+    : openPath('access_tokens', `${left} ${left === 1 ? 'is' : 'are'} left.`, { count: left });
+}
+
+async function authorizationCodes(target: Target, scope: LockdownScope): Promise<AccessPath> {
+  const selector = await selectorOf(scope, target);
+  let left = 0;
+  if (selector !== null) {
+    const codes = partOf(target, 'authorizationCodes').list({ ...whoseOf(selector), state: 'live' });
+    for await (const _code of codes) left += 1;
+  }
+  return left === 0
+    ? closedPath('authorization_codes', 'Verified: none is left.')
+    : openPath('authorization_codes', `${left} can be exchanged for tokens.`, { count: left });
+}
+
+/** A code from before the lockdown yields tokens until it expires, for a deactivated user too. */
+async function uncheckedCodes({ target, now, codeLifetime: before = 0 }: Omit<Checks, 'ownTokens'>) {
+  const seconds = Math.max(codeLifetime(await knownSettings(target)), before);
+  const how = 'They cannot be listed with this context. One from before can be exchanged for tokens.';
+  return uncheckedPath('authorization_codes', how, { until: lastsUntil(now, seconds) });
+}
+
+async function refreshTokens(
+  { target, description, now, present = now }: Omit<Checks, 'ownTokens'>,
+  scope: LockdownScope,
+): Promise<AccessPath> {
+  const selector = await selectorOf(scope, target);
+  const lifetime = await readRefreshLifetime(target);
+  let [live, orphaned, expired] = [0, 0, 0];
+  if (selector !== null) {
+    const states = ['live', 'orphaned'] as const;
+    for await (const token of partOf(target, 'refreshTokens').list({ ...whoseOf(selector), states })) {
+      if (refreshTokenState(token) === 'orphaned') orphaned += 1;
+      else if (lifetime !== null && refreshTokenExpiry(token, lifetime) < present) expired += 1;
+      else live += 1;
+    }
+  }
+  const assumed = orphanUse(description) === 'refused' ? 0 : orphaned;
+  const found = live + assumed;
+  const but = assumed === 0 ? '' : ` (${assumed} orphaned, assumed to be usable)`;
+  const more = notUsableText({ orphaned: orphaned - assumed, expired });
+  return found === 0
+    ? closedPath('refresh_tokens', `Verified: none is live.${more}`)
+    : openPath('refresh_tokens', `${found} ${found === 1 ? 'is' : 'are'} live${but}.${more}`, {
+        count: found,
+      });
+}
+
+/** Refresh tokens that are not revoked and refused: lifting a lockdown may raise the lifetime. */
+function notUsableText({
+  orphaned,
+  expired,
+}: {
+  readonly orphaned: number;
+  readonly expired: number;
+}): string {
+  const are = (count: number) => `${count} ${count === 1 ? 'is' : 'are'}`;
+  return [
+    ...(orphaned === 0 ? [] : [` ${are(orphaned)} orphaned: this version refuses such tokens.`]),
+    ...(expired === 0
+      ? []
+      : [` ${are(expired)} expired, and live again if REFRESH_TOKEN_EXPIRE_SECONDS is raised.`]),
+  ].join('');
+}
+
+async function sessions(
+  { target, description, now, latestSession = null, sessionsUntil }: Omit<Checks, 'ownTokens'>,
+  scope: LockdownScope,
+): Promise<AccessPath> {
+  const userIds = scope.kind === 'all' ? null : (await usersOf(scope, target)).map(({ id }) => id);
+  let left = 0;
+  if (userIds === null)
+    for await (const _session of partOf(target, 'sessions').list({ all: true })) left += 1;
+  else if (userIds.length > 0)
+    for await (const _session of partOf(target, 'sessions').list({ userIds })) left += 1;
+  if (left === 0) {
+    const users = scope.kind === 'all' ? await readUsers(target, {}) : await usersOf(scope, target);
+    const cached = await cachedSessions(target, {
+      ...{ capabilities: description.capabilities, now, latestExpiry: latestSession },
+      userIds: users.some(({ isActive }) => isActive) ? (userIds ?? 'all') : users.map(({ id }) => id),
+      recorded: sessionsUntil,
+    });
+    if (cached !== null) return cached;
+  }
+  return left === 0
+    ? closedPath('sessions', 'Verified: none is left.')
+    : openPath('sessions', `${left} ${left === 1 ? 'exists' : 'exist'}: a user has logged in.`, {
+        count: left,
+      });
+}
+
+/** How long a running server may go on with the settings as they were before, in milliseconds. */
+const SETTINGS_HOLD_MS: Readonly<Record<Capabilities['settingsHold'], number>> = {
+  at_once: 0,
+  within_seconds: 5000,
+  within_a_minute: 60_000,
+  within_five_minutes: 300_000,
+};
+
+/** When a running server applies settings that were written at this time at the latest; null if it does already. */
+export function appliedAt(
+  set: Date | null,
+  { settingsHold, now }: { readonly settingsHold: Capabilities['settingsHold']; readonly now: Date },
+): Date | null {
+  const hold = SETTINGS_HOLD_MS[settingsHold];
+  // A switch is set after the run began, so that its time is later than the run's `now`.
+  if (set === null || hold === 0) return null;
+  const applied = set.getTime() + hold;
+  return applied > now.getTime() ? new Date(applied) : null;
+}
+
+/** When the switches that an incident holds were set, by name; those that were so before are left out. */
+export function setSwitches(history: IncidentHistory, incident: string): Map<string, Date> {
+  const changed = history.heldBy(incident).filter(({ before, locked }) => before !== locked);
+  return new Map(changed.map(({ lock, since }) => [lock.name, new Date(since)]));
+}
+
+async function switches(checks: Checks, { switches: locks }: ClosedPaths): Promise<readonly AccessPath[]> {
+  if (locks.length === 0) return [];
+  const { target, description, now } = checks;
+  const { values, why } = await knownSettings(target);
+  const { settingsHold } = description.capabilities;
+  return locks.map(({ name }) => {
+    if (values === null) return unreadSwitch(name, why);
+    const until = appliedAt(checks.switchesSet?.get(name) ?? null, { settingsHold, now });
+    if (settingNamed(values, name) !== false) return openPath(switchPath(name), `${name} is on.`);
+    const caution = cautionOf(name, description);
+    if (until !== null) {
+      const path = switchUntilApplied(name, until.toISOString());
+      return { ...path, how: path.how + caution };
+    }
+    const isBasic = name === 'AUTH_BASIC_ENABLED';
+    const untried = isBasic ? ' A login was not tried: no password is available.' : '';
+    return closedPath(switchPath(name), `Verified: ${name} is off.${untried}${caution}`);
+  });
+}
+
+/** What else turning a switch off does, as sentences after another; empty if it does nothing else. */
+export function cautionOf(name: string, { dialect }: Pick<TargetDescription, 'dialect'>): string {
+  const caution = name === 'AUTH_BASIC_ENABLED' ? basicAuthCaution(dialect) : null;
+  if (caution === null) return '';
+  return ` ${caution} Log in with an identity provider account there. \`tokenctl incident lift\` turns it on again.`;
+}
+
+/** The way in that a switch closes. */
+export function switchPath(name: string): PathName {
+  return name === 'AUTH_BASIC_ENABLED' ? 'basic_authentication' : 'external_tokens';
+}
+
+/** The way in of a switch that cannot be read. */
+export function unreadSwitch(name: string, why: string): AccessPath {
+  const remedy = 'Run the same command again once the settings can be read, or in a database context.';
+  return uncheckedPath(switchPath(name), `${name} was not read: ${why}.`, { remedy });
+}
+
+/** The way in of a switch that is off: a running server may not have applied it until that time (RFC 3339). */
+export function switchUntilApplied(name: string, until: string): AccessPath {
+  const how = `${name} is off when read again. A running server may not have applied it yet.`;
+  const remedy = `Run the same command again after ${untilText(until)}.`;
+  return uncheckedPath(switchPath(name), how, { until, remedy });
+}
+
+async function users(target: Target, closed: ClosedPaths): Promise<AccessPath> {
+  const ids = closed.users.map(({ userId = 0 }) => userId);
+  const found = await readUsers(target, { ids });
+  const active = found.filter(({ isActive }) => isActive).length;
+  const gone = ids.length - found.length;
+  return active === 0
+    ? closedPath(
+        'users',
+        `Verified: ${found.length} of ${ids.length} deactivated.`.concat(
+          gone === 0 ? '' : ` ${gone} deleted since.`,
+        ),
+      )
+    : openPath('users', `${active} of ${ids.length} ${active === 1 ? 'is' : 'are'} active.`, {
+        count: active,
+      });
+}
+
+function notListed(name: 'refresh_tokens' | 'sessions', { identifies }: Target): AccessPath {
+  const where = identifies === 'by_trying' ? 'over the REST API' : 'with the rights of this role';
+  return uncheckedPath(name, `They cannot be listed ${where}.`);
+}

@@ -1,0 +1,120 @@
+import {
+  type AccessPath,
+  closedPath,
+  knownClosedPath,
+  openPath,
+  uncheckedPath,
+} from '../../domain/access.ts';
+import { leftOf } from '../applications/change-application.ts';
+import type { LocalAccessPlan, SetPasswords } from '../incident/end-local-access.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
+import { partOf } from '../target-parts.ts';
+
+/**
+ * Reads and tries again what {@link planLocalAccess} named: whether the new passwords are still the ones that are accepted, no role
+ * is held, and no application is left.
+ *
+ * @throws TokenctlError whatever the target throws.
+ */
+export async function localPaths(
+  target: Target,
+  plan: LocalAccessPlan,
+  set: SetPasswords,
+): Promise<readonly AccessPath[]> {
+  return [
+    ...(plan.passwords.length + plan.external.length === 0 ? [] : [await passwordsPath(target, plan, set)]),
+    ...(plan.roles.length === 0 ? [] : [await rolesPath(target, plan)]),
+    ...(plan.applications.length === 0 ? [] : [await applicationsPath(target, plan)]),
+  ];
+}
+
+/** A user has one password: where the new one is accepted, the old one is not. */
+async function passwordsPath(
+  target: Target,
+  { passwords, external }: LocalAccessPlan,
+  set: SetPasswords,
+): Promise<AccessPath> {
+  const changed: string[] = [];
+  for (const user of passwords) {
+    const password = set.get(user.id);
+    if (password !== undefined && !(await partOf(target, 'passwords').accepts(user, password)))
+      changed.push(user.username);
+  }
+  if (changed.length > 0) {
+    const how = `The new password of ${changed.join(', ')} is no longer accepted: it was changed again.`;
+    return openPath('passwords', how);
+  }
+  const untried = passwords.filter(({ id }) => !set.has(id)).map(({ username }) => username);
+  const reasons = [
+    ...(untried.length === 0
+      ? []
+      : [
+          `The new password of ${untried.join(', ')} was not accepted when tried, as without basic authentication.`,
+        ]),
+    ...(external.length === 0
+      ? []
+      : [
+          `Not changed, because the account comes from an identity provider: ${external.map(({ username }) => username).join(', ')}.`,
+        ]),
+  ];
+  if (reasons.length > 0) return uncheckedPath('passwords', reasons.join(' '));
+  const how = `Verified: the random password of ${passwords.length} of ${passwords.length} is accepted, so the one before is not.`;
+  return closedPath('passwords', how);
+}
+
+async function rolesPath(target: Target, { roles }: LocalAccessPlan): Promise<AccessPath> {
+  const held: string[] = [];
+  for (const userId of new Set(roles.map((lock) => lock.userId ?? 0))) {
+    const user = roles.find((lock) => lock.userId === userId)?.name.split(': ', 1)[0] ?? '';
+    for (const { name } of await partOf(target, 'roles').list(userId)) held.push(`${user}: ${name}`);
+  }
+  return held.length === 0
+    ? closedPath('roles', 'Verified: none is held.')
+    : openPath('roles', `Still held: ${held.join(', ')}.`, { count: held.length });
+}
+
+async function applicationsPath(target: Target, { applications }: LocalAccessPlan): Promise<AccessPath> {
+  const left: string[] = [];
+  for (const application of applications) {
+    const found = await leftOf(target, application);
+    if (found.application || found.accessTokens > 0) left.push(application.name);
+  }
+  return left.length === 0
+    ? closedPath('applications', 'Verified: none is left.')
+    : openPath('applications', `Still there: ${left.join(', ')}.`, { count: left.length });
+}
+
+/**
+ * What else a new password ends, and what the end of all access tokens does: known of controller 24.6.1, which was tried. A user
+ * whose password was not tried is not among it.
+ */
+export function knownOfPasswords(
+  paths: readonly AccessPath[],
+  options: {
+    readonly description: TargetDescription;
+    readonly plan: LocalAccessPlan;
+    readonly set: SetPasswords;
+  },
+): readonly AccessPath[] {
+  const { description, plan, set } = options;
+  const { passwords, external } = plan;
+  const isWhole = passwords.length > 0 && external.length === 0 && passwords.every(({ id }) => set.has(id));
+  const isKnown = description.dialect === 'controller' && description.version === '24.6.1';
+  const hasNoTokens = paths.some(({ path, state }) => path === 'access_tokens' && state === 'closed');
+  if (!isWhole || !isKnown) return paths;
+  return paths.map((each) => {
+    if (each.state !== 'not_checked') return each;
+    if (each.path === 'sessions') {
+      const how =
+        'Known of controller 24.6.1: once a password is changed, the sessions of its user are ended.';
+      return knownClosedPath('sessions', TRIED, how);
+    }
+    if (each.path === 'refresh_tokens' && hasNoTokens) {
+      const how = 'Known of controller 24.6.1: a refresh token is refused once its access token is revoked.';
+      return knownClosedPath('refresh_tokens', TRIED, how);
+    }
+    return each;
+  });
+}
+
+const TRIED = 'controller 24.6.1';

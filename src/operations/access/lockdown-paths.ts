@@ -1,0 +1,193 @@
+import { type AccessPath, covering, openPath, type PathName, uncheckedPath } from '../../domain/access.ts';
+import { lifetimeCaution } from '../../domain/dialect.ts';
+import type { Lock, LockdownScope, Measures } from '../../domain/incident/incident.ts';
+import type { RevocationPlan } from '../../domain/plan.ts';
+import { shellWord } from '../../domain/remedies.ts';
+import type { LocalAccessPlan } from '../incident/end-local-access.ts';
+import { wantedSwitches } from '../incident/lock-settings.ts';
+import type { TargetDescription } from '../ports/target.ts';
+import { missingUsersPath, unreadSwitch } from './check-paths.ts';
+
+/** What a lockdown or an offboarding ends beside access tokens: sessions are of users, not of applications. */
+export function coveredPaths(kind: LockdownScope['kind']): readonly PathName[] {
+  return ['authorization_codes', 'refresh_tokens', ...(kind === 'applications' ? [] : ['sessions' as const])];
+}
+
+/** The ways in that a lockdown leaves open, or that are not checked, with the command or the page that closes them. */
+export function lockdownPaths(options: {
+  readonly scope: LockdownScope;
+  readonly measures: Measures;
+  readonly description: TargetDescription;
+  /** What is locked of the lifetimes: nothing where they are no settings. */
+  readonly lifetimes: readonly Lock[];
+  /** Why settings are left as they are. */
+  readonly settingsLeft: string | null;
+  readonly revocation: RevocationPlan | null;
+  /** Names of users that do not exist any more. */
+  readonly usersGone: readonly string[];
+  /** Names of users that are meant and stay active. */
+  readonly usersKept: readonly string[];
+  readonly local: LocalAccessPlan;
+}): readonly AccessPath[] {
+  const { scope, measures, description, revocation, local } = options;
+  // A controller refuses the password of a user who is deactivated.
+  const isReset = measures.resetPasswords === true && local.external.length === 0;
+  const noPasswords =
+    (measures.basicAuthentication && options.settingsLeft === null) ||
+    isReset ||
+    (measures.deactivate && scope.kind !== 'applications' && options.usersKept.length === 0);
+  const left = (revocation?.accessPaths ?? []).filter(
+    ({ path }) => !(path === 'basic_authentication' && noPasswords),
+  );
+  const isOfUsers = scope.kind !== 'applications';
+  return [
+    ...covering(left, coveredPaths(scope.kind)),
+    ...missingUsersPath(options.usersGone),
+    ...covering(
+      [
+        ...(isOfUsers || measures.endApplications ? [] : [application(description)]),
+        ...(isOfUsers && !measures.deactivate && !isReset ? [passwords(description)] : []),
+        ...localPathsLeft(local, description),
+        ...(options.usersKept.length > 0 ? [usersKept(options.usersKept)] : []),
+        ...(isOfUsers ? otherComponents(description) : []),
+        ...(measures.lifetimes && options.lifetimes.length === 0 && options.settingsLeft === null
+          ? [lifetimes()]
+          : []),
+        ...(options.lifetimes.length > 0 ? applicationLifetimes(description) : []),
+      ],
+      [],
+    ),
+    ...(options.settingsLeft === null ? [] : settingsUnread(measures, options.settingsLeft)),
+    ...(measures.basicAuthentication && options.settingsLeft === null
+      ? delay(description.capabilities.settingsHold)
+      : []),
+  ];
+}
+
+/** The switches that are left as they are, because they cannot be read. */
+function settingsUnread(measures: Measures, why: string): readonly AccessPath[] {
+  return wantedSwitches(measures).map((name) => unreadSwitch(name, why));
+}
+
+function application({ address, dialect }: TargetDescription): AccessPath {
+  const page = `${address}/${dialect === 'gateway' ? 'access' : '#'}/applications`;
+  const how =
+    'The application stays, and cannot be disabled. Its client secret can still be used to obtain tokens.';
+  return openPath('applications', how, {
+    remedy: `Run \`tokenctl applications delete\`, add --end-applications, or replace its secret with \`tokenctl applications rotate-secret\` in a database context. Its page is ${/^https?:/.test(address) ? `at ${page}` : `in the web interface of the ${dialect}`}.`,
+  });
+}
+
+function passwords({ capabilities, credential, context }: TargetDescription): AccessPath {
+  const isRole = credential === 'database_role';
+  const how =
+    'The users stay active. They can log in with a password or through an identity provider, and create tokens.';
+  return openPath('login', how, {
+    remedy: capabilities.deactivateUsers
+      ? 'Add --deactivate, or change the passwords.'
+      : `${isRole ? `Grant the rights to deactivate users that \`tokenctl context check --context ${context}\` lists and add --deactivate` : 'Use --deactivate with a database context'}, or change the passwords (at the identity provider for external accounts).`,
+  });
+}
+
+/** What stays possible after passwords were reset, roles taken and applications deleted. */
+export function localPathsLeft(
+  local: LocalAccessPlan,
+  { context }: TargetDescription,
+): readonly AccessPath[] {
+  const { passwords: reset, external, applicationsKept } = local;
+  const paths: AccessPath[] = [];
+  if (reset.length > 0) {
+    const how = `${names(reset)} ${reset.length === 1 ? 'stays' : 'stay'} active. An identity provider that asserts such a name may still log the user in. This was not tried.`;
+    const remedy = 'Deactivate the users with a database context, or check the identity providers.';
+    paths.push(uncheckedPath('single_sign_on', how, { remedy }));
+  }
+  if (external.length > 0) {
+    const how = `From an identity provider, which may give roles again at the next login: ${names(external)}. A controller 24.6.1 does not change the password of such an account over its REST API, and accepts one that it has.`;
+    const remedy =
+      'Disable the accounts at the identity provider, and deactivate the users with a database context.';
+    paths.push(openPath('external_accounts', how, { remedy }));
+  }
+  for (const { id, name, othersTokens } of applicationsKept) {
+    const how = `${name} was made by a user of this selection, and others have ${othersTokens} of its access tokens. It was kept.`;
+    const remedy = `To delete it with all its tokens: tokenctl applications delete ${shellWord(name)} --id ${id} --context ${shellWord(context)}`;
+    paths.push(openPath('applications', how, { remedy }));
+  }
+  return covering(paths, []);
+}
+
+function names(users: readonly { readonly username: string }[]): string {
+  const more = users.length - SHOWN;
+  return (
+    users
+      .slice(0, SHOWN)
+      .map(({ username }) => username)
+      .join(', ') + (more > 0 ? ` and ${more} more` : '')
+  );
+}
+
+/** Names to list. */
+const SHOWN = 8;
+
+/** The users that a lockdown that deactivates users leaves active. */
+function usersKept(kept: readonly string[]): AccessPath {
+  const shown = names(kept.map((username) => ({ username })));
+  const how = `${shown} ${kept.length === 1 ? 'stays' : 'stay'} active, and can log in with a password or through an identity provider, and create tokens.`;
+  const remedy = 'Change the passwords that are known (at the identity provider for external accounts).';
+  return openPath('login', how, { remedy });
+}
+
+/**
+ * The other components of a platform: a database shows one. Over the REST API, a command covers those that there are. Tried with a
+ * controller 24.6.1 behind a gateway: it logs in its user with the name that the gateway states, deactivated at the controller or
+ * not, and creates that user if necessary.
+ */
+export function otherComponents({
+  dialect,
+  credential,
+}: Pick<TargetDescription, 'dialect' | 'credential'>): readonly AccessPath[] {
+  if (credential !== 'database_role' || dialect === 'service') return [];
+  const path =
+    dialect === 'controller'
+      ? uncheckedPath(
+          'gateway',
+          'If this controller is behind one, it lets in users who are active at the gateway, deactivated here or not. This was not checked.',
+          { remedy: 'If there is one, run the same command in a context of the gateway as well.' },
+        )
+      : uncheckedPath(
+          'controller',
+          'It accepts its own tokens and passwords, revoked here or not. This was not checked.',
+          { remedy: 'Run the same command in a context of the controller as well.' },
+        );
+  return covering([path], []);
+}
+
+/** Which tokens new lifetimes do not reach. */
+function applicationLifetimes({ dialect }: TargetDescription): readonly AccessPath[] {
+  const caution = lifetimeCaution(dialect);
+  if (caution === null) return [];
+  const known = { state: 'open', basis: 'known', version: 'controller 24.6.1', covered: false } as const;
+  return [{ path: 'token_lifetimes', ...known, how: caution.why, remedy: caution.remedy }];
+}
+
+/** A platform gateway reads them from a file. */
+function lifetimes(): AccessPath {
+  const how = 'A platform gateway reads it from its settings file, not from the API.';
+  const remedy = 'Set OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS in that file, and restart the gateway.';
+  return openPath('token_lifetimes', how, { remedy });
+}
+
+/** Until a setting holds that was written, tokens are issued as before. */
+function delay(holds: TargetDescription['capabilities']['settingsHold']): readonly AccessPath[] {
+  if (holds === 'at_once') return [];
+  const [who, time] = (
+    {
+      within_seconds: ['The other workers of a running controller take', 'five seconds'],
+      within_a_minute: ['A running controller takes', 'a minute'],
+      within_five_minutes: ['A running gateway caches its settings: by default, it takes', 'five minutes'],
+    } as const
+  )[holds];
+  const how = `${who} up to ${time} to apply new settings. Until then, tokens are issued as before.`;
+  return [
+    uncheckedPath('basic_authentication', how, { remedy: `Run the same command again after ${time}.` }),
+  ];
+}

@@ -1,0 +1,62 @@
+import { type AccessPath, closedPath, openPath, uncheckedPath } from '../../domain/access.ts';
+import type { Secret } from '../../domain/secret.ts';
+import { takeStep } from '../incident/step.ts';
+import type { OperationRun } from '../journal/operation-run.ts';
+import type { Target } from '../ports/target.ts';
+
+/**
+ * Has a token made, revokes it and presents it: a revoked token must be refused by the next request. It is the
+ * caller's, with the scope read, and its description names the incident: one that a killed process left behind
+ * is revoked here as well.
+ *
+ * @throws TokenctlError as `takeStep`.
+ */
+export async function probeToken(work: OperationRun, incident: string): Promise<AccessPath> {
+  const { target } = work;
+  const description = `tokenctl: probe of ${incident}`;
+  let path = uncheckedPath('revoked_token', 'No test token could be created.');
+  await takeStep(work, {
+    name: 'probe',
+    title: 'Testing a revoked token',
+    common: { incident },
+    intent: { description },
+    act: async () => {
+      const { token, value } = await target.createToken({ scope: 'read', description });
+      const left = token.user === null ? [] : await probesOf(target, token.user.username, description);
+      const ids = [...new Set([...left, token.id])];
+      const problem = await revoked(target, ids);
+      if (problem === null) path = await presented(target, value);
+      else path = uncheckedPath('revoked_token', `The test token was not revoked: ${problem}.`);
+      return {
+        result: path.state === 'closed' ? 'done' : 'partly',
+        message: path.how,
+        data: { tokens: ids, accepted: path.state === 'open' },
+      };
+    },
+  });
+  return path;
+}
+
+async function probesOf(target: Target, user: string, description: string): Promise<number[]> {
+  const ids: number[] = [];
+  for await (const token of target.tokens({ users: [user] })) {
+    if (token.description === description) ids.push(token.id);
+  }
+  return ids;
+}
+
+/** What kept one from being revoked; null where nothing did. */
+async function revoked(target: Target, ids: readonly number[]): Promise<string | null> {
+  let problem: string | null = null;
+  for await (const { result, reason } of target.revoke(ids)) {
+    if (result === 'failed') problem = reason ?? 'no reason given';
+  }
+  return problem;
+}
+
+async function presented(target: Target, value: Secret): Promise<AccessPath> {
+  for await (const { live } of target.identify([value], { liveOnly: true })) {
+    if (live) return openPath('revoked_token', 'A test token was accepted after it was revoked.');
+  }
+  return closedPath('revoked_token', 'A test token was refused after it was revoked.');
+}

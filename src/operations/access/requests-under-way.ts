@@ -1,0 +1,163 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  type AccessPath,
+  closedPath,
+  lastsUntil,
+  openPath,
+  uncheckedPath,
+  untilText,
+} from '../../domain/access.ts';
+import type { OperationRun } from '../journal/operation-run.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Target } from '../ports/target.ts';
+import type { OpenTransaction } from '../ports/target-parts.ts';
+
+/** How the transactions ended that were open after an act. */
+export interface SettledRequests {
+  /** How many were open. */
+  readonly found: number;
+  /** Those that are open still. */
+  readonly left: readonly OpenTransaction[];
+  /** For how many seconds they were waited for, rounded. */
+  readonly seconds: number;
+  /** New access kept coming: what came last was revoked, and what is under way since was not waited for. */
+  readonly isBusy?: true;
+}
+
+/** How often the transactions are listed, in milliseconds. */
+const INTERVAL_MS = 50;
+
+/** How transactions are waited for. */
+interface Waiting extends Pick<OperationRun, 'target' | 'shouldStop'> {
+  /** Which of those that are open; all by default. */
+  readonly isMeant?: (transaction: OpenTransaction) => boolean;
+  /** For how long, in milliseconds; as the target says by default. */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Waits until the transactions that are open now have ended, so that what they wrote is listed from then on; no longer than the target
+ * says, and not after an interruption. A controller runs each request in a transaction. Seen on AWX 24.6.1: a request that was under
+ * way while its user was deactivated committed a token afterwards, and that token was accepted.
+ *
+ * @returns Null if the target cannot list transactions.
+ * @throws TokenctlError whatever the target throws.
+ */
+export async function settleRequests(waiting: Waiting): Promise<SettledRequests | null> {
+  const { isMeant = () => true } = waiting;
+  const { transactions } = waiting.target;
+  if (transactions === undefined) return null;
+  const open = (await transactions.open()).filter(isMeant);
+  const started = performance.now();
+  const until = started + (waiting.timeoutMs ?? transactions.timeoutMs);
+  let left = open;
+  while (left.length > 0 && !waiting.shouldStop && performance.now() < until) {
+    await sleep(INTERVAL_MS);
+    const now = new Set((await transactions.open()).map(({ key }) => key));
+    left = left.filter(({ key }) => now.has(key));
+  }
+  return { found: open.length, left, seconds: Math.round((performance.now() - started) / 1000) };
+}
+
+/** A controller ends requests after 115 seconds (`harakiri` of its web server, in AWX 24.6.1), if nothing else is set. */
+const REQUEST_LIMIT_S = 120;
+
+/**
+ * Whether a request that the target took before an act can still make access after it.
+ *
+ * @param settled How the transactions ended; null where they cannot be listed.
+ * @param acted When the act ended.
+ */
+export function requestsPath(
+  settled: SettledRequests | null,
+  { target, acted }: { readonly target: Target; readonly acted: Date },
+): readonly AccessPath[] {
+  if (settled !== null) return [transactionsPath(settled)];
+  return target.identifies === 'by_trying' ? [unlistedRequests(lastsUntil(acted, REQUEST_LIMIT_S))] : [];
+}
+
+function transactionsPath({ found, left, seconds, isBusy }: SettledRequests): AccessPath {
+  if (left.length > 0) return stillOpen({ left, seconds });
+  if (isBusy) return openPath('requests', 'New access appeared each time that everything was listed again.');
+  const how =
+    found === 0
+      ? 'Verified: no other transaction was open.'
+      : `Verified: open transactions (${found}) have ended, and everything was listed after that.`;
+  return closedPath('requests', how);
+}
+
+/** Transactions to name. */
+const SHOWN = 3;
+
+function stillOpen({ left, seconds }: Pick<SettledRequests, 'left' | 'seconds'>): AccessPath {
+  const count = left.length;
+  const more = count > SHOWN ? ` and ${count - SHOWN} more` : '';
+  const shown = left.slice(0, SHOWN).map(transactionText).join(', ') + more;
+  const [is, they] = count === 1 ? ['transaction is', 'It'] : ['transactions are', 'They'];
+  const how = `${count} ${is} still open after a wait of ${seconds} s: ${shown}. ${they} can still add tokens or sessions.`;
+  const [first] = left.flatMap(({ pid }) => pid ?? []);
+  const end = first === undefined ? '' : ` To end one: SELECT pg_terminate_backend(${first})`;
+  const remedy = `Run the same command again once no such transaction is open.${end}`;
+  return uncheckedPath('requests', how, { count, remedy });
+}
+
+function transactionText({ pid, program, seconds }: OpenTransaction): string {
+  const parts = [program, ...(seconds === null ? [] : [`for ${Math.floor(seconds)} s`])].filter(
+    (each) => each !== '',
+  );
+  const more = parts.length === 0 ? '' : ` (${parts.join(', ')})`;
+  return pid === null ? `a prepared transaction${more}` : `process ${pid}${more}`;
+}
+
+/** A request of before can make access until this time (RFC 3339). */
+function unlistedRequests(until: string): AccessPath {
+  const how =
+    'A request that the server took before can still make a token. A controller ends requests after two minutes by default.';
+  return uncheckedPath('requests', how, { until, remedy: secondLook(until) });
+}
+
+function secondLook(until: string): string {
+  return `Run the same command again after ${untilText(until)}, or \`tokenctl incident status --wait\` for a lockdown.`;
+}
+
+/**
+ * The same some time after an act, before everything is listed again: closed if no request can be as old as the act.
+ *
+ * @param act When the act ended, and the time (RFC 3339) that it said, if it did.
+ * @throws TokenctlError whatever the target throws.
+ */
+export async function requestsSince(
+  act: { readonly ended: Date; readonly recorded: string | undefined },
+  {
+    target,
+    clock,
+    wait,
+  }: { readonly target: Target; readonly clock: Clock; readonly wait?: Wait | undefined },
+): Promise<readonly AccessPath[]> {
+  if (target.transactions !== undefined) {
+    const seconds = (clock.now().getTime() - act.ended.getTime()) / 1000;
+    const settled = await settleRequests({
+      ...{ target, shouldStop: false, timeoutMs: wait === undefined ? LOOK_MS : REQUEST_LIMIT_S * 1000 },
+      // One whose age is not visible is waited for a moment: most are younger.
+      isMeant: (each) => each.seconds === null || each.seconds >= seconds,
+    });
+    return settled !== null && settled.left.length > 0
+      ? [stillOpen(settled)]
+      : [closedPath('requests', NONE_OLDER)];
+  }
+  if (target.identifies !== 'by_trying') return [];
+  const until = act.recorded ?? lastsUntil(act.ended, REQUEST_LIMIT_S);
+  await wait?.(new Date(until));
+  return Date.parse(until) > clock.now().getTime()
+    ? [unlistedRequests(until)]
+    : [closedPath('requests', TIME_IS_OVER)];
+}
+
+/** Waits until this instant, or returns at once after it. */
+export type Wait = (until: Date) => Promise<void>;
+
+/** How long to wait for a transaction where nobody asked to wait, in milliseconds. */
+const LOOK_MS = 1000;
+
+const NONE_OLDER = 'Verified: no transaction from before is open.';
+const TIME_IS_OVER = 'Everything was listed after requests from before had ended.';

@@ -1,0 +1,62 @@
+import { type AccessPath, openPath, uncheckedPath } from '../../domain/access.ts';
+import type { Incident } from '../../domain/incident/incident.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
+import { sessionsOf } from '../sessions/sessions.ts';
+import { cookieExpiry } from './cached-sessions.ts';
+
+/**
+ * The sessions from before a lockdown that are accepted again once its users are active: a session of a deactivated user is refused
+ * and not ended. Seen on a gateway of 2024-10: after the user was activated, the cookie of before answered 200 from the cache, and
+ * made a token. Reads only.
+ *
+ * @param userIds The users that are to be activated.
+ * @returns Empty without any.
+ * @throws TokenctlError whatever the target throws.
+ */
+export async function returningSessions(
+  incident: Pick<Incident, 'ends' | 'locked' | 'since'>,
+  userIds: readonly number[],
+  {
+    target,
+    description,
+    clock,
+    acceptSessions,
+  }: {
+    readonly target: Target;
+    readonly description: TargetDescription;
+    readonly clock: Clock;
+    readonly acceptSessions?: boolean;
+  },
+): Promise<readonly AccessPath[]> {
+  if (userIds.length === 0) return [];
+  const remedy =
+    acceptSessions === true
+      ? 'To keep them refused, lift it after that.'
+      : 'Lift it after that, or add --accept-sessions to accept them.';
+  const listed = target.sessions === undefined ? null : await listedSessions(target, userIds);
+  if (listed !== null && listed.count > 0) {
+    const { count, until } = listed;
+    const how = `${count} ${count === 1 ? 'exists, and is' : 'exist, and are'} accepted again once the users are active.`;
+    return [openPath('sessions', how, { count, until, remedy })];
+  }
+  if (listed !== null && description.capabilities.sessionsCached !== true) return [];
+  const ended = new Date(incident.locked ?? incident.since);
+  const until = incident.ends['sessions'] ?? (await cookieExpiry(target, ended)) ?? undefined;
+  if (until !== undefined && Date.parse(until) <= clock.now().getTime()) return [];
+  const how =
+    listed === null
+      ? 'This context cannot list them. Those from before the lockdown are accepted again once the users are active.'
+      : 'The gateway can have them in its cache. Those from before the lockdown are accepted again once the users are active.';
+  return [uncheckedPath('sessions', how, { ...(until !== undefined && { until }), remedy })];
+}
+
+/** The sessions of users that are listed, and when the last of them expires (RFC 3339). */
+async function listedSessions(target: Target, userIds: readonly number[]) {
+  let [count, last] = [0, 0];
+  for await (const { expires } of sessionsOf(target, userIds)) {
+    count += 1;
+    last = Math.max(last, expires.getTime());
+  }
+  return { count, until: new Date(last).toISOString() };
+}

@@ -1,0 +1,218 @@
+import { TokenctlError } from '../domain/errors.ts';
+import type { Bound, LockdownScope, Measures } from '../domain/incident/incident.ts';
+import type { Application, User } from '../domain/token.ts';
+import type { Target } from './ports/target.ts';
+
+/**
+ * The users of these names, by id; names without one are left out.
+ *
+ * @throws TokenctlError whatever the target throws.
+ */
+export async function bindUsers(target: Target, names: readonly string[]): Promise<readonly Bound[]> {
+  if (names.length === 0) return [];
+  return (await Array.fromAsync(target.users.list({ names }))).map(boundUser);
+}
+
+/**
+ * A scope with the ids of what it names, and measures with those of the users to keep active. What has ids already, and what
+ * names nothing, is left as it is.
+ *
+ * @throws TokenctlError whatever the target throws.
+ */
+export async function bindOrder<Order extends { readonly scope: LockdownScope; readonly measures: Measures }>(
+  target: Target,
+  order: Order,
+): Promise<Order> {
+  const { scope, measures } = order;
+  const isBound = !('names' in scope) || scope.bound !== undefined;
+  const keepsNone = measures.keepActive.length === 0 || measures.keepActiveBound !== undefined;
+  const bound = async () =>
+    scope.kind === 'applications'
+      ? (await target.applications.list(scope.names)).map(boundApplication)
+      : await bindUsers(target, 'names' in scope ? scope.names : []);
+  return {
+    ...order,
+    scope: isBound ? scope : { ...scope, bound: await bound() },
+    measures: keepsNone
+      ? measures
+      : { ...measures, keepActiveBound: await bindUsers(target, measures.keepActive) },
+  };
+}
+
+function boundUser({ id, username, created }: User): Bound {
+  return { id, name: username, ...(created !== undefined && { created: created.toISOString() }) };
+}
+
+function boundApplication({ id, name, created }: Application): Bound {
+  return { id, name, created: created.toISOString() };
+}
+
+/** What became of users or applications since their names were resolved. */
+export interface Since {
+  /** Those that have another name now. */
+  readonly renamed: readonly Renamed[];
+  /** Those that were deleted. */
+  readonly gone: readonly Bound[];
+}
+
+/** Something that is called otherwise now. */
+export interface Renamed {
+  readonly id: number;
+  readonly name: string;
+  readonly now: string;
+}
+
+/** Something whose name another has now, or whose id is another's. */
+interface Taken {
+  readonly bound: Bound;
+  readonly now: Bound | undefined;
+  /** Who has the name now; undefined if the id is another's. */
+  readonly taker: Bound | undefined;
+}
+
+/**
+ * Reads what became of users or applications since their names were resolved. Changes nothing.
+ *
+ * @throws TokenctlError `plan_outdated` if one of the names is another's now, or if one is not the user or application that was
+ * meant, and whatever the target throws.
+ */
+export async function readSince(
+  target: Target,
+  kind: 'user' | 'application',
+  meant: readonly Bound[],
+): Promise<Since> {
+  const { taken, ...since } = await compare(target, kind, meant);
+  const [first] = taken;
+  if (first !== undefined) throw takenError(kind, first);
+  return since;
+}
+
+/**
+ * What became of the names of a scope, as sentences; none where they are what they were.
+ *
+ * @throws TokenctlError whatever the target throws.
+ */
+export async function namesSince(target: Target, scope: LockdownScope): Promise<readonly string[]> {
+  if (!('names' in scope) || scope.bound === undefined) return [];
+  const kind = scope.kind === 'users' ? 'user' : 'application';
+  const { renamed, gone, taken } = await compare(target, kind, scope.bound);
+  return [
+    ...renamedText(kind, renamed),
+    ...gone.map(({ id, name }) => `${kind} ${id}, called "${name}" then, was deleted.`),
+    ...taken.map(({ bound, taker }) =>
+      taker === undefined
+        ? `${kind} ${bound.id} is not the one of then: it was made at another time.`
+        : `The name "${bound.name}" is that of ${kind} ${taker.id} now, which this is not about.`,
+    ),
+  ].map(capitalized);
+}
+
+/** Who is called otherwise now, as sentences. */
+export function renamedText(kind: 'user' | 'application', renamed: readonly Renamed[]): readonly string[] {
+  return renamed.map(({ id, name, now }) =>
+    capitalized(`${kind} ${id}, called "${name}" then, is called "${now}" now.`),
+  );
+}
+
+function capitalized(text: string): string {
+  return `${text[0]?.toUpperCase() ?? ''}${text.slice(1)}`;
+}
+
+/**
+ * As {@link readSince} for all that a lockdown names.
+ *
+ * @throws TokenctlError as {@link readSince}.
+ */
+export async function requireMeant(
+  target: Target,
+  order: { readonly scope: LockdownScope; readonly measures: Measures },
+): Promise<Since> {
+  await readSince(target, 'user', order.measures.keepActiveBound ?? []);
+  const { scope } = order;
+  if (!('names' in scope)) return { renamed: [], gone: [] };
+  return await readSince(target, scope.kind === 'users' ? 'user' : 'application', scope.bound ?? []);
+}
+
+async function compare(
+  target: Target,
+  kind: 'user' | 'application',
+  meant: readonly Bound[],
+): Promise<Since & { readonly taken: readonly Taken[] }> {
+  if (meant.length === 0) return { renamed: [], gone: [], taken: [] };
+  const ids = new Set(meant.map(({ id }) => id));
+  const names = [...new Set(meant.map(({ name }) => name))];
+  const found = kind === 'user' ? await usersNow(target, [...ids], names) : await applicationsNow(target);
+  const byId = new Map(found.map((each) => [each.id, each]));
+  return {
+    renamed: meant.flatMap(({ id, name }) => {
+      const now = byId.get(id)?.name;
+      return now === undefined || now === name ? [] : [{ id, name, now }];
+    }),
+    gone: meant.filter(({ id }) => !byId.has(id)),
+    // Where two that are meant have swapped their names, the same two are meant as before.
+    taken: meant.flatMap((bound) => {
+      const taker = found.find(({ id, name }) => name === bound.name && !ids.has(id));
+      const now = byId.get(bound.id);
+      return taker !== undefined || isAnother(bound, now) ? [{ bound, now, taker }] : [];
+    }),
+  };
+}
+
+async function usersNow(target: Target, ids: readonly number[], names: readonly string[]): Promise<Bound[]> {
+  const users = await Array.fromAsync(target.users.list({ ids }));
+  const named = await Array.fromAsync(target.users.list({ names }));
+  return [...users, ...named].map(boundUser);
+}
+
+async function applicationsNow(target: Target): Promise<Bound[]> {
+  return (await target.applications.list()).map(boundApplication);
+}
+
+/** A database that was restored from a copy gives the same id again. */
+function isAnother(bound: Bound, now: Bound | undefined): boolean {
+  return now?.created !== undefined && bound.created !== undefined && now.created !== bound.created;
+}
+
+function takenError(kind: 'user' | 'application', { bound, now, taker }: Taken): TokenctlError {
+  const [is, who] =
+    taker === undefined
+      ? ['is not the one that was meant: it was made at another time', `${kind} ${bound.id}`]
+      : [
+          `was that of ${kind} ${bound.id} and is that of ${kind} ${taker.id} now`,
+          `The name "${bound.name}"`,
+        ];
+  const before =
+    now === undefined
+      ? `${kind} ${bound.id} no longer exists`
+      : `${kind} ${bound.id} is called "${now.name}" now`;
+  return new TokenctlError('plan_outdated', `${who} ${is}. Nothing was changed`, {
+    hint: `${capitalized(before)}. Find out who has which name with \`tokenctl users list\`, and run the command again with the name of the one that is meant.`,
+    details: { kind, name: bound.name, id: bound.id, now: now?.name ?? null, takenBy: taker?.id ?? null },
+  });
+}
+
+/**
+ * Refuses what was approved for others than are there now: each must have the id, name and creation time of the plan.
+ *
+ * @throws TokenctlError `plan_outdated`, and as {@link readSince}.
+ */
+export async function requireUnchanged(
+  target: Target,
+  kind: 'user' | 'application',
+  meant: readonly Bound[],
+): Promise<void> {
+  const { renamed, gone } = await readSince(target, kind, meant);
+  const changed = [
+    ...renamed.map(({ id, name, now }) => `${kind} ${id} ("${name}") is called "${now}" now`),
+    ...gone.map(({ id, name }) => `${kind} ${id} ("${name}") no longer exists`),
+  ];
+  if (changed.length === 0) return;
+  throw new TokenctlError(
+    'plan_outdated',
+    `The plan is outdated: ${changed.join(', ')}. Nothing was changed`,
+    {
+      hint: 'Check whose names these are, and make a new plan with --plan-out.',
+      details: { renamed, gone },
+    },
+  );
+}

@@ -1,0 +1,77 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import { amountsOf, isNothing, type RevocationPlan } from '../../domain/plan.ts';
+import type { Policy, RuleName } from '../../domain/policy/policy.ts';
+import type { Selection, Selector } from '../../domain/selector.ts';
+import type { TargetDescription } from '../ports/target.ts';
+import { resolveSelection, resolveTokenIds } from '../resolve-names.ts';
+import { type PlanRevocationOptions, planRevocation } from './plan-revocation.ts';
+import { planFromSaved, type SavedPlan } from './saved-plan.ts';
+
+/** What is selected, and how. */
+export interface PlanSelectedOptions extends Omit<PlanRevocationOptions, 'selector' | 'words' | 'findings'> {
+  readonly description: TargetDescription;
+  /** The selection, or a saved plan to apply instead. */
+  readonly selection: Selection | SavedPlan;
+  /** Of a saved plan: whether names have to be those that the approver read. */
+  readonly sameNames: boolean;
+  /** Only tokens that violate one of these rules. */
+  readonly violating?: { readonly rules: readonly RuleName[]; readonly policy: Policy } | undefined;
+}
+
+/** A plan, and what it was selected with. */
+export interface SelectedPlan {
+  readonly plan: RevocationPlan;
+  /** The saved plan that it applies. */
+  readonly saved: SavedPlan | undefined;
+  /** Reads again what was selected. A saved plan and findings cannot be: tokens created since are not counted. */
+  readonly selector: Selector | undefined;
+}
+
+/**
+ * Plans a revocation as it was asked for: resolves names, reads the tokens, and refuses a selection of which this account sees
+ * nothing.
+ *
+ * @throws TokenctlError `permission_refused` if no selected token is visible, and as {@link planRevocation} and
+ * {@link planFromSaved}
+ */
+export async function planSelected(options: PlanSelectedOptions): Promise<SelectedPlan> {
+  const { selection, sameNames, violating, ...planning } = options;
+  const { target, description } = planning;
+  if ('format' in selection) {
+    const plan = await planFromSaved({ ...planning, saved: selection, sameNames });
+    requireVisible(plan, description);
+    return { plan, saved: selection, selector: undefined };
+  }
+  const selected = await resolveSelection(target, selection);
+  const findings = violating && (await findingsOf(options, selected.selector, violating));
+  const plan = await planRevocation({ ...planning, ...selected, findings });
+  if (plan.notSeen === null || isEmpty(plan)) await resolveTokenIds(target, plan.absentIds);
+  requireVisible(plan, description);
+  return { plan, saved: undefined, selector: findings === undefined ? selected.selector : undefined };
+}
+
+function isEmpty(plan: RevocationPlan): boolean {
+  return isNothing(amountsOf(plan)) && plan.kept.length === 0;
+}
+
+/** Nothing to revoke is only true of what the account sees. */
+function requireVisible(plan: RevocationPlan, { identity }: TargetDescription): void {
+  if (plan.notSeen === null || !isEmpty(plan)) return;
+  throw new TokenctlError('permission_refused', `No selected token is visible to ${identity.username}`, {
+    hint: `${plan.notSeen}. Use a superuser's account, or a database context.`,
+  });
+}
+
+/** The selected tokens that violate rules. */
+async function findingsOf(
+  { target, clock }: PlanSelectedOptions,
+  selector: Selector,
+  { rules, policy }: NonNullable<PlanSelectedOptions['violating']>,
+) {
+  const { findingSelector } = await import('../token-audit/audit-tokens.ts');
+  const ids = new Set<number>();
+  for (const rule of rules) {
+    for (const id of await findingSelector({ target, policy, rule, clock, selector })) ids.add(id);
+  }
+  return { rules, ids: [...ids] };
+}

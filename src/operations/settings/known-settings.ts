@@ -1,0 +1,41 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Target } from '../ports/target.ts';
+import type { AuthenticationSettings } from '../ports/target-parts.ts';
+
+/** The authentication settings, or why they are not known. */
+export type KnownSettings =
+  | { readonly values: AuthenticationSettings; readonly why: null }
+  | {
+      readonly values: null;
+      /** The end of a sentence, as `this account may not read the settings`. */
+      readonly why: string;
+      readonly error: TokenctlError;
+    };
+
+/** How long to wait for settings that only a remark needs, in milliseconds. They take a few. */
+const PATIENCE_MS = 5000;
+
+/**
+ * Reads the settings for what can do without them: a revocation, a plan, a remark. Where they cannot be read, for whatever
+ * reason, says why instead. A proxy may hide them, a role may lack the right, a version may answer otherwise. What is to change
+ * settings reads them itself.
+ *
+ * @throws TokenctlError `interrupted` only.
+ */
+export async function knownSettings({ settings }: Pick<Target, 'settings'>): Promise<KnownSettings> {
+  try {
+    return { values: await settings.read({ timeoutMs: PATIENCE_MS }), why: null };
+  } catch (error) {
+    if (!(error instanceof TokenctlError) || error.code === 'interrupted') throw error;
+    if (error.code === 'permission_refused') {
+      return { values: null, why: 'this account may not read the settings', error };
+    }
+    return { values: null, why: `the settings could not be read (${error.message})`, error };
+  }
+}
+
+/** REFRESH_TOKEN_EXPIRE_SECONDS; null where it is not known, and at a target that has no such setting. */
+export async function readRefreshLifetime(target: Pick<Target, 'settings'>): Promise<number | null> {
+  const { values } = await knownSettings(target);
+  return values?.OAUTH2_PROVIDER?.REFRESH_TOKEN_EXPIRE_SECONDS ?? null;
+}

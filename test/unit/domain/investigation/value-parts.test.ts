@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import { leftOf } from '../../../../src/domain/investigation/value-parts.ts';
+
+/** What is left of one change. */
+function left(field: string, before: unknown, after: unknown, current: unknown) {
+  return leftOf(field, [{ entry: 1, before, after }], current);
+}
+
+const HARMLESS = 'a: 1\nb: 2\n';
+const HOSTILE = 'a: 1\nb: 2\nansible_connection: local\n';
+
+describe('a value that others changed since', () => {
+  it.each([
+    ['a variable', 'variables', HARMLESS, HOSTILE, 'a: 5\nb: 2\nansible_connection: local\n'],
+    [
+      'a variable, written as JSON since',
+      'variables',
+      HARMLESS,
+      HOSTILE,
+      '{"a": 5, "ansible_connection": "local"}',
+    ],
+    [
+      'a nested variable',
+      'extra_vars',
+      '{"x": {"y": 1}}',
+      '{"x": {"y": 1, "z": 2}}',
+      '{"x": {"y": 3, "z": 2}}',
+    ],
+    ['a changed variable', 'variables', 'a: 1\nb: 1', 'a: 9\nb: 1', 'a: 9\nb: 2'],
+    ['a deleted variable', 'variables', 'check: true\nb: 1', 'b: 1', 'b: 2'],
+    ['a redirect URI', 'redirect_uris', 'https://a', 'https://a https://evil', 'https://evil https://b'],
+    [
+      'a member of a map',
+      'SOCIAL_AUTH_SAML_ORGANIZATION_MAP',
+      { A: {} },
+      { A: {}, B: { admins: true } },
+      { B: { admins: true }, C: {} },
+    ],
+    ['a member of a list in a map', 'X', { A: ['x'] }, { A: ['x', 'evil'] }, { A: ['evil', 'y'] }],
+    ['a line of a text', 'playbook_text', 'one\ntwo', 'one\ntwo\nevil', 'three\nevil'],
+    ['a host pattern', 'limit', 'web', 'web:db', 'db:cache'],
+  ])('has %s of the actor', (_what, field, before, after, current) => {
+    expect(left(field, before, after, current)).toBe('some');
+  });
+
+  it.each([
+    ['a plain value', 'playbook', 'site.yml', 'evil.yml', 'other.yml'],
+    ['a variable', 'variables', HARMLESS, HOSTILE, 'a: 5\nb: 2\n'],
+    ['a variable with a value of its own', 'variables', 'a: 1\nb: 1', 'a: 9\nb: 1', 'a: 3\nb: 1'],
+    ['a redirect URI', 'redirect_uris', 'https://a', 'https://evil', 'https://b'],
+    ['a project', 'project', 'Demo-6', 'Evil-7', 8],
+    ['everything', 'variables', HARMLESS, HOSTILE, ''],
+  ])('has nothing left of %s', (_what, field, before, after, current) => {
+    expect(left(field, before, after, current)).toBe('none');
+  });
+
+  it('does not say whether lines that the actor took out are missed', () => {
+    expect(left('text', 'one\ntwo', 'one', 'three\nfour')).toBe('undecided');
+  });
+
+  it('is compared with each change of the actor, not with the values between them', () => {
+    const edits = [
+      { entry: 1, before: 'a: 1', after: 'a: 1\nevil: 1' },
+      // Between them somebody else added `good`, and the actor took its own line out again.
+      { entry: 3, before: 'a: 1\nevil: 1\ngood: 1', after: 'a: 1\ngood: 1' },
+    ];
+    expect(leftOf('variables', edits, 'a: 1\ngood: 1')).toBe('none');
+    expect(leftOf('variables', edits.slice(0, 1), 'a: 1\nevil: 1\ngood: 1')).toBe('some');
+  });
+
+  it('is not expanded where aliases of YAML stand for more than it holds', () => {
+    const bomb = ['a: &a [x, x, x, x, x, x, x, x, x]'];
+    for (const [name, last] of ['ba', 'cb', 'dc', 'ed', 'fe', 'gf', 'hg', 'ih'].map((pair) => [...pair]))
+      bomb.push(`${name}: &${name} [${Array.from({ length: 9 }, () => `*${last}`).join(', ')}]`);
+    expect(left('variables', '', bomb.join('\n'), bomb.slice(1).join('\n'))).toBe('some');
+  });
+});

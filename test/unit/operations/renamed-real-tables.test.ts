@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import type { AccessPath } from '../../../src/domain/access.ts';
+import { lockDown } from '../../../src/operations/incident/lock-down.ts';
+import { offboardUsers, planUserOffboarding } from '../../../src/operations/incident/offboard-user.ts';
+import { planLockdown } from '../../../src/operations/incident/plan-lockdown.ts';
+import { incidentFixture, NO_MEASURE } from '../../support/incident-fixture.ts';
+import { loadRealTables, REAL_PEERS, type RealTables } from '../../support/real-tables.ts';
+
+const PEERS = REAL_PEERS.filter((peer) => peer === 'awx-24.6.1' || peer === 'gateway-newest');
+const MEASURES = { ...NO_MEASURE, deactivate: true };
+
+/** The tables of a peer, with the log and the files of a fixture. */
+async function estate(peer: (typeof PEERS)[number]) {
+  const at = await incidentFixture('database');
+  const real = await loadRealTables(peer);
+  const isGateway = peer.startsWith('gateway');
+  const users = isGateway ? 'aap_gateway_api_user' : 'auth_user';
+  const target = await real.open();
+  const common = {
+    ...at.common,
+    clock: { now: () => new Date() },
+    target,
+    description: await target.describe(),
+  };
+  return {
+    ...{ common, files: at.files, rows: rowsOf(real, { users, isGateway }) },
+    rename: (id: number, to: string) =>
+      real.database.execute(`UPDATE ${users} SET username = $1 WHERE id = $2`, [to, id]),
+    users: real.filling.users,
+    async [Symbol.asyncDispose]() {
+      await real.close();
+      await at[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** What the tables have of a user. */
+function rowsOf(
+  { database }: RealTables,
+  { users, isGateway }: { readonly users: string; readonly isGateway: boolean },
+) {
+  const tokens = isGateway ? 'dab_oauth2_provider_oauth2accesstoken' : 'main_oauth2accesstoken';
+  return async (id: number) => {
+    const [row] = await database.query<{ active: boolean; tokens: number }>(
+      `SELECT u.is_active AS active, (SELECT count(*)::int FROM ${tokens} t WHERE t.user_id = u.id) AS tokens
+       FROM ${users} u WHERE u.id = $1`,
+      [id],
+    );
+    return row;
+  };
+}
+
+const stateOf = (paths: readonly AccessPath[], path: AccessPath['path']) =>
+  paths.find((each) => each.path === path)?.state;
+
+describe.each(PEERS)('a rename while the question waits, in the tables of %s', (peer) => {
+  it('leaves a lockdown of the one who was meant', async () => {
+    await using at = await estate(peer);
+    const { alice = 0 } = at.users;
+    const scope = { kind: 'users', names: ['alice'] } as const;
+    const plan = await planLockdown({ ...at.common, scope, measures: MEASURES, lasts: null });
+    expect((await at.rows(alice))?.tokens).toBeGreaterThan(0);
+    await at.rename(alice, 'tog7');
+    const report = await lockDown({ ...at.common, files: at.files, plan });
+    expect(report.renamed).toEqual([{ id: alice, name: 'alice', now: 'tog7' }]);
+    expect(stateOf(report.accessPaths, 'users')).toBe('closed');
+    expect(await at.rows(alice)).toEqual({ active: false, tokens: 0 });
+  });
+
+  it('stops a lockdown and an offboarding where another has the name', async () => {
+    await using at = await estate(peer);
+    const { alice = 0, bob = 0 } = at.users;
+    const before = [await at.rows(alice), await at.rows(bob)];
+    const scope = { kind: 'users', names: ['alice'] } as const;
+    const plan = await planLockdown({ ...at.common, scope, measures: MEASURES, lasts: null });
+    const leaving = await planUserOffboarding({ ...at.common, users: ['alice'] });
+    await at.rename(alice, 'liam');
+    await at.rename(bob, 'alice');
+    const refused = { code: 'plan_outdated', message: expect.stringContaining(`that of user ${bob} now`) };
+    await expect(lockDown({ ...at.common, files: at.files, plan })).rejects.toMatchObject(refused);
+    await expect(offboardUsers({ ...at.common, plan: leaving })).rejects.toMatchObject(refused);
+    expect([await at.rows(alice), await at.rows(bob)]).toEqual(before);
+  });
+});
