@@ -5,8 +5,8 @@ import type { AuditLogSettings } from '../config/schema.ts';
 import { databaseConnection, databaseName, readSecret } from '../config/secrets.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import type { AuditLog, Entry, EntryDraft, LogKeys } from '../operations/ports/audit-log.ts';
+import type { Clock } from '../operations/ports/clock.ts';
 import type { ExportCursor, ExportFormat, LogFormat, LogSink } from '../operations/ports/log-sink.ts';
-import type { Clock } from '../operations/ports/scheduler.ts';
 
 /** What the audit log is opened with. */
 interface AuditLogOptions {

@@ -9,17 +9,12 @@ import {
 import type { Environment } from '../config/paths.ts';
 import type { DatabaseContext } from '../config/schema.ts';
 import { databaseConnection, readSecret } from '../config/secrets.ts';
-import { TokenctlError } from '../domain/errors.ts';
-import type { Outcome } from '../domain/plan.ts';
-import type { AccessChanges } from '../operations/ports/access-changes.ts';
-import type { AuthenticationSettings, Target, TargetDescription } from '../operations/ports/target.ts';
-import { refuseAbsent } from '../targets/absent-settings.ts';
+import type { Target, TargetDescription } from '../operations/ports/target.ts';
 import type { SessionCacheOptions } from '../targets/database/session-cache.ts';
 
 /** A part of a platform that stores tokens. */
 export type Component = NonNullable<TargetDescription['components']>[number];
 
-/** An open target. */
 export interface OpenedTarget {
   readonly target: Target;
   /**
@@ -137,63 +132,4 @@ export function limitGarbage(): Disposable {
       session?.disconnect();
     },
   };
-}
-
-/**
- * Wraps a target so that it reads but changes nothing: a revocation leaves every token unchanged, no session ends, and
- * settings read as they would after the change.
- */
-export function dryRun(target: Target): Target {
-  let change: Partial<AuthenticationSettings> = {};
-  const read = async () => ({ ...(await target.settings.read()), ...change });
-  return {
-    describe: () => target.describe(),
-    tokens: (selector) => target.tokens(selector),
-    ...(target.tokensToPlan && { tokensToPlan: target.tokensToPlan.bind(target) }),
-    users: (selector) => target.users(selector),
-    applications: (names) => target.applications(names),
-    activity: (selector) => target.activity(selector),
-    contacts: (names, organizations) => target.contacts(names, organizations),
-    lastChanges: (userIds) => target.lastChanges(userIds),
-    ownTokenIds: () => target.ownTokenIds(),
-    staysAlive: (facts) => target.staysAlive(facts),
-    revoke: unchanged,
-    refreshTokens: (selector) => target.refreshTokens(selector),
-    revokeRefreshTokens: unchanged,
-    deleteRefreshTokens: unchanged,
-    authorizationCodes: (selector) => target.authorizationCodes(selector),
-    deleteAuthorizationCodes: unchanged,
-    sessions: (selector) => target.sessions(selector),
-    endSessions: async function* () {},
-    createToken: () => Promise.reject(new TokenctlError('unsupported', 'A dry run does not create tokens')),
-    identify: (values, options) => target.identify(values, options),
-    setUserActive: () => Promise.resolve(false),
-    access: withoutChanges(target.access),
-    settings: {
-      read,
-      write: async (added) => {
-        refuseAbsent(added, await read());
-        change = { ...change, ...added };
-        return await read();
-      },
-    },
-    close: () => target.close(),
-  };
-}
-
-function withoutChanges(access: AccessChanges): AccessChanges {
-  return {
-    application: (id) => access.application(id),
-    deleteApplication: () => Promise.resolve(false),
-    replaceClientSecret: () =>
-      Promise.reject(new TokenctlError('unsupported', 'A dry run does not replace client secrets')),
-    setPassword: () => Promise.resolve(),
-    acceptsPassword: () => Promise.resolve(false),
-    roles: (userId) => access.roles(userId),
-    setRole: () => Promise.resolve(),
-  };
-}
-
-async function* unchanged(tokenIds: readonly number[]): AsyncIterable<Outcome> {
-  for (const tokenId of tokenIds) yield { tokenId, result: 'unchanged' };
 }

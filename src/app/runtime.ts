@@ -1,15 +1,19 @@
 import { hostname, userInfo } from 'node:os';
 import { type Configuration, loadConfiguration, type SettingFlags } from '../config/configuration.ts';
 import { contextOf, withTokenFile } from '../config/contexts.ts';
+import { insecureWarning } from '../config/insecure.ts';
 import { absolutePath, type Environment } from '../config/paths.ts';
 import { readSecret } from '../config/secrets.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import type { RecordedApproval } from '../operations/journal/journal.ts';
+import type { Change } from '../operations/journal/operation-run.ts';
 import type { AuditLog, LogKeys } from '../operations/ports/audit-log.ts';
+import { type Clock, machineClock } from '../operations/ports/clock.ts';
 import type { LogSink } from '../operations/ports/log-sink.ts';
 import type { Notifier } from '../operations/ports/notifier.ts';
-import type { Clock } from '../operations/ports/scheduler.ts';
 import type { Target, TargetDescription } from '../operations/ports/target.ts';
+import { dryRun } from '../targets/dry-run.ts';
+import { jobKinds } from './jobs/job-kinds.ts';
 import {
   dryRunAuditLog,
   type LogExport,
@@ -19,22 +23,8 @@ import {
   openLogKeys,
   withConfiguredSink,
 } from './open-audit-log.ts';
-import { type Component, dryRun, type OpenedTarget, openTarget } from './open-target.ts';
+import { type Component, type OpenedTarget, openTarget } from './open-target.ts';
 import { catchSignals, type SignalTrap } from './signals.ts';
-
-/** What every operation that changes something needs, in addition to its own arguments. */
-interface ChangeContext {
-  readonly target: Target;
-  readonly description: TargetDescription;
-  readonly log: AuditLog;
-  readonly clock: Clock;
-  readonly actor: Readonly<Record<string, string>>;
-  /** Aborted when a signal asks the program to stop. */
-  readonly signal?: AbortSignal;
-  readonly reason?: string;
-  readonly ticket?: string;
-  readonly approval?: RecordedApproval;
-}
 
 /** What the user gives as the reason of a change. */
 interface ChangeOptions {
@@ -131,9 +121,9 @@ export interface Runtime extends RunResources {
   /** The components of a platform that keep tokens; empty if the target is no platform, or the context names one. */
   components(): Promise<readonly Component[]>;
   /** The context of a change. Signals are caught from now on. Throws `interrupted` after a signal. */
-  change(options: ChangeOptions): Promise<ChangeContext>;
+  change(options: ChangeOptions): Promise<Change>;
   /** The context of a dry run: the target changes nothing, and the log stores nothing. */
-  dryRun(): Promise<ChangeContext>;
+  dryRun(): Promise<Change>;
   /** The same run in the same place with the token in a file as the credential, over REST. Closing this runtime closes it too. */
   withToken(file: string): Runtime;
   /** The same run in another place. It shares everything but the target; closing this runtime closes it too. */
@@ -153,9 +143,14 @@ export function createRuntime(options: RuntimeOptions): Runtime {
     if (warning !== null) options.notify(`Warning: ${warning}`);
   }
   const resources = runResources(options, () => opened.map(({ awaited }) => awaited()).join(' and '));
+  const warned = new Set<string>();
   return runtimeIn(resources, {
     progress,
     onAsking,
+    onInsecure(warning) {
+      if (!warned.has(warning)) options.notify(`Warning: ${warning}`);
+      warned.add(warning);
+    },
     onDescribed: (target, found) => (options.changes === true ? warnOfExpiry(target, found) : undefined),
     onOpen: (target) => opened.push(target),
     onClose: () => resources.close(),
@@ -166,12 +161,15 @@ function runtimeIn(
   resources: RunResources,
   place: Place & {
     readonly onAsking: () => void;
+    /** Called with a warning before a credential is sent so that others can read it. */
+    readonly onInsecure: (warning: string) => void;
     readonly onOpen: (target: OpenedTarget) => void;
     readonly onDescribed: (target: Target, found: TargetDescription) => Promise<void> | undefined;
     readonly onClose?: () => Promise<void>;
   },
 ): Runtime {
-  const { context, component, label, tokenFile, progress, onAsking, onOpen, onDescribed, onClose } = place;
+  const { context, component, label, tokenFile, progress, onClose } = place;
+  const { onAsking, onInsecure, onOpen, onDescribed } = place;
   const { environment, clock, operator, auditLog, webhooks, logKeys, logExport, stopSignal, caughtSignal } =
     resources;
   let opened: Promise<OpenedTarget> | undefined;
@@ -181,6 +179,8 @@ function runtimeIn(
   function open(): Promise<OpenedTarget> {
     const settings = contextOf(resources.configuration, context);
     onAsking();
+    const warning = opened === undefined ? insecureWarning(settings) : null;
+    if (warning !== null) onInsecure(warning);
     opened ??= openTarget(tokenFile === undefined ? settings : withTokenFile(settings, tokenFile), {
       ...{ environment, component, label, interruption: caughtSignal },
     }).then((target) => {
@@ -246,7 +246,7 @@ function runtimeIn(
       return member;
     },
     in(other) {
-      const member = runtimeIn(resources, { ...other, onAsking, onOpen, onDescribed });
+      const member = runtimeIn(resources, { ...other, onAsking, onInsecure, onOpen, onDescribed });
       members.push(member);
       return member;
     },
@@ -262,13 +262,13 @@ function runtimeIn(
 
 function runResources(options: RuntimeOptions, awaited: () => string): RunResources {
   const { flags, environment, notify, version = 'unknown', configuration: given, onAsking } = options;
-  const clock: Clock = { now: () => new Date() };
+  const clock: Clock = machineClock;
   let loaded = given;
   let log: Promise<AuditLog> | undefined;
   let signals: SignalTrap | undefined;
   const opened: (Notifier | LogSink)[] = [];
   const configuration = () => {
-    loaded ??= loadConfiguration(flags, environment);
+    loaded ??= loadConfiguration(flags, environment, jobKinds);
     return loaded;
   };
   const openLog = async () => {

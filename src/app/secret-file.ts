@@ -50,6 +50,40 @@ export function reserveSecretFile(path: string): ReservedFile {
 }
 
 /**
+ * Makes a secret and writes it to a new file, which exists before the secret does.
+ *
+ * @param lost The error for a secret that exists and could not be written: its value is lost.
+ * @throws TokenctlError `usage` if the file exists or cannot be created; what `make` throws, without leaving a file
+ */
+export async function intoSecretFile<Made>(
+  path: string,
+  {
+    make,
+    secretOf,
+    lost,
+  }: {
+    readonly make: () => Promise<Made>;
+    readonly secretOf: (made: Made) => Secret;
+    readonly lost: (made: Made, cause: unknown) => TokenctlError;
+  },
+): Promise<Made> {
+  const file = reserveSecretFile(path);
+  let made: Made;
+  try {
+    made = await make();
+  } catch (error) {
+    file.discard();
+    throw error;
+  }
+  try {
+    file.fill(secretOf(made));
+  } catch (cause) {
+    throw lost(made, cause);
+  }
+  return made;
+}
+
+/**
  * Writes a secret that exists already to a new file of mode 0600.
  *
  * @throws TokenctlError `usage` if the file exists or cannot be written

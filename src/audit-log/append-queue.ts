@@ -31,7 +31,8 @@ export class AppendQueue {
   /**
    * Appends an entry together with all other pending ones.
    *
-   * @throws TokenctlError `audit_unavailable` for data that is not plain JSON, or if the write fails; `intent_closed`.
+   * @throws TokenctlError `audit_unavailable` for data that is not plain JSON, or if the write fails;
+   * `intent_closed`.
    */
   append(draft: EntryDraft): Promise<Entry> {
     const { promise, resolve, reject } = Promise.withResolvers<Entry>();

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import type { Entry, EntryDraft, Head } from '../operations/ports/audit-log.ts';
-import type { Clock } from '../operations/ports/scheduler.ts';
+import type { Clock } from '../operations/ports/clock.ts';
 import { parseEntry } from './entry.ts';
 import { intentClosed, logRefused } from './failures.ts';
 
@@ -25,8 +25,8 @@ export interface Link {
 }
 
 /**
- * Makes the next entry of a chain: numbered, with the hash of the line before it, as canonical JSON (RFC 8785).
- * Secrets in its data become `[redacted]`.
+ * Makes the next entry of a chain: numbered, with the hash of the line before it, as canonical JSON (RFC
+ * 8785). Secrets in its data become `[redacted]`.
  *
  * @throws Error for data that JSON cannot hold: NaN, a lone surrogate, a cycle.
  */
@@ -47,8 +47,8 @@ export function linkEntry(draft: EntryDraft, { head, open, at }: ChainState & { 
 export type LinkResult = Link | { readonly error: unknown };
 
 /**
- * Links several drafts to a chain. A draft that JSON cannot hold is left out, and so is a second outcome of an intent:
- * two processes that reconcile after a crash find the same open intents.
+ * Links several drafts to a chain. A draft that JSON cannot hold is left out, and so is a second outcome of
+ * an intent: two processes that reconcile after a crash find the same open intents.
  *
  * @returns One result per draft, in their order, and the state of the chain after them.
  */

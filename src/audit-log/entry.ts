@@ -17,7 +17,8 @@ const schema = z.strictObject({
   run: z.string().min(1),
   actor: texts,
   target: texts,
-  data: z.record(z.string(), z.unknown()),
+  // Not z.record, which copies each member.
+  data: z.custom((value) => typeof value === 'object' && value !== null && !Array.isArray(value)),
   closes: count.optional(),
 });
 
@@ -72,8 +73,8 @@ export function readPruning({ operation, data }: Entry): number | null {
 }
 
 /**
- * The text before and after the operation in the canonical form of an entry, which has sorted keys. Quotes in strings
- * are escaped there, and no array follows: so the last match in a line is the operation of the entry.
+ * The text before and after the operation in the canonical form of an entry, which has sorted keys. Quotes in
+ * strings are escaped there, and no array follows: so the last match in a line is the operation of the entry.
  */
 const BEFORE_OPERATION = '],"operation":"';
 const AFTER_OPERATION = '","previous":"';

@@ -12,7 +12,7 @@ import type {
   Pruning,
   Rotation,
 } from '../operations/ports/audit-log.ts';
-import type { Clock } from '../operations/ports/scheduler.ts';
+import type { Clock } from '../operations/ports/clock.ts';
 import { AppendQueue } from './append-queue.ts';
 import { type ChainState, emptyHead, type LinkResult, linkGroup, stateAfter } from './chain.ts';
 import { OperationFilter, parseEntry } from './entry.ts';
@@ -30,9 +30,9 @@ export interface FileLogOptions {
 }
 
 /**
- * Opens an audit log in a file: one entry per line, appended under a lock that several processes share, and synced to
- * the disk before an append returns. Appends that are pending at the same time share one sync. Nothing is read or
- * created before the first use.
+ * Opens an audit log in a file: one entry per line, appended under a lock that several processes share, and
+ * synced to the disk before an append returns. Appends that are pending at the same time share one sync.
+ * Nothing is read or created before the first use.
  */
 export function openFileLog(options: FileLogOptions): AuditLog {
   return new FileLog(options);
@@ -192,8 +192,8 @@ interface AppendResult {
 }
 
 /**
- * Appends several entries with one write and one sync. The caller holds the lock of the log. An unfinished last line,
- * which a crash left, is removed and noted.
+ * Appends several entries with one write and one sync. The caller holds the lock of the log. An unfinished
+ * last line, which a crash left, is removed and noted.
  *
  * @throws The error of the file system. The file then has the same size as before.
  */

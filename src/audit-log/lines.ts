@@ -18,8 +18,9 @@ const LINE_FEED = 0x0a;
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
 /**
- * Reads the lines of a file from an offset, up to the size that the file has now. The lines of one block share a
- * buffer, which the next block overwrites. A line above 16 MiB is cut there, counts as ended, and is the last.
+ * Reads the lines of a file from an offset, up to the size that the file has now. The lines of one block
+ * share a buffer, which the next block overwrites. A line above 16 MiB is cut there, counts as ended, and is
+ * the last.
  */
 export async function* linesOf(file: FileHandle, from = 0): AsyncIterable<readonly Line[]> {
   const { size } = await file.stat();
@@ -107,7 +108,8 @@ export async function findEntry(file: FileHandle, size: number, seq: number): Pr
 /**
  * Finds the start of a line at or shortly before an entry, with a binary search.
  *
- * @returns The offset of the line, and the number of lines before it; the start of the file if nothing better is found.
+ * @returns The offset of the line, and the number of lines before it; the start of the file if nothing better
+ * is found.
  */
 export async function lineBefore(
   file: FileHandle,

@@ -62,8 +62,8 @@ async function openChecked(path: string, flags: number) {
 }
 
 /**
- * Creates the folder of a log if it is missing (mode 0700, durably). Refuses a folder that is writable by all users,
- * who could replace the log.
+ * Creates the folder of a log if it is missing (mode 0700, durably). Refuses a folder that is writable by all
+ * users, who could replace the log.
  */
 async function prepareFolder(path: string): Promise<void> {
   const folder = dirname(path);
@@ -129,8 +129,8 @@ export class LogLock {
   /**
    * Takes the lock.
    *
-   * @throws TokenctlError `audit_unavailable` if others hold it for too long; the error of the file system if the lock
-   * file cannot be created.
+   * @throws TokenctlError `audit_unavailable` if others hold it for too long; the error of the file system if
+   * the lock file cannot be created.
    */
   async take(): Promise<FileLock> {
     const path = `${this.#logPath}.lock`;
@@ -147,8 +147,8 @@ export class LogLock {
 }
 
 /**
- * Creates a lock file (mode 0600) if it is missing. It is never opened otherwise: closing a file releases all POSIX
- * locks of the process on it, including those of SQLite.
+ * Creates a lock file (mode 0600) if it is missing. It is never opened otherwise: closing a file releases all
+ * POSIX locks of the process on it, including those of SQLite.
  */
 async function createLockFile(path: string): Promise<void> {
   if (await isCreated(path)) return;
@@ -172,8 +172,8 @@ async function isCreated(path: string): Promise<boolean> {
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
- * Marks runs as active: each run holds a lock on its own file, in a folder next to the log. The lock ends with the
- * process, even if that is killed.
+ * Marks runs as active: each run holds a lock on its own file, in a folder next to the log. The lock ends
+ * with the process, even if that is killed.
  */
 export class RunLocks {
   readonly #folder: string;

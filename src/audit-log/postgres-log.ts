@@ -9,7 +9,7 @@ import type {
   LogObserver,
   LogVerification,
 } from '../operations/ports/audit-log.ts';
-import type { Clock } from '../operations/ports/scheduler.ts';
+import type { Clock } from '../operations/ports/clock.ts';
 import { AppendQueue } from './append-queue.ts';
 import { type ChainState, emptyHead, type LinkResult, linkGroup, stateAfter } from './chain.ts';
 import { OperationFilter, parseEntry } from './entry.ts';
@@ -33,16 +33,16 @@ import { verifyChain } from './verify-chain.ts';
 /** The database of a log, and the clock for its entries. */
 export interface PostgresLogOptions {
   /**
-   * Opens the database, at the first use and again after a timeout. The log closes it. It must allow at least two
-   * connections at a time: a locked run keeps one.
+   * Opens the database, at the first use and again after a timeout. The log closes it. It must allow at least
+   * two connections at a time: a locked run keeps one.
    */
   readonly open: () => Promise<Database>;
   /** The name of the log in messages; without a password. */
   readonly name: string;
   readonly clock: Clock;
   /**
-   * How long an append waits for others, in milliseconds. Default: 15,000. If the database does not respond, it fails
-   * after three times that.
+   * How long an append waits for others, in milliseconds. Default: 15,000. If the database does not respond,
+   * it fails after three times that.
    */
   readonly timeoutMs?: number;
 }
@@ -52,9 +52,9 @@ const TIMEOUT_MS = 15_000;
 const emptyState: ChainState = { head: emptyHead, open: [] };
 
 /**
- * Opens an audit log in PostgreSQL, in its own schema `tokenctl_audit`. Many processes on many machines may append to
- * it, one at a time. An append returns when it is committed with `synchronous_commit`. The lines are the same as in a
- * file, byte for byte. Nothing is opened or created before the first use.
+ * Opens an audit log in PostgreSQL, in its own schema `tokenctl_audit`. Many processes on many machines may
+ * append to it, one at a time. An append returns when it is committed with `synchronous_commit`. The lines
+ * are the same as in a file, byte for byte. Nothing is opened or created before the first use.
  *
  * The embedded database is refused, because it does not sync to the disk.
  */

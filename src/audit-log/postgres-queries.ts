@@ -5,8 +5,8 @@ import type { LinkResult } from './chain.ts';
 import { operationPrefix } from './entry.ts';
 
 /**
- * The schema of an audit log in PostgreSQL, as in `docs/audit-log.md`. An administrator may create it in advance, so
- * that the role that appends owns nothing and cannot disable the trigger.
+ * The schema of an audit log in PostgreSQL, as in `docs/audit-log.md`. An administrator may create it in
+ * advance, so that the role that appends owns nothing and cannot disable the trigger.
  */
 export const AUDIT_SCHEMA: readonly string[] = [
   'CREATE SCHEMA tokenctl_audit',
@@ -55,8 +55,8 @@ export interface StoredLine {
 const PAGE_SIZE = 500;
 
 /**
- * Prepares a transaction for appending: it takes the lock of all appends, with a timeout, sees all entries that were
- * appended before, and is on the disk when it commits, whatever the defaults of the database.
+ * Prepares a transaction for appending: it takes the lock of all appends, with a timeout, sees all entries
+ * that were appended before, and is on the disk when it commits, whatever the defaults of the database.
  *
  * @param timeoutMs The timeout for the lock. Any statement may take twice that.
  */
@@ -142,9 +142,9 @@ interface HeldLock {
 }
 
 /**
- * Marks runs as active: each run holds an advisory lock in a transaction that changes nothing and stays open. The lock
- * ends with the connection, and so with the process, on whichever machine that runs. The server detects a lost machine
- * by TCP keepalives.
+ * Marks runs as active: each run holds an advisory lock in a transaction that changes nothing and stays open.
+ * The lock ends with the connection, and so with the process, on whichever machine that runs. The server
+ * detects a lost machine by TCP keepalives.
  */
 export class PostgresRunLocks {
   readonly #locks = new Map<string, HeldLock>();

@@ -12,7 +12,7 @@ import type {
   Pruning,
   Rotation,
 } from '../operations/ports/audit-log.ts';
-import type { Clock } from '../operations/ports/scheduler.ts';
+import type { Clock } from '../operations/ports/clock.ts';
 import { type ChainState, linkEntry, stateAfter } from './chain.ts';
 import { PRUNE, parseEntry, ROTATE, rotationData } from './entry.ts';
 import { findEntry, type Line, lineBefore, linesOf, tailOf } from './lines.ts';
@@ -35,8 +35,8 @@ export class Segments implements AsyncDisposable {
   }
 
   /**
-   * Opens the files of a log. The current file is opened first: if it is rotated meanwhile, it is among the archives
-   * with the same inode, and is not read twice.
+   * Opens the files of a log. The current file is opened first: if it is rotated meanwhile, it is among the
+   * archives with the same inode, and is not read twice.
    */
   static async open(logPath: string): Promise<Segments> {
     const current = await openForReading(logPath);
@@ -52,8 +52,8 @@ export class Segments implements AsyncDisposable {
   }
 
   /**
-   * All lines, oldest first, in blocks as `linesOf` returns them. Archives were complete when they were closed, so the
-   * last line of an archive always counts as ended.
+   * All lines, oldest first, in blocks as `linesOf` returns them. Archives were complete when they were
+   * closed, so the last line of an archive always counts as ended.
    *
    * @param from The number of an entry. Lines before it may be left out.
    */
@@ -132,9 +132,9 @@ export interface RotateFile {
 }
 
 /**
- * Closes the file of a log under its archive name, and starts a new one whose first entry follows from the last entry
- * of the old file. The caller holds the lock of the log. After a crash at any point the log is complete, and either
- * rotated or not.
+ * Closes the file of a log under its archive name, and starts a new one whose first entry follows from the
+ * last entry of the old file. The caller holds the lock of the log. After a crash at any point the log is
+ * complete, and either rotated or not.
  *
  * @throws TokenctlError `log_broken` if the chain of the file is broken; the error of the file system.
  */
@@ -205,8 +205,8 @@ export interface PruneArchives {
 }
 
 /**
- * Removes the oldest archives whose entries are all old enough and have an outcome. First records the removal in an
- * entry, without which verification reports them as missing.
+ * Removes the oldest archives whose entries are all old enough and have an outcome. First records the removal
+ * in an entry, without which verification reports them as missing.
  *
  * @returns Null if no archive is old enough.
  */

@@ -11,8 +11,9 @@ export interface VerifyChainOptions {
 }
 
 /**
- * Checks a log line by line: every line is an entry in canonical form, numbered without gaps, with the hash of the
- * line before it and the right list of open intents. Reports the first break. Memory does not grow with the log.
+ * Checks a log line by line: every line is an entry in canonical form, numbered without gaps, with the hash
+ * of the line before it and the right list of open intents. Reports the first break. Memory does not grow
+ * with the log.
  */
 export async function verifyChain(
   blocks: AsyncIterable<readonly Line[]>,
@@ -148,9 +149,9 @@ function checkLine(line: Line, { head, open }: Chain): CheckedLine {
 }
 
 /**
- * Whether an entry is written in its canonical form (RFC 8785). If the keys are sorted already, `JSON.stringify`
- * writes that form, twice as fast as sorting them again. It differs in lone surrogates, which it escapes (`\ud800`)
- * and RFC 8785 refuses.
+ * Whether an entry is written in its canonical form (RFC 8785). If the keys are sorted already,
+ * `JSON.stringify` writes that form, twice as fast as sorting them again. It differs in lone surrogates,
+ * which it escapes (`\ud800`) and RFC 8785 refuses.
  */
 function isCanonical(entry: Entry, bytes: Buffer): boolean {
   if (hasSortedKeys(entry) && !bytes.includes('\\ud')) {
@@ -197,8 +198,8 @@ interface DiagnosisOptions {
 type Finding = Pick<LogBreak, 'problem' | 'message'>;
 
 /**
- * Finds the cause of a mismatch. The lines after it show which of the two entries was edited, and whether a missing
- * entry was removed or moved.
+ * Finds the cause of a mismatch. The lines after it show which of the two entries was edited, and whether a
+ * missing entry was removed or moved.
  */
 class Diagnosis {
   readonly #options: DiagnosisOptions;

@@ -3,29 +3,21 @@ import type { Runtime } from '../app/runtime.ts';
 import { requireNewFile } from '../app/secret-file.ts';
 import { TokenctlError, type TokenctlErrorCode } from '../domain/errors.ts';
 import type { Outcome } from '../domain/plan.ts';
-import { cleanupTokens } from '../operations/cleanup/cleanup-tokens.ts';
 import { type CleanupKind, cleanupKinds, planCleanup } from '../operations/cleanup/plan-cleanup.ts';
 import type { TargetDescription } from '../operations/ports/target.ts';
 import { planRevocation } from '../operations/revocation/plan-revocation.ts';
 import { revokeTokens } from '../operations/revocation/revoke-tokens.ts';
-import { expireSessions, planSessionExpiry } from '../operations/sessions/expire-sessions.ts';
-import { type Report, report } from '../reports/tables/result.ts';
+import { planSessionExpiry } from '../operations/sessions/expire-sessions.ts';
+import { type Report, report } from '../reports/result.ts';
 import { printable } from '../reports/tables/text.ts';
 import { tokenToJson } from '../reports/tables/token-view.ts';
-import { type CleanupJson, cleanupPlanResult, cleanupResult, KEEP_REVOKED_FOR } from './cleanup.ts';
+import { type ChangeRequest, change, type PlannedChange } from './change/change.ts';
+import { type CleanupJson, cleanupChange, KEEP_REVOKED_FOR } from './cleanup.ts';
 import { ManagementError } from './errors/failure.ts';
 import type { AccountFlags } from './flags.ts';
 import { writeNotice, writeTo } from './output/streams.ts';
-import { approvalFor, revocationGuard } from './revocation/plan-file.ts';
-import { revocationResult } from './revocation/revocation-flow.ts';
-import { amountsOf, isNothing, planResult, type RevocationJson } from './revocation/revocation-plan.ts';
-import {
-  type SessionExpiryJson,
-  sessionApproval,
-  sessionExpiryResult,
-  sessionPlanResult,
-  unseenOf,
-} from './sessions.ts';
+import { type RevocationJson, revocationChange } from './revocation/revocation-flow.ts';
+import { type SessionExpiryJson, sessionExpiryChange } from './sessions.ts';
 import { type CreatedJson, createIntoFile } from './tokens/creation-flow.ts';
 
 type TokenKind = 'access_token' | 'refresh_token';
@@ -54,21 +46,26 @@ export async function managementRevocation(request: ManagementRevocation): Promi
   const { runtime, flags, json } = request;
   const description = await runtime.description();
   const plan = await planFor(request);
-  if (isNothing(amountsOf(plan))) return quietly(planResult(plan, description, false));
-  const { accessTokens, refreshTokens } = amountsOf(plan);
-  const approval = await approvalFor({ runtime, flags, ...revocationGuard(accessTokens + refreshTokens) });
-  const change = await runtime.change({ ...flags, approval });
-  if (plan.notSeen !== null) throw notAllVisible(plan.notSeen);
-  await warnAboutOtherComponents(runtime);
-  const lines = lineWriter();
-  const { dialect } = await runtime.description();
-  const onOutcome = (outcome: Outcome, kind: TokenKind) => {
-    const line = lineOf(outcome, kind, dialect);
-    if (line !== undefined) lines.line(line);
-  };
-  const report = await revokeTokens({ ...change, plan, ...(json ? {} : { onOutcome }) });
-  await lines.end();
-  return quietly(revocationResult(report, plan));
+  return await quietly(
+    { runtime, flags },
+    {
+      ...revocationChange(plan, { description }),
+      async act(begin) {
+        const opened = await begin();
+        if (plan.notSeen !== null) throw notAllVisible(plan.notSeen);
+        await warnAboutOtherComponents(runtime);
+        const lines = lineWriter();
+        const onOutcome = (outcome: Outcome, kind: TokenKind) => {
+          const line = lineOf(outcome, kind, description.dialect);
+          if (line !== undefined) lines.line(line);
+        };
+        const { onProgress: _, ...change } = opened;
+        const report = await revokeTokens({ ...change, plan, ...(json ? {} : { onOutcome }) });
+        await lines.end();
+        return report;
+      },
+    },
+  );
 }
 
 /** The management commands work on all tokens. */
@@ -89,11 +86,12 @@ async function warnAboutOtherComponents(runtime: Runtime): Promise<void> {
 async function planFor({ runtime, flags }: ManagementRevocation) {
   const description = await runtime.description();
   const withRefreshTokens = flags.all === true || flags.revoke_refresh === true;
-  if (withRefreshTokens && !description.capabilities.refreshTokens) throw refreshTokensUnsupported();
+  const target = await runtime.target();
+  if (withRefreshTokens && target.refreshTokens === undefined) throw refreshTokensUnsupported();
   return await inManagementWords(
     planRevocation({
       keepCodes: true,
-      target: await runtime.target(),
+      target,
       selector: flags.user === undefined ? { all: true } : { users: [flags.user] },
       clock: runtime.clock,
       includeOwn: true,
@@ -127,9 +125,13 @@ function lineOf(
   return `revoked ${model} ${outcome.fingerprint ?? outcome.tokenId}`;
 }
 
-/** What is to be printed is printed already. */
-function quietly<Json>(report: Report<Json>): Report<Json> {
-  return { ...report, text: () => '' };
+/** Makes a change without confirmation. What is to be printed is printed already. */
+async function quietly<Done, Json>(
+  request: Pick<ChangeRequest, 'runtime' | 'flags'>,
+  planned: PlannedChange<Done, Json>,
+): Promise<Report<Json>> {
+  const confirmation = { asks: false, confirm: async () => undefined };
+  return { ...(await change({ ...request, confirmation }, planned)), text: () => '' };
 }
 
 /** Prints lines in chunks. */
@@ -225,7 +227,7 @@ async function isDenied(runtime: Runtime, user: string): Promise<boolean> {
   try {
     const target = await runtime.target();
     if ((await target.settings.read()).ALLOW_OAUTH2_FOR_EXTERNAL_USERS) return false;
-    for await (const { externalAccount } of target.users({ names: [user] })) {
+    for await (const { externalAccount } of target.users.list({ names: [user] })) {
       if (externalAccount !== null) return true;
     }
     return false;
@@ -280,13 +282,19 @@ export async function managementCleanup({
   const print = (deleted: (kind: CleanupKind) => number) => {
     if (!json && flags.verbosity !== '0') for (const line of linesFor(deleted)) writeNotice(line);
   };
-  if (plan.total === 0) {
-    print(() => 0);
-    return quietly(cleanupPlanResult(plan, { description, dryRun: false }));
-  }
-  const cleanup = await cleanupTokens({ ...(await runtime.change(flags)), plan });
-  print((kind) => cleanup.byKind[kind].deleted);
-  return quietly(cleanupResult(cleanup, plan));
+  const planned = cleanupChange(plan, description);
+  if (plan.total === 0) print(() => 0);
+  return await quietly(
+    { runtime, flags },
+    {
+      ...planned,
+      async act(begin) {
+        const cleanup = await planned.act(begin);
+        print((kind) => cleanup.byKind[kind].deleted);
+        return cleanup;
+      },
+    },
+  );
 }
 
 function linesFor(deleted: (kind: CleanupKind) => number): readonly string[] {
@@ -315,25 +323,13 @@ export async function managementExpiry({
   runtime,
   flags,
 }: ManagementExpiry): Promise<Report<SessionExpiryJson>> {
-  const description = await runtime.description();
   const { user } = flags;
   const target = await runtime.target();
   const plan = await inManagementWords(
     planSessionExpiry({ target, ...(user !== undefined && { users: [user] }) }),
     { code: 'not_found', message: 'The user does not exist.' },
   );
-  const expire = async () => {
-    const approval = await sessionApproval(runtime, { flags, plan });
-    return await expireSessions({ ...(await runtime.change({ ...flags, approval })), plan });
-  };
-  const report =
-    plan.sessions.count === 0
-      ? sessionPlanResult(plan, {
-          ...{ description, dryRun: false },
-          unseen: await unseenOf(plan, { target, description, clock: runtime.clock }),
-        })
-      : sessionExpiryResult(await expire(), plan);
-  return { ...report, text: () => '' };
+  return await quietly({ runtime, flags }, await sessionExpiryChange(runtime, plan));
 }
 
 /**

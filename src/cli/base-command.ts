@@ -3,12 +3,13 @@ import { boolean, string } from '@oclif/core/flags';
 import type { ArgInput, FlagInput, InferredArgs, InferredFlags } from '@oclif/core/interfaces';
 import type { Runtime } from '../app/runtime.ts';
 import { TokenctlError } from '../domain/errors.ts';
-import type { Result } from '../reports/tables/result.ts';
-import type { Confirmation, FlagConfirmation } from './confirmation.ts';
+import type { Result } from '../reports/result.ts';
+import type { Confirmation, FlagConfirmation } from './change/confirmation.ts';
 import type { AccountFlags, ChangeFlags } from './flags.ts';
 import type { ContextRun } from './multi-context/multi-context-flow.ts';
 import type { Format } from './output/present.ts';
 import { progressLine, surviveStreamErrors, wantsJson, writeNotice } from './output/streams.ts';
+import type { RevocationFlags } from './revocation/revocation-flags.ts';
 
 /** The flags of every command, beside --json. */
 export const outputFlags = {
@@ -40,13 +41,6 @@ const globalFlags = {
     helpValue: 'FILE',
   }),
 };
-
-/** The flags for several contexts. */
-interface MultiContextFlags {
-  readonly 'all-contexts'?: boolean | undefined;
-  readonly 'at-most'?: number | undefined;
-  readonly 'include-own'?: boolean | undefined;
-}
 
 /** The parsed flags and arguments of a command, global flags included. */
 interface Input<C extends { flags: FlagInput; args: ArgInput }> {
@@ -114,7 +108,7 @@ export abstract class TokenctlCommand extends Command {
    * or the audit log: flags and files are checked before that.
    */
   protected async confirmation(flags: ChangeFlags): Promise<Confirmation> {
-    const { confirmationFrom } = await import('./confirmation.ts');
+    const { confirmationFrom } = await import('./change/confirmation.ts');
     this.#confirmation = confirmationFrom(flags);
     return this.#confirmation;
   }
@@ -136,7 +130,8 @@ export abstract class TokenctlCommand extends Command {
    * @param confirmation Null for a command that changes nothing.
    */
   protected async inContexts<Asking extends Confirmation | null, Of extends Result>(
-    flags: Input<typeof TokenctlCommand>['flags'] & MultiContextFlags,
+    flags: Input<typeof TokenctlCommand>['flags'] &
+      Pick<RevocationFlags, 'all-contexts' | 'at-most' | 'include-own'>,
     confirmation: Asking,
     work: (member: ContextRun<Asking>) => Promise<Of>,
   ): Promise<Of> {

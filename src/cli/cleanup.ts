@@ -1,5 +1,4 @@
-import type { Runtime } from '../app/runtime.ts';
-import { TokenctlError } from '../domain/errors.ts';
+import type { TokenctlError } from '../domain/errors.ts';
 import { type CleanupReport, cleanupTokens } from '../operations/cleanup/cleanup-tokens.ts';
 import {
   type CleanupKind,
@@ -8,11 +7,13 @@ import {
   planCleanup,
 } from '../operations/cleanup/plan-cleanup.ts';
 import type { TargetDescription } from '../operations/ports/target.ts';
-import { type MaybeMade, type NotMade, type Report, report } from '../reports/tables/result.ts';
-import { countText, numberText, printable } from '../reports/tables/text.ts';
-import type { Confirmation } from './confirmation.ts';
-import { unfinishedWork } from './errors/failure.ts';
-import type { ChangeFlags } from './flags.ts';
+import { lines, type Part } from '../reports/document.ts';
+import type { MaybeMade, Report } from '../reports/result.ts';
+import { countText, numberText } from '../reports/tables/text.ts';
+import { type ChangeRequest, change, type Ending, notMade, type PlannedChange } from './change/change.ts';
+import { failedLines, notSeenFailure, runLine, tookText, unfinishedWork } from './change/ending.ts';
+import { placeText } from './change/plan-text.ts';
+import type { CleanupFlags } from './revocation/revocation-flags.ts';
 
 /** The default time to keep revoked refresh tokens. */
 export const KEEP_REVOKED_FOR = 30 * 86_400_000;
@@ -23,47 +24,23 @@ export interface CleanupJson extends MaybeMade<CleanupReport> {
   readonly plan: Omit<CleanupPlan, 'ids'>;
 }
 
-export interface CleanupRequest {
-  readonly runtime: Runtime;
-  readonly confirmation: Confirmation;
-  readonly flags: ChangeFlags & {
-    /** In milliseconds. */
-    readonly 'keep-revoked-for'?: number | undefined;
-    readonly limit?: number | undefined;
-  };
-}
-
 /**
  * Plans, confirms, deletes and reports.
  *
  * @throws TokenctlError `not_confirmed`, and the errors of the operations
  */
-export async function cleanupFlow({
-  runtime,
-  confirmation,
-  flags,
-}: CleanupRequest): Promise<Report<CleanupJson>> {
-  const plan = await planFor(runtime, flags);
+export async function cleanupFlow(request: ChangeRequest<CleanupFlags>): Promise<Report<CleanupJson>> {
+  const { runtime, flags } = request;
+  const { 'keep-revoked-for': keepRevokedFor = KEEP_REVOKED_FOR, limit } = flags;
   const description = await runtime.description();
-  const dryRun = flags['dry-run'] === true;
-  if (dryRun || plan.total === 0) return cleanupPlanResult(plan, { description, dryRun });
-  await confirmation.confirm({
-    plan: cleanupPlanText(plan, description),
-    act: `delete ${countText(plan.total, 'row')}`,
-    type: String(plan.total),
-  });
-  return cleanupResult(await cleanupTokens({ ...(await runtime.change(flags)), plan }), plan);
-}
-
-async function planFor(runtime: Runtime, flags: CleanupRequest['flags']): Promise<CleanupPlan> {
-  const { 'keep-revoked-for': keepRevokedFor, limit } = flags;
-  return await planCleanup({
+  const plan = await planCleanup({
     target: await runtime.target(),
     clock: runtime.clock,
-    description: await runtime.description(),
-    keepRevokedFor: keepRevokedFor ?? KEEP_REVOKED_FOR,
+    description,
+    keepRevokedFor,
     ...(limit !== undefined && { limit }),
   });
+  return await change(request, cleanupChange(plan, description));
 }
 
 const KINDS: Readonly<Record<CleanupKind, string>> = {
@@ -77,117 +54,81 @@ const KINDS: Readonly<Record<CleanupKind, string>> = {
 /** Failed rows of a kind to list. */
 const SHOWN = 5;
 
-/** A cleanup plan as text. */
-function cleanupPlanText(plan: CleanupPlan, { address, context, identity }: TargetDescription): string {
-  const { total, counts, kept, limited, notPossible, notSeen } = plan;
-  const lines = [
-    total === 0
-      ? `Nothing${notSeen === null ? '' : ' visible'} to clean up.`
-      : `Would delete ${countText(total, 'row')}.`,
-    `At ${address} (context ${context}, as ${printable.value(identity.username)}).`,
-    ...(total === 0 ? [] : ['', ...kindLines((kind) => counts[kind])]),
-    ...remarkLines({ kept, limited, notPossible, notSeen }),
-  ];
-  return `${lines.join('\n')}\n`;
-}
-
-/** A plan as a result, for `--dry-run` or if there is nothing to delete; without the ids. */
-export function cleanupPlanResult(
+/** What a cleanup shows, does and reports; its JSON is without the ids. */
+export function cleanupChange(
   plan: CleanupPlan,
-  { description, dryRun }: { readonly description: TargetDescription; readonly dryRun: boolean },
-): Report<CleanupJson> {
-  return report({
-    json: { dryRun, plan: planToJson(plan), ...NOT_CLEANED },
-    amount: { what: 'row', planned: plan.total, done: 0, dryRun },
-    text: () => cleanupPlanText(plan, description) + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
-    failure: incomplete(plan),
-  });
+  description: TargetDescription,
+): PlannedChange<CleanupReport, CleanupJson> {
+  const { ids: _ids, ...counted } = plan;
+  const { total, counts, notSeen } = plan;
+  return {
+    plan: [
+      lines(
+        total > 0
+          ? `Would delete ${countText(total, 'row')}.`
+          : `Nothing${notSeen === null ? '' : ' visible'} to clean up.`,
+        placeText(description),
+      ),
+      total > 0 && kindCounts((kind) => counts[kind]),
+      remarks(plan),
+    ],
+    question: total === 0 ? null : { act: `delete ${countText(total, 'row')}`, type: String(total) },
+    amount: { what: 'row', planned: total },
+    incomplete: incomplete(plan),
+    act: async (begin) => cleanupTokens({ ...(await begin()), plan }),
+    ended: cleanupEnding,
+    json: ({ dryRun, done }) => ({
+      dryRun,
+      plan: counted,
+      ...(done ??
+        notMade('byKind planned deleted kept limited notPossible notSeen interrupted stopped run seconds')),
+    }),
+  };
 }
 
-/** An account that sees only part cannot clean up the whole. */
-function incomplete({ notSeen }: Pick<CleanupPlan, 'notSeen'>): TokenctlError | undefined {
-  if (notSeen === null) return undefined;
-  return new TokenctlError('partly_done', `Not all tokens are included: ${notSeen}`, {
-    hint: "Use a superuser's account, or a database context.",
-  });
-}
-
-function planToJson({ ids: _ids, ...counted }: CleanupPlan): CleanupJson['plan'] {
-  return counted;
-}
-
-const NOT_CLEANED: NotMade<CleanupReport> = {
-  byKind: null,
-  planned: null,
-  deleted: null,
-  kept: null,
-  limited: null,
-  notPossible: null,
-  notSeen: null,
-  interrupted: null,
-  stopped: null,
-  run: null,
-  seconds: null,
-};
-
-/** The result of a cleanup, with its plan. */
-export function cleanupResult(cleanup: CleanupReport, plan: CleanupPlan): Report<CleanupJson> {
-  const { planned, deleted, interrupted, stopped } = cleanup;
-  const kinds = cleanupKinds.map((kind) => cleanup.byKind[kind]);
-  return report({
-    json: { dryRun: false, plan: planToJson(plan), ...cleanup },
+function cleanupEnding(done: CleanupReport): Ending {
+  const { planned, deleted, byKind, interrupted, stopped, seconds, run } = done;
+  const text = `${numberText(deleted)} of ${countText(planned, 'row')}`;
+  return {
+    document: [
+      lines(`Deleted ${text} ${tookText(seconds)}.`),
+      kindCounts((kind) => byKind[kind].deleted),
+      lines(
+        cleanupKinds.map((kind) => failedLines(`${KINDS[kind]}:`, byKind[kind].failed, SHOWN)),
+        runLine(run),
+      ),
+      remarks(done),
+    ],
     amount: { what: 'row', planned, done: deleted },
-    text: () => cleanupText(cleanup),
     failure:
       unfinishedWork({
         interrupted,
         stopped,
-        open: kinds.some(({ failed, notTried }) => failed.length > 0 || notTried > 0),
-        left: `${numberText(deleted)} of ${countText(planned, 'row')} were deleted`,
-      }) ?? incomplete(cleanup),
-  });
+        open: Object.values(byKind).some(({ failed, notTried }) => failed.length > 0 || notTried > 0),
+        left: `${text} were deleted`,
+      }) ?? incomplete(done),
+  };
 }
 
-function cleanupText(cleanup: CleanupReport): string {
-  const { planned, deleted, byKind, seconds, run } = cleanup;
-  const lines = [
-    `Deleted ${numberText(deleted)} of ${countText(planned, 'row')} in ${seconds.toFixed(1)} s.`,
-    ...kindLines((kind) => byKind[kind].deleted),
-    ...cleanupKinds.flatMap((kind) => failedLines(kind, cleanup)),
-    `Audit log: run ${run}.`,
-    ...remarkLines(cleanup),
-  ];
-  return `${lines.join('\n')}\n`;
+/** An account that sees only part cannot clean up the whole. */
+function incomplete({ notSeen }: Pick<CleanupPlan, 'notSeen'>): TokenctlError | undefined {
+  return notSeen === null ? undefined : notSeenFailure(`Not all tokens are included: ${notSeen}`);
 }
 
-function kindLines(count: (kind: CleanupKind) => number): string[] {
-  const rows = cleanupKinds.map((kind) => [numberText(count(kind)), KINDS[kind]] as const);
-  const width = Math.max(...rows.map(([number]) => number.length));
-  return rows.map(([number, name]) => `  ${number.padStart(width)}  ${name}`);
+function kindCounts(count: (kind: CleanupKind) => number): Part {
+  return { kind: 'counts', counts: cleanupKinds.map((kind) => [count(kind), KINDS[kind]]) };
 }
 
-function failedLines(kind: CleanupKind, { byKind }: CleanupReport): string[] {
-  const { failed } = byKind[kind];
-  const rest = failed.length - SHOWN;
-  return [
-    ...failed
-      .slice(0, SHOWN)
-      .map(({ tokenId, reason }) => `Failed: ${KINDS[kind]}: ${tokenId}: ${printable.value(reason)}`),
-    ...(rest > 0 ? [`Failed: ${KINDS[kind]}: ${countText(rest, 'more', 'more')}.`] : []),
-  ];
-}
-
-function remarkLines({
+function remarks({
   kept,
   limited,
   notPossible,
   notSeen,
-}: Pick<CleanupPlan, 'kept' | 'limited' | 'notPossible' | 'notSeen'>): string[] {
-  const lines = [
-    ...(kept === 0 ? [] : [`Kept: ${countText(kept, 'expired access token')} with a usable refresh token.`]),
-    ...(limited ? ['Stopped at --limit; more rows remain.'] : []),
-    ...(notPossible === null ? [] : [notPossible]),
-    ...(notSeen === null ? [] : [`Not all tokens are included: ${printable.value(notSeen)}.`]),
-  ];
-  return lines.length === 0 ? [] : ['', ...lines];
+}: Pick<CleanupPlan, 'kept' | 'limited' | 'notPossible' | 'notSeen'>): Part {
+  return lines(
+    kept > 0 && `Kept: ${countText(kept, 'expired access token')} with a usable refresh token.`,
+    limited && 'Stopped at --limit; more rows remain.',
+    notPossible,
+    notSeen !== null && `Not all tokens are included: ${notSeen}.`,
+  );
 }

@@ -1,8 +1,10 @@
 import { accessSync, constants, statSync } from 'node:fs';
 import { custom as customArgument, string as textArgument } from '@oclif/core/args';
 import { boolean, custom, option, string } from '@oclif/core/flags';
+import type { Flag, FlagInput } from '@oclif/core/interfaces';
 import { TokenctlError } from '../domain/errors.ts';
 import { type Selection, validateSelector } from '../domain/selector.ts';
+import { NEVER_DAYS } from '../domain/token.ts';
 
 /** The flags that record the reason for a change. */
 export const accountFlags = {
@@ -53,14 +55,11 @@ export const approvalFlags = {
   ...breakGlassFlag,
 };
 
-/** For commands that turn basic authentication off. */
-export const rescueFlag = {
-  'rescue-token': string({
-    summary: 'If this context uses a password, create a token in this new file first and go on with it.',
-    helpGroup: 'CHANGE',
-    helpValue: 'FILE',
-  }),
-};
+/** For commands that save their plan to a file, or apply a saved one: what each excludes is the command's. */
+export const planFlags = (own: Record<'plan' | 'plan-out', { summary: string; exclusive: string[] }>) => ({
+  plan: string({ ...own.plan, helpGroup: 'SELECTION', helpValue: 'FILE' }),
+  'plan-out': string({ ...own['plan-out'], helpGroup: 'CHANGE', helpValue: 'FILE' }),
+});
 
 /** The flags that end the access of users where they cannot be deactivated. */
 export const localFlags = {
@@ -75,17 +74,34 @@ export const localFlags = {
   }),
 };
 
+/**
+ * What flags parse to: what the flow of their command takes. Only required flags are sure to be there, since a flow is
+ * called with fewer flags than its command has.
+ */
+export type FlagsOf<Flags extends FlagInput> = {
+  readonly [Name in keyof Flags as IsRequired<Flags[Name]> extends true ? Name : never]: Parsed<Flags[Name]>;
+} & {
+  readonly [Name in keyof Flags as IsRequired<Flags[Name]> extends true ? never : Name]?:
+    | Parsed<Flags[Name]>
+    | undefined;
+};
+
+type Parsed<Of> =
+  Of extends Flag<infer Value> ? (Value extends (infer Each)[] ? readonly Each[] : Value) : never;
+
+type IsRequired<Of> = undefined extends Parsed<Of> ? false : Parsed<Of> extends boolean ? false : true;
+
 /** What {@link accountFlags} parse to. */
-export interface AccountFlags {
-  readonly reason?: string | undefined;
-  readonly ticket?: string | undefined;
-}
+export type AccountFlags = FlagsOf<typeof accountFlags>;
 
 /** What {@link changeFlags} parse to. */
-export interface ChangeFlags extends AccountFlags {
-  readonly 'dry-run'?: boolean | undefined;
-  readonly yes?: boolean | undefined;
-}
+export type ChangeFlags = FlagsOf<typeof changeFlags>;
+
+/** What the flags of changes parse to that the rule of two persons is about. */
+export type PlanFlags = ChangeFlags & FlagsOf<ReturnType<typeof planFlags> & typeof approvalFlags>;
+
+/** What {@link localFlags} parse to. */
+export type LocalFlags = FlagsOf<typeof localFlags>;
 
 /** For commands that can run in several contexts. */
 export const allContextsFlag = {
@@ -320,26 +336,10 @@ export const findingPolicyFlag = {
 };
 
 /** What {@link selectorFlags} parse to, and `--all`. */
-interface SelectorFlags {
-  readonly user?: readonly string[] | undefined;
-  readonly 'not-user'?: readonly string[] | undefined;
-  readonly application?: readonly string[] | undefined;
-  readonly 'not-application'?: readonly string[] | undefined;
-  readonly 'owner-inactive'?: boolean | undefined;
-  readonly scope?: 'read' | 'write' | undefined;
-  readonly 'created-before'?: Moment | undefined;
-  readonly 'created-after'?: Moment | undefined;
-  readonly 'unused-for'?: number | undefined;
-  readonly 'never-used'?: boolean | undefined;
-  readonly expired?: boolean | undefined;
-  readonly 'expires-within'?: number | undefined;
-  readonly 'never-expires'?: boolean | undefined;
-  readonly id?: readonly number[] | undefined;
-  readonly all?: boolean | undefined;
-}
+type SelectorFlags = Omit<FlagsOf<typeof selectorFlags>, 'finding'> & { readonly all?: boolean | undefined };
 
 /** A token that expires later than this never expires, as the rule `never-expires` says. */
-const NEVER_AFTER = 36_525 * DAY;
+const NEVER_AFTER = NEVER_DAYS * DAY;
 
 /**
  * The selection of the flags.

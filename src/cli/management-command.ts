@@ -1,5 +1,5 @@
 import { boolean, option, string } from '@oclif/core/flags';
-import type { Report } from '../reports/tables/result.ts';
+import type { Report } from '../reports/result.ts';
 import { TokenctlCommand } from './base-command.ts';
 
 const GROUP = { helpGroup: 'DJANGO' } as const;
@@ -44,7 +44,7 @@ export abstract class ManagementCommand extends TokenctlCommand {
   }): Promise<Report<VersionJson> | null> {
     const { version } = this.config;
     if (flags.version === true) {
-      const { report } = await import('../reports/tables/result.ts');
+      const { report } = await import('../reports/result.ts');
       return report({ json: { version }, text: () => `${version}\n` });
     }
     if (flags['no-color'] === true && flags['force-color'] === true) {

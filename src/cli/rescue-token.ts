@@ -6,14 +6,8 @@ import { ENVIRONMENT_CONTEXT } from '../config/schema.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { shellWord } from '../domain/remedies.ts';
 import type { TargetDescription } from '../operations/ports/target.ts';
-import { printable } from '../reports/tables/text.ts';
-import type { ChangeFlags } from './flags.ts';
+import type { RescueFlags } from './settings/settings-flags.ts';
 import { createIntoFile } from './tokens/creation-flow.ts';
-
-/** The flag of commands that turn basic authentication off. */
-export interface RescueFlags extends ChangeFlags {
-  readonly 'rescue-token'?: string | undefined;
-}
 
 /** A token that was created before basic authentication is turned off, and the run that uses it. */
 export interface Rescue {
@@ -53,7 +47,7 @@ export async function rescueFileFor(options: {
 
 /** The rescue token as a line of a plan. */
 export function rescuePlanLine(file: string, { identity }: TargetDescription): string {
-  return `First, a token of scope write for ${printable.value(identity.username)} goes into ${file}, and is used from then on.`;
+  return `First, a token of scope write for ${identity.username} goes into ${file}, and is used from then on.`;
 }
 
 /**
@@ -97,15 +91,18 @@ export function rescueJson(rescue: Rescue | null): RescueJson {
   return { rescueToken: rescue === null ? null : { tokenId: rescue.tokenId, file: rescue.file } };
 }
 
-/** Where the token is and how to use it from now on, as finished lines; empty without one. */
-export async function rescueText(rescue: Rescue | null): Promise<string> {
-  if (rescue === null) return '';
+/** Where the token is and how to use it from now on; empty without one. */
+export async function rescueLines(rescue: Rescue | null): Promise<readonly string[]> {
+  if (rescue === null) return [];
   const { runtime, tokenId, file } = rescue;
   const { context } = await runtime.description();
-  return `Rescue token ${tokenId} is in ${file}, which only you can read.\n${useText(runtime, { name: context, file })}`;
+  return [
+    `Rescue token ${tokenId} is in ${file}, which only you can read.`,
+    useText(runtime, { name: context, file }),
+  ];
 }
 
-/** How to use a token in a context from now on, as finished lines. */
+/** How to use a token in a context from now on; empty where there is nothing to do. */
 export function useText(
   { configuration }: Runtime,
   { name: label, file }: { readonly name: string; readonly file: string },
@@ -113,19 +110,20 @@ export function useText(
   // A component of a platform is named after the context.
   const [name = ''] = label.split('/');
   if (name === ENVIRONMENT_CONTEXT) {
-    return `To use it: unset CONTROLLER_USERNAME CONTROLLER_PASSWORD, and set CONTROLLER_OAUTH_TOKEN to the content of the file.\n`;
+    return `To use it: unset CONTROLLER_USERNAME CONTROLLER_PASSWORD, and set CONTROLLER_OAUTH_TOKEN to the content of the file.`;
   }
   const context = contextOf(configuration, name);
   if (context.database !== undefined) return '';
-  const { url, caFile, verifyTls, component, databaseContext } = context;
+  const { url, caFile, verifyTls, insecure, component, databaseContext } = context;
   if (typeof databaseContext === 'object')
-    return `To use it in the context ${name}: replace its username and password with token: { file: ${file} }\n`;
+    return `To use it in the context ${name}: replace its username and password with token: { file: ${file} }`;
   const words = [
     ...['tokenctl', 'context', 'add', name, '--replace', '--url', url, '--token-file', file],
     ...(caFile === undefined ? [] : ['--ca-file', caFile]),
     ...(verifyTls === false ? ['--no-verify-ssl'] : []),
+    ...(insecure === true ? ['--insecure'] : []),
     ...(component === undefined ? [] : ['--component', component]),
     ...(databaseContext === undefined ? [] : ['--database-context', databaseContext]),
   ];
-  return `To use it in the context ${name}: ${words.map(shellWord).join(' ')}\n`;
+  return `To use it in the context ${name}: ${words.map(shellWord).join(' ')}`;
 }

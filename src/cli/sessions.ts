@@ -1,28 +1,23 @@
 import type { Runtime } from '../app/runtime.ts';
+import { type AccessPath, sentenceOf } from '../domain/access.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Session, UserReference } from '../domain/token.ts';
-import type { Change } from '../operations/journal/operation-run.ts';
-import type { TargetDescription } from '../operations/ports/target.ts';
+import { unseenSessions } from '../operations/access/cached-sessions.ts';
 import {
   expireSessions,
   planSessionExpiry,
   type SessionExpiryPlan,
   type SessionExpiryReport,
 } from '../operations/sessions/expire-sessions.ts';
-import { type UnseenSessions, unseenSessions } from '../operations/sessions/sessions.ts';
-import {
-  type Listing,
-  listing,
-  type MaybeMade,
-  type NotMade,
-  type Report,
-  report,
-} from '../reports/tables/result.ts';
-import { countText, dayText, numberText, printable, timeText } from '../reports/tables/text.ts';
-import type { Confirmation } from './confirmation.ts';
-import { unfinishedWork } from './errors/failure.ts';
-import { approvalFor, type PlanFlags, usersGuard } from './revocation/plan-file.ts';
-import { tallyLines } from './revocation/revocation-plan.ts';
+import { type Document, lines } from '../reports/document.ts';
+import type { MaybeMade, Report } from '../reports/result.ts';
+import { type Listing, listing } from '../reports/tables/listing.ts';
+import { countText, dayText, numberText, timeText } from '../reports/tables/text.ts';
+import { usersGuard } from './change/approval.ts';
+import { type ChangeRequest, change, type Ending, notMade, type PlannedChange } from './change/change.ts';
+import { runLine, tookText, unfinishedWork } from './change/ending.ts';
+import { placeText, tally } from './change/plan-text.ts';
+import type { SessionExpiryFlags } from './revocation/revocation-flags.ts';
 
 /** What `sessions expire` prints with `--json`. Without a change, the members of the report are null; `unseen` is not. */
 export interface SessionExpiryJson extends MaybeMade<SessionExpiryReport> {
@@ -30,23 +25,12 @@ export interface SessionExpiryJson extends MaybeMade<SessionExpiryReport> {
   readonly plan: SessionExpiryPlan;
 }
 
-export interface SessionFlags {
-  readonly user?: readonly string[] | undefined;
-  readonly all?: boolean | undefined;
-}
-
-export interface SessionExpiryRequest {
-  readonly runtime: Runtime;
-  readonly confirmation: Confirmation;
-  readonly flags: PlanFlags & SessionFlags;
-}
-
 /**
  * Requires --user or --all.
  *
  * @throws TokenctlError `usage`
  */
-export function requireSessions({ user, all }: SessionFlags): void {
+export function requireSessions({ user, all }: SessionExpiryFlags): void {
   if (user !== undefined || all === true) return;
   throw new TokenctlError('usage', 'No sessions are selected', {
     hint: "Add --user NAME, or --all for everybody's",
@@ -58,151 +42,100 @@ export function requireSessions({ user, all }: SessionFlags): void {
  *
  * @throws TokenctlError `not_confirmed`, and the errors of the operations
  */
-export async function sessionExpiryFlow(request: SessionExpiryRequest): Promise<Report<SessionExpiryJson>> {
-  const { runtime, confirmation, flags } = request;
-  const plan = await planFor(runtime, flags.user);
-  const description = await runtime.description();
-  const dryRun = flags['dry-run'] === true;
-  const { count } = plan.sessions;
-  if (dryRun || count === 0) {
-    const unseen = await unseenOf(plan, {
-      target: await runtime.target(),
-      description,
-      clock: runtime.clock,
-    });
-    return sessionPlanResult(plan, { description, dryRun, unseen });
-  }
-  const approval = await sessionApproval(runtime, { flags, plan });
-  await confirmation.confirm({
-    plan: sessionPlanText(plan, description),
-    act: `end ${countText(count, 'session')}`,
-    type: String(count),
-  });
-  const change = await runtime.change({ ...flags, approval });
-  return sessionExpiryResult(await expireSessions({ ...change, plan }), plan);
-}
-
-/**
- * Applies the rule of two persons to the end of sessions: those of one user may be ended alone.
- *
- * @throws TokenctlError as {@link approvalFor}
- */
-export function sessionApproval(
-  runtime: Runtime,
-  { flags, plan }: { readonly flags: PlanFlags; readonly plan: SessionExpiryPlan },
-) {
-  const { userIds } = plan.sessions;
-  const users = userIds === 'all' ? userIds : userIds.length;
-  return approvalFor({ runtime, flags, ...usersGuard('Ending the sessions of several users', users) });
-}
-
-async function planFor(runtime: Runtime, users: readonly string[] | undefined): Promise<SessionExpiryPlan> {
-  return await planSessionExpiry({
+export async function sessionExpiryFlow(
+  request: ChangeRequest<SessionExpiryFlags>,
+): Promise<Report<SessionExpiryJson>> {
+  const { runtime, flags } = request;
+  const { user: users } = flags;
+  const plan = await planSessionExpiry({
     target: await runtime.target(),
     ...(users !== undefined && { users }),
   });
+  return await change(request, await sessionExpiryChange(runtime, plan, flags['dry-run']));
 }
 
-function sessionPlanText(
-  { selection, sessions, byUser }: SessionExpiryPlan,
-  { address, context, identity }: TargetDescription,
-): string {
-  const lines = [
-    sessions.count === 0
-      ? `No sessions to end for ${printable.value(selection)}.`
-      : `Would end ${countText(sessions.count, 'session')}: ${printable.value(selection)}.`,
-    `At ${address} (context ${context}, as ${printable.value(identity.username)}).`,
-    ...tallyLines('user', byUser, 'session'),
+/** What the end of sessions shows, does and reports; the sessions of one user may be ended by one person. */
+export async function sessionExpiryChange(
+  runtime: Runtime,
+  plan: SessionExpiryPlan,
+  dryRun = false,
+): Promise<PlannedChange<SessionExpiryReport, SessionExpiryJson>> {
+  const { selection, sessions, byUser } = plan;
+  const { count, userIds } = sessions;
+  const description = await runtime.description();
+  const unseen =
+    count > 0 && !dryRun
+      ? null
+      : await unseenSessions(await runtime.target(), {
+          capabilities: description.capabilities,
+          ...{ userIds, now: runtime.clock.now(), latestExpiry: null },
+        });
+  const others = unseen !== null && `Not checked. ${unseenText(unseen)}`;
+  const planned: Document = [
+    lines(
+      count === 0
+        ? `No sessions to end for ${selection}.`
+        : `Would end ${countText(count, 'session')}: ${selection}.`,
+      placeText(description),
+      count === 0 && others,
+    ),
+    tally('user', byUser, 'session'),
   ];
-  return `${lines.join('\n')}\n`;
-}
-
-/** A plan as a result, for `--dry-run` or if there are no sessions. */
-export function sessionPlanResult(
-  plan: SessionExpiryPlan,
-  options: {
-    readonly description: TargetDescription;
-    readonly dryRun: boolean;
-    /** Why there may be others, if so. */
-    readonly unseen: UnseenSessions | null;
-  },
-): Report<SessionExpiryJson> {
-  const { description, dryRun, unseen } = options;
-  const others = unseen === null ? '' : `Not checked. ${unseenText(unseen.why)}\n`;
-  const failure =
-    unseen === null || dryRun ? undefined : new TokenctlError('partly_done', `Not checked: ${unseen.why}`);
-  return report({
-    json: { dryRun, plan, ...NOT_ENDED, unseen: unseen?.why ?? null },
-    amount: { what: 'session', planned: plan.sessions.count, done: 0, dryRun },
-    text: () =>
-      sessionPlanText(plan, description) + others + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
-    ...(failure && { failure }),
-  });
-}
-
-/** Why sessions of a plan may be accepted although they are not listed; null if that is ruled out. */
-export function unseenOf(
-  plan: SessionExpiryPlan,
-  { target, description, clock }: Pick<Change, 'target' | 'description' | 'clock'>,
-): Promise<UnseenSessions | null> {
-  const { capabilities } = description;
-  return unseenSessions(target, {
-    ...{ capabilities, userIds: plan.sessions.userIds, now: clock.now(), latestExpiry: null },
-  });
-}
-
-const NOT_ENDED: NotMade<SessionExpiryReport> = {
-  planned: null,
-  ended: null,
-  stillAlive: null,
-  begunSince: null,
-  unseen: null,
-  cachedUntil: null,
-  verified: null,
-  interrupted: null,
-  stopped: null,
-  run: null,
-  seconds: null,
-};
-
-/** The result of ending sessions, with its plan. */
-export function sessionExpiryResult(
-  expiry: SessionExpiryReport,
-  plan: SessionExpiryPlan,
-): Report<SessionExpiryJson> {
-  const { planned, stillAlive, interrupted, stopped, verified, unseen } = expiry;
-  return report({
-    json: { dryRun: false, plan, ...expiry },
-    amount: { what: 'session', planned, done: expiry.ended },
-    text: () => expiryText(expiry),
-    failure: unfinishedWork({
-      interrupted,
-      stopped,
-      open: !verified,
-      left: leftText(planned, { stillAlive, unseen }),
+  return {
+    plan: planned,
+    preview: [lines(count > 0 && others)],
+    question: count === 0 ? null : { act: `end ${countText(count, 'session')}`, type: String(count) },
+    amount: { what: 'session', planned: count },
+    guard: usersGuard('Ending the sessions of several users', userIds === 'all' ? userIds : userIds.length),
+    nothing: () => ({
+      document: planned,
+      failure:
+        unseen === null ? undefined : new TokenctlError('partly_done', `Not checked: ${whyText(unseen)}`),
     }),
-  });
+    act: async (begin) => expireSessions({ ...(await begin()), plan }),
+    ended: expiryEnding,
+    json: ({ dryRun, done }) => ({
+      dryRun,
+      plan,
+      ...(done ?? {
+        ...notMade(
+          'planned ended stillAlive begunSince latestExpiry verified interrupted stopped run seconds',
+        ),
+        unseen,
+      }),
+    }),
+  };
 }
 
-function leftText(
-  planned: number,
-  { stillAlive, unseen }: Pick<SessionExpiryReport, 'stillAlive' | 'unseen'>,
-): string {
+/** How the end of sessions ended. */
+export function expiryEnding(done: SessionExpiryReport): Ending {
+  const { planned, ended, interrupted, stopped, verified, seconds, run } = done;
+  const { stillAlive, begunSince, unseen } = done;
+  const isCached = stillAlive === 0 && unseen !== null;
+  const hint = isCached ? `Running it again ends nothing more. ${unseen.remedy ?? ''}` : undefined;
+  return {
+    document: [
+      lines(
+        `Ended ${numberText(ended)} of ${countText(planned, 'session')} ${tookText(seconds)}.`,
+        verificationText(done),
+        runLine(run),
+      ),
+    ],
+    amount: { what: 'session', planned, done: ended },
+    failure: unfinishedWork({
+      ...{ interrupted, stopped, hint, left: leftText(done) },
+      open: !verified || (begunSince ?? 0) > 0,
+    }),
+  };
+}
+
+function leftText({ planned, stillAlive, unseen, verified, begunSince }: SessionExpiryReport): string {
   const sessions = countText(planned, 'session');
-  if (stillAlive === 0 && unseen !== null) return `${sessions} planned. ${unseen}`;
+  if (verified) return countText(begunSince ?? 0, 'session was started since', 'sessions were started since');
+  if (stillAlive === 0 && unseen !== null) return `${sessions} planned. ${whyText(unseen)}`;
   return stillAlive === null
     ? `${sessions} planned, some may still be active`
     : `${sessions} planned, ${numberText(stillAlive)} still active`;
-}
-
-function expiryText(expiry: SessionExpiryReport): string {
-  const { planned, ended, seconds, run } = expiry;
-  const lines = [
-    `Ended ${numberText(ended)} of ${countText(planned, 'session')} in ${seconds.toFixed(1)} s.`,
-    verificationText(expiry),
-    `Audit log: run ${run}.`,
-  ];
-  return `${lines.join('\n')}\n`;
 }
 
 function verificationText({ verified, stillAlive, begunSince, unseen }: SessionExpiryReport): string {
@@ -214,8 +147,13 @@ function verificationText({ verified, stillAlive, begunSince, unseen }: SessionE
   return `Verified: none is listed any more.${since}`;
 }
 
-function unseenText(why: string): string {
-  return `${why}. To end them at once, deactivate the users, or add \`cache\` to the context.`;
+function unseenText(unseen: AccessPath): string {
+  return [sentenceOf(unseen), unseen.remedy ?? ''].join(' ');
+}
+
+/** As a sentence without a full stop. */
+function whyText(unseen: AccessPath): string {
+  return sentenceOf(unseen).replace(/\.$/, '');
 }
 
 /** A session as `--json` shows it. */

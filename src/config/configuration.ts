@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { TokenctlError } from '../domain/errors.ts';
+import type { JobKind } from './jobs.ts';
 import {
   configurationFile,
   environmentLayer,
@@ -45,9 +47,14 @@ export interface Configuration extends Settings {
  * Reads all layers (defaults, file, environment, flags; later ones win), merges them, checks the result against the
  * schema, and freezes it.
  *
+ * @param jobKinds What the `jobs` section may hold.
  * @throws TokenctlError `configuration` with each problem and its file and line, variable or flag
  */
-export function loadConfiguration(flags: SettingFlags, environment: Environment): Configuration {
+export function loadConfiguration(
+  flags: SettingFlags,
+  environment: Environment,
+  jobKinds: readonly JobKind[],
+): Configuration {
   const file = configurationFile(flags.config, environment);
   const fromEnvironment = environmentLayer(environment);
   const given = [
@@ -56,8 +63,9 @@ export function loadConfiguration(flags: SettingFlags, environment: Environment)
     flagsLayer(flags, environment),
   ];
   const layers = withLastAuditLog([defaultsLayer(environment), ...given]);
-  const checked = configurationSchema.safeParse(mergeLayers(layers), { error: plainIssue });
-  if (!checked.success) throw invalidSettings(checked.error.issues, layers);
+  const schema = configurationSchema(jobKinds);
+  const checked = schema.safeParse(mergeLayers(layers), { error: plainIssue });
+  if (!checked.success) throw invalidSettings(checked.error.issues, { schema, layers });
   if (checked.data.currentContext === ENVIRONMENT_CONTEXT) refuseTwoControllers(fromEnvironment.conflicting);
   return deepFreeze({
     ...checked.data,
@@ -182,8 +190,8 @@ function deepFreeze<T>(value: T): T {
  */
 export function policyFile(flag: string, environment: Environment): PolicySettings {
   const path = absolutePath(flag, process.cwd(), environment);
-  const { document, lines } = parseConfiguration(readPolicy(path), path);
-  const policy: unknown = document.toJS() ?? {};
+  const { document, lines, values } = parseConfiguration(readPolicy(path), path);
+  const policy = values ?? {};
   if (!isMapping(policy)) {
     throw new TokenctlError('configuration', `${path}: must hold a mapping of rules.`);
   }
@@ -194,7 +202,7 @@ export function policyFile(flag: string, environment: Environment): PolicySettin
     values: { policy },
     locate: (setting: readonly PropertyKey[]) => `${path}:${lineOf(document, lines, setting.slice(1))}`,
   };
-  throw invalidSettings(issues, [layer]);
+  throw invalidSettings(issues, { schema: z.object({ policy: policySchema }), layers: [layer] });
 }
 
 function readPolicy(path: string): string {

@@ -19,7 +19,6 @@ import {
 import { readSecret } from './secrets.ts';
 import { plainIssue } from './setting-errors.ts';
 
-/** A context with its name. */
 export type NamedContext = NamedRestContext | NamedDatabaseContext;
 
 /** A context whose controller is reached over its REST API, with its name. */
@@ -402,7 +401,6 @@ export function expandGroups({ groups }: Configuration, names: readonly string[]
   return [...new Set(contexts)];
 }
 
-/** The credential of a context. */
 export type ContextCredential =
   | { readonly kind: 'token'; readonly token: Secret }
   | { readonly kind: 'password'; readonly username: string; readonly password: Secret };

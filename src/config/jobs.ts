@@ -1,128 +1,15 @@
 import { z } from 'zod';
-import { type RuleName, ruleNames } from '../domain/policy/policy.ts';
-import { severities } from '../domain/policy/rule.ts';
-import { exceptionSchema, policySchema } from './policy.ts';
-import { databaseSetting, duration, MAX_AGE, secretReference } from './value-schemas.ts';
+import { exceptionSchema } from './policy.ts';
+import { databaseSetting, daysBefore, duration, MAX_AGE, secretReference } from './value-schemas.ts';
 
-const file = z.strictObject({ file: z.string().min(1) }).transform(({ file }) => file);
-const whole = (what: string) => z.number().int().min(1, `must be a whole number of ${what} above 0`);
-const days = z
-  .number()
-  .positive('must be a number of days above 0')
-  .max(36_500, 'must be at most 36500 days');
-const percent = z.number().min(0, 'must be from 0 to 100').max(100, 'must be from 0 to 100');
-const rule = z.enum(ruleNames as readonly [RuleName, ...RuleName[]]);
-
-/** What a sweep is told, by its names in the configuration. */
-const revocationSweep = z.lazy(() =>
-  z.strictObject({
-    rules: z.array(rule).min(1),
-    policy: policySchema.optional(),
-    keepIfYounger: duration({ max: MAX_AGE }).default(7 * 86_400),
-    atMost: whole('tokens').default(500),
-    stopAbovePercent: percent.default(20),
-    accessOnly: z.boolean().default(false),
-  }),
-);
-
-const tokenAudit = z.lazy(() =>
-  z.strictObject({
-    rules: z.array(rule).min(1).optional(),
-    policy: policySchema.optional(),
-    baseline: file.optional(),
-    report: file
-      .refine((path) => /\.(html|sarif|json|csv)$/.test(path), 'must end in .html, .sarif, .json or .csv')
-      .optional(),
-    notifyAt: z.enum(severities).default('high'),
-  }),
-);
-
-const tokenCleanup = z.lazy(() =>
-  z.strictObject({
-    keepRevokedFor: duration({ max: MAX_AGE }).default(30 * 86_400),
-    atMost: whole('rows').default(100_000),
-  }),
-);
-
-const settingsGuard = z.lazy(() =>
-  z.strictObject({
-    settings: z
-      .strictObject({
-        AUTH_BASIC_ENABLED: z.boolean(),
-        ALLOW_OAUTH2_FOR_EXTERNAL_USERS: z.boolean(),
-        SESSION_COOKIE_AGE: z.number().int().positive(),
-        SESSIONS_PER_USER: z.number().int(),
-        DISABLE_LOCAL_AUTH: z.boolean(),
-        OAUTH2_PROVIDER: z
-          .strictObject({
-            ACCESS_TOKEN_EXPIRE_SECONDS: z.number().int().positive(),
-            REFRESH_TOKEN_EXPIRE_SECONDS: z.number().int().positive(),
-            AUTHORIZATION_CODE_EXPIRE_SECONDS: z.number().int().positive(),
-          })
-          .partial(),
-        LOGIN_REDIRECT_OVERRIDE: z.string(),
-        ALLOW_METRICS_FOR_ANONYMOUS_USERS: z.boolean(),
-      })
-      .partial()
-      .refine((settings) => Object.keys(settings).length > 0, 'must name a setting'),
-    enforce: z.boolean().default(false),
-  }),
-);
-
-const offboarding = z.lazy(() =>
-  z
-    .strictObject({
-      inactive: z.boolean().default(true),
-      present: z
-        .union([
-          z.strictObject({ file: z.string().min(1) }),
-          z.strictObject({ command: z.array(z.string().min(1)).min(1) }),
-        ])
-        .optional(),
-      except: z.array(z.string().min(1)).default([]),
-      stopAbovePercent: percent.default(10),
-    })
-    .refine(
-      ({ inactive, present }) => inactive || present !== undefined,
-      'must name `inactive` or `present`',
-    ),
-);
-
-const expiryNotices = z.lazy(() =>
-  z.strictObject({
-    /** Days before the expiry. */
-    thresholds: z.array(days).min(1).default([30, 7, 1]),
-    /** Names of `scheduler.notify`; all of them where not given. */
-    to: z.array(z.string().min(1)).min(1).optional(),
-  }),
-);
-
-const logCheckpoint = z.lazy(() =>
-  z
-    .strictObject({ key: file, keepIn: file.optional(), notify: z.boolean().default(false) })
-    .refine(({ keepIn, notify }) => notify || keepIn !== undefined, 'must name `keepIn` or `notify`'),
-);
-
-const incidentLift = z.strictObject({});
-
-/** The `ownerNotices` section has them. */
-const ownerNotices = z.strictObject({});
-
-/** The parameters of every kind of job, by its name. */
-const jobParameters = {
-  'revocation-sweep': revocationSweep,
-  'token-audit': tokenAudit,
-  'expiry-notices': expiryNotices,
-  'token-cleanup': tokenCleanup,
-  'settings-guard': settingsGuard,
-  offboarding,
-  'owner-notices': ownerNotices,
-  'incident-lift': incidentLift,
-  'log-checkpoint': logCheckpoint,
-} as const;
-
-/** The name of a kind of job. */
-export type JobKind = keyof typeof jobParameters;
+/** A kind of job, as far as the configuration has to know it. */
+export interface JobKind {
+  readonly name: string;
+  /** Whether it is a dry run by default. */
+  readonly dryRun: boolean;
+  /** The shape of its parameters. */
+  parameters(): z.ZodType;
+}
 
 /** The form of a job name, which also appears in the ledger and in metrics. */
 const jobNamePattern = /^[a-z0-9][a-z0-9-]{0,62}$/;
@@ -153,77 +40,34 @@ const common = () => ({
     .default({ retries: 3, retryAfter: 60, notify: true }),
 });
 
-/** One job. Jobs that change a controller are dry runs by default. */
-function jobSchema() {
-  const dryRunUntilTrusted = { ...common(), dryRun: z.boolean().default(true) };
-  const nothingToTrust = { ...common(), dryRun: z.boolean().default(false) };
-  return z.discriminatedUnion(
-    'job',
-    [
-      z.strictObject({
-        job: z.literal('revocation-sweep'),
-        ...dryRunUntilTrusted,
-        parameters: jobParameters['revocation-sweep'],
-      }),
-      z.strictObject({
-        job: z.literal('token-audit'),
-        ...nothingToTrust,
-        parameters: jobParameters['token-audit'].prefault({}),
-      }),
-      z.strictObject({
-        job: z.literal('expiry-notices'),
-        ...dryRunUntilTrusted,
-        parameters: jobParameters['expiry-notices'].prefault({}),
-      }),
-      z.strictObject({
-        job: z.literal('token-cleanup'),
-        ...dryRunUntilTrusted,
-        parameters: jobParameters['token-cleanup'].prefault({}),
-      }),
-      z.strictObject({
-        job: z.literal('settings-guard'),
-        ...dryRunUntilTrusted,
-        parameters: jobParameters['settings-guard'],
-      }),
-      z.strictObject({
-        job: z.literal('offboarding'),
-        ...dryRunUntilTrusted,
-        parameters: jobParameters.offboarding.prefault({}),
-      }),
-      z.strictObject({
-        job: z.literal('owner-notices'),
-        ...dryRunUntilTrusted,
-        parameters: jobParameters['owner-notices'].prefault({}),
-      }),
-      z.strictObject({
-        job: z.literal('incident-lift'),
-        ...dryRunUntilTrusted,
-        parameters: jobParameters['incident-lift'].prefault({}),
-      }),
-      z.strictObject({
-        job: z.literal('log-checkpoint'),
-        ...nothingToTrust,
-        parameters: jobParameters['log-checkpoint'],
-      }),
-    ],
-    { error: ({ code }) => (code === 'invalid_union' ? unknownKind() : undefined) },
+function jobSchema(kinds: readonly JobKind[]) {
+  const schemas = kinds.map(({ name, dryRun, parameters }) =>
+    z.strictObject({
+      job: z.literal(name),
+      ...common(),
+      dryRun: z.boolean().default(dryRun),
+      parameters: z.lazy(parameters),
+    }),
   );
-}
-
-/** A kind is a word of ours, so that the message can list all. */
-function unknownKind(): string {
-  return `must be one of: ${Object.keys(jobParameters).join(', ')}`;
+  type Schema = (typeof schemas)[number];
+  return z.discriminatedUnion('job', schemas as [Schema, ...Schema[]], {
+    // A kind is a word of ours, so that the message can list all.
+    error: ({ code }) =>
+      code === 'invalid_union' ? `must be one of: ${kinds.map(({ name }) => name).join(', ')}` : undefined,
+  });
 }
 
 /** The `jobs` section: jobs by name. Its schema is built when a configuration has one, as that of the policy is. */
-export const jobsSchema = z.lazy(() =>
-  z.record(
-    z.string().regex(jobNamePattern, 'cannot name a job: use lower-case letters, digits and dashes'),
-    jobSchema(),
-  ),
-);
+export function jobsSchema(kinds: readonly JobKind[]) {
+  return z.lazy(() =>
+    z.record(
+      z.string().regex(jobNamePattern, 'cannot name a job: use lower-case letters, digits and dashes'),
+      jobSchema(kinds),
+    ),
+  );
+}
 
-/** A job of the configuration, defaults filled in. */
+/** A job of the configuration, defaults filled in. Its parameters have the shape of its kind. */
 export type JobSettings = z.output<ReturnType<typeof jobSchema>>;
 
 /** Where the ledger of ticks is kept: in a file for one machine, in PostgreSQL for several. */
@@ -314,7 +158,7 @@ export const ownerNoticesSchema = z.lazy(() =>
     /** Sends in clear text where the server offers nothing else. */
     allowPlain: z.boolean().default(false),
     /** Days before the expiry; none for no mail about that. */
-    thresholds: z.array(days).default([30, 7, 1]),
+    thresholds: z.array(daysBefore).default([30, 7, 1]),
     /** Whether owners are told what was revoked. */
     revoked: z.boolean().default(true),
     /** How far back revocations are looked for. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type Document, isMap, isNode, LineCounter, parseDocument } from 'yaml';
+import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import { TokenctlError } from '../domain/errors.ts';
 import { absolutePath, configFolder, type Environment } from './paths.ts';
 import { ENVIRONMENT_CONTEXT } from './schema.ts';
@@ -104,8 +104,13 @@ function awxContext(environment: Environment): RawSettings | undefined {
     url: /^[a-z]+:\/\//i.test(host.value) ? host.value : `https://${host.value}`,
     ...(username && { username: username.value }),
     ...credential,
-    ...(verify && { verifyTls: !['false', 'no', 'off', 'f', 'n', '0'].includes(verify.value.toLowerCase()) }),
+    ...(verify && { verifyTls: !isOff(verify.value) }),
+    ...(verify && isOff(verify.value) && { insecure: true }),
   };
+}
+
+function isOff(value: string): boolean {
+  return ['false', 'no', 'off', 'f', 'n', '0'].includes(value.toLowerCase());
 }
 
 function awxVariable(environment: Environment, suffix: string): { name: string; value: string } | undefined {
@@ -159,8 +164,8 @@ export function configurationFile(
 export function fileLayer(file: ConfigurationFile, environment: Environment): Layer {
   const text = readConfiguration(file);
   if (text === undefined) return { values: {}, locate: () => file.path };
-  const { document, lines } = parseConfiguration(text, file.path);
-  const values: unknown = document.toJS() ?? {};
+  const { document, lines, values: parsed } = parseConfiguration(text, file.path);
+  const values = parsed ?? {};
   if (!isMapping(values)) {
     throw new TokenctlError('configuration', `${file.path}: must hold a mapping of settings.`);
   }
@@ -187,16 +192,76 @@ export function readConfiguration({ path, named }: ConfigurationFile): string | 
   }
 }
 
-/** Parses YAML, refusing what is not well-formed with its line. */
-export function parseConfiguration(text: string, path: string): { document: Document; lines: LineCounter } {
+/** A YAML file: its values, and its nodes with their lines. */
+interface ParsedFile {
+  readonly values: unknown;
+  readonly document: Document;
+  readonly lines: LineCounter;
+}
+
+/** How many aliases there may be, and how often they may copy a value: a few lines of nested ones would copy billions. */
+const MAX_ALIASES = 1_000;
+
+/**
+ * Parses YAML.
+ *
+ * @throws TokenctlError `configuration` with the line of what is not well-formed, or for values that are nested or copied
+ * too often.
+ */
+export function parseConfiguration(text: string, path: string): ParsedFile {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  const [problem] = document.errors;
-  if (problem !== undefined) {
+  try {
+    // The library compares each key with all before it.
+    const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
+    const [problem = repeatedKey(document)] = document.errors;
+    if (problem === null) return { values: document.toJS({ maxAliasCount: MAX_ALIASES }), document, lines };
     const { line } = lines.linePos(problem.pos[0]);
     throw new TokenctlError('configuration', `${path}:${line}: not well-formed YAML: ${problem.message}.`);
+  } catch (cause) {
+    if (cause instanceof ReferenceError) {
+      const hint = `Use at most ${MAX_ALIASES} aliases (*name), each with its anchor (&name) before it.`;
+      throw new TokenctlError('configuration', `${path}: too many aliases, or an unknown one.`, {
+        hint,
+        cause,
+      });
+    }
+    if (!(cause instanceof RangeError)) throw cause;
+    throw new TokenctlError('configuration', `${path}: the values are nested too deep.`, { cause });
   }
-  return { document, lines };
+}
+
+/** What is not well-formed, and where. */
+interface Fault {
+  readonly pos: readonly [number];
+  readonly message: string;
+}
+
+/**
+ * The first key that occurs twice in a mapping, or null.
+ *
+ * @throws ReferenceError for too many aliases, which the library looks up one by one.
+ */
+function repeatedKey(document: Document): Fault | null {
+  let [found, aliases]: [Fault | null, number] = [null, 0];
+  visit(document, {
+    Alias() {
+      aliases += 1;
+      if (aliases > MAX_ALIASES) throw new ReferenceError('too many aliases');
+    },
+    Map(_key, { items }) {
+      const keys = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        if (keys.has(key.value)) {
+          found = { pos: [key.range?.[0] ?? 0], message: 'Map keys must be unique' };
+          return visit.BREAK;
+        }
+        keys.add(key.value);
+      }
+      return undefined;
+    },
+  });
+  return found;
 }
 
 /** The line of the value at a path, or of its nearest parent in the file. */

@@ -26,6 +26,8 @@ function given(setting: object | undefined): object {
   return Object.fromEntries(Object.entries(setting ?? {}).filter(([, value]) => value !== undefined));
 }
 
+export const ruleName = z.enum(ruleNames as readonly [RuleName, ...RuleName[]]);
+
 const pattern = z.string().min(1);
 
 const day = z

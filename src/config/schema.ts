@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { nearestName } from '../domain/nearest-name.ts';
 import { parseVerifier } from '../domain/note-key.ts';
-import { jobsSchema, ownerNoticesSchema, schedulerSchema } from './jobs.ts';
+import { type JobKind, jobsSchema, ownerNoticesSchema, schedulerSchema } from './jobs.ts';
 import { policySchema } from './policy.ts';
 import { type DatabaseSetting, databaseSetting, duration, secretReference } from './value-schemas.ts';
 
@@ -103,6 +103,8 @@ const settings = z
     password: secretReference.optional(),
     caFile: z.string().min(1).optional(),
     verifyTls: z.boolean().optional(),
+    /** Whether the credential may be sent over plain HTTP, or without verifying the certificate, to another machine. */
+    insecure: z.boolean().optional(),
     /** Which component of a platform is meant; all that keep tokens where not given. */
     component: z.enum(['gateway', 'controller']).optional(),
     /** The context for the database of the same controller, or of each component, which printed commands then name. */
@@ -227,58 +229,69 @@ const groupsSchema = z.record(
   z.array(z.string().min(1)).min(1, 'must have at least one context'),
 );
 
+/** All sections but the jobs, whose kinds belong to other folders. */
+const sections = z.strictObject({
+  currentContext: z.string().min(1).optional(),
+  contexts: z.record(
+    z.string().regex(contextNamePattern, 'is not a valid context name: use letters, digits, dots and dashes'),
+    contextSchema,
+  ),
+  groups: groupsSchema.prefault({}),
+  auditLog: auditLogSchema,
+  policy: policySchema.default({}),
+  ownerNotices: ownerNoticesSchema.optional(),
+  /** The rule of two persons for all contexts, and where the own private key of an approver is. */
+  approval: approval.extend({ key: secretReference.optional() }).optional(),
+  scheduler: schedulerSchema,
+});
+
 /** The shape of the merged configuration, and of the configuration file. */
-export const configurationSchema = z
-  .strictObject({
-    currentContext: z.string().min(1).optional(),
-    contexts: z.record(
-      z
-        .string()
-        .regex(contextNamePattern, 'is not a valid context name: use letters, digits, dots and dashes'),
-      contextSchema,
-    ),
-    groups: groupsSchema.prefault({}),
-    auditLog: auditLogSchema,
-    policy: policySchema.default({}),
-    ownerNotices: ownerNoticesSchema.optional(),
-    /** The rule of two persons for all contexts, and where the own private key of an approver is. */
-    approval: approval.extend({ key: secretReference.optional() }).optional(),
-    jobs: jobsSchema.default({}),
-    scheduler: schedulerSchema,
-  })
-  .superRefine(({ contexts, approval: forAll }, { addIssue }) => {
-    const own = Object.entries(contexts).map(([name, { approval }]) => ({
-      path: ['contexts', name, 'approval'],
-      approval,
-    }));
-    for (const { path, approval } of [{ path: ['approval'], approval: forAll }, ...own]) {
-      if (approval === undefined) continue;
-      const required = approval.required ?? forAll?.required ?? true;
-      const approvers = approval.approvers ?? forAll?.approvers ?? {};
-      if (!required || Object.keys(approvers).length > 0) continue;
-      addIssue({ code: 'custom', path, message: 'names no approvers' });
+export const configurationSchema = (jobKinds: readonly JobKind[]) =>
+  sections
+    .extend({ jobs: jobsSchema(jobKinds).default({}) })
+    .superRefine(checkApprovers)
+    .superRefine(checkDatabaseContexts)
+    .superRefine(checkGroups);
+
+type Sections = z.output<typeof sections>;
+
+function checkApprovers({ contexts, approval: forAll }: Sections, { addIssue }: z.RefinementCtx): void {
+  const own = Object.entries(contexts).map(([name, { approval }]) => ({
+    path: ['contexts', name, 'approval'],
+    approval,
+  }));
+  for (const { path, approval } of [{ path: ['approval'], approval: forAll }, ...own]) {
+    if (approval === undefined) continue;
+    const required = approval.required ?? forAll?.required ?? true;
+    const approvers = approval.approvers ?? forAll?.approvers ?? {};
+    if (!required || Object.keys(approvers).length > 0) continue;
+    addIssue({ code: 'custom', path, message: 'names no approvers' });
+  }
+}
+
+function checkDatabaseContexts({ contexts }: Sections, { addIssue }: z.RefinementCtx): void {
+  for (const [name, context] of Object.entries(contexts)) {
+    for (const [place, other] of namedDatabases(context)) {
+      if (Object.hasOwn(contexts, other) && contexts[other]?.database !== undefined) continue;
+      const message = `there is no database context "${other}"`;
+      addIssue({ code: 'custom', path: ['contexts', name, 'databaseContext', ...place], message });
     }
-  })
-  .superRefine(({ contexts, groups }, { addIssue }) => {
-    for (const [name, context] of Object.entries(contexts)) {
-      for (const [place, other] of namedDatabases(context)) {
-        if (Object.hasOwn(contexts, other) && contexts[other]?.database !== undefined) continue;
-        const message = `there is no database context "${other}"`;
-        addIssue({ code: 'custom', path: ['contexts', name, 'databaseContext', ...place], message });
-      }
+  }
+}
+
+function checkGroups({ contexts, groups }: Sections, { addIssue }: z.RefinementCtx): void {
+  for (const [group, members] of Object.entries(groups)) {
+    if (Object.hasOwn(contexts, group)) {
+      addIssue({ code: 'custom', path: ['groups', group], message: 'is also the name of a context' });
     }
-    for (const [group, members] of Object.entries(groups)) {
-      if (Object.hasOwn(contexts, group)) {
-        addIssue({ code: 'custom', path: ['groups', group], message: 'is also the name of a context' });
-      }
-      for (const [index, name] of members.entries()) {
-        if (Object.hasOwn(contexts, name)) continue;
-        const near = nearestName(name, Object.keys(contexts));
-        const message = `there is no context "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`;
-        addIssue({ code: 'custom', path: ['groups', group, index], message });
-      }
+    for (const [index, name] of members.entries()) {
+      if (Object.hasOwn(contexts, name)) continue;
+      const near = nearestName(name, Object.keys(contexts));
+      const message = `there is no context "${name}"${near === undefined ? '' : `; did you mean "${near}"?`}`;
+      addIssue({ code: 'custom', path: ['groups', group, index], message });
     }
-  });
+  }
+}
 
 /** The names that `databaseContext` of a context gives, each with its place there. */
 export function namedDatabases(context: ContextSettings): [place: string[], name: string][] {
@@ -289,4 +302,4 @@ export function namedDatabases(context: ContextSettings): [place: string[], name
 }
 
 /** The settings of a run, after all layers were merged and checked. */
-export type Settings = z.output<typeof configurationSchema>;
+export type Settings = z.output<ReturnType<typeof configurationSchema>>;

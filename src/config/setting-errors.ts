@@ -2,7 +2,12 @@ import { z } from 'zod';
 import { TokenctlError } from '../domain/errors.ts';
 import { nearestName } from '../domain/nearest-name.ts';
 import { isMapping, type Layer } from './layers.ts';
-import { configurationSchema } from './schema.ts';
+
+/** What was checked: the merged layers, by a schema of all of them. */
+interface Checked {
+  readonly schema: z.ZodType;
+  readonly layers: readonly Layer[];
+}
 
 interface Problem {
   readonly where: string;
@@ -16,23 +21,25 @@ interface Problem {
  */
 export function invalidSettings(
   issues: readonly z.core.$ZodIssue[],
-  layers: readonly Layer[],
+  { schema, layers }: Checked,
 ): TokenctlError {
-  const problems = issues.flatMap((issue) => problemsOf(issue, layers));
+  const problems = issues.flatMap((issue) => problemsOf(issue, { schema, layers }));
   const lines = problems.map(({ where, path, problem }) => `${where}: ${path}: ${problem}`);
   return new TokenctlError('configuration', lines.join('\n'), { details: { problems } });
 }
 
-function problemsOf(issue: z.core.$ZodIssue, layers: readonly Layer[]): Problem[] {
+function problemsOf(issue: z.core.$ZodIssue, { schema, layers }: Checked): Problem[] {
   if (issue.code === 'unrecognized_keys') {
-    return issue.keys.map((key) => problemAt([...issue.path, key], unknownKey(key, issue.path), layers));
+    return issue.keys.map((key) =>
+      problemAt([...issue.path, key], unknownKey(key, knownKeys(schema, issue.path)), layers),
+    );
   }
   const message = issue.code === 'invalid_key' ? issue.issues[0]?.message : undefined;
   return [problemAt(issue.path, message ?? issue.message, layers)];
 }
 
-function unknownKey(key: string, path: readonly PropertyKey[]): string {
-  const near = nearestName(key, knownKeys(path));
+function unknownKey(key: string, known: readonly string[]): string {
+  const near = nearestName(key, known);
   return `there is no such setting${near === undefined ? '' : `; did you mean "${near}"?`}`;
 }
 
@@ -63,9 +70,9 @@ function withoutWrapping(schema: unknown): unknown {
   return schema instanceof z.ZodPipe ? withoutWrapping(schema.in) : schema;
 }
 
-/** The setting names that the schema knows under a path. */
-function knownKeys(path: readonly PropertyKey[]): string[] {
-  let schema: unknown = configurationSchema;
+/** The setting names that a schema knows under a path. */
+function knownKeys(whole: z.ZodType, path: readonly PropertyKey[]): string[] {
+  let schema: unknown = whole;
   for (const key of path) {
     if (schema instanceof z.ZodObject) schema = schema.shape[String(key)];
     else if (schema instanceof z.ZodRecord) schema = schema.valueType;

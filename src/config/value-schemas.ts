@@ -24,17 +24,37 @@ export function duration({ min = '0s', max }: { readonly min?: string; readonly 
     });
 }
 
+/** The same in milliseconds, for what is compared with instants. */
+export function milliseconds(limits: Parameters<typeof duration>[0]) {
+  return duration(limits).transform((seconds) => seconds * 1000);
+}
+
 function secondsIn(text: string): number {
   const [, number, unit] = pattern.exec(text) ?? [];
   return Number(number) * SECONDS[unit as keyof typeof SECONDS];
 }
 
-const file = z.strictObject({ file: z.string().min(1) });
+/** A file, as `{ file: PATH }`; its path once it was read. */
+export const file = z.strictObject({ file: z.string().min(1) }).transform(({ file }) => file);
+
+/** A whole number above 0. */
+export const whole = (what: string) => z.number().int().min(1, `must be a whole number of ${what} above 0`);
+
+/** A share of something, in percent. */
+export const percent = z.number().min(0, 'must be from 0 to 100').max(100, 'must be from 0 to 100');
+
+/** Days before something happens. */
+export const daysBefore = z
+  .number()
+  .positive('must be a number of days above 0')
+  .max(36_500, 'must be at most 36500 days');
+
+const inFile = z.strictObject({ file: z.string().min(1) });
 const env = z.strictObject({ env: z.string().min(1) });
 
 /** The shape of a {@link SecretReference}. */
 export const secretReference = z
-  .union([file, env], { error: 'names where the secret is: { file: PATH } or { env: VARIABLE }' })
+  .union([inFile, env], { error: 'names where the secret is: { file: PATH } or { env: VARIABLE }' })
   .describe('Where a secret is kept. The configuration never holds the secret itself.');
 
 /** Where a secret is kept: a file of mode 0600, or a variable of the environment. */

@@ -69,5 +69,4 @@ export function pageStart(title: string, style = ''): string {
 `;
 }
 
-/** The end of a page. */
 export const PAGE_END = '</main></body></html>\n';

@@ -1,18 +1,8 @@
+import { pathName } from '../domain/access.ts';
 import { actorName, type LogReport, type LogTotals } from '../operations/audit-log/report-log.ts';
 import { countNames, type RunAccount, type RunCounts } from '../operations/journal/run-account.ts';
-import { countText, numberText } from './tables/text.ts';
-
-/** A part of a report, independent of the format. Texts are raw: the formats escape them. */
-export type Block =
-  | { readonly kind: 'heading'; readonly level: 1 | 2 | 3; readonly text: string }
-  | { readonly kind: 'paragraph'; readonly text: string }
-  | { readonly kind: 'facts'; readonly facts: readonly Fact[] };
-
-/** A name with a value or a list of values. */
-export interface Fact {
-  readonly name: string;
-  readonly value: string | readonly string[];
-}
+import { type Fact, type Facts, facts, lines, type Part } from './document.ts';
+import { countText, numberText, timeText } from './tables/text.ts';
 
 /** The period of a report, when it was made, and the version of the program. */
 export interface ReportFrame {
@@ -25,11 +15,11 @@ export interface ReportFrame {
 }
 
 /** The blocks of a report, streamed while the log is read. */
-export async function* reportBlocks(report: LogReport, frame: ReportFrame): AsyncIterable<Block> {
+export async function* reportBlocks(report: LogReport, frame: ReportFrame): AsyncIterable<Part> {
   yield { kind: 'heading', level: 1, text: 'Token change report' };
-  yield { kind: 'facts', facts: frameFacts(report, frame) };
+  yield frameFacts(report, frame);
   yield { kind: 'heading', level: 2, text: 'Summary' };
-  yield { kind: 'facts', facts: totalFacts(report.totals) };
+  yield totalFacts(report.totals);
   yield { kind: 'heading', level: 2, text: 'Runs' };
   let runs = 0;
   for await (const account of report.runs()) {
@@ -37,45 +27,42 @@ export async function* reportBlocks(report: LogReport, frame: ReportFrame): Asyn
     const { began, operation, target } = account;
     const where = target['context'] === undefined ? '' : ` at ${target['context']}`;
     yield { kind: 'heading', level: 3, text: `${toTheSecond(began)} ${operation}${where}` };
-    yield { kind: 'facts', facts: runFacts(account) };
+    yield runFacts(account);
   }
-  if (runs === 0) yield { kind: 'paragraph', text: 'None.' };
+  if (runs === 0) yield lines('None.');
   const failure = report.failure();
   if (failure !== null) {
-    yield { kind: 'paragraph', text: `The rest of the audit log could not be read: ${failure.message}.` };
+    yield lines(`The rest of the audit log could not be read: ${failure.message}.`);
   }
-  yield { kind: 'paragraph', text: `Created by tokenctl ${frame.version}. Times are in UTC.` };
+  yield lines(`Created by tokenctl ${frame.version}. Times are in UTC.`);
 }
 
-function frameFacts({ verification }: LogReport, { since, until, made, place }: ReportFrame): Fact[] {
+function frameFacts({ verification }: LogReport, { since, until, made, place }: ReportFrame): Part {
   const { entries, head, break: broken, removed, tornBytes } = verification;
-  const intact = `intact: ${countText(entries, 'entry', 'entries')}`;
-  return [
-    { name: 'From', value: since === undefined ? 'the first entry' : instant(since) },
-    { name: 'Until', value: until === undefined ? 'the last entry' : instant(until) },
-    { name: 'Created', value: instant(made) },
-    { name: 'Audit log', value: place },
-    {
-      name: 'Verification',
-      value: broken === null ? intact : `BROKEN at line ${broken.line}: ${broken.message}`,
-    },
-    ...fact('Removed by retention', removed === undefined ? null : `entries 1 to ${removed}`),
-    ...fact('Unfinished last line', tornBytes === 0 ? null : countText(tornBytes, 'byte')),
-    { name: broken === null ? 'Head' : 'Head before the break', value: `${head.hash} (${head.size})` },
-  ];
+  const intact = `each of ${countText(entries, 'entry', 'entries')} follows from the one before; not compared with a checkpoint`;
+  return facts([
+    ['From', since === undefined ? 'the first entry' : timeText(since)],
+    ['Until', until === undefined ? 'the last entry' : timeText(until)],
+    ['Created', timeText(made)],
+    ['Audit log', place],
+    ['Verification', broken === null ? intact : `BROKEN at line ${broken.line}: ${broken.message}`],
+    ['Removed by retention', removed !== undefined && `entries 1 to ${removed}`],
+    ['Unfinished last line', tornBytes > 0 && countText(tornBytes, 'byte')],
+    [broken === null ? 'Head' : 'Head before the break', `${head.hash} (${head.size})`],
+  ]);
 }
 
-function totalFacts(totals: LogTotals): Fact[] {
+function totalFacts(totals: LogTotals): Part {
   const { entries, runs, operations, actors, counts, interrupted, unfinished } = totals;
-  return [
-    { name: 'Entries', value: numberText(entries) },
-    { name: 'Runs', value: numberText(runs) },
+  return facts([
+    ['Entries', numberText(entries)],
+    ['Runs', numberText(runs)],
     ...countFacts(counts),
-    ...list('Operations', numbersOf(operations)),
-    ...list('Ordered by', numbersOf(actors)),
-    ...fact('Interrupted runs', interrupted === 0 ? null : numberText(interrupted)),
-    ...fact('Runs without an outcome', unfinished === 0 ? null : numberText(unfinished)),
-  ];
+    ['Operations', numbersOf(operations)],
+    ['Ordered by', numbersOf(actors)],
+    ['Interrupted runs', interrupted > 0 && numberText(interrupted)],
+    ['Runs without an outcome', unfinished > 0 && numberText(unfinished)],
+  ]);
 }
 
 const names: Readonly<Record<keyof RunCounts, string>> = {
@@ -92,9 +79,7 @@ const names: Readonly<Record<keyof RunCounts, string>> = {
 };
 
 function countFacts(counts: RunCounts): Fact[] {
-  return countNames
-    .filter((name) => counts[name] > 0)
-    .map((name) => ({ name: names[name], value: numberText(counts[name]) }));
+  return countNames.filter((name) => counts[name] > 0).map((name) => [names[name], numberText(counts[name])]);
 }
 
 const states: Readonly<Record<RunAccount['state'], string>> = {
@@ -218,44 +203,30 @@ function countActs(counts: RunCounts): string[] {
 }
 
 /** What is known of a run, fact by fact. */
-export function runFacts(account: RunAccount): Fact[] {
+export function runFacts(account: RunAccount): Facts {
   const { actor, target, reason, ticket, selection, began, ended, first, last, run } = account;
-  const { state, counts, owners, moreOwners, changes, failures, staysAlive, stillAlive } = account;
+  const { state, counts, owners, moreOwners, changes, failures, accessPaths, stillAlive } = account;
   const { closedLater, open, approvedBy, brokeGlass } = account;
-  return [
-    { name: 'Result', value: states[state] },
-    { name: 'Ordered by', value: actorName(actor) },
-    ...fact('Approved by', brokeGlass ? 'nobody: --break-glass' : approvedBy),
-    ...fact('Reason', reason),
-    ...fact('Ticket', ticket),
-    ...fact('Target', target['address'] ?? null),
-    ...fact('Selection', selection),
+  const named = owners.map(({ user, tokens }) => `${user}: ${countText(tokens, 'token')}`);
+  return facts([
+    ['Result', states[state]],
+    ['Ordered by', actorName(actor)],
+    ['Approved by', brokeGlass ? 'nobody: --break-glass' : approvedBy],
+    ['Reason', reason],
+    ['Ticket', ticket],
+    ['Target', target['address']],
+    ['Selection', selection],
     ...countFacts(counts),
-    ...list('Owners', [
-      ...owners.map(({ user, tokens }) => `${user}: ${countText(tokens, 'token')}`),
-      ...(moreOwners === 0 ? [] : [`and ${countText(moreOwners, 'more owner')}`]),
-    ]),
-    ...list(
-      'Changes',
-      changes.map(({ name, before, after }) => `${name}: ${json(before)} → ${json(after)}`),
-    ),
-    ...list('Failures', failures),
-    ...list(
-      'Stays alive',
-      staysAlive.map(({ what, count }) => aliveText(what, count)),
-    ),
-    ...fact(
-      'Still alive afterwards',
-      stillAlive === null || stillAlive === 0 ? null : numberText(stillAlive),
-    ),
-    ...list('Reconciled later', closedLater.map(laterText)),
-    ...list(
-      'Open intents',
-      open.map((seq) => `entry ${seq} has no outcome`),
-    ),
-    { name: 'Entries', value: `${first} to ${last}, ${toTheSecond(began)} to ${toTheSecond(ended)}` },
-    { name: 'Run', value: run },
-  ];
+    ['Owners', moreOwners === 0 ? named : [...named, `and ${countText(moreOwners, 'more owner')}`]],
+    ['Changes', changes.map(({ name, before, after }) => `${name}: ${json(before)} → ${json(after)}`)],
+    ['Failures', failures],
+    ['Left open or not checked', accessPaths.map(leftText)],
+    ['Still alive afterwards', stillAlive !== null && stillAlive > 0 && numberText(stillAlive)],
+    ['Reconciled later', closedLater.map(laterText)],
+    ['Open intents', open.map((seq) => `entry ${seq} has no outcome`)],
+    ['Entries', `${first} to ${last}, ${toTheSecond(began)} to ${toTheSecond(ended)}`],
+    ['Run', run],
+  ]);
 }
 
 function laterText({ seq, at, actor, gone, alive }: RunAccount['closedLater'][number]): string {
@@ -264,8 +235,8 @@ function laterText({ seq, at, actor, gone, alive }: RunAccount['closedLater'][nu
   return `entry ${seq}, at ${toTheSecond(at)} by ${actorName(actor)}: ${what}`;
 }
 
-function aliveText(what: string, count: number | null): string {
-  const name = what.replaceAll('_', ' ');
+function leftText({ path, count }: RunAccount['accessPaths'][number]): string {
+  const name = pathName(path).toLowerCase();
   return count === null ? name : `${name}: ${numberText(count)}`;
 }
 
@@ -273,20 +244,8 @@ function numbersOf(values: Readonly<Record<string, number>>): string[] {
   return Object.entries(values).map(([name, number]) => `${name}: ${numberText(number)}`);
 }
 
-function fact(name: string, value: string | null): Fact[] {
-  return value === null ? [] : [{ name, value }];
-}
-
-function list(name: string, value: readonly string[]): Fact[] {
-  return value.length === 0 ? [] : [{ name, value }];
-}
-
 function json(value: unknown): string {
   return JSON.stringify(value) ?? 'unknown';
-}
-
-function instant(time: Date): string {
-  return toTheSecond(time.toISOString());
 }
 
 function toTheSecond(at: string): string {

@@ -95,8 +95,8 @@ export function pendingFile(path: string, what: string, readers: FileReaders = '
 /**
  * Writes a document to a file as it comes, in place of what may be there.
  *
- * @throws TokenctlError `configuration` where it cannot be written, and whatever the document throws; the file
- * is as it was then.
+ * @throws TokenctlError `configuration` where it cannot be written, and whatever the document throws; the
+ * file is as it was then.
  */
 export async function writeReport(
   path: string,

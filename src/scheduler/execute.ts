@@ -1,14 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { TokenctlError, type TokenctlErrorCode } from '../domain/errors.ts';
 import type { JobReport } from '../operations/jobs/job.ts';
-import type {
-  Claim,
-  JobStore,
-  OpenTick,
-  RunOutcome,
-  RunSummary,
-  SchedulerClock,
-} from '../operations/ports/scheduler.ts';
+import type { SchedulerClock } from '../operations/ports/clock.ts';
+import type { Claim, JobStore, OpenTick, RunOutcome, RunSummary } from '../operations/ports/scheduler.ts';
 import type { EventListener, RunEnded, ScheduledJob } from './scheduled-job.ts';
 
 /** The dependencies of a run. */
@@ -34,8 +28,8 @@ interface Result {
 const RECORD_RETRY_MS = 500;
 
 /**
- * Runs the job for a claim, renews the lease meanwhile, and records the outcome. Recording is retried until it
- * succeeds or the claim turns out to be lost.
+ * Runs the job for a claim, renews the lease meanwhile, and records the outcome. Recording is retried until
+ * it succeeds or the claim turns out to be lost.
  */
 export async function execute(job: ScheduledJob, claim: Claim, options: ExecutionOptions): Promise<RunEnded> {
   const { store, clock, lease, interrupt, listener } = options;
@@ -153,8 +147,8 @@ interface LeaseOptions {
 }
 
 /**
- * Renews a claim's lease until disposed of, measured by a monotonic clock. If the ledger does not answer, the claim
- * counts as lost shortly before the lease expires, since another replica may take it over then.
+ * Renews a claim's lease until disposed of, measured by a monotonic clock. If the ledger does not answer, the
+ * claim counts as lost shortly before the lease expires, since another replica may take it over then.
  */
 function keepLease({ store, claim, lease, onLost }: LeaseOptions): Disposable {
   const stopped = new AbortController();

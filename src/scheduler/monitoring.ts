@@ -2,7 +2,8 @@ import { fastify } from 'fastify';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { TokenctlError } from '../domain/errors.ts';
 import type { AuditLog, Head } from '../operations/ports/audit-log.ts';
-import type { JobStore, SchedulerClock } from '../operations/ports/scheduler.ts';
+import type { SchedulerClock } from '../operations/ports/clock.ts';
+import type { JobStore } from '../operations/ports/scheduler.ts';
 import type { RunEnded, ScheduledJob, SchedulerEvent } from './scheduled-job.ts';
 
 /** What the endpoints report on. */
@@ -109,8 +110,8 @@ interface MetricsSources {
 const STATES: readonly RunEnded['state'][] = ['completed', 'failed', 'interrupted', 'lost'];
 
 /**
- * The scheduler's Prometheus metrics. Counters belong to this process; what comes from the ledger and the audit log
- * is the same in every replica. Labels have few values: names of jobs and fixed words.
+ * The scheduler's Prometheus metrics. Counters belong to this process; what comes from the ledger and the
+ * audit log is the same in every replica. Labels have few values: names of jobs and fixed words.
  */
 export class SchedulerMetrics {
   readonly #registry = new Registry();
@@ -199,7 +200,8 @@ export class SchedulerMetrics {
 
   /** All metrics in the text format of Prometheus. */
   async text(): Promise<{ readonly type: string; readonly body: string }> {
-    // A counter that first appears with 1 has no increase for Prometheus: an alert would miss the first failure.
+    // A counter that first appears with 1 has no increase for Prometheus: an alert would miss the first
+    // failure.
     for (const { name: job } of this.#jobs()) {
       for (const state of STATES) this.#runs.inc({ job, state }, 0);
       this.#errors.inc({ job }, 0);

@@ -10,9 +10,9 @@ interface ScheduleOptions {
 }
 
 /**
- * When a job is due. A schedule with fixed hours follows the wall clock: when clocks go forward past a tick, the
- * tick is due at the change; when clocks go back, it is due the first time only. A schedule for every hour follows
- * elapsed time: no tick is lost or repeated.
+ * When a job is due. A schedule with fixed hours follows the wall clock: when clocks go forward past a tick,
+ * the tick is due at the change; when clocks go back, it is due the first time only. A schedule for every
+ * hour follows elapsed time: no tick is lost or repeated.
  */
 export class Schedule {
   readonly #cron: CronTime;
@@ -42,8 +42,8 @@ export class Schedule {
   }
 
   /**
-   * The newest tick after one instant and at or before another; null for none. Searches backwards, so that the
-   * cost does not grow with the length of the gap.
+   * The newest tick after one instant and at or before another; null for none. Searches backwards, so that
+   * the cost does not grow with the length of the gap.
    */
   newest({ after, upTo }: { readonly after: Date; readonly upTo: Date }): Date | null {
     const end = upTo.getTime();

@@ -57,7 +57,6 @@ export type SchedulerEvent =
   /** An error outside of a run; the scheduler retries. */
   | { readonly kind: 'error'; readonly job: ScheduledJob; readonly error: unknown };
 
-/** A run that ended. */
 export interface RunEnded {
   readonly kind: 'run_ended';
   readonly job: ScheduledJob;

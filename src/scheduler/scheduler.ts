@@ -1,18 +1,17 @@
 import { createHash } from 'node:crypto';
-import type { JobStore, OpenTick, SchedulerClock } from '../operations/ports/scheduler.ts';
+import type { SchedulerClock } from '../operations/ports/clock.ts';
+import type { JobStore, OpenTick } from '../operations/ports/scheduler.ts';
 import { execute } from './execute.ts';
 import type { Schedule } from './schedule.ts';
 import type { EventListener, MisfirePolicy, ScheduledJob } from './scheduled-job.ts';
 
 const DAY_MS = 86_400_000;
 
-/** The options of a scheduler. */
 export interface SchedulerOptions extends JobLoopOptions {
   /** How many days to keep the history. */
   readonly keepDays: number;
 }
 
-/** The loop of one job. */
 interface JobLoop {
   readonly job: ScheduledJob;
   readonly stop: AbortController;
@@ -117,8 +116,9 @@ interface JobLoopSignals {
 }
 
 /**
- * Runs one job's ticks, one after the other, until stopped: reads the ledger, takes over abandoned ticks, claims due
- * ticks, waits. Every decision starts from the ledger, so a clock change or a suspended process only delays ticks.
+ * Runs one job's ticks, one after the other, until stopped: reads the ledger, takes over abandoned ticks,
+ * claims due ticks, waits. Every decision starts from the ledger, so a clock change or a suspended process
+ * only delays ticks.
  */
 async function runJobLoop(
   job: ScheduledJob,
@@ -233,8 +233,8 @@ export function decide({ schedule, position, now, missed }: TicksSince): Decisio
 }
 
 /**
- * The delay of a job's ticks in milliseconds, below `jitter` seconds. It is derived from the job's name, so that all
- * replicas agree and jobs with the same schedule do not start together.
+ * The delay of a job's ticks in milliseconds, below `jitter` seconds. It is derived from the job's name, so
+ * that all replicas agree and jobs with the same schedule do not start together.
  */
 function jitterOf(name: string, jitter: number): number {
   if (jitter <= 0) return 0;

@@ -1,9 +1,8 @@
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Configuration } from '../../config/configuration.ts';
 import { type Environment, stateFolder } from '../../config/paths.ts';
 import { databaseConnection } from '../../config/secrets.ts';
-import type { JobStore, SchedulerClock } from '../../operations/ports/scheduler.ts';
+import type { JobStore } from '../../operations/ports/scheduler.ts';
 
 /** How long the ledger may take to answer, in milliseconds: a fraction of a lease. */
 const RESPONSE_TIMEOUT_MS = 15_000;
@@ -34,13 +33,3 @@ export async function openLedger({ scheduler }: Configuration, environment: Envi
     }),
   });
 }
-
-/** The longest delay of a Node.js timer, in milliseconds. A longer wait is split. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
-
-/** The time of this machine. */
-export const machineClock: SchedulerClock = {
-  now: () => new Date(),
-  wait: (milliseconds, signal) =>
-    sleep(Math.min(milliseconds, MAX_TIMER_MS), undefined, { signal }).catch(() => undefined),
-};

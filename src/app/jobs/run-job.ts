@@ -1,34 +1,27 @@
 import { extname } from 'node:path';
-import { expiryNotices } from '../../../jobs/expiry-notices.ts';
-import { incidentLift } from '../../../jobs/incident-lift.ts';
-import { logCheckpoint } from '../../../jobs/log-checkpoint.ts';
-import { offboarding } from '../../../jobs/offboarding.ts';
-import { ownerNotices } from '../../../jobs/owner-notices.ts';
-import { revocationSweep } from '../../../jobs/revocation-sweep.ts';
-import { settingsGuard } from '../../../jobs/settings-guard.ts';
-import { tokenAudit } from '../../../jobs/token-audit.ts';
-import { tokenCleanup } from '../../../jobs/token-cleanup.ts';
 import type { Configuration } from '../../config/configuration.ts';
-import type { JobKind, JobSettings } from '../../config/jobs.ts';
+import type { JobSettings } from '../../config/jobs.ts';
 import type { Environment } from '../../config/paths.ts';
 import { policyFrom } from '../../config/policy.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Severity, severities, zeroBySeverity } from '../../domain/policy/rule.ts';
 import type {
+  AnyJob,
   JobContext,
   JobFiles,
   JobReport,
-  LogJobContext,
-  TargetJobContext,
+  JobServices,
+  SharedSettings,
 } from '../../operations/jobs/job.ts';
 import type { AuditLog } from '../../operations/ports/audit-log.ts';
+import type { Clock } from '../../operations/ports/clock.ts';
 import type { Notifier } from '../../operations/ports/notifier.ts';
-import type { Clock } from '../../operations/ports/scheduler.ts';
 import type { RunContext } from '../../scheduler/scheduled-job.ts';
 import { dryRunAuditLog } from '../open-audit-log.ts';
 import type { Component } from '../open-target.ts';
 import { openOwnerMailer, ownerNoticeRules, requireOwnerNotices } from '../owner-notices.ts';
 import { createRuntime, type Runtime } from '../runtime.ts';
+import { jobKinds } from './job-kinds.ts';
 
 /** What all runs share. */
 export interface WorkOptions {
@@ -61,22 +54,20 @@ export async function runJob(
   options: WorkOptions,
 ): Promise<JobReport> {
   const { configuration, environment, clock } = options;
-  const { dryRun } = settings;
-  const shared = {
+  const { dryRun, parameters } = settings;
+  const kind = jobKind(settings.job);
+  const marks = { job: name, job_run: run.run };
+  const shared: Omit<JobContext, 'actor'> = {
     log: dryRun ? readOnlyLog(options.log, clock) : options.log,
     clock,
     files: options.files,
+    services: servicesOf(options),
     due: run.due,
     dryRun,
     signal: run.signal,
-  } satisfies Partial<JobContext>;
-  const marks = { job: name, job_run: run.run };
-  if (settings.job === 'log-checkpoint') {
-    // A dry run signs the real log as well; it only does not store the checkpoint.
-    const { openKeyFiles } = await import('../../audit-log/key-files.ts');
-    const keys = openKeyFiles(settings.parameters.key);
-    return await runOnLog(settings, { ...shared, log: options.log, actor: marks, keys });
-  }
+  };
+  // A dry run signs the real log as well; it only does not store the checkpoint.
+  if (kind.on === 'log') return await kind.run({ ...shared, log: options.log, actor: marks }, parameters);
   const runtime = createRuntime({
     flags: {},
     configuration: { ...configuration, ...(context !== null && { currentContext: context }) },
@@ -89,28 +80,45 @@ export async function runJob(
       const { target: dryTarget, description, actor: caller } = await place.dryRun();
       const target = dryRun ? dryTarget : await place.target();
       const actor = { ...caller, ...marks };
-      return await runOnTarget(
-        withFilesOf(settings, { context: named, component }),
-        { ...shared, target, description, actor },
-        { configuration, environment, notifiers: recipients(settings, options.notifiers) },
-      );
+      const files = filesIn({ context: named, component }, options.files);
+      return await kind.run({ ...shared, files, target, description, actor }, parameters);
     });
   } finally {
     await runtime.close();
   }
 }
 
+/** The kind of job of this name, which the configuration was checked for. */
+export function jobKind(name: string): AnyJob {
+  const kind = jobKinds.find((each) => each.name === name);
+  if (kind !== undefined) return kind;
+  throw new TokenctlError('configuration', `No kind of job is named "${name}"`);
+}
+
+/** What the configuration says outside of the parameters of jobs. */
+export function jobSettings({ policy, scheduler, ownerNotices }: Configuration): SharedSettings {
+  return {
+    policy: policyFrom(policy),
+    channels: Object.keys(scheduler.notify),
+    ownerNotices: () => ownerNoticeRules(requireOwnerNotices(ownerNotices)),
+  };
+}
+
+function servicesOf({ configuration, environment, notifiers }: WorkOptions): JobServices {
+  return {
+    ...jobSettings(configuration),
+    notifiers: (names) =>
+      [...notifiers]
+        .filter(([name]) => names === undefined || names.includes(name))
+        .map(([, notifier]) => notifier),
+    mailer: () => openOwnerMailer(requireOwnerNotices(configuration.ownerNotices), environment),
+    logKeys: async (path) => (await import('../../audit-log/key-files.ts')).openKeyFiles(path),
+  };
+}
+
 /** A log with the entries of another. It stores nothing. */
 function readOnlyLog(log: AuditLog, clock: Clock): AuditLog {
   return { ...dryRunAuditLog(clock), entries: (from, only) => log.entries(from, only) };
-}
-
-/** The channels of an expiry notices job: the configured ones, or all. */
-function recipients(settings: JobSettings, notifiers: ReadonlyMap<string, Notifier>): readonly Notifier[] {
-  const to = settings.job === 'expiry-notices' ? settings.parameters.to : undefined;
-  return [...notifiers]
-    .filter(([name]) => to === undefined || to.includes(name))
-    .map(([, notifier]) => notifier);
 }
 
 /** A run of a job in one place of its context. */
@@ -198,19 +206,15 @@ interface PlaceOfRun {
 const CONTEXT = '{context}';
 
 /**
- * The settings of a job with the files that it reads and writes for one context: `{context}` in their names becomes
- * its name. Without that, the components of a platform have each a file of their own all the same.
+ * The files of a job in one context: `{context}` in the names of a report and its baseline becomes its name. Without that,
+ * the components of a platform have each a file of their own all the same.
  */
-function withFilesOf(settings: TargetJobSettings, place: PlaceOfRun): TargetJobSettings {
-  if (settings.job !== 'token-audit') return settings;
-  const { report, baseline } = settings.parameters;
+function filesIn(place: PlaceOfRun, files: JobFiles): JobFiles {
   return {
-    ...settings,
-    parameters: {
-      ...settings.parameters,
-      ...(report !== undefined && { report: fileOf(report, place) }),
-      ...(baseline !== undefined && { baseline: fileOf(baseline, place) }),
-    },
+    ...files,
+    baseline: (path) => files.baseline(fileOf(path, place)),
+    writeBaseline: (path, keys, now) => files.writeBaseline(fileOf(path, place), keys, now),
+    writeReport: (path, audit, description) => files.writeReport(fileOf(path, place), audit, description),
   };
 }
 
@@ -220,94 +224,4 @@ function fileOf(path: string, { context, component }: PlaceOfRun): string {
   if (component === null) return path;
   const extension = extname(path);
   return `${path.slice(0, path.length - extension.length)}.${component}${extension}`;
-}
-
-/** Every kind of job, by its name in the configuration. */
-export const jobKinds = {
-  'revocation-sweep': revocationSweep,
-  'token-audit': tokenAudit,
-  'expiry-notices': expiryNotices,
-  'token-cleanup': tokenCleanup,
-  'settings-guard': settingsGuard,
-  offboarding,
-  'owner-notices': ownerNotices,
-  'incident-lift': incidentLift,
-  'log-checkpoint': logCheckpoint,
-} as const satisfies Readonly<Record<JobKind, { readonly name: string; readonly schedule: string }>>;
-
-/** The kinds of job that work on a target. */
-type TargetJobSettings = Exclude<JobSettings, { readonly job: 'log-checkpoint' }>;
-
-/** What jobs get in addition to their own parameters. */
-interface KindOptions {
-  readonly configuration: Configuration;
-  readonly environment: Environment;
-  /** The channels for expiry notices. */
-  readonly notifiers: readonly Notifier[];
-}
-
-/** Runs a job on a target with its parameters. Throws what the job throws. */
-function runOnTarget(
-  settings: TargetJobSettings,
-  context: TargetJobContext,
-  { configuration, environment, notifiers }: KindOptions,
-): Promise<JobReport> {
-  const { policy } = configuration;
-  switch (settings.job) {
-    case 'revocation-sweep': {
-      const { parameters } = settings;
-      const keepIfYounger = parameters.keepIfYounger * 1000;
-      const given = { ...parameters, keepIfYounger, policy: policyFrom(parameters.policy ?? policy) };
-      return revocationSweep.run(context, given);
-    }
-    case 'token-audit': {
-      const { policy: own, rules, baseline, report, notifyAt } = settings.parameters;
-      return tokenAudit.run(context, {
-        policy: policyFrom(own ?? policy),
-        rules: rules ?? null,
-        baseline: baseline ?? null,
-        report: report ?? null,
-        notifyAt,
-      });
-    }
-    case 'expiry-notices':
-      return expiryNotices.run(context, { thresholds: settings.parameters.thresholds, notifiers });
-    case 'owner-notices':
-      return runOwnerNotices(context, { configuration, environment });
-    case 'token-cleanup': {
-      const { keepRevokedFor, atMost } = settings.parameters;
-      return tokenCleanup.run(context, { keepRevokedFor: keepRevokedFor * 1000, atMost });
-    }
-    case 'settings-guard':
-      return settingsGuard.run(context, settings.parameters);
-    case 'offboarding':
-      return offboarding.run(context, {
-        ...settings.parameters,
-        present: settings.parameters.present ?? null,
-      });
-    case 'incident-lift':
-      return incidentLift.run(context, settings.parameters);
-  }
-}
-
-/** Runs the job with the `ownerNotices` section, and closes the connection to the mail server. */
-async function runOwnerNotices(
-  context: TargetJobContext,
-  { configuration, environment }: Pick<KindOptions, 'configuration' | 'environment'>,
-): Promise<JobReport> {
-  const settings = requireOwnerNotices(configuration.ownerNotices);
-  const mailer = openOwnerMailer(settings, environment);
-  try {
-    return await ownerNotices.run(context, { rules: ownerNoticeRules(settings), mailer });
-  } finally {
-    await mailer.close();
-  }
-}
-
-/** Runs a job on the audit log with its parameters. Throws what the job throws. */
-function runOnLog(
-  { parameters }: Extract<JobSettings, { readonly job: 'log-checkpoint' }>,
-  context: LogJobContext,
-): Promise<JobReport> {
-  return logCheckpoint.run(context, { keepIn: parameters.keepIn ?? null, notify: parameters.notify });
 }

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { expandGroups } from '../../config/contexts.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
+import { machineClock } from '../../operations/ports/clock.ts';
 import type { RunSummary } from '../../operations/ports/scheduler.ts';
 import { runNow } from '../../scheduler/execute.ts';
 import type { RunEnded, ScheduledJob } from '../../scheduler/scheduled-job.ts';
@@ -10,7 +11,7 @@ import { catchSignals } from '../signals.ts';
 import { matchesJob } from './inspect.ts';
 import { noticesOf, Recipients } from './job-events.ts';
 import { jobFiles } from './job-files.ts';
-import { machineClock, openLedger } from './open-ledger.ts';
+import { openLedger } from './open-ledger.ts';
 import { scheduledJobs } from './scheduled-jobs.ts';
 
 /** Which job is run, and how. */

@@ -1,13 +1,11 @@
+import { dirname } from 'node:path';
 import type { Configuration } from '../../config/configuration.ts';
 import { contextOf, expandGroups } from '../../config/contexts.ts';
 import type { JobSettings } from '../../config/jobs.ts';
-import { policyFrom } from '../../config/policy.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { requireUsable } from '../../operations/token-audit/audit-tokens.ts';
 import { Schedule } from '../../scheduler/schedule.ts';
 import type { ScheduledJob } from '../../scheduler/scheduled-job.ts';
-import { requireOwnerNotices } from '../owner-notices.ts';
-import { type ConfiguredJob, jobKinds, runJob, type WorkOptions } from './run-job.ts';
+import { type ConfiguredJob, jobKind, jobSettings, runJob, type WorkOptions } from './run-job.ts';
 
 /** A job as `jobs list` and `jobs check` know it. */
 export interface CheckedJob extends ConfiguredJob {
@@ -22,7 +20,7 @@ export function checkedJobs(configuration: Configuration): readonly CheckedJob[]
   return Object.entries(configuration.jobs).flatMap(([name, settings]) =>
     contextsOf(settings, configuration).map((context) => {
       const job = { name: context === null ? name : `${name}@${context}`, settings, context };
-      const expression = settings.schedule ?? jobKinds[settings.job].schedule;
+      const expression = settings.schedule ?? jobKind(settings.job).schedule;
       try {
         return { ...job, expression, schedule: checked(job, expression, configuration), problem: null };
       } catch (error) {
@@ -31,6 +29,22 @@ export function checkedJobs(configuration: Configuration): readonly CheckedJob[]
       }
     }),
   );
+}
+
+/**
+ * Why the audit log of the jobs is not protected from a user who can write it, as a finished warning; null if a job stores
+ * checkpoints in a second place: signed checkpoints in the folder of the log, or none, can be replaced together with it.
+ */
+export function unprotectedLog({ jobs, auditLog }: Configuration): string | null {
+  const folder = auditLog.file === undefined ? null : dirname(auditLog.file);
+  const isElsewhere = ({ job, parameters }: JobSettings) => {
+    if (job !== 'log-checkpoint') return false;
+    // As the kind of the job has checked.
+    const { keepIn, notify } = parameters as { readonly keepIn?: string; readonly notify: boolean };
+    return notify || (keepIn !== undefined && dirname(keepIn) !== folder);
+  };
+  if (Object.keys(jobs).length === 0 || Object.values(jobs).some(isElsewhere)) return null;
+  return 'Warning: no job stores checkpoints of the audit log in a second place. A user who can write the log can rewrite it unnoticed: add a job of the kind log-checkpoint with `notify: true`, or with `keepIn` in another place.';
 }
 
 /**
@@ -68,14 +82,13 @@ function scheduled(job: CheckedJob & { readonly schedule: Schedule }, options: W
     onFailure,
     dryRun,
     fingerprint: JSON.stringify([
-      ...[settings, expression, context === null ? null : contexts[context], policy],
-      ...(settings.job === 'owner-notices' ? [ownerNotices] : []),
+      ...[settings, expression, context === null ? null : contexts[context], policy, ownerNotices],
     ]),
   };
 }
 
 function contextsOf(settings: JobSettings, configuration: Configuration): readonly (string | null)[] {
-  if (settings.job === 'log-checkpoint') return [null];
+  if (jobKind(settings.job).on === 'log') return [null];
   return expandGroups(configuration, settings.contexts ?? [configuration.currentContext ?? '']);
 }
 
@@ -87,12 +100,7 @@ function checked(
   if (context !== null) contextOf(configuration, context === '' ? undefined : context);
   const schedule = new Schedule({ expression, timeZone: settings.timeZone });
   requireSmallJitter(schedule, settings.jitter);
-  if (settings.job === 'revocation-sweep') {
-    const policy = policyFrom(settings.parameters.policy ?? configuration.policy);
-    for (const rule of settings.parameters.rules) requireUsable(rule, policy);
-  }
-  if (settings.job === 'owner-notices') requireOwnerNotices(configuration.ownerNotices);
-  if (settings.job === 'expiry-notices') requireRecipients(settings.parameters.to, configuration);
+  jobKind(settings.job).check?.(settings.parameters, jobSettings(configuration));
   return schedule;
 }
 
@@ -110,18 +118,4 @@ function requireSmallJitter(schedule: Schedule, jitter: number): void {
     }
     at = next;
   }
-}
-
-function requireRecipients(to: readonly string[] | undefined, { scheduler }: Configuration): void {
-  const known = Object.keys(scheduler.notify);
-  if (known.length === 0) {
-    throw new TokenctlError('configuration', 'No recipients configured', {
-      hint: 'Add a recipient to scheduler.notify.',
-    });
-  }
-  const unknown = to?.find((name) => !known.includes(name));
-  if (unknown === undefined) return;
-  throw new TokenctlError('configuration', `No recipient "${unknown}" in scheduler.notify`, {
-    hint: `Use one of: ${known.join(', ')}.`,
-  });
 }

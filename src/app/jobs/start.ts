@@ -7,13 +7,15 @@ import type { Environment } from '../../config/paths.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { incidentOperations } from '../../domain/incident/incident.ts';
 import type { AuditLog, Entry, EntrySelection } from '../../operations/ports/audit-log.ts';
+import { machineClock } from '../../operations/ports/clock.ts';
 import { SchedulerMetrics, serveHealth } from '../../scheduler/monitoring.ts';
 import { Scheduler } from '../../scheduler/scheduler.ts';
 import { createRuntime } from '../runtime.ts';
 import { EventReporter, Recipients } from './job-events.ts';
 import { jobFiles } from './job-files.ts';
-import { machineClock, openLedger } from './open-ledger.ts';
-import { scheduledJobs } from './scheduled-jobs.ts';
+import { jobKinds } from './job-kinds.ts';
+import { openLedger } from './open-ledger.ts';
+import { scheduledJobs, unprotectedLog } from './scheduled-jobs.ts';
 
 /** What the scheduler is started with. */
 export interface StartOptions {
@@ -39,7 +41,7 @@ const MAX_POLL_MS = 5_000;
  */
 export async function startScheduler(options: StartOptions): Promise<void> {
   const { flags, environment, version, notify } = options;
-  const configuration = loadConfiguration(flags, environment);
+  const configuration = loadConfiguration(flags, environment, jobKinds);
   const runtime = createRuntime({ flags, configuration, environment, version, notify });
   const logger = pino({ base: null }, pino.destination(2));
   const store = await openLedger(configuration, environment);
@@ -88,7 +90,7 @@ export async function startScheduler(options: StartOptions): Promise<void> {
   );
   const reload = async () => {
     try {
-      const fresh = loadConfiguration(flags, environment);
+      const fresh = loadConfiguration(flags, environment, jobKinds);
       rejectFixedSettings(current.configuration, fresh);
       const recipients = recipientsOf(fresh);
       await scheduler.replace(jobsOf(fresh, recipients));
@@ -111,6 +113,8 @@ export async function startScheduler(options: StartOptions): Promise<void> {
     notify(
       `Running on schedule: ${jobs.map(({ name }) => name).join(', ') || 'no job'}. Health and metrics: ${health.url}. Press Ctrl-C to stop.`,
     );
+    const warning = unprotectedLog(configuration);
+    if (warning !== null) notify(warning);
     await stopped.promise;
     draining = true;
     notify('Stopping: runs in progress are stopped and recorded.');

@@ -12,8 +12,8 @@ import { reasonOf } from './network-sinks.ts';
 const FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK;
 
 /**
- * Appends records to a file, one per line, synced to the disk. Opens the file each time, so that it can be rotated. A
- * write that fails is undone.
+ * Appends records to a file, one per line, synced to the disk. Opens the file each time, so that it can be
+ * rotated. A write that fails is undone.
  */
 export function fileSink(path: string): LogSink {
   return {

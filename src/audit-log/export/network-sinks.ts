@@ -23,9 +23,9 @@ interface StreamSinkOptions {
 }
 
 /**
- * Sends records over TCP or TLS (1.2 or later, with certificate verification). The connection is opened at the first use,
- * kept open, and reopened after an error. The protocols have no acknowledgements: records that are in the buffers of the
- * operating system are lost if the connection breaks.
+ * Sends records over TCP or TLS (1.2 or later, with certificate verification). The connection is opened at
+ * the first use, kept open, and reopened after an error. The protocols have no acknowledgements: records that
+ * are in the buffers of the operating system are lost if the connection breaks.
  */
 export function streamSink(options: StreamSinkOptions): LogSink {
   return new StreamSink(options);
@@ -117,8 +117,8 @@ async function orClosed(
 type Framing = 'octets' | 'lines';
 
 /**
- * The bytes of records on a connection: each with its length (octet counting: RFC 5425, section 4.3, and RFC 6587,
- * section 3.4.1), as for syslog, or one per line.
+ * The bytes of records on a connection: each with its length (octet counting: RFC 5425, section 4.3, and RFC
+ * 6587, section 3.4.1), as for syslog, or one per line.
  */
 function framed(records: readonly string[], framing: Framing): Buffer {
   if (framing === 'lines') return Buffer.from(`${records.join('\n')}\n`);

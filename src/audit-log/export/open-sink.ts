@@ -32,11 +32,11 @@ const GRACE_MS = 1_000;
 const ports: Readonly<Record<string, number>> = { 'tcp:': 601, 'tls:': 6514, 'udp:': 514 };
 
 /**
- * Opens a sink for exported records. Nothing is connected before the first use. Sending never takes longer than the
- * timeout.
+ * Opens a sink for exported records. Nothing is connected before the first use. Sending never takes longer
+ * than the timeout.
  *
- * @throws TokenctlError `configuration` for an invalid address, or a CA certificate that cannot be read; `unsupported`
- * for the format `jsonl` over UDP.
+ * @throws TokenctlError `configuration` for an invalid address, or a CA certificate that cannot be read;
+ * `unsupported` for the format `jsonl` over UDP.
  */
 export function openSink(options: OpenSinkOptions): LogSink {
   const { timeoutMs = TIMEOUT_MS } = options;

@@ -2,8 +2,9 @@ import type { LogFormat } from '../../operations/ports/log-sink.ts';
 import { type EventRecord, type EventStatus, recordsOf, truncated } from './events.ts';
 
 /**
- * Syslog messages (RFC 5424) without the framing of a connection: the element `origin` as structured data, and the event
- * as a JSON object. Non-ASCII characters are escaped: UTF-8 would need a byte order mark, which JSON parsers reject.
+ * Syslog messages (RFC 5424) without the framing of a connection: the element `origin` as structured data,
+ * and the event as a JSON object. Non-ASCII characters are escaped: UTF-8 would need a byte order mark, which
+ * JSON parsers reject.
  *
  * @param options.version The program's version.
  */
@@ -64,8 +65,8 @@ const syslogSeverities: Readonly<Record<EventStatus, number>> = {
 };
 
 /**
- * The header of a syslog message (RFC 5424, section 6.2): priority, version, time, host, program, process, and the
- * operation as MSGID.
+ * The header of a syslog message (RFC 5424, section 6.2): priority, version, time, host, program, process,
+ * and the operation as MSGID.
  */
 function messageHeader({ entry, event }: EventRecord): string {
   const priority = FACILITY * 8 + syslogSeverities[event.status];

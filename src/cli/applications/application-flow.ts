@@ -1,5 +1,5 @@
 import type { Runtime } from '../../app/runtime.ts';
-import { requireNewFile, reserveSecretFile } from '../../app/secret-file.ts';
+import { intoSecretFile, requireNewFile } from '../../app/secret-file.ts';
 import { absolutePath } from '../../config/paths.ts';
 import { readSecret } from '../../config/secrets.ts';
 import type { Visibility } from '../../domain/claims.ts';
@@ -11,6 +11,7 @@ import {
   deleteApplication,
   planDeletion,
   replaceSecret,
+  secretsKept,
 } from '../../operations/applications/change-application.ts';
 import {
   type ApplicationName,
@@ -19,15 +20,16 @@ import {
   showApplication,
 } from '../../operations/applications/show-application.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { refusalAhead, requireMayChange, requireRights } from '../../operations/visibility.ts';
-import { type MaybeMade, type NotMade, type Report, report } from '../../reports/tables/result.ts';
+import { requireMayChange, requireRights } from '../../operations/visibility.ts';
+import { type Document, facts, lines } from '../../reports/document.ts';
+import { type MaybeMade, type Report, report } from '../../reports/result.ts';
 import { countText, numberText, printable, timeText } from '../../reports/tables/text.ts';
-import type { Confirmation } from '../confirmation.ts';
-import { unfinishedWork } from '../errors/failure.ts';
+import { revocationGuard } from '../change/approval.ts';
+import { type ChangeRequest, change, notMade } from '../change/change.ts';
+import { runLine, stepAmount, stepLines, unfinishedWork } from '../change/ending.ts';
+import { placeText, typedName } from '../change/plan-text.ts';
 import type { ChangeFlags } from '../flags.ts';
-import { stepAmount, stepLines } from '../incident/incident-text.ts';
 import { noteLimit } from '../output/streams.ts';
-import { approvalFor, approvalRefusal, type PlanFlags, revocationGuard } from '../revocation/plan-file.ts';
 
 /** An application and its tokens as `--json` shows them. The client secret is not read. */
 interface ApplicationFactsJson {
@@ -69,7 +71,7 @@ export async function shownApplicationFlow(
   const shown = await showApplication({ target, description, clock: runtime.clock, name });
   await noteLimit(runtime);
   const { visibility } = description;
-  return report({ json: { ...shownJson(shown), visibility }, text: () => shownText(shown) });
+  return report({ json: { ...shownJson(shown), visibility }, document: () => shownDocument(shown) });
 }
 
 function shownJson({ application, accessTokens, refreshTokens }: ShownApplication): ApplicationFactsJson {
@@ -81,34 +83,33 @@ function shownJson({ application, accessTokens, refreshTokens }: ShownApplicatio
   };
 }
 
-function shownText({ application, accessTokens, refreshTokens }: ShownApplication): string {
+function shownDocument({ application, accessTokens, refreshTokens }: ShownApplication): Document {
   const { name, id, clientType, grantType, clientId, organizationId, redirectUris } = application;
-  const facts: readonly (readonly [string, string])[] = [
-    ...(application.description === '' ? [] : [['Description', application.description] as const]),
-    ['Client type', clientType],
-    ['Grant type', grantType],
-    ['Client id', clientId],
-    ['Organization', organizationId === null ? 'none' : `id ${organizationId}`],
-    ...(redirectUris.length === 0 ? [] : [['Redirect URIs', redirectUris.join(' ')] as const]),
-    ['Consent', application.skipAuthorization ? 'not asked for' : 'asked for'],
-    ['Created', timeText(application.created)],
-    ['Access tokens', tokensText(accessTokens)],
-    ...(accessTokens.byUser.length === 0 ? [] : [['Of users', usersText(accessTokens.byUser)] as const]),
-    ...(accessTokens.lastUsed === undefined
-      ? []
-      : [['Last used', accessTokens.lastUsed === null ? 'never' : timeText(accessTokens.lastUsed)] as const]),
-    [
-      'Refresh tokens',
-      refreshTokens === null
-        ? 'not listed by this target; use a database context'
-        : numberText(refreshTokens),
-    ],
+  const { lastUsed } = accessTokens;
+  return [
+    facts(
+      [
+        ['Description', application.description],
+        ['Client type', clientType],
+        ['Grant type', grantType],
+        ['Client id', clientId],
+        ['Organization', organizationId === null ? 'none' : `id ${organizationId}`],
+        ['Redirect URIs', redirectUris.join(' ')],
+        ['Consent', application.skipAuthorization ? 'not asked for' : 'asked for'],
+        ['Created', timeText(application.created)],
+        ['Access tokens', tokensText(accessTokens)],
+        ['Of users', usersText(accessTokens.byUser)],
+        ['Last used', lastUsed === undefined ? null : lastUsed === null ? 'never' : timeText(lastUsed)],
+        [
+          'Refresh tokens',
+          refreshTokens === null
+            ? 'not listed by this target; use a database context'
+            : numberText(refreshTokens),
+        ],
+      ],
+      `Application ${name} (id ${id})`,
+    ),
   ];
-  const lines = [
-    `Application ${printable.value(name)} (id ${id})`,
-    ...facts.map(([label, value]) => `  ${`${label}:`.padEnd(15)} ${printable.value(value)}`),
-  ];
-  return `${lines.join('\n')}\n`;
 }
 
 function tokensText({ total, write, expired, withRefreshToken }: ShownApplication['accessTokens']): string {
@@ -131,104 +132,75 @@ function usersText(users: ShownApplication['accessTokens']['byUser']): string {
   return [...named, ...(more === 0 ? [] : [countText(more, 'more user')])].join(', ');
 }
 
-/** What is to be done to which application. */
-export interface ApplicationRequest {
-  readonly runtime: Runtime;
-  readonly confirmation: Confirmation;
+/** An application to change. */
+interface Named {
   readonly name: ApplicationName;
-  readonly flags: ChangeFlags;
 }
 
-const NOT_DELETED: NotMade<Omit<DeletionReport, 'application'>> = {
-  result: null,
-  steps: null,
-  left: null,
-  interrupted: null,
-  stopped: null,
-  run: null,
-};
-
 /**
- * Plans, confirms, deletes an application with its tokens, and reports.
+ * Plans, confirms, deletes an application with its tokens, and reports. Without tokens, which can be revoked under a plan of
+ * their own, one person may delete it.
  *
  * @throws TokenctlError `not_confirmed`, `not_approved`, and as the operation.
  */
-export async function deletionFlow(
-  request: ApplicationRequest & { readonly flags: PlanFlags },
-): Promise<Report<DeletionJson>> {
-  const { runtime, confirmation, name, flags } = request;
+export async function deletionFlow(request: ChangeRequest & Named): Promise<Report<DeletionJson>> {
+  const { runtime, name } = request;
   const description = await runtime.description();
-  const target = await runtime.target();
-  const plan = await planDeletion({ target, description, clock: runtime.clock, name });
-  const text = deletionText(plan, description);
-  const tokens = plan.accessTokens.total + (plan.refreshTokens ?? 0);
-  // Without tokens, which can be revoked under a plan of their own, one person may delete it.
-  const approve = () => approvalFor({ runtime, flags, ...revocationGuard(tokens) });
-  if (flags['dry-run'] === true) {
-    return report({
-      json: { dryRun: true, plan: shownJson(plan), ...NOT_DELETED },
-      text: () => `${text}\nDry run. Nothing was changed.\n`,
-      failure: refusalAhead(() => requireMayChange(description)) ?? (await approvalRefusal(approve)),
-    });
-  }
-  requireMayChange(description);
-  const approval = await approve();
-  const shown = printable.value(plan.application.name);
-  await confirmation.confirm({
-    plan: text,
-    act: `delete ${shown}`,
-    type: shown === plan.application.name.trim() ? shown : String(plan.application.id),
+  const plan = await planDeletion({
+    target: await runtime.target(),
+    description,
+    clock: runtime.clock,
+    name,
   });
-  const change = await runtime.change({ ...flags, approval });
-  const progress = runtime.progress('Revoking');
-  const done = await deleteApplication({ ...change, plan, onProgress: progress.step }).finally(progress.end);
-  const { interrupted, stopped, result } = done;
-  const { application: _, ...made } = done;
-  return report({
-    json: { dryRun: false, plan: shownJson(plan), ...made },
-    text: () => deletedText(done),
-    amount: stepAmount(done.steps),
-    failure: unfinishedWork({
-      interrupted,
-      stopped,
-      left: `${shown} or some of its tokens may be left`,
-      open: result === 'partly',
-    }),
-  });
-}
-
-function deletionText(plan: ShownApplication, { address, context }: TargetDescription): string {
   const { application, accessTokens, refreshTokens } = plan;
   const tokens = [
     countText(accessTokens.total, 'access token'),
     ...(refreshTokens === null ? [] : [countText(refreshTokens, 'refresh token')]),
   ].join(' and ');
-  const lines = [
-    `Would delete the application ${printable.value(application.name)} (id ${application.id}) with ${tokens}.`,
-    `At ${address} (context ${context}).`,
-    ...(accessTokens.byUser.length === 0
-      ? []
-      : [`Users who lose tokens: ${printable.value(usersText(accessTokens.byUser))}.`]),
-    'It cannot be undone: an application that is created again has another client id and secret.',
-  ];
-  return `${lines.join('\n')}\n`;
+  const shown = printable.value(application.name);
+  return await change<DeletionReport, DeletionJson>(request, {
+    plan: [
+      lines(
+        `Would delete the application ${application.name} (id ${application.id}) with ${tokens}.`,
+        placeText(description),
+        accessTokens.byUser.length > 0 && `Users who lose tokens: ${usersText(accessTokens.byUser)}.`,
+        'It cannot be undone: an application that is created again has another client id and secret.',
+      ),
+    ],
+    question: { act: `delete ${shown}`, type: typedName(application.name, application.id) },
+    require: () => requireMayChange(description),
+    guard: revocationGuard(accessTokens.total + (refreshTokens ?? 0)),
+    act: async (begin) => deleteApplication({ ...(await begin()), plan }),
+    ended: ({ result, steps, left, interrupted, stopped, run }) => ({
+      document: [
+        lines(
+          `${result === 'done' ? 'Deleted' : 'Partly deleted:'} ${application.name}.`,
+          stepLines(steps),
+          leftText(result, left),
+          runLine(run),
+        ),
+      ],
+      amount: stepAmount(steps),
+      failure: unfinishedWork({
+        interrupted,
+        stopped,
+        left: `${shown} or some of its tokens may be left`,
+        open: result === 'partly',
+      }),
+    }),
+    json: ({ dryRun, done }) => {
+      const { application: _, ...made } =
+        done ?? notMade('application result steps left interrupted stopped run');
+      return { dryRun, plan: shownJson(plan), ...made };
+    },
+  });
 }
 
-function deletedText({ application, result, steps, left, run }: DeletionReport): string {
-  const name = printable.value(application.name);
-  const found =
-    left === null
-      ? 'Not verified: the target could not be read.'
-      : result === 'done'
-        ? 'Verified: neither the application nor one of its tokens is listed any more.'
-        : `Listed again: ${[...(left.application ? ['the application'] : []), countText(left.accessTokens, 'access token')].join(' and ')}.`;
-  const lines = [
-    result === 'done' ? `Deleted ${name}.` : `Partly deleted: ${name}.`,
-    ...stepLines(steps),
-    found,
-    `Audit log: run ${run}.`,
-  ];
-  return `${lines.join('\n')}\n`;
+function leftText(result: DeletionReport['result'], left: DeletionReport['left']): string {
+  if (left === null) return 'Not verified: the target could not be read.';
+  if (result === 'done') return 'Verified: neither the application nor one of its tokens is listed any more.';
+  const tokens = countText(left.accessTokens, 'access token');
+  return `Listed again: ${left.application ? 'the application and ' : ''}${tokens}.`;
 }
 
 /**
@@ -238,11 +210,12 @@ function deletedText({ application, result, steps, left, run }: DeletionReport):
  * was replaced and its value is lost; and as the operation.
  */
 export async function secretFlow(
-  request: ApplicationRequest & {
-    readonly flags: { readonly output: string; readonly 'secret-key'?: string | undefined };
-  },
+  request: ChangeRequest<
+    ChangeFlags & { readonly output: string; readonly 'secret-key'?: string | undefined }
+  > &
+    Named,
 ): Promise<Report<ReplacedSecretJson>> {
-  const { runtime, confirmation, name, flags } = request;
+  const { runtime, name, flags } = request;
   const output = absolutePath(flags.output, process.cwd(), runtime.environment);
   requireNewFile(output);
   const controllerKey = keyFrom(flags['secret-key'], runtime);
@@ -252,52 +225,42 @@ export async function secretFlow(
   const { application } = shown;
   requireReplaceable(shown, description, controllerKey);
   const named = printable.value(application.name);
-  const text = [
-    `Would replace the client secret of ${named} (id ${application.id}) and write the new one to ${output}.`,
-    `At ${description.address} (context ${description.context}).`,
-    'The old secret stops working at once: clients with it can neither get nor refresh tokens.',
-    tokensLeft(shown, description),
-    '',
-  ].join('\n');
-  const facts = { ...shownJson(shown), output };
-  if (flags['dry-run'] === true) {
-    return report({
-      json: { dryRun: true, ...facts, replaced: false },
-      text: () => `${text}\nDry run. Nothing was changed.\n`,
-    });
-  }
-  await confirmation.confirm({
-    plan: text,
-    act: `replace the client secret of ${named}`,
-    type: named === application.name.trim() ? named : String(application.id),
-  });
-  const change = await runtime.change(flags);
-  const file = reserveSecretFile(output);
-  let secret: Secret;
-  try {
-    secret = await replaceSecret({ ...change, application, controllerKey });
-  } catch (error) {
-    file.discard();
-    throw error;
-  }
-  try {
-    file.fill(secret);
-  } catch (cause) {
-    throw new TokenctlError(
-      'partly_done',
-      `The client secret of ${application.name} was replaced, but could not be written to ${output}`,
-      { hint: 'The new value is lost. Run the command again with another file.', cause },
-    );
-  }
-  return report({
-    json: { dryRun: false, ...facts, replaced: true },
-    text: () =>
-      [
-        `Replaced the client secret of ${named}. The new one is in ${output}, which only you can read.`,
-        'It was not tried: this context sends no requests.',
+  return await change(request, {
+    plan: [
+      lines(
+        `Would replace the client secret of ${application.name} (id ${application.id}) and write the new one to ${output}.`,
+        placeText(description),
+        'The old secret stops working at once: clients with it can neither get nor refresh tokens.',
         tokensLeft(shown, description),
-        '',
-      ].join('\n'),
+      ),
+    ],
+    question: {
+      act: `replace the client secret of ${named}`,
+      type: typedName(application.name, application.id),
+    },
+    act: async (begin) => {
+      const opened = await begin();
+      await intoSecretFile(output, {
+        make: () => replaceSecret({ ...opened, application, controllerKey }),
+        secretOf: (secret) => secret,
+        lost: (_secret, cause) =>
+          new TokenctlError(
+            'partly_done',
+            `The client secret of ${application.name} was replaced, but could not be written to ${output}`,
+            { hint: 'The new value is lost. Run the command again with another file.', cause },
+          ),
+      });
+    },
+    ended: () => ({
+      document: [
+        lines(
+          `Replaced the client secret of ${application.name}. The new one is in ${output}, which only you can read.`,
+          'It was not tried: this context sends no requests.',
+          tokensLeft(shown, description),
+        ),
+      ],
+    }),
+    json: ({ dryRun }) => ({ dryRun, ...shownJson(shown), output, replaced: !dryRun }),
   });
 }
 
@@ -312,7 +275,7 @@ function requireReplaceable(
   description: TargetDescription,
   controllerKey: Secret | undefined,
 ): void {
-  const { credential, address, dialect } = description;
+  const { credential, dialect } = description;
   if (application.clientType === 'public') {
     throw new TokenctlError('unsupported', `${application.name} is a public client, which has no secret`, {
       hint: `To end its tokens: ${revocationOf(application.name, description)}`,
@@ -324,10 +287,7 @@ function requireReplaceable(
       hint: 'Give the file with it as --secret-key: /etc/tower/SECRET_KEY on a classic installation, the secret NAME-secret-key with the operator.',
     });
   }
-  if (credential === 'database_role') return;
-  throw new TokenctlError('unsupported', `The REST API at ${address} cannot replace a client secret`, {
-    hint: 'Use a database context. Or delete the application with `tokenctl applications delete`, which revokes its tokens, and create it again, which also changes its client id.',
-  });
+  if (credential !== 'database_role') throw secretsKept(description);
 }
 
 function tokensLeft(

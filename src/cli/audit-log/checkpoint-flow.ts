@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { Runtime } from '../../app/runtime.ts';
 import { requireNewFile } from '../../app/secret-file.ts';
 import { TokenctlError } from '../../domain/errors.ts';
@@ -9,8 +10,9 @@ import {
   rotateLogKey,
 } from '../../operations/audit-log/checkpoints.ts';
 import { pendingFile, requireNewOrReplaced, writeReport } from '../../reports/report-file.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
+import { type Report, report } from '../../reports/result.ts';
 import { countText } from '../../reports/tables/text.ts';
+import type { KeyFlags, ProofFlags } from './log-flags.ts';
 
 /** What `log checkpoint` prints with `--json`. */
 export interface CheckpointJson {
@@ -70,13 +72,6 @@ export async function checkpointFlow(
   });
 }
 
-/** The flags of a proof. */
-interface ProofFlags {
-  readonly checkpoint?: string | undefined;
-  readonly output?: string | undefined;
-  readonly replace?: boolean | undefined;
-}
-
 /**
  * Proves that an entry is in the log. Prints the proof, or writes it and the line of the entry to files.
  *
@@ -111,13 +106,6 @@ async function* once(text: string): AsyncIterable<string> {
   yield text;
 }
 
-/** The flags of `log init`. */
-interface KeyFlags {
-  readonly name?: string | undefined;
-  readonly rotate?: boolean | undefined;
-  readonly output?: string | undefined;
-}
-
 /**
  * Creates the key that signs checkpoints, or replaces it.
  *
@@ -133,7 +121,7 @@ export async function keyFlow(
       ...options,
       name: name ?? `${runtime.operator['host'] ?? 'localhost'}/audit`,
     });
-    const text = `${verifier}\n\nThis is the public key. Give it to users who verify checkpoints. Entry ${entry.seq} records it.\n`;
+    const text = `${verifier}\n\nThis is the public key. Give it to users who verify checkpoints. Entry ${entry.seq} records it.\n${besideText(runtime)}`;
     return report({ json: { verifier, seq: entry.seq }, text: () => text });
   }
   if (output !== undefined) requireNewFile(output);
@@ -152,6 +140,14 @@ export async function keyFlow(
   } finally {
     file?.discard();
   }
+}
+
+/** The warning about a key in the folder of the log, as a finished line; empty for any other. */
+function besideText({ configuration: { auditLog } }: Runtime): string {
+  const { file, database, key } = auditLog;
+  if (database !== undefined || (key !== undefined && file !== undefined && dirname(key) !== dirname(file)))
+    return '';
+  return 'Warning: the key is in the folder of the log. A user who can write both can rewrite the log and sign it again: store checkpoints in another place (the job log-checkpoint), or set auditLog.key.\n';
 }
 
 /**

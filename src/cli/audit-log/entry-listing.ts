@@ -1,8 +1,10 @@
 import type { RunAccount } from '../../operations/journal/run-account.ts';
 import type { Entry } from '../../operations/ports/audit-log.ts';
-import { type Fact, runFacts, runSentence, shortStates } from '../../reports/log-report.ts';
-import { type Listing, listing, type Report, report } from '../../reports/tables/result.ts';
-import { countText, printable, type Tone } from '../../reports/tables/text.ts';
+import { type Document, lines, list } from '../../reports/document.ts';
+import { runFacts, runSentence, shortStates } from '../../reports/log-report.ts';
+import { type Report, report } from '../../reports/result.ts';
+import { type Listing, listing } from '../../reports/tables/listing.ts';
+import { countText, type Tone } from '../../reports/tables/text.ts';
 
 /** Entries of the audit log as the result of a command. In JSON they are unchanged. */
 export function entryListing(rows: AsyncIterable<Entry>): Listing<Entry, Entry> {
@@ -80,28 +82,20 @@ export function runResult({
   readonly account: RunAccount;
   readonly entries: readonly Entry[];
 }): Report<ShownLogRunJson> {
-  const lines = [
-    `${printable.value(runSentence(account))}.`,
-    '',
-    ...runFacts(account).flatMap(factLines),
-    '',
-    `${countText(entries.length, 'entry', 'entries')}:`,
-    ...entries.map(
-      ({ seq, at, kind, data }) =>
-        `  ${seq}  ${toTheSecond(at)}  ${kind.padEnd(7)}  ${printable.value(shortened(JSON.stringify(data)))}`,
+  const document: Document = [
+    lines(`${runSentence(account)}.`),
+    runFacts(account),
+    lines(
+      `${countText(entries.length, 'entry', 'entries')}:`,
+      list(
+        ...entries.map(
+          ({ seq, at, kind, data }) =>
+            `${seq}  ${toTheSecond(at)}  ${kind}  ${shortened(JSON.stringify(data))}`,
+        ),
+      ),
     ),
   ];
-  return report({ json: { ...runToJson(account), entries }, text: () => `${lines.join('\n')}\n` });
-}
-
-/** The longest fact name is of 30 characters; most have less than half. */
-const NAME_WIDTH = 24;
-
-function factLines({ name, value }: Fact): string[] {
-  const values = typeof value === 'string' ? [value] : value;
-  return values.map(
-    (each, index) => `  ${(index === 0 ? `${name}:` : '').padEnd(NAME_WIDTH)}  ${printable.value(each)}`,
-  );
+  return report({ json: { ...runToJson(account), entries }, document });
 }
 
 /** Characters of an entry's data to show; `--json` and `log list --raw` have all. */

@@ -2,22 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type ExportReport, exportLog } from '../../operations/audit-log/export-log.ts';
-import type { ExportFormat, LogSink } from '../../operations/ports/log-sink.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
+import type { LogSink } from '../../operations/ports/log-sink.ts';
+import { type Report, report } from '../../reports/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
-import { instantOf, type Moment } from '../flags.ts';
+import { instantOf } from '../flags.ts';
 import { writeNotice, writeTo } from '../output/streams.ts';
-
-/** The flags of an export. */
-interface ExportFlags {
-  readonly format: ExportFormat;
-  readonly to?: string | undefined;
-  readonly 'ca-file'?: string | undefined;
-  readonly 'token-file'?: string | undefined;
-  readonly cursor?: string | undefined;
-  readonly since?: number | Moment | undefined;
-  readonly follow?: boolean | undefined;
-}
+import type { ExportFlags } from './log-flags.ts';
 
 /**
  * Exports the audit log. On stdout, prints only the records; with another sink, reports the counts.

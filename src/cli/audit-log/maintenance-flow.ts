@@ -6,9 +6,10 @@ import { TokenctlError } from '../../domain/errors.ts';
 import { verifyInclusion } from '../../operations/audit-log/checkpoints.ts';
 import { pruneLog, rotateLog } from '../../operations/audit-log/rotate-log.ts';
 import { type VerifiedLog, verifyLog } from '../../operations/audit-log/verify-log.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
+import { type Report, report } from '../../reports/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
 import { textFile } from './checkpoint-flow.ts';
+import type { VerificationFlags } from './log-flags.ts';
 
 /** What `log verify` prints with `--json`. */
 export interface VerificationJson extends Pick<VerifiedLog, 'entries' | 'head' | 'tornBytes'> {
@@ -38,13 +39,6 @@ export interface RotationJson {
   readonly archive: string | null;
   /** Files that were removed. */
   readonly removed: readonly string[];
-}
-
-/** The flags of `log verify`. */
-interface VerificationFlags {
-  readonly checkpoint?: string | undefined;
-  /** A public key, or a file of public keys. */
-  readonly key?: string | undefined;
 }
 
 /**
@@ -151,15 +145,33 @@ function summaryLines({ entries, head, removed, checkpoint }: VerifiedLog, place
     return [`No audit log yet. The first change creates ${name}.`];
   }
   if (entries === 0) return [`No entries in ${name}.`];
+  const first = (removed ?? 0) + 1;
+  const covered = checkpoint?.size ?? 0;
   return [
-    `The audit log is intact: ${countText(entries, 'entry', 'entries')} in ${name}.`,
+    `Checked: each entry follows from the one before, from entry ${first} to ${entries}, in ${name}.`,
     ...(removed === undefined
       ? []
       : [`Entries 1 to ${removed} were removed by retention, as the log records.`]),
     ...(checkpoint === undefined
       ? []
-      : [`Entries 1 to ${checkpoint.size} match the checkpoint of ${printable.value(checkpoint.origin)}.`]),
+      : [`Checked: entries 1 to ${covered} match the checkpoint of ${printable.value(checkpoint.origin)}.`]),
+    ...notChecked(entries, checkpoint === undefined ? null : covered),
     `Head: ${head.hash}`,
+  ];
+}
+
+/** What the hashes of a log cannot show, and the command that would. */
+function notChecked(entries: number, covered: number | null): string[] {
+  if (covered === null) {
+    return [
+      'Not checked: whether entries are missing at the end, or all entries were rewritten.',
+      'To check that, give a checkpoint that was kept in another place: tokenctl log verify --checkpoint FILE --key KEY',
+    ];
+  }
+  return [
+    covered === entries
+      ? 'Not checked: whether entries after the checkpoint are missing.'
+      : `Not checked: whether entries ${covered + 1} to ${entries} were rewritten, or later ones are missing. A newer checkpoint shows that.`,
   ];
 }
 

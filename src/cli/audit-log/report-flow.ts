@@ -5,12 +5,14 @@ import { TokenctlError } from '../../domain/errors.ts';
 import { type LogReport, reportLog } from '../../operations/audit-log/report-log.ts';
 import { requireIntact } from '../../operations/audit-log/verify-log.ts';
 import type { RunAccount } from '../../operations/journal/run-account.ts';
+import { htmlDocument, markdownDocument } from '../../reports/document-formats.ts';
 import { type ReportFrame, reportBlocks } from '../../reports/log-report.ts';
-import { htmlOf, markdownOf } from '../../reports/log-report-formats.ts';
 import { requireNewOrReplaced, writeReport } from '../../reports/report-file.ts';
-import { IncompleteListing, type Result, report, type Streamed } from '../../reports/tables/result.ts';
+import { type Result, report, type Streamed } from '../../reports/result.ts';
+import { IncompleteListing } from '../../reports/tables/listing.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
-import { instantOf, type Moment } from '../flags.ts';
+import { instantOf } from '../flags.ts';
+import type { ReportFlags } from './log-flags.ts';
 
 /** What `log report` prints with `--json`: the report, or what was written with `--output`. */
 export type LogReportJson = PrintedReportJson | WrittenReportJson;
@@ -27,15 +29,6 @@ interface WrittenReportJson {
   readonly output: string;
   readonly runs: number;
   readonly entries: number;
-}
-
-/** The flags of `log report`. */
-interface ReportFlags {
-  readonly since?: Moment | undefined;
-  readonly until?: Moment | undefined;
-  readonly format?: 'markdown' | 'html' | undefined;
-  readonly output?: string | undefined;
-  readonly replace?: boolean | undefined;
 }
 
 /** The input of a report. */
@@ -95,8 +88,8 @@ function documentOf(
 ): AsyncIterable<string> {
   const blocks = reportBlocks(made, frame);
   return format === 'html'
-    ? htmlOf(blocks, `Audit log, ${frame.made.toISOString().slice(0, 10)}`)
-    : markdownOf(blocks);
+    ? htmlDocument(blocks, `Audit log, ${frame.made.toISOString().slice(0, 10)}`)
+    : markdownDocument(blocks);
 }
 
 /** One JSON object, with one run per line. */

@@ -7,14 +7,15 @@ import {
   requireFreeName,
   requireGroupNames,
 } from '../../config/contexts.ts';
+import { insecureWarning } from '../../config/insecure.ts';
 import { absolutePath, type Environment } from '../../config/paths.ts';
 import { databaseConnection, readSecret, secretFrom, storeSecret } from '../../config/secrets.ts';
 import type { DatabaseSetting, SecretReference } from '../../config/value-schemas.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
-import { ask, canAsk } from '../confirmation.ts';
+import { type Report, report } from '../../reports/result.ts';
+import { ask, canAsk } from '../change/confirmation.ts';
 import { requireReadable } from '../flags.ts';
-import type { CredentialFlags, DatabaseFlags } from './context-flags.ts';
+import type { AddContextFlags, CredentialFlags, DatabaseFlags } from './context-flags.ts';
 import { type ContextJson, contextToJson } from './context-view.ts';
 
 /** What `context add` prints with `--json`: the context, and the file that it is in. */
@@ -25,17 +26,7 @@ export interface ContextRequest {
   readonly configuration: Configuration;
   readonly environment: Environment;
   readonly name: string;
-  readonly flags: CredentialFlags &
-    DatabaseFlags & {
-      readonly url?: string | undefined;
-      readonly username?: string | undefined;
-      readonly 'ca-file'?: string | undefined;
-      readonly 'verify-ssl'?: boolean | undefined;
-      readonly replace?: boolean | undefined;
-      readonly component?: 'gateway' | 'controller' | undefined;
-      readonly group?: readonly string[] | undefined;
-      readonly 'database-context'?: string | undefined;
-    };
+  readonly flags: AddContextFlags;
 }
 
 /**
@@ -52,6 +43,7 @@ export async function contextFlow(request: ContextRequest): Promise<Report<Added
   requireGroupNames(configuration, { context: name, groups });
   const outline = outlineOf(request);
   requireDatabaseContext(configuration, outline);
+  requireSecure(outline);
   if (outline.database !== undefined) requireNoCredential(flags);
   else if (outline.caFile !== undefined) requireReadable(outline.caFile, 'The file of --ca-file');
   const context = outline.database === undefined ? await withCredential(outline, request) : outline;
@@ -77,9 +69,22 @@ function outlineOf({ environment, name, flags }: ContextRequest): NamedContext {
     ...(username !== undefined && { username }),
     ...(caFile !== undefined && { caFile: absolutePath(caFile, process.cwd(), environment) }),
     ...(verifyTls !== undefined && { verifyTls }),
+    ...(flags.insecure === true && { insecure: true }),
     ...(component !== undefined && { component }),
     ...(flags['database-context'] !== undefined && { databaseContext: flags['database-context'] }),
   });
+}
+
+/** Refuses now what every command would refuse in this context. */
+function requireSecure(outline: NamedContext): void {
+  try {
+    insecureWarning(outline);
+  } catch (error) {
+    if (!(error instanceof TokenctlError)) throw error;
+    throw new TokenctlError('usage', error.message, {
+      hint: 'Use https and --ca-file, or add --insecure to send it nevertheless.',
+    });
+  }
 }
 
 /**

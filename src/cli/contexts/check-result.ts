@@ -1,8 +1,11 @@
 import type { CheckedTarget } from '../../operations/contexts/check-target.ts';
 import type { MissingRight, RightsPurpose, TargetDescription } from '../../operations/ports/target.ts';
 import { RIGHTS_TEXT } from '../../operations/visibility.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
+import { type Report, report } from '../../reports/result.ts';
 import { expiryText, printable } from '../../reports/tables/text.ts';
+
+/** What is known of the caller without a check. */
+type Identity = Omit<CheckedTarget, 'warnings' | 'capabilities'>;
 
 /** What `whoami` prints with `--json`. */
 export type IdentityJson = Pick<
@@ -37,7 +40,7 @@ function checkText(checked: CheckedTarget): string {
 }
 
 /** The result of `whoami`. */
-export function identityResult(checked: Omit<CheckedTarget, 'warnings'>): Report<IdentityJson> {
+export function identityResult(checked: Identity): Report<IdentityJson> {
   const { context, address, identity, credential, ownToken } = checked;
   return report({
     json: { context, address, identity, credential, ownToken },
@@ -53,7 +56,7 @@ export function identityResult(checked: Omit<CheckedTarget, 'warnings'>): Report
 }
 
 /** When the own token expires; nothing without one. */
-function expiryLines({ credential, ownToken: own }: Omit<CheckedTarget, 'warnings'>): string[] {
+function expiryLines({ credential, ownToken: own }: Identity): string[] {
   if (credential !== 'token') return [];
   if (own === null) return ['  Expires:  unknown: this target does not list the token of this context'];
   const { ids, earliest, latest } = own;
@@ -90,7 +93,7 @@ function identityText({
   identity: { username, isSuperuser, isSystemAuditor },
   visibility,
   credential,
-}: Omit<CheckedTarget, 'warnings'>) {
+}: Identity) {
   const name = printable.value(username);
   if (credential === 'database_role') return name;
   if (isSuperuser) return `${name} (superuser)`;

@@ -1,9 +1,10 @@
-import { boolean, string } from '@oclif/core/flags';
+import { boolean, option, string } from '@oclif/core/flags';
+import type { FlagsOf } from '../flags.ts';
 
 const GROUP = { helpGroup: 'CREDENTIAL' } as const;
 
 /** The location of a new context's credential, which is never an argument itself. */
-export const credentialFlags = {
+const credentialFlags = {
   'token-file': string({
     ...GROUP,
     summary: 'Read the token from this file, which only you can read.',
@@ -25,19 +26,12 @@ export const credentialFlags = {
 };
 
 /** What {@link credentialFlags} parse to. */
-export interface CredentialFlags {
-  readonly 'token-file'?: string | undefined;
-  readonly 'password-file'?: string | undefined;
-  readonly 'token-env'?: string | undefined;
-  readonly 'password-env'?: string | undefined;
-  readonly 'token-stdin'?: boolean | undefined;
-  readonly 'password-stdin'?: boolean | undefined;
-}
+export type CredentialFlags = FlagsOf<typeof credentialFlags>;
 
 const DATABASE_GROUP = { helpGroup: 'DATABASE' } as const;
 
 /** The database of a new context. A URL with a password is never an argument. */
-export const databaseFlags = {
+const databaseFlags = {
   database: string({
     ...DATABASE_GROUP,
     summary: "The controller's database: a postgres:// URL without a password, or service=NAME.",
@@ -58,8 +52,44 @@ export const databaseFlags = {
 };
 
 /** What {@link databaseFlags} parse to. */
-export interface DatabaseFlags {
-  readonly database?: string | undefined;
-  readonly 'database-file'?: string | undefined;
-  readonly 'database-env'?: string | undefined;
-}
+export type DatabaseFlags = FlagsOf<typeof databaseFlags>;
+
+/** The flags of `context add`. */
+export const addContextFlags = {
+  url: string({
+    summary: 'The address of the controller.',
+    exclusive: ['database', 'database-file', 'database-env'],
+  }),
+  username: string({ summary: 'The user name for a password.', helpValue: 'NAME' }),
+  'ca-file': string({
+    summary: "The CA certificate that signed the controller's certificate.",
+    helpValue: 'FILE',
+  }),
+  'verify-ssl': boolean({
+    summary: "Verify the controller's TLS certificate. This is the default.",
+    allowNo: true,
+  }),
+  insecure: boolean({
+    summary: 'Send the credential to another machine over plain HTTP, or without verifying its certificate.',
+  }),
+  component: option({ options: ['gateway', 'controller'] as const })({
+    summary: 'Use only this component of a platform. Default: both.',
+  }),
+  'database-context': string({
+    summary: "The existing context of the same controller's database, to name in printed commands.",
+    helpValue: 'NAME',
+    exclusive: ['database', 'database-file', 'database-env'],
+  }),
+  group: string({
+    summary: 'Add the context to this group; --context GROUP selects all its members.',
+    multiple: true,
+    multipleNonGreedy: true,
+    helpValue: 'NAME',
+  }),
+  replace: boolean({ summary: 'Replace an existing context with this name.' }),
+  ...credentialFlags,
+  ...databaseFlags,
+};
+
+/** What {@link addContextFlags} parse to. */
+export type AddContextFlags = FlagsOf<typeof addContextFlags>;

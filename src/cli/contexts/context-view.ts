@@ -3,8 +3,10 @@ import { approvalRuleOf, jobsIn, type NamedContext } from '../../config/contexts
 import type { DatabaseContext, RestContext } from '../../config/schema.ts';
 import type { DatabaseSetting, SecretReference } from '../../config/value-schemas.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { type Listing, listing, type Report, report } from '../../reports/tables/result.ts';
-import { countText, printable } from '../../reports/tables/text.ts';
+import { facts, lines } from '../../reports/document.ts';
+import { type Report, report } from '../../reports/result.ts';
+import { type Listing, listing } from '../../reports/tables/listing.ts';
+import { countText } from '../../reports/tables/text.ts';
 
 /** A context as `--json` shows it. */
 export type ContextJson = RestContextJson | DatabaseContextJson;
@@ -167,33 +169,31 @@ export function shownContextResult(
   const shown = contextToJson(context, isCurrent);
   const groups = groupsOf(configuration, name);
   const jobs = jobsIn(configuration.jobs, [name, ...groups]);
-  const rows: [string, string | undefined][] = [
-    ['Address', addressText(shown)],
-    ...(shown.kind === 'rest'
-      ? ([
+  const ofRest: Parameters<typeof facts>[0] =
+    shown.kind !== 'rest'
+      ? []
+      : [
           ['User name', shown.username],
           ['Credential', credentialText(shown)],
-          ['TLS', shown.verifyTls ? undefined : 'the certificate is not verified'],
+          ['TLS', !shown.verifyTls && 'the certificate is not verified'],
           ['CA file', shown.caFile],
           ['Component', shown.component],
           ['Database', databasesText(shown.databaseContext)],
-        ] satisfies typeof rows)
-      : []),
-    ['Approval', approvalText(configuration, name)],
-    ['Groups', groups.length === 0 ? undefined : groups.join(', ')],
-    ['Jobs', jobs.length === 0 ? undefined : jobs.join(', ')],
-  ];
+        ];
   return report({
     json: { ...shown, groups, jobs },
-    text: () =>
-      [
+    document: [
+      facts(
+        [
+          ['Address', addressText(shown)],
+          ...ofRest,
+          ['Approval', approvalText(configuration, name)],
+          ['Groups', groups.join(', ')],
+          ['Jobs', jobs.join(', ')],
+        ],
         `Context "${name}"${isCurrent ? ', the current one' : ''}`,
-        ...rows.flatMap(([label, value]) =>
-          value === undefined ? [] : [`  ${`${label}:`.padEnd(11)} ${printable.value(value)}`],
-        ),
-      ]
-        .map((line) => `${line}\n`)
-        .join(''),
+      ),
+    ],
   });
 }
 
@@ -205,7 +205,7 @@ export function shownContextResult(
 export function currentResult(currentContext: string | undefined): Report<CurrentContextJson> {
   return report({
     json: { currentContext: currentContext ?? null },
-    text: () => (currentContext === undefined ? '' : `${currentContext}\n`),
+    document: [lines(currentContext)],
     failure:
       currentContext === undefined
         ? new TokenctlError('configuration', 'No context is selected', {

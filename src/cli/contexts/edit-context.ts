@@ -3,7 +3,7 @@ import { type Configuration, writableFile } from '../../config/configuration.ts'
 import { removeContext, renameContext } from '../../config/contexts.ts';
 import { storedSecretPath } from '../../config/secrets.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
+import { type Report, report } from '../../reports/result.ts';
 
 /** What `context remove` prints with `--json`. */
 export interface RemovedContextJson {

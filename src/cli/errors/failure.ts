@@ -1,7 +1,6 @@
 import { CLIError, ExitError } from '@oclif/core/errors';
 import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
-import type { Stopped } from '../../operations/journal/operation-run.ts';
-import type { Screen } from '../../reports/tables/result.ts';
+import type { Screen } from '../../reports/tables/text.ts';
 import { onScreen, printable } from '../../reports/tables/text.ts';
 import { usageMistake } from './usage-errors.ts';
 
@@ -155,37 +154,6 @@ const byErrorCode: Readonly<Record<TokenctlErrorCode, number>> = {
 /** The exit code that an error of the domain ends the program with. */
 export function exitCodeOf(code: TokenctlErrorCode): number {
   return byErrorCode[code];
-}
-
-/** How an operation ended, from its report. */
-interface Ending {
-  readonly interrupted: boolean;
-  readonly stopped: Stopped | null;
-  /** What is left, as a phrase. */
-  readonly left: string;
-  /** Whether anything failed, or was found by the verification. */
-  readonly open: boolean;
-  /** What to do about what is open, where running the command again does not finish it. */
-  readonly hint?: string | undefined;
-}
-
-const GO_ON = 'Run the same command again to finish.';
-
-/** The failure of an operation that did not finish; undefined if it did. */
-export function unfinishedWork({
-  interrupted,
-  stopped,
-  left,
-  open,
-  hint,
-}: Ending): TokenctlError | undefined {
-  if (interrupted) return new TokenctlError('interrupted', `Interrupted: ${left}`, { hint: GO_ON });
-  if (stopped !== null) {
-    return new TokenctlError('partly_done', `Stopped: ${stopped.message}. ${left}`, {
-      hint: stopped.hint ?? GO_ON,
-    });
-  }
-  return open ? new TokenctlError('partly_done', left, { hint: hint ?? GO_ON }) : undefined;
 }
 
 /** A failure with the message and exit code (1) of an awx-manage command, for scripts that check them. */

@@ -1,4 +1,4 @@
-import { IncompleteListing } from '../../reports/tables/result.ts';
+import { IncompleteListing } from '../../reports/tables/listing.ts';
 import { printable } from '../../reports/tables/text.ts';
 import { wantsTraceback } from '../management-options.ts';
 import { screenOf, wantsJson, writeTo } from '../output/streams.ts';

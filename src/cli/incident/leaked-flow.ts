@@ -1,6 +1,5 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import type { Runtime } from '../../app/runtime.ts';
 import type { Visibility } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
@@ -11,39 +10,34 @@ import {
   planLeaked,
 } from '../../operations/revocation/find-leaked.ts';
 import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
-import { revocationRefusal, revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
-import { countText, printable, timeText } from '../../reports/tables/text.ts';
-import type { Confirmation } from '../confirmation.ts';
+import { type Document, type Line, lines, list } from '../../reports/document.ts';
+import { type Report, report } from '../../reports/result.ts';
+import { countText, timeText } from '../../reports/tables/text.ts';
+import { type ChangeRequest, change, type PlanFileJson } from '../change/change.ts';
+import type { Confirmation } from '../change/confirmation.ts';
+import { writePlanFile } from '../change/plan-file.ts';
 import { requireReadable } from '../flags.ts';
 import { noteLimit } from '../output/streams.ts';
-import { type PlanFlags, writePlanFile } from '../revocation/plan-file.ts';
-import { revocationResult } from '../revocation/revocation-flow.ts';
-import { amountsOf, isNothing, planText, questionFor, savedText } from '../revocation/revocation-plan.ts';
+import { revocationEnding } from '../revocation/revocation-ending.ts';
+import type { LeakedFlags } from '../revocation/revocation-flags.ts';
+import { revocationChange } from '../revocation/revocation-flow.ts';
+import { planDocument } from '../revocation/revocation-plan.ts';
 
 /** What `tokens find` prints with `--json`. */
-export interface LeakedJson extends LeakedTokens {
+export interface LeakedJson extends LeakedTokens, PlanFileJson {
   readonly visibility: Visibility;
   readonly dryRun: boolean;
   /** Null without --revoke and --plan-out. */
   readonly plan: RevocationPlan | null;
-  /** The file of --plan-out; null without it. */
-  readonly planFile: string | null;
-  /** The digest of the saved plan; null without --plan-out. */
-  readonly digest: string | null;
   /** Null if nothing was revoked. */
   readonly revocation: RevocationReport | null;
 }
 
-export interface LeakedRequest {
-  readonly runtime: Runtime;
+export interface LeakedRequest extends Omit<ChangeRequest<Omit<LeakedFlags, 'leaked'>>, 'confirmation'> {
   /** The lines to search. */
   readonly lines: AsyncIterable<string>;
   /** Null if nothing is revoked. */
   readonly confirmation: Confirmation | null;
-  readonly flags: PlanFlags & {
-    readonly 'include-own'?: boolean | undefined;
-  };
 }
 
 /**
@@ -51,91 +45,43 @@ export interface LeakedRequest {
  *
  * @throws TokenctlError `not_confirmed`, and the errors of the operations.
  */
-export async function leakedFlow({
-  runtime,
-  lines,
-  confirmation,
-  flags,
-}: LeakedRequest): Promise<Report<LeakedJson>> {
-  const dryRun = flags['dry-run'] === true;
+export async function leakedFlow(request: LeakedRequest): Promise<Report<LeakedJson>> {
+  const { runtime, confirmation, flags } = request;
   const target = await runtime.target();
   const description = await runtime.description();
-  const { visibility } = description;
   await noteLimit(runtime);
   const leaked = await findLeaked({
-    ...{ target, description, lines, log: await runtime.auditLog(), clock: runtime.clock },
+    ...{ target, description, lines: request.lines, log: await runtime.auditLog(), clock: runtime.clock },
     change: () => runtime.change(flags),
-    withoutUse: dryRun,
+    withoutUse: flags['dry-run'] === true,
   });
-  if (confirmation === null) return foundResult(leaked, { visibility, plan: null, revocation: null });
+  const { visibility } = description;
+  const common = { ...leaked, visibility };
+  if (confirmation === null) {
+    return report({
+      json: { ...common, dryRun: false, plan: null, planFile: null, digest: null, revocation: null },
+      document: foundDocument(leaked),
+    });
+  }
   const includeOwn = flags['include-own'] === true;
   const plan = await planLeaked({ target, description, leaked, includeOwn });
-  const amounts = amountsOf(plan);
-  const text = () => `${foundText(leaked)}\n${planText(plan, description, true)}`;
-  const path = flags['plan-out'];
-  if (path !== undefined && !isNothing(amounts)) {
-    const { digest } = await writePlanFile(runtime, { path, plan, includeOwn, flags });
-    return report({
-      json: leakedToJson(leaked, { visibility, plan, file: { path, digest } }),
-      text: () => `${text()}\n${savedText({ path, digest })}`,
-      failure: unclear(leaked),
-    });
-  }
-  if (dryRun || isNothing(amounts)) {
-    const ending = dryRun ? '\nDry run. Nothing was changed.\n' : '';
-    return report({
-      json: leakedToJson(leaked, { visibility, plan, dryRun }),
-      text: () => text() + ending,
-      failure: (dryRun ? revocationRefusal(plan, description) : undefined) ?? unclear(leaked),
-    });
-  }
-  await confirmation.confirm({ plan: text(), ...questionFor(amounts) });
-  const change = await runtime.change(flags);
-  const progress = runtime.progress('Revoking');
-  const revocation = await revokeTokens({ ...change, plan, onProgress: progress.step }).finally(progress.end);
-  return foundResult(leaked, { visibility, plan, revocation });
-}
-
-/** The JSON of every search: what was found, the plan with --revoke, and what the revocation did. */
-function leakedToJson(
-  leaked: LeakedTokens,
-  {
-    visibility,
-    plan,
-    dryRun = false,
-    file,
-    revocation = null,
-  }: {
-    readonly visibility: Visibility;
-    readonly plan: RevocationPlan | null;
-    readonly dryRun?: boolean;
-    readonly file?: { readonly path: string; readonly digest: string };
-    readonly revocation?: RevocationReport | null;
-  },
-): LeakedJson {
-  const saved = { planFile: file?.path ?? null, digest: file?.digest ?? null };
-  return { ...leaked, visibility, dryRun, plan, ...saved, revocation };
-}
-
-function foundResult(
-  leaked: LeakedTokens,
-  {
-    visibility,
-    plan,
-    revocation,
-  }: {
-    readonly visibility: Visibility;
-    readonly plan: RevocationPlan | null;
-    readonly revocation: RevocationReport | null;
-  },
-): Report<LeakedJson> {
-  const revoked = revocation === null ? null : revocationResult(revocation, plan);
-  return report({
-    json: leakedToJson(leaked, { visibility, plan, revocation }),
-    // What was found was printed with the plan.
-    text: (screen) => (revoked === null ? foundText(leaked) : revoked.text(screen)),
-    failure: revoked === null ? undefined : (revoked.failure ?? unclear(leaked)),
-  });
+  const { guard: _, ...revocation } = revocationChange(plan, { description });
+  return await change<RevocationReport, LeakedJson>(
+    { runtime, confirmation, flags },
+    {
+      ...revocation,
+      plan: [...foundDocument(leaked), ...planDocument(plan, description)],
+      preview: [],
+      incomplete: unclear(leaked),
+      nothing: undefined,
+      save: (path) => writePlanFile(runtime, { path, plan, includeOwn, flags }),
+      ended(done) {
+        const ending = revocationEnding(done);
+        return { ...ending, amount: undefined, failure: ending.failure ?? unclear(leaked) };
+      },
+      json: ({ dryRun, done, file }) => ({ ...common, dryRun, plan, ...file, revocation: done }),
+    },
+  );
 }
 
 /** The failure if a live token could not be identified. */
@@ -157,22 +103,20 @@ function unclear({ found }: LeakedTokens): TokenctlError | undefined {
   );
 }
 
-function foundText({ lines, values, found, how }: LeakedTokens): string {
+function foundDocument({ lines: read, values, found, how }: LeakedTokens): Document {
   const live = found.filter((each) => each.live).length;
-  const text = [
-    `Read ${countText(lines, 'line')}: ${countText(values, 'value')} that may be tokens, ${countText(found.length, 'token')} of this target, ${live} live.`,
-    ...found.map(tokenText),
-    ...(how === 'by_trying'
-      ? [
-          'Each value was tried as an access token. Refresh tokens and expired tokens cannot be found this way.',
-        ]
-      : []),
+  return [
+    lines(
+      `Read ${countText(read, 'line')}: ${countText(values, 'value')} that may be tokens, ${countText(found.length, 'token')} of this target, ${live} live.`,
+      found.map(tokenLines),
+      how === 'by_trying' &&
+        'Each value was tried as an access token. Refresh tokens and expired tokens cannot be found this way.',
+    ),
   ];
-  return `${text.join('\n')}\n`;
 }
 
-function tokenText(token: LeakedToken): string {
-  const { kind, ids, user, fingerprint, lines } = token;
+function tokenLines(token: LeakedToken): Line[] {
+  const { kind, ids, user, fingerprint, lines: places } = token;
   const name = kind === 'access_token' ? 'access token' : 'refresh token';
   const id =
     ids.length === 1
@@ -180,13 +124,13 @@ function tokenText(token: LeakedToken): string {
       : ids.length === 0
         ? ' of unknown id'
         : ` that is one of ${ids.join(', ')}`;
-  const where = lines.length === 0 ? '' : `, line ${lines.join(', ')}`;
-  const owner = printable.value(user ?? 'an unknown user');
-  const text = `  ${stateText(token)}  ${name}${id}, of ${owner}, fingerprint ${fingerprint}${where}`;
-  if (token.needsUse === true) {
-    return `${text}\n        Only a use tells which one it is, and a dry run does not use it.`;
-  }
-  return kind === 'access_token' ? `${text}\n        ${lastUseText(token)}` : text;
+  const where = places.length === 0 ? '' : `, line ${places.join(', ')}`;
+  const text = `${stateText(token)}  ${name}${id}, of ${user ?? 'an unknown user'}, fingerprint ${fingerprint}${where}`;
+  const use =
+    token.needsUse === true
+      ? 'Only a use tells which one it is, and a dry run does not use it.'
+      : kind === 'access_token' && lastUseText(token);
+  return list(text, use && { text: use, depth: 4 });
 }
 
 /** An expired or orphaned refresh token is refused, but not revoked. */

@@ -1,4 +1,5 @@
 import type { Runtime } from '../../app/runtime.ts';
+import { untilText } from '../../domain/access.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import {
@@ -13,12 +14,15 @@ import {
 } from '../../operations/incident/lift.ts';
 import { extendIncident } from '../../operations/incident/recorded-incidents.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
-import { countText, printable, timeText } from '../../reports/tables/text.ts';
-import type { Confirmation } from '../confirmation.ts';
-import { unfinishedWork } from '../errors/failure.ts';
-import type { AccountFlags, ChangeFlags } from '../flags.ts';
-import { stepAmount, stepLines, tellOfDue } from './incident-text.ts';
+import { accessParts } from '../../reports/access-lines.ts';
+import { type Lines, lines, list } from '../../reports/document.ts';
+import { type Report, report } from '../../reports/result.ts';
+import { countText, timeText } from '../../reports/tables/text.ts';
+import { type ChangeRequest, change, type PlannedChange } from '../change/change.ts';
+import { runLine, stepAmount, stepLines, unfinishedWork } from '../change/ending.ts';
+import { placeText } from '../change/plan-text.ts';
+import type { ExtendFlags, LiftFlags } from './incident-flags.ts';
+import { tellOfDue } from './incident-text.ts';
 import { valueText } from './lockdown-flow.ts';
 
 /** What `incident lift` prints with `--json`. */
@@ -36,12 +40,9 @@ export interface ExtensionJson {
   readonly until: Date | null;
 }
 
-export interface LiftRequest {
-  readonly runtime: Runtime;
-  readonly confirmation: Confirmation;
+export interface LiftRequest extends ChangeRequest<LiftFlags> {
   /** The incident's id; undefined with `due`, and for the only open one. */
   readonly incident: string | undefined;
-  readonly flags: ChangeFlags & { readonly due?: boolean | undefined };
 }
 
 /**
@@ -70,93 +71,99 @@ function onlyOne(open: readonly string[]): readonly string[] {
  *
  * @throws TokenctlError `usage`, `not_confirmed`, and the errors of the operations.
  */
-export async function liftFlow({
-  runtime,
-  confirmation,
-  incident,
-  flags,
-}: LiftRequest): Promise<Report<LiftJson>> {
+export async function liftFlow(request: LiftRequest): Promise<Report<LiftJson>> {
+  const { runtime, incident, flags } = request;
   const description = await runtime.description();
   const { clock } = runtime;
   const reading = { target: await runtime.target(), description, log: await runtime.auditLog(), clock };
   const isDue = flags.due === true;
-  const ids =
-    incident === undefined
-      ? isDue
-        ? await dueIncidents(reading)
-        : onlyOne(await openIncidents(reading))
-      : [incident];
+  const open = isDue ? dueIncidents : async () => onlyOne(await openIncidents(reading));
   const plans: LiftPlan[] = [];
-  for (const id of ids) plans.push(await planLift({ ...reading, incident: id }));
-  const open = plans.filter(({ incident: { state } }) => state !== 'lifted');
-  const dryRun = flags['dry-run'] === true;
-  if (!isDue && (dryRun || open.length === 0)) await tellOfDue(runtime);
-  if (dryRun || open.length === 0) return plansResult(plans, { description, dryRun });
-  const [first] = open;
-  await confirmation.confirm({
-    plan: plansText(plans, description),
-    act: open.length === 1 ? `lift ${first?.incident.id ?? ''}` : `lift ${open.length} incidents`,
-    type: open.length === 1 ? (first?.incident.id ?? '') : String(open.length),
-  });
-  const change = await runtime.change(flags);
-  const reports: LiftReport[] = [];
-  for (const plan of open) reports.push(await liftIncident({ ...change, incident: plan.incident.id }));
+  // Who types the answer has read until when old sessions are accepted again.
+  const acceptSessions = flags['accept-sessions'] === true || flags.yes !== true;
+  for (const id of incident === undefined ? await open(reading) : [incident]) {
+    plans.push(await planLift({ ...reading, incident: id, acceptSessions }));
+  }
+  const result = await change(request, liftChange(plans, { description, acceptSessions }));
   if (!isDue) await tellOfDue(runtime);
-  return liftResult(reports, plans);
+  return result;
 }
 
-function plansResult(
+function liftChange(
   plans: readonly LiftPlan[],
-  { description, dryRun }: { readonly description: TargetDescription; readonly dryRun: boolean },
-): Report<LiftJson> {
-  return report({
-    json: { dryRun, plans, reports: [] },
-    text: () => plansText(plans, description) + (dryRun ? '\nDry run. Nothing was changed.\n' : ''),
-  });
+  {
+    description,
+    acceptSessions,
+  }: { readonly description: TargetDescription; readonly acceptSessions: boolean },
+): PlannedChange<readonly LiftReport[], LiftJson> {
+  const ids = plans.flatMap(({ incident: { id, state } }) => (state === 'lifted' ? [] : [id]));
+  const [only = ''] = ids;
+  const one = ids.length === 1;
+  return {
+    plan: [
+      lines(
+        plans.length === 0
+          ? 'No incidents to lift.'
+          : [...plans.flatMap((plan) => planLines(plan, description)), placeText(description)],
+      ),
+      ...plans.flatMap(({ accessPaths }) => accessParts(accessPaths)),
+    ],
+    question:
+      ids.length === 0
+        ? null
+        : { act: `lift ${one ? only : `${ids.length} incidents`}`, type: one ? only : String(ids.length) },
+    async act(begin) {
+      const opened = await begin();
+      const reports: LiftReport[] = [];
+      for (const incident of ids) reports.push(await liftIncident({ ...opened, incident, acceptSessions }));
+      return reports;
+    },
+    ended: (reports) => {
+      const partly = reports.filter(({ result }) => result === 'partly');
+      return {
+        document: [
+          lines(reports.map(reportLines)),
+          ...reports.flatMap(({ accessPaths }) => accessParts(accessPaths)),
+        ],
+        amount: stepAmount(reports.flatMap(({ steps }) => steps)),
+        failure: unfinishedWork({
+          interrupted: reports.some(({ interrupted }) => interrupted),
+          stopped: reports.find((each) => each.stopped !== null)?.stopped ?? null,
+          left: `Not everything was lifted: ${partly.map(({ incident }) => incident).join(', ')}`,
+          open: partly.length > 0,
+          hint: waitingHint(partly),
+        }),
+      };
+    },
+    json: ({ dryRun, done }) => ({ dryRun, plans, reports: done ?? [] }),
+  };
 }
 
-function plansText(plans: readonly LiftPlan[], { address, context }: TargetDescription): string {
-  if (plans.length === 0) return 'No incidents to lift.\n';
-  const lines = plans.flatMap(({ incident, items, revived }) => {
-    const { id, selection, lifted } = incident;
-    if (lifted !== null) {
-      return [`${id} was lifted at ${timeText(new Date(lifted.at))}. Nothing to do.`];
-    }
-    return [
-      `Would lift ${id}: ${printable.value(selection)}, locked down since ${incident.since}.`,
-      ...items.map((item) => `  ${itemText(item)}`),
-      '  Revoked tokens stay revoked.',
-      ...staysLines(incident),
-      ...revivedLines(revived, context),
-    ];
-  });
-  return `${[...lines, `At ${address} (context ${context}).`].join('\n')}\n`;
-}
-
-/** What a lift does not give back. */
-function staysLines({ measures }: LiftPlan['incident']): string[] {
+function planLines({ incident, items, revived }: LiftPlan, { context }: TargetDescription): Lines {
+  const { id, selection, lifted, since, measures } = incident;
+  if (lifted !== null) return `${id} was lifted at ${timeText(new Date(lifted.at))}. Nothing to do.`;
   return [
-    ...(measures.resetPasswords === true
-      ? ['  Passwords stay reset: set new ones for the users who are to log in.']
-      : []),
-    ...(measures.endApplications === true ? ['  Deleted applications stay deleted.'] : []),
+    `Would lift ${id}: ${selection}, locked down since ${since}.`,
+    list(
+      items.map(itemText),
+      'Revoked tokens stay revoked.',
+      measures.resetPasswords === true &&
+        'Passwords stay reset: set new ones for the users who are to log in.',
+      measures.endApplications === true && 'Deleted applications stay deleted.',
+      revivedText(revived, context),
+    ),
   ];
 }
 
 /** The refresh tokens that expired because of the shorter lifetime, and no longer are expired. */
-function revivedLines(revived: number | null, context: string): string[] {
-  if (revived === 0) return [];
+function revivedText(revived: number | null, context: string): string {
+  if (revived === 0) return '';
   return revived === null
-    ? [
-        '  Refresh tokens that expired because of the shorter lifetime become live again. This context cannot list them.',
-      ]
-    : [
-        `  ${countText(revived, 'expired refresh token becomes', 'expired refresh tokens become')} live again. To see which: tokenctl refresh-tokens list --context ${shellWord(context)} --state expired`,
-      ];
+    ? 'Refresh tokens that expired because of the shorter lifetime become live again. This context cannot list them.'
+    : `${countText(revived, 'expired refresh token becomes', 'expired refresh tokens become')} live again. To see which: tokenctl refresh-tokens list --context ${shellWord(context)} --state expired`;
 }
 
-function itemText({ what, name, before, found, action, others, endedBy }: LiftItem): string {
-  const shown = printable.value(name);
+function itemText({ what, name: shown, before, found, action, others, endedBy }: LiftItem): string {
   const isUser = what === 'user';
   if (what === 'role') return roleText(shown, { action, others, endedBy });
   switch (action) {
@@ -164,6 +171,8 @@ function itemText({ what, name, before, found, action, others, endedBy }: LiftIt
       return isUser ? `Activate ${shown}.` : `Set ${shown} back to ${valueText(before)}.`;
     case 'as_before':
       return isUser ? `${shown} is active already.` : `${shown} is ${valueText(before)} already.`;
+    case 'waits':
+      return `Keep ${shown} deactivated for now: sessions from before would be accepted again.`;
     case 'kept':
       return `Keep ${shown}: also held by ${others.join(' and ')}.`;
     case 'changed':
@@ -192,42 +201,42 @@ function roleText(
       return `Do not give back ${shown}: ${endedText('offboarded', endedBy)}.`;
     case 'changed':
     case 'gone':
+    case 'waits':
       return `${shown}: the user no longer exists, or this context cannot list roles.`;
   }
 }
 
 function endedText(what: string, later: LaterRun | null): string {
   if (later === null) return `${what} since`;
-  return `${what} by ${printable.value(later.by['user'] ?? 'an unknown user')} at ${timeText(new Date(later.at))}, run ${later.run}`;
+  return `${what} by ${later.by['user'] ?? 'an unknown user'} at ${timeText(new Date(later.at))}, run ${later.run}`;
 }
 
-function liftResult(reports: readonly LiftReport[], plans: readonly LiftPlan[]): Report<LiftJson> {
-  const partly = reports.filter(({ result }) => result === 'partly');
-  const stopped = reports.find((each) => each.stopped !== null)?.stopped ?? null;
-  return report({
-    json: { dryRun: false, plans, reports },
-    amount: stepAmount(reports.flatMap(({ steps }) => steps)),
-    text: () => `${reports.flatMap(reportLines).join('\n')}\n`,
-    failure: unfinishedWork({
-      interrupted: reports.some(({ interrupted }) => interrupted),
-      stopped,
-      left: `Not everything was lifted: ${partly.map(({ incident }) => incident).join(', ')}`,
-      open: partly.length > 0,
-    }),
-  });
-}
-
-function reportLines({ incident, result, steps, left, revived, run }: LiftReport): string[] {
-  if (result === 'unchanged') return [`${incident} was lifted already. Nothing was changed.`];
+function reportLines({ incident, result, steps, left, revived, run }: LiftReport): Lines {
+  if (result === 'unchanged') return `${incident} was lifted already. Nothing was changed.`;
   return [
     `${result === 'lifted' ? 'Lifted' : 'Partly lifted'}: ${incident}.`,
-    ...stepLines(steps),
-    ...left.map((item) => `  left       ${itemText(item)}`),
-    ...(revived
-      ? [`  ${countText(revived, 'expired refresh token is', 'expired refresh tokens are')} live again.`]
-      : []),
-    ...(run === null ? [] : [`Audit log: run ${run}.`]),
+    stepLines(steps),
+    left.map((item) => ({ mark: 'left', text: itemText(item) })),
+    list(
+      revived !== null &&
+        revived > 0 &&
+        `${countText(revived, 'expired refresh token is', 'expired refresh tokens are')} live again.`,
+    ),
+    runLine(run),
   ];
+}
+
+/** What to do where nothing is left but users who wait until sessions from before have expired. */
+function waitingHint(partly: readonly LiftReport[]): string | undefined {
+  const isWaiting = ({ steps, left }: LiftReport) =>
+    left.some(({ action }) => action === 'waits') &&
+    steps.every(({ result }) => result === 'done' || result === 'unchanged');
+  if (partly.length === 0 || !partly.every(isWaiting)) return undefined;
+  const ends = partly.flatMap(({ accessPaths }) => accessPaths.flatMap(({ until }) => until ?? []));
+  const until = ends.sort().at(-1);
+  return until === undefined
+    ? 'Add --accept-sessions to activate the users now.'
+    : `Run the same command again after ${untilText(until)}, or add --accept-sessions to activate the users now.`;
 }
 
 /**
@@ -239,7 +248,7 @@ export async function extendFlow(request: {
   readonly runtime: Runtime;
   readonly incident: string;
   /** `for` is in milliseconds; without it the incident has no end time. */
-  readonly flags: AccountFlags & { readonly for?: number | undefined };
+  readonly flags: ExtendFlags;
 }): Promise<Report<ExtensionJson>> {
   const { runtime, flags } = request;
   const lasts = flags.for;
@@ -249,9 +258,12 @@ export async function extendFlow(request: {
   await tellOfDue(runtime);
   return report({
     json: { incident, until },
-    text: () =>
-      until === null
-        ? `${incident} has no end time. Lift it with: tokenctl incident lift ${incident}\n`
-        : `${incident} ends at ${timeText(until)} unless extended. Lift it then with: tokenctl incident lift ${incident}\n`,
+    document: [
+      lines(
+        until === null
+          ? `${incident} has no end time. Lift it with: tokenctl incident lift ${incident}`
+          : `${incident} ends at ${timeText(until)} unless extended. Lift it then with: tokenctl incident lift ${incident}`,
+      ),
+    ],
   });
 }

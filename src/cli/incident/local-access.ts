@@ -1,14 +1,9 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { LocalMeasures, LockdownScope } from '../../domain/incident/incident.ts';
 import type { LocalAccessPlan } from '../../operations/incident/end-local-access.ts';
-import { countText, printable } from '../../reports/tables/text.ts';
-
-/** The flags that end the access of users where they cannot be deactivated. */
-export interface LocalFlags {
-  readonly 'reset-password'?: boolean | undefined;
-  readonly 'strip-roles'?: boolean | undefined;
-  readonly 'end-applications'?: boolean | undefined;
-}
+import { countText } from '../../reports/tables/text.ts';
+import type { LocalFlags } from '../flags.ts';
+import { lockdownForm, scopeFlags } from './incident-flags.ts';
 
 /**
  * The measures of the flags.
@@ -19,9 +14,7 @@ export function localMeasures(flags: LocalFlags, kind: LockdownScope['kind']): L
   const asked = (['reset-password', 'strip-roles', 'end-applications'] as const).filter(
     (name) => flags[name] === true,
   );
-  const wrong = asked.find(
-    (name) => kind !== 'users' && !(kind === 'applications' && name === 'end-applications'),
-  );
+  const wrong = asked.find((name) => !lockdownForm.fields[name].scopes?.includes(scopeFlags[kind]));
   if (wrong !== undefined) {
     throw new TokenctlError('usage', `--${wrong} cannot be used with this selection`, {
       hint:
@@ -57,11 +50,11 @@ export function localSteps(plan: LocalAccessPlan): {
     after: [
       ...applications.map(
         ({ id, name, accessTokens }) =>
-          `Delete the application ${printable.value(name)} (id ${id}) with ${countText(accessTokens, 'access token')}. This cannot be undone.`,
+          `Delete the application ${name} (id ${id}) with ${countText(accessTokens, 'access token')}. This cannot be undone.`,
       ),
       ...applicationsKept.map(
         ({ id, name, othersTokens }) =>
-          `Keep the application ${printable.value(name)} (id ${id}): others have ${countText(othersTokens, 'access token')} of it.`,
+          `Keep the application ${name} (id ${id}): others have ${countText(othersTokens, 'access token')} of it.`,
       ),
     ],
   };
@@ -69,5 +62,5 @@ export function localSteps(plan: LocalAccessPlan): {
 
 function namesText(names: readonly string[]): string {
   const more = names.length - SHOWN;
-  return names.slice(0, SHOWN).map(printable.value).join(', ') + (more > 0 ? ` and ${more} more` : '');
+  return names.slice(0, SHOWN).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }

@@ -1,57 +1,51 @@
 import { join } from 'node:path';
 import type { Runtime } from '../../app/runtime.ts';
 import { stateFolder } from '../../config/paths.ts';
+import { type AccessPath, afterAct, pathNames, uncheckedPaths } from '../../domain/access.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Lock } from '../../domain/incident/incident.ts';
+import type { Lock, LockdownScope } from '../../domain/incident/incident.ts';
+import { amountsOf, isNothing } from '../../domain/plan.ts';
+import { cautionOf } from '../../operations/access/check-paths.ts';
+import { renamedText, requireMeant, requireUnchanged } from '../../operations/bound-names.ts';
 import { type IncidentStatus, incidentStatus } from '../../operations/incident/incident-status.ts';
 import { type LockdownReport, lockDown } from '../../operations/incident/lock-down.ts';
 import { type LockdownPlan, planLockdown } from '../../operations/incident/plan-lockdown.ts';
-import type { AccessPath } from '../../operations/incident/verify-access-paths.ts';
-import type { TargetDescription } from '../../operations/ports/target.ts';
-import { requireSameController } from '../../operations/revocation/saved-plan.ts';
+import type { Target, TargetDescription } from '../../operations/ports/target.ts';
+import { requireSameController, type SavedLockdown } from '../../operations/revocation/saved-plan.ts';
 import { refuseLockout } from '../../operations/settings/settings.ts';
 import { refusalAhead, requireMayChange } from '../../operations/visibility.ts';
-import { type MaybeMade, type NotMade, type Report, report } from '../../reports/tables/result.ts';
-import { countText, printable, timeText } from '../../reports/tables/text.ts';
-import type { Confirmation, Question } from '../confirmation.ts';
-import { unfinishedWork } from '../errors/failure.ts';
+import { accessParts } from '../../reports/access-lines.ts';
+import { type Document, lines, list } from '../../reports/document.ts';
+import type { MaybeMade, Report } from '../../reports/result.ts';
+import { countText, timeText } from '../../reports/tables/text.ts';
+import { type ChangeRequest, change, type Ending, notMade, type PlanFileJson } from '../change/change.ts';
+import type { Question } from '../change/confirmation.ts';
+import { runLine, stepAmount, stepLines, tookText, unfinishedWork } from '../change/ending.ts';
+import { writeLockdownFile } from '../change/plan-file.ts';
+import { placeText, typedName } from '../change/plan-text.ts';
 import {
   createRescueToken,
+  type Rescue,
   type RescueJson,
   rescueFileFor,
   rescueJson,
+  rescueLines,
   rescuePlanLine,
-  rescueText,
 } from '../rescue-token.ts';
-import { approvalFor, approvalRefusal, writeLockdownFile } from '../revocation/plan-file.ts';
-import { amountsOf, expiredText, isNothing, savedText } from '../revocation/revocation-plan.ts';
-import {
-  accessPathLines,
-  hintForPaths,
-  manualStepLines,
-  stepAmount,
-  stepLines,
-  tellOfDue,
-  uncheckedText,
-} from './incident-text.ts';
+import { expiredText } from '../revocation/revocation-plan.ts';
+import type { LockdownFlags } from './incident-flags.ts';
+import { hintForPaths, tellOfDue } from './incident-text.ts';
 import { localSteps } from './local-access.ts';
-import { isOfOneUser, type LockdownFlags, type LockdownOrder } from './lockdown-order.ts';
+import { isOfOneUser, type LockdownOrder } from './lockdown-order.ts';
 import { snapshotFiles } from './snapshot-file.ts';
 
 /** What `incident lockdown` prints with `--json`. After a dry run, the members of the report are null. */
-export interface LockdownJson extends MaybeMade<LockdownReport>, RescueJson {
+export interface LockdownJson extends MaybeMade<LockdownReport>, RescueJson, PlanFileJson {
   readonly dryRun: boolean;
   readonly plan: LockdownPlan;
-  /** The file of --plan-out; null without it. */
-  readonly planFile: string | null;
-  /** The digest of the saved plan; null without --plan-out. */
-  readonly digest: string | null;
 }
 
-export interface LockdownRequest {
-  readonly runtime: Runtime;
-  readonly confirmation: Confirmation;
-  readonly flags: LockdownFlags;
+export interface LockdownRequest extends ChangeRequest<LockdownFlags> {
   readonly order: LockdownOrder;
   /** Whether the lockdown covers other contexts as well. */
   readonly several: boolean;
@@ -63,12 +57,19 @@ export interface LockdownRequest {
  * @throws TokenctlError `not_confirmed`, and the errors of the operations.
  */
 export async function lockdownFlow(request: LockdownRequest): Promise<Report<LockdownJson>> {
-  const { runtime, confirmation, flags, several } = request;
-  const { scope, measures, sharedId, lasts, saved } = request.order;
+  const { runtime, flags, several } = request;
+  const { scope, measures, sharedId, lasts, saved, turns } = request.order;
   const description = await runtime.description();
-  if (saved !== null) requireSameController(saved, description);
+  if (saved !== null) {
+    requireSameController(saved, description);
+    await requireSameNames(await runtime.target(), saved);
+  }
+  const dryRun = flags['dry-run'] === true;
   const rescueFile = measures.basicAuthentication ? await rescueFileFor(request) : null;
-  const planWith = async (working: Runtime, options: { count: boolean; mayLockOut: boolean }) =>
+  const planWith = async (
+    working: Runtime,
+    options: { count: boolean; mayLockOut: boolean } & Partial<Pick<LockdownPlan, 'scope' | 'measures'>>,
+  ) =>
     planLockdown({
       target: await working.target(),
       description: await working.description(),
@@ -81,74 +82,123 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report<Loc
       ...options,
     });
   const plan = await planWith(runtime, {
-    count: flags.yes !== true || flags['dry-run'] === true,
-    mayLockOut: rescueFile !== null || flags['dry-run'] === true,
+    count: flags.yes !== true || dryRun,
+    mayLockOut: rescueFile !== null || dryRun,
   });
-  const first = rescueFile === null ? '' : `${rescuePlanLine(rescueFile, description)}\n`;
-  const text = first + lockdownPlanText(plan, description);
-  const approve = () =>
-    approvalFor({
-      ...{ runtime, flags, saved: saved ?? undefined, command: 'incident lockdown' },
+  const isPlanned = dryRun || flags['plan-out'] !== undefined;
+  const held = isPlanned || lasts !== null ? null : await heldIncident(runtime, plan);
+  const result = await change<Locked, LockdownJson>(request, {
+    plan: [
+      lines(rescueFile !== null && rescuePlanLine(rescueFile, description)),
+      ...lockdownPlanDocument(plan, description),
+    ],
+    question: held === null ? { act: `lock down ${plan.selection}`, ...answerFor(plan) } : null,
+    save: (path) => writeLockdownFile(runtime, { path, flags, lasts, ...ordered(plan) }),
+    require: () => requireMayChange(description),
+    refusal: () =>
+      refusalAhead(() => {
+        requireMayChange(description);
+        if (measures.basicAuthentication && rescueFile === null)
+          refuseLockout({ AUTH_BASIC_ENABLED: false }, description);
+      }),
+    guard: {
       what: `A lockdown of ${plan.selection}`,
       alone: () => isOfOneUser(scope),
-    });
-  const { 'plan-out': path } = flags;
-  if (path !== undefined) {
-    const { selection } = plan;
-    const { digest } = await writeLockdownFile(runtime, { path, flags, selection, scope, measures, lasts });
-    return report({
-      json: { dryRun: false, plan, ...NOT_LOCKED, planFile: path, digest, rescueToken: null },
-      text: () => `${text}\n${savedText({ path, digest })}`,
-    });
-  }
-  if (flags['dry-run'] === true) {
-    const refusal = await approvalRefusal(approve);
-    await tellOfDue(runtime);
-    return report({
-      json: { dryRun: true, plan, ...NOT_LOCKED, ...NO_FILE, rescueToken: null },
-      text: () => `${text}\nDry run. Nothing was changed.\n`,
-      failure:
-        refusal ??
-        refusalAhead(() => {
-          requireMayChange(description);
-          if (measures.basicAuthentication && rescueFile === null)
-            refuseLockout({ AUTH_BASIC_ENABLED: false }, description);
-        }),
-    });
-  }
-  const held = lasts === null ? await heldIncident(runtime, plan) : null;
-  if (held !== null) {
-    await tellOfDue(runtime);
-    return heldResult(plan, held, description);
-  }
-  requireMayChange(description);
-  const approval = await approve();
-  await confirmation.confirm({ plan: text, act: `lock down ${plan.selection}`, ...answerFor(plan) });
-  const rescue = rescueFile === null ? null : await createRescueToken({ runtime, flags, file: rescueFile });
-  const working = rescue?.runtime ?? runtime;
-  return await inTurn(request.order.turns, description.address, async (isAgain) => {
-    // What is kept is another credential now, or another context has locked down this controller.
-    const agreed =
-      rescue === null && !isAgain
-        ? plan
-        : { ...(await planWith(working, { count: isAgain, mayLockOut: isAgain })), incident: plan.incident };
-    const already = isAgain && lasts === null ? await heldIncident(working, agreed) : null;
-    if (already !== null) return heldResult(agreed, already, description);
-    const change = await working.change({ ...flags, approval });
-    const progress = runtime.progress('Revoking');
-    const files = snapshotFiles(join(stateFolder(runtime.environment), 'incidents'));
-    const done = await lockDown({ ...change, plan: agreed, files, onProgress: progress.step }).finally(
-      progress.end,
-    );
-    await tellOfDue(runtime);
-    const result = lockdownResult(done, agreed, await working.description());
-    const saved = await rescueText(rescue);
-    return {
-      ...result,
-      json: { dryRun: false, plan: agreed, ...done, ...NO_FILE, ...rescueJson(rescue) },
-      text: () => resultText(done, agreed) + saved,
-    };
+      command: 'incident lockdown',
+      saved: saved ?? undefined,
+    },
+    nothing: held === null ? undefined : () => heldEnding(plan, held, description),
+    async act(begin) {
+      await requireMeant(await runtime.target(), plan);
+      const rescue =
+        rescueFile === null ? null : await createRescueToken({ runtime, flags, file: rescueFile });
+      const working = rescue?.runtime ?? runtime;
+      return await inTurn(turns, description.address, async (isAgain) => {
+        // What is kept is another credential now, or another context has locked down this controller.
+        const agreed =
+          rescue === null && !isAgain
+            ? plan
+            : {
+                ...(await planWith(working, { count: isAgain, mayLockOut: isAgain, ...ordered(plan) })),
+                incident: plan.incident,
+              };
+        const already = isAgain && lasts === null ? await heldIncident(working, agreed) : null;
+        if (already !== null) return { plan: agreed, held: already, done: null, rescue };
+        const files = snapshotFiles(join(stateFolder(runtime.environment), 'incidents'));
+        const done = await lockDown({ ...(await begin(working)), plan: agreed, files });
+        return { plan: agreed, held: null, done, rescue };
+      });
+    },
+    async ended({ plan: agreed, held: already, done, rescue }) {
+      const here = await (rescue?.runtime ?? runtime).description();
+      return done !== null
+        ? lockdownEnding(done, agreed, { description: here, rescue: await rescueLines(rescue) })
+        : heldEnding(agreed, already, here);
+    },
+    json: ({ dryRun, done, file }) => ({
+      dryRun,
+      plan: done?.plan ?? plan,
+      ...lockedJson(done ?? { plan, held, done: null, rescue: null }),
+      ...file,
+    }),
   });
+  if (flags['plan-out'] === undefined) await tellOfDue(runtime);
+  return result;
+}
+
+/** What a plan says, with the ids that its names were resolved to. */
+function ordered({ selection, scope, measures }: LockdownPlan) {
+  return { selection, scope, measures };
+}
+
+function kindOf({ kind }: LockdownScope): 'user' | 'application' {
+  return kind === 'applications' ? 'application' : 'user';
+}
+
+/** An approval counts for those who were named when it was given, by id, name and time of creation. */
+async function requireSameNames(target: Target, { scope, measures }: SavedLockdown): Promise<void> {
+  if ('names' in scope) await requireUnchanged(target, kindOf(scope), scope.bound ?? []);
+  await requireUnchanged(target, 'user', measures.keepActiveBound ?? []);
+}
+
+/** How far a lockdown went: it was done, or found in effect already. */
+type Locked = {
+  /** What was agreed to, read again after what came before it. */
+  readonly plan: LockdownPlan;
+  readonly rescue: Rescue | null;
+} & (
+  | { readonly done: LockdownReport; readonly held: null }
+  | { readonly done: null; readonly held: IncidentStatus }
+);
+
+function lockedJson({
+  plan,
+  held,
+  done,
+  rescue,
+}: Pick<Locked, 'plan' | 'rescue'> & {
+  readonly done: LockdownReport | null;
+  readonly held: IncidentStatus | null;
+}) {
+  const rescued = rescueJson(rescue);
+  if (done !== null) return { ...done, ...rescued };
+  if (held === null) {
+    const nothing = notMade(
+      'incident result until steps accessPaths kept renamed interrupted stopped run seconds',
+    );
+    return { ...nothing, ...rescued };
+  }
+  const { incident, until, revocation, renamed } = plan;
+  const kept = revocation?.kept.map(({ tokenId }) => tokenId) ?? [];
+  const state = {
+    incident,
+    result: 'locked' as const,
+    until,
+    kept,
+    renamed,
+    accessPaths: pathsOf(plan, held),
+  };
+  return { ...state, steps: [], interrupted: false, stopped: null, run: null, seconds: 0, ...rescued };
 }
 
 /** Works on one controller after the other contexts of the same address, so that an incident is opened once. */
@@ -170,28 +220,10 @@ async function inTurn<T>(
 function answerFor({ scope, incident, revocation }: LockdownPlan): Pick<Question, 'type' | 'tokens'> {
   const names = 'names' in scope ? scope.names : [];
   const [only = ''] = names;
-  // A name that cannot be typed or is shown escaped.
-  if (names.length === 1) return { type: printable.value(only) === only.trim() ? only : incident };
+  if (names.length === 1) return { type: typedName(only, incident) };
   const tokens = revocation === null ? 0 : amountsOf(revocation).accessTokens;
   return { type: String(tokens), tokens };
 }
-
-const NOT_LOCKED: NotMade<LockdownReport> = {
-  incident: null,
-  result: null,
-  until: null,
-  steps: null,
-  accessPaths: null,
-  manualSteps: null,
-  kept: null,
-  interrupted: null,
-  stopped: null,
-  run: null,
-  seconds: null,
-};
-
-/** No plan was saved. */
-const NO_FILE = { planFile: null, digest: null };
 
 /** The incident that the plan continues, if it is complete and still in effect; null otherwise. */
 async function heldIncident(runtime: Runtime, plan: LockdownPlan): Promise<IncidentStatus | null> {
@@ -210,55 +242,54 @@ async function heldIncident(runtime: Runtime, plan: LockdownPlan): Promise<Incid
   return incidents.find(isHeld) ?? null;
 }
 
-/** The result if the lockdown is already in effect; the JSON has no steps and no run. */
-function heldResult(
-  plan: LockdownPlan,
-  { uncheckedPaths: accessPaths }: IncidentStatus,
-  description: TargetDescription,
-): Report<LockdownJson> {
-  const { incident, selection, until, manualSteps, revocation } = plan;
-  const kept = revocation?.kept.map(({ tokenId }) => tokenId) ?? [];
-  const nothing = { steps: [], interrupted: false, stopped: null, run: null, seconds: 0 };
-  const unchecked = uncheckedText(accessPaths);
-  const limit = unchecked === '' ? '' : ' as far as this context can check';
-  return report({
-    json: {
-      ...{ dryRun: false, plan, incident, result: 'locked', until, manualSteps, kept, accessPaths },
-      ...{ ...nothing, ...NO_FILE, rescueToken: null },
-    },
-    amount: stepAmount([]),
-    text: () =>
-      [
-        `Already locked down${limit}: ${printable.value(selection)}. Incident: ${incident}. Nothing was changed.`,
-        ...accessPathLines(accessPaths),
-        ...manualStepLines(manualSteps),
-        '',
-        ...keptLines(kept),
-        untilLine({ incident, until }),
-        '',
-      ].join('\n'),
-    failure: uncheckedFailure(accessPaths, description),
-  });
+/** What was found open or unchecked of a lockdown that is in effect. */
+function pathsOf(plan: LockdownPlan, held: IncidentStatus): readonly AccessPath[] {
+  return afterAct(plan.accessPaths, held.accessPaths, new Date(held.since));
 }
 
-function lockdownResult(
+/** How it reads if the lockdown is already in effect. */
+function heldEnding(plan: LockdownPlan, held: IncidentStatus, description: TargetDescription): Ending {
+  const { incident, selection, until, revocation } = plan;
+  const accessPaths = pathsOf(plan, held);
+  const limit = uncheckedPaths(accessPaths).length === 0 ? '' : AS_FAR_AS_CHECKED;
+  return {
+    document: [
+      lines(`Already locked down${limit}: ${selection}. Incident: ${incident}. Nothing was changed.`),
+      ...accessParts(accessPaths),
+      lines(keptText(revocation?.kept.map(({ tokenId }) => tokenId) ?? []), untilText({ incident, until })),
+    ],
+    amount: stepAmount([]),
+    failure: uncheckedFailure(accessPaths, description),
+  };
+}
+
+const AS_FAR_AS_CHECKED = ' as far as this context can check';
+
+function lockdownEnding(
   done: LockdownReport,
-  plan: LockdownPlan,
-  description: TargetDescription,
-): Report<LockdownJson> {
-  const { interrupted, stopped, result, incident, accessPaths } = done;
-  const unfinished = unfinishedWork({
-    interrupted,
-    stopped,
-    left: `${incident} is only partly in place`,
-    open: result === 'partly',
-  });
-  return report({
-    json: { dryRun: false, plan, ...done, ...NO_FILE, rescueToken: null },
-    text: () => resultText(done, plan),
-    amount: stepAmount(done.steps),
-    failure: unfinished ?? uncheckedFailure(accessPaths, description),
-  });
+  { selection, scope }: LockdownPlan,
+  { description, rescue }: { readonly description: TargetDescription; readonly rescue: readonly string[] },
+): Ending {
+  const { incident, result, seconds, steps, accessPaths, kept, renamed, run, interrupted, stopped } = done;
+  const state = result === 'locked' ? 'Locked down' : 'Partly locked down';
+  const isLimited = result === 'locked' && uncheckedPaths(accessPaths).length > 0;
+  const limit = isLimited ? AS_FAR_AS_CHECKED : '';
+  return {
+    document: [
+      lines(`${state}${limit}: ${selection}, ${tookText(seconds)}. Incident: ${incident}.`),
+      lines(stepLines(steps), renamedText(kindOf(scope), renamed)),
+      ...accessParts(accessPaths),
+      lines(keptText(kept), untilText(done), runLine(run), rescue),
+    ],
+    amount: stepAmount(steps),
+    failure:
+      unfinishedWork({
+        interrupted,
+        stopped,
+        left: `${incident} is only partly in place`,
+        open: result === 'partly',
+      }) ?? uncheckedFailure(accessPaths, description),
+  };
 }
 
 /** A lockdown is complete only where every access path was checked. */
@@ -266,43 +297,18 @@ function uncheckedFailure(
   accessPaths: readonly AccessPath[],
   description: TargetDescription,
 ): TokenctlError | undefined {
-  const unchecked = uncheckedText(accessPaths);
-  if (unchecked === '') return undefined;
-  return new TokenctlError('partly_done', `Not checked: ${unchecked}`, {
-    hint: hintForPaths(accessPaths, { description, listedUnder: 'Needs manual action' }),
+  const unchecked = uncheckedPaths(accessPaths);
+  if (unchecked.length === 0) return undefined;
+  return new TokenctlError('partly_done', `Not checked: ${pathNames(unchecked)}`, {
+    hint: hintForPaths(accessPaths, { description }),
   });
 }
 
-function resultText(done: LockdownReport, { selection }: LockdownPlan): string {
-  const { incident, result, seconds, steps, accessPaths, manualSteps, kept, until, run } = done;
-  const state = result === 'locked' ? 'Locked down' : 'Partly locked down';
-  const limit =
-    result === 'locked' && uncheckedText(accessPaths) !== '' ? ' as far as this context can check' : '';
-  const lines = [
-    `${state}${limit}: ${printable.value(selection)}, in ${seconds.toFixed(1)} s. Incident: ${incident}.`,
-    '',
-    ...stepLines(steps),
-    ...accessPathLines(accessPaths),
-    ...manualStepLines(manualSteps),
-    '',
-    ...keptLines(kept),
-    untilLine({ incident, until }),
-    `Audit log: run ${run}.`,
-  ];
-  return `${lines.join('\n')}\n`;
+function keptText(kept: readonly number[]): string {
+  return kept.length === 0 ? '' : `Kept: your own access (token ${kept.join(', ')}).`;
 }
 
-function goneLines(usersGone: readonly string[]): string[] {
-  if (usersGone.length === 0) return [];
-  return [`Not found any more: ${usersGone.map(printable.value).join(', ')}.`];
-}
-
-function keptLines(kept: readonly number[]): string[] {
-  if (kept.length === 0) return [];
-  return [`Kept: your own access (token ${kept.join(', ')}).`];
-}
-
-function untilLine({ incident, until }: Pick<LockdownReport, 'incident' | 'until'>): string {
+function untilText({ incident, until }: Pick<LockdownReport, 'incident' | 'until'>): string {
   return until === null
     ? `To lift it: tokenctl incident lift ${incident}`
     : `Ends at ${timeText(until)} unless extended. Lift it then with: tokenctl incident lift --due`;
@@ -311,26 +317,32 @@ function untilLine({ incident, until }: Pick<LockdownReport, 'incident' | 'until
 /** User names to list. */
 const SHOWN = 8;
 
-/** A lockdown plan as text. */
-function lockdownPlanText(plan: LockdownPlan, { address, context, identity }: TargetDescription): string {
-  const { incident, continues, selection, until } = plan;
-  const lines = [
-    `Would lock down ${printable.value(selection)}, as ${incident}${continues ? ', an open incident' : ''}.`,
-    `At ${address} (context ${context}, as ${printable.value(identity.username)}).`,
-    until === null ? 'No end time.' : `Ends at ${timeText(until)} unless extended.`,
-    '',
-    'Steps:',
-    ...stepsOf(plan).map((text, index) => `  ${index + 1}. ${text}`),
-    ...ownLines(plan),
-    ...manualStepLines(plan.manualSteps),
+/** A lockdown plan to read. */
+function lockdownPlanDocument(plan: LockdownPlan, description: TargetDescription): Document {
+  const { incident, continues, selection, until, usersKept, usersGone } = plan;
+  return [
+    lines(
+      `Would lock down ${selection}, as ${incident}${continues ? ', an open incident' : ''}.`,
+      placeText(description),
+      until === null ? 'No end time.' : `Ends at ${timeText(until)} unless extended.`,
+    ),
+    lines('Steps:', list(...stepsOf(plan, description).map((text, index) => `${index + 1}. ${text}`))),
+    lines(
+      plan.revocation?.kept.map(
+        ({ tokenId }) => `Kept: token ${tokenId}, which may be the credential of this context.`,
+      ),
+      usersKept.length > 0 && `Kept active: ${usersKept.join(', ')}.`,
+      usersGone.length > 0 && `Not found any more: ${usersGone.join(', ')}.`,
+      renamedText(kindOf(plan.scope), plan.renamed),
+    ),
+    ...accessParts(plan.accessPaths),
   ];
-  return `${lines.join('\n')}\n`;
 }
 
-function stepsOf(plan: LockdownPlan): string[] {
+function stepsOf(plan: LockdownPlan, description: TargetDescription): string[] {
   const { switches, users, lifetimes } = plan;
   return [
-    ...switches.map(settingText),
+    ...switches.map((lock) => settingText(lock) + cautionOf(lock.name, description)),
     ...(users.length > 0 ? [`Deactivate ${countText(users.length, 'user')}: ${namesText(users)}.`] : []),
     ...localSteps(plan.local).before,
     'Save a snapshot: tokens, settings, activity of the last hour.',
@@ -379,18 +391,7 @@ export function valueText(value: boolean | number): string {
 }
 
 function namesText(users: readonly Lock[]): string {
-  const names = users.slice(0, SHOWN).map(({ name }) => printable.value(name));
+  const names = users.slice(0, SHOWN).map(({ name }) => name);
   const more = users.length - names.length;
   return names.join(', ') + (more > 0 ? ` and ${more} more` : '');
-}
-
-function ownLines({ revocation, usersKept, usersGone }: LockdownPlan): string[] {
-  const lines = [
-    ...(revocation?.kept ?? []).map(
-      ({ tokenId }) => `Kept: token ${tokenId}, which may be the credential of this context.`,
-    ),
-    ...(usersKept.length > 0 ? [`Kept active: ${usersKept.map(printable.value).join(', ')}.`] : []),
-    ...goneLines(usersGone),
-  ];
-  return lines.length === 0 ? [] : ['', ...lines];
 }

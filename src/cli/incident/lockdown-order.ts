@@ -1,24 +1,10 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import type { LockdownScope, Measures, Provider } from '../../domain/incident/incident.ts';
+import type { LockdownScope, Measures } from '../../domain/incident/incident.ts';
 import { newIncidentId } from '../../operations/incident/plan-lockdown.ts';
 import type { SavedLockdown } from '../../operations/revocation/saved-plan.ts';
-import type { RescueFlags } from '../rescue-token.ts';
-import { type PlanFlags, readAnyPlan } from '../revocation/plan-file.ts';
-import { type LocalFlags, localMeasures } from './local-access.ts';
-
-export interface LockdownFlags extends RescueFlags, PlanFlags, LocalFlags {
-  readonly user?: readonly string[] | undefined;
-  readonly application?: readonly string[] | undefined;
-  readonly 'identity-provider'?: Provider | undefined;
-  readonly all?: boolean | undefined;
-  readonly deactivate?: boolean | undefined;
-  readonly 'keep-active'?: readonly string[] | undefined;
-  readonly 'basic-auth-off'?: boolean | undefined;
-  readonly 'external-tokens-off'?: boolean | undefined;
-  readonly 'shorten-lifetimes'?: boolean | undefined;
-  /** In milliseconds. */
-  readonly for?: number | undefined;
-}
+import { readAnyPlan } from '../change/plan-file.ts';
+import { type LockdownFlags, lockdownForm, scopeFlags } from './incident-flags.ts';
+import { localMeasures } from './local-access.ts';
 
 export interface LockdownOrder {
   readonly scope: LockdownScope;
@@ -88,7 +74,8 @@ function scopeFrom(flags: LockdownFlags): LockdownScope {
  * @throws TokenctlError `usage`
  */
 function measuresFrom(flags: LockdownFlags, { kind }: LockdownScope): Measures {
-  const isWide = kind === 'all' || kind === 'identity_provider';
+  const isOn = (flag: 'basic-auth-off' | 'external-tokens-off' | 'shorten-lifetimes') =>
+    flags[flag] ?? lockdownForm.fields[flag].onFor?.includes(scopeFlags[kind]) === true;
   const keepActive = [...new Set(flags['keep-active'] ?? [])].sort();
   const deactivate = flags.deactivate === true;
   if (kind === 'applications' && deactivate) {
@@ -100,11 +87,11 @@ function measuresFrom(flags: LockdownFlags, { kind }: LockdownScope): Measures {
     throw new TokenctlError('usage', '--keep-active requires --deactivate');
   }
   return {
-    basicAuthentication: flags['basic-auth-off'] ?? isWide,
-    externalTokens: flags['external-tokens-off'] ?? isWide,
+    basicAuthentication: isOn('basic-auth-off'),
+    externalTokens: isOn('external-tokens-off'),
     deactivate,
     keepActive,
-    lifetimes: flags['shorten-lifetimes'] ?? kind === 'all',
+    lifetimes: isOn('shorten-lifetimes'),
     ...localMeasures(flags, kind),
   };
 }

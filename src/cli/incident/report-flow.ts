@@ -13,12 +13,12 @@ import {
   type IncidentReport,
   type LogEvidence,
 } from '../../operations/incident/gather-report.ts';
-import { htmlDocument, markdownDocument } from '../../reports/document.ts';
+import { htmlDocument, markdownDocument } from '../../reports/document-formats.ts';
 import { chainNodes, chainPicture } from '../../reports/incident/chain-picture.ts';
 import { incidentParts } from '../../reports/incident/incident-report.ts';
 import { combined } from '../../reports/incident/incident-timeline.ts';
 import { requireNewOrReplaced, writeReport } from '../../reports/report-file.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
+import { type Report, report } from '../../reports/result.ts';
 import { readInvestigationFile } from '../investigation/investigation-file.ts';
 
 /** What `incident report` prints with `--json`. */
@@ -38,7 +38,6 @@ export interface IncidentReportJson
   readonly remaining: readonly InvestigationItem[] | null;
 }
 
-/** What to report, and how. */
 export interface IncidentReportRequest {
   readonly runtime: Runtime;
   readonly incident: string;
@@ -77,11 +76,13 @@ export async function incidentReportFlow(
       ? auditLogFile(auditLog)
       : `the database ${databaseName(auditLog.database)}`;
   const document = documentOf(gathered, { format, place, version });
-  if (output !== undefined) await writeReport(output, once(document));
+  if (output !== undefined) await writeReport(output, document);
   return report({
     json: jsonOf(gathered),
-    text: () =>
-      output === undefined ? document : `Wrote the report on ${gathered.incident.id} to ${output}.\n`,
+    text: async () =>
+      output === undefined
+        ? (await Array.fromAsync(document)).join('')
+        : `Wrote the report on ${gathered.incident.id} to ${output}.\n`,
     verbatim: output === undefined,
   });
 }
@@ -122,7 +123,7 @@ function documentOf(
     readonly place: string;
     readonly version: string;
   },
-): string {
+): AsyncIterable<string> {
   const { format, place, version } = options;
   if (format === 'svg') {
     const { investigations } = gathered;
@@ -131,7 +132,7 @@ function documentOf(
         hint: 'Make one with `tokenctl incident investigate --out FILE`, and add --from FILE.',
       });
     }
-    return `${chainPicture(chainNodes(combined(investigations)), { standalone: true })}\n`;
+    return once(`${chainPicture(chainNodes(combined(investigations)), { standalone: true })}\n`);
   }
   const parts = incidentParts(gathered, { log: place, version });
   return format === 'html'

@@ -3,18 +3,10 @@ import { join } from 'node:path';
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { tickStep } from '../../operations/incident/runbook-steps.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
+import { type Report, report } from '../../reports/result.ts';
 import { printable } from '../../reports/tables/text.ts';
-import type { AccountFlags } from '../flags.ts';
-
-/** The runbooks of this version, in `docs/runbooks/`. */
-export const runbooks = [
-  'stolen-token',
-  'leaving-employee',
-  'compromised-identity-provider',
-  'leaked-repository',
-  'controller-down',
-] as const;
+import type { StepFlags } from './incident-flags.ts';
+import { runbooks } from './incident-flags.ts';
 
 /** What `incident runbook` prints with `--json`: the names, or one runbook. */
 export type RunbookJson =
@@ -68,13 +60,6 @@ export interface IncidentStepJson {
   readonly done: boolean;
   /** False if it was before. */
   readonly changed: boolean;
-}
-
-/** Which step is ticked off. */
-interface StepFlags extends AccountFlags {
-  readonly runbook: string;
-  readonly step: number;
-  readonly undo?: boolean | undefined;
 }
 
 /**

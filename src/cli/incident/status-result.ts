@@ -1,3 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  untilText as instantText,
+  pathName,
+  pathNames,
+  sentenceOf,
+  uncheckedPaths,
+} from '../../domain/access.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import type {
@@ -6,11 +14,13 @@ import type {
   IncidentStatus,
   Incidents,
 } from '../../operations/incident/incident-status.ts';
+import { machineClock } from '../../operations/ports/clock.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
-import { countText, printable, timeText } from '../../reports/tables/text.ts';
+import { type Document, type Lines, lines, list, type Part } from '../../reports/document.ts';
+import { type Report, report } from '../../reports/result.ts';
+import { countText, timeText } from '../../reports/tables/text.ts';
 import { writeNotice } from '../output/streams.ts';
-import { dueText, pathName } from './incident-text.ts';
+import { dueText } from './incident-text.ts';
 import { valueText } from './lockdown-flow.ts';
 
 /** The result of `incident status`; the JSON is `Incidents`. Overdue incidents are also reported on stderr. */
@@ -24,17 +34,29 @@ export function statusResult(
   if (due.length > 0) writeNotice(dueText(due, description));
   return report({
     json: found,
-    text: () => statusText(found, description),
+    document: () => statusDocument(found, description),
     failure: check ? problem(found.incidents) : undefined,
   });
 }
 
-function statusText({ incidents, elsewhere }: Incidents, { address, context }: TargetDescription): string {
-  const here =
-    incidents.length === 0
-      ? [`No lockdown at ${address} (context ${context}).`]
-      : [incidents.map((incident) => incidentLines(incident, address).join('\n')).join('\n\n')];
-  return `${[...here, ...elsewhereLines(elsewhere)].join('\n')}\n`;
+/** For --wait: waits until an instant, and says so. */
+export async function waitUntil(until: Date): Promise<void> {
+  const left = until.getTime() - machineClock.now().getTime();
+  if (left <= 0) return;
+  writeNotice(`Waiting until ${instantText(until)} for requests from before the lockdown.`);
+  await sleep(Math.min(left, MAX_WAIT_MS));
+}
+
+/** For a log that was written by a clock ahead of this one. */
+const MAX_WAIT_MS = 150_000;
+
+function statusDocument({ incidents, elsewhere }: Incidents, description: TargetDescription): Document {
+  const { address, context } = description;
+  return [
+    lines(incidents.length === 0 && `No lockdown at ${address} (context ${context}).`),
+    ...incidents.map((incident) => incidentPart(incident, address)),
+    elsewherePart(elsewhere),
+  ];
 }
 
 const STATES: Readonly<Record<IncidentStatus['state'], string>> = {
@@ -45,48 +67,41 @@ const STATES: Readonly<Record<IncidentStatus['state'], string>> = {
   lifted: 'lifted',
 };
 
-function incidentLines(incident: IncidentStatus, here: string): string[] {
-  const { id, selection, state, since, by, reason, ticket, lifted, snapshot, values } = incident;
+function incidentPart(incident: IncidentStatus, here: string): Part {
+  const { id, selection, state, since, by, reason, ticket, lifted, snapshot, values, address, context } =
+    incident;
   const why = [reason, ticket].filter((each) => each !== null).join(', ');
-  return [
-    `${id}: ${printable.value(selection)}`,
-    `  ${STATES[state]}`,
-    ...(incident.address === here
-      ? []
-      : [
-          `  at another address of this controller: ${printable.value(incident.address)} (context ${printable.value(incident.context)})`,
-        ]),
-    `  since ${since}, by ${who(by)}${why === '' ? '' : `: ${printable.value(why)}`}`,
-    ...(lifted === null ? [untilText(incident)] : [`  lifted ${lifted.at}, by ${who(lifted.by)}`]),
-    ...(snapshot === null ? [] : [`  snapshot ${printable.value(snapshot.file)}`]),
-    ...settingLines(values),
-    ...userLines(values),
-    ...roleLines(values),
-    ...tokenLines(incident),
-    ...openPathLines(incident),
-    ...lifetimeLines(incident),
-    ...(state === 'lifted' ? [] : [effectLine(incident)]),
-    ...codesLines(incident),
-  ];
-}
-
-function effectLine(incident: IncidentStatus): string {
-  const { holds, notSeen } = incident;
-  if (holds === null) return `  NOT CHECKED: ${printable.value(notSeen ?? 'not read')}.`;
-  return holds ? effectText(incident) : '  NOT IN EFFECT.';
+  return lines(
+    `${id}: ${selection}`,
+    list(
+      STATES[state],
+      address !== here && `at another address of this controller: ${address} (context ${context})`,
+      `since ${since}, by ${who(by)}${why === '' ? '' : `: ${why}`}`,
+      lifted === null ? untilText(incident) : `lifted ${lifted.at}, by ${who(lifted.by)}`,
+      snapshot !== null && `snapshot ${snapshot.file}`,
+      incident.names,
+      settingLines(values),
+      userLines(values),
+      roleLines(values),
+      tokenLines(incident),
+      pathLines(incident),
+      lifetimeText(incident),
+      state !== 'lifted' && effectText(incident),
+    ),
+  );
 }
 
 /** Incidents at other addresses. */
-function elsewhereLines(elsewhere: readonly ElsewhereIncident[]): string[] {
-  if (elsewhere.length === 0) return [];
+function elsewherePart(elsewhere: readonly ElsewhereIncident[]): Part {
   const count = countText(elsewhere.length, 'more incident');
   const contexts = [...new Set(elsewhere.map(({ context }) => context))];
-  return [
-    '',
-    `${count} at ${elsewhere.length === 1 ? 'another address' : 'other addresses'}, as last recorded:`,
-    ...elsewhere.map(elsewhereLine),
-    `  To check them: ${contexts.map((context) => `tokenctl incident status --context ${shellWord(context)}`).join(', ')}`,
-  ];
+  const checks = contexts.map((context) => `tokenctl incident status --context ${shellWord(context)}`);
+  return lines(
+    elsewhere.length > 0 && [
+      `${count} at ${elsewhere.length === 1 ? 'another address' : 'other addresses'}, as last recorded:`,
+      ...list(...elsewhere.map(elsewhereLine), `To check them: ${checks.join(', ')}`),
+    ],
+  );
 }
 
 function elsewhereLine({
@@ -102,18 +117,17 @@ function elsewhereLine({
   const [shown = state] = STATES[state].split(':');
   const over = isOverdue ? ', OVERDUE' : '';
   const end = until === null ? '' : `, until ${timeText(new Date(until))}${over}`;
-  const where = `${printable.value(address)} (context ${printable.value(context)})`;
-  return `  ${id}: ${printable.value(selection)}, at ${where}: ${shown}, since ${since}${end}`;
+  return `${id}: ${selection}, at ${address} (context ${context}): ${shown}, since ${since}${end}`;
 }
 
 function who(by: Readonly<Record<string, string>>): string {
-  return printable.value(`${by['user'] ?? 'unknown'}${by['host'] === undefined ? '' : ` on ${by['host']}`}`);
+  return `${by['user'] ?? 'unknown'}${by['host'] === undefined ? '' : ` on ${by['host']}`}`;
 }
 
 function untilText({ until, isOverdue }: IncidentStatus): string {
-  if (until === null) return '  no end time';
+  if (until === null) return 'no end time';
   const over = isOverdue ? ', OVERDUE: run tokenctl incident lift --due' : '';
-  return `  until ${timeText(new Date(until))}${over}`;
+  return `until ${timeText(new Date(until))}${over}`;
 }
 
 function settingLines(values: readonly HeldValue[]): string[] {
@@ -122,75 +136,73 @@ function settingLines(values: readonly HeldValue[]): string[] {
     .map(({ name, before, locked, found, holds, incidents }) => {
       const state = holds ? valueText(locked) : `CHANGED to ${found === null ? 'nothing' : valueText(found)}`;
       const shared = incidents.length > 1 ? `, held by ${incidents.join(' and ')}` : '';
-      return `  ${name}: ${state} (was ${valueText(before)}${shared})`;
+      return `${name}: ${state} (was ${valueText(before)}${shared})`;
     });
 }
 
-function userLines(values: readonly HeldValue[]): string[] {
+function userLines(values: readonly HeldValue[]): Lines {
   const users = values.filter(({ what }) => what === 'user');
-  if (users.length === 0) return [];
   const gone = users.filter(({ found }) => found === null);
   const back = users.filter(({ found }) => found === true);
-  const names = (some: readonly HeldValue[]) => some.map(({ name }) => printable.value(name)).join(', ');
   return [
-    `  ${countText(users.length - gone.length - back.length, 'user')} deactivated`,
-    ...(back.length > 0 ? [`  ACTIVE: ${names(back)}`] : []),
-    ...(gone.length > 0 ? [`  Deleted: ${names(gone)}`] : []),
+    users.length > 0 && `${countText(users.length - gone.length - back.length, 'user')} deactivated`,
+    back.length > 0 && `ACTIVE: ${namesOf(back)}`,
+    gone.length > 0 && `Deleted: ${namesOf(gone)}`,
   ];
 }
 
-function roleLines(values: readonly HeldValue[]): string[] {
+function roleLines(values: readonly HeldValue[]): Lines {
   const roles = values.filter(({ what }) => what === 'role');
-  if (roles.length === 0) return [];
   const back = roles.filter(({ found }) => found === true);
   const unseen = roles.filter(({ found }) => found === null);
   return [
-    `  ${countText(roles.length - back.length - unseen.length, 'role')} taken`,
-    ...(back.length > 0 ? [`  HELD AGAIN: ${back.map(({ name }) => printable.value(name)).join(', ')}`] : []),
-    ...(unseen.length > 0
-      ? [`  Not listed here: ${unseen.map(({ name }) => printable.value(name)).join(', ')}`]
-      : []),
+    roles.length > 0 && `${countText(roles.length - back.length - unseen.length, 'role')} taken`,
+    back.length > 0 && `HELD AGAIN: ${namesOf(back)}`,
+    unseen.length > 0 && `Not listed here: ${namesOf(unseen)}`,
   ];
 }
 
-function tokenLines({ aliveCount, alive }: IncidentStatus): string[] {
+function namesOf(values: readonly HeldValue[]): string {
+  return values.map(({ name }) => name).join(', ');
+}
+
+function tokenLines({ aliveCount, alive }: IncidentStatus): Lines {
   if (aliveCount === 0) return [];
   return [
-    `  ${countText(aliveCount, 'TOKEN IS', 'TOKENS ARE')} STILL VALID, newest first:`,
-    ...alive
-      .toReversed()
-      .map(
-        ({ id, user, created, isNew }) =>
-          `    ${id} of ${printable.value(user ?? 'a deleted user')}, created ${timeText(created)}${isNew ? ', after the lockdown' : ''}`,
-      ),
+    `${countText(aliveCount, 'TOKEN IS', 'TOKENS ARE')} STILL VALID, newest first:`,
+    ...alive.toReversed().map(({ id, user, created, isNew }) => ({
+      text: `${id} of ${user ?? 'a deleted user'}, created ${timeText(created)}${isNew ? ', after the lockdown' : ''}`,
+      depth: 2,
+    })),
   ];
 }
 
-function openPathLines({ openPaths }: IncidentStatus): string[] {
-  return openPaths.map(({ path, how }) => `  OPEN: ${pathName(path)}: ${printable.value(how)}`);
+/** The ways in that are open, and those that were not checked; values and tokens have lines of their own. */
+function pathLines({ accessPaths }: IncidentStatus): Lines {
+  const own = new Set(['access_tokens', 'users', 'roles', 'token_lifetimes']);
+  return accessPaths
+    .filter(({ path, state }) => state === 'not_checked' || (state === 'open' && !own.has(path)))
+    .map((each) => {
+      const state = each.state === 'open' ? 'OPEN' : 'NOT CHECKED';
+      return `${state}: ${pathName(each.path)}: ${sentenceOf(each)}`;
+    });
 }
 
 /** Whether new tokens really got the lifetime that was set. */
-function lifetimeLines({ lifetimes }: IncidentStatus): string[] {
-  if (lifetimes === null || lifetimes.issued === 0) return [];
+function lifetimeText({ lifetimes }: IncidentStatus): string {
+  if (lifetimes === null || lifetimes.issued === 0) return '';
   const { set, issued, longer } = lifetimes;
-  if (longer === 0)
-    return [`  New access tokens: ${issued}, none valid for longer than the ${set} s that were set.`];
-  return [
-    `  NEW ACCESS TOKENS LIVE LONGER THAN SET: ${longer} of ${issued} (set: ${set} s). Restart the web services of the controller.`,
-  ];
+  return longer === 0
+    ? `New access tokens: ${issued}, none valid for longer than the ${set} s that were set.`
+    : `NEW ACCESS TOKENS LIVE LONGER THAN SET: ${longer} of ${issued} (set: ${set} s). Restart the web services of the controller.`;
 }
 
-function effectText({ notChecked }: IncidentStatus): string {
-  if (notChecked.length === 0) return '  In effect.';
-  return `  In effect as far as this context can check. Not checked: ${notChecked.map((path) => pathName(path).toLowerCase()).join(', ')}.`;
-}
-
-function codesLines({ notChecked, codesUntil }: IncidentStatus): string[] {
-  if (!notChecked.includes('authorization_codes') || codesUntil === null) return [];
-  return [
-    `  An authorization code from before the lockdown can be exchanged for tokens until ${codesUntil}. Run incident status again then.`,
-  ];
+function effectText({ holds, notSeen, accessPaths }: IncidentStatus): string {
+  if (holds === null) return `NOT CHECKED: ${notSeen ?? 'not read'}.`;
+  if (!holds) return 'NOT IN EFFECT.';
+  const unchecked = pathNames(uncheckedPaths(accessPaths));
+  if (unchecked === '') return 'In effect.';
+  return `In effect as far as this context can check. Not checked: ${unchecked}.`;
 }
 
 function problem(incidents: readonly IncidentStatus[]): TokenctlError | undefined {

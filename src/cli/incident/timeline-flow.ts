@@ -3,9 +3,10 @@ import { incompleteText, type Visibility } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type TimelineItem, type TimelineSubject, timeline } from '../../operations/incident/timeline.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { html, PAGE_END, pageStart } from '../../reports/html.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
-import { countText, printable, timeText } from '../../reports/tables/text.ts';
+import { type Document, lines, strong } from '../../reports/document.ts';
+import { htmlDocument, markdownDocument } from '../../reports/document-formats.ts';
+import { type Report, report } from '../../reports/result.ts';
+import { countText, timeText } from '../../reports/tables/text.ts';
 import { tellOfDue } from './incident-text.ts';
 
 /** What `incident timeline` prints with `--json`. */
@@ -79,16 +80,13 @@ function timelineResult(
   context: TimelineContext & { readonly format: TimelineFormat },
 ): Report<TimelineJson> {
   const { subject, since, until, format, description } = context;
-  return report({
-    json: { subject, since, until, visibility: description.visibility, items },
-    text: () => WRITERS[format](items, context),
-    verbatim: format !== 'text',
-  });
+  const json = { subject, since, until, visibility: description.visibility, items };
+  if (format === 'text') return report({ json, document: () => linesOf(items, context) });
+  const document = documentOf(items, context);
+  const pieces = () =>
+    format === 'html' ? htmlDocument(document, titleOf(context)) : markdownDocument(document);
+  return report({ json, text: async () => (await Array.fromAsync(pieces())).join(''), verbatim: true });
 }
-
-const WRITERS: Readonly<
-  Record<TimelineFormat, (items: readonly TimelineItem[], context: TimelineContext) => string>
-> = { text: asText, markdown: asMarkdown, html: asHtml };
 
 const SOURCES: Readonly<Record<TimelineItem['source'], string>> = {
   activity_stream: 'activity',
@@ -118,54 +116,37 @@ function more({ data }: TimelineItem): string {
     .join(', ');
 }
 
-function asText(items: readonly TimelineItem[], context: TimelineContext): string {
-  const lines = [
-    `${printable.value(titleOf(context))}, ${whereOf(context)}: ${countText(items.length, 'entry', 'entries')}.`,
-    ...limitsOf(context).map(printable.value),
-    '',
-    ...items.flatMap((item) => [
-      `${timeText(item.at)}  ${SOURCES[item.source].padEnd(9)}  ${printable.value(item.who ?? '-').padEnd(12)}  ${printable.value(item.what)}`,
-      ...(more(item) === '' ? [] : [`    ${printable.value(more(item))}`]),
-    ]),
+function documentOf(items: readonly TimelineItem[], context: TimelineContext): Document {
+  return [
+    { kind: 'heading', level: 1, text: titleOf(context) },
+    lines(`${whereOf(context)}. Times are UTC.`),
+    ...limitsOf(context).map(strong),
+    {
+      kind: 'table',
+      heads: ['Time', 'Source', 'Who', 'What', 'Details'],
+      rows: items.map((item) => [
+        timeText(item.at),
+        SOURCES[item.source],
+        item.who ?? '',
+        item.what,
+        more(item),
+      ]),
+    },
   ];
-  return `${lines.join('\n')}\n`;
 }
 
-function asMarkdown(items: readonly TimelineItem[], context: TimelineContext): string {
-  const lines = [
-    `# ${cell(titleOf(context))}`,
-    '',
-    `${cell(whereOf(context))}. Times are UTC.`,
-    ...limitsOf(context).flatMap((text) => ['', `**${cell(text)}**`]),
-    '',
-    '| time | source | who | what | details |',
-    '|---|---|---|---|---|',
-    ...items.map(
-      (item) =>
-        `| ${timeText(item.at)} | ${SOURCES[item.source]} | ${cell(item.who ?? '')} | ${cell(item.what)} | ${cell(more(item))} |`,
+/** For a terminal, whose width no table of that would have: the details are below each line. */
+function linesOf(items: readonly TimelineItem[], context: TimelineContext): Document {
+  return [
+    lines(
+      `${titleOf(context)}, ${whereOf(context)}: ${countText(items.length, 'entry', 'entries')}.`,
+      limitsOf(context),
+    ),
+    lines(
+      items.map((item) => [
+        `${timeText(item.at)}  ${SOURCES[item.source].padEnd(9)}  ${(item.who ?? '-').padEnd(12)}  ${item.what}`,
+        more(item) !== '' && { text: more(item), depth: 2 },
+      ]),
     ),
   ];
-  return `${lines.join('\n')}\n`;
-}
-
-/** Escapes text for a Markdown table, because names may contain any characters. */
-function cell(text: string): string {
-  return printable.value(text).replace(/[\\`*_{}[\]<>#|~!]/g, (character) => `\\${character}`);
-}
-
-function asHtml(items: readonly TimelineItem[], context: TimelineContext): string {
-  const rows = items.map(
-    (item) =>
-      `<tr><td class="fixed">${timeText(item.at)}</td><td class="fixed">${SOURCES[item.source]}</td><td>${html(item.who ?? '')}</td><td class="text">${html(item.what)}</td><td class="text">${html(more(item))}</td></tr>`,
-  );
-  return `${pageStart(titleOf(context))}<h1>${html(titleOf(context))}</h1>
-<p class="muted">${html(whereOf(context))}. Times are UTC.</p>
-${limitsOf(context)
-  .map((text) => `<p><strong>${html(text)}</strong></p>\n`)
-  .join(
-    '',
-  )}<div class="scroll"><table><thead><tr><th>Time</th><th>Source</th><th>Who</th><th>What</th><th>Details</th></tr></thead><tbody>
-${rows.join('\n')}
-</tbody></table></div>
-${PAGE_END}`;
 }

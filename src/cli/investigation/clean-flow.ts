@@ -1,5 +1,4 @@
 import { openCleaning } from '../../app/open-evidence.ts';
-import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Investigation, notNamed, remains } from '../../domain/investigation/investigation.ts';
 import { shellWord } from '../../domain/remedies.ts';
@@ -20,15 +19,21 @@ import { planUndo, type UndoPlan } from '../../operations/investigation/plan-und
 import { isSameController } from '../../operations/journal/journal.ts';
 import type { Evidence } from '../../operations/ports/evidence.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { refusalAhead } from '../../operations/visibility.ts';
-import { type MaybeMade, type Report, report } from '../../reports/tables/result.ts';
-import { countText, printable } from '../../reports/tables/text.ts';
-import type { Confirmation } from '../confirmation.ts';
-import { unfinishedWork } from '../errors/failure.ts';
-import type { ChangeFlags } from '../flags.ts';
-import { stepAmount, stepLines } from '../incident/incident-text.ts';
+import { type Document, lines, list, type Part } from '../../reports/document.ts';
+import type { MaybeMade, Report } from '../../reports/result.ts';
+import { countText } from '../../reports/tables/text.ts';
+import {
+  type Begun,
+  type ChangeRequest,
+  change,
+  type Ending,
+  notMade,
+  type PlannedChange,
+} from '../change/change.ts';
+import { runLine, stepAmount, stepLines, unfinishedWork } from '../change/ending.ts';
 import { subjectOfIncident } from './investigate-flow.ts';
 import { readInvestigationFile } from './investigation-file.ts';
+import { REMEDIES } from './investigation-text.ts';
 
 type Planned = CleaningPlan['clean'][number];
 type Kept = CleaningPlan['keep'][number];
@@ -60,10 +65,7 @@ export interface CleaningJson extends MaybeMade<Omit<CleaningReport, 'left'>> {
   readonly left: readonly string[] | null;
 }
 
-/** What to clean. */
-export interface CleanRequest {
-  readonly runtime: Runtime;
-  readonly confirmation: Confirmation;
+export interface CleanRequest extends ChangeRequest {
   readonly from: string | undefined;
   /** The run of a cleaning to undo. */
   readonly undo: string | undefined;
@@ -73,7 +75,6 @@ export interface CleanRequest {
   readonly rules: readonly string[] | undefined;
   /** The context of the REST API beside a database. */
   readonly restContext: string | undefined;
-  readonly flags: ChangeFlags;
 }
 
 /**
@@ -82,7 +83,7 @@ export interface CleanRequest {
  * @throws TokenctlError `usage`, `not_confirmed`, and the errors of the operations.
  */
 export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJson>> {
-  const { runtime, flags, undo } = request;
+  const { runtime, undo } = request;
   if (undo !== undefined) return await undoFlow(request, undo);
   if (request.from === undefined && request.incident === undefined) {
     throw new TokenctlError('usage', 'No investigation selected', {
@@ -99,8 +100,9 @@ export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJ
       selection: { items: request.items, rules: request.rules },
       ...{ ways, restProblem, ownTokens },
     });
-    return await confirmed(request, plan, async () =>
-      clean({ ...(await runtime.change(flags)), plan, evidence }),
+    return await change(
+      request,
+      cleaningChange(plan, { description, clean: (opened) => clean({ ...opened, plan, evidence }) }),
     );
   } finally {
     await close();
@@ -109,13 +111,14 @@ export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJ
 
 /** Undoes a cleaning: plans, confirms, acts, reads again and reports. */
 async function undoFlow(request: CleanRequest, run: string): Promise<Report<CleaningJson>> {
-  const { runtime, flags, items, restContext } = request;
+  const { runtime, items, restContext } = request;
   const { evidence, ways, restProblem, close } = await openCleaning(runtime, restContext);
   try {
     const [log, description] = [await runtime.auditLog(), await runtime.description()];
     const plan = await planUndo({ log, description, evidence, run, items, ways, restProblem });
-    return await confirmed(request, plan, async () =>
-      undoCleaning({ ...(await runtime.change(flags)), plan, evidence }),
+    return await change(
+      request,
+      cleaningChange(plan, { description, clean: (opened) => undoCleaning({ ...opened, plan, evidence }) }),
     );
   } finally {
     await close();
@@ -128,22 +131,46 @@ function isUndo(plan: AnyPlan): plan is UndoPlan {
   return 'undoes' in plan;
 }
 
-/** Shows a plan, and carries it out once it is confirmed. */
-async function confirmed(
-  { runtime, confirmation, flags }: CleanRequest,
+/** What a cleaning, or the undoing of one, shows, does and reports. */
+function cleaningChange(
   plan: AnyPlan,
-  act: () => Promise<CleaningReport>,
-): Promise<Report<CleaningJson>> {
-  const description = await runtime.description();
-  const dryRun = flags['dry-run'] === true;
-  if (dryRun || plan.clean.length === 0) return planResult(plan, { dryRun, description });
-  requireMayClean(description);
-  await confirmation.confirm({
-    plan: planText(plan),
-    act: `${isUndo(plan) ? 'undo the cleaning of' : 'clean'} ${countText(plan.clean.length, 'item')}`,
-    type: String(plan.clean.length),
-  });
-  return cleaningResult(plan, await act());
+  options: {
+    readonly description: TargetDescription;
+    readonly clean: (opened: Begun) => Promise<CleaningReport>;
+  },
+): PlannedChange<CleaningReport, CleaningJson> {
+  const { description } = options;
+  const items = countText(plan.clean.length, 'item');
+  const document = planDocument(plan);
+  return {
+    plan: document,
+    question:
+      plan.clean.length === 0
+        ? null
+        : {
+            act: `${isUndo(plan) ? 'undo the cleaning of' : 'clean'} ${items}`,
+            type: String(plan.clean.length),
+          },
+    require: () => requireMayClean(description),
+    nothing: () => ({
+      document,
+      failure: unfinishedWork({
+        interrupted: false,
+        stopped: null,
+        left: leftText(plan, null),
+        open: leftOver(plan).length > 0,
+        hint: BY_HAND,
+      }),
+    }),
+    act: async (begin) => options.clean(await begin()),
+    ended: (done) => cleaningEnding(plan, done),
+    json: ({ dryRun, done }) => ({
+      dryRun,
+      plan: planJson(plan),
+      ...(done ?? notMade('result steps interrupted stopped run')),
+      left: done?.left?.map(({ id }) => id) ?? null,
+    }),
+  };
 }
 
 async function investigateAgain(
@@ -185,30 +212,8 @@ function requireSameController({ target }: Investigation, description: TargetDes
   );
 }
 
-function planResult(
-  plan: AnyPlan,
-  { dryRun, description }: { readonly dryRun: boolean; readonly description: TargetDescription },
-): Report<CleaningJson> {
-  const refusal = dryRun ? refusalAhead(() => requireMayClean(description)) : undefined;
-  return report({
-    json: { dryRun, plan: planJson(plan), ...NOT_MADE },
-    text: () => planText(plan) + (dryRun ? 'Dry run. Nothing was changed.\n' : ''),
-    failure:
-      refusal ??
-      unfinishedWork({
-        interrupted: false,
-        stopped: null,
-        left: leftText(plan, null),
-        open: !dryRun && leftOver(plan).length > 0,
-        hint: BY_HAND,
-      }),
-  });
-}
-
-const NOT_MADE = { result: null, steps: null, left: null, interrupted: null, stopped: null, run: null };
 const BY_HAND = 'Do what the lines of these items say.';
 const AGAIN_AND_BY_HAND = 'Run the same command again, and do what is listed under "Needs manual action".';
-const REMEDIES = { command: 'Run', call: 'Send', manual: 'By hand' } as const;
 
 function planJson(plan: AnyPlan): CleaningPlanJson {
   const { clean: planned, keep } = plan;
@@ -229,20 +234,21 @@ function planJson(plan: AnyPlan): CleaningPlanJson {
   };
 }
 
-function planText(plan: AnyPlan): string {
-  const { clean: planned, keep } = plan;
+function planDocument(plan: AnyPlan): Document {
+  const { clean: planned } = plan;
   const [none, would] = isUndo(plan)
     ? ['Nothing to undo.', `Would undo, of the cleaning ${plan.undoes},`]
     : ['No items to clean.', 'Would clean'];
   const final = planned.filter(({ act }) => !act.undoable).length;
-  const lines = [
-    planned.length === 0
-      ? none
-      : `${would} ${countText(planned.length, 'item')}${final === 0 ? '' : `, ${final} of them not undoable`}:`,
-    ...planned.map((each) => `  ${titleOf(each)}${notesOf(each)} [${each.item.id}]`),
-    ...keepLines(plan),
+  return [
+    lines(
+      planned.length === 0
+        ? none
+        : `${would} ${countText(planned.length, 'item')}${final === 0 ? '' : `, ${final} of them not undoable`}:`,
+      list(...planned.map((each) => `${titleOf(each)}${notesOf(each)} [${each.item.id}]`)),
+    ),
+    keepPart(plan),
   ];
-  return `${lines.map(printable.value).join('\n')}${keep.length === 0 && planned.length === 0 ? '' : '\n'}\n`;
 }
 
 /** What to know of an act before it is confirmed. */
@@ -258,35 +264,53 @@ function notesOf({ act, way }: Planned): string {
   return notes.length === 0 ? '' : ` (${notes.join('; ')})`;
 }
 
-function keepLines(plan: AnyPlan): string[] {
+function keepPart(plan: AnyPlan): Part {
   const { keep } = plan;
-  if (keep.length === 0) return [];
-  return [
-    '',
-    `${isUndo(plan) ? 'Not undone' : 'Needs manual action'}: ${countText(keep.length, 'item')}.`,
-    ...keep.flatMap(({ item, why }) => [
-      `  ${(item.risk ?? '-').padEnd(8)}  ${item.summary} [${item.id}]`,
-      `      ${why}`,
-      ...(item.remedy === null || item.remedy.text === why
-        ? []
-        : [`      ${REMEDIES[item.remedy.kind]}: ${item.remedy.text}`]),
+  return lines(
+    keep.length > 0 &&
+      `${isUndo(plan) ? 'Not undone' : 'Needs manual action'}: ${countText(keep.length, 'item')}.`,
+    keep.map(({ item: { id, risk, summary, remedy }, why }) => [
+      { mark: risk ?? '-', text: `${summary} [${id}]` },
+      { text: why, depth: 3 },
+      remedy !== null &&
+        remedy.text !== why && { text: `${REMEDIES[remedy.kind]}: ${remedy.text}`, depth: 3 },
     ]),
-  ];
+  );
 }
 
-function cleaningResult(plan: AnyPlan, done: CleaningReport): Report<CleaningJson> {
-  return report({
-    json: { dryRun: false, plan: planJson(plan), ...done, left: done.left?.map(({ id }) => id) ?? null },
-    amount: stepAmount(done.steps),
-    text: () => `${resultLines(plan, done).map(printable.value).join('\n')}\n`,
+function cleaningEnding(plan: AnyPlan, done: CleaningReport): Ending {
+  const { result, steps, left, run, interrupted, stopped } = done;
+  const undoes = isUndo(plan);
+  const number = steps.filter((step) => step.result === 'done' || step.result === 'unchanged').length;
+  return {
+    document: [
+      lines(
+        `${WORDS[undoes ? 'undone' : 'cleaned'][result]}: ${number} of ${countText(plan.clean.length, 'item')}.`,
+        stepLines(steps),
+        left === null && 'Not verified: what remains was not read.',
+        left?.length === 0 &&
+          (undoes
+            ? 'Verified: these items are as before the cleaning.'
+            : 'Verified: none of these items remains.'),
+        left?.map(({ summary, id }) => `${undoes ? 'NOT UNDONE' : 'REMAINS'}: ${summary} [${id}]`),
+      ),
+      keepPart(plan),
+      lines(
+        !isUndo(plan) &&
+          plan.clean.some(({ act }) => act.undoable) &&
+          `To undo what can be undone: tokenctl incident clean --context ${shellWord(plan.investigation.target.context)} --undo ${run}`,
+        runLine(run),
+      ),
+    ],
+    amount: stepAmount(steps),
     failure: unfinishedWork({
-      interrupted: done.interrupted,
-      stopped: done.stopped,
+      interrupted,
+      stopped,
       left: leftText(plan, done),
-      open: done.result === 'partly' || leftOver(plan).length > 0,
+      open: result === 'partly' || leftOver(plan).length > 0,
       hint: hintFor(plan, done),
     }),
-  });
+  };
 }
 
 /** What to do about what is left; undefined where running the command again is all there is to do. */
@@ -340,27 +364,3 @@ const WORDS = {
   cleaned: { done: 'Cleaned', partly: 'Partly cleaned' },
   undone: { done: 'Undone', partly: 'Partly undone' },
 } as const;
-
-function resultLines(plan: AnyPlan, { result, steps, left, run }: CleaningReport): string[] {
-  const done = steps.filter((step) => step.result === 'done' || step.result === 'unchanged').length;
-  return [
-    `${WORDS[isUndo(plan) ? 'undone' : 'cleaned'][result]}: ${done} of ${countText(plan.clean.length, 'item')}.`,
-    ...stepLines(steps),
-    ...(left === null
-      ? ['Not verified: what remains was not read.']
-      : left.length === 0
-        ? [
-            isUndo(plan)
-              ? 'Verified: these items are as before the cleaning.'
-              : 'Verified: none of these items remains.',
-          ]
-        : left.map(({ summary, id }) => `${isUndo(plan) ? 'NOT UNDONE' : 'REMAINS'}: ${summary} [${id}]`)),
-    ...keepLines(plan),
-    ...(!isUndo(plan) && plan.clean.some(({ act }) => act.undoable)
-      ? [
-          `To undo what can be undone: tokenctl incident clean --context ${shellWord(plan.investigation.target.context)} --undo ${run}`,
-        ]
-      : []),
-    `Audit log: run ${run}.`,
-  ];
-}

@@ -4,11 +4,11 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { Investigation } from '../../domain/investigation/investigation.ts';
 import { readIncidentHistories, requireIncident } from '../../operations/incident/recorded-incidents.ts';
 import { investigate } from '../../operations/investigation/investigate.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
+import { lines } from '../../reports/document.ts';
+import { type Report, report } from '../../reports/result.ts';
 import { requireNewFile, writeInvestigationFile } from './investigation-file.ts';
-import { investigationText } from './investigation-text.ts';
+import { investigationDocument } from './investigation-text.ts';
 
-/** What to investigate. */
 export interface InvestigateRequest {
   readonly runtime: Runtime;
   readonly user: string | undefined;
@@ -42,7 +42,10 @@ export async function investigateFlow(request: InvestigateRequest): Promise<Repo
     if (out !== undefined) writeInvestigationFile(out, investigation);
     return report({
       json: investigation,
-      text: () => investigationText(investigation, { all }) + (out === undefined ? '' : `Saved to ${out}.\n`),
+      document: () => [
+        ...investigationDocument(investigation, { all }),
+        lines(out !== undefined && `Saved to ${out}.`),
+      ],
     });
   } finally {
     await evidence.close();

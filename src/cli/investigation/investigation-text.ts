@@ -8,7 +8,8 @@ import {
   remains,
 } from '../../domain/investigation/investigation.ts';
 import { nounOf } from '../../domain/investigation/kinds.ts';
-import { countText, numberText, printable } from '../../reports/tables/text.ts';
+import { type Document, type Lines, lines, list, type Part } from '../../reports/document.ts';
+import { countText, numberText } from '../../reports/tables/text.ts';
 
 /** How many entries without an actor are shown. */
 const MAX_UNATTRIBUTED = 10;
@@ -25,50 +26,54 @@ const HEADINGS: Readonly<Record<ItemGroup, string>> = {
 };
 
 /** An investigation for people: the chain, the items that remain by group, what ran, what is not known. */
-export function investigationText(investigation: Investigation, options: { readonly all: boolean }): string {
-  const { items, chain, stream, limits, mayHaveRead, unattributed } = investigation;
+export function investigationDocument(
+  investigation: Investigation,
+  { all }: { readonly all: boolean },
+): Document {
+  const { items, chain, stream, limits, mayHaveRead, target, since, until } = investigation;
   const remaining = items.filter(remains);
   const dealtWith = items.filter((item) => !remains(item) && item.group !== 'ran' && item.group !== 'other');
-  const lines = [
-    `Investigated ${subjectText(investigation.subject)} at ${investigation.target.address} (context ${investigation.target.context}), from ${investigation.since} to ${investigation.until}.`,
-    `${countText(stream.read, 'entry', 'entries')} of the activity stream, ${countText(items.length, 'item')}: ${numberText(remaining.length)} ${remaining.length === 1 ? 'remains' : 'remain'}.`,
-    ...(investigation.visibility.kind === 'all'
-      ? []
-      : [`${investigation.as} sees only part of this controller: more may have been done, and may remain.`]),
-    ...chainLines(chain, options.all),
-    ...section('ways_in', remaining, options.all),
-    ...section('code_later', remaining, options.all),
-    ...section('ran', items, options.all),
-    ...(options.all ? section('other', items, true) : []),
-    ...(dealtWith.length === 0
-      ? []
-      : [
-          '',
-          options.all
-            ? 'Deleted, undone or changed since:'
-            : `Deleted, undone or changed since: ${numberText(dealtWith.length)}. Add --all to see them.`,
-        ]),
-    ...(options.all ? dealtWith.flatMap(itemLines) : []),
-    ...(unattributed.length === 0
-      ? []
-      : [
-          '',
-          'Entries without an actor, about access:',
-          ...unattributed
-            .slice(0, MAX_UNATTRIBUTED)
-            .map(
-              ({ at, operation, object, fields }) =>
-                `  ${at}  ${operation} ${object.kind} ${object.name ?? object.id ?? ''}${fields.length === 0 ? '' : ` (${fields.join(', ')})`}`,
-            ),
-        ]),
-    '',
-    'What may have been read:',
-    ...mayHaveRead.map((text) => `  ${text}`),
-    '',
-    'Limits of the evidence:',
-    ...limits.map(({ text }) => `  ${text}`),
+  return [
+    lines(
+      `Investigated ${subjectText(investigation.subject)} at ${target.address} (context ${target.context}), from ${since} to ${until}.`,
+      `${countText(stream.read, 'entry', 'entries')} of the activity stream, ${countText(items.length, 'item')}: ${numberText(remaining.length)} ${remaining.length === 1 ? 'remains' : 'remain'}.`,
+      investigation.visibility.kind !== 'all' &&
+        `${investigation.as} sees only part of this controller: more may have been done, and may remain.`,
+      chainLines(chain, all),
+    ),
+    groupPart('ways_in', remaining, all),
+    groupPart('code_later', remaining, all),
+    groupPart('ran', items, all),
+    all && groupPart('other', items, true),
+    lines(
+      dealtWith.length > 0 &&
+        (all
+          ? ['Deleted, undone or changed since:', ...dealtWith.flatMap(itemLines)]
+          : `Deleted, undone or changed since: ${numberText(dealtWith.length)}. Add --all to see them.`),
+    ),
+    unattributedPart(investigation, all),
+    lines('What may have been read:', list(...mayHaveRead)),
+    lines('Limits of the evidence:', list(...limits.map(({ text }) => text))),
   ];
-  return `${lines.map(printable.value).join('\n')}\n`;
+}
+
+function unattributedPart(
+  { unattributed, unattributedCount = unattributed.length }: Investigation,
+  all: boolean,
+): Part {
+  const shown = all ? unattributed : unattributed.slice(0, MAX_UNATTRIBUTED);
+  const more = unattributedCount - shown.length;
+  return lines(
+    shown.length > 0 && 'Entries without an actor, about access, newest first:',
+    list(
+      ...shown.map(({ at, operation, object, owner, fields }) => {
+        const whose = owner == null ? '' : ` of ${owner}`;
+        const what = fields.length === 0 ? '' : ` (${fields.join(', ')})`;
+        return `${at}  ${operation} ${object.kind} ${object.name ?? object.id ?? ''}${whose}${what}`;
+      }),
+      shown.length > 0 && more > 0 && `and ${numberText(more)} more${all ? '' : '. Add --all to see them'}.`,
+    ),
+  );
 }
 
 function subjectText(subject: InvestigationSubject): string {
@@ -96,50 +101,49 @@ function chainLines(chain: Investigation['chain'], all: boolean): string[] {
   ];
 }
 
-function section(group: ItemGroup, items: readonly InvestigationItem[], all: boolean): string[] {
+function groupPart(group: ItemGroup, items: readonly InvestigationItem[], all: boolean): Part {
   const some = items.filter((item) => item.group === group);
-  if (some.length === 0) return group === 'other' ? [] : ['', `${HEADINGS[group]}: 0.`];
+  if (some.length === 0) return lines(group !== 'other' && `${HEADINGS[group]}: 0.`);
   const byKind = [...Map.groupBy(some, ({ object }) => object.kind)];
-  const hidden = new Set(all ? [] : byKind.flatMap(([, each]) => each.slice(MAX_OF_KIND)));
-  return [
-    '',
+  const long = all ? [] : byKind.filter(([, each]) => each.length > MAX_OF_KIND);
+  const hidden = new Set(long.flatMap(([, each]) => each.slice(MAX_OF_KIND)));
+  return lines(
     `${HEADINGS[group]}: ${numberText(some.length)}.`,
-    ...some.filter((item) => !hidden.has(item)).flatMap(itemLines),
-    ...byKind.flatMap(([kind, each]) =>
-      all || each.length <= MAX_OF_KIND
-        ? []
-        : [
-            `  ${numberText(each.length - MAX_OF_KIND)} more of the kind ${nounOf(kind)}. Add --all to list them.`,
-          ],
+    some.filter((item) => !hidden.has(item)).flatMap(itemLines),
+    list(
+      ...long.map(
+        ([kind, each]) =>
+          `${numberText(each.length - MAX_OF_KIND)} more of the kind ${nounOf(kind)}. Add --all to list them.`,
+      ),
     ),
-  ];
+  );
 }
 
-function itemLines(item: InvestigationItem): string[] {
+function itemLines(item: InvestigationItem): readonly Lines[] {
   const { id, summary, by, first, risk, state, stateReason, changes, changedSince, findings, job, remedy } =
     item;
   const who = by.length === 0 ? '' : ` by ${by.map(nameOf).join(', ')}`;
-  return [
-    `  ${(risk ?? '-').padEnd(8)}  ${summary}${who}, ${first} [${id}]`,
-    ...(findings[0] === undefined ? [] : [`      ${findings[0].message}`]),
-    ...(job === null ? [] : [`      ${jobText(job)}`]),
-    ...(state === 'there' || state === 'running'
-      ? []
-      : [`      Now: ${stateReason ?? `${state.replace('_', ' ')}.`}`]),
-    ...(item.act === 'changed' ? changes.map((change) => `      ${changeText(change)}`) : []),
+  const below = [
+    findings[0]?.message,
+    job !== null && jobText(job),
+    state !== 'there' && state !== 'running' && `Now: ${stateReason ?? `${state.replace('_', ' ')}.`}`,
+    ...(item.act === 'changed' ? changes.map(changeText) : []),
     ...changedSince
       .slice(0, 3)
       .map(
         (change) =>
-          `      Changed since by ${change.by?.username ?? 'no recorded actor'}, ${change.at}: ${change.operation}${change.fields.length === 0 ? '' : ` ${change.fields.join(', ')}`}`,
+          `Changed since by ${change.by?.username ?? 'no recorded actor'}, ${change.at}: ${change.operation}${change.fields.length === 0 ? '' : ` ${change.fields.join(', ')}`}`,
       ),
-    ...(remedy === null
-      ? []
-      : [
-          `      ${remedy.kind === 'command' ? 'Run' : remedy.kind === 'call' ? 'Send' : 'By hand'}: ${remedy.text}`,
-        ]),
+    remedy !== null && `${REMEDIES[remedy.kind]}: ${remedy.text}`,
+  ];
+  return [
+    { mark: risk ?? '-', text: `${summary}${who}, ${first} [${id}]` },
+    ...below.map((text) => text && { text, depth: 3 }),
   ];
 }
+
+/** How what to do about an item is done. */
+export const REMEDIES = { command: 'Run', call: 'Send', manual: 'By hand' } as const;
 
 function nameOf({ username }: Actor): string {
   return username;
@@ -164,8 +168,10 @@ function jobText({
 
 const FIELD_STATES: Readonly<Record<FieldChange['state'], string>> = {
   as_left: '',
+  left_in_part: ' (changed since by others, in force in part)',
   as_before: ' (as before again)',
-  changed: ' (changed since)',
+  changed: ' (changed since, not in force)',
+  not_reviewed: ' (changed since by others, not reviewed)',
   unknown: ' (not checked)',
 };
 

@@ -1,5 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import { type Amount, type Listing, listing, type Report, type Result } from '../../reports/tables/result.ts';
+import type { Amount, Report, Result } from '../../reports/result.ts';
+import { type Listing, listing } from '../../reports/tables/listing.ts';
 import { countText, numberText, type Tone } from '../../reports/tables/text.ts';
 import {
   BugInContexts,

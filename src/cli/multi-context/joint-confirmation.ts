@@ -1,6 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
-import type { Confirmation, Question } from '../confirmation.ts';
+import type { Confirmation, Question } from '../change/confirmation.ts';
 import { writeNotice } from '../output/streams.ts';
 import { contextHeading } from './context-outcomes.ts';
 

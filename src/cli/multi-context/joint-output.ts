@@ -1,12 +1,7 @@
 import { Readable } from 'node:stream';
-import {
-  type Column,
-  IncompleteListing,
-  type Listing,
-  listing,
-  type Screen,
-  type Streamed,
-} from '../../reports/tables/result.ts';
+import type { Streamed } from '../../reports/result.ts';
+import { type Column, IncompleteListing, type Listing, listing } from '../../reports/tables/listing.ts';
+import type { Screen } from '../../reports/tables/text.ts';
 import { onScreen, printable } from '../../reports/tables/text.ts';
 import { failureOf, failureOnScreen } from '../errors/failure.ts';
 import {
@@ -18,7 +13,6 @@ import {
   stateToJson,
 } from './context-outcomes.ts';
 
-/** A row and its context. */
 interface ContextRow {
   readonly context: string;
   readonly row: unknown;

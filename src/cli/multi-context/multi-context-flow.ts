@@ -4,9 +4,10 @@ import { readSecret } from '../../config/secrets.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { Target } from '../../operations/ports/target.ts';
-import { type Report, type Result, report, type Screen } from '../../reports/tables/result.ts';
+import { type Report, type Result, report } from '../../reports/result.ts';
+import type { Screen } from '../../reports/tables/text.ts';
 import { printable } from '../../reports/tables/text.ts';
-import type { Confirmation } from '../confirmation.ts';
+import type { Confirmation } from '../change/confirmation.ts';
 import { failureOf, failureOnScreen } from '../errors/failure.ts';
 import {
   type ContextOutcome,

@@ -3,7 +3,9 @@ import type { ManualRun } from '../../app/jobs/run-manually.ts';
 import type { CheckedJob } from '../../app/jobs/scheduled-jobs.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RunRecord } from '../../operations/ports/scheduler.ts';
-import { type Listing, listing, type Report, report } from '../../reports/tables/result.ts';
+import { facts, lines, list } from '../../reports/document.ts';
+import { type Report, report } from '../../reports/result.ts';
+import { type Listing, listing } from '../../reports/tables/listing.ts';
 import { countText, printable, timeText } from '../../reports/tables/text.ts';
 
 /** A run as `--json` shows it. */
@@ -85,8 +87,15 @@ export function jobListing(rows: readonly JobState[]): Listing<JobState, JobJson
   });
 }
 
-/** What was checked, as a command's result. */
-export function jobCheckResult(jobs: readonly CheckedJob[]): Report<readonly CheckedJobJson[]> {
+/**
+ * What was checked, as a command's result.
+ *
+ * @param warning A finished line about the audit log; null without one.
+ */
+export function jobCheckResult(
+  jobs: readonly CheckedJob[],
+  warning: string | null,
+): Report<readonly CheckedJobJson[]> {
   const wrong = jobs.filter(({ problem }) => problem !== null);
   const lines = jobs.map(
     (job) =>
@@ -99,7 +108,7 @@ export function jobCheckResult(jobs: readonly CheckedJob[]): Report<readonly Che
       problem: problem?.message ?? null,
       hint: problem?.hint ?? null,
     })),
-    text: () => (lines.length === 0 ? 'No jobs.\n' : `${lines.join('\n')}\n`),
+    text: () => `${[lines.length === 0 ? 'No jobs.' : lines.join('\n'), warning ?? []].flat().join('\n')}\n`,
     failure:
       wrong.length === 0
         ? undefined
@@ -135,28 +144,31 @@ export function runListing(rows: readonly RunRecord[]): Listing<RunRecord, JobRu
 
 /** One run and its entries of the audit log, as a command's result. */
 export function shownRunResult({ record, entries }: ShownRun): Report<ShownRunJson> {
-  const facts = [
-    ['Job', record.job],
-    ['Due', `${timeText(record.due)}${record.kind === 'manual' ? ' (by hand)' : ''}`],
-    ['State', `${record.state}, attempt ${record.attempt}`],
-    ['Began', timeText(record.began)],
-    ['Ended', record.ended === null ? 'not yet' : timeText(record.ended)],
-    ['By', record.holder],
-    ['Summary', JSON.stringify(record.summary)],
-  ].map(([name, value]) => `  ${`${name}:`.padEnd(9)} ${printable.value(value ?? '')}`);
-  const logged = entries.map(
-    ({ seq, at, kind, operation, data }) =>
-      `  ${seq} ${at} ${kind} ${operation} ${printable.value(JSON.stringify(data)).slice(0, 300)}`,
-  );
-  const text = [
-    `Run ${record.run}`,
-    ...facts,
-    '',
-    `${countText(entries.length, 'entry', 'entries')} of the audit log`,
-  ];
   return report({
     json: { ...runJson(record), entries },
-    text: () => `${[...text, ...logged].join('\n')}\n`,
+    document: [
+      facts(
+        [
+          ['Job', record.job],
+          ['Due', `${timeText(record.due)}${record.kind === 'manual' ? ' (by hand)' : ''}`],
+          ['State', `${record.state}, attempt ${record.attempt}`],
+          ['Began', timeText(record.began)],
+          ['Ended', record.ended === null ? 'not yet' : timeText(record.ended)],
+          ['By', record.holder],
+          ['Summary', JSON.stringify(record.summary)],
+        ],
+        `Run ${record.run}`,
+      ),
+      lines(
+        `${countText(entries.length, 'entry', 'entries')} of the audit log`,
+        list(
+          ...entries.map(
+            ({ seq, at, kind, operation, data }) =>
+              `${seq} ${at} ${kind} ${operation} ${JSON.stringify(data).slice(0, 300)}`,
+          ),
+        ),
+      ),
+    ],
   });
 }
 
@@ -165,13 +177,13 @@ export function ranResult(ran: readonly ManualRun[]): Report<readonly RanJobJson
   const failed = ran.find(({ state }) => state !== 'completed');
   return report({
     json: ran.map(({ error: _error, ...told }) => told),
-    text: () => ran.map((run) => `${ranText(run)}\n`).join(''),
+    document: [lines(ran.map(ranText))],
     failure: failed === undefined ? undefined : failureOf(failed),
   });
 }
 
 function ranText({ job, run, dryRun, state, summary }: ManualRun): string {
-  const message = printable.value(String(summary['message'] ?? ''));
+  const message = String(summary['message'] ?? '');
   return `${job}${dryRun ? ' (dry run)' : ''}: ${state}: ${message} (run ${run})`;
 }
 

@@ -9,12 +9,15 @@ import { TokenctlError } from '../../domain/errors.ts';
 import { generateNoteKey, parseSigner } from '../../domain/note-key.ts';
 import { noteApproval } from '../../operations/revocation/approve-plan.ts';
 import { type AppliedPlan, findApplied } from '../../operations/revocation/saved-plan.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
-import { countOf, countsText, printable, timeText } from '../../reports/tables/text.ts';
-import type { Confirmation } from '../confirmation.ts';
-import type { ChangeFlags } from '../flags.ts';
-import { type AnyPlan, approvalPath, readAnyPlan, readApproval } from '../revocation/plan-file.ts';
-import { tallyLines } from '../revocation/revocation-plan.ts';
+import { type Document, lines, list } from '../../reports/document.ts';
+import { type Report, report } from '../../reports/result.ts';
+import { countOf, countsText, timeText } from '../../reports/tables/text.ts';
+import { type AnyPlan, approvalPath, readApproval } from '../change/approval.ts';
+import { type ChangeRequest, change } from '../change/change.ts';
+import { runLine } from '../change/ending.ts';
+import { readAnyPlan } from '../change/plan-file.ts';
+import { tally } from '../change/plan-text.ts';
+import type { ApproveFlags } from '../revocation/revocation-flags.ts';
 
 /** What `plan show` prints with `--json`. */
 export interface ShownPlanJson extends ApprovalState {
@@ -83,18 +86,14 @@ export async function showPlan(
   const needed = plan.requiresApproval === true || rule.required;
   return report({
     json: { plan, approvalNeeded: needed, ...approval, approvers: Object.keys(rule.approvers), applied },
-    text: () =>
-      [
-        ...planLines(plan),
-        '',
+    document: [
+      ...planDocument(plan),
+      lines(
         `Approval: ${approvalText(approval, needed)}`,
-        ...(applied === null
-          ? []
-          : [
-              `${applied.isDone ? 'Applied' : 'Begun, and not finished'}: ${timeText(new Date(applied.at))}, run ${applied.run}, by the audit log in use.`,
-            ]),
-        '',
-      ].join('\n'),
+        applied !== null &&
+          `${applied.isDone ? 'Applied' : 'Begun, and not finished'}: ${timeText(new Date(applied.at))}, run ${applied.run}, by the audit log in use.`,
+      ),
+    ],
   });
 }
 
@@ -119,9 +118,9 @@ function approvalState(
 function approvalText({ approval, why }: ApprovalState, needed: boolean): string {
   if (approval !== null) {
     const { by, user, host, at, expires } = approval;
-    return `by ${by} (${printable.value(`${user}@${host}`)}) at ${instant(at)}, valid until ${instant(expires)}.`;
+    return `by ${by} (${user}@${host}) at ${instant(at)}, valid until ${instant(expires)}.`;
   }
-  if (why !== null) return `invalid. ${printable.value(why)}.`;
+  if (why !== null) return `invalid. ${why}.`;
   return needed ? 'not given yet.' : 'none.';
 }
 
@@ -129,24 +128,24 @@ function instant(at: string): string {
   return timeText(new Date(at));
 }
 
-/** A plan as lines. */
-function planLines(plan: AnyPlan): string[] {
+/** A plan to read. */
+function planDocument(plan: AnyPlan): Document {
   const { made, target, selection, digest } = plan;
   const { user, sudo_user: behind, host, as } = made.by;
-  const maker = `${behind ?? user}@${host}${as === undefined ? '' : ` as ${as}`}`;
   return [
-    plan.format === 'tokenctl-plan'
-      ? `Revokes the tokens counted below. Its maker selected: ${printable.value(selection)}.`
-      : `Locks down: ${printable.value(selection)}.`,
-    `At ${printable.value(target['address'] ?? '')} (context ${printable.value(target['context'] ?? '')}).`,
-    `Made by ${printable.value(maker)} at ${instant(made.at)}.`,
-    `Digest: ${digest}`,
-    '',
-    ...(plan.format === 'tokenctl-plan' ? tokenLines(plan) : measureLines(plan)),
+    lines(
+      plan.format === 'tokenctl-plan'
+        ? `Revokes the tokens counted below. Its maker selected: ${selection}.`
+        : `Locks down: ${selection}.`,
+      `At ${target['address']} (context ${target['context']}).`,
+      `Made by ${behind ?? user}@${host}${as === undefined ? '' : ` as ${as}`} at ${instant(made.at)}.`,
+      `Digest: ${digest}`,
+    ),
+    ...(plan.format === 'tokenctl-plan' ? tokenParts(plan) : [lines(measureLines(plan))]),
   ];
 }
 
-function tokenLines(plan: Extract<AnyPlan, { readonly format: 'tokenctl-plan' }>): string[] {
+function tokenParts(plan: Extract<AnyPlan, { readonly format: 'tokenctl-plan' }>): Document {
   const { accessTokens, refreshTokens, authorizationCodes, withRefreshTokens, includeOwn } = plan;
   const all = [...accessTokens, ...refreshTokens, ...authorizationCodes];
   const counted = countsText([
@@ -155,10 +154,12 @@ function tokenLines(plan: Extract<AnyPlan, { readonly format: 'tokenctl-plan' }>
     countOf(authorizationCodes.length, 'authorization code'),
   ]);
   return [
-    `${counted}${withRefreshTokens ? ', and the refresh tokens of the access tokens' : ''}.`,
-    ...(includeOwn ? ['The token of the context may be among them.'] : []),
-    ...tallyLines('user', tallies(all.map(({ user }) => user?.username ?? '(none)'))),
-    ...tallyLines('application', tallies(all.map(({ application }) => application ?? '(personal)'))),
+    lines(
+      `${counted}${withRefreshTokens ? ', and the refresh tokens of the access tokens' : ''}.`,
+      includeOwn && 'The token of the context may be among them.',
+    ),
+    tally('user', tallies(all.map(({ user }) => user?.username ?? '(none)'))),
+    tally('application', tallies(all.map(({ application }) => application ?? '(personal)'))),
   ];
 }
 
@@ -172,7 +173,7 @@ function measureLines(plan: Extract<AnyPlan, { readonly format: 'tokenctl-lockdo
   const { measures, lasts } = plan;
   const { basicAuthentication, externalTokens, deactivate, keepActive, lifetimes } = measures;
   const { resetPasswords, stripRoles, endApplications } = measures;
-  const but = keepActive.length === 0 ? '' : ` except ${keepActive.map(printable.value).join(', ')}`;
+  const but = keepActive.length === 0 ? '' : ` except ${keepActive.join(', ')}`;
   return [
     ...(basicAuthentication ? ['Turns basic authentication off.'] : []),
     ...(externalTokens ? ['Stops external users from creating tokens.'] : []),
@@ -190,14 +191,6 @@ function measureLines(plan: Extract<AnyPlan, { readonly format: 'tokenctl-lockdo
   ];
 }
 
-/** The flags of `plan approve`. */
-interface ApproveFlags extends ChangeFlags {
-  readonly 'key-file'?: string | undefined;
-  readonly output?: string | undefined;
-  /** In milliseconds. */
-  readonly 'valid-for'?: number | undefined;
-}
-
 /**
  * Signs the approval of a plan with the key of the caller: shown, confirmed, recorded in the audit log, written to a new
  * file. Changes no controller. Does nothing if there is a valid approval already.
@@ -206,18 +199,28 @@ interface ApproveFlags extends ChangeFlags {
  * applied, `audit_unavailable`, `configuration`, `not_confirmed`
  */
 export async function approvePlan(
-  { runtime, path, confirmation }: PlanRequest & { readonly confirmation: Confirmation },
-  flags: ApproveFlags,
+  request: ChangeRequest<ApproveFlags> & { readonly path: string },
 ): Promise<Report<ApprovedPlanJson>> {
+  const { runtime, path, flags } = request;
   const plan = readAnyPlan(path, 'The plan');
   const output = flags.output ?? approvalPath(path);
-  const dryRun = flags['dry-run'] === true;
   const rule = ruleFor(runtime, plan);
   const now = runtime.clock.now();
   const known = approvalState(plan, { rule, now, path: output });
-  const text = `${planLines(plan).join('\n')}\n`;
-  if (known.approval !== null)
-    return approvedResult(plan, { approval: known.approval, output, isNew: false });
+  if (known.approval !== null) {
+    const { by, expires } = known.approval;
+    return report({
+      json: {
+        dryRun: false,
+        plan,
+        approval: known.approval,
+        approvalFile: output,
+        unchanged: true,
+        run: null,
+      },
+      document: [lines(`Approved before, by ${by}, valid until ${instant(expires)}. Nothing was changed.`)],
+    });
+  }
   const signer = parseSigner(ownKey(runtime, flags['key-file']));
   const validFor = flags['valid-for'] === undefined ? rule.validFor : flags['valid-for'] / 1000;
   const sign = (at: Date) => signApproval({ plan, rule, signer, validFor, now: at, actor: runtime.operator });
@@ -233,23 +236,36 @@ export async function approvePlan(
     });
   }
   requireNewFile(output);
-  if (dryRun) {
-    return report({
-      json: { dryRun, plan, approval, approvalFile: null, unchanged: false, run: null },
-      text: () => `${text}\nDry run. Nothing was changed.\n`,
-    });
-  }
-  await confirmation.confirm({
-    plan: text,
-    act: `approve this plan as ${approval.by}`,
-    type: plan.digest.slice(0, 6),
+  const command = plan.format === 'tokenctl-plan' ? 'tokens revoke' : 'incident lockdown';
+  return await change(request, {
+    plan: planDocument(plan),
+    question: { act: `approve this plan as ${approval.by}`, type: plan.digest.slice(0, 6) },
+    async act() {
+      const signed = sign(runtime.clock.now());
+      const { reason, ticket } = flags;
+      const actor = runtime.operator;
+      const run = await noteApproval({ log, actor, plan, approval: signed.approval, reason, ticket });
+      writeNewFile(output, signed.note);
+      return { approval: signed.approval, run };
+    },
+    ended: ({ approval: { by, expires }, run }) => ({
+      document: [
+        lines(
+          `Approved by ${by}, valid until ${instant(expires)}: ${output}.`,
+          `To apply it, another person runs: tokenctl ${command} --plan FILE`,
+          runLine(run),
+        ),
+      ],
+    }),
+    json: ({ dryRun, done }) => ({
+      dryRun,
+      plan,
+      approval: done?.approval ?? approval,
+      approvalFile: done === null ? null : output,
+      unchanged: false,
+      run: done?.run ?? null,
+    }),
   });
-  const signed = sign(runtime.clock.now());
-  const { operator: actor } = runtime;
-  const { reason, ticket } = flags;
-  const run = await noteApproval({ log, actor, plan, approval: signed.approval, reason, ticket });
-  writeNewFile(output, signed.note);
-  return approvedResult(plan, { approval: signed.approval, output, isNew: true, run });
 }
 
 function ownKey(runtime: Runtime, flag: string | undefined) {
@@ -261,31 +277,6 @@ function ownKey(runtime: Runtime, flag: string | undefined) {
   if (key !== undefined) return readSecret(key, environment);
   throw new TokenctlError('usage', 'No key to sign with', {
     hint: 'Name the file of your key with --key-file, or in approval.key of the configuration. `tokenctl plan key` makes one.',
-  });
-}
-
-function approvedResult(
-  plan: AnyPlan,
-  done: {
-    readonly approval: Approval;
-    readonly output: string;
-    readonly isNew: boolean;
-    readonly run?: string;
-  },
-): Report<ApprovedPlanJson> {
-  const { approval, output, isNew, run = null } = done;
-  const { by, expires } = approval;
-  const command = plan.format === 'tokenctl-plan' ? 'tokens revoke' : 'incident lockdown';
-  const lines = isNew
-    ? [
-        `Approved by ${by}, valid until ${instant(expires)}: ${printable.value(output)}.`,
-        `To apply it, another person runs: tokenctl ${command} --plan FILE`,
-        `Audit log: run ${run}.`,
-      ]
-    : [`Approved before, by ${by}, valid until ${instant(expires)}. Nothing was changed.`];
-  return report({
-    json: { dryRun: false, plan, approval, approvalFile: output, unchanged: !isNew, run },
-    text: () => lines.map((line) => `${line}\n`).join(''),
   });
 }
 
@@ -304,16 +295,12 @@ export function makeApproverKey(flags: {
   writeSecretFile(output, key);
   return report({
     json: { name, keyFile: output, publicKey: text },
-    text: () =>
-      [
-        `Wrote the private key to ${printable.value(output)} (mode 0600). Keep it to yourself.`,
-        `Public key: ${text}`,
-        '',
+    document: [
+      lines(`Wrote the private key to ${output} (mode 0600). Keep it to yourself.`, `Public key: ${text}`),
+      lines(
         'For the configuration, under the name that you log in with:',
-        '  approval:',
-        '    approvers:',
-        `      ${name}: ${text}`,
-        '',
-      ].join('\n'),
+        list('approval:', { text: 'approvers:', depth: 2 }, { text: `${name}: ${text}`, depth: 3 }),
+      ),
+    ],
   });
 }

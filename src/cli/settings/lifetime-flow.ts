@@ -1,20 +1,14 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { lifetimeCaution } from '../../domain/dialect.ts';
-import type { TokenLifetimes } from '../../operations/ports/target.ts';
+import type { TokenLifetimes } from '../../operations/ports/target-parts.ts';
 import { changeSetting, readSettings } from '../../operations/settings/settings.ts';
 import { countRevived } from '../../operations/tokens/list-refresh-tokens.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
+import { facts, lines, type Part } from '../../reports/document.ts';
+import { type Report, report } from '../../reports/result.ts';
 import { countText, secondsText } from '../../reports/tables/text.ts';
-import type { Confirmation } from '../confirmation.ts';
-import type { ChangeFlags } from '../flags.ts';
+import { type ChangeRequest, change } from '../change/change.ts';
+import type { LifetimeFlags } from './settings-flags.ts';
 import { delayText, lifetimeCautionText, type SettingsHold } from './settings-result.ts';
-
-/** The lifetime flags, in seconds. */
-export interface LifetimeFlags {
-  readonly access?: number | undefined;
-  readonly refresh?: number | undefined;
-  readonly code?: number | undefined;
-}
 
 /** What `settings token-lifetime` prints with `--json`. */
 export interface LifetimeJson {
@@ -28,12 +22,6 @@ export interface LifetimeJson {
   readonly applicationTokens: SettingsHold | 'after_restart';
 }
 
-export interface LifetimeRequest {
-  readonly runtime: Runtime;
-  readonly confirmation: Confirmation;
-  readonly flags: ChangeFlags & LifetimeFlags;
-}
-
 /** The controller's names in display order. */
 const SETTINGS = [
   ['access', 'ACCESS_TOKEN_EXPIRE_SECONDS', 'Access tokens'],
@@ -44,7 +32,7 @@ const SETTINGS = [
 const SETTING = 'OAUTH2_PROVIDER' as const;
 
 const NO_SETTINGS =
-  'A platform gateway has no settings for token lifetimes. Set OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS in its settings file.\n';
+  'A platform gateway has no settings for token lifetimes. Set OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS in its settings file.';
 
 /** Whether a lifetime flag is given. */
 export function givesLifetime(flags: LifetimeFlags): boolean {
@@ -59,7 +47,7 @@ export async function lifetimeStatus(runtime: Runtime): Promise<Report<LifetimeJ
   const applicationTokens = lifetimeCaution(dialect) === null ? holds : 'after_restart';
   return report({
     json: { setting: SETTING, lifetimes, changed: false, dryRun: false, holds, applicationTokens },
-    text: () => (lifetimes === null ? NO_SETTINGS : lifetimeLines(lifetimes)),
+    document: [lifetimes === null ? lines(NO_SETTINGS) : lifetimeFacts(lifetimes)],
   });
 }
 
@@ -69,52 +57,48 @@ export async function lifetimeStatus(runtime: Runtime): Promise<Report<LifetimeJ
  *
  * @throws TokenctlError `not_confirmed`, and the errors of the operations
  */
-export async function lifetimeFlow({
-  runtime,
-  confirmation,
-  flags,
-}: LifetimeRequest): Promise<Report<LifetimeJson>> {
-  const { [SETTING]: found } = await readSettings({ target: await runtime.target() });
+export async function lifetimeFlow(request: ChangeRequest<LifetimeFlags>): Promise<Report<LifetimeJson>> {
+  const { runtime, flags } = request;
+  const target = await runtime.target();
+  const { [SETTING]: found } = await readSettings({ target });
   const after = merged(found, flags);
   const before = found ?? after;
-  const change = { [SETTING]: after };
-  const operation = 'settings.token-lifetime';
-  const preview = await changeSetting({ ...(await runtime.dryRun()), change, operation });
-  const { address, context, capabilities, dialect } = await runtime.description();
+  const asked = { change: { [SETTING]: after }, operation: 'settings.token-lifetime' };
+  const preview = await changeSetting({ ...(await runtime.dryRun()), ...asked });
+  const description = await runtime.description();
+  const { address, context, capabilities, dialect } = description;
   const holds = capabilities.settingsHold;
-  const dryRun = flags['dry-run'] === true;
   const isCautious = lifetimeCaution(dialect) !== null;
-  const applicationTokens = isCautious ? ('after_restart' as const) : holds;
-  const state = {
-    setting: SETTING,
-    lifetimes: after,
-    changed: preview.changed,
-    dryRun,
-    holds,
-    applicationTokens,
-  };
   const revived = await countRevived({
-    ...{ target: await runtime.target(), description: await runtime.description(), clock: runtime.clock },
+    ...{ target, description, clock: runtime.clock },
     from: before.REFRESH_TOKEN_EXPIRE_SECONDS,
     to: after.REFRESH_TOKEN_EXPIRE_SECONDS,
   });
-  const delay = delayText(holds) + lifetimeCautionText(dialect) + revivedText(revived);
-  if (dryRun || !preview.changed) return lifetimeResult(state, delay);
-  await confirmation.confirm({
-    plan: `Would set at ${address} (context ${context}):\n${lifetimeLines(after, before)}${delay}`,
-    act: 'set them',
-    type: firstChange(before, after),
+  const remarks = lines(delayText(holds), lifetimeCautionText(dialect), revivedText(revived));
+  const already = [lifetimeFacts(after), lines('Already set. Nothing was changed.')];
+  return await change(request, {
+    plan: preview.changed
+      ? [lifetimeFacts(after, before, `Would set at ${address} (context ${context}):`), remarks]
+      : [lifetimeFacts(after)],
+    question: preview.changed ? { act: 'set them', type: firstChange(before, after) } : null,
+    nothing: () => ({ document: already }),
+    act: async (begin) => changeSetting({ ...(await begin()), ...asked }),
+    ended: ({ changed }) => ({
+      document: changed ? [lifetimeFacts(after, before, 'Set:'), remarks] : already,
+    }),
+    json: ({ dryRun, done }) => ({
+      ...{ setting: SETTING, lifetimes: after, changed: done?.changed ?? preview.changed, dryRun, holds },
+      applicationTokens: isCautious ? ('after_restart' as const) : holds,
+    }),
   });
-  const { changed } = await changeSetting({ ...(await runtime.change(flags)), change, operation });
-  return lifetimeResult({ ...state, changed }, delay);
 }
 
 /** What a longer lifetime of refresh tokens does to expired ones, as a line; empty if nothing, and null is unknown. */
 function revivedText(revived: number | null): string {
   if (revived === 0) return '';
   return revived === null
-    ? 'Expired refresh tokens that are younger than the new lifetime become live again. This context cannot list them.\n'
-    : `${countText(revived, 'expired refresh token becomes', 'expired refresh tokens become')} live again.\n`;
+    ? 'Expired refresh tokens that are younger than the new lifetime become live again. This context cannot list them.'
+    : `${countText(revived, 'expired refresh token becomes', 'expired refresh tokens become')} live again.`;
 }
 
 /** The current lifetimes with the flags applied. */
@@ -129,25 +113,13 @@ function firstChange(before: TokenLifetimes, after: TokenLifetimes): string {
   return changed === undefined ? '' : String(after[changed[1]]);
 }
 
-function lifetimeResult(
-  state: LifetimeJson & { readonly lifetimes: TokenLifetimes },
-  delay: string,
-): Report<LifetimeJson> {
-  const { lifetimes, changed, dryRun } = state;
-  return report({
-    json: state,
-    text: () => {
-      if (!changed) return `${lifetimeLines(lifetimes)}Already set. Nothing was changed.\n`;
-      const end = dryRun ? 'Dry run. Nothing was changed.\n' : '';
-      return `${dryRun ? 'Would set' : 'Set'}:\n${lifetimeLines(lifetimes)}${delay}${end}`;
-    },
-  });
-}
-
 /** One line per lifetime, with the previous value if it changes. */
-function lifetimeLines(lifetimes: TokenLifetimes, before: TokenLifetimes = lifetimes): string {
-  return SETTINGS.map(([, name, what]) => {
-    const was = before[name] === lifetimes[name] ? '' : ` (was ${secondsText(before[name])})`;
-    return `${`${what} live`.padEnd(24)}  ${secondsText(lifetimes[name])}${was}\n`;
-  }).join('');
+function lifetimeFacts(lifetimes: TokenLifetimes, before = lifetimes, title?: string): Part {
+  return facts(
+    SETTINGS.map(([, name, what]) => {
+      const was = before[name] === lifetimes[name] ? '' : ` (was ${secondsText(before[name])})`;
+      return [`${what} live`, secondsText(lifetimes[name]) + was];
+    }),
+    title,
+  );
 }

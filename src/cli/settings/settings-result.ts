@@ -1,6 +1,8 @@
 import { lifetimeCaution } from '../../domain/dialect.ts';
-import type { AuthenticationSettings, TargetDescription } from '../../operations/ports/target.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
+import type { AuthenticationSettings } from '../../operations/ports/target-parts.ts';
+import { facts, lines } from '../../reports/document.ts';
+import { type Report, report } from '../../reports/result.ts';
 import { secondsText } from '../../reports/tables/text.ts';
 
 /** The result of `settings show`; the JSON has the controller's names. */
@@ -8,40 +10,42 @@ export function settingsResult(
   settings: AuthenticationSettings,
   { dialect }: Pick<TargetDescription, 'dialect'>,
 ): Report<AuthenticationSettings> {
-  const caution = settings.OAUTH2_PROVIDER === null ? '' : lifetimeCautionText(dialect);
-  return report({ json: settings, text: () => settingsText(settings) + caution });
-}
-
-function settingsText(settings: AuthenticationSettings): string {
   const { OAUTH2_PROVIDER: lifetimes } = settings;
-  const rows: readonly (readonly [string, string])[] = [
-    ['Basic authentication', settings.AUTH_BASIC_ENABLED ? 'on' : 'off'],
-    ['Local accounts', told(settings.DISABLE_LOCAL_AUTH, (off) => (off ? 'refused' : 'accepted'))],
-    ['Tokens of external users', settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS ? 'allowed' : 'denied'],
-    ['Access tokens live', told(lifetimes, (all) => secondsText(all.ACCESS_TOKEN_EXPIRE_SECONDS))],
-    ['Refresh tokens live', told(lifetimes, (all) => secondsText(all.REFRESH_TOKEN_EXPIRE_SECONDS))],
-    [
-      'Authorization codes live',
-      told(lifetimes, (all) => secondsText(all.AUTHORIZATION_CODE_EXPIRE_SECONDS)),
+  return report({
+    json: settings,
+    document: [
+      facts([
+        ['Basic authentication', settings.AUTH_BASIC_ENABLED ? 'on' : 'off'],
+        ['Local accounts', told(settings.DISABLE_LOCAL_AUTH, (off) => (off ? 'refused' : 'accepted'))],
+        [
+          'Tokens of external users',
+          told(settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS, (allowed) => (allowed ? 'allowed' : 'denied')),
+        ],
+        ['Access tokens live', told(lifetimes, (all) => secondsText(all.ACCESS_TOKEN_EXPIRE_SECONDS))],
+        ['Refresh tokens live', told(lifetimes, (all) => secondsText(all.REFRESH_TOKEN_EXPIRE_SECONDS))],
+        [
+          'Authorization codes live',
+          told(lifetimes, (all) => secondsText(all.AUTHORIZATION_CODE_EXPIRE_SECONDS)),
+        ],
+        ['Sessions live', secondsText(settings.SESSION_COOKIE_AGE)],
+        [
+          'Sessions for each user',
+          told(settings.SESSIONS_PER_USER, (count) => (count === -1 ? 'unlimited' : String(count))),
+        ],
+        ['Sign-in page', settings.LOGIN_REDIRECT_OVERRIDE || 'default'],
+        [
+          'Metrics without sign-in',
+          told(settings.ALLOW_METRICS_FOR_ANONYMOUS_USERS, (allowed) => (allowed ? 'allowed' : 'denied')),
+        ],
+      ]),
+      lines(lifetimes !== null && lifetimeCautionText(dialect)),
     ],
-    ['Sessions live', secondsText(settings.SESSION_COOKIE_AGE)],
-    [
-      'Sessions for each user',
-      told(settings.SESSIONS_PER_USER, (count) => (count === -1 ? 'unlimited' : String(count))),
-    ],
-    ['Sign-in page', settings.LOGIN_REDIRECT_OVERRIDE || 'default'],
-    [
-      'Metrics without sign-in',
-      told(settings.ALLOW_METRICS_FOR_ANONYMOUS_USERS, (allowed) => (allowed ? 'allowed' : 'denied')),
-    ],
-  ];
-  const width = Math.max(...rows.map(([name]) => name.length));
-  return rows.map(([name, value]) => `${name.padEnd(width)}  ${value}\n`).join('');
+  });
 }
 
-/** A value as text; `not available` if the target does not have the setting. */
+/** A value as text, if the target has the setting. */
 function told<Value>(value: Value | null, inWords: (value: Value) => string): string {
-  return value === null ? 'not available' : inWords(value);
+  return value === null ? 'not a setting here' : inWords(value);
 }
 
 /** When a changed setting takes effect. */
@@ -55,13 +59,13 @@ export function delayText(holds: SettingsHold): string {
 /** A line about tokens that a changed lifetime does not reach; empty where it reaches all. */
 export function lifetimeCautionText(dialect: TargetDescription['dialect']): string {
   const caution = lifetimeCaution(dialect);
-  return caution === null ? '' : `${caution.why} ${caution.remedy}\n`;
+  return caution === null ? '' : `${caution.why} ${caution.remedy}`;
 }
 
 const LINES: Readonly<Record<SettingsHold, string>> = {
   at_once: '',
-  within_seconds: 'The other workers of a running controller apply the change within five seconds.\n',
-  within_a_minute: 'A running controller applies the change within a minute.\n',
+  within_seconds: 'The other workers of a running controller apply the change within five seconds.',
+  within_a_minute: 'A running controller applies the change within a minute.',
   within_five_minutes:
-    'A running gateway applies the change when its settings cache expires, by default within five minutes.\n',
+    'A running gateway applies the change when its settings cache expires, by default within five minutes.',
 };

@@ -3,31 +3,28 @@ import { basicAuthCaution } from '../../domain/dialect.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { patternOf } from '../../domain/selector.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
 import { externalUserNames, planRevocation } from '../../operations/revocation/plan-revocation.ts';
 import { changeSetting, readSettings, refuseLockout } from '../../operations/settings/settings.ts';
-import { refusalAhead } from '../../operations/visibility.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
+import { lines } from '../../reports/document.ts';
+import { type Report, report } from '../../reports/result.ts';
 import { countText } from '../../reports/tables/text.ts';
-import type { Confirmation } from '../confirmation.ts';
+import { type ChangeRequest, change } from '../change/change.ts';
 import {
   createRescueToken,
   type Rescue,
-  type RescueFlags,
   type RescueJson,
   rescueFileFor,
   rescueJson,
+  rescueLines,
   rescuePlanLine,
-  rescueText,
 } from '../rescue-token.ts';
-import { revocationFlow } from '../revocation/revocation-flow.ts';
-import type { RevocationJson } from '../revocation/revocation-plan.ts';
+import { type RevocationJson, revocationFlow } from '../revocation/revocation-flow.ts';
+import type { RescueFlags } from './settings-flags.ts';
 import { delayText, type SettingsHold } from './settings-result.ts';
 
 /** A switch and its new state. */
-export interface SwitchRequest<More extends object = object> {
-  readonly runtime: Runtime;
-  readonly confirmation: Confirmation;
-  readonly flags: RescueFlags;
+export interface SwitchRequest<More extends object = object> extends ChangeRequest<RescueFlags> {
   readonly setting: Switch<More>;
   readonly on: boolean;
   /** Whether the change covers other contexts as well. */
@@ -48,22 +45,12 @@ export interface ExternalTokensJson extends SwitchJson {
 /** The state of a switch after a change, or after a dry run. */
 interface SwitchState {
   readonly setting: Switch['setting'];
-  readonly enabled: boolean;
+  /** Null for a setting that this version does not have. */
+  readonly enabled: boolean | null;
   readonly changed: boolean;
   readonly dryRun: boolean;
   /** When a change takes effect. */
   readonly holds: SettingsHold;
-}
-
-/** A changed switch. */
-interface ChangedSwitch {
-  readonly state: SwitchState;
-  /** The token that was created first; null if none was needed. */
-  readonly rescue: Rescue | null;
-  /** A line about the token that a dry run would create first. */
-  readonly first?: string;
-  /** Why the change would be refused, after a dry run. */
-  readonly refusal?: TokenctlError | undefined;
 }
 
 /** The current state of a switch. */
@@ -85,80 +72,81 @@ export async function switchStatus<More extends object>({
       rescueToken: null,
       ...setting.more,
     },
-    text: () => `${setting.states[side(enabled)]}.\n`,
+    document: [
+      lines(
+        enabled === null ? `${setting.setting} is not a setting here.` : `${setting.states[side(enabled)]}.`,
+      ),
+    ],
   });
 }
 
 /**
- * Makes the change as a dry run first, to find out whether it is needed and allowed, then asks for confirmation and
- * makes it.
+ * Makes the change as a dry run first, to find out whether it is needed and allowed, then asks for confirmation, makes it
+ * and reports.
  *
  * @throws TokenctlError `lockout_refused`, `not_confirmed`, and whatever the operation throws
  */
-async function changeSwitch(request: SwitchRequest): Promise<ChangedSwitch> {
-  const { runtime, flags, setting, on } = request;
-  const change = { [setting.setting]: on };
-  const { operation } = setting;
-  const preview = await changeSetting({ ...(await runtime.dryRun()), change, operation, mayLockOut: true });
-  const description = await runtime.description();
-  const { address, context, capabilities } = description;
-  const holds = capabilities.settingsHold;
-  const state = { setting: setting.setting, enabled: on, changed: preview.changed, holds };
-  const dryRun = flags['dry-run'] === true;
-  if (!preview.changed) return { state: { ...state, dryRun }, rescue: null };
-  const rescueFile = on ? null : await rescueFileFor(request);
-  const requireWayIn = () => {
-    if (rescueFile === null) refuseLockout(change, description);
-  };
-  const first = rescueFile === null ? '' : `${rescuePlanLine(rescueFile, description)}\n`;
-  if (dryRun)
-    return { state: { ...state, dryRun }, rescue: null, first, refusal: refusalAhead(requireWayIn) };
-  requireWayIn();
-  const act = setting.acts[side(on)];
-  await request.confirmation.confirm({
-    plan: `Would ${act} at ${address} (context ${context}).\n${first}${await cautionText(request)}${delayText(holds)}`,
-    act,
-    type: setting.words[side(on)],
-  });
-  const rescue = rescueFile === null ? null : await createRescueToken({ runtime, flags, file: rescueFile });
-  const working = rescue?.runtime ?? runtime;
-  const { changed } = await changeSetting({ ...(await working.change(flags)), change, operation });
-  return { state: { ...state, changed, dryRun }, rescue };
-}
-
-/**
- * The state of a switch after a change, as text.
- *
- * @param words The switch, and a line about the side effects of the change.
- */
-function switchText(
-  { enabled, changed, dryRun, holds }: SwitchState,
-  { setting, caution = '' }: { readonly setting: Switch; readonly caution?: string },
-): string {
-  const state = setting.states[side(enabled)];
-  if (!changed) return `${state} already. Nothing was changed.\n`;
-  return dryRun
-    ? `Would ${setting.acts[side(enabled)]}.\n${caution}${delayText(holds)}Dry run. Nothing was changed.\n`
-    : `${state} now.\n${caution}${delayText(holds)}`;
-}
-
-/** Changes a switch and reports. */
 export async function switchFlow<More extends object>(
   request: SwitchRequest<More>,
 ): Promise<Report<SwitchJson & More>> {
-  const { state, rescue, refusal, first = '' } = await changeSwitch(request);
-  const caution = await cautionText(request);
-  const text = first + switchText(state, { setting: request.setting, caution }) + (await rescueText(rescue));
-  const json = { ...state, ...rescueJson(rescue), ...request.setting.more };
-  return report({ json, text: () => text, failure: refusal });
+  const { runtime, flags, setting, on } = request;
+  const asked = { change: { [setting.setting]: on }, operation: setting.operation };
+  const preview = await changeSetting({ ...(await runtime.dryRun()), ...asked, mayLockOut: true });
+  const description = await runtime.description();
+  const holds = description.capabilities.settingsHold;
+  const rescueFile = on || !preview.changed ? null : await rescueFileFor(request);
+  const remarks = [cautionOf(request, description), delayText(holds)];
+  const act = setting.acts[side(on)];
+  const state = setting.states[side(on)];
+  return await change<{ readonly changed: boolean; readonly rescue: Rescue | null }, SwitchJson & More>(
+    request,
+    {
+      plan: [
+        lines(
+          preview.changed
+            ? `Would ${act} at ${description.address} (context ${description.context}).`
+            : `${state} already.`,
+          rescueFile !== null && rescuePlanLine(rescueFile, description),
+          preview.changed && remarks,
+        ),
+      ],
+      question: preview.changed ? { act, type: setting.words[side(on)] } : null,
+      require: () => {
+        if (rescueFile === null) refuseLockout(asked.change, description);
+      },
+      nothing: () => ({ document: [lines(`${state} already. Nothing was changed.`)] }),
+      async act(begin) {
+        const rescue =
+          rescueFile === null ? null : await createRescueToken({ runtime, flags, file: rescueFile });
+        const { changed } = await changeSetting({ ...(await begin(rescue?.runtime)), ...asked });
+        return { changed, rescue };
+      },
+      ended: async ({ changed, rescue }) => ({
+        document: [
+          lines(
+            changed ? [`${state} now.`, ...remarks] : `${state} already. Nothing was changed.`,
+            await rescueLines(rescue),
+          ),
+        ],
+      }),
+      json: ({ dryRun, done }) => ({
+        ...{
+          setting: setting.setting,
+          enabled: on,
+          changed: done?.changed ?? preview.changed,
+          dryRun,
+          holds,
+        },
+        ...rescueJson(done?.rescue ?? null),
+        ...setting.more,
+      }),
+    },
+  );
 }
 
-/** The side effects of the change at this kind of target, as a line; empty without side effects. */
-async function cautionText({ runtime, setting, on }: SwitchRequest): Promise<string> {
-  if (on || setting.setting !== 'AUTH_BASIC_ENABLED') return '';
-  const { dialect } = await runtime.description();
-  const caution = basicAuthCaution(dialect);
-  return caution === null ? '' : `${caution}\n`;
+/** The side effects of the change at this kind of target; empty without any. */
+function cautionOf({ setting, on }: SwitchRequest, { dialect }: TargetDescription): string | null {
+  return on || setting.setting !== 'AUTH_BASIC_ENABLED' ? null : basicAuthCaution(dialect);
 }
 
 function side(on: boolean): 'on' | 'off' {
@@ -226,25 +214,26 @@ export function requireDeny(state: string): void {
  * `--revoke-existing` and counted without it. The setting changes first, so that no token is created in between.
  */
 export async function denyExternalTokens(
-  request: SwitchRequest,
+  request: SwitchRequest<Record<'existing' | 'revocation', null>>,
   revokeExisting: boolean,
 ): Promise<Report<ExternalTokensJson>> {
-  const { runtime, setting } = request;
-  const { state } = await changeSwitch(request);
+  const { runtime } = request;
+  const switched = await switchFlow(request);
   const users = await externalUserNames({ target: await runtime.target() });
   if (revokeExisting && users.length > 0) {
     const selection = { users: users.map((name) => ({ pattern: patternOf(name) })) };
     const revocation = await revocationFlow({ ...request, selection });
     return report({
-      json: { ...state, rescueToken: null, existing: null, revocation: revocation.json },
-      text: async (screen) => `${switchText(state, { setting })}\n${await revocation.text(screen)}`,
-      failure: revocation.failure,
+      json: { ...switched.json, revocation: revocation.json },
+      text: async (screen) => `${await switched.text(screen)}\n${await revocation.text(screen)}`,
+      failure: switched.failure ?? revocation.failure,
     });
   }
   const existing = await countExisting(runtime, users);
   return report({
-    json: { ...state, rescueToken: null, existing, revocation: null },
-    text: () => switchText(state, { setting }) + existingText(existing),
+    json: { ...switched.json, existing },
+    text: async (screen) => (await switched.text(screen)) + existingText(existing),
+    failure: switched.failure,
   });
 }
 
@@ -261,8 +250,6 @@ async function countExisting(runtime: Runtime, users: readonly string[]): Promis
 function existingText({ users, tokens }: Existing): string {
   if (users === 0) return 'No external users.\n';
   if (tokens === 0) return 'No external user has a token.\n';
-  return (
-    `Still valid: ${countText(tokens, 'token')} of ${countText(users, 'external user')}.\n` +
-    'To revoke them, add --revoke-existing.\n'
-  );
+  const valid = `${countText(tokens, 'token')} of ${countText(users, 'external user')}`;
+  return `Still valid: ${valid}.\nTo revoke them, add --revoke-existing.\n`;
 }

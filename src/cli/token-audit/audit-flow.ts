@@ -2,7 +2,6 @@ import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Audit, Baseline } from '../../domain/policy/judge.ts';
 import type { Policy, RuleName } from '../../domain/policy/policy.ts';
-import type { Severity } from '../../domain/policy/rule.ts';
 import type { Selector } from '../../domain/selector.ts';
 import { auditTokens } from '../../operations/token-audit/audit-tokens.ts';
 import { lastUseDays } from '../../operations/tokens/last-use-days.ts';
@@ -20,7 +19,6 @@ import {
   trendText,
 } from '../../reports/audit/audit-result.ts';
 import { csvReport } from '../../reports/audit/csv-report.ts';
-import type { Grouping } from '../../reports/audit/groups.ts';
 import { type AuditJson, jsonReport } from '../../reports/audit/json-report.ts';
 import {
   baselineHeading,
@@ -30,25 +28,11 @@ import {
   requireNewOrReplaced,
   writeReport,
 } from '../../reports/report-file.ts';
-import { noScreen, type Report, type Result, type Screen } from '../../reports/tables/result.ts';
+import type { Report, Result } from '../../reports/result.ts';
+import { noScreen, type Screen } from '../../reports/tables/text.ts';
 import { noteLimit, writeNotice } from '../output/streams.ts';
-import { type PolicyFlags, policyOf, ruleNamed } from './policy-flags.ts';
-
-/** The flags of an audit, without the selector flags. */
-interface AuditFlags extends PolicyFlags {
-  readonly output?: string | undefined;
-  readonly replace?: boolean | undefined;
-  readonly summary?: boolean | undefined;
-  readonly 'group-by'?: Grouping | undefined;
-  readonly 'fail-on'?: Severity | undefined;
-  readonly baseline?: string | undefined;
-  readonly 'write-baseline'?: string | undefined;
-  readonly rule?: readonly string[] | undefined;
-  readonly 'min-severity'?: Severity | undefined;
-  readonly list?: boolean | undefined;
-  readonly limit?: number | undefined;
-  readonly 'last-used'?: boolean | undefined;
-}
+import type { AuditFlags } from './audit-flags.ts';
+import { policyOf, ruleNamed } from './policy-flags.ts';
 
 /** What an audit prints. */
 type AuditResult = Result<AuditJson | AuditSummaryJson | AuditGroupsJson>;
@@ -242,13 +226,6 @@ function requireTogether(flags: AuditFlags, format: AuditFormat): void {
   }
 }
 
-/** The flags of an audit that name a file that it reads or writes. */
-interface FileFlags {
-  readonly output?: string | undefined;
-  readonly baseline?: string | undefined;
-  readonly 'write-baseline'?: string | undefined;
-}
-
 /** The audit that they belong to. */
 interface AuditOf {
   readonly context: string;
@@ -278,7 +255,7 @@ export async function requireAuditFiles(runtime: Runtime, flags: AuditFlags): Pr
  *
  * @throws TokenctlError `usage` where several contexts would share a file, or a document that holds one.
  */
-export function filesPerContext<Flags extends FileFlags>(
+export function filesPerContext<Flags extends AuditFlags>(
   flags: Flags,
   { context, several, format }: AuditOf,
 ): Flags {

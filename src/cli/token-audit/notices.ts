@@ -10,10 +10,12 @@ import {
   type SentNotices,
   sendNotices,
 } from '../../operations/token-audit/expiry-notices.ts';
-import { type Listing, listing, type Report, type Result, report } from '../../reports/tables/result.ts';
+import { type Report, type Result, report } from '../../reports/result.ts';
+import { type Listing, listing } from '../../reports/tables/listing.ts';
 import { countText, dayText, printable, timeText } from '../../reports/tables/text.ts';
 import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
 import { noteLimit, notingLimit } from '../output/streams.ts';
+import type { NoticeFlags } from './audit-flags.ts';
 
 /** A token that expires soon, as `--json` shows it. */
 export interface NoticeJson {
@@ -21,14 +23,6 @@ export interface NoticeJson {
   readonly threshold: number;
   readonly daysLeft: number;
   readonly token: TokenJson;
-}
-
-/** The flags of `tokens notices`. */
-export interface NoticeFlags {
-  readonly within?: readonly number[] | undefined;
-  readonly 'webhook-file'?: readonly string[] | undefined;
-  readonly 'webhook-secret-file'?: string | undefined;
-  readonly 'dry-run'?: boolean | undefined;
 }
 
 /**

@@ -5,22 +5,19 @@ import { TokenctlError } from '../../domain/errors.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
 import { type Policy, type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
 import type { RuleHelp, Severity } from '../../domain/policy/rule.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
+import { type Report, report } from '../../reports/result.ts';
 import { wrapped } from '../../reports/tables/text.ts';
-
-/** The flags that say by what tokens are judged, beside the configuration. */
-export interface PolicyFlags {
-  readonly policy?: string | undefined;
-  readonly 'max-lifetime'?: number | undefined;
-  readonly 'unused-for'?: number | undefined;
-}
+import type { AuditFlags } from './audit-flags.ts';
 
 /**
  * The policy of a run: that of `--policy`, else the configuration's, with the limits of flags over it.
  *
  * @throws TokenctlError `configuration`
  */
-export function policyOf(runtime: Runtime, flags: PolicyFlags): Policy {
+export function policyOf(
+  runtime: Runtime,
+  flags: Pick<AuditFlags, 'policy' | 'max-lifetime' | 'unused-for'>,
+): Policy {
   const configured =
     flags.policy === undefined ? runtime.configuration.policy : policyFile(flags.policy, runtime.environment);
   return policyFrom(configured, { maxLifetime: flags['max-lifetime'], unusedFor: flags['unused-for'] });

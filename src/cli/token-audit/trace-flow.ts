@@ -2,9 +2,10 @@ import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Selection } from '../../domain/selector.ts';
 import { traceToken } from '../../operations/token-audit/trace-token.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
+import { type Report, report } from '../../reports/result.ts';
 import { noteLimit } from '../output/streams.ts';
-import { type FindingFlags, selectTokens } from '../tokens/token-selection.ts';
+import type { FindingFlags } from '../tokens/token-flags.ts';
+import { selectTokens } from '../tokens/token-selection.ts';
 import { type TraceJson, traceResult } from './trace-result.ts';
 
 /** The most tokens that are traced at a time: each takes some requests, and a reading of the audit log. */

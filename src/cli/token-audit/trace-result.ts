@@ -1,15 +1,9 @@
 import type { Visibility } from '../../domain/claims.ts';
 import type { Activity } from '../../domain/token.ts';
 import type { EntryOfToken, OwnerActivity, TokenTrace } from '../../operations/token-audit/trace-token.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
-import {
-  countText,
-  dayText,
-  expiryText,
-  numberText,
-  printable,
-  timeText,
-} from '../../reports/tables/text.ts';
+import { type Document, type Fact, facts, lines, list, type Part } from '../../reports/document.ts';
+import { type Report, report } from '../../reports/result.ts';
+import { countText, dayText, expiryText, numberText, timeText } from '../../reports/tables/text.ts';
 import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
 
 /** What `tokens trace` prints of a token with `--json`. */
@@ -27,7 +21,7 @@ export interface TraceJson extends Omit<TokenTrace, 'token' | 'made' | 'history'
 
 /** What is known of a token, as a command's result. */
 export function traceResult(trace: TokenTrace, visibility: Visibility): Report<TraceJson> {
-  return report({ json: { ...traceToJson(trace), visibility }, text: () => traceText(trace) });
+  return report({ json: { ...traceToJson(trace), visibility }, document: () => traceDocument(trace) });
 }
 
 function traceToJson({
@@ -44,23 +38,21 @@ function traceToJson({
   };
 }
 
-function traceText(trace: TokenTrace): string {
+function traceDocument(trace: TokenTrace): Document {
   const { tokenId, history, ownerActivity, entries, notTold } = trace;
-  const lines = [
-    `Token ${tokenId}`,
-    ...facts(trace).map(([name, value]) => `  ${name.padEnd(12)}${printable.value(value)}`),
-    ...section('Other changes to it', history.map(activityText)),
-    ...(ownerActivity === null ? [] : ownerLines(ownerActivity)),
-    ...section('In the audit log', entries.map(entryText)),
-    ...section(
+  return [
+    facts(aboutToken(trace), `Token ${tokenId}`),
+    titled('Other changes to it', history.map(activityText)),
+    ownerActivity !== null && ownerPart(ownerActivity),
+    titled('In the audit log', entries.map(entryText)),
+    titled(
       'Not available from the target',
       notTold.map(({ what, why }) => `${what === 'history' ? 'its history' : 'what its owner did'}: ${why}`),
     ),
   ];
-  return `${lines.join('\n')}\n`;
 }
 
-function facts({ token, made, ownUse }: TokenTrace): (readonly [name: string, value: string])[] {
+function aboutToken({ token, made, ownUse }: TokenTrace): readonly Fact[] {
   const maker = made === null ? '' : `, by ${made.actor?.username ?? 'an unknown user'}`;
   if (token === null) {
     return [
@@ -68,8 +60,8 @@ function facts({ token, made, ownUse }: TokenTrace): (readonly [name: string, va
       ...(made === null ? [] : [['created', timeText(made.at) + maker] as const]),
     ];
   }
-  return tokenFacts(token, maker).flatMap((fact) =>
-    fact[0] === 'last used' && ownUse !== null ? [fact, ['', ownUseText(ownUse)] as const] : [fact],
+  return tokenFacts(token, maker).map((fact) =>
+    fact[0] === 'last used' && ownUse !== null ? ['last used', [fact[1], ownUseText(ownUse)]] : fact,
   );
 }
 
@@ -106,10 +98,13 @@ function lastUse({ lastUsed, lastUsedOn }: NonNullable<TokenTrace['token']>): st
   return lastUsedOn === null ? 'never' : dayText(lastUsedOn);
 }
 
-function ownerLines({ owner, since, count, more, last }: OwnerActivity): string[] {
-  const heading = `Changes by ${owner.username} since ${timeText(since)}: ${more ? 'more than ' : ''}${countText(count, 'change')}`;
+function ownerPart({ owner, since, count, more, last }: OwnerActivity): Part {
   const newest = count > last.length ? [`the last ${numberText(last.length)}:`] : [];
-  return section(heading, [...newest, ...last.map(activityText)], 'nothing');
+  const done = last.length === 0 ? ['nothing'] : [...newest, ...last.map(activityText)];
+  return titled(
+    `Changes by ${owner.username} since ${timeText(since)}: ${more ? 'more than ' : ''}${countText(count, 'change')}`,
+    done,
+  );
 }
 
 function activityText({ at, operation, object, actor, changes }: Activity): string {
@@ -125,8 +120,6 @@ function entryText({ seq, at, kind, operation, actor, result }: EntryOfToken): s
   return `${seq}  ${at}  ${kind} ${operation}${outcome} by ${actor['user'] ?? ''} as ${actor['as'] ?? ''}`;
 }
 
-function section(heading: string, lines: readonly string[], none?: string): string[] {
-  if (lines.length === 0 && none === undefined) return [];
-  const shown = lines.length === 0 ? [none ?? ''] : lines;
-  return ['', printable.value(heading), ...shown.map((line) => `  ${printable.value(line)}`)];
+function titled(title: string, items: readonly string[]): Part {
+  return lines(items.length > 0 && [title, ...list(...items)]);
 }

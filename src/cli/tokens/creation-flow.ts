@@ -1,14 +1,13 @@
-import type { Runtime } from '../../app/runtime.ts';
-import { requireNewFile, reserveSecretFile } from '../../app/secret-file.ts';
+import { intoSecretFile, requireNewFile } from '../../app/secret-file.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Token } from '../../domain/token.ts';
 import type { TargetDescription, TokenRequest } from '../../operations/ports/target.ts';
 import { createToken } from '../../operations/tokens/create-token.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
-import { expiryText, printable, secondsText } from '../../reports/tables/text.ts';
+import { lines } from '../../reports/document.ts';
+import type { Report } from '../../reports/result.ts';
+import { expiryText, secondsText } from '../../reports/tables/text.ts';
 import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
-import type { Confirmation } from '../confirmation.ts';
-import type { ChangeFlags } from '../flags.ts';
+import { type ChangeRequest, change } from '../change/change.ts';
 
 /** What `tokens create` prints with `--json`, unless it is a dry run. */
 export interface CreatedJson {
@@ -26,10 +25,7 @@ export interface WouldCreateJson {
   readonly output: string;
 }
 
-export interface CreationRequest {
-  readonly runtime: Runtime;
-  readonly confirmation: Confirmation;
-  readonly flags: ChangeFlags;
+export interface CreationRequest extends ChangeRequest {
   readonly request: TokenRequest;
   readonly output: string;
 }
@@ -43,31 +39,31 @@ export interface CreationRequest {
 export async function creationFlow(
   creation: CreationRequest,
 ): Promise<Report<CreatedJson | WouldCreateJson>> {
-  const { runtime, confirmation, flags, request, output } = creation;
+  const { runtime, request, output } = creation;
   requireNewFile(output);
   const { address, identity, credential } = await runtime.description();
   requireUser(request, credential);
   requireLifetime(request, credential);
-  const user = request.user ?? identity.username;
-  const validFor = request.lifetime === undefined ? '' : `, valid for ${secondsText(request.lifetime)},`;
-  const what = `a token of scope ${request.scope}${validFor} for ${printable.value(user)} at ${address}`;
-  if (flags['dry-run'] === true) {
-    return report({
-      json: { dryRun: true, user, address, request, output },
-      text: () => `Would create ${what} and write it to ${output}.\n\nDry run. Nothing was changed.\n`,
-    });
-  }
-  await confirmation.confirm({
-    plan: `Would create ${what} and write it to ${output}.\n`,
-    act: 'create it',
-    type: request.scope,
-  });
-  const token = await createIntoFile(creation);
-  return report({
-    json: { token: tokenToJson(token), output },
-    text: () =>
-      `Created token ${token.id}, scope ${token.scope}, expires ${expiryText(token.expires)}.\n` +
-      `The token is in ${output}, which only you can read.\n`,
+  const { scope, lifetime, user = identity.username } = request;
+  const validFor = lifetime === undefined ? '' : `, valid for ${secondsText(lifetime)},`;
+  return await change<Token, CreatedJson | WouldCreateJson>(creation, {
+    plan: [
+      lines(
+        `Would create a token of scope ${scope}${validFor} for ${user} at ${address} and write it to ${output}.`,
+      ),
+    ],
+    question: { act: 'create it', type: scope },
+    act: () => createIntoFile(creation),
+    ended: (token) => ({
+      document: [
+        lines(
+          `Created token ${token.id}, scope ${token.scope}, expires ${expiryText(token.expires)}.`,
+          `The token is in ${output}, which only you can read.`,
+        ),
+      ],
+    }),
+    json: ({ done }) =>
+      done === null ? { dryRun: true, user, address, request, output } : { token: tokenToJson(done), output },
   });
 }
 
@@ -106,32 +102,20 @@ export async function createIntoFile({
   request,
   output,
 }: Omit<CreationRequest, 'confirmation'>): Promise<Token> {
-  const change = await runtime.change(flags);
-  const file = reserveSecretFile(output);
-  let created: Awaited<ReturnType<typeof createToken>>;
-  try {
-    created = await createToken({ ...change, request });
-  } catch (error) {
-    file.discard();
-    throw error;
-  }
-  const { token, value } = created;
-  try {
-    file.fill(value);
-  } catch (cause) {
-    throw valueLost(token.id, output, cause);
-  }
+  const opened = await runtime.change(flags);
+  const { token } = await intoSecretFile(output, {
+    make: () => createToken({ ...opened, request }),
+    secretOf: ({ value }) => value,
+    lost: ({ token: { id } }, cause) =>
+      new TokenctlError(
+        'partly_done',
+        `Token ${id} was created, but its value could not be written to ${output}`,
+        {
+          hint: `The value is lost. Revoke the token with \`tokenctl tokens revoke --id ${id}\` and create another`,
+          details: { tokenId: id },
+          cause,
+        },
+      ),
+  });
   return token;
-}
-
-function valueLost(tokenId: number, output: string, cause: unknown): TokenctlError {
-  return new TokenctlError(
-    'partly_done',
-    `Token ${tokenId} was created, but its value could not be written to ${output}`,
-    {
-      hint: `The value is lost. Revoke the token with \`tokenctl tokens revoke --id ${tokenId}\` and create another`,
-      details: { tokenId },
-      cause,
-    },
-  );
 }

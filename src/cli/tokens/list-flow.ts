@@ -4,7 +4,7 @@ import { nearestName } from '../../domain/nearest-name.ts';
 import type { Selection } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
 import { lastUseDays, MAX_LAST_USES } from '../../operations/tokens/last-use-days.ts';
-import { type Listing, listing } from '../../reports/tables/result.ts';
+import { type Listing, listing } from '../../reports/tables/listing.ts';
 import { countText, numberText } from '../../reports/tables/text.ts';
 import {
   type ListedToken,
@@ -13,19 +13,11 @@ import {
   tokenListing,
 } from '../../reports/tables/token-view.ts';
 import { notingLimit, writeNotice } from '../output/streams.ts';
-import { type FindingFlags, selectTokens } from './token-selection.ts';
+import type { ListFlags } from './token-flags.ts';
+import { selectTokens } from './token-selection.ts';
 
 /** By what tokens can be counted. */
 type CountBy = 'user' | 'application' | 'scope';
-
-/** The flags of a list that say how it is shown. */
-interface ListFlags extends FindingFlags {
-  readonly sort?: string | undefined;
-  readonly limit?: number | undefined;
-  readonly columns?: string | undefined;
-  readonly 'last-used'?: boolean | undefined;
-  readonly 'count-by'?: CountBy | undefined;
-}
 
 /** The most tokens that are held to be sorted. */
 const MAX_SORTED = 200_000;

@@ -1,8 +1,8 @@
 import type { Runtime } from '../../app/runtime.ts';
 import type { ApplicationReference, RefreshTokenState, UserReference } from '../../domain/token.ts';
-import { readRefreshLifetime } from '../../operations/revocation/plan-revocation.ts';
+import { readRefreshLifetime } from '../../operations/settings/known-settings.ts';
 import type { ListedRefreshToken } from '../../operations/tokens/list-refresh-tokens.ts';
-import { type Listing, listing } from '../../reports/tables/result.ts';
+import { type Listing, listing } from '../../reports/tables/listing.ts';
 import { dayText, timeText } from '../../reports/tables/text.ts';
 import { writeNotice } from '../output/streams.ts';
 
@@ -12,9 +12,9 @@ import { writeNotice } from '../output/streams.ts';
  * @throws TokenctlError whatever the target throws.
  */
 export async function refreshLifetime(runtime: Runtime): Promise<number | null> {
-  const { capabilities } = await runtime.description();
-  if (!capabilities.refreshTokens) return null;
-  const lifetime = await readRefreshLifetime(await runtime.target());
+  const target = await runtime.target();
+  if (target.refreshTokens === undefined) return null;
+  const lifetime = await readRefreshLifetime(target);
   if (lifetime === null) {
     writeNotice(
       'REFRESH_TOKEN_EXPIRE_SECONDS cannot be read here: expired refresh tokens are listed as live.',

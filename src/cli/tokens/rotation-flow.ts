@@ -3,22 +3,25 @@ import type { Runtime } from '../../app/runtime.ts';
 import { requireNewFile } from '../../app/secret-file.ts';
 import { absolutePath } from '../../config/paths.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import { shellWord } from '../../domain/remedies.ts';
 import { allowsWriting, type Token } from '../../domain/token.ts';
 import type { TargetDescription, TokenRequest } from '../../operations/ports/target.ts';
 import { resolveTokenIds } from '../../operations/resolve-names.ts';
 import { planRevocation } from '../../operations/revocation/plan-revocation.ts';
 import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
 import { revokeTokens } from '../../operations/revocation/revoke-tokens.ts';
-import { refusalAhead, requireMayChange } from '../../operations/visibility.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
-import { expiryText, printable, secondsText, timeText } from '../../reports/tables/text.ts';
+import { requireMayChange } from '../../operations/visibility.ts';
+import { lines, list } from '../../reports/document.ts';
+import type { Report } from '../../reports/result.ts';
+import { expiryText, secondsText, timeText } from '../../reports/tables/text.ts';
 import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
-import type { Confirmation } from '../confirmation.ts';
-import type { ChangeFlags } from '../flags.ts';
+import { type ChangeRequest, change } from '../change/change.ts';
+import { placeText } from '../change/plan-text.ts';
 import { writeNotice } from '../output/streams.ts';
 import { useText } from '../rescue-token.ts';
-import { revocationResult } from '../revocation/revocation-flow.ts';
+import { revocationEnding } from '../revocation/revocation-ending.ts';
 import { createIntoFile, requireLifetime } from './creation-flow.ts';
+import type { RotationFlags } from './token-flags.ts';
 
 /** What `tokens rotate` prints with `--json`, unless it is a dry run. */
 export interface RotatedJson {
@@ -42,17 +45,8 @@ export interface WouldRotateJson {
   readonly grace: number;
 }
 
-/** What to rotate, and how. */
-interface RotationRequest {
-  readonly runtime: Runtime;
-  readonly confirmation: Confirmation;
+interface RotationRequest extends ChangeRequest<RotationFlags> {
   readonly tokenId: number;
-  readonly flags: ChangeFlags & {
-    readonly output: string;
-    /** In milliseconds, as `expires`. */
-    readonly grace?: number | undefined;
-    readonly expires?: number | undefined;
-  };
 }
 
 /** A command waits no longer than this; a change that takes days is two commands. */
@@ -68,7 +62,7 @@ const MAX_GRACE_MS = 86_400_000;
 export async function rotationFlow(
   rotation: RotationRequest,
 ): Promise<Report<RotatedJson | WouldRotateJson>> {
-  const { runtime, confirmation, tokenId, flags } = rotation;
+  const { runtime, tokenId, flags } = rotation;
   const { grace = 0 } = flags;
   const output = absolutePath(flags.output, process.cwd(), runtime.environment);
   requireNewFile(output);
@@ -80,20 +74,66 @@ export async function rotationFlow(
   const description = await runtime.description();
   const old = await tokenOf(runtime, tokenId);
   const request = requestFor(old, { description, expires: flags.expires });
-  const text = planText(old, { description, output, request, grace });
-  if (flags['dry-run'] === true) {
-    return report({
-      json: { dryRun: true, token: tokenToJson(old), output, grace: grace / 1000 },
-      text: () => `${text}\nDry run. Nothing was changed.\n`,
-      failure: refusalAhead(() => requireMayChange(description)),
-    });
-  }
-  requireMayChange(description);
-  await confirmation.confirm({ plan: text, act: `rotate token ${tokenId}`, type: String(tokenId) });
-  const created = await createIntoFile({ runtime, flags, request, output });
-  const tried = await tryNew(runtime, { created, output, description, tokenId });
-  await waitFor(grace, { runtime, tokenId });
-  return await revokeOld(rotation, { created, output, tried, description });
+  const described = old.description === '' ? '' : `, described as "${old.description}"`;
+  const validFor = request.lifetime === undefined ? '' : `, valid for ${secondsText(request.lifetime)}`;
+  const steps = [
+    `Create a token of scope ${request.scope}${validFor} in ${output}, and check it.`,
+    ...(grace === 0 ? [] : [`Wait for ${secondsText(grace / 1000)}.`]),
+    `Revoke token ${tokenId}.`,
+  ];
+  return await change<Rotated, RotatedJson | WouldRotateJson>(rotation, {
+    plan: [
+      lines(
+        `Would rotate token ${tokenId} of ${old.user?.username ?? ''}, scope ${old.scope}${described}.`,
+        placeText(description),
+        list(...steps.map((step, index) => `${index + 1}. ${step}`)),
+      ),
+    ],
+    question: { act: `rotate token ${tokenId}`, type: String(tokenId) },
+    require: () => requireMayChange(description),
+    async act() {
+      const created = await createIntoFile({ ...rotation, request, output });
+      const tried = await tryNew(runtime, { created, output, description, tokenId });
+      await waitFor(grace, { runtime, tokenId });
+      return await revokeOld(rotation, { created, output, tried, description }).catch((error: unknown) => {
+        throw bothValid(error, { tokenId, output, description });
+      });
+    },
+    ended: ({ created, tried, isOwn, revocation }) => {
+      // Its owner keeps access: what else the owner has is no remainder of a rotation.
+      const { document, failure } = revocationEnding({ ...revocation, accessPaths: [] });
+      return {
+        document: [
+          lines(
+            `Created token ${created.id}, scope ${created.scope}, expires ${expiryText(created.expires)}, in ${output}.`,
+            TRIED[tried],
+          ),
+          ...document,
+          lines(isOwn && useText(runtime, { name: description.context, file: output })),
+        ],
+        failure,
+      };
+    },
+    json: ({ done }) =>
+      done === null
+        ? { dryRun: true, token: tokenToJson(old), output, grace: grace / 1000 }
+        : {
+            oldTokenId: tokenId,
+            token: tokenToJson(done.created),
+            output,
+            tried: done.tried,
+            revocation: done.revocation,
+          },
+  });
+}
+
+/** A new token, and what became of the old one. */
+interface Rotated {
+  readonly created: Token;
+  readonly tried: Tried;
+  /** Whether the old token was the credential of the context. */
+  readonly isOwn: boolean;
+  readonly revocation: RevocationReport;
 }
 
 async function tokenOf(runtime: Runtime, tokenId: number): Promise<Token> {
@@ -135,28 +175,6 @@ function requestFor(
     ...(isRole && { user: owner }),
     ...(lifetime !== undefined && { lifetime }),
   };
-}
-
-function planText(
-  old: Token,
-  plan: {
-    readonly description: TargetDescription;
-    readonly output: string;
-    readonly request: TokenRequest;
-    readonly grace: number;
-  },
-): string {
-  const { description, output, request, grace } = plan;
-  const described = old.description === '' ? '' : `, described as "${printable.value(old.description)}"`;
-  const validFor = request.lifetime === undefined ? '' : `, valid for ${secondsText(request.lifetime)}`;
-  const lines = [
-    `Would rotate token ${old.id} of ${printable.value(old.user?.username ?? '')}, scope ${old.scope}${described}.`,
-    `At ${description.address} (context ${description.context}).`,
-    `  1. Create a token of scope ${request.scope}${validFor} in ${output}, and check it.`,
-    ...(grace === 0 ? [] : [`  2. Wait for ${secondsText(grace / 1000)}.`]),
-    `  ${grace === 0 ? 2 : 3}. Revoke token ${old.id}.`,
-  ];
-  return `${lines.join('\n')}\n`;
 }
 
 /** How the new token was checked: by a request with it, or by reading it again in the database. */
@@ -234,7 +252,7 @@ async function revokeOld(
     readonly tried: Tried;
     readonly description: TargetDescription;
   },
-): Promise<Report<RotatedJson>> {
+): Promise<Rotated> {
   const { created, output, tried } = done;
   const isOwn =
     done.description.credential === 'token' &&
@@ -247,15 +265,19 @@ async function revokeOld(
     description: await working.description(),
   });
   const revocation = await revokeTokens({ ...(await working.change(flags)), plan });
-  // Its owner keeps access: what else the owner has is no remainder of a rotation.
-  const revoked = revocationResult({ ...revocation, staysAlive: [] }, plan);
-  return report({
-    json: { oldTokenId: tokenId, token: tokenToJson(created), output, tried, revocation },
-    text: async (screen) =>
-      `Created token ${created.id}, scope ${created.scope}, expires ${expiryText(created.expires)}, in ${output}.\n` +
-      `${TRIED[tried]}\n${await revoked.text(screen)}` +
-      (isOwn ? useText(runtime, { name: done.description.context, file: output }) : ''),
-    failure: revoked.failure,
+  return { created, tried, isOwn, revocation };
+}
+
+/** What failed after the new token was made: neither is revoked, unless only the record of it is missing. */
+function bothValid(
+  error: unknown,
+  made: { readonly tokenId: number; readonly output: string; readonly description: TargetDescription },
+): unknown {
+  if (!(error instanceof TokenctlError) || error.code === 'outcome_unrecorded') return error;
+  const { tokenId, output, description } = made;
+  return new TokenctlError(error.code, `Token ${tokenId} was not revoked: ${error.message}`, {
+    hint: `Both tokens are valid: the new one is in ${output}. To revoke the old one: tokenctl tokens revoke --id ${tokenId} --context ${shellWord(description.context)}`,
+    cause: error,
   });
 }
 

@@ -9,8 +9,8 @@ import { resolveTokenIds } from '../../operations/resolve-names.ts';
 import { auditTokens } from '../../operations/token-audit/audit-tokens.ts';
 import { readToken } from '../../operations/token-audit/trace-token.ts';
 import { type ListedUser, listUsers } from '../../operations/users/users.ts';
-import { type Report, report } from '../../reports/tables/result.ts';
-import { printable } from '../../reports/tables/text.ts';
+import { type Document, facts, lines, list } from '../../reports/document.ts';
+import { type Report, report } from '../../reports/result.ts';
 import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
 import { noteLimit } from '../output/streams.ts';
 import { policyOf } from '../token-audit/policy-flags.ts';
@@ -65,7 +65,7 @@ export async function shownTokenFlow(
       notChecked,
       visibility,
     },
-    text: () => shownText({ token, owner, findings, notChecked }),
+    document: shownDocument({ token, owner, findings, notChecked }),
   });
 }
 
@@ -82,26 +82,25 @@ async function ownerOf(runtime: Runtime, username: string): Promise<ListedUser |
   }
 }
 
-function shownText(shown: {
+function shownDocument(shown: {
   readonly token: Token;
   readonly owner: ListedUser | null;
   readonly findings: readonly Finding[];
   readonly notChecked: readonly { readonly rule: string; readonly why: string }[];
-}): string {
+}): Document {
   const { token, owner, findings, notChecked } = shown;
-  const facts = tokenFacts(token).map(([name, value]): readonly [string, string] => [
-    name,
-    name === 'owner' && owner !== null ? `${value} (${ownerStateText(owner)})` : value,
-  ]);
-  const lines = [
-    `Token ${token.id}`,
-    ...facts.map(([name, value]) => `  ${name.padEnd(12)}${printable.value(value)}`),
-    '',
-    findings.length === 0 ? 'No findings.' : 'Findings',
-    ...findings.map(
-      ({ rule, severity, message }) => `  ${severity.padEnd(9)}${rule}: ${printable.value(message)}`,
+  return [
+    facts(
+      tokenFacts(token).map(([name, value]) => [
+        name,
+        name === 'owner' && owner !== null ? `${value} (${ownerStateText(owner)})` : value,
+      ]),
+      `Token ${token.id}`,
     ),
-    ...notChecked.map(({ rule, why }) => `  Not checked: ${rule}: ${printable.value(why)}.`),
+    lines(
+      findings.length === 0 ? 'No findings.' : 'Findings',
+      findings.map(({ rule, severity, message }) => ({ mark: severity, text: `${rule}: ${message}` })),
+      list(...notChecked.map(({ rule, why }) => `Not checked: ${rule}: ${why}.`)),
+    ),
   ];
-  return `${lines.join('\n')}\n`;
 }

@@ -2,12 +2,7 @@ import type { Runtime } from '../../app/runtime.ts';
 import type { Selection, Selector } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
 import { resolveSelection } from '../../operations/resolve-names.ts';
-
-/** The flags that select by the policy. */
-export interface FindingFlags {
-  readonly finding?: readonly string[] | undefined;
-  readonly policy?: string | undefined;
-}
+import type { FindingFlags } from './token-flags.ts';
 
 /** A selection of tokens, findings included, at the target of a run. */
 interface SelectedTokens {

@@ -1,8 +1,10 @@
 import type { Visibility } from '../../domain/claims.ts';
 import type { ApplicationReference, User } from '../../domain/token.ts';
 import type { ListedApplication, ListedUser, ShownUser } from '../../operations/users/users.ts';
-import { type Column, type Listing, listing, type Report, report } from '../../reports/tables/result.ts';
-import { countText, dayText, numberText, printable, timeText } from '../../reports/tables/text.ts';
+import { facts } from '../../reports/document.ts';
+import { type Report, report } from '../../reports/result.ts';
+import { type Column, type Listing, listing } from '../../reports/tables/listing.ts';
+import { countText, dayText, numberText, timeText } from '../../reports/tables/text.ts';
 
 /** A user as `--json` shows it. */
 export interface UserJson {
@@ -151,39 +153,26 @@ export function shownUserResult(shown: ShownUser, visibility: Visibility): Repor
       sessions,
       visibility,
     },
-    text: () =>
-      [
-        `User ${printable.value(user.username)} (id ${user.id})`,
-        ...factsOf(shown).map(([name, value]) => `  ${`${name}:`.padEnd(15)} ${printable.value(value)}`),
-      ]
-        .map((line) => `${line}\n`)
-        .join(''),
+    document: [
+      facts(
+        [
+          ['State', stateText(user)],
+          ['Role', roleText(user) || 'normal user'],
+          ['Account', user.externalAccount === null ? 'local' : `external (${user.externalAccount})`],
+          ['Last login', user.lastLogin === null ? 'never' : timeText(user.lastLogin)],
+          ['Last change', lastChangeText(lastChange)],
+          ['Access tokens', accessTokensText(accessTokens)],
+          ['Issued to', issuedText(accessTokens.byApplication)],
+          ['Refresh tokens', refreshTokens === null ? NOT_LISTED : statesText(refreshTokens)],
+          ['Sessions', sessions === null ? NOT_LISTED : numberText(sessions)],
+        ],
+        `User ${user.username} (id ${user.id})`,
+      ),
+    ],
   });
 }
 
 const NOT_LISTED = 'not listed by this target; use a database context';
-
-function factsOf({
-  user,
-  lastChange,
-  accessTokens,
-  refreshTokens,
-  sessions,
-}: ShownUser): (readonly [name: string, value: string])[] {
-  return [
-    ['State', stateText(user)],
-    ['Role', roleText(user) || 'normal user'],
-    ['Account', user.externalAccount === null ? 'local' : `external (${user.externalAccount})`],
-    ['Last login', user.lastLogin === null ? 'never' : timeText(user.lastLogin)],
-    ['Last change', lastChangeText(lastChange)],
-    ['Access tokens', accessTokensText(accessTokens)],
-    ...(accessTokens.byApplication.length === 0
-      ? []
-      : [['Issued to', issuedText(accessTokens.byApplication)] as const]),
-    ['Refresh tokens', refreshTokens === null ? NOT_LISTED : statesText(refreshTokens)],
-    ['Sessions', sessions === null ? NOT_LISTED : numberText(sessions)],
-  ];
-}
 
 function lastChangeText(lastChange: Date | null | undefined): string {
   if (lastChange === undefined) return 'unknown: the activity stream may not be read';

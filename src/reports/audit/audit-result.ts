@@ -4,7 +4,9 @@ import type { Audit, AuditSummary, Finding, FixedFinding } from '../../domain/po
 import { type Policy, type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
 import { atLeast, type Severity, severities } from '../../domain/policy/rule.ts';
 import type { Token } from '../../domain/token.ts';
-import { csvLines, type Report, report, type Screen, type Streamed } from '../tables/result.ts';
+import { type Report, report, type Streamed } from '../result.ts';
+import { csvLines } from '../tables/listing.ts';
+import type { Screen } from '../tables/text.ts';
 import { countText, numberText, onScreen, type Paint, printable } from '../tables/text.ts';
 import type { ListedToken } from '../tables/token-view.ts';
 import { type Group, type Grouping, grouped, groupListing } from './groups.ts';
@@ -13,7 +15,6 @@ import { type AuditJson, findingListing, ruleListing, severityTones } from './js
 /** The formats of an audit's report. */
 export type AuditFormat = 'table' | 'json' | 'csv' | 'sarif' | 'html';
 
-/** How an audit is presented. */
 export interface AuditPresentation {
   readonly makes: Streamed['makes'];
   /** The command fails where there are findings at or above this. */

@@ -56,7 +56,9 @@ export function calendarPicture(statistics: TokenStatistics, now: Date): Calenda
         return { x: columnOf(index), y: 8, text: MONTHS[date.getUTCMonth()] ?? '' };
       }),
       ...['Mon', 'Wed', 'Fri'].map((text, index) => ({
-        ...{ x: 0, y: CALENDAR_TOP + index * 2 * DAY_SIZE + 6, text },
+        x: 0,
+        y: CALENDAR_TOP + index * 2 * DAY_SIZE + 6,
+        text,
       })),
     ],
     outside: statistics.outsideCalendar(),

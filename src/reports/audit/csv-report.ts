@@ -1,5 +1,5 @@
 import type { Audit, Finding, FixedFinding } from '../../domain/policy/judge.ts';
-import { csvLines, type Listing, listing } from '../tables/result.ts';
+import { csvLines, type Listing, listing } from '../tables/listing.ts';
 import { firstOf, type LastUseReader, worstFirstWhereFew } from './audit-result.ts';
 import { findingListing } from './json-report.ts';
 

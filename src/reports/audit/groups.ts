@@ -1,7 +1,7 @@
 import type { Finding } from '../../domain/policy/judge.ts';
 import { type Severity, severities, zeroBySeverity } from '../../domain/policy/rule.ts';
 import { applicationOf, ownerOf } from '../../domain/policy/subject.ts';
-import { type Listing, listing } from '../tables/result.ts';
+import { type Listing, listing } from '../tables/listing.ts';
 import { numberText } from '../tables/text.ts';
 
 /** By what findings can be put together. */

@@ -12,7 +12,7 @@ import {
   subjectName,
 } from '../../domain/policy/subject.ts';
 import type { Application, RefreshToken, Token, UserReference } from '../../domain/token.ts';
-import { type Column, IncompleteListing, type Listing, listing } from '../tables/result.ts';
+import { type Column, IncompleteListing, type Listing, listing } from '../tables/listing.ts';
 import { printable, type Tone } from '../tables/text.ts';
 import { type TokenJson, tokenColumn, tokenToJson } from '../tables/token-view.ts';
 

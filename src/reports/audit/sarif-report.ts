@@ -5,7 +5,7 @@ import { type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
 import type { RuleHelp, Severity } from '../../domain/policy/rule.ts';
 import { type Subject, subjectKey, subjectName } from '../../domain/policy/subject.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { IncompleteListing } from '../tables/result.ts';
+import { IncompleteListing } from '../tables/listing.ts';
 import { printable } from '../tables/text.ts';
 import { FIXED } from './csv-report.ts';
 

@@ -1,3 +1,4 @@
+import { pathName, uncheckedPaths, untilText } from '../../domain/access.ts';
 import { objectText } from '../../domain/investigation/collect-items.ts';
 import {
   type Investigation,
@@ -8,7 +9,7 @@ import {
 import { shellWord } from '../../domain/remedies.ts';
 import { coveredBy, type IncidentReport } from '../../operations/incident/gather-report.ts';
 import type { RunCounts } from '../../operations/journal/run-account.ts';
-import { type Part, paragraph } from '../document.ts';
+import { code, type Document, lines, list, type Part, section, strong } from '../document.ts';
 import { countText, timeText } from '../tables/text.ts';
 import { byRisk, bySubject, chainParts, combined, timeline } from './incident-timeline.ts';
 
@@ -25,77 +26,74 @@ export interface ReportPlace {
 }
 
 /**
- * An incident for people who were not there: what happened, whether it is over, and on what evidence; then the timeline, the
- * chain, what was ended, what remains, what is not known, and how to check the evidence.
+ * An incident for people who were not there: what happened, whether it is over, and on what evidence; then
+ * the timeline, the chain, what was ended, what remains, what is not known, and how to check the evidence.
  */
-export function incidentParts(report: IncidentReport, place: ReportPlace): readonly Part[] {
+export function incidentParts(report: IncidentReport, place: ReportPlace): Document {
   const { incident, investigations } = report;
   return [
     { kind: 'heading', level: 1, text: `Incident ${incident.id}: ${incident.selection}` },
-    ...facts(report),
-    { kind: 'heading', level: 2, text: 'What happened' },
+    about(report),
+    section('What happened'),
     ...whatHappened(report),
-    { kind: 'heading', level: 2, text: 'Is it over?' },
+    section('Is it over?'),
     ...isItOver(report),
-    { kind: 'heading', level: 2, text: 'How do we know?' },
-    ...howDoWeKnow(report),
-    { kind: 'heading', level: 2, text: 'Timeline' },
+    section('How do we know?'),
+    howDoWeKnow(report),
+    section('Timeline'),
     ...timeline(report),
     ...(investigations.length === 0 ? [] : chainParts(combined(investigations))),
-    { kind: 'heading', level: 2, text: 'What was ended' },
-    ...whatWasEnded(report),
-    { kind: 'heading', level: 2, text: 'What remains' },
+    section('What was ended'),
+    whatWasEnded(report),
+    section('What remains'),
     ...whatRemains(investigations),
-    { kind: 'heading', level: 2, text: 'What is not known' },
-    ...whatIsNotKnown(report),
-    { kind: 'heading', level: 2, text: 'Evidence, and how to check it' },
+    section('What is not known'),
+    whatIsNotKnown(report),
+    section('Evidence, and how to check it'),
     ...evidenceParts(report, place),
   ];
 }
 
-function facts({ incident, address, madeAt }: IncidentReport): readonly Part[] {
+function about({ incident, address, madeAt }: IncidentReport): Part {
   const { since, by, reason, ticket, context, lifted } = incident;
   const who = [by['user'] ?? 'unknown', ...(by['host'] === undefined ? [] : [`on ${by['host']}`])].join(' ');
-  return [
-    {
-      kind: 'list',
-      items: [
-        `Controller: ${address} (context ${context})`,
-        `Locked down: ${since} by ${who}${by['as'] === undefined ? '' : `, as ${by['as']} there`}`,
-        ...(reason === null ? [] : [`Reason: ${reason}`]),
-        ...(ticket === null ? [] : [`Ticket: ${ticket}`]),
-        lifted === null
-          ? 'The audit log has no lift of it.'
-          : `Lifted: ${lifted.at} by ${lifted.by['user'] ?? 'unknown'}`,
-        `This report: ${timeText(madeAt)}. Times are UTC.`,
-      ],
-    },
-  ];
+  return lines(
+    list(
+      `Controller: ${address} (context ${context})`,
+      `Locked down: ${since} by ${who}${by['as'] === undefined ? '' : `, as ${by['as']} there`}`,
+      reason !== null && `Reason: ${reason}`,
+      ticket !== null && `Ticket: ${ticket}`,
+      lifted === null
+        ? 'The audit log has no lift of it.'
+        : `Lifted: ${lifted.at} by ${lifted.by['user'] ?? 'unknown'}`,
+      `This report: ${timeText(madeAt)}. Times are UTC.`,
+    ),
+  );
 }
 
 const NOT_INVESTIGATED =
   'What the intruder did is not part of this report: no investigation was made. Make one with tokenctl incident investigate.';
 
-function whatHappened({ investigations, incident }: IncidentReport): readonly Part[] {
-  if (investigations.length === 0) return [paragraph(NOT_INVESTIGATED)];
+function whatHappened({ investigations, incident }: IncidentReport): Document {
+  if (investigations.length === 0) return [lines(NOT_INVESTIGATED)];
   const worst = combined(investigations)
     .items.filter(({ group, risk }) => group !== 'other' && (risk === 'critical' || risk === 'high'))
     .sort(byRisk)
     .slice(0, 12);
   const { reason } = incident;
   return [
-    ...bySubject(investigations).map((each) => paragraph(whatOneDid(combined(each)))),
-    ...(reason === null ? [] : [paragraph(`The lockdown gives as its reason: ${reason}.`)]),
-    ...(worst.length === 0
-      ? []
-      : [
-          paragraph('The most serious of it:'),
-          {
-            kind: 'list' as const,
-            items: worst.map((item) => `${item.risk}: ${item.summary}, ${item.first}`),
-          },
-        ]),
+    lines(bySubject(investigations).map((each) => whatOneDid(combined(each)))),
+    lines(reason !== null && `The lockdown gives as its reason: ${reason}.`),
+    withTitle(
+      'The most serious of it:',
+      worst.map((item) => `${item.risk}: ${item.summary}, ${item.first}`),
+    ),
   ];
+}
+
+/** A list under its title, as long as a page may be; left out where it is empty. */
+function withTitle(title: string, items: readonly string[]) {
+  return lines(items.length > 0 && [title, ...list(...items.slice(0, MAX_ITEMS))]);
 }
 
 function whatOneDid(found: Investigation): string {
@@ -143,22 +141,17 @@ function subjectText(subject: InvestigationSubject): string {
 }
 
 /** Every sentence says what it rests on: an investigation at a time, or the log. */
-function isItOver({ investigations, lockdown, incident }: IncidentReport): readonly Part[] {
+function isItOver({ investigations, lockdown, incident }: IncidentReport): Document {
   const paths = lockdown?.accessPaths ?? [];
   return [
-    ...remainingTexts(investigations).map((text) => paragraph(text, true)),
-    paragraph(
+    ...remainingTexts(investigations).map(strong),
+    lines(
       lockdown === null
         ? 'The audit log has no lockdown of this incident that ended.'
         : `By the audit log, the lockdown ended at ${lockdown.at}, and ${lockdown.result === 'locked' ? 'every step of it was done' : 'not every step of it was done'}.${pathsText(paths, 'open')}${pathsText(paths, 'not_checked')}`,
+      incident.lifted !== null &&
+        `By the audit log, it was lifted at ${incident.lifted.at}. What was revoked stays revoked.`,
     ),
-    ...(incident.lifted === null
-      ? []
-      : [
-          paragraph(
-            `By the audit log, it was lifted at ${incident.lifted.at}. What was revoked stays revoked.`,
-          ),
-        ]),
   ];
 }
 
@@ -200,41 +193,39 @@ type Paths = NonNullable<IncidentReport['lockdown']>['accessPaths'];
 /** The ways in that the lockdown found in a state, as a sentence; empty without any. */
 function pathsText(paths: Paths, state: 'closed' | 'open' | 'not_checked'): string {
   const named = paths
-    .filter((each) => each.state === state)
-    .map(({ path, until }) => pathName(path) + (until === null ? '' : ` (until ${until})`));
+    .filter((each) => each.covered && each.state === state)
+    .map(({ path, until }) => nameText(path) + (until === null ? '' : ` (until ${untilText(until)})`));
   if (named.length === 0) return '';
   return ` ${countText(named.length, 'way in was', 'ways in were')} ${PATH_STATES[state]}: ${named.join(', ')}.`;
 }
 
 const PATH_STATES = { closed: 'closed', open: 'open', not_checked: 'not checked' } as const;
 
-function pathName(path: string): string {
-  return path === 'revoked_token' ? 'use of a revoked token' : path.replaceAll('_', ' ');
+/** Called other than in lists of ways in: it is part of a sentence. */
+function nameText(path: string): string {
+  return path === 'revoked_token' ? 'use of a revoked token' : pathName(path).toLowerCase();
 }
 
-function howDoWeKnow({ investigations, evidence, runs }: IncidentReport): readonly Part[] {
-  return [
-    {
-      kind: 'list',
-      items: [
-        ...lastOfEach(investigations).map(
-          (last) =>
-            `What the intruder did: ${countText(last.stream.read, 'entry', 'entries')} of the controller's activity stream${last.stream.oldest === null ? '' : `, which reaches back to ${last.stream.oldest}`}, read as ${last.as}${last.visibility.kind === 'all' ? '' : ', who sees only part'}. ${countText(last.limits.length, 'limit')} of this evidence ${last.limits.length === 1 ? 'is' : 'are'} listed below.`,
-        ),
-        `What was done about it: ${countText(runs.length, 'run')} in the audit log of tokenctl, which records each change before it is made.`,
-        evidence.intact
-          ? `The chain of that log was read and holds: ${countText(evidence.size, 'entry', 'entries')}.${evidence.checkpoint === null ? ' It has no signing key, so there is no signed checkpoint of it.' : ' A signed checkpoint is below.'}`
-          : `The chain of that log does not hold: ${evidence.problem ?? 'unknown'}.`,
-      ],
-    },
-  ];
+function howDoWeKnow({ investigations, evidence, runs }: IncidentReport): Part {
+  return lines(
+    list(
+      lastOfEach(investigations).map(
+        (last) =>
+          `What the intruder did: ${countText(last.stream.read, 'entry', 'entries')} of the controller's activity stream${last.stream.oldest === null ? '' : `, which reaches back to ${last.stream.oldest}`}, read as ${last.as}${last.visibility.kind === 'all' ? '' : ', who sees only part'}. ${countText(last.limits.length, 'limit')} of this evidence ${last.limits.length === 1 ? 'is' : 'are'} listed below.`,
+      ),
+      `What was done about it: ${countText(runs.length, 'run')} in the audit log of tokenctl, which records each change before it is made.`,
+      evidence.intact
+        ? `The chain of that log was read and holds: ${countText(evidence.size, 'entry', 'entries')}.${evidence.checkpoint === null ? ' It has no signing key, so there is no signed checkpoint of it.' : ' A signed checkpoint is below.'}`
+        : `The chain of that log does not hold: ${evidence.problem ?? 'unknown'}.`,
+    ),
+  );
 }
 
 function lastOfEach(investigations: readonly Investigation[]): readonly Investigation[] {
   return bySubject(investigations).flatMap((each) => each.slice(-1));
 }
 
-function whatWasEnded(report: IncidentReport): readonly Part[] {
+function whatWasEnded(report: IncidentReport): Part {
   const { lockdown, runs, cleaned: acts, undone, investigations } = report;
   const sum = (name: keyof RunCounts) => runs.reduce((total, { counts }) => total + counts[name], 0);
   const counted = [
@@ -245,51 +236,27 @@ function whatWasEnded(report: IncidentReport): readonly Part[] {
   const found = new Map(
     (investigations.length === 0 ? [] : combined(investigations).items).map((item) => [item.id, item]),
   );
-  return [
-    {
-      kind: 'list',
-      items: [
-        `By the outcomes in the audit log: ${counted.join(', ')}.`,
-        ...(lockdown === null ? [] : [`Steps of the lockdown: ${stepsText(lockdown.steps)}.`]),
-        ...(['closed', 'open', 'not_checked'] as const)
-          .map((state) => pathsText(lockdown?.accessPaths ?? [], state).trim())
-          .filter((text) => text !== ''),
-      ],
-    },
-    ...(acts.length === 0
-      ? []
-      : [
-          paragraph('By the cleaning, as the audit log has it:'),
-          {
-            kind: 'list' as const,
-            items: acts
-              .slice(0, MAX_ITEMS)
-              .map((each) => `${each.at}: ${cleanedText(each, found.get(each.item))}: ${each.result}`),
-          },
-        ]),
-    ...(undone.length === 0
-      ? []
-      : [
-          paragraph('Cleaned and undone again, as the audit log has it:'),
-          {
-            kind: 'list' as const,
-            items: undone
-              .slice(0, MAX_ITEMS)
-              .map(({ item, at }) => `${at}: ${found.get(item)?.summary ?? item}`),
-          },
-        ]),
-    ...(cleaned.length === 0
-      ? []
-      : [
-          paragraph('Of what the intruder did, gone, undone or changed back by the last investigation:'),
-          {
-            kind: 'list' as const,
-            items: cleaned
-              .slice(0, MAX_ITEMS)
-              .map(({ summary, state }) => `${summary}: ${state.replaceAll('_', ' ')}`),
-          },
-        ]),
-  ];
+  return lines(
+    list(
+      `By the outcomes in the audit log: ${counted.join(', ')}.`,
+      lockdown !== null && `Steps of the lockdown: ${stepsText(lockdown.steps)}.`,
+      (['closed', 'open', 'not_checked'] as const).map((state) =>
+        pathsText(lockdown?.accessPaths ?? [], state).trim(),
+      ),
+    ),
+    withTitle(
+      'By the cleaning, as the audit log has it:',
+      acts.map((each) => `${each.at}: ${cleanedText(each, found.get(each.item))}: ${each.result}`),
+    ).lines,
+    withTitle(
+      'Cleaned and undone again, as the audit log has it:',
+      undone.map(({ item, at }) => `${at}: ${found.get(item)?.summary ?? item}`),
+    ).lines,
+    withTitle(
+      'Of what the intruder did, gone, undone or changed back by the last investigation:',
+      cleaned.map(({ summary, state }) => `${summary}: ${state.replaceAll('_', ' ')}`),
+    ).lines,
+  );
 }
 
 /** By result: `passwords, roles (done); tokens (failed)`. */
@@ -344,10 +311,10 @@ function dealtWith(investigations: readonly Investigation[]): readonly Investiga
   );
 }
 
-function whatRemains(investigations: readonly Investigation[]): readonly Part[] {
-  if (investigations.length === 0) return [paragraph(NOT_INVESTIGATED)];
+function whatRemains(investigations: readonly Investigation[]): Document {
+  if (investigations.length === 0) return [lines(NOT_INVESTIGATED)];
   const left = combined(investigations).items.filter(remains);
-  if (left.length === 0) return remainingTexts(investigations).map((text) => paragraph(text));
+  if (left.length === 0) return [lines(remainingTexts(investigations))];
   return [
     {
       kind: 'table',
@@ -361,22 +328,25 @@ function whatRemains(investigations: readonly Investigation[]): readonly Part[] 
           remedy?.text ?? '',
         ]),
     },
-    ...(left.length > MAX_ITEMS ? [paragraph(`and ${left.length - MAX_ITEMS} more.`)] : []),
+    lines(left.length > MAX_ITEMS && `and ${left.length - MAX_ITEMS} more.`),
   ];
 }
 
-function whatIsNotKnown({ investigations, lockdown }: IncidentReport): readonly Part[] {
+function whatIsNotKnown({ investigations, lockdown }: IncidentReport): Part {
   const last = lastOfEach(investigations);
   const unattributed = last.flatMap((each) => each.unattributed);
-  const unchecked = (lockdown?.accessPaths ?? []).filter(({ state }) => state === 'not_checked');
+  const paths = lockdown?.accessPaths ?? [];
   const items = [
-    ...unchecked.map(
+    ...uncheckedPaths(paths).map(
       ({ path, until }) =>
-        `Whether this way in was closed: ${pathName(path)}${until === null ? '' : ` (it closes by itself at ${until})`}.`,
+        `Whether this way in was closed: ${nameText(path)}${until === null ? '' : ` (it closes by itself at ${untilText(until)})`}.`,
     ),
-    ...(lockdown?.manualSteps ?? []).map(
-      (what) => `Left to people by the lockdown: ${what}. The log does not say whether it was done.`,
-    ),
+    ...paths
+      .filter(({ covered }) => !covered)
+      .map(
+        ({ path }) =>
+          `Left to people by the lockdown: ${nameText(path)}. The log does not say whether it was done.`,
+      ),
     ...last.flatMap(({ mayHaveRead }) => mayHaveRead),
     ...last.flatMap(({ limits }) => limits).map(({ text }) => text),
     ...(unattributed.length === 0
@@ -386,60 +356,53 @@ function whatIsNotKnown({ investigations, lockdown }: IncidentReport): readonly 
         ]),
     ...unattributed
       .slice(0, MAX_UNATTRIBUTED)
-      .map(({ at, operation, object }) =>
-        `${at}: ${operation} ${object.kind} ${object.name ?? object.id ?? ''}`.trim(),
+      .map(({ at, operation, object, owner }) =>
+        `${at}: ${operation} ${object.kind} ${object.name ?? object.id ?? ''}${owner == null ? '' : ` of ${owner}`}`.trim(),
       ),
   ];
-  return items.length === 0 ? [paragraph(NOT_INVESTIGATED)] : [{ kind: 'list', items: [...new Set(items)] }];
+  return lines(items.length === 0 ? NOT_INVESTIGATED : list(...new Set(items)));
 }
 
 function evidenceParts(
   { evidence, incident, investigations, runs }: IncidentReport,
   { log, version }: ReportPlace,
-): readonly Part[] {
+): Document {
   const { checkpoint, size, head } = evidence;
+  const { snapshot } = incident;
   return [
-    {
-      kind: 'list',
-      items: [
+    lines(
+      list(
         `Audit log: ${log}, ${countText(size, 'entry', 'entries')}. SHA-256 of its last entry: ${head}`,
-        ...(incident.snapshot === null
-          ? []
-          : [
-              `Snapshot of before: ${incident.snapshot.file}, SHA-256 ${incident.snapshot.sha256} by the audit log.`,
-            ]),
-        ...investigations.map(
+        snapshot !== null &&
+          `Snapshot of before: ${snapshot.file}, SHA-256 ${snapshot.sha256} by the audit log.`,
+        investigations.map(
           ({ madeAt, as, target, since, until }) =>
             `Investigation of ${madeAt} by ${as} at ${target.address}${target.version === null ? '' : ` (version ${target.version})`}, of the time from ${since} to ${until}.`,
         ),
-        ...(investigations.length === 0
-          ? []
-          : ['The files of investigations are not signed: the report repeats what they say.']),
-        ...runs
+        investigations.length > 0 &&
+          'The files of investigations are not signed: the report repeats what they say.',
+        runs
           .slice(0, MAX_ITEMS)
           .map(
             ({ run, operation, first, last }) => `Run ${run} (${operation}): entries ${first} to ${last}.`,
           ),
         `Written by tokenctl ${version}.`,
-      ],
-    },
+      ),
+    ),
     ...(checkpoint === null
       ? [
-          paragraph('To check the chain of the log:'),
-          { kind: 'code' as const, lines: ['tokenctl log verify'] },
-          paragraph('To sign checkpoints of it from now on, create a key with tokenctl log init.'),
+          lines('To check the chain of the log:'),
+          code('tokenctl log verify'),
+          lines('To sign checkpoints of it from now on, create a key with tokenctl log init.'),
         ]
       : [
-          paragraph(
+          lines(
             `The checkpoint covers entries 1 to ${coveredBy(checkpoint)}. Save it as incident.checkpoint, where users who can write the log have no access. It proves later that nothing in these entries was changed or cut off:`,
           ),
-          {
-            kind: 'code' as const,
-            lines: [
-              `tokenctl log verify --checkpoint incident.checkpoint ${checkpoint.verifiers.map((key) => `--key ${shellWord(key)}`).join(' ')}`,
-            ],
-          },
-          { kind: 'code' as const, lines: checkpoint.note.trimEnd().split('\n') },
+          code(
+            `tokenctl log verify --checkpoint incident.checkpoint ${checkpoint.verifiers.map((key) => `--key ${shellWord(key)}`).join(' ')}`,
+          ),
+          code(...checkpoint.note.trimEnd().split('\n')),
         ]),
   ];
 }

@@ -6,7 +6,7 @@ import {
 } from '../../domain/investigation/investigation.ts';
 import type { Severity } from '../../domain/policy/rule.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
-import { type Part, paragraph } from '../document.ts';
+import { type Document, lines, section } from '../document.ts';
 import { runSentence } from '../log-report.ts';
 import { countText } from '../tables/text.ts';
 import { chainNodes, chainPicture } from './chain-picture.ts';
@@ -81,7 +81,7 @@ export function byRisk(one: InvestigationItem, other: InvestigationItem): number
 }
 
 /** The intruder beside the responders, in order of time. */
-export function timeline({ investigations, runs }: IncidentReport): readonly Part[] {
+export function timeline({ investigations, runs }: IncidentReport): Document {
   const found = investigations.length === 0 ? [] : combined(investigations).items;
   const worst = found.toSorted((one, other) => RISK_ORDER.indexOf(one.risk) - RISK_ORDER.indexOf(other.risk));
   const listed = worst.slice(0, MAX_EVENTS);
@@ -92,7 +92,7 @@ export function timeline({ investigations, runs }: IncidentReport): readonly Par
       .map((run) => ({ at: run.began, intruder: '', responders: runSentence(run) })),
   ];
   const more = found.length - listed.length + Math.max(0, runs.length - MAX_EVENTS);
-  if (events.length === 0) return [paragraph('No events.')];
+  if (events.length === 0) return [lines('No events.')];
   return [
     {
       kind: 'table',
@@ -101,9 +101,7 @@ export function timeline({ investigations, runs }: IncidentReport): readonly Par
         .toSorted((one, other) => one.at.localeCompare(other.at))
         .map(({ at, intruder, responders }) => [at.replace(/\.\d+Z$/, 'Z'), intruder, responders]),
     },
-    ...(more === 0
-      ? []
-      : [paragraph(`${countText(more, 'event is', 'events are')} left out, those with the lowest risk.`)]),
+    lines(more > 0 && `${countText(more, 'event is', 'events are')} left out, those with the lowest risk.`),
   ];
 }
 
@@ -115,14 +113,14 @@ function deedText({ by, summary, entryCount, group, job, first, last }: Investig
 }
 
 /** Who made what, as a picture. */
-export function chainParts(found: Investigation): readonly Part[] {
+export function chainParts(found: Investigation): Document {
   const nodes = chainNodes(found);
   return [
-    { kind: 'heading', level: 2, text: 'Who made what' },
+    section('Who made what'),
     {
       kind: 'picture',
       svg: chainPicture(nodes),
-      items: nodes.map(({ depth, text, state }) => ({ depth, text: `${text}${STATES[state]}` })),
+      lines: nodes.map(({ depth, text, state }) => ({ depth: depth + 1, text: `${text}${STATES[state]}` })),
     },
   ];
 }

@@ -1,7 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-
-/** Control characters, and invisible characters that join, hide or reorder text. */
-const UNSAFE = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
+import { escapeUnsafe } from '../../domain/unsafe-text.ts';
 
 /**
  * Makes text safe to print. User names and descriptions are untrusted: they
@@ -9,23 +7,10 @@ const UNSAFE = /[\p{Cc}\p{Cf}\u2028\u2029]/gu;
  */
 export const printable = {
   /** For a value within a line: nothing in it may break the line or reach the terminal. */
-  value: (text: string): string => text.replace(UNSAFE, escaped),
+  value: (text: string): string => escapeUnsafe(text),
   /** For finished lines of our own, or a whole JSON text: line feeds and tabs stay. */
-  lines: (text: string): string =>
-    text.replace(UNSAFE, (found) => (isLayout(found) ? found : escaped(found))),
+  lines: (text: string): string => escapeUnsafe(text, '\n\t'),
 };
-
-function isLayout(character: string): boolean {
-  return character === '\n' || character === '\t';
-}
-
-/** In JSON's notation, code unit by code unit. */
-function escaped(character: string): string {
-  return Array.from(
-    { length: character.length },
-    (_, unit) => `\\u${character.charCodeAt(unit).toString(16).padStart(4, '0')}`,
-  ).join('');
-}
 
 /** Where a comma goes in a whole number. */
 const THOUSANDS = /\B(?=(?:\d{3})+$)/g;
@@ -130,6 +115,17 @@ export type Paint = (tone: Tone, text: string) => string;
 /** For files, pipes and terminals without colours. */
 export const unpainted: Paint = (_tone, text) => text;
 
+/** What a report's text may depend on. */
+export interface Screen {
+  /** Columns of the terminal; infinite where it is not one. */
+  readonly width: number;
+  /** The terminal's colours. */
+  readonly paint: Paint;
+}
+
+/** Where there is no terminal: lines of any length, without colours. */
+export const noScreen: Screen = { width: Number.POSITIVE_INFINITY, paint: unpainted };
+
 /** The words that have a colour, where they begin a line of a report or of an error. */
 const TINTS: readonly (readonly [RegExp, Tone])[] = [
   [
@@ -143,7 +139,7 @@ const TINTS: readonly (readonly [RegExp, Tone])[] = [
     'warning',
   ],
   [/^(Warning|Skipped|Stays alive|Would stay alive|Needs manual action|Kept|Created since)\b.*?:/, 'warning'],
-  [/^(Verified|In effect|Locked down|Already locked down|Lifted|The audit log is intact)\b/, 'good'],
+  [/^(Verified|In effect|Locked down|Already locked down|Lifted|Checked)\b/, 'good'],
   [/^(done|closed|Context "[\w./-]*" works)(?= {2}|\.$)/, 'good'],
   [/^as before(?= {2})/, 'faint'],
   [/^(Would|Revoked|Deleted|Ended) .*?[\d,]+( of [\d,]+)?\b/, 'strong'],
@@ -178,8 +174,8 @@ function tinted(text: string, paint: Paint): string {
 }
 
 /**
- * Breaks finished lines at spaces so that they fit the terminal; what follows is indented as deep as the text that it
- * continues. A command to paste is never broken: neither within backticks, nor after a colon.
+ * Breaks finished lines at spaces so that they fit the terminal; what follows is indented as deep as the text
+ * that it continues. A command to paste is never broken: neither within backticks, nor after a colon.
  */
 function fitted(text: string, width: number): string {
   if (width === Number.POSITIVE_INFINITY) return text;
@@ -196,8 +192,8 @@ function visible(line: string): number {
 
 function brokenLine(line: string, width: number): string[] {
   const [indent = ''] = /^ */.exec(line) ?? [];
-  // A label in a column of its own, as in `done      Turned off basic authentication`.
-  const [label = ''] = /^ *\S+(?: \S+)* {2,}(?=\S)/.exec(line) ?? [];
+  // A label in a column of its own, as in `done      Turned off basic authentication`; one in capitals may fill its column.
+  const [label = ''] = /^(?: *\S+(?: \S+)* {2,}| {2,}[A-Z]{3,}(?: [A-Z]{3,})* )(?=\S)/.exec(line) ?? [];
   const deeper = indent === '' ? 0 : indent.length + 2;
   const hanging = ' '.repeat(label !== '' && label.length <= width / 2 ? label.length : deeper);
   const first = label === '' ? indent : label;

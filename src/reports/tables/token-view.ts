@@ -1,8 +1,7 @@
 import type { ApplicationReference, Token, UserReference } from '../../domain/token.ts';
-import { type Column, type Listing, listing } from './result.ts';
+import { type Column, type Listing, listing } from './listing.ts';
 import { dayText, expiryDayText, expiryText, timeText } from './text.ts';
 
-/** A token of a list. */
 export interface ListedToken extends Token {
   /** The day (UTC) of the last use where only that was read; null for never. */
   readonly lastUsedOn?: Date | null;

@@ -15,8 +15,8 @@ const NOW = "CAST(unixepoch('subsec') * 1000 AS integer)";
 
 /**
  * Opens the ledger in an SQLite file, for any number of processes on one machine. Creates the file and its
- * folder if they are missing. SQLite's locks end with the process that holds them. The file is attached under the
- * name of the schema in PostgreSQL, so that both databases take the same SQL.
+ * folder if they are missing. SQLite's locks end with the process that holds them. The file is attached under
+ * the name of the schema in PostgreSQL, so that both databases take the same SQL.
  *
  * @throws TokenctlError `database_unreachable` if the file cannot be opened or is not a ledger,
  * `configuration` if it is newer than the program.

@@ -16,11 +16,12 @@ export interface PostgresLedgerOptions {
 }
 
 /**
- * Opens the ledger in PostgreSQL, for replicas on several machines. Creates the schema `tokenctl_scheduler` if it
- * is missing. Leases use the server's clock.
+ * Opens the ledger in PostgreSQL, for replicas on several machines. Creates the schema `tokenctl_scheduler`
+ * if it is missing. Leases use the server's clock.
  *
  * @throws TokenctlError `database_unreachable`, `configuration` if the ledger is newer than the program,
- * `permission_refused` if the role may not create the schema, `busy` if another process does not finish creating it.
+ * `permission_refused` if the role may not create the schema, `busy` if another process does not finish
+ * creating it.
  */
 export async function openPostgresLedger(options: PostgresLedgerOptions): Promise<JobStore> {
   const { database, timeoutMs = TIMEOUT_MS } = options;

@@ -3,6 +3,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import canonicalize from 'canonicalize';
 import { describe, expect, test } from 'vitest';
+import { ADMIN } from '../../support/service.ts';
 import { estate, type Home } from './estate.ts';
 import type { Run } from './program.ts';
 
@@ -51,6 +52,16 @@ async function entries(at: Home): Promise<{ operation: string; kind: string; dat
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as { operation: string; kind: string; data: Printed });
+}
+
+async function rename(id: number, username: string): Promise<void> {
+  const basic = Buffer.from(`${ADMIN.username}:${ADMIN.password}`).toString('base64');
+  const answer = await fetch(`${url()}/api/v2/users/${id}/`, {
+    method: 'PATCH',
+    headers: { authorization: `Basic ${basic}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ username }),
+  });
+  expect(answer.status).toBe(200);
 }
 
 /** Edits a plan as its maker can: with a digest that fits. */
@@ -268,6 +279,40 @@ describe('a lockdown', () => {
     expect(refusal(await alice(...apply))).toEqual({ code: 2, error: 'plan_outdated' });
   });
 
+  test('that was approved for one user is refused once another has the name', async () => {
+    const { at, alice, bob, plan } = await guarded();
+    const listed = JSON.parse((await at.run(['users', 'list', '--json'])).stdout) as readonly {
+      readonly id: number;
+      readonly username: string;
+    }[];
+    const [meant, honest] = listed.filter(({ username }) => username !== 'admin').slice(-2);
+    if (meant === undefined || honest === undefined) throw new Error('the estate has two users');
+    const order = [
+      'incident',
+      'lockdown',
+      '--user',
+      meant.username,
+      '--plan-out',
+      plan,
+      '--require-approval',
+    ];
+    expect((await alice(...order)).code).toBe(0);
+    expect(JSON.parse(readFileSync(plan, 'utf8'))).toMatchObject({
+      scope: { bound: [{ id: meant.id, name: meant.username, created: expect.stringMatching(/Z$/) }] },
+    });
+    await bob('plan', 'approve', plan, '--yes', '--key-file', path(at, 'bob.key'));
+    await rename(meant.id, 'somebody-else');
+    const apply = ['incident', 'lockdown', '--plan', plan, '--yes'];
+    const renamed = await alice(...apply);
+    expect(refusal(renamed)).toEqual({ code: 2, error: 'plan_outdated' });
+    expect(printed(renamed).error?.message).toContain('is called "somebody-else" now');
+    await rename(honest.id, meant.username);
+    const taken = await alice(...apply);
+    expect(refusal(taken)).toEqual({ code: 2, error: 'plan_outdated' });
+    expect(printed(taken).error?.message).toContain(`is that of user ${honest.id} now. Nothing was changed`);
+    expect((await entries(at)).filter(({ operation }) => operation === 'incident.lockdown')).toEqual([]);
+  });
+
   test('shows an approver all that it does, and no other words for it', async () => {
     const { at, alice, bob, plan } = await guarded();
     const listed = await at.run(['users', 'list', '--json']);
@@ -286,8 +331,14 @@ describe('a lockdown', () => {
     expect(stdout).toContain('Takes the roles of the users.');
     expect(stdout).toContain('Deletes the applications of the users');
 
-    forge(plan, () => ({ scope: { kind: 'all' } }));
     const approve = ['plan', 'approve', plan, '--yes', '--key-file', path(at, 'bob.key')];
+    const whole = readFileSync(plan, 'utf8');
+    forge(plan, ({ scope }) => ({
+      scope: { ...(scope as object), bound: [{ id: 1, name: 'admin' }] },
+    }));
+    expect(refusal(await bob(...approve))).toEqual({ code: 2, error: 'configuration' });
+    writeFileSync(plan, whole);
+    forge(plan, () => ({ scope: { kind: 'all' } }));
     expect(refusal(await bob(...approve))).toEqual({ code: 2, error: 'configuration' });
   });
 });

@@ -18,7 +18,7 @@ import { grouped } from '../../../src/reports/audit/groups.ts';
 import { htmlReport } from '../../../src/reports/audit/html-report.ts';
 import { jsonReport } from '../../../src/reports/audit/json-report.ts';
 import { sarifReport } from '../../../src/reports/audit/sarif-report.ts';
-import { noScreen } from '../../../src/reports/tables/result.ts';
+import { noScreen } from '../../../src/reports/tables/text.ts';
 import { stillClock } from '../../support/drafts.ts';
 import { databaseDescription, description, MemoryTarget, user } from '../../support/memory-target.ts';
 import { application } from '../../support/policy-facts.ts';

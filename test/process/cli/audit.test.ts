@@ -273,7 +273,7 @@ describe('tokens trace', () => {
       (await run(['tokens', 'list', '--user', 'chatops', '--json'])).stdout,
     ) as { id: number }[];
     const alive = await run(['tokens', 'trace', String(id)]);
-    expect(alive.stdout).toMatch(new RegExp(`^Token ${id}\n.*owner +chatops\n`, 's'));
+    expect(alive.stdout).toMatch(new RegExp(`^Token ${id}\n.*owner: +chatops\n`, 's'));
     await run(['tokens', 'revoke', '--id', String(id), '--yes', '--reason', 'trial']);
     const gone = JSON.parse((await run(['tokens', 'trace', String(id), '--json'])).stdout) as {
       token: null;

@@ -183,7 +183,7 @@ describe('a saved plan in a console', () => {
       breakGlass: true,
     });
     expect([both.statusCode, both.json().error.message]).toEqual([
-      ...[400, '--break-glass cannot be used with --plan-out.'],
+      ...[400, '--break-glass and --plan-out cannot be used together.'],
     ]);
     const urgent = { ...apply, breakGlass: true };
     expect((await carryOut(opened, urgent)).failure?.message).toMatch(/needs a reason/);

@@ -263,14 +263,17 @@ describe('a lockdown in a console', () => {
     expect(locked.result).toMatchObject({ json: { result: 'locked' } });
     const { incidents } = (await send('/api/incidents?place=test')).json();
     expect(incidents).toMatchObject([{ state: 'locked', aliveCount: 0 }]);
-    const [{ id: incident, waysIn }] = incidents;
-    const ways = Object.fromEntries(waysIn.map(({ name, ...way }: { name: string }) => [name, way]));
+    const [{ id: incident, accessPaths }] = incidents;
+    const ways = Object.fromEntries(accessPaths.map(({ name, ...way }: { name: string }) => [name, way]));
     expect(ways).toMatchObject({
-      'Access tokens': { state: 'none listed' },
+      'Access tokens': { state: 'closed' },
       // Each has its own reason.
-      'Authorization codes': { state: 'not checked', evidence: expect.stringMatching(/until \d.*Z\.$/) },
-      Sessions: { state: 'not checked', evidence: expect.stringMatching(/over the REST API/) },
-      ALLOW_OAUTH2_FOR_EXTERNAL_USERS: { state: 'as set' },
+      'Authorization codes': {
+        state: 'not_checked',
+        how: expect.stringMatching(/ends at \d.*Z at the latest\.$/),
+      },
+      Sessions: { state: 'not_checked', how: expect.stringMatching(/over the REST API/) },
+      'External tokens': { state: 'closed' },
     });
     const extended = await carryOut({ kind: 'incident extend', place: 'test', incident, hours: null });
     expect(extended.result).toMatchObject({ json: { until: null }, failure: null });

@@ -263,3 +263,44 @@ describe('context show, current, rename and remove', () => {
     expect(await run(['list'])).toMatchObject({ code: 0, stdout: '' });
   });
 });
+
+describe('a credential that others on the way can read', () => {
+  const warnings = (stderr: string) => stderr.match(/Warning: The credential of the context/g)?.length ?? 0;
+  const list = (folder: string, env: Readonly<Record<string, string>> = {}) =>
+    tokenctl(['tokens', 'list'], { env: { HOME: folder, ...env } });
+
+  test.each([
+    ['over plain HTTP', ['--url', 'http://controller.invalid']],
+    ['without verifying the certificate', ['--url', 'https://controller.invalid', '--no-verify-ssl']],
+  ])('%s is sent only if the context allows it', async (how, flags) => {
+    const { run, token, folder, config } = home();
+    const refused = await run(['add', 'live', ...flags, '--token-file', token]);
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain(`would send its credential to controller.invalid ${how}`);
+    expect(refused.stderr).toContain('--insecure');
+    const added = await run(['add', 'live', ...flags, '--token-file', token, '--insecure']);
+    expect(added).toMatchObject({ code: 0, stderr: '' });
+    const listed = await list(folder);
+    expect([listed.code, warnings(listed.stderr)]).toEqual([7, 1]);
+    writeFileSync(config, readFileSync(config, 'utf8').replace(/ *insecure: true\n/, ''));
+    const unsaid = await list(folder);
+    expect([unsaid.code, warnings(unsaid.stderr)]).toEqual([2, 0]);
+    expect(unsaid.stderr).toContain('"insecure: true"');
+  });
+
+  test('is sent by the variables of the awx CLI only with CONTROLLER_VERIFY_SSL=false', async () => {
+    const { folder } = home();
+    const env = { CONTROLLER_HOST: 'http://controller.invalid', CONTROLLER_OAUTH_TOKEN: 's3cr3t' };
+    const refused = await list(folder, env);
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain('CONTROLLER_VERIFY_SSL=false');
+    const allowed = await list(folder, { ...env, CONTROLLER_VERIFY_SSL: 'false' });
+    expect([allowed.code, warnings(allowed.stderr)]).toEqual([7, 1]);
+  });
+
+  test.each(['http://127.0.0.1:1', 'http://localhost:1'])('to %s needs nothing', async (address) => {
+    const { folder } = home();
+    const listed = await list(folder, { CONTROLLER_HOST: address, CONTROLLER_OAUTH_TOKEN: 's3cr3t' });
+    expect([listed.code, warnings(listed.stderr)]).toEqual([7, 0]);
+  });
+});

@@ -126,9 +126,9 @@ test.each([
   ];
   const { run } = home(await addRole(grants));
   const { plan } = JSON.parse((await run(['tokens', 'revoke', '--all', '--dry-run', '--json'])).stdout) as {
-    plan: { staysAlive: { what: string; remedy: string }[] };
+    plan: { accessPaths: { path: string; remedy: string }[] };
   };
-  expect(plan.staysAlive.find(({ what }) => what === 'sessions')?.remedy).toMatch(remedy);
+  expect(plan.accessPaths.find(({ path }) => path === 'sessions')?.remedy).toMatch(remedy);
 });
 
 test('what context check prints is all that it takes', async () => {

@@ -41,7 +41,8 @@ export function estate(size: { readonly users: number; readonly tokens: number }
   return { url, home: () => homeFor(url()) };
 }
 
-function homeFor(url: string): Home {
+/** A home with a context of its own for the service at an address. */
+export function homeFor(url: string): Home {
   const folder = temporaryFolder();
   const secret = join(folder, 'admin.password');
   writeFileSync(secret, ADMIN.password, { mode: 0o600 });

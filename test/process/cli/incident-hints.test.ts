@@ -7,50 +7,38 @@ import {
   outcomeTable,
   problemOf,
 } from '../../../src/cli/multi-context/context-outcomes.ts';
+import { closedPath, openPath, uncheckedPath } from '../../../src/domain/access.ts';
 import { TokenctlError } from '../../../src/domain/errors.ts';
-import type { AccessPath } from '../../../src/operations/incident/verify-access-paths.ts';
 
-const closed: AccessPath = { path: 'access_tokens', state: 'closed', basis: 'checked', how: 'Read again.' };
-const unchecked: AccessPath = {
-  path: 'sessions',
-  state: 'not_checked',
-  basis: 'not_checked',
-  how: 'Not listed.',
-};
-const active: AccessPath = { path: 'users', state: 'open', basis: 'checked', how: '1 is active.' };
-const left: AccessPath = { path: 'access_tokens', state: 'open', basis: 'checked', how: '1 is left.' };
+const closed = closedPath('access_tokens', 'Read again.');
+const unchecked = uncheckedPath('sessions', 'Not listed.');
+const active = openPath('users', '1 is active.');
+const left = openPath('access_tokens', '1 is left.');
 
 const rest = { credential: 'token' } as const;
-const options = { listedUnder: 'Stays alive' };
 
 test('what the same command would find again is not left to the same command', () => {
   const named = { ...rest, databaseContext: 'prod-db' };
-  expect(hintForPaths([closed, unchecked], { ...options, description: named })).toBe(
-    'Run the same command with --context prod-db, or do what is listed under "Stays alive".',
+  expect(hintForPaths([closed, unchecked], { description: named })).toBe(
+    'Run the same command with --context prod-db, or do what is listed under "Access paths".',
   );
-  expect(hintForPaths([closed, unchecked], { ...options, description: rest })).toContain(
-    'a database context',
-  );
-  expect(hintForPaths([active], { ...options, description: rest, staysActive: true })).toContain(
-    'a database context',
-  );
+  expect(hintForPaths([closed, unchecked], { description: rest })).toContain('a database context');
+  expect(hintForPaths([active], { description: rest, staysActive: true })).toContain('a database context');
 });
 
 test('in a database, an access path that cannot be checked yet names the time to wait for', () => {
   const description = { credential: 'database_role' } as const;
   const later = { ...unchecked, until: '2026-11-22T07:00:00.000Z' };
-  expect(hintForPaths([later], { ...options, description })).toBe(
-    'Run the same command again after 2026-11-22T07:00Z, or do what is listed under "Stays alive".',
+  expect(hintForPaths([later], { description })).toBe(
+    'Run the same command again after 2026-11-22T07:00Z, or do what is listed under "Access paths".',
   );
-  expect(hintForPaths([unchecked], { ...options, description })).toBe(
-    'Do what is listed under "Stays alive".',
-  );
+  expect(hintForPaths([unchecked], { description })).toBe('Do what is listed under "Access paths".');
 });
 
 test('what the same command may close is left to it', () => {
-  expect(hintForPaths([closed], { ...options, description: rest })).toBeUndefined();
-  expect(hintForPaths([left, unchecked], { ...options, description: rest })).toBeUndefined();
-  expect(hintForPaths([active], { ...options, description: rest })).toBeUndefined();
+  expect(hintForPaths([closed], { description: rest })).toBeUndefined();
+  expect(hintForPaths([left, unchecked], { description: rest })).toBeUndefined();
+  expect(hintForPaths([active], { description: rest })).toBeUndefined();
 });
 
 test('several contexts are told to run it again only where that may finish the work', () => {

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
-import { runbooks } from '../../../src/cli/incident/runbook.ts';
+import { runbooks } from '../../../src/cli/incident/incident-flags.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 import { ADMIN, basic, bearer, Client, startTestService } from '../../support/service.ts';

@@ -29,7 +29,7 @@ describe('log init', () => {
     const [{ run: id = '', sentence = '' } = {}] = JSON.parse((await run('log', 'list', '--json')).stdout);
     const shown = await run('log', 'show', id.slice(0, 8));
     expect(shown.stdout).toMatch(
-      new RegExp(`^${sentence}\\.\n\n {2}Result: +noted\n[^]*Run: +${id}\n\n1 entry:\n`),
+      new RegExp(`^${sentence}\\.\n\nResult: +noted\n[^]*Run: +${id}\n\n1 entry:\n`),
     );
     expect(JSON.parse((await run('log', 'show', id, '--json')).stdout)).toMatchObject({
       run: id,
@@ -218,5 +218,35 @@ describe('a change has to say why, where the configuration asks for it', () => {
     expect(done).toMatchObject({ code: 0 });
     const report = await run(['log', 'report']);
     expect(report.stdout).toMatch(/- \*\*Reason\*\*: stolen\n- \*\*Ticket\*\*: SEC-7\n/);
+  });
+});
+
+describe('log verify', () => {
+  test('says of a log that was cut what its hashes cannot show, and a checkpoint does', async () => {
+    const { log, run, at, verifier } = await place();
+    await run('log', 'init', '--rotate', '--output', at('rotated'));
+    await run('log', 'checkpoint', '--output', at('elsewhere'));
+    const [first = ''] = readFileSync(log, 'utf8').split('\n');
+    const key = readFileSync(`${log}.key.pub`, 'utf8').trim().split('\n').at(-1) ?? '';
+    const compared = await run('log', 'verify', '--checkpoint', at('elsewhere'), '--key', key);
+    expect(compared.stdout).toContain('Checked: entries 1 to 2 match the checkpoint');
+    expect(compared.stdout).toContain('Not checked: whether entries after the checkpoint are missing.');
+    writeFileSync(log, `${first}\n`);
+    const cut = await run('log', 'verify');
+    expect(cut.code).toBe(0);
+    expect(cut.stdout).toContain('Checked: each entry follows from the one before, from entry 1 to 1, in');
+    expect(cut.stdout).toContain('Not checked: whether entries are missing at the end');
+    expect(cut.stdout).toContain('tokenctl log verify --checkpoint FILE --key KEY');
+    expect(cut.stdout).not.toContain('intact');
+    const found = await run('log', 'verify', '--checkpoint', at('elsewhere'), '--key', key);
+    expect(found.code).toBe(6);
+    expect(verifier).not.toBe(key);
+  });
+
+  test('log init warns of a key in the folder of the log', async () => {
+    const env = { HOME: temporaryFolder() };
+    expect((await tokenctl(['log', 'init'], { env })).stdout).toContain(
+      'Warning: the key is in the folder of the log.',
+    );
   });
 });

@@ -42,10 +42,33 @@ test('an unknown kind of job is answered with the kinds', async () => {
   writeFileSync(file, 'jobs:\n  nightly: { job: token-sweep, schedule: "0 3 * * *" }\n');
   const { stderr, code } = await tokenctl(['jobs', 'check', '--config', file]);
   expect(stderr).toContain(
-    'jobs.nightly.job: must be one of: revocation-sweep, token-audit, expiry-notices,',
+    'jobs.nightly.job: must be one of: expiry-notices, incident-lift, log-checkpoint,',
   );
   expect(code).toBe(2);
 });
+
+test.each([
+  ['no job for checkpoints', '', true],
+  ['checkpoints beside the log', 'keepIn: { file: newest.checkpoint }', true],
+  ['checkpoints elsewhere', 'keepIn: { file: elsewhere/newest.checkpoint }', false],
+  ['checkpoints that are sent', 'notify: true', false],
+])(
+  'jobs check warns of an audit log that can be rewritten unnoticed: %s',
+  async (_what, parameters, warns) => {
+    const folder = temporaryFolder();
+    const file = join(folder, 'tokenctl.yaml');
+    const job =
+      parameters === ''
+        ? ''
+        : `  checkpoints: { job: log-checkpoint, parameters: { key: { file: log.key }, ${parameters} } }\n`;
+    writeFileSync(
+      file,
+      `contexts: { lab: { url: "https://lab.example.org", token: { env: T } } }\ncurrentContext: lab\nauditLog: { file: ${join(folder, 'audit.jsonl')} }\njobs:\n  sweep: { job: revocation-sweep, parameters: { rules: [unused-for] } }\n${job}`,
+    );
+    const { stdout, code } = await tokenctl(['jobs', 'check', '--config', file]);
+    expect([stdout.includes('Warning: no job stores checkpoints'), code]).toEqual([warns, 0]);
+  },
+);
 
 test('a lockdown is confirmed with the name of the user, or with the number of tokens', async () => {
   const { folder, run } = home();

@@ -277,6 +277,7 @@ describe('changing', () => {
       ['refresh_tokens', 'not_checked'],
       ['sessions', 'not_checked'],
       ['users', 'closed'],
+      ['requests', 'not_checked'],
     ]);
     const again = await place.run(['users', 'offboard', 'carol', '--context', 'east', '--yes']);
     expect(again.code).toBe(5);
@@ -297,7 +298,7 @@ describe('changing', () => {
       ['s1', 'not_found'],
       ['s2', 'partly_done'],
     ]);
-    expect(some.value.contexts[1].result).toMatchObject({ result: 'locked', manualSteps: expect.any(Array) });
+    expect(some.value.contexts[1].result).toMatchObject({ result: 'locked', accessPaths: expect.any(Array) });
     expect(contextsIn(place, 0)).not.toContain('s1');
     const elsewhere = await place.json(['incident', 'status', '--context', 's1']);
     expect(elsewhere.value.incidents).toEqual([]);
@@ -358,7 +359,9 @@ test('a lockdown of eight over REST: six are locked down as far as can be checke
     ['s8', 'target_unreachable'],
   ]);
   for (const { error } of first.value.contexts.slice(0, 6))
-    expect(error.message).toMatch(/^Not checked: authorization codes, refresh tokens, sessions\.$/);
+    expect(error.message).toMatch(
+      /^Not checked: authorization codes, refresh tokens, sessions, requests under way\.$/,
+    );
   const incidents = first.value.contexts
     .slice(0, 6)
     .map((each: { result: { incident: string } }) => each.result.incident);

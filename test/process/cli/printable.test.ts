@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { csvLine } from '../../../src/reports/tables/result.ts';
+import { csvLine } from '../../../src/reports/tables/listing.ts';
 import { numberText, printable } from '../../../src/reports/tables/text.ts';
 
 describe('what others wrote, on a terminal', () => {
@@ -38,7 +38,10 @@ describe('a line of CSV', () => {
     expect(csvLine(['plain', 'a,b', 'say "hi"', ''])).toBe('plain,"a,b","say ""hi""",\n');
   });
 
-  test.each(['=1+1', '+1', '-1', '@SUM(A1)'])('keeps %s from being run as a formula', (cell) => {
-    expect(csvLine([cell])).toBe(`'${cell}\n`);
-  });
+  test.each(['=1+1', '+1', '-1', '@SUM(A1)', '|calc', ' =1+1', '＝1+1'])(
+    'keeps %s from being run as a formula',
+    (cell) => {
+      expect(csvLine([cell])).toBe(`'${cell}\n`);
+    },
+  );
 });

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { isNothing, questionFor } from '../../../src/cli/revocation/revocation-plan.ts';
+import { questionFor } from '../../../src/cli/revocation/revocation-plan.ts';
+import { isNothing } from '../../../src/domain/plan.ts';
 
 test.each([
   [{ accessTokens: 12, refreshTokens: 0, authorizationCodes: 0, sessions: 0 }, '12', 'revoke 12 tokens'],

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
 import { createRuntime } from '../../../src/app/runtime.ts';
-import type { Question } from '../../../src/cli/confirmation.ts';
+import type { Question } from '../../../src/cli/change/confirmation.ts';
 import {
   basicAuthentication,
   externalTokens,
@@ -10,7 +10,7 @@ import {
   switchFlow,
 } from '../../../src/cli/settings/switch-flow.ts';
 import { Secret } from '../../../src/domain/secret.ts';
-import { noScreen } from '../../../src/reports/tables/result.ts';
+import { noScreen } from '../../../src/reports/tables/text.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 import { Gateway } from '../../support/gateway.ts';
 import { ADMIN, basic, Client, startTestService } from '../../support/service.ts';

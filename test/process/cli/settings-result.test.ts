@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { settingsResult } from '../../../src/cli/settings/settings-result.ts';
-import { noScreen } from '../../../src/reports/tables/result.ts';
+import { noScreen } from '../../../src/reports/tables/text.ts';
 import { installed } from '../../support/memory-target.ts';
 
 test('settings that a target has not are said to be none, and are null in JSON', async () => {
@@ -14,7 +14,9 @@ test('settings that a target has not are said to be none, and are null in JSON',
   const { json, text } = settingsResult(settings, { dialect: 'gateway' });
   expect(json).toEqual(settings);
   const lines = (await text(noScreen)).trimEnd().split('\n');
-  expect(lines.filter((line) => line.endsWith('not available')).map((line) => line.split('  ')[0])).toEqual([
+  expect(
+    lines.filter((line) => line.endsWith('not a setting here')).map((line) => line.split(':')[0]),
+  ).toEqual([
     'Local accounts',
     'Access tokens live',
     'Refresh tokens live',
@@ -22,8 +24,8 @@ test('settings that a target has not are said to be none, and are null in JSON',
     'Sessions for each user',
     'Metrics without sign-in',
   ]);
-  expect(lines[0]).toMatch(/^Basic authentication +on$/);
+  expect(lines[0]).toMatch(/^Basic authentication: +on$/);
   const whole = await settingsResult(installed, { dialect: 'service' }).text(noScreen);
-  expect(whole).not.toContain('not available');
-  expect(whole).toMatch(/^Sign-in page +default$/m);
+  expect(whole).not.toContain('not a setting here');
+  expect(whole).toMatch(/^Sign-in page: +default$/m);
 });

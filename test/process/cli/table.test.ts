@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { entryListing } from '../../../src/cli/audit-log/entry-listing.ts';
 import type { Token } from '../../../src/domain/token.ts';
-import { type Listing, listing, noScreen } from '../../../src/reports/tables/result.ts';
+import { type Listing, listing } from '../../../src/reports/tables/listing.ts';
 import { tableLines } from '../../../src/reports/tables/table.ts';
-import { wrapped } from '../../../src/reports/tables/text.ts';
+import { noScreen, wrapped } from '../../../src/reports/tables/text.ts';
 import { tokenListing } from '../../../src/reports/tables/token-view.ts';
 
 const token: Token = {

@@ -7,7 +7,7 @@ import { describe, inject, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import { incidentStatus } from '../../../src/operations/incident/incident-status.ts';
-import type { AuthenticationSettings } from '../../../src/operations/ports/target.ts';
+import type { AuthenticationSettings } from '../../../src/operations/ports/target-parts.ts';
 import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
 import { bundledProgram } from '../../support/bundled-program.ts';
 import { openOn } from '../../support/databases.ts';

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { jobKinds } from '../../../src/app/jobs/job-kinds.ts';
 import { loadConfiguration } from '../../../src/config/configuration.ts';
 
 function load(auditLog: string, logFile?: string) {
@@ -9,7 +10,7 @@ function load(auditLog: string, logFile?: string) {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const config = join(folder, 'tokenctl.yaml');
   writeFileSync(config, `auditLog: ${auditLog}\n`);
-  const settings = () => loadConfiguration({ config, logFile }, { HOME: folder }).auditLog;
+  const settings = () => loadConfiguration({ config, logFile }, { HOME: folder }, jobKinds).auditLog;
   return { folder, settings };
 }
 

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { jobKinds } from '../../../src/app/jobs/job-kinds.ts';
 import {
   auditLogFile,
   loadConfiguration,
@@ -17,7 +18,7 @@ function load(text?: string, options: { env?: Record<string, string>; flags?: Se
   const config = join(home, 'tokenctl.yaml');
   if (text !== undefined) writeFileSync(config, text);
   const flags = { ...(text === undefined ? {} : { config }), ...options.flags };
-  return { home, settings: () => loadConfiguration(flags, { HOME: home, ...options.env }) };
+  return { home, settings: () => loadConfiguration(flags, { HOME: home, ...options.env }, jobKinds) };
 }
 
 /** The error that loading ends with. */
@@ -63,12 +64,14 @@ describe('the layers', () => {
   });
 
   test('without HOME, only what needs a folder is refused, with the variables to set', () => {
-    const settings = loadConfiguration({}, { CONTROLLER_HOST: 'controller.example.org' });
+    const settings = loadConfiguration({}, { CONTROLLER_HOST: 'controller.example.org' }, jobKinds);
     expect(settings).toMatchObject({ file: null, currentContext: 'environment' });
     expect(() => auditLogFile(settings.auditLog)).toThrow(/neither XDG_STATE_HOME nor HOME is set/);
     expect(() => writableFile(settings)).toThrow(/none of TOKENCTL_CONFIG, XDG_CONFIG_HOME and HOME is set/);
-    expect(() => loadConfiguration({ config: '~/a.yaml' }, {})).toThrow(/path ~\/a.yaml: HOME is not set/);
-    const { auditLog } = loadConfiguration({}, { XDG_STATE_HOME: '/state', HOME: '' });
+    expect(() => loadConfiguration({ config: '~/a.yaml' }, {}, jobKinds)).toThrow(
+      /path ~\/a.yaml: HOME is not set/,
+    );
+    const { auditLog } = loadConfiguration({}, { XDG_STATE_HOME: '/state', HOME: '' }, jobKinds);
     expect(auditLogFile(auditLog)).toBe('/state/tokenctl/audit.jsonl');
   });
 
@@ -252,6 +255,18 @@ describe('what is refused', () => {
     ['an invalid port', 'contexts: { a: { url: "http://h:99999" } }', /its port is not one/],
     ['an invalid host name', 'contexts: { a: { url: "http://a b/" } }', /its host name cannot be read/],
     ['broken YAML', 'contexts: {\n', /tokenctl\.yaml:\d+: not well-formed/],
+    [
+      'an alias bomb',
+      `a: &a [x, x, x, x, x, x, x, x, x, x]\n${'bcdefghi'.replace(/./g, (name, at: number) => `${name}: &${name} [${Array.from({ length: 10 }, () => `*${'abcdefgh'[at]}`).join(', ')}]\n`)}`,
+      /tokenctl\.yaml: too many aliases/,
+    ],
+    ['an unknown alias', 'contexts: *none\n', /tokenctl\.yaml(:1)?: .*alias/],
+    ['deep nesting', '['.repeat(20_000), /tokenctl\.yaml(:\d+)?: .*(nested too deep|not well-formed)/],
+    [
+      'a repeated key',
+      'contexts: {}\npolicy: {}\ncontexts: {}\n',
+      /tokenctl\.yaml:3: not well-formed YAML: Map keys must be unique/,
+    ],
   ])('%s', (_name, text, message) => {
     expect(problem(text).message).toMatch(message);
   });

@@ -2,6 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { jobKinds } from '../../../src/app/jobs/job-kinds.ts';
 import { loadConfiguration, type SettingFlags } from '../../../src/config/configuration.ts';
 import { contextOf } from '../../../src/config/contexts.ts';
 import { databaseConnection } from '../../../src/config/secrets.ts';
@@ -13,7 +14,8 @@ function load(text: string, options: { env?: Record<string, string>; flags?: Set
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
   const config = join(home, 'tokenctl.yaml');
   writeFileSync(config, text);
-  const settings = () => loadConfiguration({ config, ...options.flags }, { HOME: home, ...options.env });
+  const settings = () =>
+    loadConfiguration({ config, ...options.flags }, { HOME: home, ...options.env }, jobKinds);
   return { home, config, settings };
 }
 

@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { jobKinds } from '../../../src/app/jobs/job-kinds.ts';
 import { loadConfiguration, type SettingFlags } from '../../../src/config/configuration.ts';
 import {
   addContext,
@@ -20,7 +21,7 @@ function load(text: string, flags: SettingFlags = {}) {
   onTestFinished(() => rmSync(home, { recursive: true, force: true }));
   const config = join(home, 'tokenctl.yaml');
   writeFileSync(config, text);
-  return { config, settings: () => loadConfiguration({ config, ...flags }, { HOME: home }) };
+  return { config, settings: () => loadConfiguration({ config, ...flags }, { HOME: home }, jobKinds) };
 }
 
 describe('resolving contexts', () => {

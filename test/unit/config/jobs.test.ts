@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { jobsSchema, schedulerSchema } from '../../../src/config/jobs.ts';
+import { jobKinds } from '../../../src/app/jobs/job-kinds.ts';
+import { schedulerSchema, jobsSchema as schemaFor } from '../../../src/config/jobs.ts';
+
+const jobsSchema = schemaFor(jobKinds);
 
 const sweep = { job: 'revocation-sweep', parameters: { rules: ['unused-for'] } };
 
@@ -12,7 +15,7 @@ describe('the jobs section', () => {
       timeout: 3600,
       missed: { run: 'last', within: 604_800 },
       onFailure: { retries: 3, retryAfter: 60, notify: true },
-      parameters: { keepIfYounger: 604_800, atMost: 500, stopAbovePercent: 20, accessOnly: false },
+      parameters: { keepIfYounger: 604_800_000, atMost: 500, stopAbovePercent: 20, accessOnly: false },
     });
     expect(jobs['audit']).toMatchObject({ dryRun: false, parameters: { notifyAt: 'high' } });
   });

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { jobFiles } from '../../../src/app/jobs/job-files.ts';
+import { jobKinds } from '../../../src/app/jobs/job-kinds.ts';
 import { scheduledJobs } from '../../../src/app/jobs/scheduled-jobs.ts';
 import { cachedAuditLog } from '../../../src/app/jobs/start.ts';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
@@ -59,7 +60,7 @@ test('a lockdown for ten minutes is lifted after ten minutes, and a dry run of t
 
   const environment = { HOME: folder.path };
   const jobs = scheduledJobs({
-    configuration: loadConfiguration({ config: at('tokenctl.yaml') }, environment),
+    configuration: loadConfiguration({ config: at('tokenctl.yaml') }, environment, jobKinds),
     environment,
     clock,
     log: cachedAuditLog(log, { operations: incidentOperations }),

@@ -2,16 +2,16 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { incidentLift } from '../../../jobs/incident-lift.ts';
 import { cachedAuditLog } from '../../../src/app/jobs/start.ts';
-import { dryRun } from '../../../src/app/open-target.ts';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
 import { incidentOperations } from '../../../src/domain/incident/incident.ts';
 import type { TargetJobContext } from '../../../src/operations/jobs/job.ts';
 import type { AuditLog } from '../../../src/operations/ports/audit-log.ts';
+import { dryRun } from '../../../src/targets/dry-run.ts';
 import { draft, stillClock, temporaryFolder } from '../../support/drafts.ts';
 import { entriesOf, failingFrom } from '../../support/fixture.ts';
 import { incidentFixture, NO_MEASURE } from '../../support/incident-fixture.ts';
 import { installed } from '../../support/memory-target.ts';
-import { unusedFiles } from '../../support/unused-files.ts';
+import { unusedFiles, unusedServices } from '../../support/unused-files.ts';
 
 const HOUR = 3_600_000;
 
@@ -26,6 +26,7 @@ async function place() {
       clock: { now: () => now },
       actor: { user: 'root', job: 'lift@test', job_run: 'run-1' },
       files: unusedFiles,
+      services: unusedServices,
       due: now,
       dryRun: false,
       signal: new AbortController().signal,

@@ -3,16 +3,16 @@ import { offboarding } from '../../../jobs/offboarding.ts';
 import { revocationSweep } from '../../../jobs/revocation-sweep.ts';
 import { settingsGuard } from '../../../jobs/settings-guard.ts';
 import { tokenAudit } from '../../../jobs/token-audit.ts';
-import { dryRun } from '../../../src/app/open-target.ts';
 import { Baseline } from '../../../src/domain/policy/judge.ts';
 import { defaultPolicy } from '../../../src/domain/policy/policy.ts';
 import type { JobFiles, TargetJobContext } from '../../../src/operations/jobs/job.ts';
+import { dryRun } from '../../../src/targets/dry-run.ts';
 import { databaseFixture, entriesOf, fixture } from '../../support/fixture.ts';
 import { refreshToken } from '../../support/memory-refresh-tokens.ts';
 import { session } from '../../support/memory-sessions.ts';
 import { user } from '../../support/memory-target.ts';
 import { token } from '../../support/tokens.ts';
-import { unusedFiles } from '../../support/unused-files.ts';
+import { unusedFiles, unusedServices } from '../../support/unused-files.ts';
 
 const DAY = 86_400_000;
 
@@ -31,6 +31,7 @@ async function estate(tokens: number, unusedPercent: number) {
     ...made.common,
     actor: { user: 'root', job: 'sweep@test', job_run: 'run-1' },
     files: unusedFiles,
+    services: unusedServices,
     due: clock.now(),
     dryRun: false,
     signal: new AbortController().signal,
@@ -124,7 +125,7 @@ describe('a revocation sweep', () => {
 });
 
 describe('an offboarding', () => {
-  const parameters = { inactive: true, present: null, except: [], stopAbovePercent: 50 };
+  const parameters = { inactive: true, except: [], stopAbovePercent: 50 };
 
   it('ends what deactivated users have', async () => {
     await using made = await estate(4, 0);
@@ -188,6 +189,7 @@ describe('an offboarding stops at the allowed share of', () => {
           ...made.common,
           actor: { user: 'root' },
           files: { ...unusedFiles, names: async () => present },
+          services: unusedServices,
           due: clock.now(),
           dryRun: false,
           signal: new AbortController().signal,
@@ -269,7 +271,6 @@ describe('an audit', () => {
   const parameters = {
     policy: defaultPolicy,
     rules: ['unused-for'] as const,
-    report: null,
     notifyAt: 'medium' as const,
   };
 

@@ -1,9 +1,9 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
-import { TokenctlError } from '../domain/errors.ts';
-import { onScreen } from '../reports/tables/text.ts';
-import type { ChangeFlags } from './flags.ts';
-import { screenOf, writeTo } from './output/streams.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { onScreen } from '../../reports/tables/text.ts';
+import type { ChangeFlags } from '../flags.ts';
+import { screenOf, writeTo } from '../output/streams.ts';
 
 /** A question before a change. */
 export interface Question {

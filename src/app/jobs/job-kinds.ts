@@ -1,0 +1,24 @@
+// Written by `npm run build` from the files in jobs/.
+import { expiryNotices } from '../../../jobs/expiry-notices.ts';
+import { incidentLift } from '../../../jobs/incident-lift.ts';
+import { logCheckpoint } from '../../../jobs/log-checkpoint.ts';
+import { offboarding } from '../../../jobs/offboarding.ts';
+import { ownerNotices } from '../../../jobs/owner-notices.ts';
+import { revocationSweep } from '../../../jobs/revocation-sweep.ts';
+import { settingsGuard } from '../../../jobs/settings-guard.ts';
+import { tokenAudit } from '../../../jobs/token-audit.ts';
+import { tokenCleanup } from '../../../jobs/token-cleanup.ts';
+import type { AnyJob } from '../../operations/jobs/job.ts';
+
+/** Every kind of job. */
+export const jobKinds: readonly AnyJob[] = [
+  expiryNotices,
+  incidentLift,
+  logCheckpoint,
+  offboarding,
+  ownerNotices,
+  revocationSweep,
+  settingsGuard,
+  tokenAudit,
+  tokenCleanup,
+];

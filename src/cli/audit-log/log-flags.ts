@@ -1,0 +1,106 @@
+import { boolean, custom, option, string } from '@oclif/core/flags';
+import { exportFormats } from '../../config/schema.ts';
+import { type FlagsOf, type Moment, parseMoment, replaceFlag } from '../flags.ts';
+
+const moment = custom<Moment>({ parse: async (input) => parseMoment(input), helpValue: 'WHEN' });
+
+/** The flags of `log verify`. */
+export const verificationFlags = {
+  checkpoint: string({
+    summary: 'An earlier checkpoint that the log must match.',
+    helpValue: 'FILE',
+  }),
+  proof: string({
+    summary: 'Verify the proof of an entry, not the log.',
+    helpValue: 'FILE',
+    exclusive: ['checkpoint'],
+  }),
+  key: string({
+    summary: 'The trusted public key, or a file of keys. Default: the keys of log init.',
+    helpValue: 'KEY|FILE',
+    relationships: [{ type: 'some', flags: ['checkpoint', 'proof'] }],
+  }),
+};
+
+/** What {@link verificationFlags} parse to. */
+export type VerificationFlags = FlagsOf<typeof verificationFlags>;
+
+/** The flags of `log prove`. */
+export const proofFlags = {
+  checkpoint: string({
+    summary: 'A checkpoint that covers the entry. Default: a new one.',
+    helpValue: 'FILE',
+  }),
+  output: string({
+    summary: 'Write the proof to this new file of mode 0600. Default: stdout.',
+    helpValue: 'FILE',
+  }),
+  ...replaceFlag,
+};
+
+/** What {@link proofFlags} parse to. */
+export type ProofFlags = FlagsOf<typeof proofFlags>;
+
+/** The flags of `log init`. */
+export const keyFlags = {
+  name: string({
+    summary: 'The name of the log in checkpoints, such as example.org/audit. Default: HOST/audit.',
+    helpValue: 'NAME',
+    exclusive: ['rotate'],
+  }),
+  rotate: boolean({ summary: 'Replace the key with a new one of the same name.' }),
+  output: string({
+    summary: 'Write the checkpoint that both keys signed to this file.',
+    helpValue: 'FILE',
+    dependsOn: ['rotate'],
+  }),
+};
+
+/** What {@link keyFlags} parse to. */
+export type KeyFlags = FlagsOf<typeof keyFlags>;
+
+/** The flags of `log report`. */
+export const reportFlags = {
+  since: moment({ summary: 'The start: a date or an age (7d).' }),
+  until: moment({ summary: 'The end, exclusive: a date or an age.' }),
+  format: option({ options: ['markdown', 'html'] as const })({
+    summary: 'The format of the report. Default: markdown.',
+  }),
+  output: string({
+    summary: 'Write the report to this new file of mode 0600. Default: stdout.',
+    helpValue: 'FILE',
+  }),
+  ...replaceFlag,
+};
+
+/** What {@link reportFlags} parse to. */
+export type ReportFlags = FlagsOf<typeof reportFlags>;
+
+/** The flags of `log export`. */
+export const exportFlags = {
+  format: option({ options: exportFormats, required: true })({
+    summary: 'The format of the records. jsonl: the lines of the log, unchanged.',
+  }),
+  to: string({ summary: 'The sink for the records. Default: stdout.', helpValue: 'ADDRESS|FILE' }),
+  'ca-file': string({
+    summary: 'A CA certificate for a tls:// or https:// sink.',
+    helpValue: 'FILE',
+    dependsOn: ['to'],
+  }),
+  'token-file': string({
+    summary: 'A file (mode 0600) with the bearer token for an https:// sink.',
+    helpValue: 'FILE',
+    dependsOn: ['to'],
+  }),
+  cursor: string({ summary: 'The file that saves the position of the export.', helpValue: 'FILE' }),
+  since: custom<number | Moment>({
+    parse: async (input) => (/^[1-9]\d{0,14}$/.test(input) ? Number(input) : parseMoment(input)),
+  })({
+    summary: 'Start at an entry number, date or age. A saved cursor takes precedence.',
+    helpValue: 'SEQ|WHEN',
+  }),
+  follow: boolean({ summary: 'Keep exporting new entries until a signal.' }),
+};
+
+/** What {@link exportFlags} parse to. */
+export type ExportFlags = FlagsOf<typeof exportFlags>;

@@ -1,0 +1,175 @@
+import { readFileSync, statSync } from 'node:fs';
+import type { Runtime } from '../../app/runtime.ts';
+import { approvalRuleOf } from '../../config/contexts.ts';
+import type { ApprovalRule } from '../../domain/approval.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { RecordedApproval } from '../../operations/journal/journal.ts';
+import {
+  requireApproved,
+  type SavedLockdown,
+  type SavedPlan,
+} from '../../operations/revocation/saved-plan.ts';
+import { refusalAhead } from '../../operations/visibility.ts';
+import { countText } from '../../reports/tables/text.ts';
+import type { PlanFlags } from '../flags.ts';
+
+/** A plan in a file: of a revocation or of a lockdown. */
+export type AnyPlan = SavedPlan | SavedLockdown;
+
+/** The file of a plan's approval, where no other is named. */
+export function approvalPath(plan: string): string {
+  return `${plan}.approval`;
+}
+
+/** An approval is a few lines. */
+const MAX_APPROVAL_BYTES = 65_536;
+
+/**
+ * The text of an approval; null if there is no such file.
+ *
+ * @throws TokenctlError `configuration` if it cannot be read.
+ */
+export function readApproval(path: string): string | null {
+  try {
+    return statSync(path).size > MAX_APPROVAL_BYTES ? '' : readFileSync(path, 'utf8');
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return null;
+    throw new TokenctlError('configuration', `Cannot read the approval ${path} (${code})`, { cause });
+  }
+}
+
+function ruleOf(runtime: Runtime, context: string): ApprovalRule {
+  return approvalRuleOf(runtime.configuration, context);
+}
+
+/** Whether the rule of two persons may apply to a saved plan. */
+export function needsTwoPersons(
+  runtime: Runtime,
+  { context, saved }: { readonly context: string; readonly saved: AnyPlan },
+): boolean {
+  return saved.requiresApproval === true || ruleOf(runtime, context).required;
+}
+
+/** Whether --require-approval is given; then an approver must be configured. */
+export function requestedApproval(
+  flags: PlanFlags,
+  { runtime, context }: { readonly runtime: Runtime; readonly context: string },
+): boolean {
+  if (flags['require-approval'] !== true) return false;
+  const { approvers } = ruleOf(runtime, context);
+  if (Object.keys(approvers).length > 0) return true;
+  throw new TokenctlError('configuration', '--require-approval is given, and no approver is configured', {
+    hint: 'Add approval.approvers to the configuration. `tokenctl plan key` makes a key.',
+  });
+}
+
+/** What is about to be done, for the rule of two persons. */
+export interface Guard {
+  /** As a phrase: `revoking 296 tokens`. */
+  readonly what: string;
+  /** Whether the rule lets one person do it alone. */
+  readonly alone: (rule: ApprovalRule) => boolean;
+  /** The saved plan that is applied. */
+  readonly saved?: AnyPlan | undefined;
+  /** The command that takes --plan and --plan-out; null without one for this. */
+  readonly command: 'tokens revoke' | 'incident lockdown' | null;
+}
+
+interface GuardedChange extends Guard {
+  readonly runtime: Runtime;
+  readonly flags: PlanFlags;
+}
+
+/**
+ * Applies the rule of two persons.
+ *
+ * @returns What the audit log records of it; undefined if one person may do it alone.
+ * @throws TokenctlError `not_approved` if an approval is needed and no valid one is found; `usage` for --break-glass
+ * without a reason; as {@link requireApproved}
+ */
+export async function approvalFor(change: GuardedChange): Promise<RecordedApproval | undefined> {
+  const { runtime, flags, saved } = change;
+  const description = await runtime.description();
+  const rule = ruleOf(runtime, description.context);
+  const isAsked =
+    requestedApproval(flags, { runtime, context: description.context }) || saved?.requiresApproval === true;
+  if (!isAsked && (!rule.required || change.alone(rule))) return undefined;
+  if (flags['break-glass'] === true && rule.breakGlass) {
+    if ((flags.reason ?? '').trim() !== '') {
+      return { breakGlass: true, ...(saved && { plan: saved.digest }) };
+    }
+    throw new TokenctlError('usage', '--break-glass needs a reason', {
+      hint: 'Add --reason. The audit log records both.',
+    });
+  }
+  if (saved === undefined || flags.plan === undefined) throw notApproved(change, rule);
+  const note = readApproval(flags['approval-file'] ?? approvalPath(flags.plan));
+  if (note === null) throw notApproved(change, rule);
+  // The address is what the approver read; the controller may have others.
+  if (saved.target['address'] !== description.address) {
+    throw new TokenctlError(
+      'not_approved',
+      `The plan that was approved names ${saved.target['address']}, not ${description.address}`,
+      { hint: `Apply it in the context of the plan (${saved.target['context']}), or make a new plan here.` },
+    );
+  }
+  return await requireApproved({
+    ...{ plan: saved, note, rule, now: runtime.clock.now(), log: await runtime.auditLog() },
+    actor: { ...runtime.operator, as: description.identity.username },
+  });
+}
+
+/**
+ * What a dry run says if the change is refused without an approval.
+ *
+ * @returns Undefined if it would not be refused for that.
+ */
+export async function approvalRefusal(approve: () => Promise<unknown>): Promise<TokenctlError | undefined> {
+  const refusal = await approve().then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  return refusalAhead(() => {
+    if (refusal !== undefined) throw refusal;
+  });
+}
+
+/** The revocation of tokens under the rule of two persons. */
+export function revocationGuard(tokens: number, saved?: AnyPlan): Guard {
+  return {
+    saved,
+    what: `Revoking ${countText(tokens, 'token')}`,
+    alone: ({ aloneUpTo }) => tokens <= aloneUpTo,
+    command: 'tokens revoke',
+  };
+}
+
+/** What is done to several users at once under the rule of two persons: one user may be handled alone. */
+export function usersGuard(what: string, users: number | 'all'): Guard {
+  return { what, alone: () => users !== 'all' && users <= 1, command: null };
+}
+
+function notApproved({ what, command, flags, alone }: GuardedChange, rule: ApprovalRule): TokenctlError {
+  const who = Object.keys(rule.approvers).join(' or ');
+  const file = flags.plan ?? 'plan.json';
+  const save = flags.plan === undefined ? 'Save the plan with --plan-out plan.json. ' : '';
+  const ways = [
+    command === null
+      ? 'Do it for one user at a time, or with a plan of `tokenctl tokens revoke` or `incident lockdown`.'
+      : `${save}Let ${who} run \`tokenctl plan approve ${file}\`, and apply it: \`tokenctl ${command} --plan ${file}\`.`,
+    ...(rule.breakGlass && flags['break-glass'] !== true
+      ? ['In an emergency, --break-glass with --reason goes on alone, and is recorded.']
+      : []),
+  ];
+  const limit =
+    rule.required && command === 'tokens revoke' && !alone(rule)
+      ? `: one person may revoke up to ${rule.aloneUpTo} here`
+      : '';
+  const forbidden = flags['break-glass'] === true ? ' --break-glass is not allowed here' : '';
+  return new TokenctlError(
+    'not_approved',
+    `${what} needs the approval of a second person${limit}.${forbidden}`,
+    { hint: ways.join(' ') },
+  );
+}

@@ -1,0 +1,93 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import type { StepReport } from '../../operations/incident/step.ts';
+import type { Stopped } from '../../operations/journal/operation-run.ts';
+import type { Line } from '../../reports/document.ts';
+import type { Amount } from '../../reports/result.ts';
+import { countText } from '../../reports/tables/text.ts';
+
+/** How an operation ended, from its report. */
+interface Ending {
+  readonly interrupted: boolean;
+  readonly stopped: Stopped | null;
+  /** What is left, as a phrase. */
+  readonly left: string;
+  /** Whether anything failed, or was found by the verification. */
+  readonly open: boolean;
+  /** What to do about what is open, where running the command again does not finish it. */
+  readonly hint?: string | undefined;
+}
+
+const GO_ON = 'Run the same command again to finish.';
+
+/** The failure of an operation that did not finish; undefined if it did. */
+export function unfinishedWork({
+  interrupted,
+  stopped,
+  left,
+  open,
+  hint,
+}: Ending): TokenctlError | undefined {
+  if (interrupted) return new TokenctlError('interrupted', `Interrupted: ${left}`, { hint: GO_ON });
+  if (stopped !== null) {
+    return new TokenctlError('partly_done', `Stopped: ${stopped.message}. ${left}`, {
+      hint: stopped.hint ?? GO_ON,
+    });
+  }
+  return open ? new TokenctlError('partly_done', left, { hint: hint ?? GO_ON }) : undefined;
+}
+
+const MARKS: Readonly<Record<StepReport['result'], string>> = {
+  done: 'done',
+  unchanged: 'as before',
+  partly: 'PARTLY',
+  failed: 'FAILED',
+  not_tried: 'NOT TRIED',
+};
+
+/** Steps as an amount: those that were done, now or before. */
+export function stepAmount(steps: readonly StepReport[]): Amount {
+  const done = steps.filter(({ result }) => result === 'done' || result === 'unchanged').length;
+  return { what: 'step', planned: steps.length, done };
+}
+
+/** One line per step. */
+export function stepLines(steps: readonly StepReport[]): Line[] {
+  return steps.map(({ result, message }) => ({ mark: MARKS[result], text: message }));
+}
+
+/** How many seconds an operation took, after what it did. */
+export function tookText(seconds: number): string {
+  return `in ${seconds.toFixed(1)} s`;
+}
+
+/** Where the audit log has what was done. */
+export function runLine(run: string | null): string | null {
+  return run === null ? null : `Audit log: run ${run}.`;
+}
+
+/** The first lines of many, and how many more there are. */
+export function firstOf<Item>(items: readonly Item[], most: number, text: (item: Item) => string): string[] {
+  const more = items.length - most;
+  const shown = items.slice(0, most).map(text);
+  return more <= 0 ? shown : [...shown, `and ${countText(more, 'more', 'more')}`];
+}
+
+/** What failed of a kind, and why. */
+export function failedLines(
+  name: string,
+  failed: readonly { readonly tokenId: number; readonly reason: string }[],
+  most: number,
+): string[] {
+  const more = failed.length - most;
+  return [
+    ...failed.slice(0, most).map(({ tokenId, reason }) => `Failed: ${name} ${tokenId}: ${reason}`),
+    ...(more > 0 ? [`Failed: ${countText(more, 'more', 'more')}.`] : []),
+  ];
+}
+
+/** The failure of an account that sees only part of what was selected. */
+export function notSeenFailure(message: string): TokenctlError {
+  return new TokenctlError('partly_done', message, {
+    hint: "Use a superuser's account, or a database context.",
+  });
+}

@@ -1,0 +1,214 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import type { Runtime } from '../../app/runtime.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { describeScope, providers } from '../../domain/incident/incident.ts';
+import type { RevocationPlan } from '../../domain/plan.ts';
+import { entryTarget } from '../../operations/journal/journal.ts';
+import {
+  digestOf,
+  type SavedLockdown,
+  type SavedPlan,
+  savePlan,
+} from '../../operations/revocation/saved-plan.ts';
+import { type PlanFlags, requireReadable } from '../flags.ts';
+import { type AnyPlan, requestedApproval } from './approval.ts';
+
+/** The largest file that is read, in bytes: 100,000 tokens take about 20 MB. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+const planned = z.array(
+  z.strictObject({
+    id: z.number().int().positive(),
+    user: z.strictObject({ id: z.number().int(), username: z.string() }).nullable(),
+    application: z.string().nullable(),
+    created: z.iso.datetime(),
+    fingerprint: z.string().nullable(),
+  }),
+);
+
+const common = {
+  version: z.literal(1),
+  made: z.strictObject({ at: z.iso.datetime(), by: z.record(z.string(), z.string()) }),
+  target: z.record(z.string(), z.string()),
+  selection: z.string(),
+  requiresApproval: z.literal(true).optional(),
+  digest: z.string(),
+};
+
+const names = z.array(z.string());
+
+/** Whose names these were: a plan is for these, by id, and not for whoever has the name when it is applied. */
+const bound = z.array(
+  z.strictObject({
+    id: z.number().int().positive(),
+    name: z.string(),
+    created: z.iso.datetime().exactOptional(),
+  }),
+);
+
+const file = z.discriminatedUnion('format', [
+  z.strictObject({
+    format: z.literal('tokenctl-plan'),
+    ...common,
+    withRefreshTokens: z.boolean(),
+    includeOwn: z.boolean(),
+    accessTokens: planned,
+    refreshTokens: planned,
+    authorizationCodes: planned,
+  }),
+  z.strictObject({
+    format: z.literal('tokenctl-lockdown-plan'),
+    ...common,
+    scope: z.discriminatedUnion('kind', [
+      z.strictObject({ kind: z.literal('users'), names, bound }),
+      z.strictObject({ kind: z.literal('applications'), names, bound }),
+      z.strictObject({ kind: z.literal('identity_provider'), provider: z.enum(providers) }),
+      z.strictObject({ kind: z.literal('all') }),
+    ]),
+    measures: z.strictObject({
+      basicAuthentication: z.boolean(),
+      externalTokens: z.boolean(),
+      deactivate: z.boolean(),
+      keepActive: names,
+      keepActiveBound: bound.exactOptional(),
+      lifetimes: z.boolean(),
+      resetPasswords: z.literal(true).exactOptional(),
+      stripRoles: z.literal(true).exactOptional(),
+      endApplications: z.literal(true).exactOptional(),
+    }),
+    lasts: z.number().positive().nullable(),
+  }),
+]);
+
+/**
+ * Saves the plan of a revocation to a new file that only its owner can read. Changes nothing at the target.
+ *
+ * @throws TokenctlError `configuration` for a file that exists or cannot be written, and as {@link savePlan}.
+ */
+export async function writePlanFile(
+  runtime: Runtime,
+  options: {
+    readonly path: string;
+    readonly plan: RevocationPlan;
+    readonly includeOwn: boolean;
+    readonly flags: PlanFlags;
+  },
+): Promise<SavedPlan> {
+  const { path, flags, ...planned } = options;
+  const description = await runtime.description();
+  const requiresApproval = requestedApproval(flags, { runtime, context: description.context });
+  const saved = await savePlan({
+    ...{ ...planned, requiresApproval, description },
+    target: await runtime.target(),
+    ...(await madeNow(runtime)),
+  });
+  writeNew(path, saved);
+  return saved;
+}
+
+/**
+ * Saves a lockdown to a new file that only its owner can read.
+ *
+ * @throws TokenctlError `configuration` for a file that exists or cannot be written.
+ */
+export async function writeLockdownFile(
+  runtime: Runtime,
+  options: Pick<SavedLockdown, 'scope' | 'measures' | 'lasts' | 'selection'> & {
+    readonly path: string;
+    readonly flags: PlanFlags;
+  },
+): Promise<SavedLockdown> {
+  const { path, flags, ...order } = options;
+  const description = await runtime.description();
+  const { at, by } = await madeNow(runtime);
+  const draft: Omit<SavedLockdown, 'digest'> = {
+    ...{ format: 'tokenctl-lockdown-plan', version: 1, made: { at: at.toISOString(), by } },
+    target: entryTarget(description),
+    ...order,
+    ...(requestedApproval(flags, { runtime, context: description.context }) && { requiresApproval: true }),
+  };
+  const saved = { ...draft, digest: digestOf(draft) };
+  writeNew(path, saved);
+  return saved;
+}
+
+async function madeNow(runtime: Runtime) {
+  const { identity } = await runtime.description();
+  return { at: runtime.clock.now(), by: { ...runtime.operator, as: identity.username } };
+}
+
+function writeNew(path: string, plan: AnyPlan): void {
+  try {
+    writeFileSync(path, `${JSON.stringify(plan, null, 2)}\n`, { flag: 'wx', mode: 0o600, flush: true });
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new TokenctlError(
+      'configuration',
+      code === 'EEXIST'
+        ? `The file of --plan-out, ${path}, exists`
+        : `Cannot write the plan to ${path} (${code})`,
+      { hint: 'Give the name of a new file in a directory that you can write.', cause },
+    );
+  }
+}
+
+/**
+ * Reads a saved plan of any kind.
+ *
+ * @throws TokenctlError `configuration` for a file that cannot be read, is no plan, or was changed since.
+ */
+export function readAnyPlan(path: string, what = 'The file of --plan'): AnyPlan {
+  requireReadable(path, what);
+  const saved = statSync(path).size > MAX_BYTES ? undefined : file.safeParse(parsed(path)).data;
+  if (saved === undefined) {
+    throw new TokenctlError('configuration', `${path} is not a plan of this version of tokenctl`, {
+      hint: 'Make a plan with `tokenctl tokens revoke --plan-out FILE`.',
+    });
+  }
+  // An absent member is no member, for the digest and for the types.
+  const { requiresApproval, ...others } = saved;
+  const plan: AnyPlan = { ...others, ...(requiresApproval && { requiresApproval }) };
+  // The words of a lockdown follow from its scope: others would show an approver something else than what is done.
+  const isWorded =
+    plan.format !== 'tokenctl-lockdown-plan' ||
+    (plan.selection === describeScope(plan.scope) && hasNamesOf(plan));
+  if (digestOf(plan) === plan.digest && isWorded) return plan;
+  throw new TokenctlError(
+    'configuration',
+    `The plan ${path} was changed after it was made: its digest or its wording differs`,
+    {
+      hint: 'Make a new plan with --plan-out.',
+    },
+  );
+}
+
+/** Whether the ids of a lockdown are those of the names that an approver is shown, and of no others. */
+function hasNamesOf({ scope, measures }: Pick<SavedLockdown, 'scope' | 'measures'>): boolean {
+  const areSame = (shown: readonly string[], of: readonly { readonly name: string }[] = []) =>
+    isDeepStrictEqual(new Set(shown), new Set(of.map(({ name }) => name)));
+  const { keepActive, keepActiveBound } = measures;
+  return (!('names' in scope) || areSame(scope.names, scope.bound)) && areSame(keepActive, keepActiveBound);
+}
+
+/**
+ * Reads the saved plan of a revocation.
+ *
+ * @throws TokenctlError as {@link readAnyPlan}; `usage` for the plan of a lockdown.
+ */
+export function readPlanFile(path: string): SavedPlan {
+  const plan = readAnyPlan(path);
+  if (plan.format === 'tokenctl-plan') return plan;
+  throw new TokenctlError('usage', `${path} is the plan of a lockdown`, {
+    hint: 'Apply it with `tokenctl incident lockdown --plan FILE`.',
+  });
+}
+
+function parsed(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,42 @@
+import type { Tally } from '../../domain/plan.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
+import type { Part } from '../../reports/document.ts';
+import { countText, numberText, printable } from '../../reports/tables/text.ts';
+
+/** Where a plan would be carried out. */
+export function placeText({
+  address,
+  context,
+  identity,
+}: Pick<TargetDescription, 'address' | 'context' | 'identity'>): string {
+  return `At ${address} (context ${context}, as ${identity.username}).`;
+}
+
+/** Lines of a tally to show. */
+const MAX_TALLY_LINES = 5;
+
+/** The first lines of a tally, largest first, and the sum of the rest. */
+export function tally(by: string, tallies: readonly Tally[], unit = 'token'): Part {
+  const rest = tallies.slice(MAX_TALLY_LINES);
+  const left = rest.reduce((total, { count }) => total + count, 0);
+  return {
+    kind: 'counts',
+    title: `By ${by}:`,
+    counts: tallies.slice(0, MAX_TALLY_LINES).map(({ name, count }) => [count, name]),
+    rest:
+      rest.length === 0
+        ? undefined
+        : `and ${countText(rest.length, 'more', 'more')} with ${countText(left, unit)}`,
+  };
+}
+
+/** The first ten ids, and the number of the rest. */
+export function idsText(ids: readonly number[]): string {
+  const rest = ids.length - 10;
+  return rest <= 0 ? ids.join(', ') : `${ids.slice(0, 10).join(', ')} and ${numberText(rest)} more`;
+}
+
+/** The answer that repeats a name; another one for a name that cannot be typed or is shown escaped. */
+export function typedName(name: string, other: number | string): string {
+  return printable.value(name) === name.trim() ? name.trim() : String(other);
+}

@@ -1,0 +1,164 @@
+import { boolean, option, string } from '@oclif/core/flags';
+import { providers } from '../../domain/incident/incident.ts';
+import {
+  accountFlags,
+  age,
+  allContextsFlag,
+  approvalFlags,
+  changeFlags,
+  count,
+  type FlagsOf,
+  localFlags,
+  planFlags,
+} from '../flags.ts';
+import { formOf, guardFields } from '../form.ts';
+import { rescueFlag } from '../settings/settings-flags.ts';
+
+/** The runbooks of this version, in `docs/runbooks/`. */
+export const runbooks = [
+  'stolen-token',
+  'leaving-employee',
+  'compromised-identity-provider',
+  'leaked-repository',
+  'controller-down',
+] as const;
+
+const SEVERAL = { multiple: true, multipleNonGreedy: true, helpGroup: 'SELECTION' } as const;
+
+const SCOPES = ['user', 'application', 'identity-provider', 'all'];
+const MEASURES = [
+  'deactivate',
+  'keep-active',
+  'basic-auth-off',
+  'external-tokens-off',
+  'shorten-lifetimes',
+  'for',
+];
+
+/** The flags of `incident lockdown`. */
+export const lockdownFlags = {
+  user: string({ ...SEVERAL, summary: 'Lock out this user.', helpValue: 'NAME' }),
+  application: string({ ...SEVERAL, summary: 'Revoke the tokens of this application.', helpValue: 'NAME' }),
+  'identity-provider': option({ options: providers })({
+    summary:
+      'Lock out users of an identity provider: ldap, social (SAML, OpenID Connect, GitHub), enterprise or any.',
+    helpGroup: 'SELECTION',
+  }),
+  all: boolean({ summary: 'Lock out all users.', helpGroup: 'SELECTION' }),
+  deactivate: boolean({ summary: 'Deactivate the users.', helpGroup: 'MEASURES' }),
+  'keep-active': string({
+    ...SEVERAL,
+    helpGroup: 'MEASURES',
+    summary: 'Do not deactivate this user.',
+    helpValue: 'NAME',
+  }),
+  ...localFlags,
+  'basic-auth-off': boolean({
+    summary: 'Turn basic authentication off.',
+    allowNo: true,
+    helpGroup: 'MEASURES',
+  }),
+  'external-tokens-off': boolean({
+    summary: 'Stop external users from creating tokens.',
+    allowNo: true,
+    helpGroup: 'MEASURES',
+  }),
+  'shorten-lifetimes': boolean({
+    summary: 'Shorten the lifetimes of new tokens to one hour.',
+    allowNo: true,
+    helpGroup: 'MEASURES',
+  }),
+  for: age({
+    summary: 'End the lockdown after this time; the job incident-lift or incident lift --due lifts it.',
+    helpGroup: 'MEASURES',
+  }),
+  ...planFlags({
+    plan: {
+      summary: 'Carry out this saved plan instead.',
+      exclusive: ['plan-out', ...SCOPES, ...MEASURES],
+    },
+    'plan-out': {
+      summary: 'Save the lockdown to a new file, to be approved and applied, and change nothing.',
+      exclusive: ['dry-run', 'yes', 'break-glass', 'rescue-token'],
+    },
+  }),
+  ...rescueFlag,
+  ...changeFlags,
+  ...approvalFlags,
+  ...allContextsFlag,
+};
+
+/** What {@link lockdownFlags} parse to. */
+export type LockdownFlags = FlagsOf<typeof lockdownFlags>;
+
+/** The form of `incident lockdown` in the console, and with which selection a measure can be used. */
+export const lockdownForm = formOf(lockdownFlags, {
+  user: {},
+  application: {},
+  'identity-provider': {},
+  all: {},
+  deactivate: { label: 'Deactivate the users', scopes: ['user', 'identity-provider', 'all'] },
+  'reset-password': { label: 'Reset the passwords', scopes: ['user'] },
+  'strip-roles': { label: 'Take the roles away; lifting gives them back', scopes: ['user'] },
+  'end-applications': {
+    label: 'Replace the secrets of their applications, or delete these',
+    scopes: ['user', 'application'],
+  },
+  'keep-active': {},
+  'basic-auth-off': { label: 'Turn basic authentication off', onFor: ['identity-provider', 'all'] },
+  'external-tokens-off': {
+    label: 'Stop external users from creating tokens',
+    onFor: ['identity-provider', 'all'],
+  },
+  'shorten-lifetimes': { label: 'Shorten the lifetimes of new tokens to one hour', onFor: ['all'] },
+  'rescue-token': {},
+  ...guardFields,
+});
+
+/** The flag that selects each kind of scope. */
+export const scopeFlags = {
+  users: 'user',
+  applications: 'application',
+  identity_provider: 'identity-provider',
+  all: 'all',
+} as const;
+
+/** The flags of `incident lift`. */
+export const liftFlags = {
+  due: boolean({ summary: 'Lift every incident past its end time (--for).' }),
+  'accept-sessions': boolean({
+    summary: 'With --yes: activate users although sessions from before are then accepted again.',
+  }),
+  ...changeFlags,
+  ...allContextsFlag,
+};
+
+/** What {@link liftFlags} parse to. */
+export type LiftFlags = FlagsOf<typeof liftFlags>;
+
+/** The flags of `incident extend`. */
+export const extendFlags = {
+  for: age({
+    summary: 'End the lockdown after this time, counted from now.',
+    exactlyOne: ['for', 'unlimited'],
+  }),
+  unlimited: boolean({ summary: 'Keep the lockdown until it is lifted by hand.' }),
+  ...accountFlags,
+  ...allContextsFlag,
+};
+
+/** What {@link extendFlags} parse to. */
+export type ExtendFlags = FlagsOf<typeof extendFlags>;
+
+/** The flags of `incident step`. */
+export const stepFlags = {
+  runbook: option({ options: runbooks, required: true })({
+    summary: 'The runbook, as incident runbook lists it.',
+  }),
+  step: count({ summary: 'The number of the step.', helpValue: 'N', required: true }),
+  undo: boolean({ summary: 'Take it back.' }),
+  ...accountFlags,
+};
+
+/** What {@link stepFlags} parse to. */
+export type StepFlags = FlagsOf<typeof stepFlags>;

@@ -1,0 +1,162 @@
+import { boolean, string } from '@oclif/core/flags';
+import type { Selection } from '../../domain/selector.ts';
+import {
+  age,
+  allContextsFlag,
+  approvalFlags,
+  breakGlassFlag,
+  changeFlags,
+  count,
+  type FlagsOf,
+  findingPolicyFlag,
+  planFlags,
+  selectionFrom,
+  selectionOrAllFrom,
+  selectorFlags,
+} from '../flags.ts';
+import { formOf, guardFields } from '../form.ts';
+
+/** The flags of `tokens revoke`. */
+export const revokeFlags = {
+  ...selectorFlags,
+  all: boolean({ summary: 'Select all tokens.', helpGroup: 'SELECTION' }),
+  ...findingPolicyFlag,
+  ...planFlags({
+    plan: {
+      summary: 'Apply this saved plan instead of selecting tokens.',
+      exclusive: [
+        'plan-out',
+        'all',
+        'policy',
+        'include-own',
+        'access-only',
+        'with-sessions',
+        ...Object.keys(selectorFlags),
+      ],
+    },
+    'plan-out': {
+      summary: 'Save the plan to a new file, and change nothing.',
+      exclusive: ['dry-run', 'yes', 'with-sessions', 'break-glass'],
+    },
+  }),
+  'at-most': count({
+    summary: 'Refuse to revoke more than this many tokens.',
+    helpGroup: 'CHANGE',
+    helpValue: 'N',
+  }),
+  'include-own': boolean({
+    summary: 'Also revoke the token that this command uses, last.',
+    helpGroup: 'CHANGE',
+  }),
+  'access-only': boolean({
+    summary: 'Revoke access tokens only, like the bare management command.',
+    helpGroup: 'CHANGE',
+  }),
+  'with-sessions': boolean({
+    summary: "Also end the users' sessions. Needs a database context.",
+    helpGroup: 'CHANGE',
+  }),
+  ...changeFlags,
+  ...approvalFlags,
+  ...allContextsFlag,
+};
+
+/** What {@link revokeFlags} parse to. */
+export type RevocationFlags = FlagsOf<typeof revokeFlags>;
+
+/** The form of `tokens revoke` in the console. */
+export const revokeForm = formOf(revokeFlags, {
+  'with-sessions': { label: "End the users' sessions as well (needs a database context)" },
+  'access-only': { label: 'Leave refresh tokens alive' },
+  'include-own': {},
+  ...guardFields,
+});
+
+/**
+ * The tokens that the flags select. `--finding` needs no other flag.
+ *
+ * @throws TokenctlError `usage`
+ */
+export function revocationSelection(flags: RevocationFlags, now: Date): Selection {
+  return flags.finding === undefined ? selectionFrom(flags, now) : selectionOrAllFrom(flags, now);
+}
+
+/** The flags of `tokens find`. */
+export const leakedFlags = {
+  leaked: string({
+    summary: 'The file to search, or - for standard input.',
+    helpValue: 'FILE',
+    required: true,
+  }),
+  revoke: boolean({ summary: 'Revoke the live tokens that are found.', helpGroup: 'CHANGE' }),
+  'plan-out': string({
+    summary: 'Save the plan of the revocation to a new file, for tokens revoke --plan, and revoke nothing.',
+    exclusive: ['revoke', 'dry-run', 'yes'],
+    helpGroup: 'CHANGE',
+    helpValue: 'FILE',
+  }),
+  'require-approval': boolean({
+    summary: 'Let the plan need the approval of a second person.',
+    dependsOn: ['plan-out'],
+    helpGroup: 'CHANGE',
+  }),
+  'include-own': boolean({
+    summary: 'Also revoke the token that this command uses, last.',
+    helpGroup: 'CHANGE',
+    relationships: [{ type: 'some', flags: ['revoke', 'plan-out'] }],
+  }),
+  ...changeFlags,
+  ...allContextsFlag,
+};
+
+/** What {@link leakedFlags} parse to. */
+export type LeakedFlags = FlagsOf<typeof leakedFlags>;
+
+/** The flags of `sessions expire`. */
+export const sessionExpiryFlags = {
+  user: string({
+    multiple: true,
+    multipleNonGreedy: true,
+    helpGroup: 'SELECTION',
+    summary: 'End the sessions of this user.',
+    helpValue: 'NAME',
+    exclusive: ['all'],
+  }),
+  all: boolean({ summary: 'End all sessions.', helpGroup: 'SELECTION' }),
+  ...changeFlags,
+  ...breakGlassFlag,
+  ...allContextsFlag,
+};
+
+/** What {@link sessionExpiryFlags} parse to. */
+export type SessionExpiryFlags = FlagsOf<typeof sessionExpiryFlags>;
+
+/** The flags of `tokens cleanup`. */
+export const cleanupFlags = {
+  'keep-revoked-for': age({
+    summary: 'Keep refresh tokens revoked within this time. Default: 30d.',
+  }),
+  limit: count({ summary: 'The maximum number of rows to delete.', helpValue: 'N' }),
+  ...changeFlags,
+  ...allContextsFlag,
+};
+
+/** What {@link cleanupFlags} parse to. */
+export type CleanupFlags = FlagsOf<typeof cleanupFlags>;
+
+/** The flags of `plan approve`. */
+export const approveFlags = {
+  'key-file': string({
+    summary: 'The file of mode 0600 with your private key. Default: approval.key of the configuration.',
+    helpValue: 'FILE',
+  }),
+  'valid-for': age({ summary: 'For how long the approval is valid. Default: as long as is allowed.' }),
+  output: string({
+    summary: 'The file of the approval. Default: the file of the plan with .approval added.',
+    helpValue: 'FILE',
+  }),
+  ...changeFlags,
+};
+
+/** What {@link approveFlags} parse to. */
+export type ApproveFlags = FlagsOf<typeof approveFlags>;

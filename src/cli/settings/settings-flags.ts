@@ -1,0 +1,36 @@
+import { boolean, string } from '@oclif/core/flags';
+import { allContextsFlag, type ChangeFlags, changeFlags, type FlagsOf, seconds } from '../flags.ts';
+
+/** For commands that turn basic authentication off. */
+export const rescueFlag = {
+  'rescue-token': string({
+    summary: 'If this context uses a password, create a token in this new file first and go on with it.',
+    helpGroup: 'CHANGE',
+    helpValue: 'FILE',
+  }),
+};
+
+/** What the flags of commands that may create a rescue token parse to. */
+export type RescueFlags = ChangeFlags & FlagsOf<typeof rescueFlag>;
+
+/** The flags of `settings basic-auth`. */
+export const basicAuthFlags = { ...rescueFlag, ...changeFlags, ...allContextsFlag };
+
+/** The flags of `settings external-tokens`. */
+export const externalTokensFlags = {
+  'revoke-existing': boolean({ summary: 'With deny, revoke the existing tokens of external users.' }),
+  ...changeFlags,
+  ...allContextsFlag,
+};
+
+/** The flags of `settings token-lifetime`. */
+export const lifetimeFlags = {
+  access: seconds({ summary: 'The lifetime of new access tokens.' }),
+  refresh: seconds({ summary: 'The lifetime of refresh tokens.' }),
+  code: seconds({ summary: 'The lifetime of authorization codes.' }),
+  ...changeFlags,
+  ...allContextsFlag,
+};
+
+/** What {@link lifetimeFlags} parse to. */
+export type LifetimeFlags = FlagsOf<typeof lifetimeFlags>;

@@ -1,0 +1,113 @@
+import { boolean, option, string } from '@oclif/core/flags';
+import {
+  allContextsFlag,
+  changeFlags,
+  count,
+  csvFlag,
+  days,
+  type FlagsOf,
+  replaceFlag,
+  selectorFlags,
+} from '../flags.ts';
+
+/** The flags of `tokens audit`. */
+export const auditFlags = {
+  ...selectorFlags,
+  ...csvFlag,
+  format: option({ options: ['table', 'json', 'csv', 'sarif', 'html'] as const })({
+    summary: 'The output format. Default: table.',
+    exclusive: ['json', 'csv'],
+  }),
+  rule: string({
+    summary: 'Check only this rule, also if the policy disables it.',
+    multiple: true,
+    multipleNonGreedy: true,
+    helpValue: 'RULE',
+  }),
+  'min-severity': option({ options: ['low', 'medium', 'high', 'critical'] as const })({
+    summary: 'Report only findings of this severity or above. Default of the table: medium.',
+  }),
+  list: boolean({ summary: 'Show one table of all findings.', exclusive: ['csv'] }),
+  limit: count({ summary: 'Show at most this many findings of each rule. Default: 5.', helpValue: 'N' }),
+  'last-used': boolean({
+    summary: 'Show when tokens were last used, also over REST (the day, for up to 10,000 tokens).',
+  }),
+  output: string({
+    summary: 'Write the report to this new file of mode 0600, and print a summary.',
+    helpValue: 'FILE',
+  }),
+  ...replaceFlag,
+  summary: boolean({
+    summary: 'Print only the number of findings by rule and severity.',
+    exclusive: ['csv'],
+  }),
+  'group-by': option({ options: ['user', 'application', 'rule', 'severity'] as const })({
+    summary: 'Print only the number of findings in each group.',
+    exclusive: ['summary'],
+  }),
+  'fail-on': option({ options: ['low', 'medium', 'high', 'critical'] as const })({
+    summary: 'Exit with 3 if there are findings of this severity or above.',
+  }),
+  baseline: string({ summary: 'Do not count the findings listed in this file.', helpValue: 'FILE' }),
+  'write-baseline': string({ summary: 'Write a list of all findings to this file.', helpValue: 'FILE' }),
+  explain: string({
+    summary: 'Explain a rule, and do not audit.',
+    helpValue: 'RULE',
+  }),
+  policy: string({
+    summary: "The policy file to use instead of the configuration's policy section.",
+    helpValue: 'FILE',
+    helpGroup: 'POLICY',
+  }),
+  'max-lifetime': days({ summary: 'Report tokens with a lifetime above this.', helpGroup: 'POLICY' }),
+  'unused-for': days({ summary: 'Report tokens not used for longer than this.', helpGroup: 'POLICY' }),
+  ...allContextsFlag,
+};
+
+/** What {@link auditFlags} parse to. */
+export type AuditFlags = FlagsOf<typeof auditFlags>;
+
+/** The flags of `tokens notices`. */
+export const noticeFlags = {
+  ...csvFlag,
+  within: days({
+    summary: 'Report tokens that expire within this time. Can be repeated.',
+    multiple: true,
+    multipleNonGreedy: true,
+  }),
+  'webhook-file': string({
+    summary: 'Post to the URL in this file of mode 0600. Can be repeated.',
+    multiple: true,
+    multipleNonGreedy: true,
+    helpValue: 'FILE',
+  }),
+  'webhook-secret-file': string({
+    summary: 'Sign the messages with the secret in this file of mode 0600.',
+    helpValue: 'FILE',
+    dependsOn: ['webhook-file'],
+  }),
+  'dry-run': boolean({ summary: 'List what would be sent, without sending it.' }),
+  ...allContextsFlag,
+};
+
+/** What {@link noticeFlags} parse to. */
+export type NoticeFlags = FlagsOf<typeof noticeFlags>;
+
+/** The flags of `tokens notify-owners`. */
+export const ownerNoticeFlags = {
+  show: string({
+    summary: 'With --dry-run, also print the mail of this owner.',
+    dependsOn: ['dry-run'],
+    helpValue: 'NAME',
+  }),
+  'at-most': count({
+    summary: 'Send no more mails than this; the rest waits for the next run.',
+    helpGroup: 'CHANGE',
+    helpValue: 'N',
+  }),
+  ...changeFlags,
+  ...allContextsFlag,
+};
+
+/** What {@link ownerNoticeFlags} parse to. */
+export type OwnerNoticeFlags = FlagsOf<typeof ownerNoticeFlags>;

@@ -1,0 +1,51 @@
+import { boolean, option, string } from '@oclif/core/flags';
+import {
+  age,
+  allContextsFlag,
+  changeFlags,
+  count,
+  csvFlag,
+  type FlagsOf,
+  findingPolicyFlag,
+  selectorFlags,
+} from '../flags.ts';
+
+/** The flags of `tokens list`. */
+export const listFlags = {
+  ...selectorFlags,
+  ...findingPolicyFlag,
+  'last-used': boolean({ summary: 'Show when each token was last used, also over REST (the day).' }),
+  sort: string({
+    summary: 'Sort by id, user, application, scope, created, expires, last_used or description; add :desc.',
+    helpValue: 'COLUMN',
+  }),
+  limit: count({ summary: 'List at most this many.', helpValue: 'N' }),
+  columns: string({
+    summary: 'Show these columns of the table or CSV, separated by commas.',
+    helpValue: 'NAMES',
+    exclusive: ['json'],
+  }),
+  'count-by': option({ options: ['user', 'application', 'scope'] as const })({
+    summary: 'Count the tokens of each user, application or scope, the most first.',
+    exclusive: ['columns', 'sort', 'last-used'],
+  }),
+  ...csvFlag,
+  ...allContextsFlag,
+};
+
+/** What {@link listFlags} parse to. */
+export type ListFlags = FlagsOf<typeof listFlags>;
+
+/** What the flags parse to that select by the policy. */
+export type FindingFlags = Pick<ListFlags, 'finding' | 'policy'>;
+
+/** The flags of `tokens rotate`. */
+export const rotationFlags = {
+  output: string({ summary: 'The new file for the new token.', required: true, helpValue: 'FILE' }),
+  grace: age({ summary: 'Wait this long (10m) before the old token is revoked; at most a day.' }),
+  expires: age({ summary: 'How long the new token is valid (90d). Needs a database context.' }),
+  ...changeFlags,
+};
+
+/** What {@link rotationFlags} parse to. */
+export type RotationFlags = FlagsOf<typeof rotationFlags>;

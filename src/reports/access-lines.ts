@@ -1,0 +1,42 @@
+import { type AccessPath, pathName, sentenceOf } from '../domain/access.ts';
+import { type Document, type Lines, lines, type Part } from './document.ts';
+import { numberText } from './tables/text.ts';
+
+const STATES: Readonly<Record<AccessPath['state'], string>> = {
+  closed: 'closed',
+  open: 'OPEN',
+  not_checked: 'NOT CHECKED',
+};
+
+/**
+ * The ways in, each with its state, what that rests on, and what to do about it: those that an operation was
+ * to close, then those that it leaves as they are. Empty without any.
+ */
+export function accessParts(paths: readonly AccessPath[]): Document {
+  const covered = paths.filter((each) => each.covered);
+  const others = paths.filter((each) => !each.covered);
+  return [
+    lines(covered.length > 0 && 'Access paths:', covered.map(linesOf)),
+    lines(others.length > 0 && 'Not covered:', others.map(linesOf)),
+  ];
+}
+
+function linesOf(each: AccessPath): Lines {
+  return [
+    { mark: STATES[each.state], text: `${nameText(each)}: ${sentenceOf(each)}` },
+    each.remedy !== undefined && { text: each.remedy, depth: 7 },
+  ];
+}
+
+/** What a plan does not cover, in one line; empty without any. */
+export function notCovered(paths: readonly AccessPath[]): Part {
+  const left = paths.filter(({ covered }) => !covered);
+  return lines(
+    left.length > 0 && `Not covered: ${left.map((each) => nameText(each).toLowerCase()).join(', ')}.`,
+  );
+}
+
+/** The name of a way in, with the number that is left where that is known. */
+function nameText({ path, covered, count }: AccessPath): string {
+  return count === undefined || covered ? pathName(path) : `${pathName(path)} (${numberText(count)})`;
+}

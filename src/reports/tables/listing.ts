@@ -1,0 +1,90 @@
+import type { TokenctlError } from '../../domain/errors.ts';
+import { printable, type Tone } from './text.ts';
+
+/** A column of a listing. */
+export interface Column<Row> {
+  /** The heading: upper case in tables, unchanged in CSV. */
+  readonly name: string;
+  /** The cell; an empty string for nothing. The renderer escapes it. */
+  cell(row: Row): string;
+  /** The cell for programs, where people are shown something else. */
+  csv?(row: Row): string;
+  /** A shorter form of the cell, for a table that is wider than the terminal. */
+  short?(row: Row): string;
+  /**
+   * What becomes of the column in a table that is wider than the terminal: `below` puts it under each row,
+   * on lines of its own; `drop` leaves it out where it would leave too little to the others.
+   */
+  readonly narrow?: 'below' | 'drop';
+  /** `csv` for a column that would crowd the table; `unlessEmpty` drops it where no row fills it. */
+  readonly only?: 'csv' | 'unlessEmpty';
+  /** Half of it would mislead (an id, a time): cut only where nothing else is left to cut. */
+  readonly whole?: true;
+  /** The colour of the cell; undefined for none. */
+  tone?(row: Row): Tone | undefined;
+}
+
+/** Many results of one kind, which are printed as they come; in JSON as an array of `Item`. */
+export interface Listing<Row, Item = unknown> {
+  readonly kind: 'listing';
+  readonly rows: AsyncIterable<Row> | Iterable<Row>;
+  readonly columns: readonly Column<Row>[];
+  /** The JSON value of one row. */
+  json(row: Row): Item;
+  /** What to say on stderr where there are no rows. */
+  readonly none: string;
+  /** Asked after the last row: as of `Report.failure`. */
+  readonly failure?: (() => TokenctlError | undefined) | undefined;
+}
+
+/** Builds a {@link Listing}. */
+export function listing<Row, Item = unknown>(parts: Omit<Listing<Row, Item>, 'kind'>): Listing<Row, Item> {
+  return { kind: 'listing', ...parts };
+}
+
+/** Thrown instead of the error that cut a JSON list short; the error is its cause. */
+export class IncompleteListing extends Error {
+  override readonly name = 'IncompleteListing';
+
+  constructor(cause: unknown) {
+    super('the list was cut short', { cause });
+  }
+}
+
+/** One JSON array, a row a line: a parser reads the whole, a line tool reads it as it comes. */
+export async function* jsonLines<Row>(listing: Listing<Row>): AsyncIterable<string> {
+  let separator = '[\n  ';
+  try {
+    for await (const row of listing.rows) {
+      yield separator + printable.lines(JSON.stringify(listing.json(row)));
+      separator = ',\n  ';
+    }
+  } catch (error) {
+    throw separator.startsWith('[') ? error : new IncompleteListing(error);
+  }
+  yield separator.startsWith('[') ? '[]\n' : '\n]\n';
+}
+
+/** The rows as CSV, a line each, under a heading. */
+export async function* csvLines<Row>({ columns, rows }: Listing<Row>): AsyncIterable<string> {
+  yield csvLine(columns.map(({ name }) => name));
+  for await (const row of rows) {
+    yield csvLine(columns.map((column) => column.csv?.(row) ?? column.cell(row)));
+  }
+}
+
+/** What spreadsheets take for the start of a formula; `|` begins one for DDE. In fullwidth letters, too, and behind spaces. */
+const FORMULA = /^\s*[=+\-@|\t\r＝＋－＠｜]/;
+
+/**
+ * One line of CSV (RFC 4180; ends with a line feed). A cell that a spreadsheet would run as a formula is
+ * led by an apostrophe: descriptions are untrusted input.
+ */
+export function csvLine(cells: readonly string[]): string {
+  return `${cells.map(csvCell).join(',')}\n`;
+}
+
+function csvCell(text: string): string {
+  const harmless = printable.value(FORMULA.test(text) ? `'${text}` : text);
+  return /[",]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+}
