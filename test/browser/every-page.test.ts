@@ -12,8 +12,13 @@ import { createAndDeleteToken, launchWithLimit, logIn, turnBasicOffAndOn } from 
 
 const chromium = findChromium();
 
-/** Counts in `window.hits` wherever it is taken for markup. No slash: it is the name of a folder as well. */
-const PAYLOAD = '<img src=x onerror=hits++>';
+/** Shows the text after it from right to left. */
+const OVERRIDE = '\u202e';
+/**
+ * Counts in `window.hits` wherever it is taken for markup, and then turns the direction of text. No slash: it is the name of a folder as
+ * well.
+ */
+const PAYLOAD = `<img src=x onerror=hits++>${OVERRIDE}`;
 
 const PATIENCE = { timeout: 30_000 };
 
@@ -164,8 +169,12 @@ describe.skipIf(chromium === null)('every page of the web interface, on the embe
     const seen = new Set<string>();
     const look = async (path: string) => {
       const texts = await shownTexts(page);
-      for (const text of stored) if (texts.includes(text)) seen.add(text);
+      // A field to edit has the text as it is.
+      for (const text of stored)
+        if (texts.includes(text) || texts.includes(text.replaceAll(OVERRIDE, '\\u202e'))) seen.add(text);
       expect([path, await page.evaluate('hits')]).toEqual([path, 0]);
+      const text = await page.evaluate('document.body.innerText');
+      expect([path, String(text).includes(OVERRIDE)]).toEqual([path, false]);
     };
 
     await page.setViewportSize({ width: 1280, height: 900 });

@@ -209,6 +209,8 @@ describe.skipIf(chromium === null)('in a browser', () => {
   it('an application that interrupts itself for the login is asked about after it', () =>
     inPage(async (page) => {
       const redirect = `${servers[0]?.url}/nothing`;
+      // A user who is in no organization does not see the application.
+      await set(service, 'github', { SOCIAL_AUTH_GITHUB_ORGANIZATION_MAP: { Default: { users: true } } });
       const application = await adminOf(service).post('/api/v2/applications/', {
         name: 'Reporting dashboard',
         organization: 1,

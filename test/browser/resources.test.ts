@@ -29,6 +29,7 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
     const projects = mkdtempSync(join(tmpdir(), 'tokenctl-projects-'));
     for (const folder of ['web', 'odd']) mkdirSync(join(projects, folder));
     writeFileSync(join(projects, 'web', 'site.yml'), '- hosts: all\n');
+    writeFileSync(join(projects, 'odd', 'odd.yml'), '- hosts: all\n');
     browser = await startChromium(chromium ?? '');
     service = await startTestService('PostgreSQL', { searchPath: fakeAnsible(), projects });
     admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
@@ -129,15 +130,21 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
 
       await page.goto(`${service.url}/templates/add`);
       await field(page, 'Name').fill('Deploy');
-      await field(page, 'Inventory').selectOption('Web servers');
+      await page.locator('form [name=inventory]').selectOption('Web servers');
+      await page.locator('form [name=extra_vars]').fill('color: {');
       await field(page, 'Project').selectOption('Site');
       await field(page, 'Playbook').selectOption('site.yml');
       await page.getByRole('checkbox', { name: 'Ask for the limit on launch' }).check();
+      await page.getByRole('checkbox', { name: 'Ask for the job type on launch' }).check();
+      await press(page, 'Create job template');
+      await page.getByText('Cannot parse as JSON or YAML.').waitFor();
+      await page.locator('form [name=extra_vars]').fill('color: blue');
       await press(page, 'Create job template');
       await heading(page, 'Deploy');
 
       await press(page, 'Launch Deploy');
       await field(page, 'Limit').fill('@file');
+      await field(page, 'Job type').selectOption('check');
       await press(page, 'Launch');
       await page.getByText('A limit cannot be read from a file').waitFor();
       await field(page, 'Limit').fill('slow');
@@ -150,10 +157,23 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
       await press(page, 'Cancel job');
       await page.getByText('Canceled', { exact: true }).waitFor();
       expect(await output.textContent()).toContain('argument: --limit=slow\n');
+      expect(await output.textContent()).toContain('argument: --check\n');
+      expect(await output.textContent()).toContain('color: !unsafe blue');
+      await page.getByText('{"color": "blue"}').waitFor();
       await takePictures(page, 'web-job-canceled');
-      await press(page, 'Delete');
-      await press(page, 'Delete job');
-      await heading(page, 'Jobs');
+      const first = page.url();
+      await press(page, 'Relaunch');
+      await page.waitForURL((url) => url.href !== first);
+      await press(page, 'Cancel job');
+      for (const url of [page.url(), first]) {
+        await page.goto(url);
+        await page.getByText('Canceled', { exact: true }).waitFor();
+        // What is still being read would be missing.
+        await page.locator('[role=log][aria-busy=false]').waitFor();
+        await press(page, 'Delete');
+        await press(page, 'Delete job');
+        await heading(page, 'Jobs');
+      }
       await page.getByRole('link', { name: 'Deploy' }).waitFor({ state: 'detached' });
     }));
 
@@ -177,6 +197,53 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
       // The button of the list is disabled now: the focus goes to the page.
       await expect.poll(() => page.evaluate(() => document.activeElement?.tagName), PATIENCE).toBe('MAIN');
       expect((await admin.get('/api/v2/inventories/?name__startswith=old')).json.count).toBe(0);
+    }));
+
+  it('keep what others change meanwhile', () =>
+    open('/organizations', async (page) => {
+      const { id: organization } = await made('organizations/', { name: 'Shared' });
+      const application = {
+        ...{ name: 'Shared', organization, client_type: 'public', redirect_uris: 'https://a.example.com' },
+        authorization_grant_type: 'authorization-code',
+      };
+      const user = { username: 'shared', password: 'long enough', last_name: 'Before' };
+      for (const [path, body, label, meanwhile] of [
+        ['organizations', { id: organization }, 'Description', { name: 'Renamed' }],
+        [
+          'applications',
+          await made('applications/', application),
+          'Description',
+          { name: 'Renamed', client_type: 'confidential' },
+        ],
+        [
+          'users',
+          await made('users/', user),
+          'First name',
+          { last_name: 'Renamed', is_system_auditor: true },
+        ],
+        [
+          'credentials',
+          await made('credentials/', { name: 'Shared', organization }),
+          'Description',
+          { name: 'Renamed' },
+        ],
+      ] as const) {
+        await page.clock.install();
+        await page.goto(`${service.url}/${path}/${body.id}/edit`);
+        await field(page, label).fill('From the page');
+        const changed = await admin.patch(`/api/v2/${path}/${body.id}/`, meanwhile);
+        expect([path, changed.status]).toEqual([path, 200]);
+        // The page reads again what is shown: what was changed meanwhile does not count as entered here.
+        const readAgain = page.waitForResponse((answer) => answer.url().endsWith(`/${path}/${body.id}/`));
+        await page.clock.fastForward(60_000);
+        await page.evaluate(() => window.dispatchEvent(new Event('visibilitychange')));
+        await readAgain;
+        await press(page, 'Save');
+        await page.waitForURL(`${service.url}/${path}/${body.id}`);
+        const after = (await admin.get(`/api/v2/${path}/${body.id}/`)).json;
+        expect([path, after]).toEqual([path, expect.objectContaining(meanwhile)]);
+        expect(JSON.stringify(after)).toContain('From the page');
+      }
     }));
 
   it('offer an auditor nothing that would be refused', () =>

@@ -1,6 +1,8 @@
 /** The HTTP interface of the console: JSON, the cookie, and the key that only pages of this address have. */
 import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
+import type { Ended as EndedOf, OperationState, Problem } from '../../console/operations.ts';
+import type { Facts, Incidents, Overview } from '../../console/routes.ts';
 import { ApiError } from '../shared/api.ts';
 
 const STORED_KEY = 'console-key';
@@ -76,6 +78,13 @@ export function useRead<T>(path: string | null, every?: number | false): UseQuer
   });
 }
 
+/** An answer as it arrives: a time is text of RFC 3339. */
+export type Json<Value> = Value extends Date
+  ? string
+  : Value extends object
+    ? { readonly [Name in keyof Value]: Json<Value[Name]> }
+    : Value;
+
 /** A query string; parameters without a value are left out. */
 export function query(
   path: string,
@@ -87,24 +96,7 @@ export function query(
     : `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
 }
 
-/** A failure, in the words of the commands. */
-export interface Problem {
-  readonly code: string;
-  readonly message: string;
-  readonly hint: string | null;
-}
-
-/** What the console is. */
-export interface Facts {
-  readonly version: string;
-  readonly readOnly: boolean;
-  readonly operator: { readonly user: string; readonly host: string };
-  readonly places: readonly string[];
-  /** The files that the console was started with, as flags. */
-  readonly startedWith: readonly string[];
-  readonly requireReason: boolean;
-  readonly requireTicket: boolean;
-}
+export type { Facts, Problem };
 
 /** What the console is; read before any page is shown. */
 export function useFacts(): Facts {
@@ -114,99 +106,24 @@ export function useFacts(): Facts {
 }
 
 /** What is known of a context. */
-export interface ContextRead {
-  readonly place: string;
-  readonly address: string;
-  readonly dialect: string;
-  readonly product: string | null;
-  readonly identity: {
-    readonly username: string;
-    readonly isSuperuser: boolean;
-    readonly isSystemAuditor: boolean;
-  };
-  readonly credential: string;
-  readonly warnings: readonly string[];
-  readonly ownToken: { readonly earliest: string } | null;
-  readonly incomplete: string | null;
-  readonly capabilities: {
-    readonly refreshTokens: boolean;
-    readonly sessions: boolean;
-    readonly deactivateUsers: boolean;
-  };
-  readonly settings:
-    | (Readonly<Record<string, unknown>> & {
-        readonly OAUTH2_PROVIDER?: { readonly ACCESS_TOKEN_EXPIRE_SECONDS: number } | null;
-      })
-    | null;
-  readonly approval: ApprovalRule;
-}
+export type ContextRead = Json<Overview>;
 
 /** Who may approve plans for a context, and what one person may do there alone. */
-export interface ApprovalRule {
-  readonly required: boolean;
-  /** The names of the approvers. */
-  readonly approvers: readonly string[];
-  readonly aloneUpTo: number;
-  /** In seconds. */
-  readonly validFor: number;
-  readonly breakGlass: boolean;
-}
+export type ApprovalRule = ContextRead['approval'];
 
-/** How many tokens share something. */
-export interface Count {
-  readonly name: string | null;
-  readonly count: number;
-}
+/** A way in of an incident, and what was read of it. */
+export type AccessPath = Json<Incidents>['incidents'][number]['accessPaths'][number];
 
-/** A plan of a revocation, as far as the page shows it. */
-interface RevocationPlan {
-  readonly accessTokens: number;
-  readonly refreshTokens: number;
-  readonly selection: string;
-  readonly digest: string;
-  readonly byUser: readonly { readonly name: string; readonly count: number }[];
-  readonly byApplication: readonly { readonly name: string; readonly count: number }[];
-  readonly kept: readonly { readonly tokenId: number; readonly reason: string }[];
-  readonly staysAlive: readonly {
-    readonly what: string;
-    readonly why: string;
-    readonly count: number | null;
-  }[];
+/** How many ways in of an incident were not checked. */
+export function uncheckedIn(incident: { readonly accessPaths: readonly AccessPath[] }): number {
+  return incident.accessPaths.filter(({ state }) => state === 'not_checked').length;
 }
 
 /** What a command ended with. */
-export interface Ended {
-  readonly json: unknown;
-  readonly text: string;
-  readonly failure: Problem | null;
-}
+export type Ended = Json<EndedOf>;
 
 /** One change from its plan to its report. */
-export interface Operation {
-  readonly id: string;
-  readonly kind: string;
-  readonly place: string | null;
-  readonly command: string;
-  readonly state: 'planning' | 'asking' | 'working' | 'done' | 'failed' | 'cancelled';
-  readonly began: string;
-  readonly ended: string | null;
-  readonly asked: {
-    readonly plan: string;
-    readonly json: { readonly plan?: RevocationPlan | null } | null;
-    readonly act: string;
-    readonly type: string;
-    readonly digest: string;
-  } | null;
-  readonly progress: {
-    readonly verb: string;
-    readonly done: number;
-    readonly total: number;
-    readonly failed: number;
-  } | null;
-  readonly result: Ended | null;
-  readonly failure: Problem | null;
-  readonly notices: readonly string[];
-}
+export type Operation = Json<OperationState>;
 
 const AGAIN_MS = 1_000;
 

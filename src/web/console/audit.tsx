@@ -1,4 +1,5 @@
 /** Findings by rule and by owner, against a baseline, with exceptions to propose and the reports of the command to download. */
+
 import {
   Alert,
   Button,
@@ -14,46 +15,20 @@ import {
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
+import type { AuditRead as Audited } from '../../console/audits.ts';
 import { Loaded } from '../shared/states.tsx';
 import { type Column, PlainTable } from '../shared/table.tsx';
 import { numberText } from '../shared/times.tsx';
-import { call, query, saved, send, useFacts } from './api.ts';
-import type { CalendarPicture } from './charts.tsx';
+import { call, type Json, query, saved, send, useFacts } from './api.ts';
 import { OwnCommand } from './commands.tsx';
-import { ExceptionDialog, type Named, type RuleRead } from './exception.tsx';
+import { ExceptionDialog, type RuleRead } from './exception.tsx';
 import { Bars, Heading, Severity, When } from './parts.tsx';
 
 /** Compared with a baseline. */
-type State = 'new' | 'known' | 'fixed';
+type State = NonNullable<Json<Audited>['findings'][number]['state']>;
 
 /** An audit of a context. */
-export interface AuditRead {
-  readonly at: string;
-  readonly incomplete: string | null;
-  readonly summary: {
-    readonly tokensRead: number;
-    readonly found: number;
-    readonly known: number | null;
-    readonly fixed: number | null;
-    readonly bySeverity: Readonly<Record<string, number>>;
-    readonly excused: Readonly<Record<string, number>>;
-    readonly notChecked: readonly { readonly rule: string; readonly why: string }[];
-  };
-  readonly trend: string | null;
-  readonly rules: readonly RuleRead[];
-  readonly owners: readonly Named[];
-  readonly findings: readonly {
-    readonly rule: string;
-    readonly severity: string;
-    readonly subject: string;
-    readonly owner: string | null;
-    readonly tokenId: number | null;
-    readonly message: string;
-    readonly state: State | null;
-  }[];
-  readonly kinds: { readonly personal: number; readonly ofApplications: number } | null;
-  readonly calendar: CalendarPicture | null;
-}
+export type AuditRead = Json<Audited>;
 
 const FORMATS = [
   ['html', 'HTML'],

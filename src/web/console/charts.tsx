@@ -1,5 +1,7 @@
 /** Charts that the reports have as well, drawn from the same numbers. */
+
 import { type KeyboardEvent, type ReactNode, useState } from 'react';
+import type { CalendarPicture } from '../../reports/audit/charts.ts';
 import { numberText } from '../shared/times.tsx';
 import { Bar } from './parts.tsx';
 
@@ -7,8 +9,8 @@ import { Bar } from './parts.tsx';
 type Range = readonly [number, number];
 
 /**
- * Bars over time, of which a range can be chosen: by dragging over them, or with Shift and the arrow keys. Choosing it again
- * clears it, as Escape does.
+ * Bars over time, of which a range can be chosen: by dragging over them, or with Shift and the arrow keys.
+ * Choosing it again clears it, as Escape does.
  */
 export function Histogram(props: {
   readonly title: string;
@@ -75,22 +77,6 @@ export function Histogram(props: {
 
 function ordered([one, other]: Range): Range {
   return one <= other ? [one, other] : [other, one];
-}
-
-/** A calendar of expiries, as the report has it. */
-export interface CalendarPicture {
-  readonly width: number;
-  readonly height: number;
-  readonly daySize: number;
-  readonly days: readonly {
-    readonly x: number;
-    readonly y: number;
-    readonly level: number;
-    readonly day: string;
-    readonly tokens: number;
-  }[];
-  readonly labels: readonly { readonly x: number; readonly y: number; readonly text: string }[];
-  readonly outside: { readonly expired: number; readonly later: number; readonly never: number };
 }
 
 /** The days of the coming year, the darker the more tokens expire on a day. */

@@ -1,4 +1,5 @@
 /** An exception of the policy as text for the configuration. */
+
 import {
   Alert,
   ClipboardCopy,
@@ -13,29 +14,12 @@ import {
   TextInput,
 } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
+import type { AuditRead } from '../../console/audits.ts';
 import { numberText } from '../shared/times.tsx';
 import { query, useRead } from './api.ts';
 
-/** How many findings share a name. */
-export interface Named {
-  readonly name: string;
-  readonly count: number;
-}
-
 /** A rule, and what it found. */
-export interface RuleRead {
-  readonly rule: string;
-  readonly count: number;
-  readonly severity: string;
-  /** Whether tokens can be selected by it. */
-  readonly selects: boolean;
-  readonly finds: string;
-  readonly matters: string;
-  readonly remedy: string;
-  readonly exceptions: number;
-  readonly owners: readonly Named[];
-  readonly applications: readonly Named[];
-}
+export type RuleRead = AuditRead['rules'][number];
 
 /** Writes an exception of the policy, to copy into the configuration. The console does not write it there. */
 export function ExceptionDialog({
@@ -51,7 +35,9 @@ export function ExceptionDialog({
   const options = [
     ...owners.map((each) => ({ ...each, value: `user ${each.name}`, label: `owner ${each.name}` })),
     ...applications.map((each) => ({
-      ...{ ...each, value: `application ${each.name}`, label: `application ${each.name}` },
+      ...each,
+      value: `application ${each.name}`,
+      label: `application ${each.name}`,
     })),
   ];
   const chosen = options.find(({ value }) => value === about);

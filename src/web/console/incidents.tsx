@@ -1,4 +1,5 @@
 /** Lockdowns: the ways in of each open one as a board, its timeline, and the runbooks. */
+
 import {
   Alert,
   Button,
@@ -16,46 +17,20 @@ import {
 } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'react-router';
+import type { Incidents as Answer } from '../../console/routes.ts';
 import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
-import { type Ended, query, useFacts, useRead } from './api.ts';
+import { type AccessPath, type Ended, type Json, query, uncheckedIn, useFacts, useRead } from './api.ts';
 import { Printed } from './commands.tsx';
 import { LockdownForm } from './lockdown-form.tsx';
 import { useBegin } from './operation.tsx';
 import { Heading, When } from './parts.tsx';
 import { RunbookSteps } from './runbook-steps.tsx';
 
-interface Incident {
-  readonly id: string;
-  readonly scope: { readonly kind: string; readonly names?: readonly string[] };
-  readonly selection: string;
-  readonly address: string;
-  readonly state: string;
-  readonly since: string;
-  readonly until: string | null;
-  readonly by: Readonly<Record<string, string>>;
-  readonly reason: string | null;
-  readonly ticket: string | null;
-  readonly isOverdue: boolean;
-  readonly notChecked: readonly string[];
-  readonly holds: boolean | null;
-  /** None of an incident that is lifted. */
-  readonly waysIn: readonly WayIn[];
-}
-
-/** A way in, and what was read of it. */
-interface WayIn {
-  readonly name: string;
-  readonly state: 'open' | 'as set' | 'none listed' | 'none found' | 'not checked';
-  readonly evidence: string;
-}
+type Incident = IncidentsRead['incidents'][number];
 
 /** The incidents of a context, and when they were compared with it. */
-export interface IncidentsRead {
-  readonly at: string;
-  readonly address: string;
-  readonly incidents: readonly Incident[];
-}
+export type IncidentsRead = Json<Answer>;
 
 /** The page. */
 export function Incidents(): ReactNode {
@@ -120,19 +95,18 @@ export function Incidents(): ReactNode {
   );
 }
 
-const COLORS: Readonly<Record<WayIn['state'], 'red' | 'green' | 'orange'>> = {
+const COLORS: Readonly<Record<AccessPath['state'], 'red' | 'green' | 'orange'>> = {
   open: 'red',
-  'as set': 'green',
-  'none listed': 'green',
-  'none found': 'green',
-  'not checked': 'orange',
+  closed: 'green',
+  not_checked: 'orange',
 };
 
 /** Whether a lockdown is in effect. What was not checked is no part of that. */
-function EffectLabel({ incident: { holds, notChecked } }: { readonly incident: Incident }): ReactNode {
+function EffectLabel({ incident }: { readonly incident: Incident }): ReactNode {
+  const { holds } = incident;
   if (holds === null) return <Label color="orange">not checked</Label>;
   if (!holds) return <Label color="red">not in effect</Label>;
-  if (notChecked.length === 0) return <Label color="green">in effect</Label>;
+  if (uncheckedIn(incident) === 0) return <Label color="green">in effect</Label>;
   return <Label color="orange">in effect as far as this context can check</Label>;
 }
 
@@ -169,15 +143,19 @@ function Board({
           )}
           . Compared <When at={at} />.
         </p>
-        {isOpen && (
+        {isOpen && incident.notSeen !== null && <p>Not checked: {incident.notSeen}.</p>}
+        {isOpen && incident.accessPaths.length > 0 && (
           <PlainTable
             label={`Ways in of ${id}`}
-            rows={incident.waysIn}
-            keyOf={({ name }) => name}
+            rows={incident.accessPaths}
+            keyOf={({ name, how }) => `${name}: ${how}`}
             columns={[
               { title: 'Way in', show: ({ name }) => name },
-              { title: 'State', show: ({ state: line }) => <Label color={COLORS[line]}>{line}</Label> },
-              { title: 'Evidence', show: ({ evidence }) => evidence },
+              {
+                title: 'State',
+                show: ({ state: line }) => <Label color={COLORS[line]}>{line.replace('_', ' ')}</Label>,
+              },
+              { title: 'Evidence', show: ({ how }) => how },
             ]}
           />
         )}

@@ -1,4 +1,5 @@
 /** The jobs of the configuration: schedules, next ticks, history, and a dry run by hand. */
+
 import {
   Alert,
   Button,
@@ -13,41 +14,19 @@ import {
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'react-router';
+import type { Jobs as Answer } from '../../console/jobs.ts';
 import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
-import { call, type Ended, type Operation, query, useFacts, useRead } from './api.ts';
+import { call, type Ended, type Json, type Operation, query, useFacts, useRead } from './api.ts';
 import { OwnCommand, Printed } from './commands.tsx';
 import { Heading, RunState, When } from './parts.tsx';
 
-interface JobRun {
-  readonly run: string;
-  readonly job: string;
-  readonly kind: 'schedule' | 'manual';
-  readonly state: string;
-  readonly began: string;
-  readonly ended: string | null;
-  readonly isDryRun: boolean;
-  readonly message: string | null;
-}
+type JobRun = JobsRead['runs'][number];
 
-interface Job {
-  readonly name: string;
-  readonly context: string | null;
-  readonly kind: string;
-  readonly dryRun: boolean;
-  readonly schedule: string;
-  readonly timeZone: string;
-  readonly ticks: readonly string[];
-  readonly problem: string | null;
-  readonly last: JobRun | null;
-  readonly isHere: boolean;
-}
+type Job = JobsRead['jobs'][number];
 
 /** The jobs, and the newest runs. */
-export interface JobsRead {
-  readonly jobs: readonly Job[];
-  readonly runs: readonly JobRun[];
-}
+export type JobsRead = Json<Answer>;
 
 /** The page. */
 export function Jobs(): ReactNode {

@@ -5,7 +5,6 @@ import {
   Card,
   CardBody,
   CardTitle,
-  Checkbox,
   Form,
   FormGroup,
   FormSelect,
@@ -17,7 +16,9 @@ import {
 } from '@patternfly/react-core';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
+import type { FormChoice } from '../../console/command-line.ts';
 import { type ContextRead, call, type Ended, query, useFacts, useRead } from './api.ts';
+import { ChoiceFields, type Choices, isPossible } from './choices.tsx';
 import { CommandLine, Printed } from './commands.tsx';
 import { GuardFields, guardsOf, noGuards, SavePlan } from './guards.tsx';
 import { type Account, AccountFields, ProblemAlert, useBegin } from './operation.tsx';
@@ -31,37 +32,17 @@ const SCOPES = [
 
 type Scope = (typeof SCOPES)[number][0];
 
-/** What is done to users, or to the applications that are named; the keys of the request. */
-const MEASURES = [
-  ['deactivate', 'Deactivate the users'],
-  ['resetPassword', 'Reset the passwords'],
-  ['stripRoles', 'Take the roles away; lifting gives them back'],
-  ['endApplications', 'Replace the secrets of their applications, or delete these'],
-] as const;
-
-/** What a measure can be used for. */
-function isPossible(measure: string, scope: Scope): boolean {
-  if (measure === 'deactivate') return scope !== 'application';
-  return scope === 'user' || (scope === 'application' && measure === 'endApplications');
-}
-
-const SWITCHES = [
-  ['basicAuthOff', 'Turn basic authentication off'],
-  ['externalTokensOff', 'Stop external users from creating tokens'],
-  ['shortenLifetimes', 'Shorten the lifetimes of new tokens to one hour'],
-] as const;
-
 /** What the form holds. */
-interface Choices {
+interface Held {
   readonly place: string;
+  readonly fields: readonly FormChoice[];
   readonly scope: Scope;
   readonly names: string;
   readonly provider: string;
   /** Those that differ from the default. */
-  readonly measures: Readonly<Record<string, boolean>>;
+  readonly choices: Choices;
   /** Over REST, a controller deactivates no users. */
   readonly canDeactivate: boolean;
-  readonly switches: Readonly<Record<string, boolean>>;
   readonly hours: string;
   /** The users that stay active, separated by commas. */
   readonly keepActive: string;
@@ -70,23 +51,26 @@ interface Choices {
 }
 
 /** The request of the form, null without a name; and the defaults of the command for its selection. */
-function requestOf(choices: Choices) {
-  const { place, scope, names, provider, measures, canDeactivate, switches, hours } = choices;
+function requestOf(held: Held) {
+  const { place, fields, scope, names, provider, choices, canDeactivate, hours } = held;
   const list = namesIn(names);
   const isWide = scope === 'all' || scope === 'identityProvider';
-  const defaults: Readonly<Record<string, boolean>> = {
-    basicAuthOff: isWide,
-    externalTokensOff: isWide,
-    shortenLifetimes: scope === 'all',
+  const defaults: Choices = {
+    ...Object.fromEntries(fields.map(({ name, onFor }) => [name, onFor.includes(scope)])),
     deactivate: canDeactivate && scope === 'user',
     resetPassword: !canDeactivate && scope === 'user',
   };
-  const chosen = MEASURES.map(([name]) => name).filter(
-    (name) => isPossible(name, scope) && (measures[name] ?? defaults[name] ?? false),
-  );
-  const keepActive = chosen.includes('deactivate') ? namesIn(choices.keepActive) : [];
-  const isBasicOff = switches['basicAuthOff'] ?? defaults['basicAuthOff'] ?? false;
-  const rescueToken = isBasicOff ? choices.rescueToken.trim() : '';
+  const isOn = (name: string) => choices[name] ?? defaults[name] ?? false;
+  // A switch that was left alone is not sent: the command has the same default.
+  const chosen = fields.flatMap((field) => {
+    const { name, isSwitch } = field;
+    if (isSwitch) return choices[name] === undefined ? [] : [[name, choices[name]] as const];
+    return isPossible(field, scope) && isOn(name) ? [[name, true] as const] : [];
+  });
+  const deactivates = chosen.some(([name]) => name === 'deactivate');
+  const keepActive = deactivates ? namesIn(held.keepActive) : [];
+  const isBasicOff = isOn('basicAuthOff');
+  const rescueToken = isBasicOff ? held.rescueToken.trim() : '';
   const who = {
     user: { user: list },
     application: { application: list },
@@ -94,15 +78,19 @@ function requestOf(choices: Choices) {
     all: { all: true },
   }[scope];
   const request = {
-    ...{ kind: 'incident lockdown', place, ...switches, ...who },
-    ...Object.fromEntries(chosen.map((name) => [name, true])),
+    kind: 'incident lockdown',
+    place,
+    ...who,
+    ...Object.fromEntries(chosen),
     ...(Number(hours) > 0 && { hours: Number(hours) }),
     ...(keepActive.length > 0 && { keepActive }),
     ...(rescueToken !== '' && { rescueToken }),
   };
   return {
     request: isWide || list.length > 0 ? request : null,
-    ...{ defaults, isBasicOff, chosen: new Set<string>(chosen) },
+    defaults,
+    isBasicOff,
+    deactivates,
   };
 }
 
@@ -117,22 +105,31 @@ const SETTLED_MS = 500;
 
 /** Plans as one chooses; the plan is the dry run of the command. */
 export function LockdownForm({ place, user }: { readonly place: string; readonly user: string }): ReactNode {
-  const { readOnly } = useFacts();
+  const { readOnly, forms } = useFacts();
+  const fields = forms['incident lockdown'];
   const [scope, setScope] = useState<Scope>('user');
   const [names, setNames] = useState(user);
   const [provider, setProvider] = useState('any');
-  const [measures, setMeasures] = useState<Readonly<Record<string, boolean>>>({});
+  const [choices, setChoices] = useState<Choices>({});
   const context = useRead<ContextRead>(query('/api/overview', { place }));
   const canDeactivate = context.data?.capabilities.deactivateUsers ?? false;
-  const [switches, setSwitches] = useState<Readonly<Record<string, boolean>>>({});
   const [hours, setHours] = useState('');
   const [account, setAccount] = useState<Account>({ reason: '', ticket: '' });
   const [keepActive, setKeepActive] = useState('');
   const [rescueToken, setRescueToken] = useState('');
   const [guards, setGuards] = useState(noGuards);
   const begin = useBegin();
-  const { request, defaults, chosen, isBasicOff } = requestOf({
-    ...{ place, scope, names, provider, measures, canDeactivate, switches, hours, keepActive, rescueToken },
+  const { request, defaults, deactivates, isBasicOff } = requestOf({
+    place,
+    fields,
+    scope,
+    names,
+    provider,
+    choices,
+    canDeactivate,
+    hours,
+    keepActive,
+    rescueToken,
   });
   const whole = { ...request, ...guardsOf(guards), ...account };
   const isWhole = request !== null;
@@ -173,27 +170,15 @@ export function LockdownForm({ place, user }: { readonly place: string; readonly
                 </FormGroup>
               )}
               <FormGroup role="group" label="Measures" fieldId="deactivate">
-                {MEASURES.map(([name, label]) => (
-                  <Checkbox
-                    key={name}
-                    id={name}
-                    label={label}
-                    isChecked={chosen.has(name)}
-                    isDisabled={!isPossible(name, scope)}
-                    onChange={(_event, value) => setMeasures({ ...measures, [name]: value })}
-                  />
-                ))}
-                {SWITCHES.map(([name, label]) => (
-                  <Checkbox
-                    key={name}
-                    id={name}
-                    label={label}
-                    isChecked={switches[name] ?? defaults[name] ?? false}
-                    onChange={(_event, value) => setSwitches({ ...switches, [name]: value })}
-                  />
-                ))}
+                <ChoiceFields
+                  fields={fields}
+                  choices={choices}
+                  defaults={defaults}
+                  scope={scope}
+                  onChange={setChoices}
+                />
               </FormGroup>
-              {chosen.has('deactivate') && (
+              {deactivates && (
                 <FormGroup label="Users that stay active, separated by commas" fieldId="keep-active">
                   <TextInput
                     id="keep-active"

@@ -1,4 +1,5 @@
 /** One run of the audit log with its entries, each with a proof to download. */
+
 import {
   Alert,
   Button,
@@ -13,21 +14,12 @@ import {
 } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import type { LogRun } from '../../console/log-records.ts';
 import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
-import { call, query, saved, useRead } from './api.ts';
+import { call, type Json, query, saved, useRead } from './api.ts';
 import { OwnCommand } from './commands.tsx';
 import { When } from './parts.tsx';
-
-interface RunRead {
-  readonly sentence: string;
-  readonly facts: readonly { readonly name: string; readonly value: string | readonly string[] }[];
-  readonly entries: readonly {
-    readonly seq: number;
-    readonly at: string;
-    readonly kind: string;
-  }[];
-}
 
 /** Shows a run. */
 export function RunDialog({
@@ -37,7 +29,7 @@ export function RunDialog({
   readonly run: string;
   readonly onClose: () => void;
 }): ReactNode {
-  const read = useRead<RunRead>(query('/api/log/run', { run }));
+  const read = useRead<Json<LogRun>>(query('/api/log/run', { run }));
   return (
     <Modal isOpen variant="large" onClose={onClose} aria-labelledby="run-title">
       <ModalHeader title={`Run ${run}`} labelId="run-title" />
@@ -67,7 +59,7 @@ export function RunDialog({
 }
 
 /** The entries of a run as the log has them. Each can be proved to a person who does not have the log. */
-function Entries({ entries }: { readonly entries: RunRead['entries'] }): ReactNode {
+function Entries({ entries }: { readonly entries: Json<LogRun>['entries'] }): ReactNode {
   const prove = useMutation({
     mutationFn: async (seq: number) => {
       const { proof, entry } = await call<{ proof: string; entry: string }>(query('/api/log/proof', { seq }));

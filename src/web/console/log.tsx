@@ -1,4 +1,5 @@
 /** What was done: the runs of the audit log, and the changes of this console. */
+
 import {
   Alert,
   Button,
@@ -13,54 +14,31 @@ import {
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'react-router';
+import type { Log as Answer } from '../../console/log-records.ts';
 import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
 import { numberText } from '../shared/times.tsx';
-import { call, type Operation, type Problem, query, saved, useRead } from './api.ts';
+import { call, type Json, type Operation, query, saved, useRead } from './api.ts';
 import { TextSearch } from './commands.tsx';
 import { RunDialog } from './log-run.tsx';
 import { Heading, When } from './parts.tsx';
 
-interface Run {
-  readonly run: string;
-  readonly operation: string;
-  readonly state: string;
-  readonly began: string;
-  readonly ended: string;
-  readonly sentence: string;
-}
+type Run = LogRead['runs'][number];
 
-/** What a verification of the whole log found. */
-interface Verification {
-  readonly at: string;
-  readonly seconds: number;
-  readonly verified: {
-    readonly entries: number;
-    readonly head: { readonly size: number; readonly hash: string };
-    readonly removed?: number;
-    readonly checkpoint?: { readonly origin: string; readonly size: number };
-  } | null;
-  readonly problem: Problem | null;
-}
+type Verification = NonNullable<LogRead['verification']>;
 
-interface LogRead {
-  readonly head: { readonly size: number; readonly hash: string };
-  readonly runs: readonly Run[];
-  /** The newest runs that a search looked at; null where it looked at all. */
-  readonly searched: number | null;
-  readonly verification: Verification | null;
-}
+type LogRead = Json<Answer>;
 
 const STATES: Readonly<Record<string, 'green' | 'orange' | 'red' | 'grey'>> = {
-  ...{
-    done: 'green',
-    partly: 'orange',
-    refused: 'red',
-    interrupted: 'orange',
-    unfinished: 'red',
-    noted: 'grey',
-  },
-  ...{ asking: 'orange', working: 'orange', failed: 'red' },
+  done: 'green',
+  partly: 'orange',
+  refused: 'red',
+  interrupted: 'orange',
+  unfinished: 'red',
+  noted: 'grey',
+  asking: 'orange',
+  working: 'orange',
+  failed: 'red',
 };
 
 /** The beginnings of the names of operations. */
@@ -92,7 +70,10 @@ export function Log(): ReactNode {
   const since = days > 0 ? new Date(Math.floor(Date.now() / 60_000) * 60_000 - days * DAY).toISOString() : '';
   const read = useRead<LogRead>(
     query('/api/log', {
-      ...{ operation: given('about'), state: given('state'), text: given('text'), since },
+      operation: given('about'),
+      state: given('state'),
+      text: given('text'),
+      since,
     }),
   );
   const [shown, setShown] = useState<string | null>(null);

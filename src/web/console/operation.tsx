@@ -1,4 +1,5 @@
 /** One change from its plan to its report, in a dialog that can be closed and opened again at any time. */
+
 import {
   Alert,
   Button,
@@ -17,7 +18,8 @@ import {
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
-import { call, type Operation, type Problem, query, useFacts, useOperation } from './api.ts';
+import type { RevocationJson } from '../../cli/revocation/revocation-flow.ts';
+import { call, type Json, type Operation, type Problem, query, useFacts, useOperation } from './api.ts';
 import { CommandLine, Printed } from './commands.tsx';
 import { Bars } from './parts.tsx';
 
@@ -44,7 +46,6 @@ const TITLES: Readonly<Record<Operation['state'], string>> = {
   cancelled: 'Cancelled',
 };
 
-/** The dialog of an operation. */
 export function OperationDialog({
   id,
   onClose,
@@ -168,7 +169,8 @@ export function ProblemAlert({ problem }: { readonly problem: Problem }): ReactN
 const SHOWN = 6;
 
 function PlanItem({ asked }: { readonly asked: NonNullable<Operation['asked']> }): ReactNode {
-  const plan = asked.json?.plan;
+  // Changes without tokens have no such plan.
+  const { plan } = (asked.json ?? {}) as Partial<Json<RevocationJson>>;
   return (
     <>
       {plan != null && (
@@ -185,12 +187,12 @@ function PlanItem({ asked }: { readonly asked: NonNullable<Operation['asked']> }
       <StackItem>
         <Printed text={asked.plan} label="Plan" />
       </StackItem>
-      {plan != null && plan.staysAlive.length > 0 && (
+      {plan != null && plan.accessPaths.length > 0 && (
         <StackItem>
-          <Alert isInline variant="warning" title="Stays alive">
+          <Alert isInline variant="warning" title="Not covered">
             <ul>
-              {plan.staysAlive.map(({ what, why }) => (
-                <li key={what}>{why}</li>
+              {plan.accessPaths.map(({ path, how }) => (
+                <li key={path}>{how}</li>
               ))}
             </ul>
           </Alert>

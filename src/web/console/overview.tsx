@@ -19,7 +19,7 @@ import { useQueries, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
 import { numberText } from '../shared/times.tsx';
-import { type ContextRead, call, query, useFacts, useRead } from './api.ts';
+import { type ContextRead, call, query, uncheckedIn, useFacts, useRead } from './api.ts';
 import type { AuditRead } from './audit.tsx';
 import { Calendar } from './charts.tsx';
 import type { IncidentsRead } from './incidents.tsx';
@@ -135,7 +135,7 @@ function openIn(read: IncidentsRead | undefined): IncidentsRead['incidents'] {
 
 /** How many open incidents are not in effect, or were not checked in all. */
 function brokenIn(read: IncidentsRead | undefined): number {
-  return openIn(read).filter(({ holds, notChecked }) => holds !== true || notChecked.length > 0).length;
+  return openIn(read).filter((each) => each.holds !== true || uncheckedIn(each) > 0).length;
 }
 
 function ContextCard({ state }: { readonly state: ContextState }): ReactNode {
@@ -306,10 +306,10 @@ function TokenFact({
   );
 }
 
-const SWITCHES: readonly (readonly [string, string])[] = [
+const SWITCHES = [
   ['AUTH_BASIC_ENABLED', 'basic authentication'],
   ['ALLOW_OAUTH2_FOR_EXTERNAL_USERS', 'tokens of external users'],
-];
+] as const;
 const YEAR_SECONDS = 31_536_000;
 
 function SettingFacts({ settings }: { readonly settings: ContextRead['settings'] }): ReactNode {

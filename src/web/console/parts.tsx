@@ -123,7 +123,11 @@ export function Severity({
 }
 
 const RUN_COLORS: Readonly<Record<string, 'green' | 'red' | 'orange' | 'blue' | 'grey'>> = {
-  ...{ completed: 'green', failed: 'red', interrupted: 'orange', lost: 'red', running: 'blue' },
+  completed: 'green',
+  failed: 'red',
+  interrupted: 'orange',
+  lost: 'red',
+  running: 'blue',
 };
 
 /** The state of a run of a job. */

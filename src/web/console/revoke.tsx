@@ -2,7 +2,6 @@
 import {
   Alert,
   Button,
-  Checkbox,
   Form,
   FormGroup,
   FormSelect,
@@ -15,6 +14,7 @@ import {
 import { type ReactNode, useState } from 'react';
 import { numberText } from '../shared/times.tsx';
 import { type ContextRead, call, type Ended, query, useFacts, useRead } from './api.ts';
+import { ChoiceFields, type Choices } from './choices.tsx';
 import { CommandLine, Printed } from './commands.tsx';
 import { GuardFields, guardsOf, noGuards, SavePlan } from './guards.tsx';
 import { type Account, AccountFields, ProblemAlert, useBegin } from './operation.tsx';
@@ -48,7 +48,7 @@ function RevokeDialog(props: {
   readonly onClose: () => void;
 }): ReactNode {
   const { filter, selected, onClose } = props;
-  const { places, readOnly } = useFacts();
+  const { places, readOnly, forms } = useFacts();
   const meant =
     selected.length > 0
       ? [...new Set(selected.map(({ place }) => place))]
@@ -57,8 +57,7 @@ function RevokeDialog(props: {
         : places;
   const [place, setPlace] = useState(meant[0] ?? '');
   const [account, setAccount] = useState<Account>({ reason: '', ticket: '' });
-  const [withSessions, setSessions] = useState(false);
-  const [accessOnly, setAccessOnly] = useState(false);
+  const [choices, setChoices] = useState<Choices>({});
   const [planned, setPlanned] = useState<(Ended & { readonly command: string }) | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const [isBusy, setBusy] = useState(false);
@@ -67,12 +66,13 @@ function RevokeDialog(props: {
   const begin = useBegin();
   const { place: _place, ...criteria } = filter;
   const request = {
-    ...{ kind: 'tokens revoke', place, ...account },
+    kind: 'tokens revoke',
+    place,
+    ...account,
     ...(selected.length > 0
       ? { ids: selected.filter((row) => row.place === place).map(({ id }) => id) }
       : { filter: criteria }),
-    ...(withSessions && { withSessions }),
-    ...(accessOnly && { accessOnly }),
+    ...choices,
     ...guardsOf(guards),
   };
   const plan = () => {
@@ -96,18 +96,7 @@ function RevokeDialog(props: {
               </FormSelect>
             </FormGroup>
           )}
-          <Checkbox
-            id="with-sessions"
-            label="End the users' sessions as well (needs a database context)"
-            isChecked={withSessions}
-            onChange={(_event, value) => setSessions(value)}
-          />
-          <Checkbox
-            id="access-only"
-            label="Leave refresh tokens alive"
-            isChecked={accessOnly}
-            onChange={(_event, value) => setAccessOnly(value)}
-          />
+          <ChoiceFields fields={forms['tokens revoke']} choices={choices} onChange={setChoices} />
           <AccountFields account={account} onChange={setAccount} />
           <GuardFields rule={context.data?.approval} guards={guards} onChange={setGuards} />
           {!readOnly && (

@@ -1,31 +1,15 @@
 /** The steps of a runbook beside an incident, ticked off in the audit log. */
+
 import { Alert, Checkbox, ExpandableSection, FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { call, type Ended, query, useFacts, useRead } from './api.ts';
+import type { Incidents, Steps } from '../../console/routes.ts';
+import { call, type Ended, type Json, query, useFacts, useRead } from './api.ts';
 import { Printed } from './commands.tsx';
 import { When } from './parts.tsx';
 
-interface StepsRead {
-  readonly runbooks: readonly string[];
-  /** The runbook of `steps`; null if none was asked for and none was begun. */
-  readonly runbook: string | null;
-  readonly steps: readonly { readonly step: number; readonly title: string; readonly text: string }[];
-  readonly done: readonly {
-    readonly runbook: string;
-    readonly step: number;
-    readonly at: string;
-    readonly by: string;
-    readonly seq: number;
-  }[];
-}
-
 /** The incident, as far as this needs it. Its reason and ticket go with what is ticked off. */
-interface Incident {
-  readonly id: string;
-  readonly reason: string | null;
-  readonly ticket: string | null;
-}
+type Incident = Pick<Incidents['incidents'][number], 'id' | 'reason' | 'ticket'>;
 
 /** The runbook of an incident: the one that was begun, or the one that is chosen. */
 export function RunbookSteps({
@@ -38,12 +22,14 @@ export function RunbookSteps({
   const { id, reason, ticket } = incident;
   const { readOnly } = useFacts();
   const [chosen, setChosen] = useState('');
-  const read = useRead<StepsRead>(query('/api/incidents/steps', { place, incident: id, runbook: chosen }));
+  const read = useRead<Json<Steps>>(query('/api/incidents/steps', { place, incident: id, runbook: chosen }));
   const tick = useMutation({
     mutationFn: (given: { runbook: string; step: number; undo: boolean }) =>
       call<Ended>('/api/incidents/steps', {
         body: {
-          ...{ place, incident: id, ...given },
+          place,
+          incident: id,
+          ...given,
           ...(reason !== null && { reason }),
           ...(ticket !== null && { ticket }),
         },

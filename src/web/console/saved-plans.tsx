@@ -1,4 +1,5 @@
 /** A plan in a file: what it would change, which approval it needs and has, and applying it. */
+
 import {
   Alert,
   Button,
@@ -14,27 +15,16 @@ import {
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'react-router';
+import type { ShownPlan } from '../../console/saved-plans.ts';
 import { Loaded } from '../shared/states.tsx';
-import { type ApprovalRule, call, query, useFacts, useRead } from './api.ts';
+import { call, type Json, query, useFacts, useRead } from './api.ts';
 import { CommandLine, Printed } from './commands.tsx';
 import { GuardFields, noGuards, ruleText } from './guards.tsx';
 import { type Account, AccountFields, useBegin } from './operation.tsx';
 import { Heading } from './parts.tsx';
 
 /** A plan as the console read it from its file. */
-interface SavedPlanRead {
-  readonly path: string;
-  /** The command of the approver. */
-  readonly approve: string;
-  readonly text: string;
-  readonly context: string;
-  readonly state: 'approved' | 'none' | 'invalid';
-  readonly why: string | null;
-  readonly approvalNeeded: boolean;
-  readonly approvers: readonly string[];
-  readonly applied: { readonly isDone: boolean } | null;
-  readonly rule: ApprovalRule;
-}
+type SavedPlanRead = Json<ShownPlan>;
 
 /** The page. */
 export function SavedPlans(): ReactNode {
@@ -91,7 +81,8 @@ function UploadForm({ onShow }: { readonly onShow: (files: Files) => void }): Re
       const large = [chosen, approval].find((file) => file !== null && file.size > MAX_FILE);
       if (large != null) throw new Error(`${large.name} is larger than 16 MiB.`);
       const body = {
-        ...{ name: chosen.name, plan: await chosen.text() },
+        name: chosen.name,
+        plan: await chosen.text(),
         ...(approval !== null && { approval: await approval.text() }),
       };
       return await call<{ path: string }>('/api/saved-plan', { body });
@@ -230,7 +221,10 @@ function PlanCard({
                 isLoading={begin.isPending}
                 onClick={() =>
                   begin.mutate({
-                    ...{ kind: 'plan apply', place: context, path, ...account },
+                    kind: 'plan apply',
+                    place: context,
+                    path,
+                    ...account,
                     ...(approvalFile !== '' && { approvalFile }),
                     ...(guards.breakGlass && { breakGlass: true }),
                   })

@@ -1,54 +1,23 @@
 /** The rows of the table of tokens, of which only those that are seen are read and drawn. */
+
 import { Modal, ModalBody, ModalHeader } from '@patternfly/react-core';
 import { Table, Tbody, Th, Thead, Tr } from '@patternfly/react-table';
 import { keepPreviousData, useQueries } from '@tanstack/react-query';
 import { memo, type ReactNode, type UIEvent, useCallback, useEffect, useRef, useState } from 'react';
+import type { TokenPage as Page } from '../../console/token-table.ts';
 import { Loaded } from '../shared/states.tsx';
-import { type Count, call, type Ended, type Problem, query, useFacts, useRead } from './api.ts';
+import { call, type Ended, type Json, query, useFacts, useRead } from './api.ts';
 import { OwnCommand, Printed } from './commands.tsx';
 import { When } from './parts.tsx';
 
 /** A token as a row. */
-export interface Row {
-  readonly place: string;
-  readonly id: number;
-  readonly user: { readonly username: string } | null;
-  readonly application: { readonly name: string } | null;
-  readonly scope: string;
-  readonly description: string;
-  readonly created: string;
-  readonly expires: string;
-  readonly lastUsed?: string | null;
-}
+export type Row = TokenPage['rows'][number];
 
 /** How many tokens are in a stretch of time. */
-export interface Bar {
-  readonly from: string | null;
-  readonly to: string | null;
-  readonly label: string;
-  readonly count: number;
-}
+export type Bar = TokenPage['expiry'][number];
 
 /** A part of the filtered tokens, with counts of all of them. */
-export interface TokenPage {
-  readonly total: number;
-  readonly rows: readonly Row[];
-  readonly facets: {
-    readonly users: readonly Count[];
-    readonly applications: readonly Count[];
-    readonly scopes: readonly Count[];
-  };
-  readonly expiry: readonly Bar[];
-  readonly lastUse: readonly Bar[] | null;
-  readonly readings: readonly {
-    readonly place: string;
-    readonly at: string;
-    readonly state: 'reading' | 'complete' | 'cut' | 'failed';
-    readonly tokens: number;
-    readonly problem: Problem | null;
-    readonly seconds: number;
-  }[];
-}
+export type TokenPage = Json<Page>;
 
 /** Rows in one request. */
 export const CHUNK = 100;
@@ -186,7 +155,8 @@ const TokenRow = memo(function TokenRow(props: {
   readonly onTrace: (row: Row) => void;
 }): ReactNode {
   const { row, index, isSelected, hasPlace, onSelect, onTrace } = props;
-  // Plain elements: drawing the components of PatternFly for a screen full of rows takes several times as long.
+  // Plain elements: drawing the components of PatternFly for a screen full of rows takes several times as
+  // long.
   return (
     <tr className="pf-v6-c-table__tr" aria-rowindex={index + 2}>
       <td className="pf-v6-c-table__td pf-v6-c-table__check">

@@ -16,7 +16,7 @@ import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'react-router';
 import { Failed, Loading } from '../shared/states.tsx';
 import { numberText } from '../shared/times.tsx';
-import { type Count, call, query, useFacts, useRead } from './api.ts';
+import { call, query, useFacts, useRead } from './api.ts';
 import type { AuditRead } from './audit.tsx';
 import { Histogram } from './charts.tsx';
 import { TextSearch } from './commands.tsx';
@@ -313,17 +313,22 @@ function Readings({ readings }: { readonly readings: TokenPage['readings'] }): R
 }
 
 const NAMES: Readonly<Record<string, string>> = {
-  ...{
-    place: 'Context',
-    text: 'Text',
-    user: 'Owner',
-    application: 'Application',
-    personal: 'Personal',
-    scope: 'Scope',
-  },
-  ...{ expiry: 'Expiry', expiresWithin: 'Expires within days', use: 'Used', unusedFor: 'Not used for days' },
-  ...{ createdSince: 'Created since', createdBefore: 'Created before', expiresSince: 'Expires after' },
-  ...{ expiresBefore: 'Expires by', usedSince: 'Used after', usedBefore: 'Last used by' },
+  place: 'Context',
+  text: 'Text',
+  user: 'Owner',
+  application: 'Application',
+  personal: 'Personal',
+  scope: 'Scope',
+  expiry: 'Expiry',
+  expiresWithin: 'Expires within days',
+  use: 'Used',
+  unusedFor: 'Not used for days',
+  createdSince: 'Created since',
+  createdBefore: 'Created before',
+  expiresSince: 'Expires after',
+  expiresBefore: 'Expires by',
+  usedSince: 'Used after',
+  usedBefore: 'Last used by',
   finding: 'Finding',
 };
 
@@ -360,7 +365,7 @@ function FacetBars({
 }: {
   readonly title: string;
   readonly name: 'user' | 'application';
-  readonly facet: readonly Count[];
+  readonly facet: TokenPage['facets']['users'];
   readonly filter: Readonly<Record<string, string>>;
   readonly onChange: Change;
 }): ReactNode {

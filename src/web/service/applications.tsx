@@ -1,27 +1,24 @@
 /** OAuth2 applications: list, details, tokens, creation, change. */
-import { Flex, PageSection } from '@patternfly/react-core';
-import { type ReactNode, useState } from 'react';
-import { Link, useNavigate, useParams } from 'react-router';
-import { callApi } from '../shared/api.ts';
-import { DeleteButton, type Deletion } from '../shared/deletion.tsx';
-import { Facts, LinkedTabs } from '../shared/detail.tsx';
-import { ApiForm, type FormField } from '../shared/form.tsx';
-import { PageHeading } from '../shared/heading.tsx';
-import { ButtonLink } from '../shared/links.tsx';
-import { ResourceList } from '../shared/list.tsx';
-import { useNotify } from '../shared/notices.tsx';
-import { useApi } from '../shared/queries.ts';
-import { CopyText, SecretDialog } from '../shared/secrets.tsx';
-import { Loaded } from '../shared/states.tsx';
+import type { ReactNode } from 'react';
+import { Link } from 'react-router';
+import type { FormField } from '../shared/form.tsx';
+import { CopyText } from '../shared/secrets.tsx';
 import { Time } from '../shared/times.tsx';
-import { useMayCreate } from './resource-pages.tsx';
+import { AddResource, EditResource } from './resource-forms.tsx';
+import {
+  KindPage,
+  ORGANIZATION,
+  ORGANIZATION_FIELD,
+  organizationOf,
+  ReadResource,
+  type Resource,
+  type ResourceKind,
+  ResourcePage,
+} from './resource-pages.tsx';
 import { CreateToken, TokenList } from './tokens.tsx';
 
 /** An application as `/api/v2/applications/` shows it. */
-interface Application {
-  readonly id: number;
-  readonly name: string;
-  readonly description: string;
+interface Application extends Resource {
   readonly client_id: string;
   readonly client_secret?: string;
   readonly client_type: 'confidential' | 'public';
@@ -29,13 +26,7 @@ interface Application {
   readonly authorization_grant_type: string;
   readonly skip_authorization: boolean;
   readonly organization: number | null;
-  readonly created: string;
-  readonly modified: string;
-  readonly summary_fields: {
-    readonly organization?: { readonly id: number; readonly name: string };
-    readonly user_capabilities?: { readonly edit: boolean; readonly delete: boolean };
-    readonly tokens?: { readonly count: number };
-  };
+  readonly summary_fields: Resource['summary_fields'] & { readonly tokens?: { readonly count: number } };
 }
 
 const CLIENT_TYPES = [
@@ -51,88 +42,51 @@ function labelOf(choices: readonly (readonly [string, string])[], value: string)
   return choices.find(([each]) => each === value)?.[1] ?? value;
 }
 
-const DELETION: Deletion<Application> = {
-  noun: 'application',
-  path: ({ id }) => `/api/v2/applications/${id}/`,
-  describe: ({ name }) => name,
-  consequence: 'Their tokens are revoked with them.',
-  mayDelete: ({ summary_fields }) => summary_fields.user_capabilities?.delete === true,
+const GRANT_TYPE: FormField = {
+  name: 'authorization_grant_type',
+  label: 'Grant type',
+  kind: 'select',
+  choices: GRANT_TYPES,
+  required: true,
+  help: 'How users get tokens for this application. It cannot be changed later.',
 };
 
-/** The list of applications. */
-export function Applications(): ReactNode {
-  const mayCreate = useMayCreate();
-  return (
-    <>
-      <PageHeading title="Applications" />
-      <PageSection>
-        <ResourceList<Application>
-          name="applications"
-          path="/api/v2/applications/"
-          order="name"
-          columns={[
-            {
-              title: 'Name',
-              orderBy: 'name',
-              show: ({ id, name }) => <Link to={`/applications/${id}`}>{name}</Link>,
-            },
-            {
-              title: 'Organization',
-              orderBy: 'organization__name',
-              show: ({ summary_fields: { organization } }) =>
-                organization === undefined ? (
-                  '—'
-                ) : (
-                  <Link to={`/organizations/${organization.id}`}>{organization.name}</Link>
-                ),
-            },
-            { title: 'Client type', show: ({ client_type }) => labelOf(CLIENT_TYPES, client_type) },
-            { title: 'Grant type', show: (each) => labelOf(GRANT_TYPES, each.authorization_grant_type) },
-            {
-              title: 'Tokens',
-              show: ({ id, summary_fields }) => (
-                <Link to={`/applications/${id}/tokens`}>{summary_fields.tokens?.count ?? 0}</Link>
-              ),
-            },
-            { title: 'Last changed', orderBy: 'modified', show: ({ modified }) => <Time value={modified} /> },
-          ]}
-          filters={[
-            { name: 'name__icontains', label: 'Name' },
-            { name: 'organization__name__icontains', label: 'Organization' },
-            { name: 'client_type', label: 'Client type', choices: CLIENT_TYPES },
-            { name: 'authorization_grant_type', label: 'Grant type', choices: GRANT_TYPES },
-          ]}
-          actions={mayCreate && <ButtonLink to="/applications/add">Create application</ButtonLink>}
-          deletion={DELETION}
-        />
-      </PageSection>
-    </>
-  );
-}
-
-function fieldsOf(application?: Application): readonly FormField[] {
-  return [
-    { name: 'name', label: 'Name', required: true, maxLength: 255 },
-    { name: 'description', label: 'Description' },
+/** What the pages of applications show. */
+export const APPLICATION: ResourceKind<Application> = {
+  noun: 'application',
+  plural: 'Applications',
+  path: '/applications',
+  api: '/api/v2/applications/',
+  nameLength: 255,
+  columns: [
+    ORGANIZATION,
+    { title: 'Client type', show: ({ client_type }) => labelOf(CLIENT_TYPES, client_type) },
+    { title: 'Grant type', show: (each) => labelOf(GRANT_TYPES, each.authorization_grant_type) },
     {
-      name: 'organization',
-      label: 'Organization',
-      kind: 'lookup',
-      collection: '/api/v2/organizations/',
-      required: true,
+      title: 'Tokens',
+      show: ({ id, summary_fields }) => (
+        <Link to={`/applications/${id}/tokens`}>{summary_fields.tokens?.count ?? 0}</Link>
+      ),
     },
-    ...(application === undefined
-      ? [
-          {
-            name: 'authorization_grant_type',
-            label: 'Grant type',
-            kind: 'select',
-            choices: GRANT_TYPES,
-            required: true,
-            help: 'How users get tokens for this application. It cannot be changed later.',
-          } as const,
-        ]
-      : []),
+    { title: 'Last changed', orderBy: 'modified', show: ({ modified }) => <Time value={modified} /> },
+  ],
+  filters: [
+    { name: 'organization__name__icontains', label: 'Organization' },
+    { name: 'client_type', label: 'Client type', choices: CLIENT_TYPES },
+    { name: 'authorization_grant_type', label: 'Grant type', choices: GRANT_TYPES },
+  ],
+  consequence: 'Their tokens are revoked with them.',
+  facts: (application) => [
+    ['Organization', organizationOf(application)],
+    ['Client ID', <CopyText key="client" label="Client ID" value={application.client_id} />],
+    ['Client type', labelOf(CLIENT_TYPES, application.client_type)],
+    ['Grant type', labelOf(GRANT_TYPES, application.authorization_grant_type)],
+    ['Redirect URIs', application.redirect_uris.split(/\s+/).map((uri) => <div key={uri}>{uri}</div>)],
+    ['Skip authorization', application.skip_authorization ? 'Yes' : 'No'],
+  ],
+  fields: (application) => [
+    ORGANIZATION_FIELD,
+    ...(application === undefined ? [GRANT_TYPE] : []),
     {
       name: 'client_type',
       label: 'Client type',
@@ -153,194 +107,48 @@ function fieldsOf(application?: Application): readonly FormField[] {
       kind: 'checkbox',
       help: 'Users are not asked whether they allow the access. For trusted applications only.',
     },
-  ];
+  ],
+  values: (application) => ({
+    organization: String(application?.organization ?? ''),
+    authorization_grant_type: application?.authorization_grant_type ?? 'authorization-code',
+    client_type: application?.client_type ?? 'confidential',
+    redirect_uris: application?.redirect_uris ?? '',
+    skip_authorization: application?.skip_authorization ?? false,
+  }),
+  secrets: ({ client_id, client_secret }) =>
+    client_secret === undefined
+      ? []
+      : [
+          ['Client ID', client_id],
+          ['Client secret', client_secret],
+        ],
+  tabs: [['tokens', 'Tokens']],
+};
+
+/** The list of applications. */
+export function Applications(): ReactNode {
+  return <KindPage kind={APPLICATION} />;
 }
 
 /** The form for a new application. */
 export function AddApplication(): ReactNode {
-  const navigate = useNavigate();
-  const [made, setMade] = useState<Application | null>(null);
-  const initial = {
-    ...{ name: '', description: '', organization: '', redirect_uris: '', skip_authorization: false },
-    ...{ authorization_grant_type: 'authorization-code', client_type: 'confidential' },
-  };
-  const show = (id: number) => navigate(`/applications/${id}`);
-  return (
-    <>
-      <PageHeading title="Create application" above={[['/applications', 'Applications']]} />
-      <PageSection>
-        <ApiForm
-          fields={fieldsOf()}
-          initial={initial}
-          submitLabel="Create application"
-          onCancel={() => void navigate('/applications')}
-          send={async (values) => {
-            const body = { ...values, organization: idOf(values['organization']) };
-            const application = await callApi<Application>('/api/v2/applications/', { method: 'POST', body });
-            if (application.client_secret === undefined) await show(application.id);
-            else setMade(application);
-          }}
-        />
-      </PageSection>
-      {made !== null && (
-        <SecretDialog
-          title="Application created"
-          secrets={[
-            ['Client ID', made.client_id],
-            ['Client secret', made.client_secret ?? ''],
-          ]}
-          onClose={() => {
-            setMade(null);
-            void show(made.id);
-          }}
-        />
-      )}
-    </>
-  );
-}
-
-function idOf(value: string | boolean | undefined): number | null {
-  return value === '' || value === undefined ? null : Number(value);
+  return <AddResource kind={APPLICATION} />;
 }
 
 /** The form for an application that exists. */
 export function EditApplication(): ReactNode {
-  const { id = '' } = useParams();
-  const query = useApi<Application>(`/api/v2/applications/${id}/`);
-  return (
-    <Loaded query={query} isPage>
-      {(application) => <EditForm key={application.id} application={application} />}
-    </Loaded>
-  );
-}
-
-function EditForm({ application }: { readonly application: Application }): ReactNode {
-  const navigate = useNavigate();
-  const notify = useNotify();
-  const back = `/applications/${application.id}`;
-  const { name, description, client_type, redirect_uris, skip_authorization, organization } = application;
-  return (
-    <>
-      <PageHeading
-        title={`Edit ${name}`}
-        above={[
-          ['/applications', 'Applications'],
-          [back, name],
-        ]}
-      />
-      <PageSection>
-        <ApiForm
-          fields={fieldsOf(application)}
-          initial={{
-            name,
-            description,
-            client_type,
-            redirect_uris,
-            skip_authorization,
-            organization: String(organization ?? ''),
-          }}
-          submitLabel="Save"
-          onCancel={() => void navigate(back)}
-          send={async (values) => {
-            const body = { ...values, organization: idOf(values['organization']) };
-            await callApi(`/api/v2/applications/${application.id}/`, { method: 'PATCH', body });
-            notify(`Saved ${values['name']}.`);
-            await navigate(back);
-          }}
-        />
-      </PageSection>
-    </>
-  );
-}
-
-function ApplicationPage({
-  children,
-}: {
-  readonly children: (application: Application) => ReactNode;
-}): ReactNode {
-  const { id = '' } = useParams();
-  const query = useApi<Application>(`/api/v2/applications/${id}/`);
-  const path = `/applications/${id}`;
-  return (
-    <Loaded query={query} isPage>
-      {(application) => (
-        <>
-          <PageHeading
-            title={application.name}
-            above={[['/applications', 'Applications']]}
-            actions={<Actions application={application} />}
-          />
-          <LinkedTabs
-            label={`About ${application.name}`}
-            tabs={[
-              [path, 'Details'],
-              [`${path}/tokens`, 'Tokens'],
-            ]}
-          />
-          <PageSection>{children(application)}</PageSection>
-        </>
-      )}
-    </Loaded>
-  );
-}
-
-function Actions({ application }: { readonly application: Application }): ReactNode {
-  const navigate = useNavigate();
-  const { edit = false, delete: remove = false } = application.summary_fields.user_capabilities ?? {};
-  return (
-    <Flex gap={{ default: 'gapSm' }}>
-      {edit && <ButtonLink to={`/applications/${application.id}/edit`}>Edit</ButtonLink>}
-      {remove && (
-        <DeleteButton
-          deletion={DELETION}
-          rows={[application]}
-          onDone={() => void navigate('/applications')}
-        />
-      )}
-    </Flex>
-  );
+  return <EditResource kind={APPLICATION} />;
 }
 
 /** The details of an application. */
 export function ApplicationDetails(): ReactNode {
-  return (
-    <ApplicationPage>
-      {(application) => (
-        <Facts
-          facts={[
-            ['Name', application.name],
-            ['Description', application.description],
-            [
-              'Organization',
-              application.organization === null ? (
-                ''
-              ) : (
-                <Link key="organization" to={`/organizations/${application.organization}`}>
-                  {application.summary_fields.organization?.name ?? application.organization}
-                </Link>
-              ),
-            ],
-            ['Client ID', <CopyText key="client" label="Client ID" value={application.client_id} />],
-            ['Client type', labelOf(CLIENT_TYPES, application.client_type)],
-            ['Grant type', labelOf(GRANT_TYPES, application.authorization_grant_type)],
-            [
-              'Redirect URIs',
-              application.redirect_uris.split(/\s+/).map((uri) => <div key={uri}>{uri}</div>),
-            ],
-            ['Skip authorization', application.skip_authorization ? 'Yes' : 'No'],
-            ['Created', <Time key="created" value={application.created} />],
-            ['Last changed', <Time key="modified" value={application.modified} />],
-          ]}
-        />
-      )}
-    </ApplicationPage>
-  );
+  return <ResourcePage kind={APPLICATION} />;
 }
 
 /** The tokens of an application. */
 export function ApplicationTokens(): ReactNode {
   return (
-    <ApplicationPage>
+    <ResourcePage kind={APPLICATION}>
       {({ id }) => (
         <TokenList
           path={`/api/v2/applications/${id}/tokens/`}
@@ -348,27 +156,28 @@ export function ApplicationTokens(): ReactNode {
           createAt={`/applications/${id}/tokens/add`}
         />
       )}
-    </ApplicationPage>
+    </ResourcePage>
   );
 }
 
 /** The form for a new token of the user who is logged in, for an application. */
 export function CreateApplicationToken(): ReactNode {
-  const { id = '' } = useParams();
-  const query = useApi<Application>(`/api/v2/applications/${id}/`);
   return (
-    <Loaded query={query} isPage>
-      {(application) => (
-        <CreateToken
-          application={application}
-          above={[
-            ['/applications', 'Applications'],
-            [`/applications/${id}`, application.name],
-            [`/applications/${id}/tokens`, 'Tokens'],
-          ]}
-          back={`/applications/${id}/tokens`}
-        />
-      )}
-    </Loaded>
+    <ReadResource kind={APPLICATION}>
+      {(application) => {
+        const path = `/applications/${application.id}`;
+        return (
+          <CreateToken
+            application={application}
+            above={[
+              ['/applications', 'Applications'],
+              [path, application.name],
+              [`${path}/tokens`, 'Tokens'],
+            ]}
+            back={`${path}/tokens`}
+          />
+        );
+      }}
+    </ReadResource>
   );
 }

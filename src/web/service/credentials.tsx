@@ -6,9 +6,8 @@ import { callApi, type Page, withQuery } from '../shared/api.ts';
 import type { FormField } from '../shared/form.tsx';
 import { useApi, useMe } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
+import { AddResource, EditResource } from './resource-forms.tsx';
 import {
-  AddResource,
-  EditResource,
   KindPage,
   type Named,
   ORGANIZATION,

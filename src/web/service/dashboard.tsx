@@ -105,6 +105,7 @@ interface Line {
 }
 
 const HOUR_MS = 3_600_000;
+/** As in `src/domain/token.ts`, which pages do not import. */
 const NEVER_DAYS = 36_525;
 
 /** A time that many days from now, in whole hours, so that the same question is asked again. */

@@ -3,9 +3,8 @@ import { CodeBlock, CodeBlockCode, Label } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 import type { FormField } from '../shared/form.tsx';
+import { AddResource, EditResource } from './resource-forms.tsx';
 import {
-  AddResource,
-  EditResource,
   KindList,
   KindPage,
   ORGANIZATION,

@@ -3,6 +3,7 @@ import { Alert, Button, Flex, Label, PageSection, Title } from '@patternfly/reac
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useNavigate, useParams } from 'react-router';
+import type { JobOptions } from '../../service/store/job-options.ts';
 import { callApi, type Page, problemText, withQuery } from '../shared/api.ts';
 import { DeleteButton, type Deletion } from '../shared/deletion.tsx';
 import { Facts } from '../shared/detail.tsx';
@@ -13,16 +14,16 @@ import { useApi } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
 import { Time } from '../shared/times.tsx';
 import './jobs.css';
+import { optionFacts } from './job-options.ts';
 import type { Resource } from './resource-pages.tsx';
 
-interface JobRow extends Resource {
+interface JobRow extends Resource, Partial<JobOptions> {
   readonly status: string;
   readonly started: string | null;
   readonly finished: string | null;
   readonly elapsed: number;
   readonly job_explanation: string;
   readonly playbook: string;
-  readonly limit: string;
   readonly summary_fields: Resource['summary_fields'] & {
     readonly job_template?: { readonly id: number; readonly name: string };
     readonly created_by?: { readonly id: number; readonly username: string };
@@ -147,7 +148,7 @@ export function JobDetails(): ReactNode {
                 ['Inventory', job.summary_fields.inventory?.name ?? 'Deleted'],
                 ['Project', job.summary_fields.project?.name ?? 'Deleted'],
                 ['Playbook', job.playbook],
-                ['Limit', job.limit === '' ? 'All hosts of the inventory' : job.limit],
+                ...optionFacts(job),
                 ['Started', <Time key="started" value={job.started} none="Not yet" />],
                 ['Finished', <Time key="finished" value={job.finished} none="Not yet" />],
                 ['Duration', duration(job)],
@@ -184,11 +185,29 @@ function JobActions({ job }: { readonly job: JobRow }): ReactNode {
       setBusy(false);
     }
   };
+  const relaunch = async () => {
+    setBusy(true);
+    try {
+      const path = `/api/v2/jobs/${job.id}/relaunch/`;
+      const { id } = await callApi<{ readonly id: number }>(path, { method: 'POST', body: {} });
+      await queries.invalidateQueries();
+      await navigate(`/jobs/${id}`);
+    } catch (error) {
+      notify(`The job was not launched again: ${problemText(error)}`, 'danger');
+    } finally {
+      setBusy(false);
+    }
+  };
   return (
     <Flex gap={{ default: 'gapSm' }}>
       {ACTIVE.has(job.status) && start && (
         <Button variant="secondary" isDisabled={isBusy} isLoading={isBusy} onClick={() => void cancel()}>
           Cancel job
+        </Button>
+      )}
+      {!ACTIVE.has(job.status) && start && (
+        <Button variant="secondary" isDisabled={isBusy} isLoading={isBusy} onClick={() => void relaunch()}>
+          Relaunch
         </Button>
       )}
       {DELETION.mayDelete?.(job) === true && (
@@ -213,12 +232,19 @@ interface Printed {
   readonly text: string;
   /** Whether all that was printed up to now was read. */
   readonly isWhole: boolean;
+  /** Whether the job has ended and all is read: nothing is asked for any more. */
+  readonly isEnded: boolean;
   readonly problem: string | null;
 }
 
 /** Reads what a job printed, page by page, and goes on while it runs. */
 function useOutput(id: number, isActive: boolean): Printed {
-  const [printed, setPrinted] = useState<Printed>({ text: '', isWhole: false, problem: null });
+  const [printed, setPrinted] = useState<Printed>({
+    text: '',
+    isWhole: false,
+    isEnded: false,
+    problem: null,
+  });
   const active = useRef(isActive);
   active.current = isActive;
   useEffect(() => {
@@ -231,8 +257,14 @@ function useOutput(id: number, isActive: boolean): Printed {
         const events = await readEvents(id, { from: next, signal: left.signal });
         if (left.signal.aborted) return;
         const isEnd = events.end === next;
-        setPrinted(({ text }) => ({ text: text + events.text, isWhole: isEnd, problem: events.problem }));
-        if (isEnd && events.problem === null && !wasActive) return;
+        const isEnded = isEnd && events.problem === null && !wasActive;
+        setPrinted(({ text }) => ({
+          text: text + events.text,
+          isWhole: isEnd,
+          isEnded,
+          problem: events.problem,
+        }));
+        if (isEnded) return;
         next = events.end;
         if (isEnd) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       }
@@ -268,7 +300,7 @@ async function readEvents(
 }
 
 function Output({ id, isActive }: { readonly id: number; readonly isActive: boolean }): ReactNode {
-  const { text, isWhole, problem } = useOutput(id, isActive);
+  const { text, isWhole, isEnded, problem } = useOutput(id, isActive);
   const box = useRef<HTMLPreElement>(null);
   const isAtEnd = useRef(true);
   useEffect(() => {
@@ -291,6 +323,7 @@ function Output({ id, isActive }: { readonly id: number; readonly isActive: bool
         className="job-output"
         role="log"
         aria-live="off"
+        aria-busy={!isEnded}
         aria-labelledby="output-title"
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls has to be reachable by keyboard
         tabIndex={0}

@@ -1,261 +1,92 @@
 /** Organizations: list, details, members, creation, change. */
-import { Flex, PageSection } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
-import { Link, useNavigate, useParams } from 'react-router';
-import { callApi } from '../shared/api.ts';
-import { DeleteButton, type Deletion } from '../shared/deletion.tsx';
-import { Facts, LinkedTabs } from '../shared/detail.tsx';
-import { ApiForm, type FormField } from '../shared/form.tsx';
-import { PageHeading } from '../shared/heading.tsx';
-import { ButtonLink } from '../shared/links.tsx';
-import { ResourceList } from '../shared/list.tsx';
-import { useNotify } from '../shared/notices.tsx';
-import { useApi, useMe } from '../shared/queries.ts';
-import { Loaded } from '../shared/states.tsx';
 import { Time } from '../shared/times.tsx';
+import { APPLICATION } from './applications.tsx';
 import { People } from './people.tsx';
-import { KindList } from './resource-pages.tsx';
+import { AddResource, EditResource } from './resource-forms.tsx';
+import { KindList, KindPage, type Resource, type ResourceKind, ResourcePage } from './resource-pages.tsx';
 import { TEAM } from './teams.tsx';
 
 /** An organization as `/api/v2/organizations/` shows it. */
-interface Organization {
-  readonly id: number;
-  readonly name: string;
-  readonly description: string;
+interface Organization extends Resource {
   readonly max_hosts?: number;
-  readonly created: string;
-  readonly modified: string;
   readonly related?: { readonly auditors?: string };
-  readonly summary_fields: {
-    readonly user_capabilities?: { readonly edit: boolean; readonly delete: boolean };
+  readonly summary_fields: Resource['summary_fields'] & {
     readonly object_roles?: { readonly auditor_role?: { readonly id: number } };
   };
 }
 
-const DELETION: Deletion<Organization> = {
+const ORGANIZATION: ResourceKind<Organization> = {
   noun: 'organization',
-  path: ({ id }) => `/api/v2/organizations/${id}/`,
-  describe: ({ name }) => name,
+  plural: 'Organizations',
+  path: '/organizations',
+  api: '/api/v2/organizations/',
+  columns: [
+    { title: 'Description', orderBy: 'description', show: ({ description }) => description },
+    { title: 'Last changed', orderBy: 'modified', show: ({ modified }) => <Time value={modified} /> },
+  ],
   consequence:
     'Their teams and applications are deleted with them, and the tokens of these applications are revoked.',
-  mayDelete: ({ summary_fields }) => summary_fields.user_capabilities?.delete === true,
+  facts: ({ max_hosts }) => [['Maximum number of hosts', max_hosts === 0 ? 'No limit' : max_hosts]],
+  fields: () => [],
+  values: () => ({}),
+  mayCreate: ({ is_superuser }) => is_superuser,
+  tabs: [
+    ['users', 'Members'],
+    ['admins', 'Administrators'],
+    ['auditors', 'Auditors'],
+    ['teams', 'Teams'],
+    ['applications', 'Applications'],
+  ],
 };
 
 /** The list of organizations. */
 export function Organizations(): ReactNode {
-  const me = useMe();
-  return (
-    <>
-      <PageHeading title="Organizations" />
-      <PageSection>
-        <ResourceList<Organization>
-          name="organizations"
-          path="/api/v2/organizations/"
-          order="name"
-          columns={[
-            {
-              title: 'Name',
-              orderBy: 'name',
-              show: ({ id, name }) => <Link to={`/organizations/${id}`}>{name}</Link>,
-            },
-            { title: 'Description', orderBy: 'description', show: ({ description }) => description },
-            { title: 'Last changed', orderBy: 'modified', show: ({ modified }) => <Time value={modified} /> },
-          ]}
-          filters={[
-            { name: 'name__icontains', label: 'Name' },
-            { name: 'description__icontains', label: 'Description' },
-          ]}
-          actions={me.is_superuser && <ButtonLink to="/organizations/add">Create organization</ButtonLink>}
-          deletion={DELETION}
-        />
-      </PageSection>
-    </>
-  );
+  return <KindPage kind={ORGANIZATION} />;
 }
-
-const FIELDS: readonly FormField[] = [
-  { name: 'name', label: 'Name', required: true, maxLength: 512 },
-  { name: 'description', label: 'Description' },
-];
 
 /** The form for a new organization. */
 export function AddOrganization(): ReactNode {
-  const navigate = useNavigate();
-  const notify = useNotify();
-  return (
-    <>
-      <PageHeading title="Create organization" above={[['/organizations', 'Organizations']]} />
-      <PageSection>
-        <ApiForm
-          fields={FIELDS}
-          initial={{ name: '', description: '' }}
-          submitLabel="Create organization"
-          onCancel={() => void navigate('/organizations')}
-          send={async (values) => {
-            const { id } = await callApi<Organization>('/api/v2/organizations/', {
-              method: 'POST',
-              body: values,
-            });
-            notify(`Created the organization ${values['name']}.`);
-            await navigate(`/organizations/${id}`);
-          }}
-        />
-      </PageSection>
-    </>
-  );
+  return <AddResource kind={ORGANIZATION} />;
 }
 
 /** The form for an organization that exists. */
 export function EditOrganization(): ReactNode {
-  const { id = '' } = useParams();
-  const query = useApi<Organization>(`/api/v2/organizations/${id}/`);
-  return (
-    <Loaded query={query} isPage>
-      {(organization) => <EditForm key={organization.id} organization={organization} />}
-    </Loaded>
-  );
-}
-
-function EditForm({ organization }: { readonly organization: Organization }): ReactNode {
-  const navigate = useNavigate();
-  const notify = useNotify();
-  const { id, name, description } = organization;
-  const back = `/organizations/${id}`;
-  return (
-    <>
-      <PageHeading
-        title={`Edit ${name}`}
-        above={[
-          ['/organizations', 'Organizations'],
-          [back, name],
-        ]}
-      />
-      <PageSection>
-        <ApiForm
-          fields={FIELDS}
-          initial={{ name, description }}
-          submitLabel="Save"
-          onCancel={() => void navigate(back)}
-          send={async (values) => {
-            await callApi(`/api/v2/organizations/${id}/`, { method: 'PATCH', body: values });
-            notify(`Saved ${values['name']}.`);
-            await navigate(back);
-          }}
-        />
-      </PageSection>
-    </>
-  );
-}
-
-function OrganizationPage({
-  children,
-}: {
-  readonly children: (organization: Organization) => ReactNode;
-}): ReactNode {
-  const { id = '' } = useParams();
-  const query = useApi<Organization>(`/api/v2/organizations/${id}/`);
-  const path = `/organizations/${id}`;
-  return (
-    <Loaded query={query} isPage>
-      {(organization) => (
-        <>
-          <PageHeading
-            title={organization.name}
-            above={[['/organizations', 'Organizations']]}
-            actions={<Actions organization={organization} />}
-          />
-          <LinkedTabs
-            label={`About ${organization.name}`}
-            tabs={[
-              [path, 'Details'],
-              [`${path}/users`, 'Members'],
-              [`${path}/admins`, 'Administrators'],
-              [`${path}/auditors`, 'Auditors'],
-              [`${path}/teams`, 'Teams'],
-              [`${path}/applications`, 'Applications'],
-            ]}
-          />
-          <PageSection>{children(organization)}</PageSection>
-        </>
-      )}
-    </Loaded>
-  );
-}
-
-function Actions({ organization }: { readonly organization: Organization }): ReactNode {
-  const navigate = useNavigate();
-  const { edit = false, delete: remove = false } = organization.summary_fields.user_capabilities ?? {};
-  return (
-    <Flex gap={{ default: 'gapSm' }}>
-      {edit && <ButtonLink to={`/organizations/${organization.id}/edit`}>Edit</ButtonLink>}
-      {remove && (
-        <DeleteButton
-          deletion={DELETION}
-          rows={[organization]}
-          onDone={() => void navigate('/organizations')}
-        />
-      )}
-    </Flex>
-  );
+  return <EditResource kind={ORGANIZATION} />;
 }
 
 /** The details of an organization. */
 export function OrganizationDetails(): ReactNode {
-  return (
-    <OrganizationPage>
-      {({ name, description, max_hosts, created, modified }) => (
-        <Facts
-          facts={[
-            ['Name', name],
-            ['Description', description],
-            ['Maximum number of hosts', max_hosts === 0 ? 'No limit' : max_hosts],
-            ['Created', <Time key="created" value={created} />],
-            ['Last changed', <Time key="modified" value={modified} />],
-          ]}
-        />
-      )}
-    </OrganizationPage>
-  );
+  return <ResourcePage kind={ORGANIZATION} />;
 }
 
 /** The members of an organization. */
 export function OrganizationMembers(): ReactNode {
-  return (
-    <OrganizationPage>
-      {(organization) => (
-        <People
-          mayEdit={mayEdit(organization)}
-          noun="member"
-          path={`/api/v2/organizations/${organization.id}/users/`}
-        />
-      )}
-    </OrganizationPage>
-  );
+  return <Holders noun="member" path={({ id }) => `/api/v2/organizations/${id}/users/`} />;
 }
 
 /** The administrators of an organization. */
 export function OrganizationAdmins(): ReactNode {
-  return (
-    <OrganizationPage>
-      {(organization) => (
-        <People
-          mayEdit={mayEdit(organization)}
-          noun="administrator"
-          path={`/api/v2/organizations/${organization.id}/admins/`}
-        />
-      )}
-    </OrganizationPage>
-  );
+  return <Holders noun="administrator" path={({ id }) => `/api/v2/organizations/${id}/admins/`} />;
 }
 
 /** The auditors of an organization, who see everything in it. */
 export function OrganizationAuditors(): ReactNode {
+  return <Holders noun="auditor" path={auditorsOf} />;
+}
+
+/** The people with a role in an organization, by the collection that takes users to add and to remove. */
+function Holders({
+  noun,
+  path,
+}: {
+  readonly noun: 'member' | 'administrator' | 'auditor';
+  readonly path: (organization: Organization) => string;
+}): ReactNode {
   return (
-    <OrganizationPage>
-      {(organization) => (
-        <People mayEdit={mayEdit(organization)} noun="auditor" path={auditorsOf(organization)} />
-      )}
-    </OrganizationPage>
+    <ResourcePage kind={ORGANIZATION}>
+      {(organization) => <People mayEdit={mayEdit(organization)} noun={noun} path={path(organization)} />}
+    </ResourcePage>
   );
 }
 
@@ -274,7 +105,7 @@ function auditorsOf({ id, related, summary_fields: { object_roles } }: Organizat
 /** The teams of an organization. */
 export function OrganizationTeams(): ReactNode {
   return (
-    <OrganizationPage>
+    <ResourcePage kind={ORGANIZATION}>
       {(organization) => (
         <KindList
           kind={TEAM}
@@ -282,30 +113,21 @@ export function OrganizationTeams(): ReactNode {
           add={mayEdit(organization) ? `/teams/add?organization=${organization.id}` : null}
         />
       )}
-    </OrganizationPage>
+    </ResourcePage>
   );
 }
 
 /** The applications of an organization. */
 export function OrganizationApplications(): ReactNode {
   return (
-    <OrganizationPage>
-      {({ id }) => (
-        <ResourceList<Organization>
-          name="applications"
-          path={`/api/v2/organizations/${id}/applications/`}
-          order="name"
-          columns={[
-            {
-              title: 'Name',
-              orderBy: 'name',
-              show: (each) => <Link to={`/applications/${each.id}`}>{each.name}</Link>,
-            },
-            { title: 'Description', show: ({ description }) => description },
-          ]}
-          filters={[{ name: 'name__icontains', label: 'Name' }]}
+    <ResourcePage kind={ORGANIZATION}>
+      {(organization) => (
+        <KindList
+          kind={APPLICATION}
+          api={`/api/v2/organizations/${organization.id}/applications/`}
+          add={mayEdit(organization) ? `/applications/add?organization=${organization.id}` : null}
         />
       )}
-    </OrganizationPage>
+    </ResourcePage>
   );
 }

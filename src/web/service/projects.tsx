@@ -3,9 +3,8 @@ import { Label, List, ListItem } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
 import { useApi } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
+import { AddResource, EditResource } from './resource-forms.tsx';
 import {
-  AddResource,
-  EditResource,
   KindPage,
   ORGANIZATION,
   ORGANIZATION_FIELD,

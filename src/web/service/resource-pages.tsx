@@ -1,17 +1,16 @@
-/** What the pages of resources share: list, details, and the forms to create and change one. */
+/** What the pages of resources share: kinds of resources, their lists and details. */
 import { Flex, PageSection } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
-import { Link, useNavigate, useParams, useSearchParams } from 'react-router';
-import { callApi, type Page } from '../shared/api.ts';
+import { Link, useNavigate, useParams } from 'react-router';
+import type { Page } from '../shared/api.ts';
 import { DeleteButton, type Deletion } from '../shared/deletion.tsx';
 import { Facts, LinkedTabs } from '../shared/detail.tsx';
-import { ApiForm, type FormField, type FormValues, REMOVED } from '../shared/form.tsx';
+import type { FormField, FormValues } from '../shared/form.tsx';
 import { PageHeading } from '../shared/heading.tsx';
 import { ButtonLink } from '../shared/links.tsx';
 import { type Column, ResourceList } from '../shared/list.tsx';
 import type { Filter } from '../shared/list-filters.tsx';
-import { useNotify } from '../shared/notices.tsx';
-import { useApi, useMe } from '../shared/queries.ts';
+import { type User, useApi, useMe } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
 import { Time } from '../shared/times.tsx';
 
@@ -21,11 +20,14 @@ export interface Named {
   readonly name: string;
 }
 
-/** A resource as the API shows it. */
-export interface Resource extends Named {
-  readonly description: string;
+/** What the pages need to know of every resource. Users have a username, and nothing says when they were changed. */
+export interface Shown {
+  readonly id: number;
+  readonly name?: string;
+  readonly username?: string;
+  readonly description?: string;
   readonly created: string;
-  readonly modified: string;
+  readonly modified?: string;
   readonly summary_fields: {
     readonly organization?: Named;
     readonly inventory?: Named;
@@ -38,8 +40,18 @@ export interface Resource extends Named {
   };
 }
 
+/** A resource as the API shows it. */
+export interface Resource extends Shown {
+  readonly name: string;
+  readonly description: string;
+  readonly modified: string;
+}
+
+/** The body of a request. */
+export type Body = Readonly<Record<string, unknown>>;
+
 /** A kind of resource, and what its pages show of it. */
-export interface ResourceKind<T extends Resource> {
+export interface ResourceKind<T extends Shown> {
   /** One of them, such as "inventory". */
   readonly noun: string;
   readonly plural: string;
@@ -47,21 +59,33 @@ export interface ResourceKind<T extends Resource> {
   readonly path: string;
   /** The collection of the API. */
   readonly api: string;
+  /** What names one of them; `name` without it, which comes with a description. */
+  readonly naming?: { readonly field: 'username'; readonly label: string };
+  /** The greatest length of a name; 512 without it. */
+  readonly nameLength?: number;
   /** The columns after the name. */
   readonly columns: readonly Column<T>[];
   readonly filters?: readonly Filter[];
   /** What follows from a deletion, in a sentence. */
   readonly consequence?: string;
-  /** What the details show after the description. */
+  /** What the details show after the name and the description. */
   readonly facts: (resource: T) => readonly (readonly [string, ReactNode | undefined])[];
-  /** The fields of the form after name and description. */
-  readonly fields: (resource?: T) => readonly FormField[];
+  /** The fields of the form after name and description, for the user who fills it in. */
+  readonly fields: (resource: T | undefined, me: User) => readonly FormField[];
   /** Their values; of a new resource without one. */
   readonly values: (resource?: T) => FormValues;
   /** The fields after these, which depend on what was entered. A name such as `inputs.username` is a part of a value. */
   readonly furtherFields?: (values: FormValues, resource?: T) => readonly FormField[];
   /** The body for a new resource: adds what the API requires to what was entered. */
-  readonly complete?: (body: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>;
+  readonly complete?: (body: Body) => Body;
+  /** The body of every request, made from the fields that were changed, or from all of a new resource. */
+  readonly written?: (entered: Body) => Body;
+  /** The collection for a new resource, if it is another one. */
+  readonly createAt?: (values: FormValues) => string;
+  /** What a new resource shows once: names and values. */
+  readonly secrets?: (made: T) => readonly (readonly [string, string])[];
+  /** Whether this user may create one; without it who administers an organization may. */
+  readonly mayCreate?: (me: User) => boolean;
   /** Further tabs: the end of the address, and the title. */
   readonly tabs?: readonly (readonly [string, string])[];
   /** Buttons of the details before the usual ones. */
@@ -71,7 +95,7 @@ export interface ResourceKind<T extends Resource> {
 }
 
 /** The column and the fact of the organization. */
-export function organizationOf({ summary_fields: { organization } }: Resource): ReactNode {
+export function organizationOf({ summary_fields: { organization } }: Shown): ReactNode {
   return organization === undefined ? (
     '—'
   ) : (
@@ -80,7 +104,7 @@ export function organizationOf({ summary_fields: { organization } }: Resource): 
 }
 
 /** The column of the organization. */
-export const ORGANIZATION: Column<Resource> = {
+export const ORGANIZATION: Column<Shown> = {
   title: 'Organization',
   orderBy: 'organization__name',
   show: organizationOf,
@@ -95,29 +119,39 @@ export const ORGANIZATION_FIELD: FormField = {
   required: true,
 };
 
+/** What a resource is called. */
+export function nameOf({ name, username = '' }: Shown): string {
+  return name ?? username;
+}
+
 /** Whether this user may create resources: a superuser, or an administrator of an organization. */
-export function useMayCreate(): boolean {
+function useMayCreate({ mayCreate }: Pick<ResourceKind<Shown>, 'mayCreate'>): boolean {
   const me = useMe();
   const administered = useApi<Page<Named>>(`/api/v2/users/${me.id}/admin_of_organizations/?page_size=1`, {
-    enabled: !me.is_superuser,
+    enabled: !me.is_superuser && mayCreate === undefined,
   });
-  return me.is_superuser || (administered.data?.count ?? 0) > 0;
+  return mayCreate?.(me) ?? (me.is_superuser || (administered.data?.count ?? 0) > 0);
 }
 
 /** How resources of a kind are deleted. */
-function deletionOf<T extends Resource>(kind: ResourceKind<T>): Deletion<T> {
+function deletionOf<T extends Shown>(kind: ResourceKind<T>): Deletion<T> {
   return {
     noun: kind.noun,
     plural: kind.plural.toLowerCase(),
     path: ({ id }) => `${kind.api}${id}/`,
-    describe: ({ name }) => name,
+    describe: nameOf,
     ...(kind.consequence !== undefined && { consequence: kind.consequence }),
     mayDelete: ({ summary_fields }) => summary_fields.user_capabilities?.delete === true,
   };
 }
 
+const NAMED_FILTERS: readonly Filter[] = [
+  { name: 'name__icontains', label: 'Name' },
+  { name: 'description__icontains', label: 'Description' },
+];
+
 /** The table of a kind, also within the page of another resource. */
-export function KindList<T extends Resource>({
+export function KindList<T extends Shown>({
   kind,
   api = kind.api,
   add = `${kind.path}/add`,
@@ -129,23 +163,20 @@ export function KindList<T extends Resource>({
   readonly add?: string | null;
   readonly rowActions?: (row: T) => ReactNode;
 }): ReactNode {
-  const mayCreate = useMayCreate();
+  const mayCreate = useMayCreate(kind);
+  const { naming } = kind;
   const name: Column<T> = {
-    title: 'Name',
-    orderBy: 'name',
-    show: (row) => <Link to={`${kind.path}/${row.id}`}>{row.name}</Link>,
+    title: naming?.label ?? 'Name',
+    orderBy: naming?.field ?? 'name',
+    show: (row) => <Link to={`${kind.path}/${row.id}`}>{nameOf(row)}</Link>,
   };
   return (
     <ResourceList<T>
       name={kind.plural.toLowerCase()}
       path={api}
       columns={[name, ...kind.columns]}
-      order="name"
-      filters={[
-        { name: 'name__icontains', label: 'Name' },
-        { name: 'description__icontains', label: 'Description' },
-        ...(kind.filters ?? []),
-      ]}
+      order={naming?.field ?? 'name'}
+      filters={[...(naming === undefined ? NAMED_FILTERS : []), ...(kind.filters ?? [])]}
       actions={mayCreate && add !== null && <ButtonLink to={add}>{`Create ${kind.noun}`}</ButtonLink>}
       deletion={deletionOf(kind)}
       {...(rowActions && { rowActions })}
@@ -154,7 +185,7 @@ export function KindList<T extends Resource>({
 }
 
 /** The list page of a kind. */
-export function KindPage<T extends Resource>({
+export function KindPage<T extends Shown>({
   kind,
   ...list
 }: {
@@ -173,7 +204,7 @@ export function KindPage<T extends Resource>({
 }
 
 /** Reads the resource that the address names. */
-export function ReadResource<T extends Resource>({
+export function ReadResource<T extends Shown>({
   kind,
   children,
 }: {
@@ -190,7 +221,7 @@ export function ReadResource<T extends Resource>({
 }
 
 /** The heading and the tabs of a resource, around one of them: the details without children. */
-export function ResourcePage<T extends Resource>({
+export function ResourcePage<T extends Shown>({
   kind,
   children = (resource) => <Details kind={kind} resource={resource} />,
 }: {
@@ -205,13 +236,13 @@ export function ResourcePage<T extends Resource>({
         return (
           <>
             <PageHeading
-              title={resource.name}
+              title={nameOf(resource)}
               above={aboveOf(kind, resource)}
               actions={<Actions kind={kind} resource={resource} />}
             />
             {tabs.length > 0 && (
               <LinkedTabs
-                label={`About ${resource.name}`}
+                label={`About ${nameOf(resource)}`}
                 tabs={[[path, 'Details'], ...tabs.map(([end, title]) => [`${path}/${end}`, title] as const)]}
               />
             )}
@@ -223,14 +254,15 @@ export function ResourcePage<T extends Resource>({
   );
 }
 
-function aboveOf<T extends Resource>(
+/** Where a resource is among others. */
+export function aboveOf<T extends Shown>(
   kind: ResourceKind<T>,
   resource: T,
 ): readonly (readonly [string, string])[] {
   return kind.above?.(resource) ?? [[kind.path, kind.plural]];
 }
 
-function Actions<T extends Resource>({
+function Actions<T extends Shown>({
   kind,
   resource,
 }: {
@@ -258,7 +290,7 @@ function Actions<T extends Resource>({
   );
 }
 
-function Details<T extends Resource>({
+function Details<T extends Shown>({
   kind,
   resource,
 }: {
@@ -268,139 +300,12 @@ function Details<T extends Resource>({
   return (
     <Facts
       facts={[
-        ['Name', resource.name],
+        [kind.naming?.label ?? 'Name', nameOf(resource)],
         ['Description', resource.description],
         ...kind.facts(resource),
         ['Created', <Time key="created" value={resource.created} />],
-        ['Last changed', <Time key="modified" value={resource.modified} />],
+        ['Last changed', resource.modified && <Time key="modified" value={resource.modified} />],
       ]}
     />
-  );
-}
-
-function formOf<T extends Resource>(
-  kind: ResourceKind<T>,
-  resource?: T,
-): { readonly fields: (values: FormValues) => readonly FormField[]; readonly initial: FormValues } {
-  const first: readonly FormField[] = [
-    { name: 'name', label: 'Name', required: true, maxLength: 512 },
-    { name: 'description', label: 'Description' },
-    ...kind.fields(resource),
-  ];
-  return {
-    fields: (values) => [...first, ...(kind.furtherFields?.(values, resource) ?? [])],
-    initial: {
-      name: resource?.name ?? '',
-      description: resource?.description ?? '',
-      ...kind.values(resource),
-    },
-  };
-}
-
-/**
- * What was entered, as the API takes it: ids are numbers, and none is null. A part of a value, such as `inputs.username`,
- * goes into its value, beside the parts that the resource has before.
- */
-function bodyOf(
-  fields: readonly FormField[],
-  { values, initial, before }: BodyParts,
-): Record<string, unknown> {
-  const body: Record<string, unknown> = {};
-  for (const { name, kind } of fields) {
-    const value = values[name] ?? '';
-    const isChanged = value !== (initial[name] ?? '');
-    const [key = '', part] = name.split('.');
-    if (part !== undefined && isChanged) {
-      body[key] ??= { ...(before?.[key as keyof Resource] as object | undefined) };
-      (body[key] as Record<string, unknown>)[part] = value === REMOVED ? '' : value;
-    } else if (part === undefined && (isChanged || before === undefined)) {
-      body[name] = kind === 'lookup' ? idOf(value) : value;
-    }
-  }
-  return body;
-}
-
-function idOf(value: string | boolean): number | null {
-  return value === '' ? null : Number(value);
-}
-
-interface BodyParts {
-  readonly values: FormValues;
-  /** What the form began with. */
-  readonly initial: FormValues;
-  /** The resource, if it exists: only what was changed is sent, so that what another user changed meanwhile stays. */
-  readonly before?: Resource;
-}
-
-/** The form for a new resource. Parameters of the address, such as `?inventory=1`, are its first values. */
-export function AddResource<T extends Resource>({ kind }: { readonly kind: ResourceKind<T> }): ReactNode {
-  const navigate = useNavigate();
-  const notify = useNotify();
-  const [given] = useSearchParams();
-  const { fields, initial } = formOf(kind);
-  const known = [...given].filter(([name]) => name in initial);
-  return (
-    <>
-      <PageHeading title={`Create ${kind.noun}`} above={[[kind.path, kind.plural]]} />
-      <PageSection>
-        <ApiForm
-          fields={fields}
-          initial={{ ...initial, ...Object.fromEntries(known) }}
-          submitLabel={`Create ${kind.noun}`}
-          onCancel={() => void navigate(kind.path)}
-          send={async (values) => {
-            const entered = bodyOf(fields(values), { values, initial });
-            const body = kind.complete?.(entered) ?? entered;
-            const { id, name } = await callApi<T>(kind.api, { method: 'POST', body });
-            notify(`Created the ${kind.noun} ${name}.`);
-            await navigate(`${kind.path}/${id}`, { replace: true });
-          }}
-        />
-      </PageSection>
-    </>
-  );
-}
-
-/** The form for a resource that exists. */
-export function EditResource<T extends Resource>({ kind }: { readonly kind: ResourceKind<T> }): ReactNode {
-  return (
-    <ReadResource kind={kind}>
-      {(resource) => <EditForm key={resource.id} kind={kind} resource={resource} />}
-    </ReadResource>
-  );
-}
-
-function EditForm<T extends Resource>({
-  kind,
-  resource,
-}: {
-  readonly kind: ResourceKind<T>;
-  readonly resource: T;
-}): ReactNode {
-  const navigate = useNavigate();
-  const notify = useNotify();
-  const back = `${kind.path}/${resource.id}`;
-  const { fields, initial } = formOf(kind, resource);
-  return (
-    <>
-      <PageHeading
-        title={`Edit ${resource.name}`}
-        above={[...aboveOf(kind, resource), [back, resource.name]]}
-      />
-      <PageSection>
-        <ApiForm
-          fields={fields}
-          initial={initial}
-          submitLabel="Save"
-          onCancel={() => void navigate(back)}
-          send={async (values) => {
-            const body = bodyOf(fields(values), { values, initial, before: resource });
-            await callApi(`${kind.api}${resource.id}/`, { method: 'PATCH', body });
-            notify(`Saved ${values['name']}.`);
-            await navigate(back);
-          }}
-        />
-      </PageSection>
-    </>
   );
 }

@@ -1,11 +1,9 @@
 /** Teams: list, details, members, administrators, creation, change. */
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
-import { useMe } from '../shared/queries.ts';
 import { People } from './people.tsx';
+import { AddResource, EditResource } from './resource-forms.tsx';
 import {
-  AddResource,
-  EditResource,
   KindPage,
   ORGANIZATION,
   ORGANIZATION_FIELD,
@@ -50,7 +48,8 @@ export const TEAM: ResourceKind<Team> = {
       </Link>,
     ],
   ],
-  fields: () => [ORGANIZATION_FIELD],
+  // Only superusers can move a team to another organization.
+  fields: (team, me) => (team === undefined || me.is_superuser ? [ORGANIZATION_FIELD] : []),
   values: (team) => ({ organization: String(team?.organization ?? '') }),
   tabs: [
     ['users', 'Members'],
@@ -101,8 +100,7 @@ export function AddTeam(): ReactNode {
   return <AddResource kind={TEAM} />;
 }
 
-/** The form for a team that exists. Only superusers can move it to another organization. */
+/** The form for a team that exists. */
 export function EditTeam(): ReactNode {
-  const { is_superuser: isSuperuser } = useMe();
-  return <EditResource kind={isSuperuser ? TEAM : { ...TEAM, fields: () => [], values: () => ({}) }} />;
+  return <EditResource kind={TEAM} />;
 }

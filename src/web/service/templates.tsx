@@ -3,16 +3,26 @@ import { Alert, Button, PageSection } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Link, useNavigate } from 'react-router';
+import type { Asks, JobOptions } from '../../service/store/job-options.ts';
 import { callApi, problemText } from '../shared/api.ts';
 import { ApiForm } from '../shared/form.tsx';
 import { PageHeading } from '../shared/heading.tsx';
 import { useNotify } from '../shared/notices.tsx';
 import { useApi } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
-import { JobList } from './jobs.tsx';
 import {
-  AddResource,
-  EditResource,
+  asksText,
+  launchBody,
+  launchFields,
+  launchValues,
+  optionFacts,
+  promptsOf,
+  templateFields,
+  templateValues,
+} from './job-options.ts';
+import { JobList } from './jobs.tsx';
+import { AddResource, EditResource } from './resource-forms.tsx';
+import {
   KindPage,
   type Named,
   organizationOf,
@@ -22,12 +32,10 @@ import {
   ResourcePage,
 } from './resource-pages.tsx';
 
-interface TemplateRow extends Resource {
+interface TemplateRow extends Resource, Partial<JobOptions & Asks> {
   readonly inventory: number | null;
   readonly project: number | null;
   readonly playbook: string;
-  readonly limit: string;
-  readonly ask_limit_on_launch: boolean;
 }
 
 function linkTo(path: string, named: Named | undefined): ReactNode {
@@ -62,8 +70,8 @@ const TEMPLATE: ResourceKind<TemplateRow> = {
     ['Inventory', linkTo('/inventories', template.summary_fields.inventory)],
     ['Project', linkTo('/projects', template.summary_fields.project)],
     ['Playbook', template.playbook],
-    ['Limit', template.limit === '' ? 'All hosts of the inventory' : template.limit],
-    ['Limit on launch', template.ask_limit_on_launch ? 'Asked for' : 'As above'],
+    ...optionFacts(template),
+    ['Asked for on launch', asksText(template)],
   ],
   fields: () => [
     {
@@ -71,7 +79,7 @@ const TEMPLATE: ResourceKind<TemplateRow> = {
       label: 'Inventory',
       kind: 'lookup',
       collection: '/api/v2/inventories/',
-      required: true,
+      help: 'Required, unless a launch is asked for it.',
     },
     { name: 'project', label: 'Project', kind: 'lookup', collection: '/api/v2/projects/', required: true },
     {
@@ -82,26 +90,19 @@ const TEMPLATE: ResourceKind<TemplateRow> = {
       listedAt: ({ project }) => (project ? `/api/v2/projects/${project}/playbooks/` : null),
       help: 'A playbook of the project.',
     },
-    { name: 'limit', label: 'Limit', maxLength: 1024, help: 'A pattern of hosts, such as "web*:!web3".' },
-    {
-      name: 'ask_limit_on_launch',
-      label: 'Ask for the limit on launch',
-      kind: 'checkbox',
-      help: 'Whether a launch may override the limit.',
-    },
+    ...templateFields(),
   ],
   values: (template) => ({
     inventory: String(template?.inventory ?? ''),
     project: String(template?.project ?? ''),
     playbook: template?.playbook ?? '',
-    limit: template?.limit ?? '',
-    ask_limit_on_launch: template?.ask_limit_on_launch ?? false,
+    ...templateValues(template),
   }),
   tabs: [['jobs', 'Jobs']],
   actions: (template) => <LaunchButton template={template} />,
 };
 
-/** Launches a template, or leads to the form for the limit if the template asks for it. */
+/** Launches a template, or leads to the form for what the template asks for. */
 function LaunchButton({
   template,
   variant = 'primary',
@@ -113,7 +114,8 @@ function LaunchButton({
   const notify = useNotify();
   const queries = useQueryClient();
   const [isBusy, setBusy] = useState(false);
-  const { id, name, ask_limit_on_launch: asks } = template;
+  const { id, name } = template;
+  const asks = promptsOf(template).length > 0;
   if (template.summary_fields.user_capabilities?.start !== true) return null;
   const launch = async () => {
     setBusy(true);
@@ -175,10 +177,8 @@ export function EditTemplate(): ReactNode {
 }
 
 /** What a launch may override, and what it takes without. */
-interface LaunchFacts {
-  readonly ask_limit_on_launch: boolean;
-  readonly can_start_without_user_input: boolean;
-  readonly defaults: { readonly limit?: string };
+interface LaunchFacts extends Partial<Asks> {
+  readonly defaults: Parameters<typeof launchValues>[1];
 }
 
 /** The form for what a template asks for before a launch. */
@@ -202,33 +202,25 @@ function Launch({ template }: { readonly template: TemplateRow }): ReactNode {
       />
       <PageSection>
         <Loaded query={query}>
-          {({ ask_limit_on_launch: asks, defaults }) => (
-            <ApiForm
-              fields={
-                asks
-                  ? [
-                      {
-                        name: 'limit',
-                        label: 'Limit',
-                        maxLength: 1024,
-                        help: `A pattern of hosts of ${template.summary_fields.inventory?.name ?? 'the inventory'}, such as "web*:!web3"; empty for all.`,
-                      },
-                    ]
-                  : []
-              }
-              initial={asks ? { limit: defaults.limit ?? '' } : {}}
-              submitLabel="Launch"
-              onCancel={() => void navigate(path)}
-              send={async (values) => {
-                const { id } = await callApi<Named>(api, { method: 'POST', body: values });
-                await navigate(`/jobs/${id}`, { replace: true });
-              }}
-            >
-              {!asks && (
-                <Alert isInline variant="info" component="p" title="This job template asks for nothing." />
-              )}
-            </ApiForm>
-          )}
+          {(facts) => {
+            const prompts = promptsOf(facts);
+            return (
+              <ApiForm
+                fields={launchFields(prompts)}
+                initial={launchValues(prompts, facts.defaults)}
+                submitLabel="Launch"
+                onCancel={() => void navigate(path)}
+                send={async (values) => {
+                  const { id } = await callApi<Named>(api, { method: 'POST', body: launchBody(values) });
+                  await navigate(`/jobs/${id}`, { replace: true });
+                }}
+              >
+                {prompts.length === 0 && (
+                  <Alert isInline variant="info" component="p" title="This job template asks for nothing." />
+                )}
+              </ApiForm>
+            );
+          }}
         </Loaded>
       </PageSection>
     </>

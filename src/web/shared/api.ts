@@ -1,6 +1,6 @@
 /**
- * The REST API over the browser's session: JSON, the session cookie, and the CSRF token that the server keeps in a
- * cookie for pages of its own origin.
+ * The REST API over the browser's session: JSON, the session cookie, and the CSRF token that the server keeps
+ * in a cookie for pages of its own origin.
  */
 
 /** A page of a list, as the controller's API wraps it. */
@@ -51,8 +51,9 @@ const TIMEOUT_MS = 60_000;
 export const CHANGE_WITHOUT_SESSION = 'change-without-session';
 
 /**
- * Sends a request to the API and returns the body of the answer, undefined for an empty one. A change that is refused
- * because the cookie with the CSRF token is missing or out of date is sent once more with a new token.
+ * Sends a request to the API and returns the body of the answer, undefined for an empty one. A change that is
+ * refused because the cookie with the CSRF token is missing or out of date is sent once more with a new
+ * token.
  *
  * @param path A path of this origin, such as `/api/v2/users/`.
  * @throws ApiError for every answer other than 2xx, and without an answer within a minute.

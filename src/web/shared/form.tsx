@@ -20,7 +20,6 @@ import { ApiError, type Page, problemText, withQuery } from './api.ts';
 import { useApi } from './queries.ts';
 import { useWait } from './states.tsx';
 
-/** A field of a form. */
 export interface FormField {
   /** The key in the request's body. */
   readonly name: string;

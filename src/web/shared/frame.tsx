@@ -1,7 +1,7 @@
 /** What is around every page: masthead, navigation, and what is shown while a page is loaded or if it fails. */
 import './frame.css';
-// PatternFly's elements and styles. Its components Page, Nav and Toolbar are not used: with what they import, for menus
-// that fly out and drawers, they were a fifth of the scripts of the first view.
+// PatternFly's elements and styles. Its components Page, Nav and Toolbar are not used: with what they import,
+// for menus that fly out and drawers, they were a fifth of the scripts of the first view.
 import '@patternfly/react-styles/css/components/Nav/nav.css';
 import {
   Button,

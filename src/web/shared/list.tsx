@@ -1,6 +1,7 @@
 /**
- * The list of a collection: filters, order and page are the server's, and are in the address of the page, so that a
- * list can be linked to, and the browser's buttons work. Parameters that no filter declares are passed on as they are.
+ * The list of a collection: filters, order and page are the server's, and are in the address of the page, so
+ * that a list can be linked to, and the browser's buttons work. Parameters that no filter declares are passed
+ * on as they are.
  */
 import {
   EmptyState,

@@ -12,8 +12,8 @@ const MAX_WAIT = 30;
 const MAX_ATTEMPTS = 3;
 
 /**
- * The cache of what was read. A list or object is read again when it is shown again, at most every few seconds; an
- * attempt that the server answers with Retry-After is repeated after that time.
+ * The cache of what was read. A list or object is read again when it is shown again, at most every few
+ * seconds; an attempt that the server answers with Retry-After is repeated after that time.
  *
  * @param onExpired Called when a read finds no session.
  */

@@ -16,8 +16,8 @@ function loginPath(): string {
 const expiredDialog = () => import('./expired-dialog.tsx');
 
 /**
- * Provides the cache of what was read. A read without a session leads to the login page and back; a change without one
- * leaves the page as it is, with what was entered, and asks for a login in another tab.
+ * Provides the cache of what was read. A read without a session leads to the login page and back; a change
+ * without one leaves the page as it is, with what was entered, and asks for a login in another tab.
  */
 export function Session({ children }: { readonly children: ReactNode }): ReactNode {
   const [isExpired, setExpired] = useState(false);
@@ -68,8 +68,8 @@ function KnownUser({ children }: { readonly children: ReactNode }): ReactNode {
 }
 
 /**
- * Ends the session with a form of the page, not with a request of the script: what follows may be a page about the
- * session at an identity provider.
+ * Ends the session with a form of the page, not with a request of the script: what follows may be a page
+ * about the session at an identity provider.
  */
 export function logOut(): void {
   const form = document.createElement('form');

@@ -71,8 +71,8 @@ export function breakPointOf(columns: readonly unknown[]): 'grid-md' | 'grid-lg'
 }
 
 /**
- * A cell of a table. A column is as wide as its longest word: addresses and file names may break after their separators,
- * and what is longer than any word in pieces, but no word does.
+ * A cell of a table. A column is as wide as its longest word: addresses and file names may break after their
+ * separators, and what is longer than any word in pieces, but no word does.
  */
 export function TextCell({
   title,

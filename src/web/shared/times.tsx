@@ -1,6 +1,6 @@
 /**
- * Times, shown in the viewer's zone, and numbers. Without Intl: the browser loads the data of a language before the first
- * number or time is shown, which took a tenth of the time until the first page was there.
+ * Times, shown in the viewer's zone, and numbers. Without Intl: the browser loads the data of a language
+ * before the first number or time is shown, which took a tenth of the time until the first page was there.
  */
 import type { ReactNode } from 'react';
 

@@ -1,0 +1,165 @@
+/** The forms to create and to change a resource. */
+import { PageSection } from '@patternfly/react-core';
+import { type ReactNode, useState } from 'react';
+import { useNavigate, useSearchParams } from 'react-router';
+import { callApi } from '../shared/api.ts';
+import { ApiForm, type FormField, type FormValues, REMOVED } from '../shared/form.tsx';
+import { PageHeading } from '../shared/heading.tsx';
+import { useNotify } from '../shared/notices.tsx';
+import { type User, useMe } from '../shared/queries.ts';
+import { SecretDialog } from '../shared/secrets.tsx';
+import { aboveOf, nameOf, ReadResource, type ResourceKind, type Shown } from './resource-pages.tsx';
+
+function formOf<T extends Shown>(
+  kind: ResourceKind<T>,
+  me: User,
+  resource?: T,
+): { readonly fields: (values: FormValues) => readonly FormField[]; readonly initial: FormValues } {
+  const first: readonly FormField[] = [
+    ...(kind.naming === undefined ? namedFields(kind) : []),
+    ...kind.fields(resource, me),
+  ];
+  return {
+    fields: (values) => [...first, ...(kind.furtherFields?.(values, resource) ?? [])],
+    initial: {
+      name: resource?.name ?? '',
+      description: resource?.description ?? '',
+      ...kind.values(resource),
+    },
+  };
+}
+
+function namedFields({ nameLength = 512 }: { readonly nameLength?: number }): readonly FormField[] {
+  return [
+    { name: 'name', label: 'Name', required: true, maxLength: nameLength },
+    { name: 'description', label: 'Description' },
+  ];
+}
+
+/**
+ * What was entered, as the API takes it: ids are numbers, and none is null. A part of a value, such as `inputs.username`,
+ * goes into its value, beside the parts that the resource has before.
+ */
+function bodyOf(
+  fields: readonly FormField[],
+  { values, initial, before }: BodyParts,
+): Record<string, unknown> {
+  const body: Record<string, unknown> = {};
+  for (const { name, kind } of fields) {
+    const value = values[name] ?? '';
+    const isChanged = value !== (initial[name] ?? '');
+    const [key = '', part] = name.split('.');
+    if (part !== undefined && isChanged) {
+      body[key] ??= { ...(before?.[key as keyof Shown] as object | undefined) };
+      (body[key] as Record<string, unknown>)[part] = value === REMOVED ? '' : value;
+    } else if (part === undefined && (isChanged || before === undefined)) {
+      body[name] = kind === 'lookup' ? idOf(value) : value;
+    }
+  }
+  return body;
+}
+
+function idOf(value: string | boolean): number | null {
+  return value === '' ? null : Number(value);
+}
+
+interface BodyParts {
+  readonly values: FormValues;
+  /** What the form began with. */
+  readonly initial: FormValues;
+  /** The resource, if it exists: only what was changed is sent, so that what another user changed meanwhile stays. */
+  readonly before?: Shown;
+}
+
+/** The form for a new resource. Parameters of the address, such as `?inventory=1`, are its first values. */
+export function AddResource<T extends Shown>({ kind }: { readonly kind: ResourceKind<T> }): ReactNode {
+  const navigate = useNavigate();
+  const notify = useNotify();
+  const [given] = useSearchParams();
+  const me = useMe();
+  const { fields, initial } = formOf(kind, me);
+  const [made, setMade] = useState<T | null>(null);
+  const known = [...given].filter(([name]) => name in initial);
+  const show = ({ id }: T) => navigate(`${kind.path}/${id}`, { replace: true });
+  return (
+    <>
+      <PageHeading title={`Create ${kind.noun}`} above={[[kind.path, kind.plural]]} />
+      <PageSection>
+        <ApiForm
+          fields={fields}
+          initial={{ ...initial, ...Object.fromEntries(known) }}
+          submitLabel={`Create ${kind.noun}`}
+          onCancel={() => void navigate(kind.path)}
+          send={async (values) => {
+            const entered = bodyOf(fields(values), { values, initial });
+            const complete = kind.complete?.(entered) ?? entered;
+            const body = kind.written?.(complete) ?? complete;
+            const path = kind.createAt?.(values) ?? kind.api;
+            const resource = await callApi<T>(path, { method: 'POST', body });
+            notify(`Created the ${kind.noun} ${nameOf(resource)}.`);
+            if ((kind.secrets?.(resource) ?? []).length > 0) setMade(resource);
+            else await show(resource);
+          }}
+        />
+      </PageSection>
+      {made !== null && (
+        <SecretDialog
+          title={`${kind.noun[0]?.toUpperCase()}${kind.noun.slice(1)} created`}
+          secrets={kind.secrets?.(made) ?? []}
+          onClose={() => {
+            setMade(null);
+            void show(made);
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+/** The form for a resource that exists. */
+export function EditResource<T extends Shown>({ kind }: { readonly kind: ResourceKind<T> }): ReactNode {
+  return (
+    <ReadResource kind={kind}>
+      {(resource) => <EditForm key={resource.id} kind={kind} resource={resource} />}
+    </ReadResource>
+  );
+}
+
+function EditForm<T extends Shown>({
+  kind,
+  resource,
+}: {
+  readonly kind: ResourceKind<T>;
+  readonly resource: T;
+}): ReactNode {
+  const navigate = useNavigate();
+  const notify = useNotify();
+  const me = useMe();
+  // As it was when the form was opened: a later read must not make what another user changed look like entered here.
+  const [before] = useState(resource);
+  const back = `${kind.path}/${before.id}`;
+  const { fields, initial } = formOf(kind, me, before);
+  return (
+    <>
+      <PageHeading
+        title={`Edit ${nameOf(before)}`}
+        above={[...aboveOf(kind, before), [back, nameOf(before)]]}
+      />
+      <PageSection>
+        <ApiForm
+          fields={fields}
+          initial={initial}
+          submitLabel="Save"
+          onCancel={() => void navigate(back)}
+          send={async (values) => {
+            const entered = bodyOf(fields(values), { values, initial, before });
+            const body = kind.written?.(entered) ?? entered;
+            await callApi(`${kind.api}${before.id}/`, { method: 'PATCH', body });
+            notify(`Saved ${values[kind.naming?.field ?? 'name']}.`);
+            await navigate(back);
+          }}
+        />
+      </PageSection>
+    </>
+  );
+}
