@@ -33,6 +33,8 @@ const LONGEST = [
   'peers/controller/lockdown-claims',
   'peers/controller/commands',
   'peers/gateway/commands',
+  'service/rights-matrix',
+  'service/access',
   'process/faults/incident-killed',
   'process/cli/multi-context',
   'process/faults/revocation-boundaries',
@@ -42,7 +44,6 @@ const LONGEST = [
   'process/cli/log-export',
   'service/start',
   'process/release/image',
-  'service/access',
   'service/jobs',
 ].map((name) => join(import.meta.dirname, `test/${name}.test.ts`));
 

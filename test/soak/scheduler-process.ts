@@ -6,13 +6,13 @@ import { openPostgres } from '../../src/db/postgres.ts';
 import { TokenctlError } from '../../src/domain/errors.ts';
 import { defaultPolicy } from '../../src/domain/policy/policy.ts';
 import { Secret } from '../../src/domain/secret.ts';
-import type { SchedulerClock } from '../../src/operations/ports/scheduler.ts';
+import type { SchedulerClock } from '../../src/operations/ports/clock.ts';
 import { openPostgresLedger } from '../../src/scheduler/ledger/postgres-ledger.ts';
 import { Schedule } from '../../src/scheduler/schedule.ts';
 import type { ScheduledJob } from '../../src/scheduler/scheduled-job.ts';
 import { Scheduler } from '../../src/scheduler/scheduler.ts';
 import { openDatabaseTarget } from '../../src/targets/database/database-target.ts';
-import { unusedFiles } from '../support/unused-files.ts';
+import { unusedFiles, unusedServices } from '../support/unused-files.ts';
 
 /** What a replica is told, as JSON in its first argument. */
 export interface ReplicaOptions {
@@ -75,7 +75,17 @@ async function sweep(index: number, name: string, run: Parameters<ScheduledJob['
     };
     const description = await target.describe();
     const actor = { user: holder, job: name, job_run: run.run };
-    const context = { target, description, log, clock, actor, files: unusedFiles, dryRun: false, ...run };
+    const context = {
+      target,
+      description,
+      log,
+      clock,
+      actor,
+      files: unusedFiles,
+      services: unusedServices,
+      dryRun: false,
+      ...run,
+    };
     return await revocationSweep.run(context, parameters);
   } finally {
     await Promise.all([target.close(), log.close()]);

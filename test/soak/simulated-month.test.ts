@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { Recipients } from '../../src/app/jobs/job-events.ts';
 import { jobFiles } from '../../src/app/jobs/job-files.ts';
+import { jobKinds } from '../../src/app/jobs/job-kinds.ts';
 import { scheduledJobs } from '../../src/app/jobs/scheduled-jobs.ts';
 import { openFileLog } from '../../src/audit-log/file-log.ts';
 import { loadConfiguration } from '../../src/config/configuration.ts';
@@ -114,7 +115,7 @@ describe(`a month of jobs on ${TOKENS} tokens`, () => {
 
     const clock = new VirtualClock(new Date(BEGIN).toISOString());
     const environment = { HOME: folder.path };
-    const configuration = loadConfiguration({ config: at('tokenctl.yaml') }, environment);
+    const configuration = loadConfiguration({ config: at('tokenctl.yaml') }, environment, jobKinds);
     const log = openFileLog({ path: at('audit.jsonl'), clock });
     const recipients = new Recipients(configuration.scheduler, { environment, onResult: () => undefined });
     const jobs = scheduledJobs({

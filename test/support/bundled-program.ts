@@ -5,8 +5,8 @@ import { rolldown } from 'rolldown';
 import { afterAll, beforeAll } from 'vitest';
 
 /**
- * Makes one file of a program and all that it imports, for the tests of a file: it starts in a third of the time. A
- * test that kills a program at every point starts it a hundred times.
+ * Makes one file of a program and all that it imports, for the tests of a file: it starts in a third of the
+ * time. A test that kills a program at every point starts it a hundred times.
  */
 export function bundledProgram(source: string): { readonly path: () => string } {
   let folder = '';

@@ -43,14 +43,12 @@ export async function testConsole(options: {
   const routes: { method: string; url: string }[] = [];
   let host = HOST;
   const built = await buildConsole({
-    ...{
-      places,
-      readOnly,
-      access,
-      version: '0.0.0',
-      root: fileURLToPath(new URL('../..', import.meta.url)),
-      host: () => host,
-    },
+    places,
+    readOnly,
+    access,
+    version: '0.0.0',
+    root: fileURLToPath(new URL('../..', import.meta.url)),
+    host: () => host,
     onRoute: ({ method, url }) => {
       for (const each of [method].flat()) routes.push({ method: each, url });
     },
@@ -68,7 +66,11 @@ export async function testConsole(options: {
     return built.app.inject({ ...request, ...(body !== undefined && { payload: body }) });
   };
   return {
-    ...{ ...built, access, routes, headers, send },
+    ...built,
+    access,
+    routes,
+    headers,
+    send,
     async listen() {
       host = new URL(await built.app.listen({ host: '127.0.0.1', port: 0 })).host;
       return `http://${host}/open?code=${access.newCode()}`;

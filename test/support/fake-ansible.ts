@@ -2,15 +2,22 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** What a run does, by its limit: `fail`, `slow`, `stubborn`, `flood`; anything else succeeds. */
+/** What a run does, by its limit: `fail`, `slow`, `stubborn`, `flood`, `recap`; anything else succeeds. */
 const SCRIPT = `#!/bin/sh
 for argument in "$@"; do echo "argument: $argument"; done
 env | sort
 cat "$2"
+cat "$(echo "$3" | cut -d@ -f2-)"
 case "$*" in
   *--limit=fail*) echo 'something broke' >&2; exit 2 ;;
   *--limit=slow*) echo 'begun'; sleep 60 ;;
   *--limit=stubborn*) trap '' TERM; echo 'begun'; while :; do sleep 1; done ;;
+  *--limit=recap*)
+    echo; echo 'PLAY RECAP *****'
+    echo 'web1   : ok=2    changed=0    unreachable=0    failed=0    skipped=0'
+    echo 'web2   : ok=1    changed=0    unreachable=0    failed=1    skipped=0'
+    echo 'web3   : ok=0    changed=0    unreachable=1    failed=0    skipped=0'
+    exit 2 ;;
   *--limit=flood*) head -c 6000000 /dev/zero | tr '\\0' 'x' ;;
 esac
 `;

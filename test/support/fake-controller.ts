@@ -23,8 +23,9 @@ export function pastRoot(fault: Fault): Fault {
 }
 
 /**
- * A controller in memory that simulates faults: broken connections, invalid responses, failures halfway. It has tokens by
- * id, user, application and page, and one superuser: `admin` with the password `secret` or any bearer token.
+ * A controller in memory that simulates faults: broken connections, invalid responses, failures halfway. It
+ * has tokens by id, user, application and page, and one superuser: `admin` with the password `secret` or any
+ * bearer token.
  */
 export class FakeController implements AsyncDisposable {
   readonly tokens = new Map<number, FakeToken>();
@@ -107,9 +108,11 @@ export class FakeController implements AsyncDisposable {
     const named =
       ids.length > 0 ? ids.flatMap((id) => this.tokens.get(Number(id)) ?? []) : [...this.tokens.values()];
     const user = query.get('user__username');
+    const userIds = query.get('user__id__in')?.split(',') ?? query.getAll('user__id');
     const since = query.get('last_used__gte');
     return named
       .filter((token) => user === null || token.username === user)
+      .filter((token) => userIds.length === 0 || userIds.includes(String(userIdOf(token))))
       .filter((token) => since === null || (token.lastUsed ?? '') >= since)
       .sort((a, b) => a.id - b.id);
   }
@@ -146,11 +149,13 @@ function page(query: URLSearchParams, items: readonly { readonly id: number }[])
   const last = Number(query.get('id__lte') ?? Infinity);
   const username = query.get('username');
   const names = query.get('username__in')?.split(',') ?? (username === null ? null : [username]);
+  const ids = query.get('id__in')?.split(',') ?? query.getAll('id');
   const size = Number(query.get('page_size') ?? 25);
   const left = items.filter(
     (item) =>
       item.id > after &&
       item.id <= last &&
+      (ids.length === 0 || ids.includes(String(item.id))) &&
       (names === null || ('username' in item && names.includes(String(item.username)))),
   );
   if (query.get('order_by') === '-id') left.reverse();
@@ -159,9 +164,13 @@ function page(query: URLSearchParams, items: readonly { readonly id: number }[])
   return { count: left.length, next: left.length > size ? '/more' : null, previous: null, results };
 }
 
+function userIdOf({ username }: FakeToken): number {
+  return { admin: 1, alice: 2 }[username] ?? 3;
+}
+
 /** A token as the API shows it. */
 export function tokenJson(token: FakeToken) {
-  const userId = { admin: 1, alice: 2 }[token.username] ?? 3;
+  const userId = userIdOf(token);
   return {
     id: token.id,
     type: 'o_auth2_access_token',

@@ -6,8 +6,8 @@ import { json } from './fake-controller.ts';
 type FakeResponse = object | readonly [status: number, body: object];
 
 /**
- * A platform gateway with configured responses, for other versions and errors. By default it lists a gateway and a
- * controller, and has one superuser.
+ * A platform gateway with configured responses, for other versions and errors. By default it lists a gateway
+ * and a controller, and has one superuser.
  */
 export class FakeGateway implements AsyncDisposable {
   /** Responses by `METHOD /path` without the query; 404 for other requests. */

@@ -2,8 +2,8 @@ import type { Database } from '../../src/db/database.ts';
 
 /**
  * Makes the tables of a platform gateway that tokens hang on, in an empty database: all their columns and
- * constraints, so that what fits here fits there. As Django makes them: no column but `id` has a default, and no
- * foreign key an action.
+ * constraints, so that what fits here fits there. As Django makes them: no column but `id` has a default, and
+ * no foreign key an action.
  */
 export async function makeGatewayTables(database: Database): Promise<void> {
   await database.script(`${TABLES}${ROWS}`);

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
-import formBody from '@fastify/formbody';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { inject } from 'vitest';
 import type { Database } from '../../src/db/database.ts';
+import { readForms } from '../../src/service/request.ts';
 import { openOn } from './databases.ts';
 import { createDatabase } from './embedded-postgres.ts';
 import { makeGatewayTables } from './gateway-tables.ts';
@@ -27,8 +27,9 @@ interface Caller {
 type Rows = readonly Record<string, unknown>[];
 
 /**
- * A platform gateway on its real tables, as far as the targets go: its REST API, token endpoint and login, in the
- * forms that the gateway's own code uses. A session ends with its rows; a real gateway also keeps a copy in a cache.
+ * A platform gateway on its real tables, as far as the targets go: its REST API, token endpoint and login, in
+ * the forms that the gateway's own code uses. A session ends with its rows; a real gateway also keeps a copy
+ * in a cache.
  */
 export class Gateway implements AsyncDisposable {
   readonly database: Database;
@@ -52,7 +53,7 @@ export class Gateway implements AsyncDisposable {
     const database = await openOn(databaseUrl);
     await makeGatewayTables(database);
     const app = fastify({ forceCloseConnections: true });
-    await app.register(formBody);
+    readForms(app);
     serveRoots(app);
     serveApi(app, database);
     serveSettings(app, database);
@@ -349,7 +350,9 @@ async function record(
   },
 ): Promise<void> {
   const changes = {
-    ...{ added_fields: {}, changed_fields: {}, removed_fields: {} },
+    added_fields: {},
+    changed_fields: {},
+    removed_fields: {},
     [entry.operation === 'create' ? 'added_fields' : 'removed_fields']: entry.fields,
   };
   await database.execute(
@@ -389,8 +392,12 @@ const ids = (table: string) => ({
 const TOKEN_FILTERS = {
   ...ids('t'),
   user: 't.user_id = ?::bigint',
+  user__id: 't.user_id = ?::bigint',
+  user__id__in: among('t.user_id', 'bigint'),
   user__username: 'u.username = ?',
   user__username__in: among('u.username', 'text'),
+  application__id: 't.application_id = ?::bigint',
+  application__id__in: among('t.application_id', 'bigint'),
   application__name: 'a.name = ?',
   application__name__in: among('a.name', 'text'),
   scope__contains: 'position(? IN t.scope) > 0',
@@ -457,7 +464,12 @@ function tokenJson({
   ...row
 }: Record<string, unknown>): object {
   return {
-    ...{ id, created, modified, expires, scope, description },
+    id,
+    created,
+    modified,
+    expires,
+    scope,
+    description,
     user: row['user_id'],
     application: row['application_id'],
     last_used: row['last_used'],
@@ -485,7 +497,11 @@ function userJson({
 function entryJson({ id, created, operation, object_id, changes, ...row }: Record<string, unknown>): object {
   const actor = { id: row['created_by_id'], username: row['username'] };
   return {
-    ...{ id, created, operation, object_id, changes },
+    id,
+    created,
+    operation,
+    object_id,
+    changes,
     content_type_model: row['model'],
     summary_fields: { created_by: row['created_by_id'] === null ? null : actor },
   };

@@ -1,3 +1,4 @@
+import type { AccessPath } from '../../src/domain/access.ts';
 import type { LockdownScope, Measures } from '../../src/domain/incident/incident.ts';
 import { type IncidentStatus, incidentStatus } from '../../src/operations/incident/incident-status.ts';
 import { type LiftReport, liftIncident } from '../../src/operations/incident/lift.ts';
@@ -90,10 +91,20 @@ export async function incidentFixture(kind: 'rest' | 'database', tokens = 5) {
       const { scope: _scope, measures: _measures, lasts: _lasts, ...other } = asked;
       return await lockDown({ ...at.common, files, ...other, plan: await plan(asked) });
     },
-    lift: (incident: string): Promise<LiftReport> => liftIncident({ ...at.common, incident }),
+    lift: (incident: string, other: Partial<Parameters<typeof liftIncident>[0]> = {}): Promise<LiftReport> =>
+      liftIncident({ ...at.common, ...other, incident }),
     async status(all = false): Promise<readonly IncidentStatus[]> {
       return (await incidentStatus({ ...at.common, all })).incidents;
     },
     [Symbol.asyncDispose]: () => at[Symbol.asyncDispose](),
   };
+}
+
+/** The ways in that were to be closed, of a state. */
+export function pathsThat(
+  state: AccessPath['state'],
+  paths: readonly AccessPath[] | undefined,
+): readonly AccessPath['path'][] {
+  const found = (paths ?? []).filter((each) => each.covered && each.state === state);
+  return found.map(({ path }) => path);
 }

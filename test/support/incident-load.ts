@@ -26,8 +26,13 @@ export async function fillForLoad(database: Database, { users, tokens }: LoadSiz
     [users, hash],
   );
   await database.execute(
-    `INSERT INTO main_oauth2application (client_id, client_type, authorization_grant_type, client_secret, name)
-     VALUES ('${CLIENT}', 'public', 'password', '', 'load')`,
+    `WITH organization AS (INSERT INTO main_organization (name) VALUES ('load') RETURNING id),
+       member AS (
+         INSERT INTO service_role (user_id, role, organization_id)
+         SELECT u.id, 'member', o.id FROM auth_user u, organization o WHERE u.username LIKE 'load-%')
+     INSERT INTO main_oauth2application
+       (client_id, client_type, authorization_grant_type, client_secret, name, organization_id)
+     SELECT '${CLIENT}', 'public', 'password', '', 'load', o.id FROM organization o`,
   );
   await database.execute(
     `INSERT INTO main_oauth2accesstoken (token, expires, scope, user_id)
@@ -177,6 +182,95 @@ export class RefreshStorm {
   async #refresh(url: string, first: Pair): Promise<void> {
     for (let pair: Pair | null = first; pair !== null && !this.#stopped; ) {
       pair = await grant(url, { grant_type: 'refresh_token', refresh_token: pair.refresh });
+    }
+  }
+}
+
+/** A user who logs in, makes tokens and refreshes without pause, and keeps every credential. */
+export class PersistentUser {
+  readonly #url: string;
+  readonly #username: string;
+  readonly #access: string[] = [];
+  readonly #refresh: string[] = [];
+  readonly #browsers: Client[] = [];
+  readonly #work: Promise<void>[];
+  #stopped = false;
+
+  private constructor(url: string, username: string) {
+    this.#url = url;
+    this.#username = username;
+    this.#work = [this.#mint(), this.#logIn(), this.#goOn()];
+  }
+
+  /** Begins, and returns once the user holds a credential of each kind. */
+  static async start(url: string, username: string): Promise<PersistentUser> {
+    const user = new PersistentUser(url, username);
+    while (user.#access.length < 3 || user.#refresh.length < 2 || user.#browsers.length === 0) await pause(5);
+    return user;
+  }
+
+  /** How many credentials the user holds. */
+  get held(): number {
+    return this.#access.length + this.#refresh.length + this.#browsers.length;
+  }
+
+  /** Ends it and waits for the requests under way. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all(this.#work);
+  }
+
+  /** Tries every credential; the kinds of those that are accepted. */
+  async accepted(): Promise<string[]> {
+    const found: string[] = [];
+    const me = async (client: Client) => (await client.get('/api/v2/me/')).status === 200;
+    for (const token of this.#access)
+      if (await me(new Client(this.#url, bearer(token)))) found.push('access token');
+    for (const token of this.#refresh)
+      if ((await grant(this.#url, { grant_type: 'refresh_token', refresh_token: token })) !== null)
+        found.push('refresh token');
+    for (const browser of this.#browsers) if (await me(browser)) found.push('session');
+    if (await me(new Client(this.#url, basic(this.#username, PASSWORD)))) found.push('password');
+    return found;
+  }
+
+  /** Makes tokens with the newest access token. */
+  async #mint(): Promise<void> {
+    await this.#repeat(async () => {
+      const newest = this.#access.at(-1);
+      if (newest === undefined) return;
+      const client = new Client(this.#url, bearer(newest));
+      const { status, json } = await client.post('/api/v2/tokens/', { scope: 'write' });
+      if (status === 201) this.#access.push(json.token);
+    });
+  }
+
+  async #logIn(): Promise<void> {
+    await this.#repeat(async () => {
+      const browser = new Client(this.#url);
+      if ((await browser.logIn(this.#username, PASSWORD)).status < 400) this.#browsers.push(browser);
+    });
+  }
+
+  /** Refreshes the newest pair, and begins with a new one once it is refused. */
+  async #goOn(): Promise<void> {
+    let pair: Pair | null = null;
+    await this.#repeat(async () => {
+      const form: Record<string, string> =
+        pair === null
+          ? { grant_type: 'password', username: this.#username, password: PASSWORD }
+          : { grant_type: 'refresh_token', refresh_token: pair.refresh };
+      pair = await grant(this.#url, form);
+      if (pair === null) return;
+      this.#access.push(pair.access);
+      this.#refresh.push(pair.refresh);
+    });
+  }
+
+  async #repeat(attempt: () => Promise<void>): Promise<void> {
+    while (!this.#stopped) {
+      await attempt();
+      await pause(2);
     }
   }
 }

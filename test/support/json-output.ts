@@ -49,7 +49,8 @@ function commandOf(args: readonly string[]): string | undefined {
 }
 
 /**
- * Checks what a command printed with --json against its schema. An output that is cut short is not JSON, and not checked.
+ * Checks what a command printed with --json against its schema. An output that is cut short is not JSON, and
+ * not checked.
  *
  * @throws Error if it is not as the schema says.
  */

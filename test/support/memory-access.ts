@@ -2,10 +2,11 @@ import { TokenctlError } from '../../src/domain/errors.ts';
 import { Secret } from '../../src/domain/secret.ts';
 import type { Application, Token } from '../../src/domain/token.ts';
 import type {
-  AccessChanges,
   ApplicationDetails,
   HeldRole,
-} from '../../src/operations/ports/access-changes.ts';
+  Passwords,
+  Roles,
+} from '../../src/operations/ports/target-parts.ts';
 
 /** What these changes work on. */
 interface Estate {
@@ -15,7 +16,7 @@ interface Estate {
 }
 
 /** The applications, passwords and roles of a target in memory, as of a controller over REST. */
-export class MemoryAccess implements AccessChanges {
+export class MemoryAccess {
   /** The passwords by user id, as they were set. */
   readonly passwords = new Map<number, string>();
   /** The roles by user id. */
@@ -62,27 +63,25 @@ export class MemoryAccess implements AccessChanges {
     });
   }
 
-  setPassword(userId: number, password: Secret): Promise<void> {
-    return this.#change('password', () => {
-      if (!this.ignoresPasswords) this.passwords.set(userId, password.reveal());
-    });
-  }
+  readonly ofPasswords: Passwords = {
+    set: (userId, password) =>
+      this.#change('password', () => {
+        if (!this.ignoresPasswords) this.passwords.set(userId, password.reveal());
+      }),
+    accepts: ({ id }, password) => {
+      const isOn = this.#target.values.AUTH_BASIC_ENABLED;
+      return Promise.resolve(isOn && this.passwords.get(id) === password.reveal());
+    },
+  };
 
-  acceptsPassword({ id }: { readonly id: number }, password: Secret): Promise<boolean> {
-    const isOn = this.#target.values.AUTH_BASIC_ENABLED;
-    return Promise.resolve(isOn && this.passwords.get(id) === password.reveal());
-  }
-
-  roles(userId: number): Promise<readonly HeldRole[]> {
-    return Promise.resolve(this.held.get(userId) ?? []);
-  }
-
-  setRole(userId: number, role: HeldRole['role'], held: boolean): Promise<void> {
-    return this.#change(`role ${role}`, () => {
-      const others = (this.held.get(userId) ?? []).filter((each) => each.role !== role);
-      this.held.set(userId, held ? [...others, { role, name: `role ${role}` }] : others);
-    });
-  }
+  readonly ofRoles: Roles = {
+    list: (userId) => Promise.resolve(this.held.get(userId) ?? []),
+    set: (userId, role, held) =>
+      this.#change(`role ${role}`, () => {
+        const others = (this.held.get(userId) ?? []).filter((each) => each.role !== role);
+        this.held.set(userId, held ? [...others, { role, name: `role ${role}` }] : others);
+      }),
+  };
 
   async #change<T>(what: string, act: () => T): Promise<T> {
     this.onChange(what);

@@ -1,4 +1,4 @@
-import type { StreamEntry } from '../../src/domain/investigation/deed.ts';
+import { renamesIn, type StreamEntry } from '../../src/domain/investigation/deed.ts';
 import type { Actor, ObjectReference } from '../../src/domain/investigation/investigation.ts';
 import type {
   AssignedRoles,
@@ -91,6 +91,10 @@ export class MemoryEvidence implements Evidence {
     return this.#among((entry) => found.has(entry) && !notBy.includes(entry.actor?.id ?? 0));
   }
 
+  async renames(since: Date) {
+    return renamesIn(this.entriesList.filter(({ at }) => at >= since));
+  }
+
   async entries(ids: readonly number[]) {
     return this.entriesList.filter(({ id }) => ids.includes(id));
   }
@@ -136,7 +140,7 @@ export class MemoryEvidence implements Evidence {
 
   async withoutActor() {
     const some = await Array.fromAsync(this.#among(({ actor }) => actor === null));
-    return { count: some.length, some };
+    return { count: some.length, some: some.reverse() };
   }
 
   async *#among(isMeant: (entry: StreamEntry) => boolean): AsyncGenerator<StreamEntry, void> {

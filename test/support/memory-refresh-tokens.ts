@@ -1,6 +1,7 @@
 import type { Outcome } from '../../src/domain/plan.ts';
 import { type RefreshToken, refreshTokenState } from '../../src/domain/token.ts';
-import type { RefreshTokenSelector } from '../../src/operations/ports/target.ts';
+import type { RefreshTokenSelector } from '../../src/operations/ports/target-parts.ts';
+import { isOf } from './memory-selectors.ts';
 
 /** A live refresh token of alice for the application CI, made a week ago, without an access token. */
 export function refreshToken(other: Partial<RefreshToken> = {}): RefreshToken {
@@ -47,11 +48,10 @@ export class MemoryRefreshTokens {
 }
 
 function matches(each: RefreshToken, selector: RefreshTokenSelector): boolean {
-  const { ids, users, applications, states, createdBefore, revokedBefore } = selector;
+  const { ids, states, createdBefore, revokedBefore } = selector;
   return (
     (ids?.includes(each.id) ?? true) &&
-    (users?.includes(each.user?.username ?? '') ?? true) &&
-    (applications?.includes(each.application?.name ?? '') ?? true) &&
+    isOf(each, selector) &&
     (states?.includes(refreshTokenState(each)) ?? true) &&
     (createdBefore === undefined || each.created < createdBefore) &&
     (revokedBefore === undefined || (each.revoked !== null && each.revoked < revokedBefore))

@@ -1,6 +1,6 @@
-import { isLeftOut, type Selector } from '../../src/domain/selector.ts';
+import { isLeftOut, type Selector, type Whose } from '../../src/domain/selector.ts';
 import type { Activity, AuthorizationCode, Token } from '../../src/domain/token.ts';
-import type { ActivitySelector, AuthorizationCodeSelector } from '../../src/operations/ports/target.ts';
+import type { ActivitySelector, AuthorizationCodeSelector } from '../../src/operations/ports/target-parts.ts';
 
 /** What the activity stream calls access tokens. */
 export const ACCESS_TOKEN = 'o_auth2_access_token';
@@ -18,24 +18,32 @@ export function isMeantActivity(each: Activity, selector: ActivitySelector): boo
   );
 }
 
+/** Whether it belongs to a user and an application of the selector: by ids where it has ids, else by names. */
+export function isOf({ user, application }: Pick<Token, 'user' | 'application'>, whose: Whose): boolean {
+  const { users, userIds, applications, applicationIds } = whose;
+  return (
+    (userIds?.includes(user?.id ?? 0) ?? users?.includes(user?.username ?? '') ?? true) &&
+    (applicationIds?.includes(application?.id ?? 0) ??
+      applications?.includes(application?.name ?? '') ??
+      true)
+  );
+}
+
 /** Whether an authorization code matches all criteria at an instant. */
 export function isMeantCode(
   each: AuthorizationCode,
   selector: AuthorizationCodeSelector,
   now: Date,
 ): boolean {
-  const { ids, users, applications, state } = selector;
+  const { ids, state } = selector;
   return (
-    (ids?.includes(each.id) ?? true) &&
-    (users?.includes(each.user?.username ?? '') ?? true) &&
-    (applications?.includes(each.application?.name ?? '') ?? true) &&
-    each.expires > now === (state === 'live')
+    (ids?.includes(each.id) ?? true) && isOf(each, selector) && each.expires > now === (state === 'live')
   );
 }
 
 /** Whether an access token matches all criteria. */
 export function isMeantToken(each: Token, selector: Selector): boolean {
-  const { ids, users, applications, scope, createdBefore, unusedSince, neverUsed, expiredAt } = selector;
+  const { ids, scope, createdBefore, unusedSince, neverUsed, expiredAt } = selector;
   const { createdSince, expiresAfter, none } = selector;
   return (
     none === undefined &&
@@ -43,8 +51,7 @@ export function isMeantToken(each: Token, selector: Selector): boolean {
     (createdSince === undefined || each.created >= createdSince) &&
     (expiresAfter === undefined || each.expires > expiresAfter) &&
     (ids?.includes(each.id) ?? true) &&
-    (users?.includes(each.user?.username ?? '') ?? true) &&
-    (applications?.includes(each.application?.name ?? '') ?? true) &&
+    isOf(each, selector) &&
     (createdBefore === undefined || each.created < createdBefore) &&
     (neverUsed === undefined || each.lastUsed === null) &&
     (expiredAt === undefined || each.expires <= expiredAt) &&

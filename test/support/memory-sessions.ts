@@ -1,5 +1,5 @@
 import type { Session } from '../../src/domain/token.ts';
-import type { SessionSelector } from '../../src/operations/ports/target.ts';
+import type { SessionSelector } from '../../src/operations/ports/target-parts.ts';
 
 /** A session of alice that began last week. */
 export function session(other: Partial<Session> = {}): Session {

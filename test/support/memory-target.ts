@@ -1,36 +1,40 @@
 import { createHash } from 'node:crypto';
 import { TokenctlError } from '../../src/domain/errors.ts';
-import type { Outcome, StaysAlive } from '../../src/domain/plan.ts';
+import type { Outcome } from '../../src/domain/plan.ts';
 import { Secret } from '../../src/domain/secret.ts';
 import type { Selector } from '../../src/domain/selector.ts';
 import type {
   Activity,
   Application,
   AuthorizationCode,
-  RefreshToken,
-  Session,
   Token,
   User,
   UserReference,
 } from '../../src/domain/token.ts';
 import type {
-  ActivitySelector,
-  AuthenticationSettings,
-  AuthorizationCodeSelector,
-  Contact,
   CreatedToken,
   Identified,
-  RefreshTokenSelector,
-  RevocationFacts,
-  SessionSelector,
   Target,
   TargetDescription,
-  TokenLifetimes,
   TokenRequest,
-  UserSelector,
 } from '../../src/operations/ports/target.ts';
-import { staysAlive as staysAliveOverRest } from '../../src/targets/controller-api/unsupported.ts';
-import { staysAlive as staysAliveInDatabase } from '../../src/targets/database/describe.ts';
+import type {
+  ActivitySelector,
+  ActivityStream,
+  Applications,
+  AuthenticationSettings,
+  AuthorizationCodeSelector,
+  AuthorizationCodes,
+  Contact,
+  Passwords,
+  RefreshTokens,
+  Roles,
+  Sessions,
+  TokenLifetimes,
+  UserSelector,
+  Users,
+} from '../../src/operations/ports/target-parts.ts';
+import { type OptionalPart, partOf } from '../../src/operations/target-parts.ts';
 import { MemoryAccess } from './memory-access.ts';
 import { MemoryRefreshTokens } from './memory-refresh-tokens.ts';
 import { ACCESS_TOKEN, isMeantActivity, isMeantCode, isMeantToken } from './memory-selectors.ts';
@@ -54,8 +58,9 @@ export const installed: AuthenticationSettings & { readonly OAUTH2_PROVIDER: Tok
 };
 
 /**
- * A target that is a map: what operations are tried on, with a place to make each question fail. It is held to the contract
- * of all targets (`test/service/contract`), as a REST API or as a database, by its description.
+ * A target that is a map: what operations are tried on, with a place to make each question fail. It is held
+ * to the contract of all targets (`test/service/contract`), as a REST API or as a database, by its
+ * description.
  */
 export class MemoryTarget implements Target {
   readonly alive = new Map<number, Token>();
@@ -109,52 +114,11 @@ export class MemoryTarget implements Target {
       }
   }
 
-  async *users(selector: UserSelector = {}): AsyncIterable<User> {
-    await this.#authenticate();
-    this.#refuse(selector);
-    for (const each of sortedById(this.people)) {
-      const named = selector.names?.includes(each.username) ?? true;
-      if (!named || (selector.inactive && each.isActive)) continue;
-      yield await Promise.resolve(this.tellsActive ? each : { ...each, isActive: undefined });
-    }
-  }
-
-  async applications(names?: readonly string[]): Promise<readonly Application[]> {
-    await this.#authenticate();
-    return this.programs.filter(({ name }) => names?.includes(name) ?? true);
-  }
-
-  async *activity(selector: ActivitySelector): AsyncIterable<Activity> {
-    await this.#authenticate();
-    this.#refuse(selector);
-    for (const each of this.stream) if (isMeantActivity(each, selector)) yield await Promise.resolve(each);
-  }
-
   /** The addresses and organizations of users, by name. */
   addresses: ReadonlyMap<
     string,
     { readonly email: string | null; readonly organizations: readonly string[] }
   > = new Map();
-
-  async contacts(names: readonly string[], organizations: readonly string[]): Promise<readonly Contact[]> {
-    await this.#authenticate();
-    return names.flatMap((username) => {
-      const known = this.addresses.get(username);
-      if (known === undefined) return [];
-      const of = organizations.filter((name) => known.organizations.includes(name));
-      return [{ id: names.indexOf(username) + 1, username, email: known.email, organizations: of }];
-    });
-  }
-
-  async lastChanges(userIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {
-    await this.#authenticate();
-    const found = new Map<number, Date>();
-    for (const { actor, at } of this.stream) {
-      if (actor === null || !userIds.includes(actor.id)) continue;
-      if (at > (found.get(actor.id) ?? new Date(0))) found.set(actor.id, at);
-    }
-    return found;
-  }
 
   async ownTokenIds(): Promise<readonly number[]> {
     await this.#authenticate();
@@ -167,7 +131,7 @@ export class MemoryTarget implements Target {
   ): AsyncIterable<Outcome> {
     await this.#authenticate();
     const { withRefreshTokens = false } = options;
-    if (withRefreshTokens) this.#requireCapability('refreshTokens');
+    if (withRefreshTokens) partOf(this, 'refreshTokens');
     for (const tokenId of tokenIds) {
       const forced = await this.onRevoke(tokenId);
       if (forced !== undefined) yield { tokenId, result: forced, reason: 'as told' };
@@ -175,77 +139,75 @@ export class MemoryTarget implements Target {
     }
   }
 
-  async *refreshTokens(selector: RefreshTokenSelector): AsyncIterable<RefreshToken> {
-    this.#requireCapability('refreshTokens');
-    yield* this.refresh.list(selector);
+  /** Parts that it lacks although its kind of target has them. */
+  lacks: readonly OptionalPart[] = [];
+
+  /** A database lists what a REST API does not, and the other way round. */
+  #part<Part>(name: OptionalPart, part: Part): Part | undefined {
+    const ofDatabase = name !== 'passwords' && name !== 'roles';
+    return ofDatabase === this.#isDatabase && !this.lacks.includes(name) ? part : undefined;
   }
 
-  async *revokeRefreshTokens(ids: readonly number[]): AsyncIterable<Outcome> {
-    this.#requireCapability('refreshTokens');
-    for (const tokenId of ids) {
-      const forced = await Promise.resolve(this.refresh.onChange(tokenId));
-      const row = this.refresh.rows.get(tokenId);
-      if (forced !== undefined) yield { tokenId, result: forced, reason: 'as told' };
-      else if (row?.revoked !== null) yield { tokenId, result: 'unchanged' };
-      else {
-        this.refresh.revoke(row, this.now());
-        if (row.accessTokenId !== null) this.#delete(row.accessTokenId);
-        yield { tokenId, result: 'revoked', fingerprint: row.fingerprint ?? undefined };
-      }
-    }
+  readonly #refreshTokens: RefreshTokens = {
+    list: (selector) => this.refresh.list(selector),
+    revoke: (ids) => this.#revokeRefreshTokens(ids),
+    delete: (ids) => this.#deleteRefreshTokens(ids),
+  };
+
+  get refreshTokens(): RefreshTokens | undefined {
+    return this.#part('refreshTokens', this.#refreshTokens);
   }
 
-  async *deleteRefreshTokens(ids: readonly number[]): AsyncIterable<Outcome> {
-    this.#requireCapability('refreshTokens');
-    for (const id of ids) {
-      const beside = this.alive.get(this.refresh.rows.get(id)?.accessTokenId ?? 0);
-      yield* this.refresh.delete([id]);
-      if (beside && !this.refresh.rows.has(id)) {
-        this.alive.set(beside.id, { ...beside, hasRefreshToken: false });
-      }
-    }
+  readonly #authorizationCodes: AuthorizationCodes = {
+    list: (selector) => this.#listCodes(selector),
+    delete: (ids) => this.#deleteCodes(ids),
+  };
+
+  get authorizationCodes(): AuthorizationCodes | undefined {
+    return this.#part('authorizationCodes', this.#authorizationCodes);
   }
 
-  async *authorizationCodes(selector: AuthorizationCodeSelector): AsyncIterable<AuthorizationCode> {
-    this.#requireCapability('authorizationCodes');
-    for (const each of sortedById(this.codes.values())) {
-      if (isMeantCode(each, selector, this.now())) yield await Promise.resolve(each);
-    }
+  readonly #sessions: Sessions = {
+    list: (selector) => this.logins.list(selector),
+    end: (selector) => this.logins.end(selector),
+  };
+
+  get sessions(): Sessions | undefined {
+    return this.#part('sessions', this.#sessions);
   }
 
-  async *deleteAuthorizationCodes(ids: readonly number[]): AsyncIterable<Outcome> {
-    this.#requireCapability('authorizationCodes');
-    for (const tokenId of ids) {
-      yield await Promise.resolve({ tokenId, result: this.codes.delete(tokenId) ? 'revoked' : 'unchanged' });
-    }
+  get passwords(): Passwords | undefined {
+    return this.#part('passwords', this.access.ofPasswords);
   }
 
-  async *sessions(selector: SessionSelector): AsyncIterable<Session> {
-    this.#requireCapability('sessions');
-    yield* this.logins.list(selector);
+  get roles(): Roles | undefined {
+    return this.#part('roles', this.access.ofRoles);
   }
 
-  async *endSessions(selector: SessionSelector): AsyncIterable<Session> {
-    this.#requireCapability('sessions');
-    yield* this.logins.end(selector);
+  get identifies(): Target['identifies'] {
+    return this.#isDatabase ? 'by_hash' : 'by_trying';
   }
 
-  /** What the real targets say. */
-  staysAlive(facts: RevocationFacts): Promise<readonly StaysAlive[]> {
-    const { context, dialect, databaseContext } = this.self;
-    if (!this.#isDatabase) {
-      return staysAliveOverRest(
-        { ...facts, place: { dialect, context, databaseContext } },
-        this.settings.read,
-      );
-    }
-    const recognized = { layout: dialect, hasSessionOwners: this.self.capabilities.sessions };
-    const missingRights = () => Promise.resolve(this.self.missingRights);
-    return staysAliveInDatabase(
-      { ...facts, recognized, context },
-      { settings: this.settings.read, missingRights },
-    );
-  }
+  users: Users = {
+    list: (selector = {}) => this.#users(selector),
+    contacts: (names, organizations) => this.#contacts(names, organizations),
+    setActive: (userId, active) => this.#setActive(userId, active),
+  };
+
+  readonly applications: Applications = {
+    list: async (names) => {
+      await this.#authenticate();
+      return this.programs.filter(({ name }) => names?.includes(name) ?? true);
+    },
+    find: (id) => this.access.application(id),
+    delete: (id) => this.access.deleteApplication(id),
+    replaceSecret: (id) => this.access.replaceClientSecret(id),
+  };
+
+  activity: ActivityStream = {
+    list: (selector) => this.#activity(selector),
+    lastChanges: (userIds) => this.#changesOf(userIds),
+  };
 
   async createToken(request: TokenRequest): Promise<CreatedToken> {
     await this.#authenticate();
@@ -274,22 +236,6 @@ export class MemoryTarget implements Target {
     }
   }
 
-  setUserActive(userId: number, active: boolean): Promise<boolean> {
-    const place = this.people.findIndex(({ id }) => id === userId);
-    const found = this.people[place];
-    if (found === undefined) return Promise.reject(new TokenctlError('not_found', 'There is no such user'));
-    try {
-      this.#requireCapability('deactivateUsers');
-      this.onUser(userId);
-    } catch (error) {
-      return Promise.reject(error);
-    }
-    if (found.isActive === active) return Promise.resolve(false);
-    this.people[place] = { ...found, isActive: active };
-    this.#record('update', 'user', { is_active: [!active, active] });
-    return Promise.resolve(true);
-  }
-
   readonly settings = {
     read: async () => {
       await this.#authenticate();
@@ -303,6 +249,97 @@ export class MemoryTarget implements Target {
       return await Promise.resolve(this.values);
     },
   };
+
+  async *#users(selector: UserSelector): AsyncIterable<User> {
+    await this.#authenticate();
+    this.#refuse(selector);
+    for (const each of sortedById(this.people)) {
+      const named =
+        (selector.names?.includes(each.username) ?? true) && (selector.ids?.includes(each.id) ?? true);
+      if (!named || (selector.inactive && each.isActive)) continue;
+      yield await Promise.resolve(this.tellsActive ? each : { ...each, isActive: undefined });
+    }
+  }
+
+  async *#activity(selector: ActivitySelector): AsyncIterable<Activity> {
+    await this.#authenticate();
+    this.#refuse(selector);
+    for (const each of this.stream) if (isMeantActivity(each, selector)) yield await Promise.resolve(each);
+  }
+
+  async #contacts(names: readonly string[], organizations: readonly string[]): Promise<readonly Contact[]> {
+    await this.#authenticate();
+    return names.flatMap((username) => {
+      const known = this.addresses.get(username);
+      if (known === undefined) return [];
+      const of = organizations.filter((name) => known.organizations.includes(name));
+      return [{ id: names.indexOf(username) + 1, username, email: known.email, organizations: of }];
+    });
+  }
+
+  async #changesOf(userIds: readonly number[]): Promise<ReadonlyMap<number, Date>> {
+    await this.#authenticate();
+    const found = new Map<number, Date>();
+    for (const { actor, at } of this.stream) {
+      if (actor === null || !userIds.includes(actor.id)) continue;
+      if (at > (found.get(actor.id) ?? new Date(0))) found.set(actor.id, at);
+    }
+    return found;
+  }
+
+  #setActive(userId: number, active: boolean): Promise<boolean> {
+    const place = this.people.findIndex(({ id }) => id === userId);
+    const found = this.people[place];
+    if (found === undefined) return Promise.reject(new TokenctlError('not_found', 'There is no such user'));
+    try {
+      if (!this.self.capabilities.deactivateUsers) {
+        throw new TokenctlError('unsupported', 'Users are not deactivated here');
+      }
+      this.onUser(userId);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    if (found.isActive === active) return Promise.resolve(false);
+    this.people[place] = { ...found, isActive: active };
+    this.#record('update', 'user', { is_active: [!active, active] });
+    return Promise.resolve(true);
+  }
+
+  async *#revokeRefreshTokens(ids: readonly number[]): AsyncIterable<Outcome> {
+    for (const tokenId of ids) {
+      const forced = await Promise.resolve(this.refresh.onChange(tokenId));
+      const row = this.refresh.rows.get(tokenId);
+      if (forced !== undefined) yield { tokenId, result: forced, reason: 'as told' };
+      else if (row?.revoked !== null) yield { tokenId, result: 'unchanged' };
+      else {
+        this.refresh.revoke(row, this.now());
+        if (row.accessTokenId !== null) this.#delete(row.accessTokenId);
+        yield { tokenId, result: 'revoked', fingerprint: row.fingerprint ?? undefined };
+      }
+    }
+  }
+
+  async *#deleteRefreshTokens(ids: readonly number[]): AsyncIterable<Outcome> {
+    for (const id of ids) {
+      const beside = this.alive.get(this.refresh.rows.get(id)?.accessTokenId ?? 0);
+      yield* this.refresh.delete([id]);
+      if (beside && !this.refresh.rows.has(id)) {
+        this.alive.set(beside.id, { ...beside, hasRefreshToken: false });
+      }
+    }
+  }
+
+  async *#listCodes(selector: AuthorizationCodeSelector): AsyncIterable<AuthorizationCode> {
+    for (const each of sortedById(this.codes.values())) {
+      if (isMeantCode(each, selector, this.now())) yield await Promise.resolve(each);
+    }
+  }
+
+  async *#deleteCodes(ids: readonly number[]): AsyncIterable<Outcome> {
+    for (const tokenId of ids) {
+      yield await Promise.resolve({ tokenId, result: this.codes.delete(tokenId) ? 'revoked' : 'unchanged' });
+    }
+  }
 
   close(): Promise<void> {
     return Promise.resolve();
@@ -329,7 +366,11 @@ export class MemoryTarget implements Target {
     const value = `secret-value-${id}`;
     const created = this.now();
     const made: Token = {
-      ...{ id, user, scope, description, created },
+      id,
+      user,
+      scope,
+      description,
+      created,
       application: null,
       expires: new Date(created.getTime() + 31_536_000_000),
       lastUsed: this.self.capabilities.lastUsed ? null : undefined,
@@ -349,7 +390,7 @@ export class MemoryTarget implements Target {
       const found = this.alive.get(id);
       return found && { live: found.expires > this.now(), user: found.user };
     }
-    const row = this.self.capabilities.identifies === 'by_hash' ? this.refresh.rows.get(id) : undefined;
+    const row = this.#isDatabase ? this.refresh.rows.get(id) : undefined;
     return row && { live: row.revoked === null, user: row.user };
   }
 
@@ -381,10 +422,6 @@ export class MemoryTarget implements Target {
     this.stream.push({ id: last + 1, at: this.now(), operation, actor, object, changes });
   }
 
-  #requireCapability(name: 'refreshTokens' | 'authorizationCodes' | 'sessions' | 'deactivateUsers'): void {
-    if (!this.self.capabilities[name]) throw new TokenctlError('unsupported', `No ${name} here`);
-  }
-
   #refuse(criteria: object): void {
     const refused = Object.keys(criteria).find((name) => this.refused.includes(name));
     if (refused !== undefined) throw new TokenctlError('unsupported', `There is no filter for ${refused}`);
@@ -413,15 +450,9 @@ export function description(other: Partial<TargetDescription> = {}): TargetDescr
     credential: 'token',
     transport: 'https',
     capabilities: {
-      refreshTokens: false,
-      authorizationCodes: false,
-      sessions: false,
       lastUsed: false,
-      settings: true,
       settingsHold: 'at_once',
-      createTokens: true,
       deactivateUsers: true,
-      identifies: 'by_trying',
       changes: true,
       batchSize: 250,
     },
@@ -442,10 +473,6 @@ export function databaseDescription(): TargetDescription {
     capabilities: {
       ...capabilities,
       lastUsed: true,
-      refreshTokens: true,
-      authorizationCodes: true,
-      sessions: true,
-      identifies: 'by_hash',
       batchSize: 5000,
     },
   });

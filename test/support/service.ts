@@ -14,8 +14,8 @@ export const SECRET_KEY = new Secret('a-key-of-the-tests-a-key-of-the-tests');
 export const DATABASES = inject('serviceDatabases');
 
 /**
- * Starts a service on a database of its own and a free port: a copy of one after its first start, or an empty one where
- * `passwordIterations` are given, since the superuser's password in the copy has few.
+ * Starts a service on a database of its own and a free port: a copy of one after its first start, or an empty
+ * one where `passwordIterations` are given, since the superuser's password in the copy has few.
  */
 export async function startTestService(
   kind: DatabaseKind,

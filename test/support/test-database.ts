@@ -48,7 +48,6 @@ export interface TestDatabase {
   close(): Promise<void>;
 }
 
-/** Creates a test database. */
 export async function createTestDatabase(layout: (typeof LAYOUTS)[number]): Promise<TestDatabase> {
   const url = await createDatabase(inject('postgresUrl'));
   const database = await openOn(url);
@@ -68,7 +67,11 @@ export async function createTestDatabase(layout: (typeof LAYOUTS)[number]): Prom
     return target;
   };
   return {
-    ...{ url, database, tables, open, target: await open() },
+    url,
+    database,
+    tables,
+    open,
+    target: await open(),
     tokens: (count, columns = {}) => makeTokens(database, { tables, count, columns }),
     refreshToken: (accessTokenId, revoked = false) =>
       makeRefreshToken(database, { tables, accessTokenId, revoked }),
@@ -121,7 +124,8 @@ async function makeTokens(
   const values = {
     token: storedRandom(wanted.tables),
     expires: "now() + interval '1 year'",
-    ...{ scope: "'write'", description: "''" },
+    scope: "'write'",
+    description: "''",
     ...Object.fromEntries(tokenTimestamps.map((stamp) => [stamp, 'now()'])),
     user_id: String(ALICE),
     ...wanted.columns,
@@ -164,8 +168,14 @@ async function makeAuthorizationCode(
   const values = {
     code: 'gen_random_uuid()::text',
     expires: 'now() + make_interval(mins => $1)',
-    ...{ redirect_uri: "''", scope: "'write'", application_id: String(GITHUB), user_id: String(ALICE) },
-    ...{ created: 'now()', updated: 'now()', code_challenge: "''", code_challenge_method: "''" },
+    redirect_uri: "''",
+    scope: "'write'",
+    application_id: String(GITHUB),
+    user_id: String(ALICE),
+    created: 'now()',
+    updated: 'now()',
+    code_challenge: "''",
+    code_challenge_method: "''",
     ...own,
   };
   const [row] = await database.query<{ id: number }>(

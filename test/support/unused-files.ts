@@ -1,4 +1,5 @@
-import type { JobFiles } from '../../src/operations/jobs/job.ts';
+import { defaultPolicy } from '../../src/domain/policy/policy.ts';
+import type { JobFiles, JobServices } from '../../src/operations/jobs/job.ts';
 
 /** For jobs that have nothing to do with files: to touch one fails. */
 export const unusedFiles: JobFiles = {
@@ -9,6 +10,20 @@ export const unusedFiles: JobFiles = {
   writeBaseline: () => touched(),
   writeReport: () => touched(),
 };
+
+/** For jobs without channels, mail and keys: to ask for them fails. */
+export const unusedServices: JobServices = {
+  policy: defaultPolicy,
+  channels: [],
+  ownerNotices: () => refused(),
+  notifiers: () => refused(),
+  mailer: () => refused(),
+  logKeys: () => touched(),
+};
+
+function refused(): never {
+  throw new Error('this job has nothing to do with this service');
+}
 
 function touched(): Promise<never> {
   return Promise.reject(new Error('this job has nothing to do with files'));

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { SchedulerClock } from '../../src/operations/ports/scheduler.ts';
+import type { SchedulerClock } from '../../src/operations/ports/clock.ts';
 
 /** A clock that stands still while anybody works, and jumps to the next instant that somebody waits for. */
 export class VirtualClock implements SchedulerClock {

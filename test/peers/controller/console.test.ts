@@ -30,8 +30,8 @@ async function recordOf({ json }: PeerHome) {
     '--raw',
   );
   return {
-    runs: runs.map(({ operation, state, counts, changes, failures, reason, ticket, staysAlive }) => ({
-      ...{ operation, state, counts, changes, failures, reason, ticket, staysAlive },
+    runs: runs.map(({ operation, state, counts, changes, failures, reason, ticket, accessPaths }) => ({
+      ...{ operation, state, counts, changes, failures, reason, ticket, accessPaths },
     })),
     entries: entries.map(({ kind, operation, data }) => [kind, operation, Object.keys(data).sort()]),
   };
@@ -72,7 +72,7 @@ describe.skipIf(chromium === null)('the console in a browser', () => {
       );
       await page.getByRole('button', { name: 'Close' }).first().click();
       const board = page.getByRole('grid', { name: /^Ways in of inc-/ });
-      await board.getByRole('row', { name: /Access tokens none listed/ }).waitFor();
+      await board.getByRole('row', { name: /Access tokens closed/ }).waitFor();
       await board.getByRole('row', { name: /Refresh tokens not checked/ }).waitFor();
 
       const other = homeOf(peer());

@@ -6,11 +6,17 @@ import { homeOf } from '../home.ts';
 import { describePeer, type Peer } from '../peer.ts';
 
 interface Paths {
-  readonly accessPaths: readonly { readonly path: string; readonly state: string; readonly basis: string }[];
+  readonly accessPaths: readonly {
+    readonly path: string;
+    readonly state: string;
+    readonly basis: string;
+    readonly covered: boolean;
+  }[];
 }
 
 function states({ accessPaths }: Paths) {
-  return Object.fromEntries(accessPaths.map(({ path, state, basis }) => [path, `${state}: ${basis}`]));
+  const covered = accessPaths.filter((each) => each.covered);
+  return Object.fromEntries(covered.map(({ path, state, basis }) => [path, `${state}: ${basis}`]));
 }
 
 async function heldBy(peer: Peer, id: number) {

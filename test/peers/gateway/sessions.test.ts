@@ -23,7 +23,7 @@ describePeer('gateway', 'sessions that the gateway has cached', (peer) => {
     expect(await attempt()).toBe(200);
     expect(run.code).toBe(5);
     expect(run.stdout).toContain('Not verified. None is left in the database');
-    expect(run.stdout).toMatch(/until \d{4}-\d\d-\d\dT\d\d:\d\dZ/);
+    expect(run.stdout).toMatch(/ends at \d{4}-\d\d-\d\dT\d\d:\d\dZ at the latest/);
     expect(run.stdout).not.toContain('Verified:');
     // Nothing is left to end, and still nothing is claimed.
     const again = await home.run('sessions', 'expire', '--user', 'alice', '--yes');

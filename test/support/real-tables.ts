@@ -1,0 +1,109 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import pg from 'pg';
+import { inject } from 'vitest';
+import type { Database } from '../../src/db/database.ts';
+import { Secret } from '../../src/domain/secret.ts';
+import type { Target } from '../../src/operations/ports/target.ts';
+import {
+  type DatabaseTargetOptions,
+  openDatabaseTarget,
+} from '../../src/targets/database/database-target.ts';
+import { openOn } from './databases.ts';
+import { createDatabase } from './embedded-postgres.ts';
+
+/** Dumps of the databases of real controllers and gateways; kept beside the project, not in it. */
+const FOLDER = join(import.meta.dirname, '../../../shared/tables');
+
+const PEERS = [
+  'awx-21.14.0',
+  'awx-23.5.1',
+  'awx-24.6.1',
+  'awx-devel',
+  'gateway',
+  'gateway-plain',
+  'gateway-newest',
+] as const;
+
+/** A real controller or gateway whose tables can be loaded. */
+export type Peer = (typeof PEERS)[number];
+
+/** The peers whose tables are at hand. Where the dumps are absent, `describe.each` of it leaves its tests out. */
+export const REAL_PEERS: readonly Peer[] = PEERS.filter((peer) => existsSync(join(FOLDER, `${peer}.sql.gz`)));
+
+/** What a dump was filled with. A user's password is the name followed by `pw`. */
+interface Filling {
+  /** The ids of the users by name. */
+  readonly users: Readonly<Record<string, number>>;
+  readonly applications: Readonly<
+    Record<
+      string,
+      {
+        readonly id: number;
+        readonly client_id: string;
+        readonly client_secret?: string;
+        readonly client_type: string;
+        readonly authorization_grant_type: string;
+      }
+    >
+  >;
+  /** Every token with its value in clear; those of an application come without their id. */
+  readonly tokens: readonly {
+    readonly user: string;
+    readonly application: string | null;
+    readonly scope: string;
+    readonly id?: number;
+    readonly token: string;
+    readonly refresh_token?: string;
+  }[];
+}
+
+/** A database with the tables and rows of a real peer; its times are as old as on the day of the dump. */
+export interface RealTables {
+  readonly url: string;
+  readonly database: Database;
+  readonly filling: Filling;
+  /** Opens a target on it; `close` closes it. */
+  open(options?: Partial<DatabaseTargetOptions> & { readonly url?: string }): Promise<Target>;
+  close(): Promise<void>;
+}
+
+/** Loads the tables of a peer into a new database of the tests' server; takes about a second. */
+export async function loadRealTables(peer: Peer): Promise<RealTables> {
+  const url = await createDatabase(inject('postgresUrl'));
+  await run(url, gunzipSync(readFileSync(join(FOLDER, `${peer}.sql.gz`))).toString());
+  // The dump leaves its connection without a search path.
+  await run(url, readFileSync(join(FOLDER, 'shift.sql'), 'utf8'));
+  const database = await openOn(url);
+  const targets: Target[] = [];
+  return {
+    url,
+    database,
+    filling: JSON.parse(readFileSync(join(FOLDER, `${peer}.fill.json`), 'utf8')) as Filling,
+    async open({ url: as = url, ...options } = {}) {
+      const target = await openDatabaseTarget({
+        context: 'test',
+        connection: new Secret(as),
+        lockRetryMs: 300,
+        ...options,
+      });
+      targets.push(target);
+      return target;
+    },
+    async close() {
+      await Promise.all(targets.map((target) => target.close()));
+      await database.close();
+    },
+  };
+}
+
+async function run(url: string, sql: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(sql);
+  } finally {
+    await client.end();
+  }
+}
