@@ -1,7 +1,7 @@
 import type { CleanupJson } from '../src/cli/cleanup.ts';
 import { accountFlags } from '../src/cli/flags.ts';
 import { djangoFlags, ManagementCommand, type VersionJson } from '../src/cli/management-command.ts';
-import type { Result } from '../src/reports/tables/result.ts';
+import type { Result } from '../src/reports/result.ts';
 
 /** Replaces `awx-manage cleanup_tokens`. */
 export default class CleanupTokens extends ManagementCommand {

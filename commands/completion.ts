@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/args';
 import { outputFlags, TokenctlCommand } from '../src/cli/base-command.ts';
 import type { DescribedCommand, Shell } from '../src/cli/shell-completion.ts';
-import type { Result } from '../src/reports/tables/result.ts';
+import type { Result } from '../src/reports/result.ts';
 
 /** Prints a completion script. */
 export default class Completion extends TokenctlCommand {
@@ -36,7 +36,7 @@ With --json, prints what docs/schemas/completion.json describes.`;
   async run(): Promise<Result<{ readonly shell: Shell; readonly script: string }>> {
     const { args } = await this.input(Completion);
     const { completionScript, shells } = await import('../src/cli/shell-completion.ts');
-    const { report } = await import('../src/reports/tables/result.ts');
+    const { report } = await import('../src/reports/result.ts');
     const shell = shells.find((each) => each === args.shell) ?? 'bash';
     const { commands, version } = this.config;
     const script = completionScript(shell, { commands: commands as readonly DescribedCommand[], version });

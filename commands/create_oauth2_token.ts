@@ -2,7 +2,7 @@ import { string } from '@oclif/core/flags';
 import { accountFlags } from '../src/cli/flags.ts';
 import { djangoFlags, ManagementCommand, type VersionJson } from '../src/cli/management-command.ts';
 import type { CreatedJson } from '../src/cli/tokens/creation-flow.ts';
-import type { Result } from '../src/reports/tables/result.ts';
+import type { Result } from '../src/reports/result.ts';
 
 /** Replaces `awx-manage create_oauth2_token`. */
 export default class CreateOauth2Token extends ManagementCommand {

@@ -2,7 +2,7 @@ import { string } from '@oclif/core/flags';
 import { accountFlags, breakGlassFlag } from '../src/cli/flags.ts';
 import { djangoFlags, ManagementCommand, type VersionJson } from '../src/cli/management-command.ts';
 import type { SessionExpiryJson } from '../src/cli/sessions.ts';
-import type { Result } from '../src/reports/tables/result.ts';
+import type { Result } from '../src/reports/result.ts';
 
 /** Replaces `awx-manage expire_sessions`. */
 export default class ExpireSessions extends ManagementCommand {

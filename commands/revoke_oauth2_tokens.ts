@@ -1,8 +1,8 @@
 import { boolean, string } from '@oclif/core/flags';
 import { accountFlags, breakGlassFlag } from '../src/cli/flags.ts';
 import { djangoFlags, ManagementCommand, type VersionJson } from '../src/cli/management-command.ts';
-import type { RevocationJson } from '../src/cli/revocation/revocation-plan.ts';
-import type { Result } from '../src/reports/tables/result.ts';
+import type { RevocationJson } from '../src/cli/revocation/revocation-flow.ts';
+import type { Result } from '../src/reports/result.ts';
 
 /** Replaces `awx-manage revoke_oauth2_tokens`. */
 export default class RevokeOauth2Tokens extends ManagementCommand {

@@ -1,5 +1,5 @@
 import { outputFlags, TokenctlCommand } from '../src/cli/base-command.ts';
-import type { Result } from '../src/reports/tables/result.ts';
+import type { Result } from '../src/reports/result.ts';
 
 /** Prints the version. */
 export default class Version extends TokenctlCommand {
@@ -24,7 +24,7 @@ version, node and platform.';
     }>
   > {
     await this.input(Version);
-    const { report } = await import('../src/reports/tables/result.ts');
+    const { report } = await import('../src/reports/result.ts');
     const { name, version, platform, arch } = this.config;
     const node = process.versions.node;
     return report({

@@ -1,7 +1,7 @@
 import { TokenctlCommand } from '../src/cli/base-command.ts';
 import type { IdentityJson } from '../src/cli/contexts/check-result.ts';
 import { allContextsFlag } from '../src/cli/flags.ts';
-import type { Result } from '../src/reports/tables/result.ts';
+import type { Result } from '../src/reports/result.ts';
 
 /** Shows who the caller is at the controller. */
 export default class WhoAmI extends TokenctlCommand {

@@ -1,22 +1,26 @@
+import { z } from 'zod';
+import { daysBefore } from '../src/config/value-schemas.ts';
 import { incompleteText } from '../src/domain/claims.ts';
 import { TokenctlError } from '../src/domain/errors.ts';
-import type { Job, TargetJobContext } from '../src/operations/jobs/job.ts';
-import type { Notifier } from '../src/operations/ports/notifier.ts';
-import { planNotices, sendNotices } from '../src/operations/token-audit/expiry-notices.ts';
-
-/** The parameters of expiry notices. */
-export interface ExpiryNoticesParameters {
-  /** Days before expiry at which to notify, each above 0. */
-  readonly thresholds: readonly number[];
-  /** The recipients. */
-  readonly notifiers: readonly Notifier[];
-}
+import { defineJob, type SharedSettings } from '../src/operations/jobs/job.ts';
 
 /** Notifies about tokens that expire soon, once per token and threshold. */
-export const expiryNotices: Job<TargetJobContext, ExpiryNoticesParameters> = {
+export const expiryNotices = defineJob({
   name: 'expiry-notices',
+  on: 'target',
   schedule: '0 8 * * *',
-  async run(context, { thresholds, notifiers }) {
+  dryRun: true,
+  parameters: () =>
+    z
+      .strictObject({
+        thresholds: z.array(daysBefore).min(1).default([30, 7, 1]),
+        /** Names of `scheduler.notify`; all of them where not given. */
+        to: z.array(z.string().min(1)).min(1).optional(),
+      })
+      .prefault({}),
+  check: ({ to }, settings) => requireChannels(to, settings),
+  async run(context, { thresholds, to }) {
+    const { planNotices, sendNotices } = await import('../src/operations/token-audit/expiry-notices.ts');
     const incomplete = incompleteText(context.description);
     const limit = incomplete === null ? '' : `. ${incomplete}`;
     const { visibility } = context.description;
@@ -28,7 +32,11 @@ export const expiryNotices: Job<TargetJobContext, ExpiryNoticesParameters> = {
         summary: { due, visibility },
       };
     }
-    const { failed, interrupted, ...counted } = await sendNotices({ ...context, thresholds, notifiers });
+    const { failed, interrupted, ...counted } = await sendNotices({
+      ...context,
+      thresholds,
+      notifiers: context.services.notifiers(to),
+    });
     const summary = { ...counted, failed: failed.length, visibility };
     const message = `Notified about ${counted.sent} expiring tokens${limit}`;
     if (interrupted) return { message, summary, interrupted: true };
@@ -43,4 +51,17 @@ export const expiryNotices: Job<TargetJobContext, ExpiryNoticesParameters> = {
       },
     );
   },
-};
+});
+
+function requireChannels(to: readonly string[] | undefined, { channels }: SharedSettings): void {
+  if (channels.length === 0) {
+    throw new TokenctlError('configuration', 'No recipients configured', {
+      hint: 'Add a recipient to scheduler.notify.',
+    });
+  }
+  const unknown = to?.find((name) => !channels.includes(name));
+  if (unknown === undefined) return;
+  throw new TokenctlError('configuration', `No recipient "${unknown}" in scheduler.notify`, {
+    hint: `Use one of: ${channels.join(', ')}.`,
+  });
+}

@@ -1,12 +1,18 @@
+import { z } from 'zod';
+import { sentenceOf } from '../src/domain/access.ts';
 import { TokenctlError } from '../src/domain/errors.ts';
-import { dueIncidents, type LiftReport, liftIncident } from '../src/operations/incident/lift.ts';
-import type { Job, JobNotice, TargetJobContext } from '../src/operations/jobs/job.ts';
+import type { LiftReport } from '../src/operations/incident/lift.ts';
+import { defineJob, type JobNotice } from '../src/operations/jobs/job.ts';
 
 /** Lifts incidents whose end time has passed, as `incident lift --due` does. */
-export const incidentLift: Job<TargetJobContext, unknown> = {
+export const incidentLift = defineJob({
   name: 'incident-lift',
+  on: 'target',
   schedule: '* * * * *',
+  dryRun: true,
+  parameters: () => z.strictObject({}).prefault({}),
   async run(context) {
+    const { dueIncidents, liftIncident } = await import('../src/operations/incident/lift.ts');
     const due = await dueIncidents(context);
     if (due.length === 0) return { message: 'No incident is due', summary: { due } };
     if (context.dryRun) return { message: `Would lift ${due.join(', ')}`, summary: { due } };
@@ -17,7 +23,7 @@ export const incidentLift: Job<TargetJobContext, unknown> = {
     }
     return reportOf(due, reports);
   },
-};
+});
 
 function reportOf(due: readonly string[], reports: readonly LiftReport[]) {
   const whole = reports.filter(({ result }) => result !== 'partly').map(({ incident }) => incident);
@@ -31,6 +37,14 @@ function reportOf(due: readonly string[], reports: readonly LiftReport[]) {
   const problems = reports.flatMap(({ steps }) =>
     steps.filter(({ result }) => result !== 'done' && result !== 'unchanged'),
   );
+  const waiting = reports.filter(({ left }) => left.some(({ action }) => action === 'waits'));
+  if (problems.length === 0 && waiting.length === rest.length) {
+    const why = waiting.flatMap(({ accessPaths }) => accessPaths.map(sentenceOf))[0] ?? '';
+    const users = waiting.flatMap(({ left }) =>
+      left.flatMap(({ action, name }) => (action === 'waits' ? name : [])),
+    );
+    return { message: `${message}. Still deactivated: ${users.join(', ')}. Sessions: ${why}`, summary };
+  }
   const [first] = problems;
   throw new TokenctlError(
     'partly_done',

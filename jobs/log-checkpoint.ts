@@ -1,26 +1,33 @@
-import { makeCheckpoint } from '../src/operations/audit-log/checkpoints.ts';
-import type { Job, LogJobContext } from '../src/operations/jobs/job.ts';
-
-/** The parameters of checkpoints. */
-export interface LogCheckpointParameters {
-  /** The file for the newest checkpoint, ideally on another machine. Null stores none. */
-  readonly keepIn: string | null;
-  /** Whether to send it as a notice, so that an attacker who rewrites the log cannot replace it. */
-  readonly notify: boolean;
-}
+import { z } from 'zod';
+import { file } from '../src/config/value-schemas.ts';
+import { defineJob } from '../src/operations/jobs/job.ts';
 
 /** Signs the size and head of the audit log, and stores the checkpoint elsewhere. */
-export const logCheckpoint: Job<LogJobContext, LogCheckpointParameters> = {
+export const logCheckpoint = defineJob({
   name: 'log-checkpoint',
+  on: 'log',
   schedule: '5 * * * *',
-  async run({ log, keys, files, dryRun }, { keepIn, notify }) {
-    const previous = keepIn === null ? null : await files.read(keepIn);
+  dryRun: false,
+  parameters: () =>
+    z
+      .strictObject({
+        /** The file of the key that signs. */
+        key: file,
+        /** The file for the newest checkpoint, ideally on another machine. */
+        keepIn: file.optional(),
+        /** Whether to send it as a notice, so that an attacker who rewrites the log cannot replace it. */
+        notify: z.boolean().default(false),
+      })
+      .refine(({ keepIn, notify }) => notify || keepIn !== undefined, 'must name `keepIn` or `notify`'),
+  async run({ log, services, files, dryRun }, { key, keepIn, notify }) {
+    const { makeCheckpoint } = await import('../src/operations/audit-log/checkpoints.ts');
+    const previous = keepIn === undefined ? null : await files.read(keepIn);
     const { note, origin, size, root } = await makeCheckpoint({
       log,
-      keys,
+      keys: await services.logKeys(key),
       ...(previous !== null && { previous }),
     });
-    if (keepIn !== null && !dryRun) await files.replace(keepIn, note);
+    if (keepIn !== undefined && !dryRun) await files.replace(keepIn, note);
     const message = `Signed the audit log with ${size} entries`;
     return {
       message,
@@ -28,4 +35,4 @@ export const logCheckpoint: Job<LogJobContext, LogCheckpointParameters> = {
       ...(notify && { notices: [{ subject: message, text: note, severity: 'info' as const }] }),
     };
   },
-};
+});

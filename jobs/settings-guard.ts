@@ -1,19 +1,39 @@
-import type { Job, TargetJobContext } from '../src/operations/jobs/job.ts';
-import { reconcile } from '../src/operations/journal/reconcile.ts';
-import { enforceSettings, findDrift, type WantedSettings } from '../src/operations/settings/settings.ts';
-
-/** The parameters of the guard. */
-export interface SettingsGuardParameters {
-  readonly settings: WantedSettings;
-  /** Whether to correct settings, or only report them. */
-  readonly enforce: boolean;
-}
+import { z } from 'zod';
+import { defineJob } from '../src/operations/jobs/job.ts';
 
 /** Compares the controller's settings with the configuration. */
-export const settingsGuard: Job<TargetJobContext, SettingsGuardParameters> = {
+export const settingsGuard = defineJob({
   name: 'settings-guard',
+  on: 'target',
   schedule: '*/15 * * * *',
+  dryRun: true,
+  parameters: () =>
+    z.strictObject({
+      settings: z
+        .strictObject({
+          AUTH_BASIC_ENABLED: z.boolean(),
+          ALLOW_OAUTH2_FOR_EXTERNAL_USERS: z.boolean(),
+          SESSION_COOKIE_AGE: z.number().int().positive(),
+          SESSIONS_PER_USER: z.number().int(),
+          DISABLE_LOCAL_AUTH: z.boolean(),
+          OAUTH2_PROVIDER: z
+            .strictObject({
+              ACCESS_TOKEN_EXPIRE_SECONDS: z.number().int().positive(),
+              REFRESH_TOKEN_EXPIRE_SECONDS: z.number().int().positive(),
+              AUTHORIZATION_CODE_EXPIRE_SECONDS: z.number().int().positive(),
+            })
+            .partial(),
+          LOGIN_REDIRECT_OVERRIDE: z.string(),
+          ALLOW_METRICS_FOR_ANONYMOUS_USERS: z.boolean(),
+        })
+        .partial()
+        .refine((settings) => Object.keys(settings).length > 0, 'must name a setting'),
+      /** Whether to correct settings, or only report them. */
+      enforce: z.boolean().default(false),
+    }),
   async run(context, { settings, enforce }) {
+    const { reconcile } = await import('../src/operations/journal/reconcile.ts');
+    const { enforceSettings, findDrift } = await import('../src/operations/settings/settings.ts');
     // A killed run may have left an intent without an outcome.
     await reconcile(context);
     const drift = await findDrift(context.target, settings);
@@ -34,4 +54,4 @@ export const settingsGuard: Job<TargetJobContext, SettingsGuardParameters> = {
       notices: [{ subject: message, text: found.join('\n'), severity: 'warning' }],
     };
   },
-};
+});

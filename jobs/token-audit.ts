@@ -1,35 +1,42 @@
+import { z } from 'zod';
+import { policyFrom, policySchema, ruleName } from '../src/config/policy.ts';
+import { file } from '../src/config/value-schemas.ts';
 import { incompleteText } from '../src/domain/claims.ts';
 import type { Audit } from '../src/domain/policy/judge.ts';
 import { type Finding, findingKey } from '../src/domain/policy/judge.ts';
-import type { Policy, RuleName } from '../src/domain/policy/policy.ts';
-import { atLeast, type Severity } from '../src/domain/policy/rule.ts';
+import { atLeast, type Severity, severities } from '../src/domain/policy/rule.ts';
 import { subjectName } from '../src/domain/policy/subject.ts';
-import type { Job, JobNotice, TargetJobContext } from '../src/operations/jobs/job.ts';
-import { auditTokens } from '../src/operations/token-audit/audit-tokens.ts';
-
-/** The parameters of an audit. */
-export interface TokenAuditParameters {
-  readonly policy: Policy;
-  /** Only these rules; null for all that the policy applies. */
-  readonly rules: readonly RuleName[] | null;
-  /** The file of known findings, which are reported once. Null reports all findings every time. */
-  readonly baseline: string | null;
-  /** The path of the report; null for none. */
-  readonly report: string | null;
-  /** The minimum severity to notify about. */
-  readonly notifyAt: Severity;
-}
+import { defineJob, type JobNotice } from '../src/operations/jobs/job.ts';
 
 /** How many findings a notice lists. */
 const MAX_NAMED = 20;
 
 /** Audits all tokens, writes a report, and notifies about new findings. */
-export const tokenAudit: Job<TargetJobContext, TokenAuditParameters> = {
+export const tokenAudit = defineJob({
   name: 'token-audit',
+  on: 'target',
   schedule: '0 6 * * *',
-  async run(context, { policy, rules, baseline: path, report, notifyAt }) {
+  dryRun: false,
+  parameters: () =>
+    z
+      .strictObject({
+        /** Only these rules; all that the policy applies where not given. */
+        rules: z.array(ruleName).min(1).optional(),
+        /** Instead of the configuration's. */
+        policy: policySchema.transform((own) => policyFrom(own)).optional(),
+        /** The file of known findings, which are reported once. Without it, all findings are reported every time. */
+        baseline: file.optional(),
+        report: file
+          .refine((path) => /\.(html|sarif|json|csv)$/.test(path), 'must end in .html, .sarif, .json or .csv')
+          .optional(),
+        /** The minimum severity to notify about. */
+        notifyAt: z.enum(severities).default('high'),
+      })
+      .prefault({}),
+  async run(context, { policy = context.services.policy, rules, baseline: path, report, notifyAt }) {
+    const { auditTokens } = await import('../src/operations/token-audit/audit-tokens.ts');
     const { target, clock, files, dryRun, signal, description } = context;
-    const known = path === null ? null : await files.baseline(path);
+    const known = path === undefined ? null : await files.baseline(path);
     const keys: string[] = [];
     const told: string[] = [];
     let grave = 0;
@@ -38,8 +45,8 @@ export const tokenAudit: Job<TargetJobContext, TokenAuditParameters> = {
       policy,
       clock,
       selector: { all: true },
-      ...(rules !== null && { rules }),
-      ...(path !== null && { onKey: (key) => keys.push(key) }),
+      ...(rules !== undefined && { rules }),
+      ...(path !== undefined && { onKey: (key) => keys.push(key) }),
       statistics: report?.endsWith('.html') === true,
     });
     const watched = watch(audit, signal, (finding) => {
@@ -48,11 +55,11 @@ export const tokenAudit: Job<TargetJobContext, TokenAuditParameters> = {
       if (told.length < MAX_NAMED)
         told.push(`${finding.severity}: ${subjectName(finding.subject)}: ${finding.message}`);
     });
-    if (report !== null && !dryRun) await files.writeReport(report, watched, description);
+    if (report !== undefined && !dryRun) await files.writeReport(report, watched, description);
     else for await (const _finding of watched.findings);
     if (signal.aborted)
       return { message: 'Stopped before the audit was complete', summary: {}, interrupted: true };
-    if (path !== null && !dryRun) await files.writeBaseline(path, keys, clock.now());
+    if (path !== undefined && !dryRun) await files.writeBaseline(path, keys, clock.now());
     const summary = audit.summary();
     const limit = incompleteText(description);
     const message = `Found ${summary.found} findings in ${summary.tokensRead} tokens, ${grave} to notify about`;
@@ -64,7 +71,7 @@ export const tokenAudit: Job<TargetJobContext, TokenAuditParameters> = {
         grave === 0 ? [] : [notice(description.context, { grave, told, fresh: known !== null, notifyAt })],
     };
   },
-};
+});
 
 /** The same audit, which passes each finding to `look` and stops on the signal. */
 function watch(audit: Audit, signal: AbortSignal, look: (finding: Finding) => void): Audit {

@@ -1,22 +1,26 @@
+import { z } from 'zod';
+import { MAX_AGE, milliseconds, whole } from '../src/config/value-schemas.ts';
 import { TokenctlError } from '../src/domain/errors.ts';
-import { cleanupTokens } from '../src/operations/cleanup/cleanup-tokens.ts';
-import { planCleanup } from '../src/operations/cleanup/plan-cleanup.ts';
-import type { Job, TargetJobContext } from '../src/operations/jobs/job.ts';
-import { reconcile } from '../src/operations/journal/reconcile.ts';
-
-/** The parameters of a cleanup. */
-export interface TokenCleanupParameters {
-  /** How long revoked refresh tokens are kept, in milliseconds. */
-  readonly keepRevokedFor: number;
-  /** Maximum number of rows per run. */
-  readonly atMost: number;
-}
+import { defineJob } from '../src/operations/jobs/job.ts';
 
 /** Deletes expired tokens and old revoked refresh tokens. */
-export const tokenCleanup: Job<TargetJobContext, TokenCleanupParameters> = {
+export const tokenCleanup = defineJob({
   name: 'token-cleanup',
+  on: 'target',
   schedule: '30 4 * * *',
+  dryRun: true,
+  parameters: () =>
+    z
+      .strictObject({
+        /** How long revoked refresh tokens are kept. */
+        keepRevokedFor: milliseconds({ max: MAX_AGE }).default(30 * 86_400_000),
+        /** Maximum number of rows per run. */
+        atMost: whole('rows').default(100_000),
+      })
+      .prefault({}),
   async run(context, { keepRevokedFor, atMost }) {
+    const { reconcile } = await import('../src/operations/journal/reconcile.ts');
+    const { planCleanup } = await import('../src/operations/cleanup/plan-cleanup.ts');
     // A killed run may have left an intent without an outcome.
     await reconcile(context);
     const plan = await planCleanup({ ...context, keepRevokedFor, limit: atMost });
@@ -33,6 +37,7 @@ export const tokenCleanup: Job<TargetJobContext, TokenCleanupParameters> = {
       return { message: `Nothing${limit === '' ? '' : ' visible'} to clean up${limit}`, summary: counted };
     }
     if (context.dryRun) return { message: `Would delete ${plan.total} tokens${limit}`, summary: counted };
+    const { cleanupTokens } = await import('../src/operations/cleanup/cleanup-tokens.ts');
     const report = await cleanupTokens({ ...context, plan, reason: 'scheduled cleanup' });
     const { deleted, planned, stopped, run } = report;
     const failed = Object.values(report.byKind).reduce(
@@ -48,4 +53,4 @@ export const tokenCleanup: Job<TargetJobContext, TokenCleanupParameters> = {
       details: summary,
     });
   },
-};
+});

@@ -1,9 +1,9 @@
-// Bundles the program and its web interface into dist/, and writes what is made from the commands:
-// oclif.manifest.json, which lets the program start without loading every command, and docs/commands.md. With --check
-// it leaves these two alone and fails where they are out of date. Types are checked by `npm run check:types`.
+// Bundles the program and its web interface into dist/, and writes what is made from the jobs and the commands: the list
+// of the jobs; oclif.manifest.json, which lets the program start without loading every command; and docs/commands.md. With
+// --check it leaves these alone and fails where they are out of date. Types are checked by `npm run check:types`.
 import { globSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
-import { join, relative } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Plugin } from '@oclif/core';
 import { rolldown } from 'rolldown';
@@ -40,7 +40,12 @@ const LOADED_TOGETHER = {
   runtime: ['src/app/runtime.ts'],
   database: ['src/targets/database/database-target.ts'],
   'file-log': ['src/audit-log/file-log.ts'],
-  change: ['src/cli/confirmation.ts', 'src/cli/awx-manage.ts', 'src/cli/revocation/revocation-flow.ts'],
+  change: [
+    'src/cli/change/change.ts',
+    'src/cli/change/confirmation.ts',
+    'src/cli/awx-manage.ts',
+    'src/cli/revocation/revocation-flow.ts',
+  ],
 };
 
 /**
@@ -133,13 +138,36 @@ async function generated(): Promise<ReadonlyMap<string, string>> {
   ]);
 }
 
-await Promise.all([bundle(), buildWeb(root, licensesOf)]);
-for (const [file, content] of await generated()) {
+/** The list of the jobs: each file of `jobs/` exports one, under its name in camel case. */
+function jobList(): string {
+  const names = globSync('jobs/*.ts', { cwd: root })
+    .map((file) => basename(file, '.ts'))
+    .toSorted();
+  const exported = (name: string) => name.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+  return [
+    '// Written by `npm run build` from the files in jobs/.',
+    ...names.map((name) => `import { ${exported(name)} } from '../../../jobs/${name}.ts';`),
+    "import type { AnyJob } from '../../operations/jobs/job.ts';",
+    '',
+    '/** Every kind of job. */',
+    'export const jobKinds: readonly AnyJob[] = [',
+    ...names.map((name) => `  ${exported(name)},`),
+    '];',
+    '',
+  ].join('\n');
+}
+
+/** Writes a file, or with --check fails where it is out of date. */
+function keep(file: string, content: string): void {
   const path = join(root, file);
   if (!process.argv.includes('--check')) {
     writeFileSync(path, content);
   } else if (readFileSync(path, 'utf8') !== content) {
-    console.error(`${file} does not describe the commands as they are: run \`npm run build\``);
+    console.error(`${file} is out of date: run \`npm run build\``);
     process.exitCode = 1;
   }
 }
+
+keep('src/app/jobs/job-kinds.ts', jobList());
+await Promise.all([bundle(), buildWeb(root, licensesOf)]);
+for (const [file, content] of await generated()) keep(file, content);

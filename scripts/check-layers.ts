@@ -1,6 +1,7 @@
 /**
  * Fails where an import points up: each layer lists the layers that it may use, and the packages that it may not.
- * Biome's `noImportCycles` looks after circles between files. Imports of types count as well.
+ * Biome's `noImportCycles` looks after circles between files. Imports of types count as well, but for pages, which may
+ * take the types of what they are answered.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
@@ -9,6 +10,8 @@ import { fileURLToPath } from 'node:url';
 interface Layer {
   /** Other layers that this one may import. Every layer may import itself. */
   readonly uses: readonly string[];
+  /** Layers of which it may import types: its answers come from there. */
+  readonly typesOf?: readonly string[];
   /** Packages that this layer must not import. */
   readonly without?: readonly string[];
 }
@@ -44,7 +47,10 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     uses: ['src/reports', 'jobs', ...ADAPTERS, 'src/operations', 'src/config', 'src/domain', 'src/service'],
   },
   'src/reports': { uses: ['src/operations', 'src/domain'] },
-  jobs: { uses: ['src/operations', 'src/domain'], without: ['undici', 'pg', 'node:fs', 'node:http'] },
+  jobs: {
+    uses: ['src/operations', 'src/config', 'src/domain'],
+    without: ['undici', 'pg', 'node:fs', 'node:http'],
+  },
   'src/targets': ADAPTER,
   'src/audit-log': ADAPTER,
   'src/scheduler': ADAPTER,
@@ -52,8 +58,12 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/operations': { uses: ['src/domain'], without: INPUT_AND_OUTPUT },
   'src/service': { uses: ['src/db', 'src/domain'] },
   // Browser code talks HTTP only.
-  'src/web/service': { uses: ['src/web/shared'], without: INPUT_AND_OUTPUT },
-  'src/web/console': { uses: ['src/web/shared'], without: INPUT_AND_OUTPUT },
+  'src/web/service': { uses: ['src/web/shared'], typesOf: ['src/service'], without: INPUT_AND_OUTPUT },
+  'src/web/console': {
+    uses: ['src/web/shared'],
+    typesOf: ['src/console', 'src/cli', 'src/operations', 'src/reports'],
+    without: INPUT_AND_OUTPUT,
+  },
   'src/web/shared': { uses: [], without: INPUT_AND_OUTPUT },
   'src/db': { uses: ['src/domain'] },
   'src/config': { uses: ['src/domain'] },
@@ -61,7 +71,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
 };
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const IMPORT = /(?:\bfrom|\bimport\s*\(|\bimport)\s*'([^']+)'/g;
+const IMPORT = /(\bimport type [^;']*\bfrom|\bfrom|\bimport\s*\(|\bimport)\s*'([^']+)'/g;
 
 const problems: string[] = [];
 for (const file of globSync('{src,commands,jobs}/**/*.{ts,tsx}', { cwd: root })) {
@@ -70,9 +80,9 @@ for (const file of globSync('{src,commands,jobs}/**/*.{ts,tsx}', { cwd: root }))
     problems.push(`${file}: belongs to no layer (scripts/check-layers.ts lists them)`);
     continue;
   }
-  for (const [, specifier = ''] of readFileSync(join(root, file), 'utf8').matchAll(IMPORT)) {
+  for (const [, how = '', specifier = ''] of readFileSync(join(root, file), 'utf8').matchAll(IMPORT)) {
     const problem = specifier.startsWith('.')
-      ? upward(layer, normalize(join(dirname(file), specifier)))
+      ? upward(layer, normalize(join(dirname(file), specifier)), how.startsWith('import type'))
       : forbidden(layer, specifier);
     if (problem !== undefined) problems.push(`${file}: imports ${specifier}, but ${problem}`);
   }
@@ -84,8 +94,9 @@ function layerOf(file: string): string | undefined {
   return Object.keys(LAYERS).find((layer) => file.startsWith(`${layer}/`));
 }
 
-function upward(layer: string, imported: string): string | undefined {
+function upward(layer: string, imported: string, isType: boolean): string | undefined {
   const other = layerOf(imported);
+  if (other !== undefined && isType && LAYERS[layer]?.typesOf?.includes(other) === true) return undefined;
   if (other === undefined || other === layer || LAYERS[layer]?.uses.includes(other)) return undefined;
   return `${layer} must not use ${other}`;
 }

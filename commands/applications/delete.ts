@@ -1,7 +1,7 @@
 import type { DeletionJson } from '../../src/cli/applications/application-flow.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { applicationArgument, applicationIdFlag, breakGlassFlag, changeFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Deletes an application with its tokens. */
 export default class ApplicationsDelete extends TokenctlCommand {

@@ -2,9 +2,8 @@ import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, csvFlag } from '../../src/cli/flags.ts';
 import type { ApplicationJson } from '../../src/cli/users/user-view.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
-/** Lists applications. */
 export default class ApplicationsList extends TokenctlCommand {
   static override summary = 'List OAuth2 applications';
 

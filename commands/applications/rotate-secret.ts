@@ -2,7 +2,7 @@ import { string } from '@oclif/core/flags';
 import type { ReplacedSecretJson } from '../../src/cli/applications/application-flow.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { applicationArgument, applicationIdFlag, changeFlags } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Replaces the client secret of an application. */
 export default class ApplicationsRotateSecret extends TokenctlCommand {

@@ -1,9 +1,8 @@
 import type { ShownApplicationJson } from '../../src/cli/applications/application-flow.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { applicationArgument, applicationIdFlag } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
-/** Shows what an application is and has. */
 export default class ApplicationsShow extends TokenctlCommand {
   static override summary = 'Show an application with its tokens';
 

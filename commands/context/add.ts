@@ -1,11 +1,9 @@
 import { string as stringArgument } from '@oclif/core/args';
-import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { AddedContextJson } from '../../src/cli/contexts/add-context.ts';
-import { credentialFlags, databaseFlags } from '../../src/cli/contexts/context-flags.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import { addContextFlags } from '../../src/cli/contexts/context-flags.ts';
+import type { Result } from '../../src/reports/result.ts';
 
-/** Adds a context. */
 export default class ContextAdd extends TokenctlCommand {
   static override summary = 'Add a context';
 
@@ -28,38 +26,7 @@ With --json, prints what docs/schemas/context-add.json describes.`;
     name: stringArgument({ description: 'The name of the context.', required: true, ignoreStdin: true }),
   };
 
-  static override flags = {
-    url: string({
-      summary: 'The address of the controller.',
-      exclusive: ['database', 'database-file', 'database-env'],
-    }),
-    username: string({ summary: 'The user name for a password.', helpValue: 'NAME' }),
-    'ca-file': string({
-      summary: "The CA certificate that signed the controller's certificate.",
-      helpValue: 'FILE',
-    }),
-    'verify-ssl': boolean({
-      summary: "Verify the controller's TLS certificate. This is the default.",
-      allowNo: true,
-    }),
-    component: option({ options: ['gateway', 'controller'] as const })({
-      summary: 'Use only this component of a platform. Default: both.',
-    }),
-    'database-context': string({
-      summary: "The existing context of the same controller's database, to name in printed commands.",
-      helpValue: 'NAME',
-      exclusive: ['database', 'database-file', 'database-env'],
-    }),
-    group: string({
-      summary: 'Add the context to this group; --context GROUP selects all its members.',
-      multiple: true,
-      multipleNonGreedy: true,
-      helpValue: 'NAME',
-    }),
-    replace: boolean({ summary: 'Replace an existing context with this name.' }),
-    ...credentialFlags,
-    ...databaseFlags,
-  };
+  static override flags = addContextFlags;
 
   async run(): Promise<Result<AddedContextJson>> {
     const { args, flags } = await this.input(ContextAdd);

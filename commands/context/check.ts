@@ -3,7 +3,7 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag } from '../../src/cli/flags.ts';
 import { TokenctlError } from '../../src/domain/errors.ts';
 import type { CheckedTarget } from '../../src/operations/contexts/check-target.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Rejects a name together with a flag that selects other contexts. */
 function requireOneName(

@@ -1,9 +1,8 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { ListedContext } from '../../src/cli/contexts/context-view.ts';
 import { csvFlag } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
-/** Lists contexts. */
 export default class ContextList extends TokenctlCommand {
   static override summary = 'List contexts';
 

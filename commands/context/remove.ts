@@ -2,7 +2,7 @@ import { string } from '@oclif/core/args';
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { RemovedContextJson } from '../../src/cli/contexts/edit-context.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Removes a context from the configuration. */
 export default class ContextRemove extends TokenctlCommand {

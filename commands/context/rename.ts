@@ -1,9 +1,8 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { RenamedContextJson } from '../../src/cli/contexts/edit-context.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
-/** Renames a context. */
 export default class ContextRename extends TokenctlCommand {
   static override summary = 'Rename a context';
 

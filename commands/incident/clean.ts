@@ -2,7 +2,7 @@ import { custom, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { changeFlags, instantOf, type Moment, parseMoment } from '../../src/cli/flags.ts';
 import type { CleaningJson } from '../../src/cli/investigation/clean-flow.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });
 const SEVERAL = { multiple: true, multipleNonGreedy: true } as const;

@@ -1,9 +1,8 @@
 import { string } from '@oclif/core/args';
-import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { accountFlags, age, allContextsFlag } from '../../src/cli/flags.ts';
+import { extendFlags } from '../../src/cli/incident/incident-flags.ts';
 import type { ExtensionJson } from '../../src/cli/incident/lift-flow.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Sets when a lockdown ends. */
 export default class IncidentExtend extends TokenctlCommand {
@@ -27,15 +26,7 @@ With --json, prints what docs/schemas/incident-extend.json describes.`;
     }),
   };
 
-  static override flags = {
-    for: age({
-      summary: 'End the lockdown after this time, counted from now.',
-      exactlyOne: ['for', 'unlimited'],
-    }),
-    unlimited: boolean({ summary: 'Keep the lockdown until it is lifted by hand.' }),
-    ...accountFlags,
-    ...allContextsFlag,
-  };
+  static override flags = extendFlags;
 
   async run(): Promise<Result<ExtensionJson>> {
     const { args, flags } = await this.input(IncidentExtend);

@@ -1,9 +1,8 @@
 import { string } from '@oclif/core/args';
-import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, changeFlags } from '../../src/cli/flags.ts';
+import { liftFlags } from '../../src/cli/incident/incident-flags.ts';
 import type { LiftJson } from '../../src/cli/incident/lift-flow.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Lifts a lockdown. */
 export default class IncidentLift extends TokenctlCommand {
@@ -15,6 +14,10 @@ incident; if several are open, give the id of one. The plan is shown first. A va
 holds stays until that incident is lifted. A value that was changed since the lockdown is not touched. Revoked \
 tokens stay revoked. Lifting an incident twice does nothing. An incident of a controller can be lifted over its \
 REST API or its database, wherever it was locked down; only a database context can activate users.
+
+The session of a deactivated user is refused and not ended: a platform gateway accepts it again from its cache once \
+the user is active. If there may be such sessions, the plan says until when. With --yes, and in the job incident-lift, \
+the users then stay deactivated until that time.
 
 With --json, prints what docs/schemas/incident-lift.json describes.
 
@@ -30,11 +33,7 @@ Exit code 5: not everything was restored.`;
     incident: string({ description: 'The incident id, or its first characters.', ignoreStdin: true }),
   };
 
-  static override flags = {
-    due: boolean({ summary: 'Lift every incident past its end time (--for).' }),
-    ...changeFlags,
-    ...allContextsFlag,
-  };
+  static override flags = liftFlags;
 
   async run(): Promise<Result<LiftJson>> {
     const { args, flags } = await this.input(IncidentLift);

@@ -1,28 +1,7 @@
-import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import {
-  age,
-  allContextsFlag,
-  approvalFlags,
-  changeFlags,
-  localFlags,
-  rescueFlag,
-} from '../../src/cli/flags.ts';
+import { lockdownFlags } from '../../src/cli/incident/incident-flags.ts';
 import type { LockdownJson } from '../../src/cli/incident/lockdown-flow.ts';
-import { providers } from '../../src/domain/incident/incident.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
-
-const SEVERAL = { multiple: true, multipleNonGreedy: true, helpGroup: 'SELECTION' } as const;
-
-const SCOPES = ['user', 'application', 'identity-provider', 'all'];
-const MEASURES = [
-  'deactivate',
-  'keep-active',
-  'basic-auth-off',
-  'external-tokens-off',
-  'shorten-lifetimes',
-  'for',
-];
+import type { Result } from '../../src/reports/result.ts';
 
 /** Locks a controller down. */
 export default class IncidentLockdown extends TokenctlCommand {
@@ -45,7 +24,7 @@ steps need their flags, because they affect all users.
 A controller does not deactivate users over its REST API. There, with --user, --reset-password ends what the \
 password of a local user opens: the new password is tried at once and again at the end. --strip-roles takes all roles, \
 superuser included, and incident lift gives them back. --end-applications deletes the applications that the users made. \
-What stays possible, as logging in at an identity provider, is listed under "Needs manual action".
+What stays possible, as logging in at an identity provider, is listed under "Not covered".
 
 Turning basic authentication off is refused if this context uses a password, unless --rescue-token names a new \
 file: a token of scope write is created in it first, tried, used for the lockdown, and kept.
@@ -65,59 +44,7 @@ API. Exit code 130: interrupted.`;
     '<%= config.bin %> <%= command.id %> --all --rescue-token ./rescue.token --reason "provider compromised"',
   ];
 
-  static override flags = {
-    user: string({ ...SEVERAL, summary: 'Lock out this user.', helpValue: 'NAME' }),
-    application: string({ ...SEVERAL, summary: 'Revoke the tokens of this application.', helpValue: 'NAME' }),
-    'identity-provider': option({ options: providers })({
-      summary:
-        'Lock out users of an identity provider: ldap, social (SAML, OpenID Connect, GitHub), enterprise or any.',
-      helpGroup: 'SELECTION',
-    }),
-    all: boolean({ summary: 'Lock out all users.', helpGroup: 'SELECTION' }),
-    deactivate: boolean({ summary: 'Deactivate the users.', helpGroup: 'MEASURES' }),
-    'keep-active': string({
-      ...SEVERAL,
-      helpGroup: 'MEASURES',
-      summary: 'Do not deactivate this user.',
-      helpValue: 'NAME',
-    }),
-    ...localFlags,
-    'basic-auth-off': boolean({
-      summary: 'Turn basic authentication off.',
-      allowNo: true,
-      helpGroup: 'MEASURES',
-    }),
-    'external-tokens-off': boolean({
-      summary: 'Stop external users from creating tokens.',
-      allowNo: true,
-      helpGroup: 'MEASURES',
-    }),
-    'shorten-lifetimes': boolean({
-      summary: 'Shorten the lifetimes of new tokens to one hour.',
-      allowNo: true,
-      helpGroup: 'MEASURES',
-    }),
-    for: age({
-      summary: 'End the lockdown after this time; the job incident-lift or incident lift --due lifts it.',
-      helpGroup: 'MEASURES',
-    }),
-    plan: string({
-      summary: 'Carry out this saved plan instead.',
-      exclusive: ['plan-out', ...SCOPES, ...MEASURES],
-      helpGroup: 'SELECTION',
-      helpValue: 'FILE',
-    }),
-    'plan-out': string({
-      summary: 'Save the lockdown to a new file, to be approved and applied, and change nothing.',
-      exclusive: ['dry-run', 'yes', 'break-glass', 'rescue-token'],
-      helpGroup: 'CHANGE',
-      helpValue: 'FILE',
-    }),
-    ...rescueFlag,
-    ...changeFlags,
-    ...approvalFlags,
-    ...allContextsFlag,
-  };
+  static override flags = lockdownFlags;
 
   async run(): Promise<Result<LockdownJson>> {
     const { flags } = await this.input(IncidentLockdown);

@@ -3,7 +3,7 @@ import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { replaceFlag } from '../../src/cli/flags.ts';
 import type { IncidentReportJson } from '../../src/cli/incident/report-flow.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Reports an incident for people who were not there. */
 export default class IncidentReport extends TokenctlCommand {

@@ -1,7 +1,8 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { type RunbookJson, runbookResult, runbooks } from '../../src/cli/incident/runbook.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import { runbooks } from '../../src/cli/incident/incident-flags.ts';
+import { type RunbookJson, runbookResult } from '../../src/cli/incident/runbook.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Prints a runbook. */
 export default class IncidentRunbook extends TokenctlCommand {

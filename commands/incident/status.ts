@@ -2,7 +2,7 @@ import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag } from '../../src/cli/flags.ts';
 import type { Incidents } from '../../src/operations/incident/incident-status.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Shows what is locked down. */
 export default class IncidentStatus extends TokenctlCommand {
@@ -14,6 +14,9 @@ again and new tokens of locked users. It also lists interrupted lockdowns and, f
 other addresses. The REST API and the database of one controller are two addresses; incidents of both are \
 checked and can be lifted at either, as far as the context can.
 
+A request that the controller took before a lockdown can make a token after it. With --wait, the command waits until \
+such requests have ended, for up to two minutes, and lists the tokens after that.
+
 With --json, prints what docs/schemas/incident-status.json describes.
 
 With --check, exit code 3 means that an open incident is not in effect, overdue or unfinished.`;
@@ -21,10 +24,12 @@ With --check, exit code 3 means that an open incident is not in effect, overdue 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',
     '<%= config.bin %> <%= command.id %> --check --json',
+    '<%= config.bin %> <%= command.id %> --wait',
   ];
 
   static override flags = {
     all: boolean({ summary: 'Include lifted incidents.' }),
+    wait: boolean({ summary: 'First wait for requests from before the lockdown.' }),
     check: boolean({ summary: 'Exit with 3 if a lockdown is not fully in effect.' }),
     ...allContextsFlag,
   };
@@ -32,7 +37,7 @@ With --check, exit code 3 means that an open incident is not in effect, overdue 
   async run(): Promise<Result<Incidents>> {
     const { flags } = await this.input(IncidentStatus);
     const { incidentStatus } = await import('../../src/operations/incident/incident-status.ts');
-    const { statusResult } = await import('../../src/cli/incident/status-result.ts');
+    const { statusResult, waitUntil } = await import('../../src/cli/incident/status-result.ts');
     return await this.inContexts(flags, null, async ({ runtime, several }) => {
       const description = await runtime.description();
       const found = await incidentStatus({
@@ -41,6 +46,7 @@ With --check, exit code 3 means that an open incident is not in effect, overdue 
         log: await runtime.auditLog(),
         clock: runtime.clock,
         all: flags.all === true,
+        ...(flags.wait === true && { wait: waitUntil }),
       });
       // With several contexts, the incidents elsewhere are mostly listed under their own context.
       const own = found.incidents.filter(({ address }) => address === description.address);

@@ -1,9 +1,8 @@
 import { string } from '@oclif/core/args';
-import { boolean, option } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { accountFlags, count } from '../../src/cli/flags.ts';
-import { type IncidentStepJson, runbooks } from '../../src/cli/incident/runbook.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import { stepFlags } from '../../src/cli/incident/incident-flags.ts';
+import type { IncidentStepJson } from '../../src/cli/incident/runbook.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Ticks a step of a runbook off. */
 export default class IncidentStep extends TokenctlCommand {
@@ -28,14 +27,7 @@ With --json, prints what docs/schemas/incident-step.json describes.`;
     }),
   };
 
-  static override flags = {
-    runbook: option({ options: runbooks, required: true })({
-      summary: 'The runbook, as incident runbook lists it.',
-    }),
-    step: count({ summary: 'The number of the step.', helpValue: 'N', required: true }),
-    undo: boolean({ summary: 'Take it back.' }),
-    ...accountFlags,
-  };
+  static override flags = stepFlags;
 
   async run(): Promise<Result<IncidentStepJson>> {
     const { args, flags } = await this.input(IncidentStep);

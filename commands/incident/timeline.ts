@@ -2,7 +2,7 @@ import { custom, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, count, instantOf, type Moment, parseMoment } from '../../src/cli/flags.ts';
 import type { TimelineJson } from '../../src/cli/incident/timeline-flow.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });
 

@@ -1,6 +1,6 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { CheckedJobJson } from '../../src/cli/output/job-view.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Validates the configured jobs. */
 export default class JobsCheck extends TokenctlCommand {
@@ -20,8 +20,8 @@ With --json, prints what docs/schemas/jobs-check.json describes.`;
   async run(): Promise<Result<readonly CheckedJobJson[]>> {
     const { flags } = await this.input(JobsCheck);
     const runtime = await this.runtime(flags);
-    const { checkedJobs } = await import('../../src/app/jobs/scheduled-jobs.ts');
+    const { checkedJobs, unprotectedLog } = await import('../../src/app/jobs/scheduled-jobs.ts');
     const { jobCheckResult } = await import('../../src/cli/output/job-view.ts');
-    return jobCheckResult(checkedJobs(runtime.configuration));
+    return jobCheckResult(checkedJobs(runtime.configuration), unprotectedLog(runtime.configuration));
   }
 }

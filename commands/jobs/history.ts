@@ -2,7 +2,7 @@ import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { count, csvFlag } from '../../src/cli/flags.ts';
 import type { JobRunJson } from '../../src/cli/output/job-view.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** The default number of runs. */
 const LIMIT = 50;

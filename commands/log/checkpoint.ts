@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/flags';
 import type { CheckpointJson } from '../../src/cli/audit-log/checkpoint-flow.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Verifies and signs the audit log. */
 export default class LogCheckpoint extends TokenctlCommand {

@@ -1,9 +1,7 @@
-import { boolean, custom, option, string } from '@oclif/core/flags';
+import { exportFlags } from '../../src/cli/audit-log/log-flags.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { type Moment, parseMoment } from '../../src/cli/flags.ts';
-import { exportFormats } from '../../src/config/schema.ts';
 import type { ExportReport } from '../../src/operations/audit-log/export-log.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Exports the audit log. */
 export default class LogExport extends TokenctlCommand {
@@ -23,30 +21,7 @@ cannot be reached, and with 6 if the cursor belongs to another log.`;
     '<%= config.bin %> <%= command.id %> --format syslog --to tls://siem.example.org:6514 --cursor siem.cursor --follow',
   ];
 
-  static override flags = {
-    format: option({ options: exportFormats, required: true })({
-      summary: 'The format of the records. jsonl: the lines of the log, unchanged.',
-    }),
-    to: string({ summary: 'The sink for the records. Default: stdout.', helpValue: 'ADDRESS|FILE' }),
-    'ca-file': string({
-      summary: 'A CA certificate for a tls:// or https:// sink.',
-      helpValue: 'FILE',
-      dependsOn: ['to'],
-    }),
-    'token-file': string({
-      summary: 'A file (mode 0600) with the bearer token for an https:// sink.',
-      helpValue: 'FILE',
-      dependsOn: ['to'],
-    }),
-    cursor: string({ summary: 'The file that saves the position of the export.', helpValue: 'FILE' }),
-    since: custom<number | Moment>({
-      parse: async (input) => (/^[1-9]\d{0,14}$/.test(input) ? Number(input) : parseMoment(input)),
-    })({
-      summary: 'Start at an entry number, date or age. A saved cursor takes precedence.',
-      helpValue: 'SEQ|WHEN',
-    }),
-    follow: boolean({ summary: 'Keep exporting new entries until a signal.' }),
-  };
+  static override flags = exportFlags;
 
   async run(): Promise<Result<ExportReport> | undefined> {
     const { flags } = await this.input(LogExport);

@@ -1,7 +1,7 @@
-import { boolean, string } from '@oclif/core/flags';
 import type { LogKeyJson } from '../../src/cli/audit-log/checkpoint-flow.ts';
+import { keyFlags } from '../../src/cli/audit-log/log-flags.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Creates the key of the audit log. */
 export default class LogInit extends TokenctlCommand {
@@ -19,19 +19,7 @@ With --json, prints what docs/schemas/log-init.json describes.`;
     '<%= config.bin %> <%= command.id %> --rotate --output handover.txt',
   ];
 
-  static override flags = {
-    name: string({
-      summary: 'The name of the log in checkpoints, such as example.org/audit. Default: HOST/audit.',
-      helpValue: 'NAME',
-      exclusive: ['rotate'],
-    }),
-    rotate: boolean({ summary: 'Replace the key with a new one of the same name.' }),
-    output: string({
-      summary: 'Write the checkpoint that both keys signed to this file.',
-      helpValue: 'FILE',
-      dependsOn: ['rotate'],
-    }),
-  };
+  static override flags = keyFlags;
 
   async run(): Promise<Result<LogKeyJson>> {
     const { flags } = await this.input(LogInit);

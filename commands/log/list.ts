@@ -3,7 +3,7 @@ import type { RunJson } from '../../src/cli/audit-log/entry-listing.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { count, csvFlag, instantOf, type Moment, parseMoment } from '../../src/cli/flags.ts';
 import type { Entry } from '../../src/operations/ports/audit-log.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Lists entries of the audit log. */
 export default class LogList extends TokenctlCommand {

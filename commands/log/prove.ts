@@ -1,8 +1,8 @@
-import { string } from '@oclif/core/flags';
 import type { ProofJson } from '../../src/cli/audit-log/checkpoint-flow.ts';
+import { proofFlags } from '../../src/cli/audit-log/log-flags.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { countArgument, replaceFlag } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import { countArgument } from '../../src/cli/flags.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Proves that an entry is in the audit log. */
 export default class LogProve extends TokenctlCommand {
@@ -24,17 +24,7 @@ With --json, prints what docs/schemas/log-prove.json describes.`;
     seq: countArgument({ description: 'The number of the entry.', required: true }),
   };
 
-  static override flags = {
-    checkpoint: string({
-      summary: 'A checkpoint that covers the entry. Default: a new one.',
-      helpValue: 'FILE',
-    }),
-    output: string({
-      summary: 'Write the proof to this new file of mode 0600. Default: stdout.',
-      helpValue: 'FILE',
-    }),
-    ...replaceFlag,
-  };
+  static override flags = proofFlags;
 
   async run(): Promise<Result<ProofJson>> {
     const { flags, args } = await this.input(LogProve);

@@ -1,10 +1,7 @@
-import { custom, option, string } from '@oclif/core/flags';
+import { reportFlags } from '../../src/cli/audit-log/log-flags.ts';
 import type { LogReportJson } from '../../src/cli/audit-log/report-flow.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { type Moment, parseMoment, replaceFlag } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
-
-const moment = custom<Moment>({ parse: async (input) => parseMoment(input), helpValue: 'WHEN' });
+import type { Result } from '../../src/reports/result.ts';
 
 /** Reports on the audit log. */
 export default class LogReport extends TokenctlCommand {
@@ -12,7 +9,7 @@ export default class LogReport extends TokenctlCommand {
 
   static override description =
     `Verifies the log, and lists for each run: the actor, the target, the reason and ticket, what was planned and \
-done, what failed, what stays alive, and the later reconciliation of an interrupted run. Runs that started \
+done, what failed, what is left open, and the later reconciliation of an interrupted run. Runs that started \
 before the period or ended after it are complete as well.
 
 With --json, prints what docs/schemas/log-report.json describes.
@@ -24,18 +21,7 @@ Exits with 6, after the report, if the log is broken.`;
     '<%= config.bin %> <%= command.id %> --since 2026-11-20T08:00:00Z --until 2026-11-21 --format html --output incident.html',
   ];
 
-  static override flags = {
-    since: moment({ summary: 'The start: a date or an age (7d).' }),
-    until: moment({ summary: 'The end, exclusive: a date or an age.' }),
-    format: option({ options: ['markdown', 'html'] as const })({
-      summary: 'The format of the report. Default: markdown.',
-    }),
-    output: string({
-      summary: 'Write the report to this new file of mode 0600. Default: stdout.',
-      helpValue: 'FILE',
-    }),
-    ...replaceFlag,
-  };
+  static override flags = reportFlags;
 
   async run(): Promise<Result<LogReportJson>> {
     const { flags } = await this.input(LogReport);

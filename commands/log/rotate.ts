@@ -1,7 +1,7 @@
 import type { RotationJson } from '../../src/cli/audit-log/maintenance-flow.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { age } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Rotates the file of the audit log. */
 export default class LogRotate extends TokenctlCommand {

@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/args';
 import type { ShownLogRunJson } from '../../src/cli/audit-log/entry-listing.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Shows one run of the audit log. */
 export default class LogShow extends TokenctlCommand {

@@ -1,11 +1,11 @@
-import { string } from '@oclif/core/flags';
+import { verificationFlags } from '../../src/cli/audit-log/log-flags.ts';
 import type { VerificationJson, VerifiedProofJson } from '../../src/cli/audit-log/maintenance-flow.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Verifies the audit log. */
 export default class LogVerify extends TokenctlCommand {
-  static override summary = 'Verify that the audit log is intact';
+  static override summary = 'Verify the hashes of the audit log';
 
   static override description =
     `Reads the whole log and checks that each entry has the hash of the entry before, so that edited, removed, \
@@ -28,22 +28,7 @@ a variable or the configuration file does not exist.`;
     '<%= config.bin %> <%= command.id %> --checkpoint audit.checkpoint --key example.org/audit+7fbb5ae1+ASVI…',
   ];
 
-  static override flags = {
-    checkpoint: string({
-      summary: 'An earlier checkpoint that the log must match.',
-      helpValue: 'FILE',
-    }),
-    proof: string({
-      summary: 'Verify the proof of an entry, not the log.',
-      helpValue: 'FILE',
-      exclusive: ['checkpoint'],
-    }),
-    key: string({
-      summary: 'The trusted public key, or a file of keys. Default: the keys of log init.',
-      helpValue: 'KEY|FILE',
-      relationships: [{ type: 'some', flags: ['checkpoint', 'proof'] }],
-    }),
-  };
+  static override flags = verificationFlags;
 
   async run(): Promise<Result<VerificationJson | VerifiedProofJson>> {
     const { flags } = await this.input(LogVerify);

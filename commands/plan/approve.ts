@@ -1,9 +1,8 @@
 import { string as stringArgument } from '@oclif/core/args';
-import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { age, changeFlags } from '../../src/cli/flags.ts';
 import type { ApprovedPlanJson } from '../../src/cli/plans/plan-flow.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import { approveFlags } from '../../src/cli/revocation/revocation-flags.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Approves a saved plan. */
 export default class PlanApprove extends TokenctlCommand {
@@ -27,23 +26,13 @@ With --json, prints what docs/schemas/plan-approve.json describes.`;
     plan: stringArgument({ description: 'The file of the plan.', required: true, ignoreStdin: true }),
   };
 
-  static override flags = {
-    'key-file': string({
-      summary: 'The file of mode 0600 with your private key. Default: approval.key of the configuration.',
-      helpValue: 'FILE',
-    }),
-    'valid-for': age({ summary: 'For how long the approval is valid. Default: as long as is allowed.' }),
-    output: string({
-      summary: 'The file of the approval. Default: the file of the plan with .approval added.',
-      helpValue: 'FILE',
-    }),
-    ...changeFlags,
-  };
+  static override flags = approveFlags;
 
   async run(): Promise<Result<ApprovedPlanJson>> {
     const { args, flags } = await this.input(PlanApprove);
     const { approvePlan } = await import('../../src/cli/plans/plan-flow.ts');
     const confirmation = await this.confirmation(flags);
-    return await approvePlan({ runtime: await this.runtime(flags), path: args.plan, confirmation }, flags);
+    const runtime = await this.runtime(flags);
+    return await approvePlan({ runtime, confirmation, flags, path: args.plan });
   }
 }

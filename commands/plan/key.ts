@@ -1,7 +1,7 @@
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { ApproverKeyJson } from '../../src/cli/plans/plan-flow.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Makes the key of an approver. */
 export default class PlanKey extends TokenctlCommand {

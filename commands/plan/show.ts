@@ -2,7 +2,7 @@ import { string as stringArgument } from '@oclif/core/args';
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { ShownPlanJson } from '../../src/cli/plans/plan-flow.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Shows a saved plan. */
 export default class PlanShow extends TokenctlCommand {

@@ -2,11 +2,10 @@ import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, csvFlag } from '../../src/cli/flags.ts';
 import type { RefreshTokenJson } from '../../src/cli/tokens/refresh-token-view.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 const SEVERAL = { multiple: true, multipleNonGreedy: true, helpGroup: 'SELECTION' } as const;
 
-/** Lists refresh tokens. */
 export default class RefreshTokensList extends TokenctlCommand {
   static override summary = 'List refresh tokens';
 

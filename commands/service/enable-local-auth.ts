@@ -1,6 +1,6 @@
 import { string } from '@oclif/core/flags';
 import { outputFlags, TokenctlCommand } from '../../src/cli/base-command.ts';
-import { type Result, report } from '../../src/reports/tables/result.ts';
+import { type Result, report } from '../../src/reports/result.ts';
 
 /** Turns local accounts of the service on again, on its host. */
 export default class ServiceEnableLocalAuth extends TokenctlCommand {

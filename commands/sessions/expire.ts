@@ -1,8 +1,7 @@
-import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, breakGlassFlag, changeFlags } from '../../src/cli/flags.ts';
+import { sessionExpiryFlags } from '../../src/cli/revocation/revocation-flags.ts';
 import type { SessionExpiryJson } from '../../src/cli/sessions.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Ends browser sessions. */
 export default class SessionsExpire extends TokenctlCommand {
@@ -14,27 +13,14 @@ log in again. Their tokens stay valid.
 
 With --json, prints what docs/schemas/sessions-expire.json describes.
 
-Exit code 5: some sessions are left, or may be. Exit code 130: interrupted.`;
+Exit code 5: some sessions are left, or may be, or users have logged in again. Exit code 130: interrupted.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --user alice --reason "laptop stolen"',
     '<%= config.bin %> <%= command.id %> --all --dry-run',
   ];
 
-  static override flags = {
-    user: string({
-      multiple: true,
-      multipleNonGreedy: true,
-      helpGroup: 'SELECTION',
-      summary: 'End the sessions of this user.',
-      helpValue: 'NAME',
-      exclusive: ['all'],
-    }),
-    all: boolean({ summary: 'End all sessions.', helpGroup: 'SELECTION' }),
-    ...changeFlags,
-    ...breakGlassFlag,
-    ...allContextsFlag,
-  };
+  static override flags = sessionExpiryFlags;
 
   async run(): Promise<Result<SessionExpiryJson>> {
     const { flags } = await this.input(SessionsExpire);

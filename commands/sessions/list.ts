@@ -2,7 +2,7 @@ import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, csvFlag } from '../../src/cli/flags.ts';
 import type { SessionJson } from '../../src/cli/sessions.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Lists browser sessions. */
 export default class SessionsList extends TokenctlCommand {

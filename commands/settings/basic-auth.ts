@@ -1,8 +1,8 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, changeFlags, rescueFlag } from '../../src/cli/flags.ts';
+import { basicAuthFlags } from '../../src/cli/settings/settings-flags.ts';
 import type { SwitchJson } from '../../src/cli/settings/switch-flow.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Turns basic authentication on or off. */
 export default class SettingsBasicAuth extends TokenctlCommand {
@@ -30,7 +30,7 @@ With --json, prints what docs/schemas/settings-basic-auth.json describes.`;
     }),
   };
 
-  static override flags = { ...rescueFlag, ...changeFlags, ...allContextsFlag };
+  static override flags = basicAuthFlags;
 
   async run(): Promise<Result<SwitchJson>> {
     const { args, flags } = await this.input(SettingsBasicAuth);

@@ -1,9 +1,8 @@
 import { string } from '@oclif/core/args';
-import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, changeFlags } from '../../src/cli/flags.ts';
+import { externalTokensFlags } from '../../src/cli/settings/settings-flags.ts';
 import type { ExternalTokensJson } from '../../src/cli/settings/switch-flow.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Allows or denies tokens for external users. */
 export default class SettingsExternalTokens extends TokenctlCommand {
@@ -29,11 +28,7 @@ With --json, prints what docs/schemas/settings-external-tokens.json describes.`;
     }),
   };
 
-  static override flags = {
-    'revoke-existing': boolean({ summary: 'With deny, revoke the existing tokens of external users.' }),
-    ...changeFlags,
-    ...allContextsFlag,
-  };
+  static override flags = externalTokensFlags;
 
   async run(): Promise<Result<ExternalTokensJson>> {
     const { args, flags } = await this.input(SettingsExternalTokens);

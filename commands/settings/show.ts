@@ -1,7 +1,7 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag } from '../../src/cli/flags.ts';
-import type { AuthenticationSettings } from '../../src/operations/ports/target.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { AuthenticationSettings } from '../../src/operations/ports/target-parts.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Shows the authentication settings. */
 export default class SettingsShow extends TokenctlCommand {

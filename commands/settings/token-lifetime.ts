@@ -1,7 +1,7 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, changeFlags, seconds } from '../../src/cli/flags.ts';
 import type { LifetimeJson } from '../../src/cli/settings/lifetime-flow.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import { lifetimeFlags } from '../../src/cli/settings/settings-flags.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Shows or sets the lifetimes of tokens. */
 export default class SettingsTokenLifetime extends TokenctlCommand {
@@ -18,13 +18,7 @@ With --json, prints what docs/schemas/settings-token-lifetime.json describes.`;
     '<%= config.bin %> <%= command.id %> --access 90d --refresh 30d --dry-run',
   ];
 
-  static override flags = {
-    access: seconds({ summary: 'The lifetime of new access tokens.' }),
-    refresh: seconds({ summary: 'The lifetime of refresh tokens.' }),
-    code: seconds({ summary: 'The lifetime of authorization codes.' }),
-    ...changeFlags,
-    ...allContextsFlag,
-  };
+  static override flags = lifetimeFlags;
 
   async run(): Promise<Result<LifetimeJson>> {
     const { flags } = await this.input(SettingsTokenLifetime);

@@ -1,18 +1,10 @@
-import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import {
-  allContextsFlag,
-  count,
-  csvFlag,
-  days,
-  replaceFlag,
-  selectionOrAllFrom,
-  selectorFlags,
-} from '../../src/cli/flags.ts';
+import { selectionOrAllFrom } from '../../src/cli/flags.ts';
+import { auditFlags } from '../../src/cli/token-audit/audit-flags.ts';
 import type { ExplanationJson } from '../../src/cli/token-audit/policy-flags.ts';
 import type { AuditGroupsJson, AuditSummaryJson } from '../../src/reports/audit/audit-result.ts';
 import type { AuditJson } from '../../src/reports/audit/json-report.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Audits tokens against the policy. */
 export default class TokensAudit extends TokenctlCommand {
@@ -40,58 +32,7 @@ Exit code 3: there are findings at or above --fail-on.`;
     '<%= config.bin %> <%= command.id %> --explain never-used',
   ];
 
-  static override flags = {
-    ...selectorFlags,
-    ...csvFlag,
-    format: option({ options: ['table', 'json', 'csv', 'sarif', 'html'] as const })({
-      summary: 'The output format. Default: table.',
-      exclusive: ['json', 'csv'],
-    }),
-    rule: string({
-      summary: 'Check only this rule, also if the policy disables it.',
-      multiple: true,
-      multipleNonGreedy: true,
-      helpValue: 'RULE',
-    }),
-    'min-severity': option({ options: ['low', 'medium', 'high', 'critical'] as const })({
-      summary: 'Report only findings of this severity or above. Default of the table: medium.',
-    }),
-    list: boolean({ summary: 'Show one table of all findings.', exclusive: ['csv'] }),
-    limit: count({ summary: 'Show at most this many findings of each rule. Default: 5.', helpValue: 'N' }),
-    'last-used': boolean({
-      summary: 'Show when tokens were last used, also over REST (the day, for up to 10,000 tokens).',
-    }),
-    output: string({
-      summary: 'Write the report to this new file of mode 0600, and print a summary.',
-      helpValue: 'FILE',
-    }),
-    ...replaceFlag,
-    summary: boolean({
-      summary: 'Print only the number of findings by rule and severity.',
-      exclusive: ['csv'],
-    }),
-    'group-by': option({ options: ['user', 'application', 'rule', 'severity'] as const })({
-      summary: 'Print only the number of findings in each group.',
-      exclusive: ['summary'],
-    }),
-    'fail-on': option({ options: ['low', 'medium', 'high', 'critical'] as const })({
-      summary: 'Exit with 3 if there are findings of this severity or above.',
-    }),
-    baseline: string({ summary: 'Do not count the findings listed in this file.', helpValue: 'FILE' }),
-    'write-baseline': string({ summary: 'Write a list of all findings to this file.', helpValue: 'FILE' }),
-    explain: string({
-      summary: 'Explain a rule, and do not audit.',
-      helpValue: 'RULE',
-    }),
-    policy: string({
-      summary: "The policy file to use instead of the configuration's policy section.",
-      helpValue: 'FILE',
-      helpGroup: 'POLICY',
-    }),
-    'max-lifetime': days({ summary: 'Report tokens with a lifetime above this.', helpGroup: 'POLICY' }),
-    'unused-for': days({ summary: 'Report tokens not used for longer than this.', helpGroup: 'POLICY' }),
-    ...allContextsFlag,
-  };
+  static override flags = auditFlags;
 
   async run(): Promise<Result<AuditJson | AuditSummaryJson | AuditGroupsJson | ExplanationJson>> {
     const { flags } = await this.input(TokensAudit);

@@ -1,7 +1,7 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { CleanupJson } from '../../src/cli/cleanup.ts';
-import { age, allContextsFlag, changeFlags, count } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import { cleanupFlags } from '../../src/cli/revocation/revocation-flags.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Deletes expired tokens. */
 export default class TokensCleanup extends TokenctlCommand {
@@ -22,14 +22,7 @@ Exit code 5: some tokens are left, or this account does not see all of them. Exi
     '<%= config.bin %> <%= command.id %> --keep-revoked-for 90d --limit 100000 --yes',
   ];
 
-  static override flags = {
-    'keep-revoked-for': age({
-      summary: 'Keep refresh tokens revoked within this time. Default: 30d.',
-    }),
-    limit: count({ summary: 'The maximum number of rows to delete.', helpValue: 'N' }),
-    ...changeFlags,
-    ...allContextsFlag,
-  };
+  static override flags = cleanupFlags;
 
   async run(): Promise<Result<CleanupJson>> {
     const { flags } = await this.input(TokensCleanup);

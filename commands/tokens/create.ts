@@ -2,7 +2,7 @@ import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { age, changeFlags } from '../../src/cli/flags.ts';
 import type { CreatedJson, WouldCreateJson } from '../../src/cli/tokens/creation-flow.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Creates a personal access token. */
 export default class TokensCreate extends TokenctlCommand {

@@ -1,8 +1,7 @@
-import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, changeFlags } from '../../src/cli/flags.ts';
 import type { LeakedJson } from '../../src/cli/incident/leaked-flow.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import { leakedFlags } from '../../src/cli/revocation/revocation-flags.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Finds leaked tokens. */
 export default class TokensFind extends TokenctlCommand {
@@ -27,32 +26,7 @@ Exit code 5: with --revoke, a live token is left.`;
     '<%= config.bin %> <%= command.id %> --leaked scan.txt --revoke --reason "pushed to a public repository"',
   ];
 
-  static override flags = {
-    leaked: string({
-      summary: 'The file to search, or - for standard input.',
-      helpValue: 'FILE',
-      required: true,
-    }),
-    revoke: boolean({ summary: 'Revoke the live tokens that are found.', helpGroup: 'CHANGE' }),
-    'plan-out': string({
-      summary: 'Save the plan of the revocation to a new file, for tokens revoke --plan, and revoke nothing.',
-      exclusive: ['revoke', 'dry-run', 'yes'],
-      helpGroup: 'CHANGE',
-      helpValue: 'FILE',
-    }),
-    'require-approval': boolean({
-      summary: 'Let the plan need the approval of a second person.',
-      dependsOn: ['plan-out'],
-      helpGroup: 'CHANGE',
-    }),
-    'include-own': boolean({
-      summary: 'Also revoke the token that this command uses, last.',
-      helpGroup: 'CHANGE',
-      relationships: [{ type: 'some', flags: ['revoke', 'plan-out'] }],
-    }),
-    ...changeFlags,
-    ...allContextsFlag,
-  };
+  static override flags = leakedFlags;
 
   async run(): Promise<Result<LeakedJson>> {
     const { flags } = await this.input(TokensFind);

@@ -1,18 +1,10 @@
-import { boolean, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import {
-  allContextsFlag,
-  count,
-  csvFlag,
-  findingPolicyFlag,
-  selectionOrAllFrom,
-  selectorFlags,
-} from '../../src/cli/flags.ts';
+import { selectionOrAllFrom } from '../../src/cli/flags.ts';
 import type { Counted } from '../../src/cli/tokens/list-flow.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import { listFlags } from '../../src/cli/tokens/token-flags.ts';
+import type { Result } from '../../src/reports/result.ts';
 import type { TokenJson } from '../../src/reports/tables/token-view.ts';
 
-/** Lists tokens. */
 export default class TokensList extends TokenctlCommand {
   static override summary = 'List tokens';
 
@@ -37,27 +29,7 @@ With --json, prints what docs/schemas/tokens-list.json describes.`;
     '<%= config.bin %> <%= command.id %> --finding duplicate-purpose --columns user,description,created',
   ];
 
-  static override flags = {
-    ...selectorFlags,
-    ...findingPolicyFlag,
-    'last-used': boolean({ summary: 'Show when each token was last used, also over REST (the day).' }),
-    sort: string({
-      summary: 'Sort by id, user, application, scope, created, expires, last_used or description; add :desc.',
-      helpValue: 'COLUMN',
-    }),
-    limit: count({ summary: 'List at most this many.', helpValue: 'N' }),
-    columns: string({
-      summary: 'Show these columns of the table or CSV, separated by commas.',
-      helpValue: 'NAMES',
-      exclusive: ['json'],
-    }),
-    'count-by': option({ options: ['user', 'application', 'scope'] as const })({
-      summary: 'Count the tokens of each user, application or scope, the most first.',
-      exclusive: ['columns', 'sort', 'last-used'],
-    }),
-    ...csvFlag,
-    ...allContextsFlag,
-  };
+  static override flags = listFlags;
 
   async run(): Promise<Result<readonly TokenJson[] | readonly Counted[]>> {
     const { flags } = await this.input(TokensList);

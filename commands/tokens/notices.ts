@@ -1,9 +1,8 @@
-import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, csvFlag, days } from '../../src/cli/flags.ts';
+import { noticeFlags } from '../../src/cli/token-audit/audit-flags.ts';
 import type { NoticeJson } from '../../src/cli/token-audit/notices.ts';
 import type { NoticeReport } from '../../src/operations/token-audit/expiry-notices.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Lists tokens that expire soon, or notifies a webhook. */
 export default class TokensNotices extends TokenctlCommand {
@@ -25,27 +24,7 @@ Exit code 5: some notices could not be sent.`;
     '<%= config.bin %> <%= command.id %> --webhook-file hook.url --webhook-secret-file hook.secret',
   ];
 
-  static override flags = {
-    ...csvFlag,
-    within: days({
-      summary: 'Report tokens that expire within this time. Can be repeated.',
-      multiple: true,
-      multipleNonGreedy: true,
-    }),
-    'webhook-file': string({
-      summary: 'Post to the URL in this file of mode 0600. Can be repeated.',
-      multiple: true,
-      multipleNonGreedy: true,
-      helpValue: 'FILE',
-    }),
-    'webhook-secret-file': string({
-      summary: 'Sign the messages with the secret in this file of mode 0600.',
-      helpValue: 'FILE',
-      dependsOn: ['webhook-file'],
-    }),
-    'dry-run': boolean({ summary: 'List what would be sent, without sending it.' }),
-    ...allContextsFlag,
-  };
+  static override flags = noticeFlags;
 
   async run(): Promise<Result<readonly NoticeJson[] | NoticeReport>> {
     const { flags } = await this.input(TokensNotices);

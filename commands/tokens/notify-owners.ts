@@ -1,8 +1,7 @@
-import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, changeFlags, count } from '../../src/cli/flags.ts';
+import { ownerNoticeFlags } from '../../src/cli/token-audit/audit-flags.ts';
 import type { OwnerNoticesJson } from '../../src/cli/token-audit/owner-notices-flow.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Tells owners about their tokens by mail. */
 export default class TokensNotifyOwners extends TokenctlCommand {
@@ -25,20 +24,7 @@ Exit code 5: some mails were not sent. Exit code 130: interrupted.`;
     '<%= config.bin %> <%= command.id %> --at-most 50 --yes',
   ];
 
-  static override flags = {
-    show: string({
-      summary: 'With --dry-run, also print the mail of this owner.',
-      dependsOn: ['dry-run'],
-      helpValue: 'NAME',
-    }),
-    'at-most': count({
-      summary: 'Send no more mails than this; the rest waits for the next run.',
-      helpGroup: 'CHANGE',
-      helpValue: 'N',
-    }),
-    ...changeFlags,
-    ...allContextsFlag,
-  };
+  static override flags = ownerNoticeFlags;
 
   async run(): Promise<Result<OwnerNoticesJson>> {
     const { flags } = await this.input(TokensNotifyOwners);

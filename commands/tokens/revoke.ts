@@ -1,19 +1,8 @@
-import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import {
-  allContextsFlag,
-  approvalFlags,
-  changeFlags,
-  count,
-  findingPolicyFlag,
-  selectionFrom,
-  selectionOrAllFrom,
-  selectorFlags,
-} from '../../src/cli/flags.ts';
-import type { RevocationJson } from '../../src/cli/revocation/revocation-plan.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import { revocationSelection, revokeFlags } from '../../src/cli/revocation/revocation-flags.ts';
+import type { RevocationJson } from '../../src/cli/revocation/revocation-flow.ts';
+import type { Result } from '../../src/reports/result.ts';
 
-/** Revokes tokens. */
 export default class TokensRevoke extends TokenctlCommand {
   static override summary = 'Revoke tokens';
 
@@ -34,7 +23,8 @@ are gone are listed.
 
 Where the configuration requires two persons (approval in docs/configuration.md), more tokens than one person may revoke need a plan that another person approved with plan approve. Both are in the audit log.
 
-Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. Exit code 130: interrupted.`;
+Exit code 5: some tokens are left, or the selection is not empty: it is listed again after the revocation, over the \
+REST API as well, and new tokens and sessions are counted. Exit code 130: interrupted.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %> --user alice --dry-run',
@@ -46,59 +36,14 @@ Exit code 5: some tokens are left, or new refresh tokens were issued meanwhile. 
     '<%= config.bin %> <%= command.id %> --plan plan.json --ticket OPS-17',
   ];
 
-  static override flags = {
-    ...selectorFlags,
-    all: boolean({ summary: 'Select all tokens.', helpGroup: 'SELECTION' }),
-    ...findingPolicyFlag,
-    plan: string({
-      summary: 'Apply this saved plan instead of selecting tokens.',
-      exclusive: [
-        'plan-out',
-        'all',
-        'policy',
-        'include-own',
-        'access-only',
-        'with-sessions',
-        ...Object.keys(selectorFlags),
-      ],
-      helpGroup: 'SELECTION',
-      helpValue: 'FILE',
-    }),
-    'plan-out': string({
-      summary: 'Save the plan to a new file, and change nothing.',
-      exclusive: ['dry-run', 'yes', 'with-sessions', 'break-glass'],
-      helpGroup: 'CHANGE',
-      helpValue: 'FILE',
-    }),
-    'at-most': count({
-      summary: 'Refuse to revoke more than this many tokens.',
-      helpGroup: 'CHANGE',
-      helpValue: 'N',
-    }),
-    'include-own': boolean({
-      summary: 'Also revoke the token that this command uses, last.',
-      helpGroup: 'CHANGE',
-    }),
-    'access-only': boolean({
-      summary: 'Revoke access tokens only, like the bare management command.',
-      helpGroup: 'CHANGE',
-    }),
-    'with-sessions': boolean({
-      summary: "Also end the users' sessions. Needs a database context.",
-      helpGroup: 'CHANGE',
-    }),
-    ...changeFlags,
-    ...approvalFlags,
-    ...allContextsFlag,
-  };
+  static override flags = revokeFlags;
 
   async run(): Promise<Result<RevocationJson>> {
     const { flags } = await this.input(TokensRevoke);
-    const { readPlanFile } = await import('../../src/cli/revocation/plan-file.ts');
-    const select = flags.finding === undefined ? selectionFrom : selectionOrAllFrom;
+    const { readPlanFile } = await import('../../src/cli/change/plan-file.ts');
     const selection =
       flags.plan === undefined
-        ? select(flags, (await this.runtime(flags)).clock.now())
+        ? revocationSelection(flags, (await this.runtime(flags)).clock.now())
         : readPlanFile(flags.plan);
     if (flags.finding !== undefined) {
       const { policyOf, ruleNamed } = await import('../../src/cli/token-audit/policy-flags.ts');

@@ -1,8 +1,8 @@
-import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { age, changeFlags, countArgument } from '../../src/cli/flags.ts';
+import { countArgument } from '../../src/cli/flags.ts';
 import type { RotatedJson, WouldRotateJson } from '../../src/cli/tokens/rotation-flow.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import { rotationFlags } from '../../src/cli/tokens/token-flags.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Replaces a personal access token. */
 export default class TokensRotate extends TokenctlCommand {
@@ -29,12 +29,7 @@ Exit code 5: the old token is still valid. Exit code 130: interrupted while it w
     id: countArgument({ description: 'The id of the token to replace.', required: true }),
   };
 
-  static override flags = {
-    output: string({ summary: 'The new file for the new token.', required: true, helpValue: 'FILE' }),
-    grace: age({ summary: 'Wait this long (10m) before the old token is revoked; at most a day.' }),
-    expires: age({ summary: 'How long the new token is valid (90d). Needs a database context.' }),
-    ...changeFlags,
-  };
+  static override flags = rotationFlags;
 
   async run(): Promise<Result<RotatedJson | WouldRotateJson>> {
     const { args, flags } = await this.input(TokensRotate);

@@ -2,7 +2,7 @@ import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { countArgument } from '../../src/cli/flags.ts';
 import type { ShownTokenJson } from '../../src/cli/tokens/show-flow.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Shows a token, its owner and what the policy finds about it. */
 export default class TokensShow extends TokenctlCommand {

@@ -7,7 +7,7 @@ import {
   selectorFlags,
 } from '../../src/cli/flags.ts';
 import type { TraceJson } from '../../src/cli/token-audit/trace-result.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 const { id: _id, ...selection } = selectorFlags;
 

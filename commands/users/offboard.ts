@@ -2,7 +2,7 @@ import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, changeFlags, localFlags } from '../../src/cli/flags.ts';
 import type { OffboardingJson } from '../../src/cli/incident/offboarding-flow.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
 /** Ends all access of a user. */
 export default class UsersOffboard extends TokenctlCommand {

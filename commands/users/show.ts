@@ -1,9 +1,8 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { ShownUserJson } from '../../src/cli/users/user-view.ts';
-import type { Result } from '../../src/reports/tables/result.ts';
+import type { Result } from '../../src/reports/result.ts';
 
-/** Shows what a user is and has. */
 export default class UsersShow extends TokenctlCommand {
   static override summary = 'Show a user with tokens and sessions';
 

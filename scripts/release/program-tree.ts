@@ -19,7 +19,6 @@ export function lockEntries(): ReadonlyMap<string, LockEntry> {
   return new Map(Object.entries(lock.packages).filter(([path]) => path !== ''));
 }
 
-/** The version of this package. */
 export function packageVersion(): string {
   return (jsonIn(join(root, 'package.json')) as { version: string }).version;
 }

@@ -13,7 +13,7 @@ import { auditTokens } from '../operations/token-audit/audit-tokens.ts';
 import { trendText, Worst } from '../reports/audit/audit-result.ts';
 import { type CalendarPicture, calendarPicture } from '../reports/audit/charts.ts';
 import { baselineHeading, parseBaseline } from '../reports/report-file.ts';
-import { noScreen } from '../reports/tables/result.ts';
+import { noScreen } from '../reports/tables/text.ts';
 import { inTurns, type Places } from './places.ts';
 
 /** The findings of an audit that the page lists, of each state; the exports have all. */
@@ -32,7 +32,7 @@ interface Count {
 }
 
 /** An audit as the page shows it. */
-interface AuditRead {
+export interface AuditRead {
   /** RFC 3339. */
   readonly at: Date;
   readonly incomplete: string | null;
@@ -106,8 +106,13 @@ export class Audits {
 
 async function audited(runtime: Runtime, baseline: Baseline | undefined): Promise<AuditRead> {
   const audit = await auditTokens({
-    ...{ target: await runtime.target(), clock: runtime.clock, policy: policyOf(runtime, {}) },
-    ...{ selector: { all: true }, baseline, withKnown: baseline !== undefined, statistics: true },
+    target: await runtime.target(),
+    clock: runtime.clock,
+    policy: policyOf(runtime, {}),
+    selector: { all: true },
+    baseline,
+    withKnown: baseline !== undefined,
+    statistics: true,
   });
   const owners = new Counts();
   const ofRules = new Map<string, { readonly owners: Counts; readonly applications: Counts }>();
@@ -137,8 +142,14 @@ async function audited(runtime: Runtime, baseline: Baseline | undefined): Promis
         const { finds, matters, remedy } = help;
         const { severity, exceptions } = audit.policy[rule];
         return {
-          ...{ rule, count: byRule[rule] ?? 0, severity: summary.severities?.[rule] ?? severity },
-          ...{ selects: appliesTo === 'tokens', finds, matters, remedy, exceptions: exceptions.length },
+          rule,
+          count: byRule[rule] ?? 0,
+          severity: summary.severities?.[rule] ?? severity,
+          selects: appliesTo === 'tokens',
+          finds,
+          matters,
+          remedy,
+          exceptions: exceptions.length,
           owners: ofRules.get(rule)?.owners.most() ?? [],
           applications: ofRules.get(rule)?.applications.most() ?? [],
         };
@@ -148,8 +159,13 @@ async function audited(runtime: Runtime, baseline: Baseline | undefined): Promis
       ...found.all().map((finding) => findingRow(finding, baseline === undefined ? null : 'new')),
       ...known.all().map((finding) => findingRow(finding, 'known')),
       ...fixed.map(({ rule, severity, key }) => ({
-        ...{ rule, severity, subject: key, owner: null, state: 'fixed' as const },
-        ...{ message: 'Neither found nor excused any more.', tokenId: null },
+        rule,
+        severity,
+        subject: key,
+        owner: null,
+        state: 'fixed' as const,
+        message: 'Neither found nor excused any more.',
+        tokenId: null,
       })),
     ],
     kinds: audit.statistics?.byKind() ?? null,
@@ -159,7 +175,11 @@ async function audited(runtime: Runtime, baseline: Baseline | undefined): Promis
 
 function findingRow({ rule, severity, subject, message }: Finding, state: 'new' | 'known' | null) {
   return {
-    ...{ rule, severity, message, subject: subjectKey(subject), state },
+    rule,
+    severity,
+    message,
+    subject: subjectKey(subject),
+    state,
     owner: ownerOf(subject)?.username ?? null,
     tokenId: subject.kind === 'token' ? subject.token.id : null,
   };
@@ -243,7 +263,10 @@ async function exported(
     const { clock } = runtime;
     const keys: string[] = [];
     const { findings } = await auditTokens({
-      ...{ target: await runtime.target(), clock, policy: policyOf(runtime, {}), selector },
+      target: await runtime.target(),
+      clock,
+      policy: policyOf(runtime, {}),
+      selector,
       onKey: (key) => keys.push(key),
     });
     for await (const _finding of findings);

@@ -1,7 +1,12 @@
+import { CLIError } from '@oclif/core/errors';
+import type { FlagInput } from '@oclif/core/interfaces';
+import { parse } from '@oclif/core/parser';
 import { z } from 'zod';
+import { usageMistake } from '../cli/errors/usage-errors.ts';
+import type { FlagsOf } from '../cli/flags.ts';
+import type { Form } from '../cli/form.ts';
 import { absolutePath, type Environment } from '../config/paths.ts';
 import { DATABASE_FILE_CONTEXT } from '../config/schema.ts';
-import { TokenctlError } from '../domain/errors.ts';
 import { shellWord } from '../domain/remedies.ts';
 import type { Flow } from './operations.ts';
 import type { Places } from './places.ts';
@@ -18,33 +23,77 @@ export interface Prepared {
 /** A path on the machine of the console. */
 export const pathSchema = z.string().min(1).max(1000);
 
-/** What every request of a change has: the reason and the ticket. */
-export const account = { reason: z.string().max(1000).optional(), ticket: z.string().max(1000).optional() };
-
-/** How a change passes the rule of two persons. Members have the names of the command's flags. */
-export const guards = {
-  planOut: pathSchema.optional(),
-  requireApproval: z.boolean().optional(),
-  breakGlass: z.boolean().optional(),
+/** What every request of a change has: the context, the reason and the ticket. */
+export const account = {
+  place: z.string().max(300),
+  reason: z.string().max(1000).optional(),
+  ticket: z.string().max(1000).optional(),
 };
 
-interface Account {
-  readonly reason?: string | undefined;
-  readonly ticket?: string | undefined;
+/** Flags as they are typed, by name. One that is not given, off or empty is left out. */
+export type Typed = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
+
+/** A flag of a form as the page shows it. */
+export interface FormChoice {
+  /** The member of the request. */
+  readonly name: string;
+  readonly label: string;
+  /** Whether `false` says something else than nothing. */
+  readonly isSwitch: boolean;
+  /** The members that select, with which it can be used; null for all. */
+  readonly scopes: readonly string[] | null;
+  /** The members that select, with which it is on where nothing is chosen. */
+  readonly onFor: readonly string[];
 }
 
-interface Guards {
-  readonly planOut?: string | undefined;
-  readonly requireApproval?: boolean | undefined;
-  readonly breakGlass?: boolean | undefined;
+/** What the page shows of a form as check boxes. */
+export function choicesOf({ flags, fields }: Form): readonly FormChoice[] {
+  return Object.entries(fields).flatMap(([name, { label, scopes, onFor = [] }]) =>
+    label === undefined
+      ? []
+      : {
+          name: memberOf(name),
+          label,
+          isSwitch: isSwitch(flags, name),
+          scopes: scopes?.map(memberOf) ?? null,
+          onFor: onFor.map(memberOf),
+        },
+  );
 }
 
-/** The reason and the ticket as flags; a blank one is left out. */
-export function accountOf({ reason, ticket }: Account) {
-  return {
-    ...(reason !== undefined && reason.trim() !== '' && { reason }),
-    ...(ticket !== undefined && ticket.trim() !== '' && { ticket }),
-  };
+/** The members of a request that are flags of a form, by their names in camel case. */
+export function membersOf({ flags, fields }: Form): object {
+  return Object.fromEntries(
+    Object.keys(fields).map((name) => [memberOf(name), schemaOf(flags, name).optional()]),
+  );
+}
+
+function schemaOf(flags: FlagInput, name: string): z.ZodType {
+  const flag = flags[name];
+  if (flag?.type === 'boolean') return z.boolean();
+  if (flag?.options !== undefined) return z.enum([...flag.options]);
+  return flag?.multiple === true ? z.array(z.string().min(1).max(300)).max(200) : pathSchema;
+}
+
+/** The flags of a form that a request has, as they are typed: paths in full. */
+export function typedOf({ flags, fields }: Form, request: object, environment: Environment): Typed {
+  const given = request as Typed;
+  return Object.fromEntries(
+    Object.keys(fields).map((name) => {
+      const value = given[memberOf(name)];
+      const isPath = flags[name]?.type === 'option' && flags[name].helpValue === 'FILE';
+      return [name, isPath && typeof value === 'string' ? pathOf(value, environment) : value];
+    }),
+  );
+}
+
+function memberOf(flag: string): string {
+  return flag.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function isSwitch(flags: FlagInput, name: string): boolean {
+  const flag = flags[name];
+  return flag?.type === 'boolean' && flag.allowNo;
 }
 
 /**
@@ -57,39 +106,68 @@ export function pathOf(path: string, environment: Environment): string {
   return absolutePath(path, process.cwd(), environment);
 }
 
+/** What a request is made into a command with. */
+interface Request {
+  /** The command with its arguments, as words of a shell. */
+  readonly command: string;
+  readonly typed: Typed;
+  /** What is shown instead of `typed`, where that is too long, and what it leaves out. */
+  readonly shown?: Typed;
+  readonly comment?: string | undefined;
+  readonly request: Account & { readonly place: string };
+  readonly places: Pick<Places, 'startedWith'>;
+}
+
 /**
- * The flags of the rule of two persons, and as words.
+ * The command line of a request, and the flags that the command itself makes of it: by its own parser, with its own checks.
  *
- * @param alone What cannot be used while a plan is saved, by its flag, as far as it is given.
- * @throws TokenctlError `usage`
+ * @returns Flags for the change and for its dry run, which saves no plan.
+ * @throws TokenctlError `usage` as the command does.
  */
-export function guardsOf(
-  { planOut, requireApproval, breakGlass }: Guards,
-  { environment, alone }: { readonly environment: Environment; readonly alone: readonly string[] },
-) {
-  const refused = [...alone, ...(breakGlass === true ? ['--break-glass'] : [])];
-  if (planOut !== undefined && refused.length > 0) {
-    throw new TokenctlError('usage', `${refused[0]} cannot be used with --plan-out`);
-  }
-  const path = planOut === undefined ? undefined : pathOf(planOut, environment);
+export async function commandOf<Flags extends FlagInput>(
+  flags: Flags,
+  { command, typed, shown = typed, comment, request, places }: Request,
+): Promise<{ readonly command: string; readonly flags: FlagsOf<Flags>; readonly dryRun: FlagsOf<Flags> }> {
+  const words = wordsOf(flags, { ...typed, ...accountOf(request) });
+  const parsed = (await parse(words.map(joined), { flags, strict: true }).catch((error: unknown) => {
+    throw (error instanceof CLIError && usageMistake(error)) || error;
+  })) as { readonly flags: FlagsOf<Flags> };
   return {
-    /** Without a file: a plan that is only shown is not saved. */
-    shown: {
-      ...(requireApproval === true && { 'require-approval': true }),
-      ...(breakGlass === true && { 'break-glass': true }),
-    },
-    saved: path === undefined ? {} : { 'plan-out': path },
-    words: [
-      ...(path === undefined ? [] : [option('--plan-out', path)]),
-      ...(requireApproval === true ? ['--require-approval'] : []),
-      ...(breakGlass === true ? ['--break-glass'] : []),
-    ],
+    command: line([command, ...wordsOf(flags, shown).map(spaced)], { ...request, places, comment }),
+    flags: parsed.flags,
+    dryRun: { ...parsed.flags, 'plan-out': undefined, 'dry-run': true },
   };
 }
 
+type Word = readonly [flag: string, value?: string];
+
+function wordsOf(flags: FlagInput, typed: Typed): Word[] {
+  return Object.entries(typed).flatMap(([name, value]): Word[] => {
+    if (value === undefined || value === '') return [];
+    if (value === false) return isSwitch(flags, name) ? [[`--no-${name}`]] : [];
+    if (value === true) return [[`--${name}`]];
+    return [value].flat().map((each) => [`--${name}`, each]);
+  });
+}
+
+function joined([flag, value]: Word): string {
+  return value === undefined ? flag : `${flag}=${value}`;
+}
+
 /** A flag with its value; one that begins with a dash would be taken for a flag. */
-export function option(flag: string, value: string): string {
+function spaced([flag, value]: Word): string {
+  if (value === undefined) return flag;
   return value.startsWith('-') ? `${flag}=${shellWord(value)}` : `${flag} ${shellWord(value)}`;
+}
+
+interface Account {
+  readonly reason?: string | undefined;
+  readonly ticket?: string | undefined;
+}
+
+/** The reason and the ticket as flags; a blank one is left out. */
+function accountOf({ reason, ticket }: Account): Typed {
+  return { reason: reason?.trim() === '' ? '' : reason, ticket: ticket?.trim() === '' ? '' : ticket };
 }
 
 /** A command line that means the same in a terminal: with what the console was started with. */
@@ -103,14 +181,13 @@ export function line(
     readonly comment?: string | undefined;
   },
 ): string {
-  const { place, places, comment, reason, ticket } = { ...given, ...accountOf(given) };
+  const { place, places, comment } = given;
   return [
     'tokenctl',
     ...words,
     // The flag of the file names that context.
     ...(place === undefined || place === DATABASE_FILE_CONTEXT ? [] : [`--context ${shellWord(place)}`]),
-    ...(reason ? [option('--reason', reason)] : []),
-    ...(ticket ? [option('--ticket', ticket)] : []),
+    ...wordsOf({}, accountOf(given)).map(spaced),
     ...places.startedWith,
     ...(comment === undefined ? [] : [`# ${comment}`]),
   ].join(' ');

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { type JobState, jobHistory, jobStates, shownRun } from '../app/jobs/inspect.ts';
 import { runManually } from '../app/jobs/run-manually.ts';
+import type { Runtime } from '../app/runtime.ts';
 import { ranResult, shownRunResult } from '../cli/output/job-view.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { shellWord } from '../domain/remedies.ts';
@@ -24,16 +25,7 @@ interface JobParts {
 
 /** Serves the jobs of the configuration with their history. A job can be run as a dry run, by the code of `jobs run`. */
 export function serveJobs(app: FastifyInstance, { places, operations, version }: JobParts): void {
-  app.get('/api/jobs', () =>
-    places.anywhere(async (runtime) => {
-      // Without jobs there may be no ledger, which reading would create.
-      if (Object.keys(runtime.configuration.jobs).length === 0) return { jobs: [], runs: [] };
-      const now = runtime.clock.now();
-      const jobs = (await jobStates(runtime)).map((job) => jobRow(job, { now, contexts: places.contexts }));
-      const runs = await jobHistory(runtime, { limit: MAX_RUNS });
-      return { jobs, runs: runs.map(runRow) };
-    }),
-  );
+  app.get('/api/jobs', () => places.anywhere((runtime) => jobsOf(runtime, places.contexts)));
   app.get('/api/jobs/run', ({ query }) => {
     const { run } = z.object({ run: z.uuid() }).parse(query);
     return places.anywhere(async (runtime) => await endedOf(shownRunResult(await shownRun(runtime, run))));
@@ -51,16 +43,26 @@ export function serveJobs(app: FastifyInstance, { places, operations, version }:
       throw new TokenctlError('not_found', `This console has no context "${context}"`);
     }
     const begun = operations.begin({
-      ...{
-        kind: 'jobs run',
-        place: null,
-        command: line(['jobs run', shellWord(job), '--dry-run'], { places }),
-      },
+      kind: 'jobs run',
+      place: null,
+      command: line(['jobs run', shellWord(job), '--dry-run'], { places }),
       flow: async ({ runtime, notify }) =>
         ranResult(await runManually({ runtime, name: job, dryRun: true, version, notify })),
     });
     return reply.code(201).send(begun);
   });
+}
+
+/** The jobs of the configuration, and their history. */
+export type Jobs = Awaited<ReturnType<typeof jobsOf>>;
+
+async function jobsOf(runtime: Runtime, contexts: readonly string[]) {
+  // Without jobs there may be no ledger, which reading would create.
+  const isEmpty = Object.keys(runtime.configuration.jobs).length === 0;
+  const now = runtime.clock.now();
+  const jobs = isEmpty ? [] : await jobStates(runtime);
+  const runs = isEmpty ? [] : await jobHistory(runtime, { limit: MAX_RUNS });
+  return { jobs: jobs.map((job) => jobRow(job, { now, contexts })), runs: runs.map(runRow) };
 }
 
 /** The name of the configuration, and the context. */
@@ -79,8 +81,15 @@ function jobRow(
     ticks.push(at);
   }
   return {
-    ...{ name, context, kind: settings.job, dryRun: settings.dryRun, schedule: expression },
-    ...{ timeZone: settings.timeZone, next, ticks, problem: problem?.message ?? null },
+    name,
+    context,
+    kind: settings.job,
+    dryRun: settings.dryRun,
+    schedule: expression,
+    timeZone: settings.timeZone,
+    next,
+    ticks,
+    problem: problem?.message ?? null,
     last: last === null ? null : runRow(last),
     /** Whether this console works in its context. */
     isHere: context === null || contexts.includes(context),
@@ -90,7 +99,14 @@ function jobRow(
 function runRow({ run, job, due, kind, state, began, ended, summary }: RunRecord) {
   const { message, dryRun } = summary;
   return {
-    ...{ run, job, due, kind, state, began, ended, isDryRun: dryRun === true },
+    run,
+    job,
+    due,
+    kind,
+    state,
+    began,
+    ended,
+    isDryRun: dryRun === true,
     message: typeof message === 'string' ? message : null,
   };
 }

@@ -89,21 +89,11 @@ export function serveLog(app: FastifyInstance, places: Places): void {
   const verifier = new Verifier(places);
   app.get('/api/log', async ({ query }) => {
     const filter = logQuery.parse(query);
-    return await places.anywhere(async (runtime) => {
-      const log = await runtime.auditLog();
-      const { runs, searched } = await runsOf(log, filter);
-      return { head: await log.head(), runs, searched, verification: verifier.last };
-    });
+    return await places.anywhere((runtime) => logOf(runtime, filter, verifier));
   });
   app.get('/api/log/run', async ({ query }) => {
     const { run } = z.object({ run: z.uuid() }).parse(query);
-    return await places.anywhere(async (runtime) => {
-      const log = await runtime.auditLog();
-      const [account] = await Array.fromAsync(listRuns({ log, run }));
-      if (account === undefined) throw new TokenctlError('not_found', 'The audit log has no such run');
-      const entries = await Array.fromAsync(listLog({ log, run, last: MAX_RUNS }));
-      return { account, sentence: runSentence(account), facts: runFacts(account), entries };
-    });
+    return await places.anywhere((runtime) => runOf(runtime, run));
   });
   app.post('/api/log/verification', { config: { readsOnly: true } }, async ({ body }) => {
     const { checkpoint } = z.strictObject({ checkpoint: z.string().max(10_000).optional() }).parse(body);
@@ -119,6 +109,27 @@ export function serveLog(app: FastifyInstance, places: Places): void {
 }
 
 type Filter = z.infer<typeof logQuery>;
+
+/** The runs of the log that match, and its state. */
+export type Log = Awaited<ReturnType<typeof logOf>>;
+
+async function logOf(runtime: Runtime, filter: Filter, { last: verification }: Verifier) {
+  const log = await runtime.auditLog();
+  const { runs, searched } = await runsOf(log, filter);
+  return { head: await log.head(), runs, searched, verification };
+}
+
+/** A run of the log with its entries. */
+export type LogRun = Awaited<ReturnType<typeof runOf>>;
+
+async function runOf(runtime: Runtime, run: string) {
+  const log = await runtime.auditLog();
+  const [account] = await Array.fromAsync(listRuns({ log, run }));
+  if (account === undefined) throw new TokenctlError('not_found', 'The audit log has no such run');
+  const entries = await Array.fromAsync(listLog({ log, run, last: MAX_RUNS }));
+  const facts = runFacts(account).facts.map(([name, value]) => ({ name, value }));
+  return { account, sentence: runSentence(account), facts, entries };
+}
 
 /** The runs that match, the newest first, and how many were looked at if that is limited. */
 async function runsOf(

@@ -1,9 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Progress, Runtime } from '../app/runtime.ts';
-import type { Confirmation, Question } from '../cli/confirmation.ts';
+import type { Confirmation, Question } from '../cli/change/confirmation.ts';
 import { failureOf } from '../cli/errors/failure.ts';
 import { TokenctlError } from '../domain/errors.ts';
-import { noScreen, type Report } from '../reports/tables/result.ts';
+import type { Report } from '../reports/result.ts';
+import { noScreen } from '../reports/tables/text.ts';
 import type { OpenOptions, Places } from './places.ts';
 
 /** What is planned, and what to type. */
@@ -101,8 +102,16 @@ export class Operations {
     const id = randomUUID();
     const kept: Kept = {
       state: {
-        ...{ id, ...facts, state: 'planning', began: new Date().toISOString(), ended: null },
-        ...{ asked: null, progress: null, result: null, failure: null, notices: [] },
+        id,
+        ...facts,
+        state: 'planning',
+        began: new Date().toISOString(),
+        ended: null,
+        asked: null,
+        progress: null,
+        result: null,
+        failure: null,
+        notices: [],
       },
       answer: null,
       watchers: new Set(),

@@ -2,16 +2,20 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Runtime } from '../app/runtime.ts';
 import { requireAccount } from '../cli/base-command.ts';
-import type { Confirmation } from '../cli/confirmation.ts';
-import { runbookResult, runbookSteps, runbooks, stepFlow } from '../cli/incident/runbook.ts';
+import type { Confirmation } from '../cli/change/confirmation.ts';
+import { lockdownForm, runbooks } from '../cli/incident/incident-flags.ts';
+import { runbookResult, runbookSteps, stepFlow } from '../cli/incident/runbook.ts';
 import { timelineFlow } from '../cli/incident/timeline-flow.ts';
+import { revokeForm } from '../cli/revocation/revocation-flags.ts';
 import { traceFlow } from '../cli/token-audit/trace-flow.ts';
+import { pathName, sentenceOf } from '../domain/access.ts';
 import { incompleteText } from '../domain/claims.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { checkTarget } from '../operations/contexts/check-target.ts';
 import { incidentStatus } from '../operations/incident/incident-status.ts';
 import { stepsDone } from '../operations/incident/runbook-steps.ts';
 import { type Audits, serveAudits } from './audits.ts';
+import { choicesOf } from './command-line.ts';
 import { filterOf, filterSchema, type Preparation, prepare, requestSchema } from './commands.ts';
 import { serveJobs } from './jobs.ts';
 import { serveLog } from './log-records.ts';
@@ -19,7 +23,6 @@ import { endedOf, type Operations } from './operations.ts';
 import type { Places } from './places.ts';
 import { ruleOf, serveSavedPlans } from './saved-plans.ts';
 import { sortNames, type TokenTable } from './token-table.ts';
-import { waysIn } from './ways-in.ts';
 
 /** What the routes work with. */
 export interface ConsoleParts {
@@ -47,47 +50,56 @@ export function serveConsole(app: FastifyInstance, parts: ConsoleParts): void {
   serveJobs(app, parts);
 }
 
-function serveOverview(app: FastifyInstance, { places, readOnly, version }: ConsoleParts): void {
-  app.get('/api/console', async () =>
-    places.anywhere(async (runtime) => {
-      const { auditLog } = runtime.configuration;
-      return {
-        version,
-        readOnly,
-        operator: runtime.operator,
-        places: await places.names(),
-        startedWith: places.startedWith,
-        requireReason: auditLog.requireReason === true,
-        requireTicket: auditLog.requireTicket === true,
-      };
-    }),
-  );
+function serveOverview(app: FastifyInstance, parts: ConsoleParts): void {
+  const { places } = parts;
+  app.get('/api/console', () => places.anywhere((runtime) => factsOf(runtime, parts)));
   app.get('/api/overview', async ({ query }) => {
     const { place } = placeQuery.parse(query);
-    return await places.work(place, async (runtime) => {
-      const target = await runtime.target();
-      const found = await checkTarget({ target, clock: runtime.clock });
-      const {
-        address,
-        dialect,
-        version: product,
-        identity,
-        credential,
-        transport,
-        ownToken,
-        warnings,
-      } = found;
-      return {
-        ...{ place, address, dialect, product, identity, credential, transport, ownToken, warnings },
-        visibility: found.visibility.kind,
-        incomplete: incompleteText(found),
-        databaseContext: found.databaseContext ?? null,
-        capabilities: found.capabilities,
-        settings: await settingsOf(runtime),
-        approval: ruleOf(runtime, (await runtime.description()).context),
-      };
-    });
+    return await places.work(place, (runtime) => overviewOf(runtime, place));
   });
+}
+
+/** What the console is. */
+export type Facts = Awaited<ReturnType<typeof factsOf>>;
+
+async function factsOf({ configuration, operator }: Runtime, { places, readOnly, version }: ConsoleParts) {
+  const { auditLog } = configuration;
+  return {
+    version,
+    readOnly,
+    operator,
+    places: await places.names(),
+    startedWith: places.startedWith,
+    requireReason: auditLog.requireReason === true,
+    requireTicket: auditLog.requireTicket === true,
+    forms: { 'tokens revoke': choicesOf(revokeForm), 'incident lockdown': choicesOf(lockdownForm) },
+  };
+}
+
+/** What is known of a context. */
+export type Overview = Awaited<ReturnType<typeof overviewOf>>;
+
+async function overviewOf(runtime: Runtime, place: string) {
+  const target = await runtime.target();
+  const found = await checkTarget({ target, clock: runtime.clock });
+  const { address, dialect, version: product, identity, credential, transport, ownToken, warnings } = found;
+  return {
+    place,
+    address,
+    dialect,
+    product,
+    identity,
+    credential,
+    transport,
+    ownToken,
+    warnings,
+    visibility: found.visibility.kind,
+    incomplete: incompleteText(found),
+    databaseContext: found.databaseContext ?? null,
+    capabilities: found.capabilities,
+    settings: await settingsOf(runtime),
+    approval: ruleOf(runtime, (await runtime.description()).context),
+  };
 }
 
 /** The settings; null where they may not be read. */
@@ -218,25 +230,52 @@ const stepQuery = placeQuery.extend({
   runbook: z.enum(runbooks).optional(),
 });
 const stepRequest = z.strictObject({
-  ...{ place: z.string().max(300), incident: z.string().min(1).max(100), runbook: z.enum(runbooks) },
-  ...{ step: z.number().int().positive(), undo: z.boolean().optional() },
-  ...{ reason: z.string().max(1000).optional(), ticket: z.string().max(1000).optional() },
+  place: z.string().max(300),
+  incident: z.string().min(1).max(100),
+  runbook: z.enum(runbooks),
+  step: z.number().int().positive(),
+  undo: z.boolean().optional(),
+  reason: z.string().max(1000).optional(),
+  ticket: z.string().max(1000).optional(),
 });
+
+/** The incidents of a context, and when they were compared with it. */
+export type Incidents = Awaited<ReturnType<typeof incidentsOf>>;
+
+async function incidentsOf(runtime: Runtime) {
+  const description = await runtime.description();
+  const { clock } = runtime;
+  const [target, log] = [await runtime.target(), await runtime.auditLog()];
+  const found = await incidentStatus({ target, description, log, clock, all: true });
+  const incidents = found.incidents.map((each) => ({
+    ...each,
+    accessPaths: each.accessPaths.map((path) => ({
+      ...path,
+      name: pathName(path.path),
+      how: sentenceOf(path),
+    })),
+  }));
+  return { ...found, incidents, at: clock.now(), address: description.address };
+}
+
+/** The steps of a runbook, and which are done. */
+export type Steps = Awaited<ReturnType<typeof stepsOf>>;
+
+async function stepsOf(
+  runtime: Runtime,
+  { incident, runbook, root }: Omit<z.infer<typeof stepQuery>, 'place'> & { readonly root: string },
+) {
+  const [log, description] = [await runtime.auditLog(), await runtime.description()];
+  const done = await stepsDone({ log, description, incident });
+  const name = runbook ?? done.findLast((each) => runbooks.some((known) => known === each.runbook))?.runbook;
+  const steps = name === undefined ? [] : await runbookSteps(root, name);
+  return { runbooks, runbook: name ?? null, steps, done };
+}
 
 function serveIncidents(app: FastifyInstance, { places, root }: ConsoleParts): void {
   app.get('/api/incidents', async ({ query }) => {
     const { place } = placeQuery.parse(query);
-    return await places.work(place, async (runtime) => {
-      const description = await runtime.description();
-      const { clock } = runtime;
-      const [target, log] = [await runtime.target(), await runtime.auditLog()];
-      const found = await incidentStatus({ target, description, log, clock, all: true });
-      const incidents = found.incidents.map((each) => ({
-        ...each,
-        waysIn: each.state === 'lifted' ? [] : waysIn(each),
-      }));
-      return { ...found, incidents, at: clock.now(), address: description.address };
-    });
+    return await places.work(place, incidentsOf);
   });
   app.get('/api/timeline', async ({ query }) => {
     const { place, user, since } = placeQuery
@@ -249,15 +288,8 @@ function serveIncidents(app: FastifyInstance, { places, root }: ConsoleParts): v
     });
   });
   app.get('/api/incidents/steps', async ({ query }) => {
-    const { place, incident, runbook } = stepQuery.parse(query);
-    return await places.work(place, async (runtime) => {
-      const [log, description] = [await runtime.auditLog(), await runtime.description()];
-      const done = await stepsDone({ log, description, incident });
-      const name =
-        runbook ?? done.findLast((each) => runbooks.some((known) => known === each.runbook))?.runbook;
-      const steps = name === undefined ? [] : await runbookSteps(root, name);
-      return { runbooks, runbook: name ?? null, steps, done };
-    });
+    const { place, ...given } = stepQuery.parse(query);
+    return await places.work(place, (runtime) => stepsOf(runtime, { ...given, root }));
   });
   app.post('/api/incidents/steps', async ({ body }) => {
     const { place, incident, ...flags } = stepRequest.parse(body);

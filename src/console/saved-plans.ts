@@ -4,23 +4,25 @@ import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Runtime } from '../app/runtime.ts';
+import { approvalPath } from '../cli/change/approval.ts';
+import { readAnyPlan } from '../cli/change/plan-file.ts';
+import { lockdownFlags } from '../cli/incident/incident-flags.ts';
 import { lockdownFlow } from '../cli/incident/lockdown-flow.ts';
 import { lockdownOrder } from '../cli/incident/lockdown-order.ts';
 import { showPlan } from '../cli/plans/plan-flow.ts';
-import { approvalPath, readAnyPlan } from '../cli/revocation/plan-file.ts';
+import { revokeFlags } from '../cli/revocation/revocation-flags.ts';
 import { revocationFlow } from '../cli/revocation/revocation-flow.ts';
 import { approvalRuleOf } from '../config/contexts.ts';
 import { type Environment, stateFolder } from '../config/paths.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { shellWord } from '../domain/remedies.ts';
-import { account, accountOf, line, option, type Prepared, pathOf, pathSchema } from './command-line.ts';
-import { endedOf } from './operations.ts';
+import { account, commandOf, type Prepared, pathOf, pathSchema } from './command-line.ts';
+import { endedOf, type Flow } from './operations.ts';
 import type { Places } from './places.ts';
 
 /** A saved plan that is carried out: of a revocation or of a lockdown. */
 export const savedSchema = z.strictObject({
   kind: z.literal('plan apply'),
-  place: z.string().max(300),
   path: pathSchema,
   approvalFile: pathSchema.optional(),
   breakGlass: z.boolean().optional(),
@@ -33,39 +35,49 @@ export const savedSchema = z.strictObject({
  *
  * @throws TokenctlError as the commands do for a file that is no plan, or was changed.
  */
-export function prepareSaved(
+export async function prepareSaved(
   request: z.infer<typeof savedSchema>,
   places: Pick<Places, 'environment' | 'startedWith'>,
-): Prepared {
-  const { environment } = places;
+): Promise<Prepared> {
   const { approvalFile, breakGlass } = request;
-  const path = pathOf(request.path, environment);
-  const approval = approvalFile === undefined ? undefined : pathOf(approvalFile, environment);
-  const saved = readAnyPlan(path);
-  const flags = {
-    ...accountOf(request),
+  const path = pathOf(request.path, places.environment);
+  const typed = {
     plan: path,
-    ...(approval !== undefined && { 'approval-file': approval }),
-    ...(breakGlass === true && { 'break-glass': true }),
+    'approval-file': approvalFile && pathOf(approvalFile, places.environment),
+    'break-glass': breakGlass,
   };
-  const isRevocation = saved.format === 'tokenctl-plan';
-  const kind = isRevocation ? 'tokens revoke' : 'incident lockdown';
-  const words = [
-    kind,
-    option('--plan', path),
-    ...(approval === undefined ? [] : [option('--approval-file', approval)]),
-    ...(breakGlass === true ? ['--break-glass'] : []),
-  ];
-  return {
-    kind,
-    command: line(words, { ...request, places }),
-    flow: (dryRun) => (run) => {
-      const given = { ...run, flags: { ...flags, 'dry-run': dryRun } };
-      return isRevocation
-        ? revocationFlow({ ...given, selection: saved })
-        : lockdownFlow({ ...given, order: lockdownOrder({ plan: path }), several: false });
-    },
-  };
+  const saved = readAnyPlan(path);
+  if (saved.format === 'tokenctl-plan') {
+    const kind = 'tokens revoke';
+    const { command, flags, dryRun } = await commandOf(revokeFlags, {
+      command: kind,
+      typed,
+      request,
+      places,
+    });
+    const flow =
+      (plans: boolean): Flow =>
+      (run) =>
+        revocationFlow({ ...run, selection: saved, flags: plans ? dryRun : flags });
+    return { kind, command, flow };
+  }
+  const kind = 'incident lockdown';
+  const { command, flags, dryRun } = await commandOf(lockdownFlags, {
+    command: kind,
+    typed,
+    request,
+    places,
+  });
+  const flow =
+    (plans: boolean): Flow =>
+    (run) =>
+      lockdownFlow({
+        ...run,
+        flags: plans ? dryRun : flags,
+        order: lockdownOrder({ plan: path }),
+        several: false,
+      });
+  return { kind, command, flow };
 }
 
 /** The rule of two persons of a context, without the keys. */
@@ -125,19 +137,28 @@ export function serveSavedPlans(app: FastifyInstance, { places }: { readonly pla
     const { path, approvalFile } = z
       .object({ path: pathSchema, approvalFile: pathSchema.optional() })
       .parse(query);
-    const request = { path: pathOf(path, environment) };
-    const flags = approvalFile === undefined ? {} : { 'approval-file': pathOf(approvalFile, environment) };
-    return await places.anywhere(async (runtime) => {
-      const shown = await showPlan({ runtime, ...request }, flags);
-      const { context = '' } = shown.json.plan.target;
-      // The tokens of a plan are many; the text counts them.
-      const { plan, ...state } = shown.json;
-      const { text } = await endedOf(shown);
-      return {
-        ...{ ...state, ...request, text, context, format: plan.format, rule: ruleOf(runtime, context) },
-        // The approver has a configuration of their own.
-        approve: `tokenctl plan approve ${shellWord(request.path)} --key-file FILE`,
-      };
-    });
+    const approval = approvalFile && pathOf(approvalFile, environment);
+    return await places.anywhere((runtime) => savedPlanOf(runtime, pathOf(path, environment), approval));
   });
+}
+
+/** A saved plan with the state of its approval. */
+export type ShownPlan = Awaited<ReturnType<typeof savedPlanOf>>;
+
+async function savedPlanOf(runtime: Runtime, path: string, approvalFile: string | undefined) {
+  const shown = await showPlan({ runtime, path }, { 'approval-file': approvalFile });
+  const { context = '' } = shown.json.plan.target;
+  // The tokens of a plan are many; the text counts them.
+  const { plan, ...state } = shown.json;
+  const { text } = await endedOf(shown);
+  return {
+    ...state,
+    path,
+    text,
+    context,
+    format: plan.format,
+    rule: ruleOf(runtime, context),
+    // The approver has a configuration of their own.
+    approve: `tokenctl plan approve ${shellWord(path)} --key-file FILE`,
+  };
 }

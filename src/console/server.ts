@@ -66,8 +66,13 @@ export async function buildConsole(options: ConsoleOptions): Promise<BuiltConsol
   servePage(app);
   const operations = new Operations(places);
   serveConsole(app, {
-    ...{ places, operations, tokens: new TokenTable(places), audits: new Audits(places) },
-    ...{ readOnly, version, root },
+    places,
+    operations,
+    tokens: new TokenTable(places),
+    audits: new Audits(places),
+    readOnly,
+    version,
+    root,
   });
   return { app, operations };
 }
@@ -174,7 +179,12 @@ export async function runConsole(request: ConsoleRequest): Promise<void> {
   let host = '';
   let active = now();
   const { app, operations } = await buildConsole({
-    ...{ places, readOnly, version, root, access, host: () => host },
+    places,
+    readOnly,
+    version,
+    root,
+    access,
+    host: () => host,
     onActivity: () => {
       active = now();
     },

@@ -73,7 +73,10 @@ function expiryBars(rows: Rows, now: Date): Bar[] {
     counts[step] = (counts[step] ?? 0) + 1;
   }
   return expirySteps.map(([, label], index) => ({
-    ...{ from: instant(ends[index - 1]), to: instant(ends[index]), label, count: counts[index] ?? 0 },
+    from: instant(ends[index - 1]),
+    to: instant(ends[index]),
+    label,
+    count: counts[index] ?? 0,
   }));
 }
 
@@ -93,7 +96,10 @@ function useBars(rows: Rows, now: Date): Bar[] {
     counts[step] = (counts[step] ?? 0) + 1;
   }
   const bars = useSteps.map(([, label], index) => ({
-    ...{ from: instant(begins[index]), to: instant(begins[index - 1]), label, count: counts[index] ?? 0 },
+    from: instant(begins[index]),
+    to: instant(begins[index - 1]),
+    label,
+    count: counts[index] ?? 0,
   }));
   return [...bars, { from: null, to: null, label: 'never', count: never }];
 }

@@ -3,7 +3,7 @@ import type { Runtime } from '../app/runtime.ts';
 import { selectTokens } from '../cli/tokens/token-selection.ts';
 import { matchesAny } from '../domain/policy/subject.ts';
 import type { Selector } from '../domain/selector.ts';
-import type { Token } from '../domain/token.ts';
+import { NEVER_DAYS, type Token } from '../domain/token.ts';
 import { type TokenJson, tokenToJson } from '../reports/tables/token-view.ts';
 import { type Problem, problemOf } from './operations.ts';
 import { inTurns, type Places } from './places.ts';
@@ -18,7 +18,7 @@ const READINGS_AT_ONCE = 2;
 const TURN = 5_000;
 const DAY = 86_400_000;
 /** As the rule `never-expires` says. */
-const NEVER = 36_525 * DAY;
+const NEVER = NEVER_DAYS * DAY;
 
 /** The tokens of one context, as they were read. */
 interface Reading {
@@ -119,7 +119,12 @@ export class TokenTable {
     const known = this.#readings.get(place);
     if (known !== undefined) return known;
     const reading: Reading = {
-      ...{ place, began: new Date(), tokens: [], state: 'reading', problem: null, seconds: 0 },
+      place,
+      began: new Date(),
+      tokens: [],
+      state: 'reading',
+      problem: null,
+      seconds: 0,
       selected: new Map(),
     };
     this.#readings.set(place, reading);
@@ -138,7 +143,12 @@ export class TokenTable {
         .map(({ token, place }) => ({ ...tokenToJson(token), place })),
       ...counts,
       readings: readings.map(({ place, began, state, tokens, problem, seconds }) => ({
-        ...{ place, at: began.toISOString(), state, tokens: tokens.length, problem, seconds },
+        place,
+        at: began.toISOString(),
+        state,
+        tokens: tokens.length,
+        problem,
+        seconds,
       })),
     };
   }

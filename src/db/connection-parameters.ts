@@ -86,8 +86,8 @@ const RESTRICTED_VARIABLES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Resolves the parameters of a connection: from the URL or keywords, then the service (named there or in PGSERVICE), then
- * the PG* variables, then libpq's defaults. The password may also come from `~/.pgpass`.
+ * Resolves the parameters of a connection: from the URL or keywords, then the service (named there or in
+ * PGSERVICE), then the PG* variables, then libpq's defaults. The password may also come from `~/.pgpass`.
  *
  * @throws TokenctlError `configuration`
  */

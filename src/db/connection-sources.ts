@@ -103,8 +103,8 @@ export function inHome(path: string, environment: Environment): string | null {
 const SYSTEM_FOLDER = '/etc/postgresql-common';
 
 /**
- * The connection parameters of a service, from the user's file (PGSERVICEFILE, `~/.pg_service.conf`) or the system's
- * (`pg_service.conf` in PGSYSCONFDIR)
+ * The connection parameters of a service, from the user's file (PGSERVICEFILE, `~/.pg_service.conf`) or the
+ * system's (`pg_service.conf` in PGSYSCONFDIR)
  * (https://www.postgresql.org/docs/current/libpq-pgservice.html).
  *
  * @throws TokenctlError `configuration` if neither has the service, or its entry is invalid.

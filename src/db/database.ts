@@ -25,7 +25,8 @@ export interface Database extends Queryable {
   /**
    * Runs `work` in one transaction: committed when it returns, rolled back when it throws.
    *
-   * @param options `responseTimeout`: how long a server may take to answer one statement, in milliseconds, where that differs
+   * @param options `responseTimeout`: how long a server may take to answer one statement, in milliseconds,
+   * where that differs
    *   from other transactions.
    */
   transaction<T>(
@@ -40,8 +41,9 @@ export interface Database extends Queryable {
 }
 
 /**
- * The keys of the advisory locks that processes take in a shared database. They are listed in one place because two parts
- * with the same key would wait for each other. Never change a released key: processes of different versions share it.
+ * The keys of the advisory locks that processes take in a shared database. They are listed in one place
+ * because two parts with the same key would wait for each other. Never change a released key: processes of
+ * different versions share it.
  */
 export const ADVISORY_LOCKS = {
   serviceMigration: 7_305_114_201,
@@ -53,8 +55,8 @@ export const ADVISORY_LOCKS = {
 /**
  * Takes a lock until the end of the transaction.
  *
- * @param timeoutMs How long it waits for the lock, and each later statement for another one (SQLSTATE 55P03). Any statement
- * may take twice that (57014).
+ * @param timeoutMs How long it waits for the lock, and each later statement for another one (SQLSTATE 55P03).
+ * Any statement may take twice that (57014).
  */
 export async function lockWithin(
   transaction: Queryable,

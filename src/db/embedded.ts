@@ -20,10 +20,10 @@ function queryable(connection: Connection): Queryable {
 }
 
 /**
- * Opens the embedded database (PGlite: PostgreSQL in this process) in a folder of its own, which is made
- * if need be and locked against a second process: two of them would lose rows without a word. Nothing is
- * fsynced: it is for trying, for tests and for small installations. The folder gets mode 0700, and the database files
- * mode 0600.
+ * Opens the embedded database (PGlite: PostgreSQL in this process) in a folder of its own, which is made if
+ * need be and locked against a second process: two of them would lose rows without a word. Nothing is
+ * fsynced: it is for trying, for tests and for small installations. The folder gets mode 0700, and the
+ * database files mode 0600.
  *
  * @param folder Where its files live; null keeps everything in memory.
  * @throws TokenctlError `busy` where another process has it open, `database_unreachable` where it cannot
@@ -89,9 +89,9 @@ async function lockFolder(folder: string): Promise<() => void> {
 }
 
 /**
- * Refuses a folder with files of others: one that is neither empty nor has a lock and a database. Before the database
- * is created, the lock is the only file. `pgdata` alone may be the cluster of a PostgreSQL server, whose container image
- * puts it there.
+ * Refuses a folder with files of others: one that is neither empty nor has a lock and a database. Before the
+ * database is created, the lock is the only file. `pgdata` alone may be the cluster of a PostgreSQL server,
+ * whose container image puts it there.
  */
 async function requireOwnFolder(folder: string): Promise<void> {
   // The root of a file system of its own has `lost+found`.
@@ -106,8 +106,8 @@ async function requireOwnFolder(folder: string): Promise<void> {
 const OTHERS_WRITE = 0o002;
 
 /**
- * Sets mode 0700. Refuses a folder that every user can write to: its files may be theirs. A folder of another owner,
- * such as a volume that a group may use, stays as it is.
+ * Sets mode 0700. Refuses a folder that every user can write to: its files may be theirs. A folder of another
+ * owner, such as a volume that a group may use, stays as it is.
  */
 async function restrictFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return;

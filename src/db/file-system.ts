@@ -4,8 +4,8 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Creates a folder and its parents with mode 0700. With `recursive`, Node.js never returns if the file system reports
- * ENOENT for a folder whose parent exists, as `/proc` does.
+ * Creates a folder and its parents with mode 0700. With `recursive`, Node.js never returns if the file system
+ * reports ENOENT for a folder whose parent exists, as `/proc` does.
  *
  * @returns The topmost new folder, or undefined if all existed.
  * @throws The file system's error.
@@ -38,9 +38,9 @@ const SQLITE_BUSY = 5;
 /**
  * Takes an exclusive lock on a file. The file is created if it does not exist, and stays empty.
  *
- * Node.js has no file locks, and a lock folder or pid file outlives a killed process. An exclusive transaction of
- * SQLite is a lock of the operating system: it always ends with the process, and works between processes and within
- * one.
+ * Node.js has no file locks, and a lock folder or pid file outlives a killed process. An exclusive
+ * transaction of SQLite is a lock of the operating system: it always ends with the process, and works between
+ * processes and within one.
  *
  * @returns The lock, or null if it is held already.
  * @throws The file system's error if the file cannot be created or written.

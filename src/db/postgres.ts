@@ -17,9 +17,9 @@ export interface PostgresOptions {
   /** A `postgresql://` URL, or libpq's keywords. It may hold a password, so it travels as a secret. */
   readonly url: Secret;
   /** Where the PG* variables, services and passwords are looked up; the process's own where not given. */
-  readonly environment?: Environment;
+  readonly environment?: Environment | undefined;
   /** Connections at the most. */
-  readonly connections?: number;
+  readonly connections?: number | undefined;
   /** Named in `pg_stat_activity`. */
   readonly applicationName: string;
   /** Milliseconds after which the server gives a statement up (SQLSTATE 57014); never where not given. */
@@ -29,8 +29,9 @@ export interface PostgresOptions {
   /** Milliseconds after which the server ends a session that idles in a transaction; never where not given. */
   readonly idleInTransactionTimeout?: number;
   /**
-   * Milliseconds to wait for the answer to a statement. The server's own limits do not help if the server is silent, as with a
-   * stopped machine or a broken network. Default: 5 s more than `statementTimeout`, or 60 s.
+   * Milliseconds to wait for the answer to a statement. The server's own limits do not help if the server is
+   * silent, as with a stopped machine or a broken network. Default: 5 s more than `statementTimeout`, or 60
+   * s.
    */
   readonly responseTimeout?: number;
   /** Settings of the session, by name. */
@@ -105,7 +106,8 @@ class Connections {
       return socket;
     };
     this.pool = new pg.Pool({ ...config, stream });
-    // A connection that breaks while idle is replaced at the next query; without a listener it would end the process.
+    // A connection that breaks while idle is replaced at the next query; without a listener it would end the
+    // process.
     this.pool.on('error', () => undefined);
     // So would one that the server ends in the moment in which it accepts it. Its first statement fails.
     this.pool.on('connect', (client) => client.on('error', () => undefined));
@@ -260,10 +262,11 @@ function isLost(error: unknown): boolean {
 }
 
 /**
- * Opens a PostgreSQL database and tests the connection. The URL, the PG* variables, services and `~/.pgpass` work as in
- * libpq.
+ * Opens a PostgreSQL database and tests the connection. The URL, the PG* variables, services and `~/.pgpass`
+ * work as in libpq.
  *
- * @throws TokenctlError `database_unreachable` if it does not respond or refuses, `credentials_refused` if it requires a
+ * @throws TokenctlError `database_unreachable` if it does not respond or refuses, `credentials_refused` if it
+ * requires a
  *   password and none is given, `configuration` for an invalid connection.
  */
 export async function openPostgres(options: PostgresOptions): Promise<PostgresDatabase> {
@@ -283,7 +286,8 @@ export async function openPostgres(options: PostgresOptions): Promise<PostgresDa
       const noteBroken = (error: Error) => {
         broken = error;
       };
-      // The pool listens to idle connections only: one that breaks while it is lent out would end the process.
+      // The pool listens to idle connections only: one that breaks while it is lent out would end the
+      // process.
       client.on('error', noteBroken);
       try {
         await transaction.execute('BEGIN');

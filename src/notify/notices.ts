@@ -62,8 +62,8 @@ const PAUSES_MS: readonly number[] = [30_000, 120_000, 600_000, 1_800_000, 4_800
 const MAX_WAITING = 1000;
 
 /**
- * Sends notices in the background, in order. One that was refused for good is dropped, so that the next ones do not wait for
- * it. Failures are reported to `onResult` only.
+ * Sends notices in the background, in order. One that was refused for good is dropped, so that the next ones
+ * do not wait for it. Failures are reported to `onResult` only.
  */
 export class NoticeQueue {
   readonly #options: NoticeQueueOptions;
@@ -88,8 +88,9 @@ export class NoticeQueue {
   }
 
   /**
-   * Tries each waiting notice once more, without pauses, and closes the connections. After one that could not be delivered the others
-   * are abandoned: a recipient that does not answer would keep the program for the timeout of each.
+   * Tries each waiting notice once more, without pauses, and closes the connections. After one that could not
+   * be delivered the others are abandoned: a recipient that does not answer would keep the program for the
+   * timeout of each.
    */
   async close(): Promise<void> {
     this.#closing.abort();

@@ -25,8 +25,8 @@ const PAUSES_MS: readonly number[] = [500, 2_000, 5_000];
 /**
  * A webhook: posts each notice as JSON (`id`, `type`, `timestamp`, `data`), with the headers of Standard
  * Webhooks (`webhook-id`, `webhook-timestamp`, `webhook-signature`: HMAC-SHA256 of `id.timestamp.body`, in
- * Base64 after `v1,`). Any 2xx accepts the notice. Broken connections, 429 and 5xx are retried; redirects are not
- * followed. Takes less than a minute in all.
+ * Base64 after `v1,`). Any 2xx accepts the notice. Broken connections, 429 and 5xx are retried; redirects are
+ * not followed. Takes less than a minute in all.
  *
  * @throws TokenctlError `configuration` for an invalid URL.
  */
