@@ -44,8 +44,7 @@ export function shareRequests(
       const turn = new Turn(service.shares.requests, sender, left);
       await turn.begin();
       request.turn = turn;
-      // The handler may still work for a client that left.
-      reply.raw.once('close', () => setTimeout(() => turn.end(), ABANDONED_MS).unref());
+      reply.raw.once('close', () => turn.abandon());
     } finally {
       if (body !== null) bodies.forget(sender, body.length);
     }
@@ -110,6 +109,11 @@ class Turn {
   end(): void {
     this.#end?.();
     this.#end = null;
+  }
+
+  /** Ends the turn later if the client left during it: the handler may still work. An answered request keeps no timer. */
+  abandon(): void {
+    if (this.#end !== null) setTimeout(() => this.end(), ABANDONED_MS).unref();
   }
 }
 
