@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { chmod, readdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { TokenctlError } from '../domain/errors.ts';
@@ -46,10 +47,34 @@ export async function openEmbedded(folder: string | null): Promise<Database> {
       },
     );
   }
+  const { query, execute } = queryable(engine);
+  const current = new AsyncLocalStorage<{ isOpen: boolean }>();
+  // There is one connection: a statement outside the transaction that its own work waits for would wait for ever,
+  // and everybody after it.
+  const requireOutside = () => {
+    if (current.getStore()?.isOpen) throw new Error('a statement outside the transaction it is part of');
+  };
   return {
     kind: 'embedded',
-    ...queryable(engine),
-    transaction: (work) => engine.transaction((transaction) => work(queryable(transaction))),
+    async query<R extends object>(sql: string, values?: readonly unknown[]) {
+      requireOutside();
+      return query<R>(sql, values);
+    },
+    async execute(sql, values) {
+      requireOutside();
+      return execute(sql, values);
+    },
+    async transaction(work) {
+      requireOutside();
+      return engine.transaction(async (transaction) => {
+        const mark = { isOpen: true };
+        try {
+          return await current.run(mark, () => work(queryable(transaction)));
+        } finally {
+          mark.isOpen = false;
+        }
+      });
+    },
     async script(sql) {
       await engine.exec(sql);
     },

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Database } from '../../../src/db/database.ts';
+import { openEmbedded } from '../../../src/db/embedded.ts';
 import { EMPTY_DATABASES, openOn } from '../../support/databases.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 
@@ -91,6 +92,21 @@ describe.each(EMPTY_DATABASES)('%s', (_name, open) => {
       });
     await Promise.allSettled([10, 11, 12, 13].map(add));
     expect(await rows()).toEqual([{ id: 1 }, { id: 10 }, { id: 12 }]);
+  });
+});
+
+describe('the embedded database', () => {
+  it('refuses a statement outside the transaction that waits for it, which would wait for ever', async () => {
+    const database = await openEmbedded(null);
+    const inner = database.transaction(() => database.query('SELECT 1'));
+    await expect(inner).rejects.toThrow('outside the transaction');
+    await expect(database.transaction(() => database.transaction(async () => 1))).rejects.toThrow('outside');
+    let later: Promise<unknown> = Promise.resolve();
+    await database.transaction(async () => {
+      later = new Promise((resolve) => setTimeout(() => resolve(database.query('SELECT 1 AS one')), 20));
+    });
+    expect(await later).toEqual([{ one: 1 }]);
+    await database.close();
   });
 });
 
