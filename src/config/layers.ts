@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, visit } from 'yaml';
+import { type Document, isMap, isNode, isScalar, Lexer, LineCounter, parseDocument, visit } from 'yaml';
 import { TokenctlError } from '../domain/errors.ts';
 import { absolutePath, configFolder, type Environment } from './paths.ts';
 import { ENVIRONMENT_CONTEXT } from './schema.ts';
@@ -211,6 +211,7 @@ const MAX_ALIASES = 1_000;
 export function parseConfiguration(text: string, path: string): ParsedFile {
   const lines = new LineCounter();
   try {
+    requireFewAliases(text);
     // The library compares each key with all before it.
     const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
     const [problem = repeatedKey(document)] = document.errors;
@@ -236,18 +237,21 @@ interface Fault {
   readonly message: string;
 }
 
-/**
- * The first key that occurs twice in a mapping, or null.
- *
- * @throws ReferenceError for too many aliases, which the library looks up one by one.
- */
+/** Counts aliases before they are looked up, which costs more with each. Throws ReferenceError for too many. */
+function requireFewAliases(text: string): void {
+  let [aliases, before] = [0, ''];
+  for (const lexeme of new Lexer().lex(text)) {
+    // The lexer puts this mark before the text of a scalar, which may begin with an asterisk in a block.
+    if (lexeme.startsWith('*') && before !== '\u001f') aliases += 1;
+    if (aliases > MAX_ALIASES) throw new ReferenceError('too many aliases');
+    before = lexeme;
+  }
+}
+
+/** The first key that occurs twice in a mapping, or null. */
 function repeatedKey(document: Document): Fault | null {
-  let [found, aliases]: [Fault | null, number] = [null, 0];
+  let found: Fault | null = null;
   visit(document, {
-    Alias() {
-      aliases += 1;
-      if (aliases > MAX_ALIASES) throw new ReferenceError('too many aliases');
-    },
     Map(_key, { items }) {
       const keys = new Set<unknown>();
       for (const { key } of items) {
