@@ -19,7 +19,8 @@ such requests have ended, for up to two minutes, and lists the tokens after that
 
 With --json, prints what docs/schemas/incident-status.json describes.
 
-With --check, exit code 3 means that an open incident is not in effect, overdue or unfinished.`;
+Exit code 0, whatever it finds: the question was answered. With --check, exit code 3 means that an open incident is not in \
+effect, overdue or unfinished.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',

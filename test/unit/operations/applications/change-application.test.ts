@@ -78,6 +78,18 @@ describe('deleting an application', () => {
     expect((await at.entries()).at(-1)?.data).toMatchObject({ result: 'partly' });
   });
 
+  test('that revokes no token, but deletes the application with them, fails no step', async () => {
+    await using at = await applications();
+    at.target.onRevoke = () => {
+      throw new TokenctlError('target_misbehaved', 'The tokens could not be read');
+    };
+    at.target.access.onChange = () => at.target.alive.delete(1);
+    const report = await deleteApplication({ ...at.common, plan: await at.plan() });
+    expect(report).toMatchObject({ result: 'done', left: { application: false, accessTokens: 0 } });
+    expect(report.steps.map(({ result }) => result)).toEqual(['unchanged', 'done']);
+    expect(report.steps[0]?.message).toContain('deleted with the application instead');
+  });
+
   test('of an unknown one is refused before anything is recorded', async () => {
     await using at = await applications();
     await expect(at.plan({ name: 'pipelnie' })).rejects.toMatchObject({ code: 'not_found' });
