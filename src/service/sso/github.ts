@@ -1,10 +1,16 @@
-import type { Configuration } from 'openid-client';
+import type { Configuration, CustomFetch } from 'openid-client';
 import { z } from 'zod';
 import { isLoopback } from '../settings/checks.ts';
 import { type Identity, SsoFailure } from './backends.ts';
 import { GITHUB, type GithubConfiguration } from './configuration.ts';
 import type { LoginRequest, ProviderCallback, ProviderRedirect } from './openid.ts';
-import { CLOCK_TOLERANCE_S, fetchBounded, libraryFailure, PROVIDER_TIMEOUT_S } from './provider-client.ts';
+import {
+  CLOCK_TOLERANCE_S,
+  fetchBounded,
+  isUnavailable,
+  libraryFailure,
+  PROVIDER_TIMEOUT_S,
+} from './provider-client.ts';
 
 /** Sends a GET request to GitHub's API on behalf of the user and returns the JSON body. */
 type AskGithub = (path: string) => Promise<unknown>;
@@ -66,6 +72,37 @@ export async function completeGithub(
   };
 }
 
+const TOKEN_REFUSAL = z.object({ error: z.string().regex(/^\w{1,100}$/) });
+
+/**
+ * `fetch` that reads GitHub's own forms of errors: a rate limit is 403 or 429, and the token endpoint answers errors
+ * with status 200, where the library looks for tokens only.
+ */
+const fetchFromGithub: CustomFetch = async (url, options) => {
+  const response = await fetchBounded(url, options);
+  const { status, headers } = response;
+  const isLimited = headers.has('retry-after') || headers.get('x-ratelimit-remaining') === '0';
+  if (isUnavailable(status) || (status === 403 && isLimited)) {
+    const why = status < 500 ? ': the rate limit is reached' : '';
+    throw new SsoFailure('unreachable', `GitHub returned ${status} for ${new URL(url).pathname}${why}`);
+  }
+  if (options.method !== 'POST' || status !== 200) return response;
+  const text = await response.text();
+  const refused = TOKEN_REFUSAL.safeParse(jsonOf(text));
+  if (refused.success) {
+    throw new SsoFailure('unverified', `GitHub refused the code (error ${refused.data.error})`);
+  }
+  return new Response(text, response);
+};
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
 async function providerOf({ url, clientId, clientSecret }: GithubConfiguration): Promise<Configuration> {
   const library = await import('openid-client');
   const provider = new library.Configuration(
@@ -80,7 +117,7 @@ async function providerOf({ url, clientId, clientSecret }: GithubConfiguration):
     library.ClientSecretPost(clientSecret),
   );
   provider.timeout = PROVIDER_TIMEOUT_S;
-  provider[library.customFetch] = fetchBounded;
+  provider[library.customFetch] = fetchFromGithub;
   if (isLoopback(new URL(url))) library.allowInsecureRequests(provider);
   return provider;
 }

@@ -86,6 +86,8 @@ export const fetchBounded: CustomFetch = async (url, options) => {
 export function libraryFailure(error: unknown): Error {
   if (error instanceof SsoFailure) return error;
   if (!(error instanceof Error)) return new Error('openid-client threw a value that is not an error');
+  // What a `customFetch` threw.
+  if (error.cause instanceof SsoFailure) return error.cause;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   const found = causes(error);
   const detail = `${error.message}${found === '' ? '' : ` (${found})`}`;
@@ -98,7 +100,13 @@ export function libraryFailure(error: unknown): Error {
     const why = found === '' && cause instanceof Error ? `: ${cause.message.slice(0, 200)}` : '';
     return new SsoFailure('unreachable', `${detail}${why}`);
   }
-  return new SsoFailure('unverified', detail);
+  const status = Number(/\bstatus (\d{3})\b/.exec(found)?.[1]);
+  return new SsoFailure(isUnavailable(status) ? 'unreachable' : 'unverified', detail);
+}
+
+/** Whether a status says that a provider cannot answer at the moment: a server error or a rate limit. */
+export function isUnavailable(status: number): boolean {
+  return status >= 500 || status === 429;
 }
 
 /** What an error and its causes may tell: error codes of OAuth, the system and the library, and names of parts. */

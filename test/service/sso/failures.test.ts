@@ -69,7 +69,8 @@ describe('failed logins', () => {
       'unverified',
       /claim iss/,
     ],
-    ['a server error', { tokenAnswer: [503, {}] }, () => undefined, 'unverified', /status 503/],
+    ['a server error', { tokenAnswer: [503, {}] }, () => undefined, 'unreachable', /status 503/],
+    ['a rate limit', { tokenAnswer: [429, {}] }, () => undefined, 'unreachable', /status 429/],
     [
       'a refusal',
       {},

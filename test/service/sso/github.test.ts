@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../../src/service/server.ts';
 import { SECRET_KEY, startTestService } from '../../support/service.ts';
-import { type GithubAccount, startGithub } from '../../support/sso/github-server.ts';
+import { type GithubAccount, type GithubTroubles, startGithub } from '../../support/sso/github-server.ts';
 import type { LoopbackServer } from '../../support/sso/http-server.ts';
-import { expectRefused, logInThrough, set, untilReturn, whoIs } from '../../support/sso/world.ts';
+import { expectRefused, LogLines, logInThrough, set, untilReturn, whoIs } from '../../support/sso/world.ts';
 
 const account = (id: number, more: Partial<GithubAccount> = {}): GithubAccount => ({
   id,
@@ -34,13 +34,18 @@ const ACCOUNTS: Record<string, GithubAccount> = {
 describe('GitHub', () => {
   let service: RunningService;
   let github: LoopbackServer;
+  const log = new LogLines();
+  const troubles: GithubTroubles = new Map();
   const logIn = (login: string) => logInThrough(service, { backend: 'github', account: login });
 
   beforeAll(async () => {
-    service = await startTestService('PostgreSQL', { secretKey: SECRET_KEY });
+    service = await startTestService('PostgreSQL', {
+      ...{ secretKey: SECRET_KEY, logLevel: 'warn', logTo: log },
+    });
     github = await startGithub(
       { clientId: 'gh', clientSecret: 'gh-secret', redirectUri: `${service.url}/sso/complete/github/` },
       ACCOUNTS,
+      troubles,
     );
     await set(service, 'github', {
       SOCIAL_AUTH_GITHUB_KEY: 'gh',
@@ -124,7 +129,33 @@ describe('GitHub', () => {
   it('says so where GitHub refuses the client or the user', async () => {
     await expectRefused(service, await logIn('nobody'), 'refused_by_provider');
     await set(service, 'github', { SOCIAL_AUTH_GITHUB_SECRET: 'wrong' });
-    await expectRefused(service, await logIn('octo'), 'unverified');
+    const wrong = await logIn('octo');
+    await expectRefused(service, wrong, 'unverified');
+    // GitHub's errors have the status 200.
+    expect(log.ofFailure(wrong.stop)).toMatchObject({
+      detail: 'GitHub refused the code (error incorrect_client_credentials)',
+    });
     await set(service, 'github', { SOCIAL_AUTH_GITHUB_SECRET: 'gh-secret' });
+  });
+
+  it.each([
+    ['/login/oauth/access_token', 503, {}, /503 for \/login\/oauth\/access_token$/],
+    ['/login/oauth/access_token', 429, {}, /429 for .+: the rate limit is reached$/],
+    ['/api/v3/user', 502, {}, /502 for \/api\/v3\/user$/],
+    ['/api/v3/user/emails', 403, { 'x-ratelimit-remaining': '0' }, /403 for .+: the rate limit is reached$/],
+    ['/api/v3/user/teams', 403, { 'retry-after': '60' }, /403 for .+: the rate limit is reached$/],
+  ])('is unavailable if %s answers %i %j', async (path, status, headers, detail) => {
+    troubles.set(path, { status, headers });
+    const failed = await logIn('octo');
+    troubles.clear();
+    await expectRefused(service, failed, 'unreachable');
+    expect(log.ofFailure(failed.stop)).toMatchObject({ detail: expect.stringMatching(detail) });
+  });
+
+  it('is refused, not unavailable, if the API forbids a request', async () => {
+    troubles.set('/api/v3/user/emails', { status: 403, headers: { 'x-ratelimit-remaining': '4999' } });
+    const failed = await logIn('octo');
+    troubles.clear();
+    await expectRefused(service, failed, 'unverified');
   });
 });

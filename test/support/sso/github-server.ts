@@ -77,12 +77,14 @@ class Authorizations {
     const code = this.#codes.get(form.get('code') ?? '');
     this.#codes.delete(form.get('code') ?? '');
     if (form.get('client_secret') !== this.#registered.clientSecret) {
-      return [200, { error: 'incorrect_client_credentials' }];
+      return [200, refusal('incorrect_client_credentials')];
     }
     const verifier = createHash('sha256')
       .update(form.get('code_verifier') ?? '')
       .digest('base64url');
-    if (code === undefined || code.challenge !== verifier) return [200, { error: 'bad_verification_code' }];
+    if (code === undefined || code.challenge !== verifier) {
+      return [200, refusal('bad_verification_code')];
+    }
     const token = `gho_${randomUUID()}`;
     this.#tokens.set(token, code.login);
     return [200, { access_token: token, token_type: 'bearer', scope: 'read:org,read:user,user:email' }];
@@ -92,6 +94,11 @@ class Authorizations {
   loginOf(header: string | undefined): string | undefined {
     return this.#tokens.get((header ?? '').replace(/^bearer /i, ''));
   }
+}
+
+/** An error in the form of GitHub's token endpoint. */
+function refusal(error: string): object {
+  return { error, error_description: 'Some words.', error_uri: 'https://docs.example/errors' };
 }
 
 /** What the API answers to a path, for whoever the token belongs to. */
@@ -107,8 +114,18 @@ function apiAnswer(
   return tell === undefined ? [404, { message: 'Not Found' }] : [200, tell(login, account, first)];
 }
 
+/** What the server answers instead, by path: with status and headers, and no JSON. */
+export type GithubTroubles = Map<
+  string,
+  { readonly status: number; readonly headers?: Readonly<Record<string, string>> }
+>;
+
 /** Starts a server with the endpoints of GitHub that a login needs, and a page that asks for the account. */
-export function startGithub(registered: Registered, accounts: Accounts): Promise<LoopbackServer> {
+export function startGithub(
+  registered: Registered,
+  accounts: Accounts,
+  troubles: GithubTroubles = new Map(),
+): Promise<LoopbackServer> {
   const authorizations = new Authorizations(registered);
   const authorize = async (request: IncomingMessage, response: ServerResponse, url: URL) => {
     if (!authorizations.knows(url.searchParams)) return void response.writeHead(400).end();
@@ -121,6 +138,10 @@ export function startGithub(registered: Registered, accounts: Accounts): Promise
   };
   return listenOnLoopback((base) => async (request, response) => {
     const url = new URL(request.url ?? '', base);
+    const trouble = troubles.get(url.pathname);
+    if (trouble !== undefined) {
+      return void response.writeHead(trouble.status, trouble.headers).end('<title>Unicorn!</title>');
+    }
     if (url.pathname === '/login/oauth/authorize') return authorize(request, response, url);
     const login = authorizations.loginOf(request.headers.authorization);
     const [status, body] =
