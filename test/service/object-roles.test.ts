@@ -233,6 +233,14 @@ describe.each(DATABASES)('roles of objects on %s', (kind) => {
       },
       related: { role: [`/api/v2/roles/${roleId}/`] },
     });
+    const entry = await last();
+    const objects = ['user', 'job_template', 'role'];
+    expect(Object.keys(entry?.['related'] as object)).toEqual(['actor', ...objects]);
+    expect(Object.keys(entry?.['summary_fields'] as object)).toEqual([...objects, 'actor']);
+    await admin.post(`${path('organizations')}users/`, { id });
+    const joined = ['organization', 'user', 'role'];
+    expect(Object.keys((await last())?.['related'] as object)).toEqual(['actor', ...joined]);
+    expect(Object.keys((await last())?.['summary_fields'] as object)).toEqual([...joined, 'actor']);
     await grant(id, 'job_templates', 'execute', { disassociate: true });
     expect(await last()).toMatchObject({
       operation: 'disassociate',

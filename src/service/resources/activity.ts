@@ -208,7 +208,10 @@ export const activityFields: FieldSet = {
   order: ['id'],
 };
 
-/** An entry of the activity stream as the API shows it, without references to deleted resources. */
+/**
+ * An entry of the activity stream as the API shows it, without references to deleted resources. Its objects are in the
+ * controller's order.
+ */
 function activityJson(entry: ActivityRecord): Record<string, unknown> {
   return {
     id: entry.id,
@@ -245,11 +248,11 @@ function related(entry: ActivityRecord): Record<string, unknown> {
     ...('category' in entry.setting && { setting: `/api/v2/settings/${entry.setting['category']}/` }),
     ...one('o_auth2_access_token', 'tokens', entry.token_id),
     ...one('o_auth2_application', 'applications', entry.application_id),
-    ...one('user', 'users', entry.about_user_id),
     ...one('organization', 'organizations', entry.organization_id),
-    ...one('role', 'roles', entry.role_id),
+    ...one('user', 'users', entry.about_user_id),
     ...(entry.resource !== null &&
       one(entry.resource.type, COLLECTIONS[entry.resource.type], entry.resource.id)),
+    ...one('role', 'roles', entry.role_id),
   };
 }
 
@@ -269,16 +272,16 @@ function summary(entry: ActivityRecord): Record<string, unknown> {
       entry.application_id,
       named(entry.application_name, entry.application_description),
     ),
-    ...one('user', entry.about_user_id, {
-      username: entry.about_username,
-      first_name: entry.about_first_name,
-      last_name: entry.about_last_name,
-    }),
     ...one(
       'organization',
       entry.organization_id,
       named(entry.organization_name, entry.organization_description),
     ),
+    ...one('user', entry.about_user_id, {
+      username: entry.about_username,
+      first_name: entry.about_first_name,
+      last_name: entry.about_last_name,
+    }),
     ...(entry.resource !== null &&
       one(entry.resource.type, entry.resource.id, named(entry.resource.name, entry.resource.description))),
     ...one('role', entry.role_id, { role_field: entry.object_relationship_type.split('.').at(-1) }),
