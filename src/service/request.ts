@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { badRequest, RequestFailure } from './failure.ts';
+import { badRequest, invalid, RequestFailure } from './failure.ts';
 
 /** The maximum size of a request body, in bytes. */
 export const BODY_LIMIT = 1024 * 1024;
@@ -58,12 +58,26 @@ export function readJson(app: FastifyInstance): void {
     if (body.trim() === '') return done(null, {});
     const problem = jsonProblem(body);
     if (problem !== null) return done(badRequest(`JSON parse error: ${problem}`));
+    let value: unknown;
     try {
-      done(null, JSON.parse(body));
+      value = JSON.parse(body);
     } catch {
-      done(badRequest('JSON parse error.'));
+      return done(badRequest('JSON parse error.'));
     }
+    if (ESCAPED_SURROGATE.test(body) && !isWellFormed(value)) {
+      return done(badRequest('JSON parse error: a text has half of a character (a lone surrogate).'));
+    }
+    done(null, value);
   });
+}
+
+const ESCAPED_SURROGATE = /\\u[dD][89a-fA-F]/;
+
+/** Whether all texts can be stored as UTF-8: a lone surrogate would become another character. */
+function isWellFormed(value: unknown): boolean {
+  if (typeof value === 'string') return value.isWellFormed();
+  if (typeof value !== 'object' || value === null) return true;
+  return Object.entries(value).every(([name, member]) => name.isWellFormed() && isWellFormed(member));
 }
 
 /** What is wrong with the size of a JSON text, or null. It is measured before it is parsed. */
@@ -95,7 +109,8 @@ export function jsonObject(request: FastifyRequest): Record<string, unknown> {
       throw new RequestFailure(415, { detail: 'Unsupported media type in request.' });
     return {};
   }
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+  if (body === null) throw invalid({ __all__: ['No data provided.'] });
+  if (typeof body !== 'object' || Array.isArray(body)) {
     throw badRequest('JSON parse error: the body must be a JSON object.');
   }
   return body as Record<string, unknown>;

@@ -87,6 +87,20 @@ describe.each(DATABASES)('limits of parameters (%s)', (kind) => {
     ).toHaveProperty('username');
   });
 
+  it('refuses half of a character, which would be stored as another one', async () => {
+    for (const raw of [
+      '{"username": "a\\ud83d", "password": "long enough"}',
+      '{"username": "lone", "password": "\\uDE00 is not a password"}',
+      '{"username": "lone", "password": "long enough", "\\udfff": [{"x": 1}]}',
+    ]) {
+      const { status, json } = await admin.send('POST', '/api/v2/users/', { raw, headers: JSON_TYPE });
+      expect([raw, status, json.detail]).toEqual([raw, 400, expect.stringContaining('lone surrogate')]);
+    }
+    const raw = '{"username": "pair", "password": "long enough", "first_name": "\\ud83d\\ude00 \\\\ud83d"}';
+    const whole = await admin.send('POST', '/api/v2/users/', { raw, headers: JSON_TYPE });
+    expect([whole.status, whole.json['first_name']]).toEqual([201, '😀 \\ud83d']);
+  });
+
   it('refuses a scope of thousands of words', async () => {
     const { json: client } = await admin.post('/api/v2/applications/', {
       ...{ name: 'parser', organization: 1, client_type: 'public', authorization_grant_type: 'password' },

@@ -76,7 +76,6 @@ describe.each(DATABASES)('users on %s', (kind) => {
     [{ username: 'a\0' }],
     [{ username: 'x'.repeat(151) }],
     [{ username: {} }],
-    [{ username: '\ud800' }],
     [{ email: 'none' }],
     [{ email: `${'e'.repeat(250)}@example.org` }],
     [{ is_superuser: 'perhaps' }],
