@@ -76,8 +76,8 @@ export async function createUser(
   const { service, caller } = exchange;
   const settings = await currentSettings(service.database);
   const wanted = readUser(body, { base: BLANK, settings, method: 'POST' });
-  if (await isUsernameTaken(service.database, wanted.username, 0)) throw invalid(NAME_TAKEN);
   if (!mayCreate()) throw forbidden();
+  if (await isUsernameTaken(service.database, wanted.username, 0)) throw invalid(NAME_TAKEN);
   requireFieldRights('user', { caller: caller.user, before: BLANK, after: wanted });
   const password = wanted.password === null ? unusablePassword() : await newHash(exchange, wanted.password);
   return service.database.transaction(async (transaction) => {

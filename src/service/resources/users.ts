@@ -12,8 +12,9 @@ import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
 import type { Condition } from '../listing/filters.ts';
-import { list, requireMatch } from '../listing/listing.ts';
+import { type Listing, list, requireMatch } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
+import { viewerRow } from '../role-levels.ts';
 import { requireSuperuserLogin } from '../settings/remaining-login.ts';
 import { keepDeletedActor, recordTokenDeletions } from '../store/activity.ts';
 import { deleteUser, findUser, findUserByName, USER_COLUMNS, type UserRecord } from '../store/users.ts';
@@ -112,19 +113,29 @@ async function me(exchange: Exchange): Promise<unknown> {
 /** Lists the users that meet a condition. */
 export function listUsers(exchange: Exchange, visible: Condition): Promise<unknown> {
   return list<UserRecord>(exchange, {
-    fields: userFields,
+    ...userRows(exchange, visible),
     columns: USER_COLUMNS,
-    from: 'auth_user u',
-    visible,
     render: (user) => userJson(user, exchange.caller),
   });
+}
+
+/** The users that meet a condition, for lists and filters. */
+export function userRows(
+  { caller }: Exchange,
+  { sql, values }: Condition,
+): Pick<Listing<never>, 'fields' | 'from' | 'visible'> {
+  const viewer = viewerRow(caller.user, values.length + 1);
+  return {
+    fields: userFields,
+    from: `auth_user u ${viewer.sql}`,
+    visible: { sql, values: [...values, ...viewer.values] },
+  };
 }
 
 /** Superusers only. An organization's admin creates users in the organization (`/organizations/N/users/`). */
 async function create(exchange: Exchange): Promise<unknown> {
   const { caller, request, reply } = exchange;
   const mayCreate = () => canCreate(caller.user, 'user');
-  if (!mayCreate()) throw forbidden();
   const user = await createUser(exchange, jsonObject(request), { mayCreate });
   reply.code(201).header('Location', `/api/v2/users/${user.id}/`);
   return userJson(user, caller, true);
@@ -161,9 +172,7 @@ export async function canSeeUser(database: Queryable, user: UserRecord, other: n
 /** The same, if the filters of the query string hold for the user. */
 async function matchingUser(exchange: Exchange): Promise<UserRecord> {
   const user = await seenUser(exchange);
-  const visible = { sql: 'u.id = $1', values: [user.id] };
-  const rows = { fields: userFields, from: 'auth_user u', visible };
-  await requireMatch(exchange, rows);
+  await requireMatch(exchange, userRows(exchange, { sql: 'u.id = $1', values: [user.id] }));
   return user;
 }
 
