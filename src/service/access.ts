@@ -194,7 +194,7 @@ const of = (organization: readonly RoleName[], ...own: RoleName[]): Giving => ({
  * By which roles a user has one on an object, as at the controller, beside its organization's admins and
  * auditors.
  */
-const GIVING: Readonly<Record<SharedType, Readonly<Partial<Record<RoleName, Giving>>>>> = {
+export const GIVING: Readonly<Record<SharedType, Readonly<Partial<Record<RoleName, Giving>>>>> = {
   job_template: {
     admin: of(['job_template_admin'], 'admin'),
     execute: of(['job_template_admin', 'execute'], 'admin', 'execute'),
@@ -228,6 +228,17 @@ export interface AskedRole {
   readonly role: 'admin' | 'execute' | 'use' | 'read';
 }
 
+/** The objects of a kind on which a user was granted one of these roles. */
+export function heldOn(
+  held: readonly HeldRole[],
+  type: ResourceWithRoles,
+  roles: readonly RoleName[] = [],
+): number[] {
+  return held
+    .filter(({ resource_type, role }) => resource_type === type && roles.includes(role))
+    .map(({ resource_id }) => resource_id);
+}
+
 /**
  * Whether a user has a role on an object: by the object, by its organization, as a superuser or an auditor.
  *
@@ -251,31 +262,36 @@ export function hasRole(
   );
 }
 
+/** The rows of objects in SQL, and the role that is asked for. */
+interface AskedRows {
+  readonly type: SharedType;
+  /** The SQL expressions of their id and of their organization's id. */
+  readonly id: string;
+  readonly organization: string;
+  /** Read by default: these are the objects that a user sees. */
+  readonly role?: RoleName;
+  /** The number of the first parameter. */
+  readonly first?: number;
+}
+
 /**
- * The objects on which a user has the role read, by the SQL expressions of their id and of their
- * organization's id.
+ * The objects on which a user has a role.
  *
  * @param held What {@link heldRoles} says of the user.
  */
 export function visibleObjects(
   user: UserRecord,
   held: readonly HeldRole[],
-  {
-    type,
-    id,
-    organization,
-  }: { readonly type: SharedType; readonly id: string; readonly organization: string },
+  { type, id, organization, role = 'read', first = 1 }: AskedRows,
 ): Condition {
-  if (canSeeEverything(user)) return { sql: 'TRUE', values: [] };
-  const giving = GIVING[type].read;
-  const by = (kind: ResourceWithRoles, roles: readonly RoleName[] = []) =>
-    held.filter(({ resource_type, role }) => resource_type === kind && roles.includes(role));
-  const ids = (roles: readonly HeldRole[]) => roles.map(({ resource_id }) => resource_id);
+  if (user.is_superuser || (role === 'read' && canSeeEverything(user))) return { sql: 'TRUE', values: [] };
+  const giving = GIVING[type][role];
+  const audited = role === 'read' ? user.auditor_of : [];
   return {
-    sql: `${organization} = ANY($1::integer[]) OR ${id} = ANY($2::integer[])`,
+    sql: `(${organization} = ANY($${first}::integer[]) OR ${id} = ANY($${first + 1}::integer[]))`,
     values: [
-      [...user.admin_of, ...user.auditor_of, ...ids(by('organization', giving?.organization))],
-      ids(by(type, giving?.own)),
+      [...user.admin_of, ...audited, ...heldOn(held, 'organization', giving?.organization)],
+      heldOn(held, type, giving?.own),
     ],
   };
 }

@@ -24,6 +24,7 @@ import { sendPage } from './pages/page.ts';
 import { serveWebInterface } from './pages/web-interface.ts';
 import { setIssuer } from './public-url.ts';
 import { BODY_LIMIT, limitParameters, readForms, readJson, setClientNetworks } from './request.ts';
+import { serveAccessLists } from './resources/access-list.ts';
 import { serveActivity } from './resources/activity.ts';
 import { serveApplications } from './resources/applications.ts';
 import { serveDashboard } from './resources/dashboard.ts';
@@ -83,6 +84,7 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
   serveMemberships(app, service);
   serveTeams(app, service);
   serveRoles(app, service);
+  serveAccessLists(app, service);
   serveApplications(app, service);
   serveRoots(app, service);
   serveUserTokens(app, service);

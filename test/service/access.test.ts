@@ -23,8 +23,8 @@ const WIDENING = [
   'or__id__gt=0',
   'or__id__gt=0&or__id__lt=1',
   'not__id=0',
-  'not__or__id__isnull=true',
-  'chain__or__not__id=0&order_by=-id',
+  'or__not__id__isnull=true',
+  'chain__not__id=0&order_by=-id',
 ];
 const TOKEN_WIDENING = [
   'user__email__contains=',

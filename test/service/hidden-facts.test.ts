@@ -55,7 +55,7 @@ const LOOKUPS = [
   '__isnull',
 ];
 const VALUES = ['a', 'hidden', 'o1', '1', '0', 'true', 'false', '2020-01-01', 'write', 'public', 'null', ''];
-const PREFIXES = ['', '', 'not__', 'or__', 'not__or__', 'chain__'];
+const PREFIXES = ['', '', 'not__', 'or__', 'or__not__', 'chain__'];
 
 /** Addresses of lists with a few filters, an order and a search; some are answered with 400 or 403. */
 const questions = fc.constantFrom(...LISTS).chain(([path, set]) => {

@@ -46,6 +46,8 @@ export interface Field {
  * A related resource, for `relation__field` and `relation__search`, with its own relations.
  */
 export interface Relation {
+  /** Where there may be several related objects: their rows, and which of them are related to a row of the list. */
+  readonly many?: { readonly from: string; readonly on: string };
   readonly fields: Readonly<Record<string, Field>>;
   readonly searchFields: readonly string[];
   readonly relations?: Readonly<Record<string, Relation>>;
@@ -55,7 +57,6 @@ export interface Relation {
 export interface FieldSet {
   readonly type: string;
   readonly fields: Readonly<Record<string, Field>>;
-  /** To-one relations by name. */
   readonly relations: Readonly<Record<string, Relation>>;
   /** The fields for `search=`. */
   readonly searchFields: readonly string[];

@@ -1,7 +1,7 @@
-import type { RE2JS } from 're2js';
 import { badRequest, forbidden } from '../failure.ts';
 import type { Field, FieldSet, Relation } from './fields.ts';
-import { compileExpression, type Scan, type ScanTerm } from './scan.ts';
+import { isTrue, type Lookup, own, readLookup } from './lookups.ts';
+import type { Scan, ScanTerm } from './scan.ts';
 
 /** An SQL condition, with its parameters numbered from a given start. */
 export interface Condition {
@@ -17,7 +17,7 @@ export function allOf(one: Condition, other: (first: number) => Condition): Cond
 
 /** Query parameters that are not filters. The last four have a meaning on some of the controller's endpoints only. */
 const RESERVED = new Set([
-  ...['page', 'page_size', 'order_by', 'order', 'count_disabled', 'format', 'search', 'type'],
+  ...['page', 'page_size', 'order_by', 'order', 'count_disabled', 'format', 'search', 'type', 'role_level'],
   ...['host_filter', 'limit', 'no_truncate', 'validate'],
 ]);
 
@@ -29,18 +29,22 @@ const MAX_SEARCHED = 1000;
 /** How many conditions the database may try on each row in one statement; further ones are scanned for. */
 const MAX_AT_ONCE = 10;
 
-/** A query parameter's name, taken apart: prefixes, and a field with its lookup or the fields to search. */
-type FilterName = { readonly negated: boolean; readonly alternative: boolean } & (
-  | { readonly field: Field; readonly lookup: string }
-  | { readonly search: readonly Field[] }
-);
+type Many = Relation['many'];
 
-/** A filter with its value; a search has several lookups: one of each word must hold. */
-interface Filter {
+/** A query parameter's name, taken apart: prefixes, and a field with its lookup or the fields to search. */
+type FilterName = {
   readonly negated: boolean;
   readonly alternative: boolean;
+  /** Whether another object of a relation to many may meet it than meets the other filters. */
+  readonly chained: boolean;
+  /** The relation to many that it leads through. */
+  readonly many: Many;
+} & ({ readonly field: Field; readonly lookup: string } | { readonly search: readonly Field[] });
+
+/** A filter with its value; a search has several lookups: one of each word must hold. */
+type Filter = Pick<FilterName, 'negated' | 'alternative' | 'chained' | 'many'> & {
   readonly words: readonly (readonly Lookup[])[];
-}
+};
 
 /** The filters of a query string. */
 export interface Filters {
@@ -85,16 +89,16 @@ export function compileFilters(set: FieldSet, query: URLSearchParams, first: num
 function readFilters(set: FieldSet, query: URLSearchParams): readonly Filter[] {
   const entries = filterEntries(query);
   if (entries.length > MAX_FILTERS) throw badRequest(`More than ${MAX_FILTERS} filters.`);
-  const named = entries.map(([name, value]): Filter => {
-    const filter = parse(set, name);
-    const words =
-      'search' in filter
-        ? searchWords(filter.search, value)
-        : [[readLookup({ field: filter.field, lookup: filter.lookup, name, value })]];
-    return { ...filter, words };
-  });
-  const words = searchWords(searched(set), query.getAll('search').join(' '));
-  const filters = words.length === 0 ? named : [...named, { negated: false, alternative: false, words }];
+  const named = Object.entries(Object.groupBy(entries, ([name]) => name)).flatMap(([name, given = []]) =>
+    filtersOf(
+      parse(set, name),
+      name,
+      given.map(([, value]) => value),
+    ),
+  );
+  const words = searchWords(searched(set), (lastValue(query, 'search') ?? '').split(/[\s,]+/));
+  const plain = { negated: false, alternative: false, chained: false, many: undefined };
+  const filters = ofSameObjects(words.length === 0 ? named : [...named, { ...plain, words }]);
   const lookups = filters.flatMap(({ words }) => words.flat());
   if (lookups.filter(({ expression }) => expression !== null).length > MAX_EXPRESSIONS) {
     throw badRequest(`More than ${MAX_EXPRESSIONS} regular expressions.`);
@@ -102,6 +106,45 @@ function readFilters(set: FieldSet, query: URLSearchParams): readonly Filter[] {
   if (searchedLength(filters) > MAX_SEARCHED)
     throw badRequest(`More than ${MAX_SEARCHED} characters to search for.`);
   return filters;
+}
+
+/**
+ * The filters of a parameter with all its values. As the controller documents, several searches of one relation are
+ * alternatives, and terms that commas separate must all occur.
+ */
+function filtersOf(filter: FilterName, name: string, values: readonly string[]): readonly Filter[] {
+  if (!('search' in filter)) return values.map((value) => filterOf(filter, name, value));
+  const areAlternatives = values[0]?.includes(',') !== true;
+  const words = searchWords(filter.search, areAlternatives ? values : values.join(',').split(','));
+  if (words.length === 0) return [];
+  return [{ ...filter, words: areAlternatives ? [words.flat()] : words }];
+}
+
+function filterOf(
+  filter: Extract<FilterName, { readonly field: Field }>,
+  name: string,
+  value: string,
+): Filter {
+  const { field, lookup, many, negated } = filter;
+  const read = readLookup({ field, lookup, name, value });
+  if (many === undefined) return { ...filter, words: [[read]] };
+  if (read.expression !== null) throw badRequest(`${name}: regular expressions do not reach into ${name}.`);
+  if (lookup !== 'isnull' || !isTrue(value)) return { ...filter, words: [[read]] };
+  // Null is what has no related object: not one with a value.
+  const exists = readLookup({ field, lookup, name, value: 'false' });
+  return { ...filter, negated: !negated, words: [[exists]] };
+}
+
+/** Joins the filters that the same related object has to meet. */
+function ofSameObjects(filters: readonly Filter[]): readonly Filter[] {
+  const joined = new Map<Many, Filter>();
+  const single = filters.filter((filter) => {
+    const { many, negated, alternative, chained, words } = filter;
+    if (many === undefined || negated || alternative || chained) return true;
+    joined.set(many, { ...filter, words: [...(joined.get(many)?.words ?? []), ...words] });
+    return false;
+  });
+  return [...single, ...joined.values()];
 }
 
 /** The characters of all texts to search for. */
@@ -121,8 +164,9 @@ interface Compiled {
 function compileCondition({ every, any, never = false }: Compiled, first: number): Condition {
   const values: unknown[] = [];
   const parameter = (value: unknown) => `$${first - 1 + values.push(value)}`;
-  const term = ({ words, negated }: Filter) => {
-    const sql = conditionOf(words, ({ request, sql }) => sql(request.field.column ?? '', parameter));
+  const term = ({ words, many, negated }: Filter) => {
+    const condition = conditionOf(words, ({ request, sql }) => sql(request.field.column ?? '', parameter));
+    const sql = existing(many, condition);
     return negated ? `(${sql}) IS NOT TRUE` : `(${sql})`;
   };
   const terms = [...(never ? ['FALSE'] : []), ...every.map(term)];
@@ -142,20 +186,30 @@ function compileScan({ every, any }: Compiled, first: number): Scan {
     if (!columns.includes(column)) columns.push(column);
     return `s.v${columns.indexOf(column)}`;
   };
-  const term = ({ words, negated }: Filter): ScanTerm => {
+  const searchedIn = ({ sql, isQuick }: Lookup, column = '') =>
+    sql(isQuick ? column : `left(${column}::text, ${SEARCHED_LENGTH})`, parameter);
+  const term = ({ words, many, negated }: Filter): ScanTerm => {
+    if (many !== undefined) {
+      const condition = conditionOf(words, (lookup) => searchedIn(lookup, lookup.request.field.column));
+      return { negated, sql: place(existing(many, condition)) };
+    }
     const expression = words[0]?.[0]?.expression ?? null;
     if (expression !== null) {
       const column = place(words[0]?.[0]?.request.field.column);
       return { negated, text: `left(${column}::text, ${MATCHED_LENGTH})`, expression };
     }
-    const sql = conditionOf(words, (lookup) => {
-      const column = place(lookup.request.field.column);
-      return lookup.sql(lookup.isQuick ? column : `left(${column}::text, ${SEARCHED_LENGTH})`, parameter);
-    });
+    const sql = conditionOf(words, (lookup) => searchedIn(lookup, place(lookup.request.field.column)));
     return { negated, sql };
   };
   const searched = searchedLength([...every, ...any]);
   return { every: every.map(term), any: any.map(term), columns, values, searched };
+}
+
+/** A condition on related objects: one of them must meet it. */
+function existing(many: Many, condition: string): string {
+  return many === undefined
+    ? condition
+    : `EXISTS (SELECT FROM ${many.from} WHERE ${many.on} AND (${condition}))`;
 }
 
 /** For each word, one of its lookups must hold. */
@@ -186,8 +240,9 @@ export function compileOrder(set: FieldSet, query: URLSearchParams): string {
   if (names.length > MAX_ORDER_FIELDS) throw badRequest(`More than ${MAX_ORDER_FIELDS} fields to order by.`);
   const terms = (names.length > 0 ? names : set.order).map((name) => {
     const descending = name.startsWith('-');
-    const { field, rest } = resolve(set, (descending ? name.slice(1) : name).split('__'), name);
-    if (rest.length > 0) throw badRequest(`${name}: there is no such field.`);
+    const { field, rest, many } = resolve(set, (descending ? name.slice(1) : name).split('__'), name);
+    if (rest.length > 0 || many !== undefined)
+      throw badRequest(`${name}: there is no such field to order by.`);
     return `${sortKey(field)}${descending ? ' DESC' : ''}`;
   });
   // The id last: with ties, rows could move between pages.
@@ -206,199 +261,59 @@ function sortKey({ column, type, maxLength }: Field): string {
 
 function parse(set: FieldSet, name: string): FilterName {
   const parts = name.split('__');
-  let negated = false;
-  let alternative = false;
-  for (let prefix = parts[0]; ; prefix = parts[0]) {
-    if (prefix === 'not') negated = !negated;
-    else if (prefix === 'or') alternative = true;
-    else if (prefix !== 'chain') break;
-    parts.shift();
-  }
+  // As on the controller, one of `or` and `chain` comes first, then `not`.
+  const takePrefix = (prefix: string) => parts[0] === prefix && parts.shift() !== undefined;
+  const alternative = takePrefix('or');
+  const chained = !alternative && takePrefix('chain');
+  const prefixes = { alternative, chained, negated: takePrefix('not') };
   const related = parts.at(-1) === 'search' ? follow(set, parts.slice(0, -1)) : undefined;
-  if (related !== undefined) return { search: searched(related), negated, alternative };
-  const { field, rest } = resolve(set, parts, name);
+  if (related !== undefined) return { ...prefixes, search: searched(related), many: related.many };
+  const { field, rest, many } = resolve(set, parts, name);
   if (rest.length > 1) throw badRequest(`${name}: ${rest.join('__')} is not a lookup.`);
-  return { field, lookup: rest[0] ?? 'exact', negated, alternative };
+  return { ...prefixes, field, lookup: rest[0] ?? 'exact', many };
 }
 
 /** The resource at the end of a path of relations; undefined where the path is empty or leads nowhere. */
-function follow(set: Relation, path: readonly string[]): Relation | undefined {
+function follow(set: Relation, path: readonly string[], many?: Many): Relation | undefined {
   const [head, ...rest] = path;
   const related = head === undefined ? undefined : own(set.relations ?? {}, head);
-  return related === undefined || rest.length === 0 ? related : follow(related, rest);
+  if (related === undefined) return undefined;
+  const through = related.many ?? many;
+  return rest.length === 0
+    ? { ...related, ...(through && { many: through }) }
+    : follow(related, rest, through);
 }
 
-function resolve(
-  set: Relation,
-  path: readonly string[],
-  name: string,
-): { field: Field; rest: readonly string[] } {
+interface Resolved {
+  readonly field: Field;
+  readonly rest: readonly string[];
+  readonly many: Many;
+}
+
+function resolve(set: Relation, path: readonly string[], name: string, many?: Many): Resolved {
   const [head = '', next = ''] = path;
   const related = own(set.relations ?? {}, head);
+  const through = related?.many ?? many;
   if (related !== undefined && (own(related.fields, next) ?? own(related.relations ?? {}, next))) {
-    return resolve(related, path.slice(1), name);
+    return resolve(related, path.slice(1), name, through);
   }
-  const field = own(set.fields, head);
+  // The name of a relation to many means the ids of its objects.
+  const isMany = related?.many !== undefined && !Object.hasOwn(set.fields, head);
+  const field = isMany ? related.fields['id'] : own(set.fields, head);
   if (field?.secret) throw forbidden(`Filtering by ${name} is not allowed.`);
   if (field?.column === undefined) throw badRequest(`${name}: there is no such field.`);
-  return { field, rest: path.slice(1) };
-}
-
-function own<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
-  return Object.hasOwn(record, key) ? record[key] : undefined;
+  return { field, rest: path.slice(1), many: isMany ? through : many };
 }
 
 function searched({ fields, searchFields }: Relation): readonly Field[] {
   return searchFields.flatMap((name) => fields[name] ?? []);
 }
 
-/** Every word must occur in one of the fields. */
-function searchWords(fields: readonly Field[], words: string): readonly (readonly Lookup[])[] {
-  const terms = words.split(/[\s,]+/).filter((word) => word !== '');
+/** The lookups of each term: it must occur in one of the fields. */
+function searchWords(fields: readonly Field[], given: readonly string[]): readonly (readonly Lookup[])[] {
+  const terms = given.map((term) => term.trim()).filter((term) => term !== '');
   if (terms.length > MAX_WORDS) throw badRequest(`More than ${MAX_WORDS} words to search for.`);
   return terms.map((value) =>
     fields.map((field) => readLookup({ field, name: 'search', lookup: 'icontains', value })),
   );
-}
-
-/** One filter: a field, a lookup and a value of the query string. */
-interface LookupRequest {
-  readonly field: Field;
-  /** The query parameter's name, for messages. */
-  readonly name: string;
-  readonly lookup: string;
-  readonly value: string;
-}
-
-/** A lookup whose value was checked. */
-interface Lookup {
-  readonly request: LookupRequest;
-  /** Whether it takes the same little time for every value, whatever its length. */
-  readonly isQuick: boolean;
-  /** Its regular expression; null for any other lookup. */
-  readonly expression: RE2JS | null;
-  /** Its condition; `parameter` adds a value and returns its placeholder. */
-  readonly sql: (column: string, parameter: (value: unknown) => string) => string;
-}
-
-const COMPARISONS: Readonly<Record<string, string>> = { lt: '<', lte: '<=', gt: '>', gte: '>=' };
-
-/** LIKE patterns by lookup: the text before and after the value. */
-const PATTERNS: Readonly<Record<string, readonly [before: string, after: string, operator: string]>> = {
-  iexact: ['', '', 'ILIKE'],
-  contains: ['%', '%', 'LIKE'],
-  icontains: ['%', '%', 'ILIKE'],
-  startswith: ['', '%', 'LIKE'],
-  istartswith: ['', '%', 'ILIKE'],
-  endswith: ['%', '', 'LIKE'],
-  iendswith: ['%', '', 'ILIKE'],
-};
-
-const MAX_VALUES = 2000;
-
-/**
- * Reads one lookup.
- *
- * @throws RequestFailure 400 where the lookup does not exist or the value is not of the field's type.
- */
-function readLookup(request: LookupRequest): Lookup {
-  const { lookup, value, name } = request;
-  const quick = (sql: Lookup['sql']): Lookup => ({ request, isQuick: true, expression: null, sql });
-  const comparison = own(COMPARISONS, lookup);
-  const pattern = own(PATTERNS, lookup);
-  if (value.includes('\0')) throw badRequest(`${name}: null characters are not allowed.`);
-  if (comparison !== undefined) {
-    const compared = typed(request, value);
-    return quick((column, parameter) => `${column} ${comparison} ${parameter(compared)}`);
-  }
-  if (pattern !== undefined) {
-    const [before, after, operator] = pattern;
-    const text = `${before}${escapeLike(value)}${after}`;
-    const sql: Lookup['sql'] = (column, parameter) => `${column}::text ${operator} ${parameter(text)}`;
-    return { request, isQuick: false, expression: null, sql };
-  }
-  switch (lookup) {
-    case 'exact': {
-      if (isNull(request)) return quick((column) => `${column} IS NULL`);
-      const equal = typed(request, value);
-      return quick((column, parameter) => `${column} = ${parameter(equal)}`);
-    }
-    case 'isnull': {
-      const condition = boolean(request, value) ? 'IS NULL' : 'IS NOT NULL';
-      return quick((column) => `${column} ${condition}`);
-    }
-    case 'in': {
-      const list = listed(request);
-      const type = ARRAY_CAST[request.field.type] ?? '::text[]';
-      return quick((column, parameter) => `${column} = ANY(${parameter(list)}${type})`);
-    }
-    case 'regex':
-    case 'iregex': {
-      const expression = compileExpression(value, { name, ignoreCase: lookup === 'iregex' });
-      return { request, isQuick: false, expression, sql: () => 'TRUE' };
-    }
-    default:
-      throw badRequest(`${name}: ${lookup} is not a lookup.`);
-  }
-}
-
-function listed(request: LookupRequest): readonly unknown[] {
-  const parts = request.value.split(',').filter((part) => part !== '');
-  if (parts.length === 0) throw badRequest(`${request.name}: an empty list.`);
-  if (parts.length > MAX_VALUES) throw badRequest(`${request.name}: more than ${MAX_VALUES} values.`);
-  return parts.map((part) => typed(request, part));
-}
-
-const ARRAY_CAST: Readonly<Partial<Record<Field['type'], string>>> = {
-  integer: '::bigint[]',
-  id: '::bigint[]',
-  field: '::bigint[]',
-  datetime: '::timestamptz[]',
-  boolean: '::boolean[]',
-};
-
-function typed(request: LookupRequest, value: string): unknown {
-  switch (request.field.type) {
-    case 'integer':
-    case 'id':
-    case 'field':
-      if (!/^-?\d{1,15}$/.test(value))
-        throw badRequest(`${request.name}: ${JSON.stringify(value)} is not a number.`);
-      return Number(value);
-    case 'boolean':
-      return boolean(request, value);
-    case 'datetime':
-      return instant(request, value);
-    default:
-      return value;
-  }
-}
-
-function boolean(request: LookupRequest, value: string): boolean {
-  const lower = value.toLowerCase();
-  if (['true', '1', 'yes', 'on'].includes(lower)) return true;
-  if (['false', '0', 'no', 'off'].includes(lower)) return false;
-  throw badRequest(`${request.name}: ${JSON.stringify(value)} is neither true nor false.`);
-}
-
-const DATE = /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?$/;
-
-function instant(request: LookupRequest, value: string): Date {
-  // A plus sign of an offset that was not escaped arrives as a space.
-  const text = value.trim().replace(/ (\d\d:?\d\d)$/, '+$1');
-  const zoned = /(Z|[+-]\d\d:?\d\d)$/.test(text) || !/[T ]/.test(text) ? text : `${text}Z`;
-  const date = DATE.test(text) ? new Date(zoned.replace(' ', 'T')) : new Date(Number.NaN);
-  if (Number.isNaN(date.getTime()))
-    throw badRequest(`${request.name}: ${JSON.stringify(value)} is not a date.`);
-  return date;
-}
-
-/** Relations take `null` and `none`. Elsewhere both are values: users may have these names. */
-function isNull({ field, value }: LookupRequest): boolean {
-  const isRelation = field.type === 'id' || field.type === 'field';
-  return isRelation && ['null', 'none'].includes(value.toLowerCase());
-}
-
-function escapeLike(text: string): string {
-  return text.replace(/[\\%_]/g, '\\$&');
 }

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
 import type { Exchange } from '../endpoint.ts';
-import { notFound } from '../failure.ts';
+import { badRequest, notFound } from '../failure.ts';
 import { outsideTurn, signalOf } from '../limits/request-shares.ts';
 import { parseTarget } from '../request.ts';
 import type { FieldSet } from './fields.ts';
@@ -25,6 +25,11 @@ export interface Listing<R extends object, T = unknown> {
   readonly from: string;
   /** Which rows this caller sees here; its parameters begin at `$1`. */
   readonly visible: Condition;
+  /**
+   * The rows on which the caller has a role, by the name of its field, for `role_level`; null if there is no such role.
+   * Without it the rows have no roles.
+   */
+  readonly withRole?: (field: string, first: number) => Condition | null;
   readonly render: (row: R) => T;
 }
 
@@ -49,11 +54,27 @@ export async function list<R extends object, T = unknown>(
 ): Promise<Page<T>> {
   const { path, query: search } = parseTarget(url);
   const query = new URLSearchParams(search);
-  const filters = compileFilters(listing.fields, query, listing.visible.values.length + 1);
-  const order = compileOrder(listing.fields, query);
+  const rows = { ...listing, visible: atRoleLevel(listing, query) };
+  const filters = compileFilters(rows.fields, query, rows.visible.values.length + 1);
+  const order = compileOrder(rows.fields, query);
   return inShare(exchange, filters, async (signal) => {
-    const where = await condition(exchange.service.database, listing, filters, signal);
-    return page({ database: exchange.service.database, listing, where, order, path, query });
+    const where = await condition(exchange.service.database, rows, filters, signal);
+    return page({ database: exchange.service.database, listing: rows, where, order, path, query });
+  });
+}
+
+/** The visible rows; with `role_level`, those on which the caller has that role. */
+function atRoleLevel(
+  { visible, withRole, fields }: Pick<Listing<never>, 'visible' | 'withRole' | 'fields'>,
+  query: URLSearchParams,
+): Condition {
+  const level = lastValue(query, 'role_level');
+  if (level === null) return visible;
+  return allOf(visible, (first) => {
+    const condition = withRole?.(level, first) ?? null;
+    if (condition === null)
+      throw badRequest(`role_level: ${fields.type} has no role ${JSON.stringify(level)}.`);
+    return condition;
   });
 }
 
@@ -136,6 +157,7 @@ export async function requireMatch(
   const { database } = exchange.service;
   const query = new URLSearchParams(parseTarget(exchange.request.url).query);
   compileOrder(rows.fields, query);
+  if (query.has('role_level')) throw badRequest('role_level: only lists have it.');
   const entries = filterEntries(query);
   if (entries.length === 0) return;
   const filters = compileFilters(

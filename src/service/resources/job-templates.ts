@@ -37,9 +37,10 @@ import { noSuchId, type Problems, readFields } from './field-values.ts';
 import { fixedFields, fixedValues } from './fixed-fields.ts';
 import { ASK_FIELDS, TEMPLATE_OPTIONS } from './job-options.ts';
 import { requireUnused } from './named-resources.ts';
+import { PART_RELATIONS, seenParts } from './part-relations.ts';
 import { namedSegment, namesIn, pathId } from './request-values.ts';
 import { changedValues, leadingFields, logChange, nameAndDescription } from './resource.ts';
-import { objectRoles, roleFields } from './role-texts.ts';
+import { objectRoles, roleFields, roleOfField } from './role-texts.ts';
 
 /** `/api/v2/job_templates/` and `/api/v2/job_templates/N/`. */
 export function serveJobTemplates(app: FastifyInstance, service: ServiceContext): void {
@@ -113,13 +114,18 @@ async function jobTemplateId({ service, params, request }: Exchange): Promise<nu
 async function listJobTemplates(exchange: Exchange): Promise<unknown> {
   const { service, caller } = exchange;
   const held = await heldRoles(service.database, caller.user);
+  const rows = { type: 'job_template', id: 'x.id', organization: 'x.organization_id' } as const;
+  const visible = visibleObjects(caller.user, held, rows);
+  const parts = seenParts(caller.user, held, visible.values.length + 1);
   return list<JobTemplateRecord>(exchange, {
     fields: jobTemplateFields,
     columns: JOB_TEMPLATE_COLUMNS,
-    from: JOB_TEMPLATE_FROM,
-    visible: visibleObjects(caller.user, held, {
-      ...{ type: 'job_template', id: 'x.id', organization: 'x.organization_id' },
-    }),
+    from: `${JOB_TEMPLATE_FROM} ${parts.sql}`,
+    visible: { sql: visible.sql, values: [...visible.values, ...parts.values] },
+    withRole: (field, first) => {
+      const role = roleOfField('job_template', field);
+      return role === null ? null : visibleObjects(caller.user, held, { ...rows, role, first });
+    },
     render: (template) => jobTemplateJson(template, caller, { held }),
   });
 }
@@ -204,8 +210,6 @@ async function changeable(exchange: Exchange): Promise<JobTemplateRecord> {
   return template;
 }
 
-const name = { type: 'string', label: 'Name' } as const;
-
 /** What else a job template of the controller has. */
 const NOT_CARRIED_OUT = fixedFields({
   scm_branch: ['', 'fetch projects'],
@@ -262,11 +266,7 @@ const jobTemplateFields: FieldSet = {
     ...ASK_FIELDS,
     ...NOT_CARRIED_OUT,
   },
-  relations: {
-    organization: { searchFields: ['name'], fields: { name: { ...name, column: 'o.name' } } },
-    inventory: { searchFields: ['name'], fields: { name: { ...name, column: 'i.name' } } },
-    project: { searchFields: ['name'], fields: { name: { ...name, column: 'p.name' } } },
-  },
+  relations: PART_RELATIONS,
   searchFields: ['name', 'description'],
   order: ['name'],
 };
@@ -300,6 +300,7 @@ function jobTemplateJson(
       ...(organization_id !== null && { organization: `/api/v2/organizations/${organization_id}/` }),
       ...(inventory_id !== null && { inventory: `/api/v2/inventories/${inventory_id}/` }),
       object_roles: `${url}object_roles/`,
+      access_list: `${url}access_list/`,
       launch: `${url}launch/`,
       jobs: `${url}jobs/`,
     },

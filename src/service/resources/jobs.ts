@@ -12,6 +12,7 @@ import { type HeldRole, heldRoles } from '../store/object-roles.ts';
 import type { UserRecord } from '../store/users.ts';
 import { SHOWN_OPTIONS } from './job-options.ts';
 import { named, seenJobTemplate } from './job-templates.ts';
+import { knownRelation, PART_RELATIONS, seenPartsOfJobs } from './part-relations.ts';
 import { pathId } from './request-values.ts';
 import { leadingFields, logChange } from './resource.ts';
 
@@ -70,11 +71,13 @@ async function listJobs(
 ): Promise<unknown> {
   const { service, caller } = exchange;
   const held = await heldRoles(service.database, caller.user);
+  const visible = allOf(visibleJobs(caller.user, held), condition);
+  const parts = seenPartsOfJobs(caller.user, held, visible.values.length + 1);
   return list<JobRecord>(exchange, {
     fields: jobFields,
     columns: JOB_COLUMNS,
-    from: JOB_FROM,
-    visible: allOf(visibleJobs(caller.user, held), condition),
+    from: `${JOB_FROM} ${parts.sql}`,
+    visible: { sql: visible.sql, values: [...visible.values, ...parts.values] },
     render: (job) => jobJson(job, exchange, held),
   });
 }
@@ -191,10 +194,15 @@ const jobFields: FieldSet = {
     created_by: { type: 'id', label: 'Created by', column: 'x.created_by_id', hidden: true },
   },
   relations: {
-    job_template: { searchFields: ['name'], fields: { name: { ...name, column: 'j.name' } } },
-    organization: { searchFields: ['name'], fields: { name: { ...name, column: 'o.name' } } },
-    inventory: { searchFields: ['name'], fields: { name: { ...name, column: 'i.name' } } },
-    project: { searchFields: ['name'], fields: { name: { ...name, column: 'p.name' } } },
+    ...PART_RELATIONS,
+    job_template: knownRelation('j', {
+      alias: 'gj',
+      relations: {
+        organization: knownRelation('gjo'),
+        inventory: knownRelation('gji'),
+        project: knownRelation('gjp'),
+      },
+    }),
     created_by: {
       searchFields: ['username'],
       fields: {
@@ -202,10 +210,7 @@ const jobFields: FieldSet = {
         username: { type: 'string', label: 'Username', column: 'u.username' },
       },
     },
-    unified_job_template: {
-      searchFields: [],
-      fields: { id: { type: 'integer', label: 'ID', column: 'x.job_template_id' } },
-    },
+    unified_job_template: knownRelation('j'),
     // There are no schedules.
     schedule: { searchFields: [], fields: { id: { type: 'integer', label: 'ID', column: 'NULL::integer' } } },
   },

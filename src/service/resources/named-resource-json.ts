@@ -43,7 +43,10 @@ export async function renderer(
       related: {
         ...(detail && { named_url: `${kind.path}${kind.named(resource)}/` }),
         ...kind.related(resource),
-        ...(roles && { object_roles: `${kind.path}${id}/object_roles/` }),
+        ...(roles && {
+          object_roles: `${kind.path}${id}/object_roles/`,
+          access_list: `${kind.path}${id}/access_list/`,
+        }),
         ...(inventory !== undefined && { inventory: `${INVENTORY.path}${inventory}/` }),
         ...(kind !== HOST &&
           organization !== null && { organization: `/api/v2/organizations/${organization}/` }),

@@ -32,7 +32,7 @@ import { asked, type Resource, renderer } from './named-resource-json.ts';
 import { namesIn, pathId } from './request-values.ts';
 import { changedValues, logChange } from './resource.ts';
 import { HOST, INVENTORY, KINDS, type Kind, PROJECT } from './resource-kinds.ts';
-import { roleFields } from './role-texts.ts';
+import { roleFields, roleOfField } from './role-texts.ts';
 
 /** `/api/v2/inventories/`, `/hosts/`, `/credentials/` and `/projects/`, each with its `N/`. */
 export function serveNamedResources(app: FastifyInstance, service: ServiceContext): void {
@@ -99,19 +99,23 @@ async function listKind(
   const { service, caller } = exchange;
   const held = await heldRoles(service.database, caller.user);
   const render = await renderer(exchange, kind, { held });
+  const rows = {
+    ...(kind === HOST
+      ? ({ type: 'inventory', id: 'x.inventory_id' } as const)
+      : { type: kind.type as SharedType, id: 'x.id' }),
+    organization: kind.organization,
+  };
   return list<ResourceRecord>(exchange, {
     fields: kind.fields,
     columns: resourceColumns(kind.type),
     from: resourceFrom(kind.type),
-    visible: allOf(
-      visibleObjects(caller.user, held, {
-        ...(kind === HOST
-          ? ({ type: 'inventory', id: 'x.inventory_id' } as const)
-          : { type: kind.type as SharedType, id: 'x.id' }),
-        organization: kind.organization,
-      }),
-      condition,
-    ),
+    visible: allOf(visibleObjects(caller.user, held, rows), condition),
+    ...(kind !== HOST && {
+      withRole: (field, first) => {
+        const role = roleOfField(rows.type, field);
+        return role === null ? null : visibleObjects(caller.user, held, { ...rows, role, first });
+      },
+    }),
     render,
   });
 }

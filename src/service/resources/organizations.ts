@@ -6,11 +6,13 @@ import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, invalid, notFound } from '../failure.ts';
 import { requireFieldRights } from '../field-rights.ts';
-import type { FieldSet } from '../listing/fields.ts';
+import type { FieldSet, Relation } from '../listing/fields.ts';
 import type { Condition } from '../listing/filters.ts';
-import { list, requireMatch } from '../listing/listing.ts';
+import { type Listing, list, requireMatch } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
+import { organizationsWithRole, viewerRow } from '../role-levels.ts';
 import { recordApplicationDeletions, recordTeamDeletions, recordTokenDeletions } from '../store/activity.ts';
+import { heldRoles } from '../store/object-roles.ts';
 import {
   deleteOrganization,
   findOrganization,
@@ -25,8 +27,15 @@ import {
 import { type Problems, readFields } from './field-values.ts';
 import { fixedFields, fixedValues } from './fixed-fields.ts';
 import { namedSegment, namesIn, pathId } from './request-values.ts';
-import { changedValues, leadingFields, logChange, makersJson } from './resource.ts';
-import { objectRoles, roleFields } from './role-texts.ts';
+import {
+  changedValues,
+  leadingFields,
+  logChange,
+  makersJson,
+  namedRelation,
+  userRelation,
+} from './resource.ts';
+import { objectRoles, roleFields, roleOfField } from './role-texts.ts';
 
 /** `/api/v2/organizations/` and `/api/v2/organizations/N/`. */
 export function serveOrganizations(app: FastifyInstance, service: ServiceContext): void {
@@ -60,14 +69,31 @@ export function serveOrganizations(app: FastifyInstance, service: ServiceContext
 }
 
 /** Lists the organizations that meet a condition. */
-export function listOrganizations(exchange: Exchange, visible: Condition): Promise<unknown> {
+export async function listOrganizations(exchange: Exchange, visible: Condition): Promise<unknown> {
+  const { service, caller } = exchange;
+  const held = await heldRoles(service.database, caller.user);
   return list<OrganizationRecord>(exchange, {
-    fields: organizationFields,
+    ...rows(exchange, visible),
     columns: ORGANIZATION_COLUMNS,
-    from: ORGANIZATION_FROM,
-    visible,
-    render: (organization) => organizationJson(organization, exchange.caller),
+    withRole: (field, first) => {
+      const role = roleOfField('organization', field);
+      return role === null ? null : organizationsWithRole(caller.user, held, { role, first });
+    },
+    render: (organization) => organizationJson(organization, caller),
   });
+}
+
+/** The organizations that meet a condition, for filters. */
+function rows(
+  { caller }: Exchange,
+  { sql, values }: Condition,
+): Pick<Listing<never>, 'fields' | 'from' | 'visible'> {
+  const viewer = viewerRow(caller.user, values.length + 1);
+  return {
+    fields: organizationFields,
+    from: `${ORGANIZATION_FROM} ${viewer.sql}`,
+    visible: { sql, values: [...values, ...viewer.values] },
+  };
 }
 
 /** The organization that the path names. Throws 404, or 403 if the caller may not see it. */
@@ -87,9 +113,7 @@ export async function seenOrganization(exchange: Exchange): Promise<Organization
 /** The same, if the filters of the query string hold for the organization. */
 async function matchingOrganization(exchange: Exchange): Promise<OrganizationRecord> {
   const organization = await seenOrganization(exchange);
-  const visible = { sql: 'o.id = $1', values: [organization.id] };
-  const rows = { fields: organizationFields, from: ORGANIZATION_FROM, visible };
-  await requireMatch(exchange, rows);
+  await requireMatch(exchange, rows(exchange, { sql: 'o.id = $1', values: [organization.id] }));
   return organization;
 }
 
@@ -122,6 +146,23 @@ async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
 async function remove(exchange: Exchange): Promise<undefined> {
   const { id } = await matchingOrganization(exchange);
   return removeOrganization(exchange, id);
+}
+
+/** What belongs to an organization, as far as the viewer sees it. */
+function belongings(
+  table: string,
+  seenBy: 'watches' | 'belongs_to',
+  further: Relation['fields'] = {},
+): Relation {
+  const { fields, searchFields } = namedRelation('r');
+  return {
+    searchFields,
+    fields: { ...fields, ...further },
+    many: {
+      from: `${table} r`,
+      on: `r.organization_id = o.id AND (viewer.sees_all OR o.id = ANY(viewer.${seenBy}))`,
+    },
+  };
 }
 
 export const organizationFields: FieldSet = {
@@ -160,7 +201,23 @@ export const organizationFields: FieldSet = {
     },
     ...fixedFields({ default_environment: [null, 'have execution environments'] }),
   },
-  relations: {},
+  relations: {
+    created_by: userRelation('c'),
+    modified_by: userRelation('m'),
+    applications: belongings('main_oauth2application', 'belongs_to', {
+      client_type: { type: 'string', label: 'Client type', column: 'r.client_type' },
+      authorization_grant_type: {
+        type: 'string',
+        label: 'Grant type',
+        column: 'r.authorization_grant_type',
+      },
+      client_id: { type: 'string', label: 'Client ID', column: 'r.client_id', secret: true },
+      client_secret: { type: 'string', label: 'Client secret', column: 'r.client_secret', secret: true },
+    }),
+    teams: belongings('main_team', 'belongs_to'),
+    inventories: belongings('main_inventory', 'watches'),
+    projects: belongings('service_project', 'watches'),
+  },
   searchFields: ['name', 'description'],
   order: ['name'],
 };
@@ -186,6 +243,7 @@ function organizationJson(
       auditors: `${url}auditors/`,
       teams: `${url}teams/`,
       object_roles: `${url}object_roles/`,
+      access_list: `${url}access_list/`,
       applications: `${url}applications/`,
       activity_stream: `${url}activity_stream/`,
     },

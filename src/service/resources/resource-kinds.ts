@@ -1,4 +1,4 @@
-import type { Field, FieldSet } from '../listing/fields.ts';
+import type { Field, FieldSet, Relation } from '../listing/fields.ts';
 import { variablesProblem } from '../playbooks/variables.ts';
 import type { ResourceName, ResourceRecord, ResourceType } from '../store/resources.ts';
 import { fixedFields, hiddenFixedFields } from './fixed-fields.ts';
@@ -49,6 +49,12 @@ function organization(more: Partial<Field>): Field {
   };
 }
 
+/** The hosts of an inventory. Who sees the inventory sees them. */
+const HOSTS: Relation = {
+  ...namedRelation('r'),
+  many: { from: 'main_host r', on: 'r.inventory_id = x.id' },
+};
+
 function fields(type: ResourceType, further: FieldSet['fields']): FieldSet {
   return {
     type,
@@ -63,8 +69,10 @@ function fields(type: ResourceType, further: FieldSet['fields']): FieldSet {
       ...further,
     },
     relations: {
-      organization: namedRelation('o'),
-      ...(type === 'host' && { inventory: namedRelation('i') }),
+      ...(type === 'host'
+        ? { inventory: { ...namedRelation('i'), relations: { organization: namedRelation('o') } } }
+        : { organization: namedRelation('o') }),
+      ...(type === 'inventory' && { hosts: HOSTS }),
     },
     searchFields: ['name', 'description'],
     order: ['name'],

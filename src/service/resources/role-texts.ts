@@ -61,9 +61,24 @@ export function roleText(
   return { name, description };
 }
 
+/** The roles of a kind of object, in the controller's order. */
+export function roleNames(type: ResourceWithRoles): readonly RoleName[] {
+  return Object.keys(TEXTS[type]) as RoleName[];
+}
+
 /** The names of the fields of an object's roles, as OPTIONS lists them. */
 export function roleFields(type: ResourceWithRoles): readonly string[] {
-  return Object.keys(TEXTS[type]).map((role) => `${role}_role`);
+  return roleNames(type).map((role) => `${role}_role`);
+}
+
+/** The address of an object with roles. */
+export function resourcePath(type: ResourceWithRoles, id: number): string {
+  return `/api/v2/${type === 'inventory' ? 'inventories' : `${type}s`}/${id}/`;
+}
+
+/** The role of an object by the name of its field, or null. */
+export function roleOfField(type: ResourceWithRoles, field: string): RoleName | null {
+  return roleNames(type).find((role) => `${role}_role` === field) ?? null;
 }
 
 /** The roles of an object, by the names of their fields. */
@@ -71,7 +86,7 @@ export function objectRoles(
   type: ResourceWithRoles,
   ids: Readonly<Partial<Record<RoleName, number>>>,
 ): Readonly<Record<string, unknown>> {
-  const roles = (Object.keys(TEXTS[type]) as RoleName[]).filter((role) => ids[role] !== undefined);
+  const roles = roleNames(type).filter((role) => ids[role] !== undefined);
   return Object.fromEntries(
     roles.map((role) => {
       const { name, description } = roleText(type, role);

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { administersOrganization, hasRole, type SharedType, visibleRoles } from '../access.ts';
+import { type SharedType, visibleRoles } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid, notFound } from '../failure.ts';
@@ -18,6 +18,7 @@ import {
   roleRelation,
 } from '../store/roles.ts';
 import { findTeam, type TeamRecord, teamsAdministeredBy } from '../store/teams.ts';
+import { administersRole } from './access-list.ts';
 import { seenJobTemplate } from './job-templates.ts';
 import { assign, changeHolder, idIn, listHolders, mayGive } from './memberships.ts';
 import { seenResource } from './named-resources.ts';
@@ -25,7 +26,7 @@ import { seenOrganization } from './organizations.ts';
 import { pathId } from './request-values.ts';
 import { leadingFields, logChange } from './resource.ts';
 import { CREDENTIAL, INVENTORY, PROJECT } from './resource-kinds.ts';
-import { roleText } from './role-texts.ts';
+import { resourcePath, roleText } from './role-texts.ts';
 import { canSeeTeam, listTeams, seenTeam, teamFields } from './teams.ts';
 import { userFields } from './user-json.ts';
 import { seenUser } from './users.ts';
@@ -196,8 +197,18 @@ const roleFields: FieldSet = {
     name: { type: 'string', label: 'Name', helpText: 'Name of this role.' },
     description: { type: 'string', label: 'Description', helpText: 'What the role allows.' },
     role_field: { type: 'string', label: 'Role field', column: "x.role || '_role'", hidden: true },
+    object_id: { type: 'integer', label: 'Object ID', column: 'x.resource_id', hidden: true },
+    // The controller's roles of the system are fields of users here.
+    singleton_name: { type: 'string', label: 'Singleton name', column: 'NULL::text', hidden: true },
   },
-  relations: {},
+  relations: {
+    content_type: {
+      searchFields: ['model'],
+      fields: {
+        model: { type: 'string', label: 'Model', column: "replace(x.resource_type, '_', '')" },
+      },
+    },
+  },
   searchFields: ['role_field'],
   order: ['id'],
 };
@@ -250,13 +261,8 @@ async function rolesOfUser(exchange: Exchange): Promise<unknown> {
     exchange,
     (first) => ({ sql: holdsRole(`$${first}::integer`), values: [id] }),
     (role) => {
-      const { resource_type: type, resource_id, organization_id: organization } = role;
-      const isShared = type !== 'team' && type !== 'organization';
-      const administers =
-        administersOrganization(user, organization) ||
-        (type === 'team' && teams.has(resource_id)) ||
-        (isShared && hasRole(user, held, { type, id: resource_id, organization, role: 'admin' }));
-      return roleJson(role, { user_capabilities: { unattach: caller.mayWrite && administers } });
+      const unattach = caller.mayWrite && administersRole(user, role, { teams, held });
+      return roleJson(role, { user_capabilities: { unattach } });
     },
   );
 }
@@ -279,7 +285,7 @@ function roleJson(role: RoleRecord, more: Readonly<Record<string, unknown>> = {}
     related: {
       users: `${url}users/`,
       teams: `${url}teams/`,
-      [type]: `/api/v2/${type === 'inventory' ? 'inventories' : `${type}s`}/${resource_id}/`,
+      [type]: resourcePath(type, resource_id),
     },
     summary_fields: {
       ...more,

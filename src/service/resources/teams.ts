@@ -9,6 +9,8 @@ import type { FieldSet } from '../listing/fields.ts';
 import { allOf, type Condition } from '../listing/filters.ts';
 import { list, requireMatch } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
+import { teamsWithRole } from '../role-levels.ts';
+import { heldRoles } from '../store/object-roles.ts';
 import { findOrganization } from '../store/organizations.ts';
 import {
   deleteTeam,
@@ -36,7 +38,7 @@ import {
   namedRelation,
   userRelation,
 } from './resource.ts';
-import { objectRoles, roleFields } from './role-texts.ts';
+import { objectRoles, roleFields, roleOfField } from './role-texts.ts';
 import { userFields } from './user-json.ts';
 import { seenUser } from './users.ts';
 
@@ -121,11 +123,16 @@ export async function listTeams(
 ): Promise<unknown> {
   const { service, caller } = exchange;
   const administered = await teamsAdministeredBy(service.database, caller.user.id);
+  const held = await heldRoles(service.database, caller.user);
   return list<TeamRecord>(exchange, {
     fields: teamFields,
     columns: TEAM_COLUMNS,
     from: TEAM_FROM,
     visible: allOf(visible, condition),
+    withRole: (field, first) => {
+      const role = roleOfField('team', field);
+      return role === null ? null : teamsWithRole(caller.user, held, { role, first });
+    },
     render: (team) =>
       teamJson(team, { mayEdit: caller.mayWrite && administers(exchange, team, administered) }),
   });
@@ -239,6 +246,7 @@ function teamJson(
       users: `${url}users/`,
       roles: `${url}roles/`,
       object_roles: `${url}object_roles/`,
+      access_list: `${url}access_list/`,
       activity_stream: `${url}activity_stream/`,
       organization: `/api/v2/organizations/${organization}/`,
     },

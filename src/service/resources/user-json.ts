@@ -1,6 +1,6 @@
 import { canChangeUser, canDeleteUser, externalAccount } from '../access.ts';
 import type { Caller } from '../auth/authenticate.ts';
-import type { FieldSet } from '../listing/fields.ts';
+import type { FieldSet, Relation } from '../listing/fields.ts';
 import type { UserRecord } from '../store/users.ts';
 import { namedSegment } from './request-values.ts';
 import { leadingFields, profileRelation } from './resource.ts';
@@ -20,6 +20,7 @@ export function userJson(user: UserRecord, caller: Caller, detail = false): Reco
       admin_of_organizations: `${url}admin_of_organizations/`,
       roles: `${url}roles/`,
       activity_stream: `${url}activity_stream/`,
+      access_list: `${url}access_list/`,
       tokens: `${url}tokens/`,
       authorized_tokens: `${url}authorized_tokens/`,
       personal_tokens: `${url}personal_tokens/`,
@@ -55,6 +56,26 @@ function usernameProblem(username: string): string | null {
 function emailProblem(email: string): string | null {
   return /^[^\s@]+@[^\s@]+$/.test(email) ? null : 'Enter a valid email address.';
 }
+
+/** The tokens of a user, as far as the viewer sees them. */
+const TOKENS: Relation = {
+  many: {
+    from: 'main_oauth2accesstoken r LEFT JOIN main_oauth2application a ON a.id = r.application_id',
+    on: `r.user_id = u.id AND (viewer.sees_all OR r.user_id = viewer.id
+      OR a.organization_id = ANY(viewer.administers))`,
+  },
+  searchFields: ['description'],
+  fields: {
+    id: { type: 'integer', label: 'ID', column: 'r.id' },
+    description: { type: 'string', label: 'Description', column: 'r.description' },
+    scope: { type: 'string', label: 'Scope', column: 'r.scope' },
+    created: { type: 'datetime', label: 'Created', column: 'r.created' },
+    expires: { type: 'datetime', label: 'Expires', column: 'r.expires' },
+    last_used: { type: 'datetime', label: 'Last used', column: 'r.last_used' },
+    application: { type: 'id', label: 'Application', column: 'r.application_id' },
+    token: { type: 'string', label: 'Token', column: 'r.token', secret: true },
+  },
+};
 
 export const userFields: FieldSet = {
   type: 'user',
@@ -145,7 +166,7 @@ export const userFields: FieldSet = {
     },
     date_joined: { type: 'datetime', label: 'Date joined', column: 'u.date_joined', hidden: true },
   },
-  relations: { profile: profileRelation('u') },
+  relations: { profile: profileRelation('u'), main_oauth2accesstoken: TOKENS },
   searchFields: ['username', 'first_name', 'last_name', 'email'],
   order: ['username'],
 };

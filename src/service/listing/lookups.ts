@@ -1,0 +1,177 @@
+import type { RE2JS } from 're2js';
+import { badRequest } from '../failure.ts';
+import type { Field } from './fields.ts';
+import { compileExpression } from './scan.ts';
+
+/** One filter: a field, a lookup and a value of the query string. */
+export interface LookupRequest {
+  readonly field: Field;
+  /** The query parameter's name, for messages. */
+  readonly name: string;
+  readonly lookup: string;
+  readonly value: string;
+}
+
+/** A lookup whose value was checked. */
+export interface Lookup {
+  readonly request: LookupRequest;
+  /** Whether it takes the same little time for every value, whatever its length. */
+  readonly isQuick: boolean;
+  /** Its regular expression; null for any other lookup. */
+  readonly expression: RE2JS | null;
+  /** Its condition; `parameter` adds a value and returns its placeholder. */
+  readonly sql: (column: string, parameter: (value: unknown) => string) => string;
+}
+
+const COMPARISONS: Readonly<Record<string, string>> = { lt: '<', lte: '<=', gt: '>', gte: '>=' };
+
+/** LIKE patterns by lookup: the text before and after the value. */
+const PATTERNS: Readonly<Record<string, readonly [before: string, after: string, operator: string]>> = {
+  iexact: ['', '', 'ILIKE'],
+  contains: ['%', '%', 'LIKE'],
+  icontains: ['%', '%', 'ILIKE'],
+  startswith: ['', '%', 'LIKE'],
+  istartswith: ['', '%', 'ILIKE'],
+  endswith: ['%', '', 'LIKE'],
+  iendswith: ['%', '', 'ILIKE'],
+};
+
+const MAX_VALUES = 2000;
+
+/**
+ * Reads one lookup.
+ *
+ * @throws RequestFailure 400 where the lookup does not exist or the value is not of the field's type.
+ */
+export function readLookup(request: LookupRequest): Lookup {
+  const { lookup, value, name } = request;
+  const quick = (sql: Lookup['sql']): Lookup => ({ request, isQuick: true, expression: null, sql });
+  const comparison = own(COMPARISONS, lookup);
+  const pattern = own(PATTERNS, lookup);
+  if (value.includes('\0')) throw badRequest(`${name}: null characters are not allowed.`);
+  if (comparison !== undefined) {
+    const compared = typed(request, value);
+    return quick((column, parameter) => `${column} ${comparison} ${parameter(compared)}`);
+  }
+  if (pattern !== undefined) {
+    const [before, after, operator] = pattern;
+    const text = `${before}${escapeLike(value)}${after}`;
+    const sql: Lookup['sql'] = (column, parameter) => `${column}::text ${operator} ${parameter(text)}`;
+    return { request, isQuick: false, expression: null, sql };
+  }
+  switch (lookup) {
+    case 'exact': {
+      if (isNull(request)) return quick((column) => `${column} IS NULL`);
+      const equal = typed(request, value);
+      return quick((column, parameter) => `${column} = ${parameter(equal)}`);
+    }
+    case 'isnull': {
+      const condition = boolean(request, value) ? 'IS NULL' : 'IS NOT NULL';
+      return quick((column) => `${column} ${condition}`);
+    }
+    case 'in': {
+      const list = listed(request);
+      const type = ARRAY_CAST[request.field.type] ?? '::text[]';
+      return quick((column, parameter) => `${column} = ANY(${parameter(list)}${type})`);
+    }
+    case 'regex':
+    case 'iregex': {
+      const expression = compileExpression(value, { name, ignoreCase: lookup === 'iregex' });
+      return { request, isQuick: false, expression, sql: () => 'TRUE' };
+    }
+    default:
+      throw badRequest(`${name}: ${lookup} is not a lookup.`);
+  }
+}
+
+function listed(request: LookupRequest): readonly unknown[] {
+  const parts = request.value.split(',').filter((part) => part !== '');
+  if (parts.length === 0) throw badRequest(`${request.name}: an empty list.`);
+  if (parts.length > MAX_VALUES) throw badRequest(`${request.name}: more than ${MAX_VALUES} values.`);
+  return parts.map((part) => typed(request, part));
+}
+
+const ARRAY_CAST: Readonly<Partial<Record<Field['type'], string>>> = {
+  integer: '::bigint[]',
+  id: '::bigint[]',
+  field: '::bigint[]',
+  datetime: '::timestamptz[]',
+  boolean: '::boolean[]',
+};
+
+function typed(request: LookupRequest, value: string): unknown {
+  switch (request.field.type) {
+    case 'integer':
+    case 'id':
+    case 'field':
+      if (!/^-?\d{1,15}$/.test(value))
+        throw badRequest(`${request.name}: ${JSON.stringify(value)} is not a number.`);
+      return Number(value);
+    case 'boolean':
+      return boolean(request, value);
+    case 'datetime':
+      return instant(request, value);
+    default:
+      return value;
+  }
+}
+
+/** Whether a value is one for true. */
+export function isTrue(value: string): boolean {
+  return ['true', '1', 'yes', 'on'].includes(value.toLowerCase());
+}
+
+function boolean(request: LookupRequest, value: string): boolean {
+  const lower = value.toLowerCase();
+  if (isTrue(value)) return true;
+  if (['false', '0', 'no', 'off'].includes(lower)) return false;
+  throw badRequest(`${request.name}: ${JSON.stringify(value)} is neither true nor false.`);
+}
+
+const DATE = /(\d{4})-(\d{1,2})-(\d{1,2})/.source;
+const TIME = /(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:[.,](\d{1,6})\d*)?)?/.source;
+const ZONE = /(Z|[+-]\d{2}(?::?\d{2})?)/.source;
+/** The forms of dates that Django takes: parts may have one digit, the time, its seconds and its zone may be missing. */
+const INSTANT = new RegExp(`^${DATE}(?:[T ]${TIME} *${ZONE}?)?$`);
+/** A plus sign of a zone that was not escaped arrives as a space. */
+const ZONE_WITHOUT_PLUS = /(:[\d.,]+) (\d{2}(?::?\d{2})?)$/;
+
+/** A date and time in UTC with microseconds, as the database reads it. Without a zone it is UTC. */
+function instant({ name }: LookupRequest, value: string): string {
+  const invalid = badRequest(`${name}: ${JSON.stringify(value)} is not a date.`);
+  const parts = INSTANT.exec(value.trim().replace(ZONE_WITHOUT_PLUS, '$1+$2'));
+  if (parts === null) throw invalid;
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts
+    .slice(1, 7)
+    .map((part = '0') => Number(part));
+  const [micros = '', zone = ''] = parts.slice(7);
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  // Days that a month does not have become days of the next one.
+  const isCalendarDate = year > 0 && date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
+  if (!isCalendarDate || hour > 23 || minute > 59 || second > 59) throw invalid;
+  date.setUTCHours(hour, minute - minutesOf(zone), second);
+  return date.toISOString().replace('.000Z', `.${micros.padEnd(6, '0')}Z`);
+}
+
+/** The minutes of a zone before UTC. */
+function minutesOf(zone: string): number {
+  const [, sign, hours = 0, minutes = 0] = /^([+-])(\d{2}):?(\d{2})?$/.exec(zone) ?? [];
+  const ahead = Number(hours) * 60 + Number(minutes);
+  return sign === '-' ? -ahead : ahead;
+}
+
+/** Relations take `null` and `none`. Elsewhere both are values: users may have these names. */
+function isNull({ field, value }: LookupRequest): boolean {
+  const isRelation = field.type === 'id' || field.type === 'field';
+  return isRelation && ['null', 'none'].includes(value.toLowerCase());
+}
+
+function escapeLike(text: string): string {
+  return text.replace(/[\\%_]/g, '\\$&');
+}
+
+/** The value of a key of the record itself, not of its prototype. */
+export function own<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
+  return Object.hasOwn(record, key) ? record[key] : undefined;
+}

@@ -1,0 +1,186 @@
+import type { FastifyInstance } from 'fastify';
+import { administersOrganization, hasRole, type SharedType, visibleUsers } from '../access.ts';
+import type { Caller } from '../auth/authenticate.ts';
+import type { ServiceContext } from '../context.ts';
+import { type Exchange, serveEndpoint } from '../endpoint.ts';
+import { allOf, type Condition } from '../listing/filters.ts';
+import { list } from '../listing/listing.ts';
+import { rolesGivenBy } from '../role-levels.ts';
+import { type AccessedObject, type AccessRole, hasAccess, rolesOn, SEES_ALL } from '../store/access-list.ts';
+import { type HeldRole, heldRoles, type ResourceWithRoles, type RoleName } from '../store/object-roles.ts';
+import type { RoleRecord } from '../store/roles.ts';
+import { teamsAdministeredBy } from '../store/teams.ts';
+import { USER_COLUMNS, type UserRecord } from '../store/users.ts';
+import { seenJobTemplate } from './job-templates.ts';
+import { seenResource } from './named-resources.ts';
+import { seenOrganization } from './organizations.ts';
+import { CREDENTIAL, INVENTORY, PROJECT } from './resource-kinds.ts';
+import { resourcePath, roleNames, roleText } from './role-texts.ts';
+import { seenTeam } from './teams.ts';
+import { userFields, userJson } from './user-json.ts';
+import { seenUser, userRows } from './users.ts';
+
+/**
+ * The `access_list/` of objects with roles, and of users: who has access, and by which roles. Users whom the caller may
+ * not see are left out.
+ */
+export function serveAccessLists(app: FastifyInstance, service: ServiceContext): void {
+  const serve = (collection: string, name: string, get: (exchange: Exchange) => Promise<unknown>) =>
+    serveEndpoint(app, service, {
+      path: `/api/v2/${collection}/:id/access_list/`,
+      name: `Access to the ${name}`,
+      description: `The users with access to this ${name}, among those that you may see, and their roles.`,
+      fields: userFields,
+      handlers: { GET: get },
+    });
+  const ofObject = (
+    collection: string,
+    type: ResourceWithRoles,
+    seen: (exchange: Exchange) => Promise<{ readonly id: number; readonly organization: number | null }>,
+  ) =>
+    serve(collection, type.replaceAll('_', ' '), async (exchange) => {
+      const { id, organization } = await seen(exchange);
+      return listAccess(exchange, { type, id, organization });
+    });
+  ofObject('organizations', 'organization', async (exchange) => {
+    const { id } = await seenOrganization(exchange);
+    return { id, organization: id };
+  });
+  ofObject('teams', 'team', seenTeam);
+  ofObject('job_templates', 'job_template', async (exchange) => {
+    const { id, organization_id: organization } = await seenJobTemplate(exchange);
+    return { id, organization };
+  });
+  for (const kind of [INVENTORY, PROJECT, CREDENTIAL]) {
+    const collection = kind.path.split('/')[3] ?? '';
+    ofObject(collection, kind.type as SharedType, (exchange) => seenResource(exchange, kind));
+  }
+  serve('users', 'user', async (exchange) => {
+    await seenUser(exchange);
+    return listUsersWithAccess(exchange, () => ({ sql: SEES_ALL, values: [] }), { roles: [], type: null });
+  });
+}
+
+/** What the page of a list needs to know of the object. */
+interface Accessed {
+  /** Null for a user, who has no roles of its own. */
+  readonly type: ResourceWithRoles | null;
+  readonly object?: AccessedObject;
+  /** All roles of the object. */
+  readonly roles: readonly RoleName[];
+}
+
+function listAccess(
+  exchange: Exchange,
+  { type, id, organization }: Pick<AccessedObject, 'type' | 'id' | 'organization'>,
+): Promise<unknown> {
+  const roles = roleNames(type);
+  const gives = (role: RoleName) =>
+    type === 'organization' || rolesGivenBy(type, roles, { role, on: 'organization' }).length > 0;
+  const organizationRoles = roleNames('organization').filter(gives);
+  const object = { type, id, organization, organizationRoles };
+  return listUsersWithAccess(exchange, (first) => hasAccess(object, first), { type, object, roles });
+}
+
+async function listUsersWithAccess(
+  exchange: Exchange,
+  condition: (first: number) => Condition,
+  accessed: Accessed,
+): Promise<unknown> {
+  const { service, caller } = exchange;
+  const page = await list<UserRecord, UserRecord>(exchange, {
+    ...userRows(exchange, allOf(visibleUsers(caller.user), condition)),
+    columns: USER_COLUMNS,
+    render: (user) => user,
+  });
+  const { object } = accessed;
+  const ids = page.results.map(({ id }) => id);
+  const held = object === undefined ? [] : await rolesOn(service.database, object, ids);
+  const mayTake = await unattaching(exchange);
+  const results = page.results.map((user) => {
+    const roles = held.filter(({ user_id }) => user_id === user.id);
+    return withAccess(user, { caller, accessed, roles, mayTake });
+  });
+  return { ...page, results };
+}
+
+/** Whether the caller may take a role from those who have it. */
+async function unattaching({ service, caller }: Exchange): Promise<(role: AccessRole) => boolean> {
+  const { user, mayWrite } = caller;
+  const teams = await teamsAdministeredBy(service.database, user.id);
+  const held = await heldRoles(service.database, user);
+  return (role) => mayWrite && administersRole(user, role, { teams, held });
+}
+
+/** Whether a user is an admin of the object of a role. */
+export function administersRole(
+  user: UserRecord,
+  role: Pick<RoleRecord, 'resource_type' | 'resource_id' | 'organization_id'>,
+  { teams, held }: { readonly teams: ReadonlySet<number>; readonly held: readonly HeldRole[] },
+): boolean {
+  const { resource_type: type, resource_id: id, organization_id: organization } = role;
+  if (administersOrganization(user, organization)) return true;
+  if (type === 'team') return teams.has(id);
+  return type !== 'organization' && hasRole(user, held, { type, id, organization, role: 'admin' });
+}
+
+/** A user with the roles that give access: direct ones of the object, indirect ones of its organization or of the system. */
+function withAccess(
+  user: UserRecord,
+  {
+    caller,
+    accessed: { type, roles: all },
+    roles,
+    mayTake,
+  }: {
+    readonly caller: Caller;
+    readonly accessed: Accessed;
+    readonly roles: readonly AccessRole[];
+    readonly mayTake: (role: AccessRole) => boolean;
+  },
+): Record<string, unknown> {
+  const entry = (role: AccessRole, on: 'object' | 'organization') => ({
+    role: {
+      id: role.id,
+      ...roleText(role.resource_type, role.role),
+      ...(role.team_id !== null && { team_id: role.team_id, team_name: role.team_name }),
+      resource_name: role.resource_name,
+      resource_type: role.resource_type,
+      related: { [role.resource_type]: resourcePath(role.resource_type, role.resource_id) },
+      user_capabilities: { unattach: mayTake(role) },
+    },
+    descendant_roles: fields(type === null ? [] : rolesGivenBy(type, all, { role: role.role, on })),
+  });
+  const [direct, others] = [
+    roles.filter(({ resource_type }) => resource_type === type),
+    roles.filter(({ resource_type }) => resource_type !== type),
+  ];
+  const indirect = others.map((role) => entry(role, 'organization'));
+  return {
+    ...userJson(user, caller),
+    summary_fields: {
+      direct_access: direct.map((role) => entry(role, 'object')),
+      indirect_access: [
+        ...indirect.filter(({ descendant_roles }) => descendant_roles.length > 0),
+        ...(user.is_superuser
+          ? [ofSystem('Administrator', 'Can manage all aspects of the system', all)]
+          : []),
+        ...(user.is_system_auditor
+          ? [ofSystem('Auditor', 'Can view all aspects of the system', ['read'])]
+          : []),
+      ],
+    },
+  };
+}
+
+/** A role that has no object: of superusers and system auditors. */
+function ofSystem(name: string, description: string, roles: readonly RoleName[]): Record<string, unknown> {
+  return {
+    role: { id: null, name: `System ${name}`, description, user_capabilities: { unattach: false } },
+    descendant_roles: fields(roles),
+  };
+}
+
+function fields(roles: readonly RoleName[]): readonly string[] {
+  return roles.map((role) => `${role}_role`);
+}

@@ -1,0 +1,71 @@
+import { visibleObjects } from '../access.ts';
+import type { Relation } from '../listing/fields.ts';
+import type { Condition } from '../listing/filters.ts';
+import type { HeldRole } from '../store/object-roles.ts';
+import type { UserRecord } from '../store/users.ts';
+import { namedRelation } from './resource.ts';
+
+/**
+ * Joins the inventory `gi` and the project `gp` of job templates or jobs `x`, with their organizations, if the caller
+ * sees them. Otherwise the caller knows their names only, and filters reach nothing else of them.
+ */
+export function seenParts(user: UserRecord, held: readonly HeldRole[], first: number): Condition {
+  const part = (type: 'inventory' | 'project', alias: string, from: number) =>
+    visibleObjects(user, held, {
+      ...{ type, id: `${alias}.id`, organization: `${alias}.organization_id`, first: from },
+    });
+  const inventory = part('inventory', 'gi', first);
+  const project = part('project', 'gp', first + inventory.values.length);
+  return {
+    sql: `LEFT JOIN main_inventory gi ON gi.id = x.inventory_id AND ${inventory.sql}
+      LEFT JOIN main_organization gio ON gio.id = gi.organization_id
+      LEFT JOIN service_project gp ON gp.id = x.project_id AND ${project.sql}
+      LEFT JOIN main_organization gpo ON gpo.id = gp.organization_id`,
+    values: [...inventory.values, ...project.values],
+  };
+}
+
+/**
+ * A relation to an object of which callers know the number and the name.
+ *
+ * @param seen The alias of the same object if the caller sees it, for its description and its own relations.
+ */
+export function knownRelation(
+  alias: string,
+  seen?: { readonly alias: string; readonly relations?: Relation['relations'] },
+): Relation {
+  const { id, name, description } = namedRelation(alias).fields;
+  return {
+    searchFields: ['name'],
+    fields: {
+      ...(id && { id }),
+      ...(name && { name }),
+      ...(seen && description && { description: { ...description, column: `${seen.alias}.description` } }),
+    },
+    ...(seen?.relations && { relations: seen.relations }),
+  };
+}
+
+/** The relations of job templates and jobs to their inventory and project, over {@link seenParts}. */
+export const PART_RELATIONS: Readonly<Record<'organization' | 'inventory' | 'project', Relation>> = {
+  organization: knownRelation('o'),
+  inventory: knownRelation('i', { alias: 'gi', relations: { organization: namedRelation('gio') } }),
+  project: knownRelation('p', { alias: 'gp', relations: { organization: namedRelation('gpo') } }),
+};
+
+/** The same for the job template `gj` of jobs, with the names of its inventory and its project. */
+export function seenPartsOfJobs(user: UserRecord, held: readonly HeldRole[], first: number): Condition {
+  const parts = seenParts(user, held, first);
+  const template = visibleObjects(user, held, {
+    ...{ type: 'job_template', id: 'gj.id', organization: 'gj.organization_id' },
+    first: first + parts.values.length,
+  });
+  return {
+    sql: `${parts.sql}
+      LEFT JOIN service_job_template gj ON gj.id = x.job_template_id AND ${template.sql}
+      LEFT JOIN main_organization gjo ON gjo.id = gj.organization_id
+      LEFT JOIN main_inventory gji ON gji.id = gj.inventory_id
+      LEFT JOIN service_project gjp ON gjp.id = gj.project_id`,
+    values: [...parts.values, ...template.values],
+  };
+}

@@ -1,0 +1,96 @@
+import { canSeeEverything, GIVING, heldOn, type SharedType } from './access.ts';
+import type { Condition } from './listing/filters.ts';
+import type { HeldRole, ResourceWithRoles, RoleName } from './store/object-roles.ts';
+import type { UserRecord } from './store/users.ts';
+
+/** The organizations `o` that a user sees and in which the user has a role. */
+export function organizationsWithRole(
+  user: UserRecord,
+  held: readonly HeldRole[],
+  { role, first }: { readonly role: RoleName; readonly first: number },
+): Condition {
+  const isAuditor = role === 'auditor' && user.is_system_auditor;
+  if (user.is_superuser || isAuditor || role === 'read') return { sql: 'TRUE', values: [] };
+  // The admins of an organization have its other roles, but the auditor's.
+  const members = role === 'member' ? user.member_of : [];
+  const own = role === 'auditor' ? user.auditor_of : [...user.admin_of, ...members];
+  return {
+    sql: `o.id = ANY($${first}::integer[])`,
+    values: [[...own, ...heldOn(held, 'organization', [role])]],
+  };
+}
+
+/** The teams `x` in which a user has a role. */
+export function teamsWithRole(
+  user: UserRecord,
+  held: readonly HeldRole[],
+  { role, first }: { readonly role: RoleName; readonly first: number },
+): Condition {
+  if (user.is_superuser || (role === 'read' && canSeeEverything(user))) return { sql: 'TRUE', values: [] };
+  return {
+    sql: `(x.organization_id = ANY($${first}::integer[]) OR x.id = ANY($${first + 1}::integer[])
+      OR EXISTS (SELECT FROM service_team_role h
+        WHERE h.team_id = x.id AND h.user_id = $${first + 2} AND h.role = ANY($${first + 3}::text[])))`,
+    values: [
+      [...user.admin_of, ...(role === 'read' ? user.auditor_of : [])],
+      heldOn(held, 'team', [role]),
+      user.id,
+      role === 'admin' ? ['admin'] : ['admin', 'member'],
+    ],
+  };
+}
+
+/**
+ * A user as a row `viewer` beside each row of a list, for conditions on what is related to it: the organizations
+ * whose objects the user sees (`watches`), and those in which the user has a role (`belongs_to`).
+ */
+export function viewerRow(user: UserRecord, first: number): Condition {
+  const watched = [...user.admin_of, ...user.auditor_of];
+  const types = ['integer', 'boolean', 'integer[]', 'integer[]', 'integer[]'];
+  return {
+    sql: `CROSS JOIN (VALUES (${types.map((type, index) => `$${first + index}::${type}`).join(', ')}))
+      AS viewer (id, sees_all, administers, watches, belongs_to)`,
+    values: [user.id, canSeeEverything(user), user.admin_of, watched, [...watched, ...user.member_of]],
+  };
+}
+
+/** The roles of a team that another one of the same team gives. */
+const IN_TEAM: Readonly<Partial<Record<RoleName, readonly RoleName[]>>> = {
+  admin: ['admin', 'member', 'read'],
+  member: ['member', 'read'],
+  read: ['read'],
+};
+
+/**
+ * The roles of an object that a role gives, itself included.
+ *
+ * @param all All roles of the object, in the controller's order.
+ * @param given The role, and whether it is one of the object or one of its organization.
+ */
+export function rolesGivenBy(
+  type: ResourceWithRoles,
+  all: readonly RoleName[],
+  { role, on }: { readonly role: RoleName; readonly on: 'object' | 'organization' },
+): readonly RoleName[] {
+  if (on === 'organization' && role === 'admin') return all;
+  if (on === 'organization' && role === 'auditor') return ['read'];
+  switch (type) {
+    case 'organization':
+      return all.filter(
+        (each) => each === role || each === 'read' || (role === 'admin' && each !== 'auditor'),
+      );
+    case 'team':
+      return on === 'object' ? (IN_TEAM[role] ?? []) : [];
+    default:
+      return all.filter((each) => gives(type, each, { role, on }));
+  }
+}
+
+function gives(
+  type: SharedType,
+  role: RoleName,
+  by: { readonly role: RoleName; readonly on: 'object' | 'organization' },
+): boolean {
+  const giving = GIVING[type][role];
+  return giving?.[by.on === 'object' ? 'own' : 'organization'].includes(by.role) ?? false;
+}
