@@ -6,6 +6,9 @@ import type {
   Evidence,
   JobRecord,
   JobSelector,
+  ListedObject,
+  MadeUser,
+  MissingNumbers,
 } from '../../src/operations/ports/evidence.ts';
 
 const START = Date.UTC(2026, 10, 20, 8);
@@ -116,8 +119,27 @@ export class MemoryEvidence implements Evidence {
   settings = () => Promise.resolve(this.values);
   roles = () => Promise.resolve(new Map());
   /** The newer tables of roles. */
-  assigned: AssignedRoles | null = { assignments: [], definitions: [], unattributed: 0 };
+  assigned: AssignedRoles | 'absent' | null = { assignments: [], definitions: [], unattributed: 0 };
   assignedRoles = () => Promise.resolve(this.assigned);
+  /** What the lists of objects have of the period, by anybody. */
+  listed: ListedObject[] = [];
+  unread: string[] = [];
+  madeBy = async ({ by }: { by: readonly number[] }) => ({
+    objects: this.listed.filter(({ createdBy, modifiedBy }) =>
+      [createdBy, modifiedBy].some((each) => by.includes(each?.id ?? 0)),
+    ),
+    unread: this.unread,
+  });
+  /** The users who were made in the period. */
+  joined: MadeUser[] | null = [];
+  usersMade = () => Promise.resolve(this.joined);
+  /** Which entries and jobs are missing. */
+  lost: { entries: MissingNumbers | null; jobs: MissingNumbers | null } = {
+    entries: { first: 1, last: 0, missing: 0, isEndKnown: true },
+    jobs: { first: 1, last: 0, missing: 0, isEndKnown: true },
+  };
+  missingEntries = () => Promise.resolve(this.lost.entries);
+  missingJobs = () => Promise.resolve(this.lost.jobs);
   hasRole = (role: number, { kind, id }: { kind: string; id: number }) =>
     Promise.resolve(this.ties.has(`role:${role}:${kind}:${id}`));
   hasLink = (link: string, object: ObjectReference, other: ObjectReference) =>

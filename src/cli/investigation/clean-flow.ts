@@ -1,6 +1,7 @@
 import { openCleaning } from '../../app/open-evidence.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { type Investigation, notNamed, remains } from '../../domain/investigation/investigation.ts';
+import { notNamed } from '../../domain/investigation/earlier-items.ts';
+import { type Investigation, remains } from '../../domain/investigation/investigation.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import {
   type CleaningReport,

@@ -104,7 +104,7 @@ const DELETABLE: ReadonlySet<string> = new Set([
   ...['o_auth2_access_token', 'o_auth2_application', 'user', 'team', 'schedule', 'credential'],
   ...['job_template', 'workflow_job_template', 'workflow_job_template_node', 'notification_template'],
   ...['inventory_source', 'host', 'group', 'execution_environment'],
-  ...['role_user_assignment', 'role_team_assignment'],
+  ...['role_user_assignment', 'role_team_assignment', 'credential_input_source'],
 ]);
 
 /** What ends an item that remains; null for one that does not. Only states what is possible: whether to do it is the plan's. */

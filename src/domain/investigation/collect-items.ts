@@ -275,8 +275,15 @@ export function objectText({ kind, id, name }: ObjectReference): string {
   return [nounOf(kind), name, number].filter((part) => part !== null && part !== '').join(' ');
 }
 
+/** What is added to the summary of an item that no entry is about. */
+export const NOT_IN_STREAM = ' (not in the activity stream)';
+
 /** What was done, as a phrase. */
-export function summaryOf({ act, object, other, role, link }: ItemDraft): string {
+export function summaryOf(draft: ItemDraft): string {
+  return `${doneText(draft)}${draft.entryCount === 0 ? NOT_IN_STREAM : ''}`;
+}
+
+function doneText({ act, object, other, role, link }: ItemDraft): string {
   const subject = objectText(object);
   const about = other === null ? '' : objectText(other);
   if (role !== null) {

@@ -174,6 +174,8 @@ export interface EvidenceLimit {
   readonly limit:
     | 'stream_off'
     | 'stream_pruned'
+    | 'entries_missing'
+    | 'jobs_missing'
     | 'no_actor'
     | 'renamed'
     | 'clock'
@@ -250,69 +252,4 @@ export function isLeft({ state }: Pick<FieldChange, 'state'>): boolean {
 /** Whether an item is left to deal with. */
 export function remains({ state, group }: Pick<InvestigationItem, 'state' | 'group'>): boolean {
   return group !== 'other' && remainingStates.includes(state);
-}
-
-/** What the last investigation of a subject is needed for. */
-type LastInvestigation = Pick<Investigation, 'items' | 'madeAt' | 'chain' | 'since' | 'until' | 'visibility'>;
-
-/** Kinds that are listed by who made them: what is missing in a list that has to have it was deleted. */
-const LISTED_BY_MAKER: ReadonlySet<string> = new Set([
-  ...['o_auth2_access_token', 'role_user_assignment', 'role_team_assignment'],
-]);
-
-/**
- * The items of earlier investigations of a subject that the last one does not name. The stream drops the id
- * of an object that was deleted since: then the last one has the same entries without an object. Roles and
- * links of a deleted object are deleted with it. What the stream does not have is listed by who made it.
- * Anything else that remained is not known: the last one may be of a shorter time, or the stream was cut off.
- */
-export function notNamed(
-  earlier: readonly InvestigationItem[],
-  last: LastInvestigation,
-): readonly InvestigationItem[] {
-  const lost = new Set(last.items.filter(({ object }) => object.id === null).flatMap((each) => each.entries));
-  const now = new Set(last.items.map(({ id }) => id));
-  const gone = new Set(
-    last.items.flatMap(({ id, state, other, role }) =>
-      state === 'gone' && other === null && role === null ? [id] : [],
-    ),
-  );
-  const isGone = (item: InvestigationItem): boolean =>
-    item.entries.some((entry) => lost.has(entry)) ||
-    ((item.role !== null || item.other !== null) &&
-      [item.object, item.other].some((each) => each !== null && gone.has(`${each.kind}:${each.id}`))) ||
-    isMissingInList(item, last);
-  const stateReason = `Not checked: the investigation of ${last.madeAt} does not name it`;
-  return earlier
-    .filter(({ id }) => !now.has(id))
-    .map((item): InvestigationItem => {
-      if (!remains(item)) return item;
-      return isGone(item)
-        ? { ...item, state: 'gone', stateReason: null }
-        : { ...item, state: 'unknown', stateReason };
-    });
-}
-
-/** Whether an item would be in the lists of the last investigation if it were there: they are by users who still exist. */
-function isMissingInList(
-  { object, entries, by, first }: InvestigationItem,
-  { chain, since, until, visibility }: LastInvestigation,
-): boolean {
-  return (
-    LISTED_BY_MAKER.has(object.kind) &&
-    entries.length === 0 &&
-    visibility.kind === 'all' &&
-    by.length > 0 &&
-    by.every(({ id }) =>
-      chain.some(
-        (member) =>
-          id !== null &&
-          member.user.id === id &&
-          member.exists === true &&
-          member.since <= first &&
-          first < until,
-      ),
-    ) &&
-    since <= first
-  );
 }

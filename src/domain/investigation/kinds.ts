@@ -40,6 +40,11 @@ const KINDS = {
   setting: { noun: 'setting', group: 'ways_in', path: 'settings' },
   credential: { noun: 'credential', group: 'ways_in', path: 'credentials' },
   credential_type: { noun: 'credential type', group: 'code_later', path: 'credential_types' },
+  credential_input_source: {
+    noun: 'credential input source',
+    group: 'code_later',
+    path: 'credential_input_sources',
+  },
   organization: {
     noun: 'organization',
     group: 'other',
@@ -203,6 +208,32 @@ export function nounOf(kind: string): string {
 export function isCodeField(kind: string, field: string): boolean {
   return kindOf(kind)?.code?.includes(field) ?? false;
 }
+
+/**
+ * The kinds whose lists say who made an object and who changed it last, and the field of which the activity stream may not have
+ * every change: its objects are found by the last change as well. Nothing but users changes these; the controller itself saves
+ * objects of other kinds, which also counts as a change.
+ */
+export const LISTED_KINDS = {
+  credential: null,
+  credential_input_source: 'metadata',
+  credential_type: 'injectors',
+  execution_environment: null,
+  group: null,
+  host: null,
+  inventory: null,
+  inventory_source: null,
+  job_template: null,
+  notification_template: null,
+  organization: null,
+  project: null,
+  schedule: null,
+  team: null,
+  workflow_job_template: null,
+} as const satisfies Partial<Readonly<Record<KnownKind, string | null>>>;
+
+/** One of {@link LISTED_KINDS}. */
+export type ListedKind = keyof typeof LISTED_KINDS;
 
 /** The path of an object in the REST API of a controller; null where it has none. */
 export function objectPath(kind: string, id: number): string | null {

@@ -131,6 +131,22 @@ const RULES: readonly RiskRule[] = [
         : null,
   },
   {
+    rule: 'credential-source',
+    severity: 'high',
+    judge: ({ object, act }) =>
+      object.kind === 'credential_input_source' && (act === 'made' || act === 'changed')
+        ? 'Jobs log in with a secret that comes from where the actor says.'
+        : null,
+  },
+  {
+    rule: 'credential-type',
+    severity: 'high',
+    judge: ({ object, act }) =>
+      object.kind === 'credential_type' && (act === 'made' || act === 'changed')
+        ? 'It decides which variables and files jobs get from the credentials of this type.'
+        : null,
+  },
+  {
     rule: 'schedule',
     severity: 'high',
     judge: ({ object, act }) =>

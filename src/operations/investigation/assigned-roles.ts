@@ -1,5 +1,5 @@
 import { remedyOf } from '../../domain/investigation/cleaning.ts';
-import { objectText } from '../../domain/investigation/collect-items.ts';
+import { NOT_IN_STREAM, objectText } from '../../domain/investigation/collect-items.ts';
 import { isSameActor } from '../../domain/investigation/deed.ts';
 import type {
   Actor,
@@ -15,8 +15,8 @@ import type { FollowedChain } from './follow-chain.ts';
 /** Roles that the activity stream does not record. */
 export interface AssignedRoleItems {
   readonly items: readonly InvestigationItem[];
-  /** How many assignments of the period name no one who made them; null where they cannot be read. */
-  readonly unattributed: number | null;
+  /** How many assignments of the period name no one who made them; or that they cannot be read, or that there is no such list. */
+  readonly read: { readonly unattributed: number } | 'unread' | 'absent';
 }
 
 /**
@@ -37,7 +37,7 @@ export async function assignedRoleItems(
   const { chain, items, window, context } = found;
   const by = chain.members.flatMap(({ user }) => user.id ?? []);
   const roles = await evidence.assignedRoles({ ...window, by });
-  if (roles === null) return { items: [], unattributed: null };
+  if (roles === null || roles === 'absent') return { items: [], read: roles ?? 'unread' };
   const isOfChain = (actor: Actor | null, at: Date) =>
     actor !== null && chain.members.some(({ user, since }) => isSameActor(user, actor) && at >= since);
   const assigned = roles.assignments
@@ -49,7 +49,7 @@ export async function assignedRoleItems(
         isOfChain(modifiedBy, modified) || isOfChain(createdBy, created),
     )
     .map((each) => definitionItem(each, { isMade: isOfChain(each.createdBy, each.created), context }));
-  return { items: [...assigned, ...defined], unattributed: roles.unattributed };
+  return { items: [...assigned, ...defined], read: { unattributed: roles.unattributed } };
 }
 
 /** Whether the activity stream has the grant, as one of the older roles; or the creation of an object, which gives its maker a role. */
@@ -88,7 +88,7 @@ function assignmentItem(assignment: RoleAssignment, context: string): Investigat
     ...NOTHING,
     ...{ id: `${kind}:${id}`, group: 'ways_in', act: 'made', state: 'there' },
     object: { kind, id, name: `${definition.name} of ${holder.name ?? holder.id}` },
-    summary: `granted ${definition.name} ${on} to ${objectText(holder)} (not in the activity stream)`,
+    summary: `granted ${definition.name} ${on} to ${objectText(holder)}${NOT_IN_STREAM}`,
     by: by === null ? [] : [by],
     ...{ first: at.toISOString(), last: at.toISOString(), findings, risk: findings[0]?.severity ?? null },
   };
@@ -124,7 +124,7 @@ function definitionItem(
     ...NOTHING,
     ...{ id: `role_definition:${id}`, group: 'ways_in', act: isMade ? 'made' : 'changed', state: 'there' },
     object: { kind: 'role_definition', id, name },
-    summary: `${isMade ? 'created' : 'changed'} the role definition ${name} (${id}) (not in the activity stream)`,
+    summary: `${isMade ? 'created' : 'changed'} the role definition ${name} (${id})${NOT_IN_STREAM}`,
     by: by === null ? [] : [by],
     ...{
       first: (isMade ? created : modified).toISOString(),

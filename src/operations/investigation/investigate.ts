@@ -1,12 +1,10 @@
 import { remedyOf } from '../../domain/investigation/cleaning.ts';
 import { type ItemDraft, summaryOf } from '../../domain/investigation/collect-items.ts';
-import { type Rename, readDeed, type StreamEntry } from '../../domain/investigation/deed.ts';
+import { readDeed, type StreamEntry } from '../../domain/investigation/deed.ts';
 import type {
   Actor,
-  EvidenceLimit,
   Investigation,
   InvestigationItem,
-  InvestigationSubject,
   LaterChange,
   UnattributedEntry,
 } from '../../domain/investigation/investigation.ts';
@@ -15,14 +13,16 @@ import { stateOf } from '../../domain/investigation/item-state.ts';
 import { findingsOn } from '../../domain/investigation/risk.ts';
 import { severities } from '../../domain/policy/rule.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Evidence, StreamReach, Window } from '../ports/evidence.ts';
+import type { Evidence } from '../ports/evidence.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
-import { type AssignedRoleItems, assignedRoleItems } from './assigned-roles.ts';
-import { type FollowedChain, followChain } from './follow-chain.ts';
+import { assignedRoleItems } from './assigned-roles.ts';
+import { followChain } from './follow-chain.ts';
+import { limitsOf } from './limits.ts';
 import { readCircumstances } from './read-circumstances.ts';
 import { jobItems } from './read-jobs.ts';
 import { remainingAccess } from './remaining-access.ts';
 import { resolvedBefore, resolveSubject, type SubjectRequest } from './resolve-subject.ts';
+import { unrecordedUsers, withUnrecorded } from './unrecorded.ts';
 
 export interface InvestigationOptions extends SubjectRequest {
   readonly target: Target;
@@ -67,6 +67,8 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
       : resolvedBefore(repeats);
   const since = options.since ?? found.since ?? searched.since;
   const window = { since, until };
+  // Counting takes a while, and needs nothing of the rest.
+  const missing = noticed(Promise.all([evidence.missingEntries(since), evidence.missingJobs(since)]));
   const chain = await followChain(evidence, {
     ...window,
     subjects: found.actors.map((actor) => ({
@@ -75,7 +77,8 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
     })),
     existing: (users) => existingUsers(evidence, users),
   });
-  const drafts = await withRoles(evidence, chain.items.drafts());
+  const recorded = await withRoles(evidence, chain.items.drafts());
+  const { drafts, unread } = await withUnrecorded(evidence, { drafts: recorded, chain, window });
   const circumstances = await readCircumstances(evidence, { drafts, chain, description });
   const context = description.context;
   const items = drafts
@@ -84,10 +87,13 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
   const ran = await jobItems(evidence, { drafts, items, chain, window, context });
   const roles = await assignedRoleItems(evidence, { chain, items, window, context });
   const access = await remainingAccess(target, { chain, items, window, description });
-  const all = [...items, ...ran.items, ...roles.items, ...access.items].sort(byGroupAndRisk);
-  const missing = await evidence.withoutActor(window);
   const extent = await evidence.extent(window);
-  const unattributed = unattributedEntries(missing.some);
+  const users = await evidence.usersMade(window);
+  const made = await unrecordedUsers(evidence, { users: users ?? [], items, oldest: extent.oldest, context });
+  const all = [...items, ...ran.items, ...roles.items, ...access.items, ...made].sort(byGroupAndRisk);
+  const nameless = await evidence.withoutActor(window);
+  const unattributed = unattributedEntries(nameless.some);
+  const [missingEntries, missingJobs] = await missing;
   const present = await existingUsers(
     evidence,
     chain.members.map(({ user }) => user),
@@ -124,14 +130,25 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
       enabled: extent.enabled,
       oldest: extent.oldest?.toISOString() ?? null,
       read: chain.read,
-      withoutActor: missing.count,
+      withoutActor: nameless.count,
     },
     limits: limitsOf({
-      ...{ description, chain, window, extent, access, roles, items: all, subject: found.subject },
-      renames: found.renames ?? [],
-      ...{ withoutActor: missing.count, jobsBound: ran.isBounded, bounded: circumstances.isBounded },
+      ...{ description, chain, window, extent, users, missingEntries, missingJobs, items: all },
+      ...{ subject: found.subject, renames: found.renames ?? [], withoutActor: nameless.count },
+      ...{ unreadKinds: unread, roles: roles.read, sessionsListed: access.sessionsListed },
+      bounds: [
+        ...chain.bounds,
+        ...(ran.isBounded ? ['More jobs ran than are listed'] : []),
+        ...(circumstances.isBounded ? ['More was changed since than was read'] : []),
+      ],
     }),
   };
+}
+
+/** A promise that is awaited later: its failure is no unhandled rejection until then. */
+function noticed<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
 }
 
 /** The entries about access among those without an actor, newest first. */
@@ -237,147 +254,5 @@ function mayHaveRead(items: readonly InvestigationItem[]): string[] {
     ...(credentials.size === 0
       ? []
       : [`These jobs used credentials, which their code could read: ${[...credentials].sort().join(', ')}.`]),
-  ];
-}
-
-/** Whose name the name of the subject was, and when. */
-function renamed(
-  subject: InvestigationSubject,
-  { renames, chain }: { readonly renames: readonly Rename[]; readonly chain: FollowedChain },
-): EvidenceLimit[] {
-  if (renames.length === 0 || subject.kind !== 'user') return [];
-  const { name } = subject;
-  const ids = chain.members.filter(({ how }) => how === 'subject').map(({ user }) => user.id);
-  const what = renames.map(({ at, userId, from, to }) =>
-    from === name
-      ? `user ${userId} gave it up at ${at.toISOString()} and became ${to}`
-      : `user ${userId} (${from} before) got it at ${at.toISOString()}`,
-  );
-  const others = [...new Set(renames.map(({ userId }) => userId))].filter((id) => !ids.includes(id));
-  const text = `The name ${name} was not always the same user's: ${what.join('; ')}. This investigation follows user ${ids.join(', ')}.${
-    others.length === 0 ? '' : ` Not included: what user ${others.join(', ')} did under this name.`
-  }`;
-  return [{ limit: 'renamed', text }];
-}
-
-function limitsOf(found: {
-  readonly description: TargetDescription;
-  readonly chain: FollowedChain;
-  readonly window: Window;
-  readonly extent: StreamReach;
-  readonly access: { readonly sessionsListed: boolean };
-  readonly roles: AssignedRoleItems;
-  readonly items: readonly InvestigationItem[];
-  readonly subject: InvestigationSubject;
-  readonly renames: readonly Rename[];
-  readonly withoutActor: number | null;
-  readonly jobsBound: boolean;
-  readonly bounded: boolean;
-}): EvidenceLimit[] {
-  const { description, chain, window, extent, subject, withoutActor, items } = found;
-  const limit = (name: EvidenceLimit['limit'], text: string): EvidenceLimit => ({ limit: name, text });
-  const shared = chain.members.filter(({ how }) => how === 'password_set').map(({ user }) => user.username);
-  const lost = items.filter(({ object }) => object.id === null && object.kind !== 'session').length;
-  return [
-    ...(extent.enabled === false
-      ? [limit('stream_off', 'The activity stream is off now: later deeds are not recorded.')]
-      : []),
-    limit(
-      'stream_off',
-      extent.switched === null
-        ? 'Not checked: whether the activity stream was on all the time. A controller 24.6.1 does not always record that it was switched off, and not that it was switched on.'
-        : `The setting ACTIVITY_STREAM_ENABLED was changed at ${extent.switched.toISOString()} or later: nothing was recorded while it was off.`,
-    ),
-    ...(extent.oldest === null || extent.oldest > window.since
-      ? [
-          limit(
-            'stream_pruned',
-            `The activity stream has no entries before ${extent.oldest?.toISOString() ?? 'now'}: what was done earlier is not known.`,
-          ),
-        ]
-      : []),
-    ...(withoutActor === 0
-      ? []
-      : [
-          limit(
-            'no_actor',
-            `${withoutActor === null ? 'More than 2,000' : withoutActor} entries in the period have no actor: management commands, token endpoints and the controller itself write such entries, and changes of is_system_auditor over REST. Direct SQL writes none.`,
-          ),
-        ]),
-    ...renamed(subject, found),
-    limit('clock', 'Times are those of the controller.'),
-    ...(description.visibility.kind === 'all'
-      ? []
-      : [
-          limit(
-            'visibility',
-            `${description.identity.username} sees only ${description.visibility.users}: the activity stream leaves out what this account may not see.`,
-          ),
-        ]),
-    limit(
-      'not_recorded',
-      'A controller 24.6.1 does not record: logins, uses of tokens, reads, new webhook keys, cancelled jobs, hosts that were created in bulk, credentials and notifications that were added to an inventory source, removed role assignments, and what was copied together with a template.',
-    ),
-    ...(subject.kind === 'user'
-      ? []
-      : [
-          limit(
-            'token_unknown',
-            'The activity stream names users, not tokens: everything that the owners did in the period is included.',
-          ),
-        ]),
-    ...(shared.length === 0
-      ? []
-      : [
-          limit(
-            'token_unknown',
-            `The password of ${shared.join(', ')} was set: what they did since may be their own work, or the actor's.`,
-          ),
-        ]),
-    ...(lost === 0
-      ? []
-      : [
-          limit(
-            'links_lost',
-            `${lost === 1 ? '1 item is about an object that was' : `${lost} items are about objects that were`} deleted since: the activity stream no longer says which.`,
-          ),
-        ]),
-    ...[
-      ...chain.bounds,
-      ...(found.jobsBound ? ['More jobs ran than are listed'] : []),
-      ...(found.bounded ? ['More was changed since than was read'] : []),
-    ].map((text) => limit('bound_reached', `${text}: the rest was not read.`)),
-    ...(items.some(({ object }) => object.kind === 'workflow_job')
-      ? [
-          limit(
-            'not_listed',
-            'Workflow jobs start other jobs. Those from templates that the actor neither made nor changed are not listed.',
-          ),
-        ]
-      : []),
-    ...(found.roles.unattributed === null
-      ? [
-          limit(
-            'not_listed',
-            'Not checked: role assignments, which the activity stream does not record. This context cannot list them.',
-          ),
-        ]
-      : []),
-    ...(found.roles.unattributed
-      ? [
-          limit(
-            'no_actor',
-            `${found.roles.unattributed} role assignments of the period do not name who made them: the user was deleted, or the controller made them. List them at /api/v2/role_user_assignments/?created_by__isnull=true and role_team_assignments/.`,
-          ),
-        ]
-      : []),
-    ...(found.access.sessionsListed
-      ? []
-      : [
-          limit(
-            'not_listed',
-            'Not checked: sessions, refresh tokens and authorization codes. The REST API does not list them.',
-          ),
-        ]),
   ];
 }

@@ -46,7 +46,7 @@ export interface CleaningWay {
 export interface KeptItem {
   readonly item: CleanedItem;
   /**
-   * `by_hand`: not possible here; `changed_since`: by another user; `shared`: perhaps the work of another user; `own`: the caller's
+   * `by_hand`: not possible here; `changed_since`: by another user; `shared`: perhaps the work of another user, or of an unknown one; `own`: the caller's
    * own; `not_undoable`: nothing undoes it.
    */
   readonly reason: 'by_hand' | 'changed_since' | 'shared' | 'own' | 'unknown' | 'not_undoable';
@@ -177,6 +177,8 @@ function decide(
       `Perhaps the work of ${item.by.map(({ username }) => username).join(', ')}: name it with --item to end it.`,
     );
   }
+  if (isUnrecordedUser(item) && context.selection.items?.includes(item.id) !== true)
+    return keep('shared', 'No entry says who made it: name it with --item to end it.');
   const chosen = choose(item, cleaning, context);
   return 'why' in chosen ? keep('by_hand', chosen.why) : { item, ...chosen };
 }
@@ -230,6 +232,11 @@ function refusalOf(way: CleaningWay, act: CleaningAct): string | null {
   );
   if (missing.length === 0) return null;
   return `This role of the database lacks rights: ${missing.map(({ grant }) => `${grant};`).join(' ')}`;
+}
+
+/** Whether it is a user of whom nothing says who made it: perhaps an administrator. */
+function isUnrecordedUser({ object, by, entryCount }: InvestigationItem): boolean {
+  return object.kind === 'user' && by.length === 0 && entryCount === 0;
 }
 
 /** Whether only users did it whose passwords were set. */

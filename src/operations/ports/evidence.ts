@@ -78,6 +78,45 @@ export interface AssignedRoles {
   readonly unattributed: number;
 }
 
+/** An object by the list of its kind, which says who made it and who changed it last. */
+export interface ListedObject {
+  readonly kind: string;
+  readonly id: number;
+  readonly name: string | null;
+  readonly created: Date;
+  readonly createdBy: Actor | null;
+  readonly modified: Date;
+  readonly modifiedBy: Actor | null;
+}
+
+/** What the lists of a controller have of a period, whatever its activity stream has. */
+export interface ListedObjects {
+  /** Ascending by kind and id. */
+  readonly objects: readonly ListedObject[];
+  /** The kinds whose lists could not be read here. */
+  readonly unread: readonly string[];
+}
+
+/** A user who was made in a period. */
+export interface MadeUser {
+  readonly id: number;
+  readonly username: string;
+  readonly at: Date;
+  readonly isSuperuser: boolean;
+  /** Whether the activity stream has the entry of its creation. */
+  readonly isRecorded: boolean;
+}
+
+/** Which numbers of a table are missing. A number is given out once: what has it was deleted, or was never stored. */
+export interface MissingNumbers {
+  /** Where the search began and ended: the last number that was given out, or that there is. */
+  readonly first: number;
+  readonly last: number;
+  readonly missing: number;
+  /** Whether it is known which number was given out last: otherwise the newest may be missing as well. */
+  readonly isEndKnown: boolean;
+}
+
 /** Which entries were read, in two numbers: only the same entries have both. */
 export interface EntryTally {
   readonly count: number;
@@ -133,8 +172,24 @@ export interface Evidence {
   /** The values of settings, by name; those that are not set are missing where the target tells. */
   settings(names: readonly string[]): Promise<ReadonlyMap<string, unknown> | null>;
   roles(ids: readonly number[]): Promise<ReadonlyMap<number, RoleRecord>>;
-  /** Roles that these users gave, or defined, in a period; null where the newer tables of roles cannot be read. */
-  assignedRoles(selector: Window & { readonly by: readonly number[] }): Promise<AssignedRoles | null>;
+  /**
+   * Roles that these users gave, or defined, in a period; `absent` where the controller has no newer tables of roles, null where they
+   * cannot be read, or where that cannot be told.
+   */
+  assignedRoles(
+    selector: Window & { readonly by: readonly number[] },
+  ): Promise<AssignedRoles | 'absent' | null>;
+  /**
+   * What these users made in a period, by the lists of the objects; credential types and credential input sources also where they
+   * changed them last.
+   */
+  madeBy(selector: Window & { readonly by: readonly number[] }): Promise<ListedObjects>;
+  /** The users who were made in a period; null where that cannot be read. */
+  usersMade(window: Window): Promise<readonly MadeUser[] | null>;
+  /** Which entries since an instant are missing; null where that cannot be read. */
+  missingEntries(since: Date): Promise<MissingNumbers | null>;
+  /** Which jobs since an instant are missing; null where that cannot be read. */
+  missingJobs(since: Date): Promise<MissingNumbers | null>;
   /** Whether a user or team has a role by itself; null where that cannot be read. */
   hasRole(role: number, holder: { readonly kind: string; readonly id: number }): Promise<boolean | null>;
   /** Whether two objects are linked, such as a template and a credential; null where that cannot be read. */

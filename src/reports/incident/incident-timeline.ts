@@ -1,7 +1,7 @@
+import { notNamed } from '../../domain/investigation/earlier-items.ts';
 import {
   type Investigation,
   type InvestigationItem,
-  notNamed,
   remains,
 } from '../../domain/investigation/investigation.ts';
 import type { Severity } from '../../domain/policy/rule.ts';

@@ -9,6 +9,9 @@ import type {
   Evidence,
   JobRecord,
   JobSelector,
+  ListedObjects,
+  MadeUser,
+  MissingNumbers,
   RoleAssignment,
   RoleRecord,
   StreamReach,
@@ -17,6 +20,7 @@ import type {
 import type { Api, Query } from './api.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { recognizeApi } from './controller-api.ts';
+import { countMissingEntries, isMissing, listMadeBy, listUsersMade, within } from './evidence-lists.ts';
 import {
   assignments,
   currentObject,
@@ -209,13 +213,9 @@ class ApiEvidence implements Evidence {
 
   async assignedRoles({
     by,
-    since,
-    until,
+    ...window
   }: Window & { readonly by: readonly number[] }): Promise<AssignedRoles | null> {
-    const within = (field: string): Query => [
-      [`${field}__gte`, since.toISOString()],
-      [`${field}__lt`, until.toISOString()],
-    ];
+    const [made, changed] = [within('created', window), within('modified', window)];
     const some = (field: string, more: Query) =>
       by.length === 0 ? [] : listFilter(field, by.map(String)).map((filter) => [...more, ...filter]);
     const api = await this.#open();
@@ -223,14 +223,14 @@ class ApiEvidence implements Evidence {
     let unattributed = 0;
     try {
       for (const kind of ['role_user_assignment', 'role_team_assignment'] as const) {
-        const queries = some('created_by__id', within('created'));
+        const queries = some('created_by__id', made);
         found.push(...(await Array.fromAsync(listItems(api, queries, assignments(kind)))));
-        const query: Query = [...within('created'), ['created_by__isnull', 'true']];
+        const query: Query = [...made, ['created_by__isnull', 'true']];
         unattributed += (await this.#count(`${kind}s/`, query, 'the list of role assignments')) ?? 0;
       }
       const defined = [
-        ...some('created_by__id', [['managed', 'false'], ...within('created')]),
-        ...some('modified_by__id', [['managed', 'false'], ...within('modified')]),
+        ...some('created_by__id', [['managed', 'false'], ...made]),
+        ...some('modified_by__id', [['managed', 'false'], ...changed]),
       ];
       const definitions = await Array.fromAsync(listItems(api, defined, DEFINITIONS));
       const distinct = new Map(definitions.map((each) => [each.id, each]));
@@ -242,6 +242,21 @@ class ApiEvidence implements Evidence {
       throw error;
     }
   }
+
+  async madeBy(selector: Parameters<Evidence['madeBy']>[0]): Promise<ListedObjects> {
+    return await listMadeBy(await this.#open(), selector);
+  }
+
+  async usersMade(window: Window): Promise<readonly MadeUser[] | null> {
+    return await listUsersMade(await this.#open(), window);
+  }
+
+  async missingEntries(since: Date): Promise<MissingNumbers | null> {
+    return await countMissingEntries(await this.#open(), since);
+  }
+
+  /** Whether the list has jobs of all kinds was not seen: what it leaves out would count as missing. */
+  missingJobs = () => Promise.resolve(null);
 
   async hasRole(
     roleId: number,
@@ -266,13 +281,9 @@ class ApiEvidence implements Evidence {
     createdBy,
     templateIds,
     scheduleIds,
-    since,
-    until,
+    ...window
   }: JobSelector): AsyncGenerator<JobRecord, void> {
-    const period: Query = [
-      ['created__gte', since.toISOString()],
-      ['created__lt', until.toISOString()],
-    ];
+    const period = within('created', window);
     const some = (field: string, ids: readonly number[]) =>
       ids.length === 0 ? [] : listFilter(field, ids.map(String)).map((filter) => [...period, ...filter]);
     const queries = [
@@ -354,16 +365,6 @@ class ApiEvidence implements Evidence {
   }
 }
 
-function periodOf({ since, until }: Window): Query {
-  return [
-    ['timestamp__gte', since.toISOString()],
-    ['timestamp__lt', until.toISOString()],
-  ];
-}
-
-/** What this version or this account does not have. */
-function isMissing(error: unknown): boolean {
-  return (
-    error instanceof TokenctlError && ['not_found', 'permission_refused', 'unsupported'].includes(error.code)
-  );
+function periodOf(window: Window): Query {
+  return within('timestamp', window);
 }

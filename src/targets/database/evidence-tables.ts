@@ -26,13 +26,19 @@ function store(kind: string, table: string, more: Partial<Pick<Store, 'name' | '
 const TEMPLATE = { parent: 'main_unifiedjobtemplate' } as const;
 const JOB = { parent: 'main_unifiedjob' } as const;
 
-/** Kinds without a table of links, and without one of their own, are missing. */
+/**
+ * Kinds without a table of their own are missing. No entry is linked to a credential input source: the activity stream does not
+ * record it.
+ */
 export const STORES: Partial<Readonly<Record<KnownKind, Store>>> = {
   o_auth2_access_token: store('o_auth2_access_token', 'main_oauth2accesstoken', { name: 'description' }),
   o_auth2_application: store('o_auth2_application', 'main_oauth2application'),
   user: store('user', 'auth_user', { name: 'username' }),
   credential: store('credential', 'main_credential'),
   credential_type: store('credential_type', 'main_credentialtype'),
+  credential_input_source: store('credential_input_source', 'main_credentialinputsource', {
+    name: 'input_field_name',
+  }),
   organization: store('organization', 'main_organization'),
   team: store('team', 'main_team'),
   schedule: store('schedule', 'main_schedule'),
@@ -111,6 +117,7 @@ export const WITHHELD = [
   ...['password', 'token', 'inputs', 'client_secret', 'webhook_key', 'host_config_key', 'survey_passwords'],
   ...[
     'injectors',
+    'metadata',
     'ansible_facts',
     'logo_data',
     'artifacts',

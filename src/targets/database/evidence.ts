@@ -12,6 +12,9 @@ import type {
   Evidence,
   JobRecord,
   JobSelector,
+  ListedObjects,
+  MadeUser,
+  MissingNumbers,
   RoleRecord,
   StreamReach,
   Window,
@@ -19,6 +22,7 @@ import type {
 import { type Connection, databaseError, openConnection } from './connection.ts';
 import { activityJson, readEntries, readEntryPages } from './evidence-entries.ts';
 import { JOBS_SQL, type JobRow, jobOf } from './evidence-jobs.ts';
+import { readMadeBy, readMissingEntries, readMissingJobs, readUsersMade } from './evidence-lists.ts';
 import { readAssignedRoles } from './evidence-roles.ts';
 import { ASSIGNMENT_TABLES, linkTable, readTables, STORES, WITHHELD } from './evidence-tables.ts';
 import { Conditions, dateOrNull, inBatches, milliseconds, PAGE_SIZE } from './queries.ts';
@@ -316,9 +320,28 @@ class DatabaseEvidence implements OpenedEvidence {
     );
   }
 
-  async assignedRoles(selector: Parameters<Evidence['assignedRoles']>[0]): Promise<AssignedRoles | null> {
-    if (!ASSIGNMENT_TABLES.every((table) => this.#present.has(table))) return null;
+  async assignedRoles(selector: Parameters<Evidence['assignedRoles']>[0]): Promise<AssignedRoles | 'absent'> {
+    if (!ASSIGNMENT_TABLES.every((table) => this.#present.has(table))) return 'absent';
     return await readAssignedRoles(this.#connection, selector);
+  }
+
+  madeBy(selector: Parameters<Evidence['madeBy']>[0]): Promise<ListedObjects> {
+    return readMadeBy(this.#connection, selector);
+  }
+
+  async usersMade(window: Window): Promise<readonly MadeUser[] | null> {
+    return this.#present.has('main_activitystream_user')
+      ? await readUsersMade(this.#connection, window)
+      : null;
+  }
+
+  async missingEntries(since: Date): Promise<MissingNumbers> {
+    const { first } = await this.#bounds({ since, until: since });
+    return await readMissingEntries(this.#connection, first);
+  }
+
+  async missingJobs(since: Date): Promise<MissingNumbers | null> {
+    return this.#present.has('main_unifiedjob') ? await readMissingJobs(this.#connection, since) : null;
   }
 
   async hasRole(

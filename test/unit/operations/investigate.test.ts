@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { notNamed, remains } from '../../../src/domain/investigation/investigation.ts';
+import { notNamed } from '../../../src/domain/investigation/earlier-items.ts';
+import { remains } from '../../../src/domain/investigation/investigation.ts';
 import { investigate } from '../../../src/operations/investigation/investigate.ts';
 import type { RoleAssignment } from '../../../src/operations/ports/evidence.ts';
 import { fixture } from '../../support/fixture.ts';
@@ -297,6 +298,7 @@ test('what is not known is said: pruned entries, entries without an actor, what 
       'clock',
       'visibility',
       'not_recorded',
+      'not_recorded',
       'not_listed',
       'not_listed',
     ],
@@ -311,6 +313,50 @@ test('a stream that was switched is said, also if it is on now', async () => {
   const { stream, limits } = await run();
   expect(stream.enabled).toBe(true);
   expect(limits.find(({ limit }) => limit === 'stream_off')?.text).toContain('2026-11-20T12:00:00.000Z');
+});
+
+test('a list that could not be read is a limit, and nothing else is said of it', async () => {
+  const { evidence, run } = await estate();
+  const of = async (name: string) =>
+    (await run()).limits.flatMap(({ limit, text }) => (limit === name ? [text] : []));
+  expect((await of('not_recorded')).join()).toContain(
+    'from other lists instead: hosts that were created in bulk',
+  );
+  expect(await of('entries_missing')).toEqual([]);
+  expect(await of('jobs_missing')).toEqual([]);
+  evidence.unread = ['host', 'credential_type'];
+  evidence.assigned = null;
+  evidence.joined = null;
+  evidence.lost = { entries: null, jobs: null };
+  const unread = await of('not_listed');
+  expect(unread[0]).toMatch(
+    /^Not checked: hosts that were created in bulk, .*, role assignments and role definitions\./,
+  );
+  expect(unread[0]).toContain('(hosts, credential types)');
+  expect(unread.join()).toContain('users who were made without an entry');
+  expect((await of('not_recorded')).join()).not.toContain('created in bulk');
+  expect(await of('entries_missing')).toEqual([expect.stringContaining('Not checked')]);
+  expect(await of('jobs_missing')).toEqual([expect.stringContaining('Not checked')]);
+  // A controller without such lists has no such roles: that is no limit.
+  evidence.assigned = 'absent';
+  expect((await of('not_listed')).join()).not.toContain('role assignments');
+  expect((await of('not_recorded')).join()).not.toContain('role assignments');
+});
+
+test('users without an entry from before the oldest entry are named, not listed', async () => {
+  const { evidence, run } = await estate();
+  const at = (day: string) => new Date(`2026-11-${day}T07:00:00Z`);
+  const superuser = { isSuperuser: true, isRecorded: false };
+  evidence.joined = [
+    { id: 70, username: 'early', at: at('20'), ...superuser },
+    { id: 71, username: 'late', at: at('21'), ...superuser },
+    { id: 72, username: 'honest', at: at('21'), ...superuser, isRecorded: true },
+  ];
+  const { items, limits } = await run();
+  expect(items.filter(({ id }) => /^user:7/.test(id))).toMatchObject([
+    { id: 'user:71', by: [], risk: 'critical' },
+  ]);
+  expect(limits.find(({ limit }) => limit === 'stream_pruned')?.text).toContain('early (superuser)');
 });
 
 test('secrets of entries reach no result', async () => {

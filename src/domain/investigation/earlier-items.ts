@@ -1,0 +1,72 @@
+import { type Investigation, type InvestigationItem, remains } from './investigation.ts';
+import { LISTED_KINDS } from './kinds.ts';
+
+/** What the last investigation of a subject is needed for. */
+type LastInvestigation = Pick<
+  Investigation,
+  'items' | 'madeAt' | 'chain' | 'since' | 'until' | 'visibility' | 'stream'
+>;
+
+/** Kinds that are listed by who made them: what is missing in a list that has to have it was deleted. */
+const LISTED_BY_MAKER: ReadonlySet<string> = new Set([
+  ...['o_auth2_access_token', 'role_user_assignment', 'role_team_assignment', ...Object.keys(LISTED_KINDS)],
+]);
+
+/**
+ * The items of earlier investigations of a subject that the last one does not name. The stream drops the id
+ * of an object that was deleted since: then the last one has the same entries without an object. Roles and
+ * links of a deleted object are deleted with it. What the stream does not have is listed by who made it.
+ * Anything else that remained is not known: the last one may be of a shorter time, or the stream was cut off.
+ */
+export function notNamed(
+  earlier: readonly InvestigationItem[],
+  last: LastInvestigation,
+): readonly InvestigationItem[] {
+  const lost = new Set(last.items.filter(({ object }) => object.id === null).flatMap((each) => each.entries));
+  const now = new Set(last.items.map(({ id }) => id));
+  const gone = new Set(
+    last.items.flatMap(({ id, state, other, role }) =>
+      state === 'gone' && other === null && role === null ? [id] : [],
+    ),
+  );
+  const isGone = (item: InvestigationItem): boolean =>
+    item.entries.some((entry) => lost.has(entry)) ||
+    ((item.role !== null || item.other !== null) &&
+      [item.object, item.other].some((each) => each !== null && gone.has(`${each.kind}:${each.id}`))) ||
+    isMissingInList(item, last);
+  const stateReason = `Not checked: the investigation of ${last.madeAt} does not name it`;
+  return earlier
+    .filter(({ id }) => !now.has(id))
+    .map((item): InvestigationItem => {
+      if (!remains(item)) return item;
+      return isGone(item)
+        ? { ...item, state: 'gone', stateReason: null }
+        : { ...item, state: 'unknown', stateReason };
+    });
+}
+
+/** Whether an item would be in the lists of the last investigation if it were there: they are by users who still exist. */
+function isMissingInList(
+  { object, entries, by, first }: InvestigationItem,
+  { chain, since, until, visibility, stream }: LastInvestigation,
+): boolean {
+  if (entries.length > 0 || visibility.kind !== 'all') return false;
+  // All users of the period are listed, but for those from before the oldest entry.
+  if (object.kind === 'user' && by.length === 0)
+    return since <= first && first < until && stream.oldest !== null && stream.oldest <= first;
+  return (
+    LISTED_BY_MAKER.has(object.kind) &&
+    by.length > 0 &&
+    by.every(({ id }) =>
+      chain.some(
+        (member) =>
+          id !== null &&
+          member.user.id === id &&
+          member.exists === true &&
+          member.since <= first &&
+          first < until,
+      ),
+    ) &&
+    since <= first
+  );
+}

@@ -1,0 +1,247 @@
+import type { Rename } from '../../domain/investigation/deed.ts';
+import type {
+  EvidenceLimit,
+  InvestigationItem,
+  InvestigationSubject,
+} from '../../domain/investigation/investigation.ts';
+import { nounOf } from '../../domain/investigation/kinds.ts';
+import { type OtherSource, recordingGaps } from '../../domain/investigation/recording.ts';
+import type { MadeUser, MissingNumbers, StreamReach, Window } from '../ports/evidence.ts';
+import type { TargetDescription } from '../ports/target.ts';
+import type { FollowedChain } from './follow-chain.ts';
+
+/** What an investigation read, and what it could not read. */
+export interface ReadEvidence {
+  readonly description: Pick<TargetDescription, 'visibility' | 'identity' | 'version' | 'dialect'>;
+  readonly subject: InvestigationSubject;
+  readonly chain: Pick<FollowedChain, 'members'>;
+  readonly items: readonly InvestigationItem[];
+  readonly window: Window;
+  readonly extent: StreamReach;
+  readonly renames: readonly Rename[];
+  /** How many entries have no actor; null where more were found than are counted. */
+  readonly withoutActor: number | null;
+  /** The users who were made in the period; null where they could not be listed. */
+  readonly users: readonly MadeUser[] | null;
+  readonly missingEntries: MissingNumbers | null;
+  readonly missingJobs: MissingNumbers | null;
+  /** The kinds whose lists could not be read. */
+  readonly unreadKinds: readonly string[];
+  /** The role assignments: how many name no one who made them; or that they could not be read, or that there is no such list. */
+  readonly roles: { readonly unattributed: number } | 'unread' | 'absent';
+  readonly sessionsListed: boolean;
+  /** Which bounds were reached, as the beginnings of sentences. */
+  readonly bounds: readonly string[];
+}
+
+type Limits = readonly (EvidenceLimit | false)[];
+
+/** What an investigation cannot know: by what was read, and by what a controller of this version records. */
+export function limitsOf(found: ReadEvidence): EvidenceLimit[] {
+  const all = [
+    ...streamLimits(found),
+    ...actorLimits(found),
+    ...recordingLimits(found),
+    ...tokenLimits(found),
+    ...found.bounds.map((text) => limit('bound_reached', `${text}: the rest was not read.`)),
+    ...listLimits(found),
+  ];
+  return all.filter((each) => each !== false);
+}
+
+function limit(name: EvidenceLimit['limit'], text: string): EvidenceLimit {
+  return { limit: name, text };
+}
+
+/** How far the activity stream reaches, and what is missing in it. */
+function streamLimits({ extent, window, users, missingEntries }: ReadEvidence): Limits {
+  const { enabled, oldest, switched } = extent;
+  const isCut = oldest === null || oldest > window.since;
+  const before = (users ?? []).filter(
+    ({ at, isRecorded }) => !isRecorded && (oldest === null || at < oldest),
+  );
+  const names = before.map(({ username, isSuperuser }) => `${username}${isSuperuser ? ' (superuser)' : ''}`);
+  return [
+    enabled === false && limit('stream_off', 'The activity stream is off now: later deeds are not recorded.'),
+    limit(
+      'stream_off',
+      switched === null
+        ? 'Not checked: whether the activity stream was on all the time. A controller 24.6.1 does not always record that it was switched off, and not that it was switched on.'
+        : `The setting ACTIVITY_STREAM_ENABLED was changed at ${switched.toISOString()} or later: nothing was recorded while it was off.`,
+    ),
+    isCut &&
+      limit(
+        'stream_pruned',
+        `The activity stream has no entries before ${oldest?.toISOString() ?? 'now'}: what was done earlier is not known.${
+          names.length === 0 ? '' : ` Users who were made earlier in the period: ${names.join(', ')}.`
+        }`,
+      ),
+    ...missingEntryLimits(missingEntries),
+  ];
+}
+
+function missingEntryLimits(found: MissingNumbers | null): Limits {
+  if (found === null)
+    return [limit('entries_missing', 'Not checked: whether entries of the activity stream were deleted.')];
+  const { first, last, missing, isEndKnown } = found;
+  return [
+    missing > 0 &&
+      limit(
+        'entries_missing',
+        `${missing} of the ${last - first + 1} numbers from ${first} to ${last} have no entry in the activity stream: entries were deleted, or were never stored, as when a request fails or the database restarts after a crash. What they recorded is not known.`,
+      ),
+    !isEndKnown &&
+      limit(
+        'entries_missing',
+        'Not checked: whether the newest entries of the activity stream were deleted. This context does not show which number was given out last.',
+      ),
+  ];
+}
+
+function actorLimits({ withoutActor, subject, renames, chain, description }: ReadEvidence): Limits {
+  const { visibility, identity } = description;
+  return [
+    withoutActor !== 0 &&
+      limit(
+        'no_actor',
+        `${withoutActor === null ? 'More than 2,000' : withoutActor} entries in the period have no actor: management commands, token endpoints and the controller itself write such entries, and changes of is_system_auditor over REST. Direct SQL writes none.`,
+      ),
+    ...renamed(subject, { renames, chain }),
+    limit('clock', 'Times are those of the controller.'),
+    visibility.kind !== 'all' &&
+      limit(
+        'visibility',
+        `${identity.username} sees only ${visibility.users}: the activity stream leaves out what this account may not see.`,
+      ),
+  ];
+}
+
+/** Whose name the name of the subject was, and when. */
+function renamed(
+  subject: InvestigationSubject,
+  { renames, chain }: Pick<ReadEvidence, 'renames' | 'chain'>,
+): EvidenceLimit[] {
+  if (renames.length === 0 || subject.kind !== 'user') return [];
+  const { name } = subject;
+  const ids = chain.members.filter(({ how }) => how === 'subject').map(({ user }) => user.id);
+  const what = renames.map(({ at, userId, from, to }) =>
+    from === name
+      ? `user ${userId} gave it up at ${at.toISOString()} and became ${to}`
+      : `user ${userId} (${from} before) got it at ${at.toISOString()}`,
+  );
+  const others = [...new Set(renames.map(({ userId }) => userId))].filter((id) => !ids.includes(id));
+  const text = `The name ${name} was not always the same user's: ${what.join('; ')}. This investigation follows user ${ids.join(', ')}.${
+    others.length === 0 ? '' : ` Not included: what user ${others.join(', ')} did under this name.`
+  }`;
+  return [limit('renamed', text)];
+}
+
+/** What the activity stream does not record, less what the lists that were read show. */
+function recordingLimits({ description, unreadKinds, roles, missingJobs }: ReadEvidence): Limits {
+  const { version } = description;
+  const sources: Readonly<Record<OtherSource, boolean>> = {
+    made: unreadKinds.length === 0,
+    role_assignments: typeof roles === 'object',
+    jobs: true,
+  };
+  const read = (Object.keys(sources) as OtherSource[]).filter((source) => sources[source]);
+  const hasNewerRoles = roles === 'unread' ? null : roles !== 'absent';
+  const gaps = recordingGaps({ version, hasNewerRoles }, new Set(read));
+  return [
+    limit(
+      'not_recorded',
+      `${recorderText(gaps.seenOn, description)} does not record: ${gaps.unknown.join(', ')}.`,
+    ),
+    gaps.shown.length > 0 &&
+      limit(
+        'not_recorded',
+        `It does not record these either, which were read from other lists instead: ${gaps.shown.join(', ')}. The lists have what there is now and who made it or changed it last, not what was deleted.`,
+      ),
+    gaps.unread.length > 0 &&
+      limit(
+        'not_listed',
+        `Not checked: ${gaps.unread.join(', ')}. The activity stream does not record them, and this context cannot list them${
+          unreadKinds.length === 0 ? '' : ` (${unreadKinds.map((kind) => `${nounOf(kind)}s`).join(', ')})`
+        }.`,
+      ),
+    ...missingJobLimits(missingJobs),
+  ];
+}
+
+/** Whose recording is known. */
+function recorderText(seenOn: string, { version, dialect }: ReadEvidence['description']): string {
+  if (dialect === 'service') return `A controller ${seenOn}, which this service follows,`;
+  if (version === seenOn) return `A controller ${seenOn}`;
+  const own =
+    version === null ? 'which version this is was not read' : `this is ${version}, where it was not tried`;
+  return `A controller ${seenOn} (${own})`;
+}
+
+const LOST_JOBS =
+  'Of deleted updates of projects and inventories, and of deleted management jobs, the activity stream has nothing: who launched them is not known.';
+
+function missingJobLimits(found: MissingNumbers | null): Limits {
+  if (found === null)
+    return [limit('jobs_missing', `Not checked: whether records of jobs were deleted. ${LOST_JOBS}`)];
+  const { first, last, missing, isEndKnown } = found;
+  return [
+    missing > 0 &&
+      limit(
+        'jobs_missing',
+        `${missing} of the ${last - first + 1} numbers of jobs from ${first} to ${last} have no record: ${
+          first === 1 ? 'some may be from before the period; ' : ''
+        }records were deleted, or were never stored. ${LOST_JOBS}`,
+      ),
+    !isEndKnown &&
+      limit(
+        'jobs_missing',
+        `Not checked: whether the newest records of jobs were deleted. This context does not show which number was given out last. ${LOST_JOBS}`,
+      ),
+  ];
+}
+
+function tokenLimits({ subject, chain, items }: ReadEvidence): Limits {
+  const shared = chain.members.filter(({ how }) => how === 'password_set').map(({ user }) => user.username);
+  const lost = items.filter(({ object }) => object.id === null && object.kind !== 'session').length;
+  return [
+    subject.kind !== 'user' &&
+      limit(
+        'token_unknown',
+        'The activity stream names users, not tokens: everything that the owners did in the period is included.',
+      ),
+    shared.length > 0 &&
+      limit(
+        'token_unknown',
+        `The password of ${shared.join(', ')} was set: what they did since may be their own work, or the actor's.`,
+      ),
+    lost > 0 &&
+      limit(
+        'links_lost',
+        `${lost === 1 ? '1 item is about an object that was' : `${lost} items are about objects that were`} deleted since: the activity stream no longer says which.`,
+      ),
+  ];
+}
+
+/** What other lists leave out, or this context cannot list. */
+function listLimits({ items, roles, users, sessionsListed }: ReadEvidence): Limits {
+  const unattributed = typeof roles === 'object' ? roles.unattributed : 0;
+  return [
+    items.some(({ object }) => object.kind === 'workflow_job') &&
+      limit(
+        'not_listed',
+        'Workflow jobs start other jobs. Those from templates that the actor neither made nor changed are not listed.',
+      ),
+    unattributed > 0 &&
+      limit(
+        'no_actor',
+        `${unattributed} role assignments of the period do not name who made them: the user was deleted, or the controller made them. List them at /api/v2/role_user_assignments/?created_by__isnull=true and role_team_assignments/.`,
+      ),
+    users === null &&
+      limit('not_listed', 'Not checked: users who were made without an entry in the activity stream.'),
+    !sessionsListed &&
+      limit(
+        'not_listed',
+        'Not checked: sessions, refresh tokens and authorization codes. The REST API does not list them.',
+      ),
+  ];
+}

@@ -1,0 +1,142 @@
+import { remedyOf } from '../../domain/investigation/cleaning.ts';
+import {
+  type ItemDraft,
+  NOT_IN_STREAM,
+  objectText,
+  type RecordedChange,
+} from '../../domain/investigation/collect-items.ts';
+import { isSameActor } from '../../domain/investigation/deed.ts';
+import type { Actor, InvestigationItem, ItemFinding } from '../../domain/investigation/investigation.ts';
+import { kindOf, LISTED_KINDS } from '../../domain/investigation/kinds.ts';
+import type { Evidence, ListedObject, MadeUser, Window } from '../ports/evidence.ts';
+import type { FollowedChain } from './follow-chain.ts';
+
+/** Drafts, with what lists of objects have and the activity stream has not. */
+export interface WithUnrecorded {
+  readonly drafts: readonly ItemDraft[];
+  /** The kinds whose lists could not be read. */
+  readonly unread: readonly string[];
+}
+
+/**
+ * Adds what users of the chain made, by the lists of objects, and the activity stream does not have: what no controller records, and
+ * what was made while the stream was off or whose entry was deleted.
+ */
+export async function withUnrecorded(
+  evidence: Evidence,
+  found: { readonly drafts: readonly ItemDraft[]; readonly chain: FollowedChain; readonly window: Window },
+): Promise<WithUnrecorded> {
+  const { drafts, chain, window } = found;
+  const by = chain.members.flatMap(({ user }) => user.id ?? []);
+  const { objects, unread } = await evidence.madeBy({ ...window, by });
+  const isOfChain = (actor: Actor | null, at: Date) =>
+    actor !== null && chain.members.some(({ user, since }) => isSameActor(user, actor) && at >= since);
+  const all = new Map(drafts.map((draft) => [draft.id, draft]));
+  for (const each of objects) {
+    const known = all.get(`${each.kind}:${each.id}`);
+    const isMade = isOfChain(each.createdBy, each.created);
+    const isChanged = isOfChain(each.modifiedBy, each.modified);
+    if (isMade && known === undefined) all.set(`${each.kind}:${each.id}`, madeDraft(each));
+    // Changed since, which is recorded; that it was made is not.
+    else if (isMade && known?.act === 'changed') all.set(known.id, asMade(known, each));
+    else if (!isMade && isChanged) {
+      const draft = changedDraft(each, known);
+      if (draft !== null) all.set(draft.id, draft);
+    }
+  }
+  return { drafts: [...all.values()], unread };
+}
+
+function madeDraft(each: ListedObject): ItemDraft {
+  return asMade(emptyDraft(each, each.created, each.createdBy), each);
+}
+
+function asMade(draft: ItemDraft, { kind, created }: ListedObject): ItemDraft {
+  return {
+    ...draft,
+    act: 'made',
+    group: kindOf(kind)?.group ?? 'other',
+    first: created < draft.first ? created : draft.first,
+  };
+}
+
+/** What only the list says of changes: that there was one. */
+const HIDDEN = 'hidden';
+
+/** A change that the list shows; null for one that is recorded, or of an object that was made or deleted. */
+function changedDraft(each: ListedObject, known: ItemDraft | undefined): ItemDraft | null {
+  const field = (LISTED_KINDS as Readonly<Record<string, string | null>>)[each.kind] ?? null;
+  const draft = known ?? emptyDraft(each, each.modified, each.modifiedBy);
+  if (field === null || draft.act !== 'changed' || draft.changes.has(field)) return null;
+  const entry = draft.entries[0] ?? 0;
+  const change: RecordedChange = {
+    ...{ field, before: HIDDEN, after: HIDDEN, entry, lastEntry: draft.lastEntry },
+    edits: [{ entry, before: HIDDEN, after: HIDDEN }],
+  };
+  return {
+    ...draft,
+    last: new Date(Math.max(each.modified.getTime(), draft.last.getTime())),
+    changes: new Map([...draft.changes, [field, change]]),
+  };
+}
+
+function emptyDraft({ kind, id, name }: ListedObject, at: Date, by: Actor | null): ItemDraft {
+  return {
+    ...{ id: `${kind}:${id}`, group: kindOf(kind)?.group ?? 'other', act: 'changed' },
+    ...{ object: { kind, id, name }, other: null, role: null, link: '' },
+    ...{ by: by === null ? [] : [by], first: at, last: at },
+    ...{ entries: [], entryCount: 0, lastEntry: 0, changes: new Map() },
+  };
+}
+
+/**
+ * Users of whom no entry says who made them, although the activity stream reaches back to their creation: it was off, their entry was
+ * deleted, or SQL made them.
+ */
+export async function unrecordedUsers(
+  evidence: Evidence,
+  found: {
+    readonly users: readonly MadeUser[];
+    readonly items: readonly InvestigationItem[];
+    readonly oldest: Date | null;
+    readonly context: string;
+  },
+): Promise<readonly InvestigationItem[]> {
+  const { oldest, items, context } = found;
+  const known = new Set(items.map(({ id }) => id));
+  const some = found.users.filter(
+    ({ id, at, isRecorded }) => !isRecorded && !known.has(`user:${id}`) && oldest !== null && at >= oldest,
+  );
+  const now =
+    some.length === 0
+      ? null
+      : await evidence.objects(
+          'user',
+          some.map(({ id }) => id),
+        );
+  return some.map((each) =>
+    userItem(each, { isOff: now?.get(each.id)?.fields['is_active'] === false, context }),
+  );
+}
+
+function userItem(
+  { id, username, at, isSuperuser }: MadeUser,
+  { isOff, context }: { readonly isOff: boolean; readonly context: string },
+): InvestigationItem {
+  const findings: ItemFinding[] = [
+    {
+      rule: 'unrecorded-user',
+      severity: isSuperuser ? 'critical' : 'high',
+      message: `${isSuperuser ? 'A superuser' : 'A user'}, and no entry says who made it.`,
+    },
+  ];
+  const object = { kind: 'user', id, name: username };
+  const item: InvestigationItem = {
+    ...{ id: `user:${id}`, group: 'ways_in', act: 'made', object, other: null, role: null, link: '' },
+    summary: `${isSuperuser ? 'superuser' : 'user'} ${objectText(object).replace(/^user /, '')} was made${NOT_IN_STREAM}`,
+    ...{ by: [], first: at.toISOString(), last: at.toISOString(), entries: [], entryCount: 0 },
+    ...{ state: isOff ? 'undone' : 'there', stateReason: null, changes: [], changedSince: [], job: null },
+    ...{ findings, risk: findings[0]?.severity ?? null, remedy: null },
+  };
+  return { ...item, remedy: remedyOf(item, context) };
+}

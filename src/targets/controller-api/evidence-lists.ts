@@ -1,0 +1,182 @@
+import { z } from 'zod';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Actor } from '../../domain/investigation/investigation.ts';
+import { kindOf, LISTED_KINDS, type ListedKind } from '../../domain/investigation/kinds.ts';
+import type {
+  ListedObject,
+  ListedObjects,
+  MadeUser,
+  MissingNumbers,
+  Window,
+} from '../../operations/ports/evidence.ts';
+import { type Api, id, instant, type Query } from './api.ts';
+import { STREAM } from './evidence-records.ts';
+import { firstItem, type Listing, listFilter, listItems, queryString } from './listing.ts';
+import { parseJson } from './responses.ts';
+
+/** How much later than its user the entry of a creation may be written, in milliseconds. */
+const ENTRY_MARGIN_MS = 3_600_000;
+
+/** The bounds of a period, as filters of a field. */
+export function within(field: string, { since, until }: Window): Query {
+  return [
+    [`${field}__gte`, since.toISOString()],
+    [`${field}__lt`, until.toISOString()],
+  ];
+}
+
+/** What this version or this account does not have. */
+export function isMissing(error: unknown): boolean {
+  return (
+    error instanceof TokenctlError && ['not_found', 'permission_refused', 'unsupported'].includes(error.code)
+  );
+}
+
+const maker = z.object({ id: z.number().int(), username: z.string() }).nullish().catch(null);
+const listed = z.object({
+  id,
+  created: instant,
+  modified: instant,
+  name: z.string().nullish(),
+  input_field_name: z.string().nullish(),
+  managed: z.boolean().optional(),
+  summary_fields: z.object({ created_by: maker, modified_by: maker }),
+});
+
+function listing(kind: ListedKind): Listing<ListedObject & { readonly isManaged: boolean }> {
+  const path = kindOf(kind)?.path ?? kind;
+  return {
+    path: `${path}/`,
+    what: `the list ${path}`,
+    read: (body) => {
+      const found = listed.safeParse(body).data;
+      if (found === undefined) return null;
+      const {
+        id: number,
+        created,
+        modified,
+        name,
+        input_field_name: field,
+        managed,
+        summary_fields: of,
+      } = found;
+      return {
+        ...{ kind, id: number, name: name ?? field ?? null, created, modified, isManaged: managed === true },
+        ...{ createdBy: actorOf(of.created_by), modifiedBy: actorOf(of.modified_by) },
+      };
+    },
+  };
+}
+
+function actorOf(found: Actor | null | undefined): Actor | null {
+  return found ?? null;
+}
+
+/** Lists what users made in a period, kind by kind; kinds whose list cannot be read, or filtered so, are named. */
+export async function listMadeBy(
+  api: Api,
+  { by, ...window }: Window & { readonly by: readonly number[] },
+): Promise<ListedObjects> {
+  const objects: ListedObject[] = [];
+  const unread: string[] = [];
+  const makers = by.length === 0 ? null : by.map(String);
+  for (const kind of Object.keys(LISTED_KINDS) as ListedKind[]) {
+    const some = (field: string, more: Query) =>
+      makers === null ? [] : listFilter(field, makers).map((filter) => [...more, ...filter]);
+    const queries = [
+      ...some('created_by__id', within('created', window)),
+      ...(LISTED_KINDS[kind] !== null ? some('modified_by__id', within('modified', window)) : []),
+    ];
+    try {
+      const found = await Array.fromAsync(listItems(api, queries, listing(kind)));
+      const distinct = new Map(found.map((each) => [each.id, each]));
+      objects.push(...[...distinct.values()].filter(({ isManaged }) => !isManaged));
+    } catch (error) {
+      // A list in another form, or a page in its place, is not read either.
+      if (!isMissing(error) && !(error instanceof TokenctlError && error.code === 'target_misbehaved'))
+        throw error;
+      unread.push(kind);
+    }
+  }
+  return { objects, unread };
+}
+
+const USERS: Listing<Omit<MadeUser, 'isRecorded'>> = {
+  path: 'users/',
+  what: 'the list of users',
+  read: (body) => madeUser.safeParse(body).data ?? null,
+};
+
+const madeUser = z
+  .object({ id, username: z.string(), created: instant, is_superuser: z.boolean() })
+  .transform(({ id: number, username, created, is_superuser: isSuperuser }) => ({
+    ...{ id: number, username, at: created, isSuperuser },
+  }));
+
+/** Lists the users who were made in a period, and whether an entry of the activity stream says so. */
+export async function listUsersMade(api: Api, window: Window): Promise<readonly MadeUser[] | null> {
+  const { since, until } = window;
+  try {
+    const users = (await madeUsers(api, window)).filter(({ at }) => at >= since && at < until);
+    if (users.length === 0) return [];
+    const recorded = new Set<unknown>();
+    const query: Query = [
+      ...within('timestamp', { since, until: new Date(until.getTime() + ENTRY_MARGIN_MS) }),
+      ['object1', 'user'],
+      ['operation', 'create'],
+    ];
+    for await (const { changes } of listItems(api, [query], STREAM)) recorded.add(changes['id']);
+    return users.map((each) => ({ ...each, isRecorded: recorded.has(each.id) }));
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+    return null;
+  }
+}
+
+/** By the column that the list shows as `created`; all users where it is no filter. */
+async function madeUsers(api: Api, window: Window): Promise<readonly Omit<MadeUser, 'isRecorded'>[]> {
+  try {
+    return await Array.fromAsync(listItems(api, [within('date_joined', window)], USERS));
+  } catch (error) {
+    if (!(error instanceof TokenctlError && error.code === 'unsupported')) throw error;
+    return await Array.fromAsync(listItems(api, [[]], USERS));
+  }
+}
+
+/**
+ * Counts which entries since an instant are missing, between the first and the last one that there is. The API does not show which
+ * number was given out last.
+ */
+export async function countMissingEntries(api: Api, since: Date): Promise<MissingNumbers | null> {
+  const ask = async (query: Query) => {
+    const path = `${STREAM.path}?${queryString([...query, ['page_size', '1']])}`;
+    return parseJson(await api.send({ method: 'GET', path }), api, STREAM.what);
+  };
+  const of = { from: api, what: STREAM.what, read: STREAM.read };
+  try {
+    const from: Query = [['timestamp__gte', since.toISOString()]];
+    const oldest = firstItem(await ask([...from, ['order_by', 'id']]), of);
+    const newest = firstItem(await ask([['order_by', '-id']]), of);
+    if (oldest === null || newest === null) return { first: 1, last: 0, missing: 0, isEndKnown: false };
+    const before = firstItem(
+      await ask([
+        ['id__lt', String(oldest.id)],
+        ['order_by', '-id'],
+      ]),
+      of,
+    );
+    const first = (before?.id ?? oldest.id - 1) + 1;
+    const body = await ask([
+      ['id__gt', String(first - 1)],
+      ['id__lte', String(newest.id)],
+      ['order_by', 'id'],
+    ]);
+    const count = z.looseObject({ count: z.number() }).safeParse(body).data?.count;
+    if (count === undefined) return null;
+    const missing = Math.max(0, newest.id - first + 1 - count);
+    return { first, last: newest.id, missing, isEndKnown: false };
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+    return null;
+  }
+}

@@ -1,0 +1,160 @@
+import type { Actor } from '../../domain/investigation/investigation.ts';
+import { LISTED_KINDS, type ListedKind } from '../../domain/investigation/kinds.ts';
+import type {
+  Evidence,
+  ListedObject,
+  ListedObjects,
+  MadeUser,
+  MissingNumbers,
+  Window,
+} from '../../operations/ports/evidence.ts';
+import type { Connection } from './connection.ts';
+import { STORES } from './evidence-tables.ts';
+import { dateOf, milliseconds } from './queries.ts';
+
+/** A row of the list of all kinds; times in milliseconds. */
+interface ListedRow {
+  readonly kind: string;
+  readonly id: number;
+  readonly name: string | null;
+  readonly created: number;
+  readonly modified: number;
+  readonly created_id: number | null;
+  readonly created_name: string | null;
+  readonly modified_id: number | null;
+  readonly modified_name: string | null;
+}
+
+const MADE = 't.created_by_id = ANY($1::bigint[]) AND t.created >= $2 AND t.created < $3';
+const CHANGED = 't.modified_by_id = ANY($1::bigint[]) AND t.modified >= $2 AND t.modified < $3';
+
+/** $1 who made them, $2 from, $3 before. All names are constants. */
+function listedSql(kind: ListedKind): string {
+  const { table, parent, name } = tableOf(kind);
+  const from =
+    parent === undefined
+      ? `${table} t`
+      : `${parent} t JOIN ${table} p ON p.${parent.replace('main_', '')}_ptr_id = t.id`;
+  const isManaged = kind === 'credential_type' ? 'NOT t.managed AND ' : '';
+  const which = LISTED_KINDS[kind] !== null ? `(${MADE}) OR (${CHANGED})` : MADE;
+  return `SELECT '${kind}' AS kind, t.id, t.${name}::text AS name, ${milliseconds('t.created')} AS created,
+      ${milliseconds('t.modified')} AS modified, t.created_by_id AS created_id, c.username AS created_name,
+      t.modified_by_id AS modified_id, m.username AS modified_name
+    FROM ${from} LEFT JOIN auth_user c ON c.id = t.created_by_id LEFT JOIN auth_user m ON m.id = t.modified_by_id
+    WHERE ${isManaged}(${which})`;
+}
+
+function tableOf(kind: ListedKind) {
+  const store = STORES[kind];
+  if (store === undefined) throw new Error(`no table of ${kind}`);
+  return store;
+}
+
+/** Reads what users made, by the columns of the objects that say who made them. */
+export async function readMadeBy(
+  connection: Connection,
+  { by, since, until }: Parameters<Evidence['madeBy']>[0],
+): Promise<ListedObjects> {
+  const kinds = Object.keys(LISTED_KINDS) as ListedKind[];
+  const whole = await tablesWithMakers(connection, kinds);
+  const readable = kinds.filter((kind) => whole.has(tableOf(kind).parent ?? tableOf(kind).table));
+  const unread = kinds.filter((kind) => !readable.includes(kind));
+  if (readable.length === 0 || by.length === 0) return { objects: [], unread };
+  const sql = `${readable.map(listedSql).join(' UNION ALL ')} ORDER BY kind, id`;
+  const rows = await connection.read((database) => database.query<ListedRow>(sql, [by, since, until]));
+  return { objects: rows.map(listedOf), unread };
+}
+
+/** The tables that say who made a row, and when. The service's own has some without. */
+async function tablesWithMakers(
+  connection: Connection,
+  kinds: readonly ListedKind[],
+): Promise<ReadonlySet<string>> {
+  const tables = [...new Set(kinds.map((kind) => tableOf(kind).parent ?? tableOf(kind).table))];
+  const rows = await connection.read((database) =>
+    database.query<{ name: string }>(
+      `SELECT w.name FROM unnest($1::text[]) AS w(name) JOIN pg_attribute a ON a.attrelid = to_regclass(w.name)
+       WHERE a.attname IN ('created', 'modified', 'created_by_id', 'modified_by_id') AND NOT a.attisdropped
+       GROUP BY w.name HAVING count(*) = 4`,
+      [tables],
+    ),
+  );
+  return new Set(rows.map(({ name }) => name));
+}
+
+function listedOf(row: ListedRow): ListedObject {
+  const { kind, id, name, created, modified } = row;
+  return {
+    ...{ kind, id, name, created: dateOf(created), modified: dateOf(modified) },
+    createdBy: actorOf(row.created_id, row.created_name),
+    modifiedBy: actorOf(row.modified_id, row.modified_name),
+  };
+}
+
+function actorOf(id: number | null, username: string | null): Actor | null {
+  return id === null ? null : { id, username: username ?? '' };
+}
+
+/** Reads the users who were made in a period, and whether an entry of the activity stream says so. */
+export async function readUsersMade(
+  connection: Connection,
+  { since, until }: Window,
+): Promise<readonly MadeUser[]> {
+  const rows = await connection.read((database) =>
+    database.query<{ id: number; username: string; at: number; superuser: boolean; recorded: boolean }>(
+      `SELECT u.id, u.username, ${milliseconds('u.date_joined')} AS at, u.is_superuser AS superuser,
+         EXISTS (SELECT FROM main_activitystream_user l JOIN main_activitystream s ON s.id = l.activitystream_id
+           WHERE l.user_id = u.id AND s.object1 = 'user' AND s.operation = 'create') AS recorded
+       FROM auth_user u WHERE u.date_joined >= $1 AND u.date_joined < $2 ORDER BY u.id`,
+      [since, until],
+    ),
+  );
+  return rows.map(({ id, username, at, superuser, recorded }) => ({
+    ...{ id, username, at: dateOf(at), isSuperuser: superuser, isRecorded: recorded },
+  }));
+}
+
+/** The last number that a table gave out; null where the role may not read it, or on a standby, whose numbers run ahead. */
+function lastNumberSql(table: 'main_activitystream' | 'main_unifiedjob'): string {
+  const sequence = `pg_get_serial_sequence('${table}', 'id')::regclass`;
+  return `CASE WHEN NOT pg_is_in_recovery() AND has_sequence_privilege(${sequence}, 'SELECT, USAGE')
+    THEN coalesce(pg_sequence_last_value(${sequence}), 0) END`;
+}
+
+/** Counts which entries from a number on are missing. */
+export async function readMissingEntries(connection: Connection, first: number): Promise<MissingNumbers> {
+  const [row] = await connection.read((database) =>
+    database.query<NumbersRow>(
+      `SELECT $1::bigint AS first, max(s.id) AS last, count(s.id) AS present, ${lastNumberSql('main_activitystream')} AS given
+       FROM main_activitystream s WHERE s.id >= $1::bigint`,
+      [first],
+    ),
+  );
+  return missingOf(row);
+}
+
+/** Counts which jobs are missing: from the one on that follows the last one from before an instant. */
+export async function readMissingJobs(connection: Connection, since: Date): Promise<MissingNumbers> {
+  const [row] = await connection.read((database) =>
+    database.query<NumbersRow>(
+      `SELECT f.first, max(j.id) AS last, count(j.id) AS present, ${lastNumberSql('main_unifiedjob')} AS given
+       FROM (SELECT coalesce(max(b.id), 0) + 1 AS first FROM main_unifiedjob b WHERE b.created < $1) f
+         LEFT JOIN main_unifiedjob j ON j.id >= f.first GROUP BY f.first`,
+      [since],
+    ),
+  );
+  return missingOf(row);
+}
+
+interface NumbersRow {
+  readonly first: number;
+  readonly last: number | null;
+  readonly present: number;
+  readonly given: number | null;
+}
+
+function missingOf(row: NumbersRow | undefined): MissingNumbers {
+  const [first, present, given] = [Number(row?.first ?? 1), Number(row?.present ?? 0), row?.given ?? null];
+  const last = Math.max(Number(row?.last ?? 0), Number(given ?? 0), first - 1);
+  return { first, last, missing: Math.max(0, last - first + 1 - present), isEndKnown: given !== null };
+}

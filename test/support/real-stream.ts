@@ -1,0 +1,68 @@
+import type { Database } from '../../src/db/database.ts';
+import { Secret } from '../../src/domain/secret.ts';
+import { investigate } from '../../src/operations/investigation/investigate.ts';
+import { openDatabaseEvidence } from '../../src/targets/database/evidence.ts';
+import { loadRealTables, type Peer, type RealTables } from './real-tables.ts';
+
+/** An entry of the activity stream, as a controller writes it. */
+interface WrittenEntry {
+  /** The id of the user; null for none. */
+  readonly actor: number | null;
+  readonly operation: 'create' | 'update' | 'delete' | 'associate' | 'disassociate';
+  readonly object1: string;
+  readonly object2?: string;
+  readonly changes: Readonly<Record<string, unknown>>;
+  readonly relationship?: string;
+  readonly setting?: string;
+  /** The objects that it is linked to, by kind. */
+  readonly links?: Readonly<Record<string, number>>;
+}
+
+/** Writes an entry into the tables of a controller, with its links. */
+async function writeEntry(database: Database, entry: WrittenEntry): Promise<number> {
+  const { actor, operation, object1, object2 = '', changes, relationship = '', setting, links = {} } = entry;
+  const [row] = await database.query<{ id: number }>(
+    `INSERT INTO main_activitystream (operation, timestamp, changes, object1, object2, object_relationship_type, actor_id, action_node, setting)
+     VALUES ($1, now(), $2, $3, $4, $5, $6, 'x', $7) RETURNING id`,
+    [
+      ...[operation, JSON.stringify(changes), object1, object2, relationship, actor],
+      JSON.stringify(setting === undefined ? {} : { name: setting, category: 'authentication' }),
+    ],
+  );
+  const id = row?.id ?? 0;
+  for (const [kind, object] of Object.entries(links)) {
+    await database.execute(
+      `INSERT INTO main_activitystream_${kind} (activitystream_id, ${kind.replaceAll('_', '')}_id) VALUES ($1, $2)`,
+      [id, object],
+    );
+  }
+  return id;
+}
+
+/** The tables of a controller, and investigations of them. */
+export interface RealCase extends RealTables {
+  /** The ids of the users. */
+  readonly id: Readonly<Record<string, number>>;
+  write(entry: WrittenEntry): Promise<number>;
+  /** Investigates a user in the last days: all that the tables have, by default. */
+  investigate(user: string, options?: { readonly since?: Date }): ReturnType<typeof investigate>;
+}
+
+/** Loads the tables of a controller to investigate them; `close` closes all. */
+export async function loadRealCase(peer: Peer): Promise<RealCase> {
+  const real = await loadRealTables(peer);
+  const evidence = await openDatabaseEvidence({ connection: new Secret(real.url) });
+  const target = await real.open();
+  const description = await target.describe();
+  return {
+    ...real,
+    id: real.filling.users,
+    write: (entry) => writeEntry(real.database, entry),
+    investigate: (user, { since } = {}) =>
+      investigate({ target, evidence, description, clock: { now: () => new Date() }, user, since }),
+    close: async () => {
+      await evidence.close();
+      await real.close();
+    },
+  };
+}

@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { EvidenceLimit, Investigation } from '../../../src/domain/investigation/investigation.ts';
+import { loadRealCase, type RealCase } from '../../support/real-stream.ts';
+import { type Peer, REAL_PEERS } from '../../support/real-tables.ts';
+
+const PEERS: readonly Peer[] = ['awx-24.6.1', 'awx-23.5.1', 'awx-21.14.0'];
+
+function textsOf({ limits }: Investigation, name: EvidenceLimit['limit']): string[] {
+  return limits.flatMap(({ limit, text }) => (limit === name ? [text] : []));
+}
+
+describe.each(PEERS.filter((peer) => REAL_PEERS.includes(peer)))('what %s does not record', (peer) => {
+  let real: RealCase;
+  beforeAll(async () => {
+    real = await loadRealCase(peer);
+  }, 60_000);
+  afterAll(async () => await real.close());
+
+  it('finds nothing in tables that nobody touched', async () => {
+    const found = await real.investigate('bob');
+    expect(found.items.filter(({ entryCount, group }) => entryCount === 0 && group !== 'ways_in')).toEqual(
+      [],
+    );
+    expect(found.items.filter(({ object }) => object.kind === 'user')).toEqual([]);
+    expect(textsOf(found, 'entries_missing')).toEqual([]);
+    expect(textsOf(found, 'jobs_missing')).toEqual([]);
+    // What is not recorded and was read elsewhere is named as such.
+    const [unknown, shown] = textsOf(found, 'not_recorded');
+    expect(unknown).toContain('logins, ');
+    expect(unknown).toContain(', removed credential input sources');
+    expect(unknown).not.toContain(', credential input sources');
+    expect(shown).toContain('credential input sources');
+    const hasAssignments = peer === 'awx-24.6.1';
+    expect(shown?.includes('role assignments')).toBe(hasAssignments);
+    expect(textsOf(found, 'not_listed').filter((text) => text.includes('role assignments'))).toEqual([]);
+  });
+
+  it('finds a credential input source, which no entry is about', async () => {
+    await real.database.execute(
+      `INSERT INTO main_credentialinputsource (created, modified, description, input_field_name, metadata, created_by_id,
+         modified_by_id, source_credential_id, target_credential_id)
+       VALUES (now(), now(), '', 'password', '{}', $1, $1, 2, 1)`,
+      [real.id['bob']],
+    );
+    const { items } = await real.investigate('bob');
+    expect(items.find(({ object }) => object.kind === 'credential_input_source')).toMatchObject({
+      ...{ id: 'credential_input_source:1', act: 'made', state: 'there', group: 'code_later', risk: 'high' },
+      by: [{ id: real.id['bob'], username: 'bob' }],
+      summary: 'created the credential input source password (1) (not in the activity stream)',
+      remedy: { kind: 'call', text: 'DELETE /api/v2/credential_input_sources/1/' },
+    });
+    const of = (await real.investigate('alice')).items;
+    expect(of.filter(({ object }) => object.kind === 'credential_input_source')).toEqual([]);
+  });
+
+  it('finds a credential type whose injectors were changed', async () => {
+    const [type] = await real.database.query<{ id: number }>(
+      `INSERT INTO main_credentialtype (created, modified, description, name, kind, managed, inputs, injectors, created_by_id, modified_by_id)
+       VALUES (now() - interval '90 days', now() - interval '90 days', '', 'Own', 'cloud', false, '{}', '{}', 1, 1) RETURNING id`,
+    );
+    await real.database.execute(
+      `UPDATE main_credentialtype SET injectors = '{"env": {"LD_PRELOAD": "/x"}}', modified = now(), modified_by_id = $1 WHERE id = $2`,
+      [real.id['bob'], type?.id],
+    );
+    const found = async () =>
+      (await real.investigate('bob')).items.find(({ object }) => object.kind === 'credential_type');
+    const changed = {
+      act: 'changed',
+      state: 'there',
+      risk: 'high',
+      changes: [{ field: 'injectors', hidden: true }],
+    };
+    expect(await found()).toMatchObject({ ...changed, remedy: { kind: 'manual' } });
+    // An entry about another field does not hide it.
+    await real.write({
+      ...{ actor: real.id['bob'] ?? 0, operation: 'update', object1: 'credential_type' },
+      ...{ changes: { description: ['', 'new'] }, links: { credential_type: type?.id ?? 0 } },
+    });
+    expect(await found()).toMatchObject({
+      state: 'there',
+      changes: [{ field: 'description' }, { field: 'injectors' }],
+    });
+  });
+
+  it('finds what was made while the stream was off', async () => {
+    await real.database.execute(
+      `INSERT INTO main_inventory (created, modified, description, name, variables, has_active_failures, total_hosts,
+         hosts_with_active_failures, total_groups, has_inventory_sources, total_inventory_sources, inventory_sources_with_failures,
+         created_by_id, modified_by_id, organization_id, kind, pending_deletion, prevent_instance_group_fallback)
+       VALUES (now(), now(), '', 'planted', '', false, 0, 0, 0, false, 0, 0, $1, $1, 1, '', false, false)`,
+      [real.id['bob']],
+    );
+    const { items } = await real.investigate('bob');
+    expect(items.find(({ object }) => object.kind === 'inventory')).toMatchObject({
+      ...{ act: 'made', state: 'there', object: { name: 'planted' }, entryCount: 0 },
+    });
+  });
+
+  it('names a superuser whose creation is not recorded', async () => {
+    const [user] = await real.database.query<{ id: number }>(
+      `INSERT INTO auth_user (password, is_superuser, username, first_name, last_name, email, is_staff, is_active, date_joined)
+       VALUES ('x', true, 'mallory', '', '', '', true, true, now()) RETURNING id`,
+    );
+    const { items } = await real.investigate('bob');
+    expect(items.find(({ object }) => object.kind === 'user')).toMatchObject({
+      ...{ id: `user:${user?.id}`, group: 'ways_in', state: 'there', risk: 'critical', by: [] },
+      summary: `superuser mallory (${user?.id}) was made (not in the activity stream)`,
+    });
+    await real.database.execute('UPDATE auth_user SET is_active = false WHERE id = $1', [user?.id]);
+    const later = (await real.investigate('bob')).items;
+    expect(later.find(({ object }) => object.kind === 'user')).toMatchObject({ state: 'undone' });
+  });
+
+  it('names entries that were deleted, in the middle and at the end', async () => {
+    const remove = async (...ids: number[]) => {
+      const links = await real.database.query<{ name: string }>(
+        "SELECT relname::text AS name FROM pg_class WHERE relname ~ '^main_activitystream_' AND relkind = 'r'",
+      );
+      for (const { name } of links)
+        await real.database.execute(`DELETE FROM ${name} WHERE activitystream_id = ANY($1)`, [ids]);
+      await real.database.execute('DELETE FROM main_activitystream WHERE id = ANY($1)', [ids]);
+    };
+    await remove(40, 41);
+    expect(textsOf(await real.investigate('bob'), 'entries_missing')).toEqual([
+      expect.stringContaining('2 of the 84 numbers from 1 to 84 have no entry'),
+    ]);
+    await remove(84);
+    expect(textsOf(await real.investigate('bob'), 'entries_missing')).toEqual([
+      expect.stringContaining('3 of the 84 numbers from 1 to 84 have no entry'),
+    ]);
+  });
+
+  it('names jobs whose records were deleted', async () => {
+    await real.database.query(
+      "SELECT nextval(pg_get_serial_sequence('main_unifiedjob', 'id')) FROM generate_series(1, 3)",
+    );
+    const [text, ...others] = textsOf(await real.investigate('bob'), 'jobs_missing');
+    expect(text).toContain('3 of the 3 numbers of jobs from 1 to 3 have no record');
+    expect(text).toContain('management jobs');
+    expect(others).toEqual([]);
+  });
+});
