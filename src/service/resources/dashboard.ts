@@ -111,7 +111,9 @@ async function countTokens(service: ServiceContext, user: UserRecord): Promise<u
   };
 }
 
-const COUNTED_STATUSES = ['running', 'pending', 'successful', 'failed'] as const;
+/** What a job ends as, in the order of the controller's graph. */
+const ENDS = ['successful', 'failed', 'canceled', 'error'] as const;
+const COUNTED_STATUSES = ['running', 'pending', ...ENDS] as const;
 
 /** The jobs by status, which the controller does not count here. */
 async function countJobs({ database }: ServiceContext, visible: Condition): Promise<unknown> {
@@ -123,8 +125,6 @@ async function countJobs({ database }: ServiceContext, visible: Condition): Prom
   ]);
   return { url: '/api/v2/jobs/', total, ...Object.fromEntries(lists) };
 }
-
-const STATUSES = ['successful', 'failed', 'canceled', 'error'] as const;
 
 async function showJobs({ service, caller, request }: Exchange): Promise<unknown> {
   const query = new URLSearchParams(parseTarget(request.url).query);
@@ -144,7 +144,7 @@ async function showJobs({ service, caller, request }: Exchange): Promise<unknown
       const found = counts.find((each) => each.status === status && each.day.getTime() === day);
       return [day / 1000, found?.count ?? 0];
     });
-  return { jobs: Object.fromEntries(STATUSES.map((status) => [status, series(status)])) };
+  return { jobs: Object.fromEntries(ENDS.map((status) => [status, series(status)])) };
 }
 
 /** The first day of a period that ends today, in UTC. Throws 400 for an unknown period. */

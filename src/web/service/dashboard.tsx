@@ -14,9 +14,9 @@ import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 import { type Page, withQuery } from '../shared/api.ts';
 import { PageHeading } from '../shared/heading.tsx';
-import { useApi } from '../shared/queries.ts';
+import { seesEverything, useApi, useMe } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
-import { numberText, Time } from '../shared/times.tsx';
+import { NEVER_DAYS, numberText, Time } from '../shared/times.tsx';
 import { type ActivityEntry, actorOf, sentenceOf } from './activity-events.tsx';
 import { FINISHED_JOBS, LAST_CHANGES, TOTALS } from './first-reads.ts';
 
@@ -105,8 +105,6 @@ interface Line {
 }
 
 const HOUR_MS = 3_600_000;
-/** As in `src/domain/token.ts`, which pages do not import. */
-const NEVER_DAYS = 36_525;
 
 /** A time that many days from now, in whole hours, so that the same question is asked again. */
 function inDays(days: number): string {
@@ -126,11 +124,18 @@ function tokenLines(): readonly Line[] {
   ];
 }
 
+/** What a job ends as: its status, its name, and the colour of its bars. Jobs that were not successful are on top. */
+const ENDS = [
+  ['successful', 'Successful', 'bar-successful'],
+  ['failed', 'Failed', 'bar-failed'],
+  ['error', 'Error', 'bar-error'],
+  ['canceled', 'Canceled', 'bar-canceled'],
+] as const;
+
 const JOB_LINES: readonly Line[] = [
   ['running', 'Running'] as const,
   ['pending', 'Pending'] as const,
-  ['successful', 'Successful'] as const,
-  ['failed', 'Failed'] as const,
+  ...ENDS,
 ].map(([status, name]) => ({ part: status, name, filter: { status } }));
 
 /** A card with a line for each part of the tokens or jobs: how many they are, with a link to their list. */
@@ -217,18 +222,16 @@ function JobsOverTime(): ReactNode {
 
 /** A bar for each day: successful jobs at the bottom, the others on top. */
 function Bars({ jobs }: JobsGraph): ReactNode {
-  const successful = jobs['successful'] ?? [];
-  const others = Object.entries(jobs).filter(([status]) => status !== 'successful');
-  const days = successful.map(([day, count], index) => ({
-    day: new Date(day * 1000).toISOString().slice(0, 10),
-    successful: count,
-    failed: others.reduce((sum, [, series]) => sum + (series[index]?.[1] ?? 0), 0),
+  const seesAll = seesEverything(useMe());
+  const days = (jobs['successful'] ?? []).map(([day], index) => ({
+    name: new Date(day * 1000).toISOString().slice(0, 10),
+    counts: ENDS.map(([status]) => jobs[status]?.[index]?.[1] ?? 0),
   }));
-  const total = days.reduce((sum, { successful, failed }) => sum + successful + failed, 0);
-  if (total === 0) return 'No job finished in the last month.';
-  const most = Math.max(...days.map(({ successful, failed }) => successful + failed));
+  const totals = ENDS.map((_end, end) => sumOf(days.map(({ counts }) => counts[end] ?? 0)));
+  const total = sumOf(totals);
+  if (total === 0) return `No job${seesAll ? '' : ' that you may see'} finished in the last month.`;
+  const most = Math.max(...days.map(({ counts }) => sumOf(counts)));
   const height = (count: number) => (count / most) * HEIGHT;
-  const failed = days.reduce((sum, each) => sum + each.failed, 0);
   return (
     <>
       <svg
@@ -236,40 +239,53 @@ function Bars({ jobs }: JobsGraph): ReactNode {
         viewBox={`0 0 ${days.length * STEP} ${HEIGHT}`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`${total} jobs finished, ${failed} of them not successfully. At most ${most} on a day.`}
+        aria-label={`Finished jobs: ${countsText(totals)}. At most ${most} on a day.`}
       >
-        {days.map((each, index) => (
-          <g key={each.day}>
-            <title>{`${each.day}: ${each.successful} successful, ${each.failed} not`}</title>
-            <rect
-              className="bar-successful"
-              x={index * STEP + 1}
-              y={HEIGHT - height(each.successful)}
-              width={STEP - 2}
-              height={height(each.successful)}
-            />
-            <rect
-              className="bar-failed"
-              x={index * STEP + 1}
-              y={HEIGHT - height(each.successful + each.failed)}
-              width={STEP - 2}
-              height={height(each.failed)}
-            />
+        {days.map(({ name, counts }, index) => (
+          <g key={name}>
+            <title>{`${name}: ${countsText(counts)}`}</title>
+            {ENDS.map(([status, , colour], end) => (
+              <rect
+                key={status}
+                className={colour}
+                x={index * STEP + 1}
+                y={HEIGHT - height(sumOf(counts.slice(0, end + 1)))}
+                width={STEP - 2}
+                height={height(counts[end] ?? 0)}
+              />
+            ))}
           </g>
         ))}
       </svg>
       <div className="dashboard-line">
-        <span>{days[0]?.day}</span>
-        <span>
-          {total} jobs, {failed} not successful
-        </span>
-        <span>{days.at(-1)?.day} (UTC)</span>
+        <span>{days[0]?.name}</span>
+        <span>{days.at(-1)?.name} (UTC)</span>
       </div>
+      <ul className="dashboard-legend">
+        {ENDS.map(([status, name, colour], end) => (
+          <li key={status}>
+            <svg viewBox="0 0 1 1" aria-hidden="true">
+              <rect className={colour} width="1" height="1" />
+            </svg>
+            {name}: {numberText(totals[end] ?? 0)}
+          </li>
+        ))}
+      </ul>
     </>
   );
 }
 
+function sumOf(counts: readonly number[]): number {
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+/** Numbers of jobs by their end: "12 successful, 1 failed, 0 error, 0 canceled". */
+function countsText(counts: readonly number[]): string {
+  return ENDS.map(([status], end) => `${counts[end] ?? 0} ${status}`).join(', ');
+}
+
 function RecentActivity(): ReactNode {
+  const seesAll = seesEverything(useMe());
   const query = useApi<Page<ActivityEntry>>(LAST_CHANGES, {
     every: EVERY,
   });
@@ -285,7 +301,7 @@ function RecentActivity(): ReactNode {
                   <Time value={entry.timestamp} /> {actorOf(entry)}: {sentenceOf(entry)}
                 </li>
               ))}
-              {results.length === 0 && <li>Nothing yet.</li>}
+              {results.length === 0 && <li>{seesAll ? 'Nothing yet.' : 'Nothing that you may see.'}</li>}
             </ul>
           )}
         </Loaded>

@@ -89,6 +89,11 @@ export function useMe(): User {
   return me;
 }
 
+/** Whether a user sees everything: to others, the API does not say whether there is more than they may see. */
+export function seesEverything(user: Pick<User, 'is_superuser' | 'is_system_auditor'>): boolean {
+  return user.is_superuser || user.is_system_auditor;
+}
+
 /** A name to show for a user: the full name if there is one, else the user name. */
 export function fullName(user: Pick<User, 'username' | 'first_name' | 'last_name'>): string {
   return [user.first_name, user.last_name].filter((part) => part !== '').join(' ') || user.username;

@@ -16,6 +16,14 @@ export function localText(at: Date): string {
   return `${day} ${two(at.getHours())}:${two(at.getMinutes())}`;
 }
 
+/** As in `src/domain/token.ts`, which pages do not import. */
+export const NEVER_DAYS = 36_525;
+
+/** Whether a time is so far away that it means never: a controller's tokens live a thousand years by default. */
+export function isNever(time: string): boolean {
+  return Date.parse(time) > Date.now() + NEVER_DAYS * 24 * 3_600_000;
+}
+
 /** A point in time in the viewer's zone, with UTC as its tooltip; a given text without one. */
 export function Time({
   value,
