@@ -9,7 +9,6 @@ import Fastify, {
 } from 'fastify';
 import { canSeeEverything } from './access.ts';
 import { authenticate } from './auth/authenticate.ts';
-import { csrfToken } from './auth/session.ts';
 import type { ServiceContext } from './context.ts';
 import { redirectWithoutSlash } from './endpoint.ts';
 import { handleError } from './error-handler.ts';
@@ -20,7 +19,6 @@ import { routePattern } from './metrics.ts';
 import { oauth2 } from './oauth2/oauth2.ts';
 import { serveOpenApi } from './openapi/openapi.ts';
 import { serveLogin, serveProfile } from './pages/login.ts';
-import { sendPage } from './pages/page.ts';
 import { serveWebInterface } from './pages/web-interface.ts';
 import { setIssuer } from './public-url.ts';
 import { BODY_LIMIT, limitParameters, readForms, readJson, setClientNetworks } from './request.ts';
@@ -68,11 +66,6 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
   addCommonHeaders(app);
   logRequests(app);
   app.setErrorHandler(handleError);
-  app.setNotFoundHandler((request, reply) => {
-    if (!request.url.startsWith('/api/')) csrfToken(request, reply);
-    const main = '<p>Page not found. The API starts at <a href="/api/">/api/</a>.</p>';
-    return sendPage(reply, { status: 404, title: 'Not found', main });
-  });
   shareRequests(app, service);
   readJson(app);
   serveOpenApi(app, service);

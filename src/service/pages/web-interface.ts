@@ -122,12 +122,31 @@ function serveWebFiles(app: FastifyInstance): {
   };
 }
 
+/** Whether a browser asks for a page to show, and not a page for a part of it. */
+function isVisit({ method, headers }: FastifyRequest): boolean {
+  return method === 'GET' && (headers.accept ?? '').includes('text/html');
+}
+
+/** The page of an unknown address for clients without a session; others see it within the web interface. */
+function sendNotFound(reply: FastifyReply): FastifyReply {
+  const main =
+    '<p>There is no page with this address.</p>' +
+    '<p><a href="/">To the web interface</a>. The API starts at <a href="/api/">/api/</a>.</p>';
+  return sendPage(reply, { status: 404, title: 'Page not found', main });
+}
+
 /**
  * Serves the web interface at `/` and at the addresses of its pages. Without a session they lead to the login
- * page, or to LOGIN_REDIRECT_OVERRIDE, and back.
+ * page, or to LOGIN_REDIRECT_OVERRIDE, and back. With a session it is also the page of an unknown address.
  */
 export function serveWebInterface(app: FastifyInstance, service: ServiceContext): void {
   const { sendPageFile } = serveWebFiles(app);
+  app.setNotFoundHandler(async (request, reply) => {
+    if (request.url.startsWith('/api/')) return sendNotFound(reply);
+    csrfToken(request, reply);
+    const session = isVisit(request) ? await findRequestSession(service, request, reply) : null;
+    return session === null ? sendNotFound(reply) : sendPageFile('index.html', request, reply.code(404));
+  });
   for (const path of ['/', ...SECTIONS.flatMap((section) => [`/${section}`, `/${section}/*`])]) {
     app.get(path, { config: { page: true } }, async (request, reply) => {
       const session = await findRequestSession(service, request, reply);

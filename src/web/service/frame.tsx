@@ -1,11 +1,12 @@
 /** The frame of the web interface: its pages, its navigation and the menu of the user. */
-import { MenuToggle, PageSection } from '@patternfly/react-core';
+import { MenuToggle, PageSection, Stack, StackItem } from '@patternfly/react-core';
 import { type ReactNode, useRef, useState } from 'react';
-import { Link, Route, Routes, useLocation } from 'react-router';
+import { Route, Routes, useLocation } from 'react-router';
 import { Frame, ThemeButton } from '../shared/frame.tsx';
 import { PageHeading } from '../shared/heading.tsx';
 import { useLater } from '../shared/later.ts';
-import { fullName, useMe } from '../shared/queries.ts';
+import { ButtonLink } from '../shared/links.tsx';
+import { fullName, seesEverything, useMe } from '../shared/queries.ts';
 import { type LoadedPage, NAVIGATION, pageAt } from './pages.tsx';
 
 /** The frame with the page of the current address. */
@@ -14,7 +15,7 @@ export function ServiceFrame(): ReactNode {
   const { pathname } = useLocation();
   // One route instead of all: the router would rank every one of them each time.
   const found = pageAt(pathname);
-  const seesAll = me.is_superuser || me.is_system_auditor;
+  const seesAll = seesEverything(me);
   return (
     <Frame
       name="Automation service"
@@ -60,9 +61,12 @@ function UnknownPage(): ReactNode {
     <>
       <PageHeading title="Page not found" />
       <PageSection>
-        <p>
-          There is no page with this address. <Link to="/">To the dashboard</Link>
-        </p>
+        <Stack hasGutter>
+          <StackItem>There is no page with this address. A link to it may be out of date.</StackItem>
+          <StackItem>
+            <ButtonLink to="/">To the dashboard</ButtonLink>
+          </StackItem>
+        </Stack>
       </PageSection>
     </>
   );
