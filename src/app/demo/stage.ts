@@ -1,11 +1,13 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { access, constants, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import type { Environment } from '../../config/paths.ts';
 import { Secret } from '../../domain/secret.ts';
 import { randomText } from '../../service/auth/secret-hashes.ts';
 import { type SampleEstate, sampleEstate } from '../../service/sample/estate.ts';
+import { sampleOperations } from '../../service/sample/operations.ts';
 import { storeEstate } from '../../service/sample/store-estate.ts';
+import { storeOperations, writeSamplePlaybooks } from '../../service/sample/store-operations.ts';
 import { type RunningService, startService } from '../../service/server.ts';
 
 const SIZE = { users: 320, tokens: 5000 } as const;
@@ -27,16 +29,22 @@ export interface DemoService {
 export async function startDemoService(version: string, environment: Environment): Promise<DemoService> {
   const folder = await mkdtemp(join(tmpdir(), 'tokenctl-demo-'));
   const adminPassword = new Secret(randomText(16));
+  const projects = join(folder, 'projects');
   const service = await startService({
     host: '127.0.0.1',
     port: 0,
     database: { folder: null },
     adminPassword,
+    projects,
     version,
     logLevel: 'error',
   });
-  const estate = sampleEstate(SIZE, { now: new Date() });
+  const now = new Date();
+  const estate = sampleEstate(SIZE, { now });
   await storeEstate(service.database, estate);
+  await writeSamplePlaybooks(projects);
+  await storeOperations(service.database, sampleOperations(estate, { now }));
+  if (await isInstalled('ansible-playbook', environment)) await launchSampleJob(service.url, adminPassword);
   await writeFile(join(folder, 'admin-password'), `${adminPassword.reveal()}\n`, { mode: 0o600 });
   return {
     service,
@@ -56,6 +64,31 @@ export async function startDemoService(version: string, environment: Environment
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Whether a program is on the PATH. */
+async function isInstalled(program: string, { PATH = '' }: Environment): Promise<boolean> {
+  const found = PATH.split(delimiter).map((folder) =>
+    access(join(folder, program), constants.X_OK).then(
+      () => true,
+      () => false,
+    ),
+  );
+  return (await Promise.all(found)).includes(true);
+}
+
+/** The job of today, beside those of the last month: it runs for real, while the demo goes on. */
+async function launchSampleJob(url: string, password: Secret): Promise<void> {
+  const basic = Buffer.from(`admin:${password.reveal()}`).toString('base64');
+  const send = (path: string, method: string) =>
+    fetch(`${url}${path}`, { method, headers: { authorization: `Basic ${basic}` } });
+  const found = await send(
+    `/api/v2/job_templates/?${new URLSearchParams({ name: 'Check certificates' })}`,
+    'GET',
+  );
+  const { results } = (await found.json()) as { readonly results: readonly { readonly id: number }[] };
+  const [template] = results;
+  if (template !== undefined) await send(`/api/v2/job_templates/${template.id}/launch/`, 'POST');
 }
 
 /** The demo works on its own service only, whatever controller the surroundings name. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { type Choices, choices } from './choices.ts';
 
 /** A user of a sample estate. Ids are positions in the list, from 0. */
 export interface SampleUser {
@@ -213,38 +214,4 @@ function lastUse(
   const age = now.getTime() - created.getTime();
   const since = chosen.chance(0.5) ? Math.min(age, chosen.between(0, 14) * DAY) : chosen.fraction() * age;
   return new Date(now.getTime() - since);
-}
-
-/** A source of choices that are the same for the same seed, on every machine. */
-interface Choices {
-  /** A number from 0 up to, and without, 1. */
-  fraction(): number;
-  /** A whole number from `from` to `to`, both included. */
-  between(from: number, to: number): number;
-  /** One of several. */
-  of<T>(several: readonly T[]): T;
-  /** Whether something happens that happens with this probability. */
-  chance(probability: number): boolean;
-}
-
-/** Makes {@link Choices} from the SHA-256 of the seed and a counter. Nothing secret may come of it. */
-function choices(seed: string): Choices {
-  let count = 0;
-  let block = Buffer.alloc(0);
-  const fraction = () => {
-    if (block.length < 4) block = createHash('sha256').update(`${seed}:${count++}`).digest();
-    const value = block.readUInt32BE(0);
-    block = block.subarray(4);
-    return value / 2 ** 32;
-  };
-  return {
-    fraction,
-    between: (from, to) => from + Math.floor(fraction() * (to - from + 1)),
-    of<T>(several: readonly T[]): T {
-      const chosen = several[Math.floor(fraction() * several.length)];
-      if (chosen === undefined) throw new Error('cannot choose from an empty list');
-      return chosen;
-    },
-    chance: (probability) => fraction() < probability,
-  };
 }

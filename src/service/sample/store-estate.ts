@@ -35,8 +35,9 @@ export async function storeEstate(database: Database, estate: SampleEstate): Pro
 
 async function insertUsers(transaction: Queryable, users: readonly SampleUser[]): Promise<number[]> {
   const rows = await transaction.query<{ id: number }>(
-    `INSERT INTO auth_user (username, first_name, last_name, email, password, is_active, is_superuser)
-     SELECT username, first_name, last_name, username || '@example.com', '!', is_active, is_superuser
+    `INSERT INTO auth_user (username, first_name, last_name, email, password, is_active, is_superuser, date_joined)
+     SELECT username, first_name, last_name, username || '@example.com', '!', is_active, is_superuser,
+       now() - interval '1000 days'
      FROM unnest($1::text[], $2::text[], $3::text[], $4::boolean[], $5::boolean[])
        AS new (username, first_name, last_name, is_active, is_superuser)
      RETURNING id`,
