@@ -1,6 +1,7 @@
 // Takes pictures of the web interface, light and dark, into docs/screenshots: of a real service with a sample estate.
 // Run: npm run build && node scripts/screenshots.ts. It needs Chromium (CHROMIUM names it).
 import { mkdirSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { startDemoService } from '../src/app/demo/stage.ts';
@@ -8,13 +9,15 @@ import { findChromium, startChromium } from '../test/browser/chromium.ts';
 
 const folder = fileURLToPath(new URL('../docs/screenshots', import.meta.url));
 
-/** The pages, with a text that is there once the page is complete. */
+/** The pages, with a text that is there once the page is complete. `FAILED` is the last failed job. */
 const PAGES = [
   ['dashboard', '/', 'All activity'],
   ['tokens', '/tokens?expires__gt=2100-01-01', 'In the last'],
-  ['job-template', '/templates/1', 'Demo Job Template'],
+  ['job-template', '/templates/3', 'Deploy web application'],
   ['settings', '/settings/authentication', 'Idle session timeout'],
   ['activity', '/activity', 'Created'],
+  ['job-output', '/jobs/FAILED', 'PLAY RECAP'],
+  ['job-results', '/jobs/FAILED/results', 'Results of tasks'],
 ] as const;
 
 const chromium = findChromium();
@@ -33,9 +36,17 @@ async function logIn(page: Page, scheme: string): Promise<void> {
   await page.getByRole('heading', { name: 'Dashboard' }).waitFor();
 }
 
-/** Something for the activity stream and the graph of jobs: changes that an administrator makes. */
+const authorization = `Basic ${Buffer.from(`admin:${demo.adminPassword.reveal()}`).toString('base64')}`;
+
+/** The jobs that a filter selects, the last ones first. */
+async function jobs(filter: string): Promise<readonly { readonly id: number }[]> {
+  const path = `/api/v2/jobs/?order_by=-id&${filter}`;
+  const answer = await fetch(`${demo.service.url}${path}`, { headers: { authorization } });
+  return ((await answer.json()) as { readonly results: readonly { readonly id: number }[] }).results;
+}
+
+/** Something for the activity stream: changes that an administrator makes. */
 async function changeSomething(): Promise<void> {
-  const authorization = `Basic ${Buffer.from(`admin:${demo.adminPassword.reveal()}`).toString('base64')}`;
   const send = (path: string, body: object) =>
     fetch(`${demo.service.url}/api/v2/${path}`, {
       method: 'POST',
@@ -50,12 +61,15 @@ async function changeSomething(): Promise<void> {
 
 try {
   await changeSomething();
+  const [failed] = await jobs('status=failed&name=Deploy+web+application');
+  // The job that runs for real, where Ansible is there.
+  while ((await jobs('status__in=pending,running')).length > 0) await sleep(500);
   for (const colorScheme of ['light', 'dark'] as const) {
     const context = await browser.newContext({ viewport: { width: 1200, height: 760 }, colorScheme });
     const page = await context.newPage();
     await logIn(page, colorScheme);
     for (const [name, path, text] of PAGES) {
-      await page.goto(`${demo.service.url}${path}`);
+      await page.goto(`${demo.service.url}${path.replace('FAILED', String(failed?.id))}`);
       await page.getByText(text).first().waitFor();
       await page.waitForLoadState('networkidle');
       await page.screenshot({ path: `${folder}/${name}-${colorScheme}.png` });

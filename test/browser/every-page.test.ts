@@ -142,7 +142,7 @@ describe.skipIf(chromium === null)('every page of the web interface, on the embe
     ...ROUTES.flatMap((route) => {
       const [, segment = ''] = route.split('/');
       if (segment === 'jobs' && route.includes(':')) {
-        return [ids['jobs'], ids['failedJob']].map((id) => `/jobs/${id}`);
+        return [ids['jobs'], ids['failedJob']].map((id) => route.replace(':id', String(id)));
       }
       if (segment === 'settings' && route.includes(':')) return ['/settings/github', '/settings/saml'];
       const own = /tokens\/add$/.test(route) && segment === 'users' ? 1 : ids[segment];

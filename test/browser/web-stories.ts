@@ -120,6 +120,7 @@ export async function launchWithLimit(page: Page): Promise<void> {
   await page.getByLabel('Limit').fill('localhost');
   await page.getByRole('button', { name: 'Launch', exact: true }).click();
   await page.getByRole('heading', { name: /^Job \d+: Demo Job Template$/ }).waitFor();
+  await page.getByRole('link', { name: 'Details', exact: true }).click();
   await page
     .getByRole('definition')
     .filter({ hasText: /^localhost$/ })

@@ -1,21 +1,22 @@
-/** Jobs: the list, and one with its output as it comes. */
-import { Alert, Button, Flex, Label, PageSection, Title } from '@patternfly/react-core';
+/** Jobs: the list, and one with its output, its results and its details. */
+import { Button, Flex, Label, PageSection, Title } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import { Link, useNavigate, useParams } from 'react-router';
 import type { JobOptions } from '../../service/store/job-options.ts';
-import { callApi, type Page, problemText, withQuery } from '../shared/api.ts';
+import { callApi, problemText } from '../shared/api.ts';
 import { DeleteButton, type Deletion } from '../shared/deletion.tsx';
-import { Facts } from '../shared/detail.tsx';
+import { Facts, LinkedTabs } from '../shared/detail.tsx';
 import { PageHeading } from '../shared/heading.tsx';
 import { type Column, ResourceList } from '../shared/list.tsx';
 import { useNotify } from '../shared/notices.tsx';
-import { useApi } from '../shared/queries.ts';
+import { useApi, useMe } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
 import { Time } from '../shared/times.tsx';
-import './jobs.css';
 import { optionFacts } from './job-options.ts';
-import type { Resource } from './resource-pages.tsx';
+import { Output } from './job-output.tsx';
+import { Results } from './job-results.tsx';
+import { linkTo, type Resource } from './resource-pages.tsx';
 
 interface JobRow extends Resource, Partial<JobOptions> {
   readonly status: string;
@@ -24,6 +25,7 @@ interface JobRow extends Resource, Partial<JobOptions> {
   readonly elapsed: number;
   readonly job_explanation: string;
   readonly playbook: string;
+  readonly launch_type: string;
   readonly summary_fields: Resource['summary_fields'] & {
     readonly job_template?: { readonly id: number; readonly name: string };
     readonly created_by?: { readonly id: number; readonly username: string };
@@ -34,6 +36,11 @@ const STATUSES = ['pending', 'running', 'successful', 'failed', 'error', 'cancel
 const ACTIVE = new Set(['new', 'pending', 'waiting', 'running']);
 const POLL_MS = 1_000;
 const LIST_POLL_MS = 5_000;
+
+/** Whether a job has not ended. */
+function isActive({ status }: JobRow): boolean {
+  return ACTIVE.has(status);
+}
 
 function JobStatus({ status }: { readonly status: string }): ReactNode {
   const kind = ({ successful: 'success', failed: 'danger', error: 'danger', canceled: 'warning' } as const)[
@@ -85,7 +92,14 @@ const DELETION: Deletion<JobRow> = {
 };
 
 /** The table of jobs, newest first. */
-export function JobList({ path }: { readonly path: string }): ReactNode {
+export function JobList({
+  path,
+  isWhole = false,
+}: {
+  readonly path: string;
+  /** Whether every user who sees it sees all of it. */
+  readonly isWhole?: boolean;
+}): ReactNode {
   return (
     <ResourceList<JobRow>
       name="jobs"
@@ -104,6 +118,7 @@ export function JobList({ path }: { readonly path: string }): ReactNode {
       deletion={DELETION}
       every={LIST_POLL_MS}
       empty="Launch a job template to run one."
+      isWhole={isWhole}
     />
   );
 }
@@ -120,15 +135,87 @@ export function Jobs(): ReactNode {
   );
 }
 
-/** One job: its facts, and its output as it comes. */
+/** The page of a job: its output as it comes, and what is most asked of it. */
+export function JobOutput(): ReactNode {
+  return (
+    <JobPage>
+      {(job) => (
+        <>
+          <PageSection>
+            <Facts
+              facts={[
+                ['Status', <JobStatus key="status" status={job.status} />],
+                ['Explanation', job.job_explanation === '' ? undefined : job.job_explanation],
+                ['Job template', templateOf(job)],
+                ['Launched by', starterOf(job)],
+                ['Started', <Time key="started" value={job.started} none="Not yet" />],
+                ['Duration', duration(job)],
+              ]}
+            />
+          </PageSection>
+          <PageSection>
+            <Title headingLevel="h2" id="output-title">
+              Output
+            </Title>
+            <Output key={job.id} id={job.id} isActive={isActive(job)} />
+          </PageSection>
+        </>
+      )}
+    </JobPage>
+  );
+}
+
+/** What a job did on which host. */
+export function JobResults(): ReactNode {
+  return (
+    <JobPage>
+      {(job) => (
+        <PageSection>
+          <Results key={job.id} id={job.id} isActive={isActive(job)} />
+        </PageSection>
+      )}
+    </JobPage>
+  );
+}
+
+/** All that is known of a job. */
 export function JobDetails(): ReactNode {
+  return (
+    <JobPage>
+      {(job) => (
+        <PageSection>
+          <Facts
+            facts={[
+              ['Status', <JobStatus key="status" status={job.status} />],
+              ['Explanation', job.job_explanation === '' ? undefined : job.job_explanation],
+              ['Job template', templateOf(job)],
+              ['Launched by', starterOf(job)],
+              ['Launched as', job.launch_type === 'relaunch' ? 'A relaunch' : undefined],
+              ['Inventory', linkTo('/inventories', job.summary_fields.inventory)],
+              ['Project', linkTo('/projects', job.summary_fields.project)],
+              ['Playbook', job.playbook],
+              ...optionFacts(job),
+              ['Launched', <Time key="created" value={job.created} />],
+              ['Started', <Time key="started" value={job.started} none="Not yet" />],
+              ['Finished', <Time key="finished" value={job.finished} none="Not yet" />],
+              ['Duration', duration(job)],
+            ]}
+          />
+        </PageSection>
+      )}
+    </JobPage>
+  );
+}
+
+/** The heading and the tabs of a job, which is read again until it has ended. */
+function JobPage({ children }: { readonly children: (job: JobRow) => ReactNode }): ReactNode {
   const { id = '' } = useParams();
-  const [isActive, setActive] = useState(true);
-  const query = useApi<JobRow>(`/api/v2/jobs/${id}/`, { every: isActive && POLL_MS });
-  const status = query.data?.status;
+  const [isRead, setRead] = useState(true);
+  const query = useApi<JobRow>(`/api/v2/jobs/${id}/`, { every: isRead && POLL_MS });
+  const { data } = query;
   useEffect(() => {
-    if (status !== undefined) setActive(ACTIVE.has(status));
-  }, [status]);
+    if (data !== undefined) setRead(isActive(data));
+  }, [data]);
   return (
     <Loaded query={query} isPage>
       {(job) => (
@@ -138,33 +225,40 @@ export function JobDetails(): ReactNode {
             above={[['/jobs', 'Jobs']]}
             actions={<JobActions job={job} />}
           />
-          <PageSection>
-            <Facts
-              facts={[
-                ['Status', <JobStatus key="status" status={job.status} />],
-                ['Explanation', job.job_explanation === '' ? undefined : job.job_explanation],
-                ['Job template', templateOf(job)],
-                ['Launched by', starterOf(job)],
-                ['Inventory', job.summary_fields.inventory?.name ?? 'Deleted'],
-                ['Project', job.summary_fields.project?.name ?? 'Deleted'],
-                ['Playbook', job.playbook],
-                ...optionFacts(job),
-                ['Started', <Time key="started" value={job.started} none="Not yet" />],
-                ['Finished', <Time key="finished" value={job.finished} none="Not yet" />],
-                ['Duration', duration(job)],
-              ]}
-            />
-          </PageSection>
-          <PageSection>
-            <Title headingLevel="h2" id="output-title">
-              Output
-            </Title>
-            <Output key={job.id} id={job.id} isActive={ACTIVE.has(job.status)} />
-          </PageSection>
+          <LinkedTabs
+            label={`About job ${job.id}`}
+            tabs={[
+              [`/jobs/${job.id}`, 'Output'],
+              [`/jobs/${job.id}/results`, 'Hosts and tasks'],
+              [`/jobs/${job.id}/details`, 'Details'],
+            ]}
+          />
+          {children(job)}
         </>
       )}
     </Loaded>
   );
+}
+
+/** On how many hosts a job ran and failed; a text where the output does not say. */
+interface Retry {
+  readonly retry_counts: string | { readonly failed: number };
+}
+
+function failedOf(retry: Retry | undefined): number {
+  const counts = retry?.retry_counts;
+  return typeof counts === 'object' ? counts.failed : 0;
+}
+
+/** Whether this user may cancel a job: the own one, or one of a job template that this user administers. */
+function useMayCancel(job: JobRow): boolean {
+  const me = useMe();
+  const { created_by, job_template, user_capabilities } = job.summary_fields;
+  const may = me.is_superuser || created_by?.id === me.id || user_capabilities?.delete === true;
+  const template = useApi<Resource>(`/api/v2/job_templates/${job_template?.id}/`, {
+    enabled: isActive(job) && !may && job_template !== undefined,
+  });
+  return isActive(job) && (may || template.data?.summary_fields.user_capabilities?.edit === true);
 }
 
 function JobActions({ job }: { readonly job: JobRow }): ReactNode {
@@ -173,6 +267,7 @@ function JobActions({ job }: { readonly job: JobRow }): ReactNode {
   const queries = useQueryClient();
   const [isBusy, setBusy] = useState(false);
   const { start = false } = job.summary_fields.user_capabilities ?? {};
+  const mayCancel = useMayCancel(job);
   const cancel = async () => {
     setBusy(true);
     try {
@@ -185,11 +280,14 @@ function JobActions({ job }: { readonly job: JobRow }): ReactNode {
       setBusy(false);
     }
   };
-  const relaunch = async () => {
+  const hasFailed = job.status === 'failed' && start;
+  const retry = useApi<Retry>(`/api/v2/jobs/${job.id}/relaunch/`, { enabled: hasFailed });
+  const failedHosts = failedOf(retry.data);
+  const relaunch = async (hosts: 'all' | 'failed') => {
     setBusy(true);
     try {
       const path = `/api/v2/jobs/${job.id}/relaunch/`;
-      const { id } = await callApi<{ readonly id: number }>(path, { method: 'POST', body: {} });
+      const { id } = await callApi<{ readonly id: number }>(path, { method: 'POST', body: { hosts } });
       await queries.invalidateQueries();
       await navigate(`/jobs/${id}`);
     } catch (error) {
@@ -200,139 +298,29 @@ function JobActions({ job }: { readonly job: JobRow }): ReactNode {
   };
   return (
     <Flex gap={{ default: 'gapSm' }}>
-      {ACTIVE.has(job.status) && start && (
+      {mayCancel && (
         <Button variant="secondary" isDisabled={isBusy} isLoading={isBusy} onClick={() => void cancel()}>
           Cancel job
         </Button>
       )}
-      {!ACTIVE.has(job.status) && start && (
-        <Button variant="secondary" isDisabled={isBusy} isLoading={isBusy} onClick={() => void relaunch()}>
+      {!isActive(job) && start && (
+        <Button
+          variant="secondary"
+          isDisabled={isBusy}
+          isLoading={isBusy}
+          onClick={() => void relaunch('all')}
+        >
           Relaunch
+        </Button>
+      )}
+      {hasFailed && failedHosts > 0 && (
+        <Button variant="secondary" isDisabled={isBusy} onClick={() => void relaunch('failed')}>
+          {failedHosts === 1 ? 'Relaunch on the failed host' : `Relaunch on ${failedHosts} failed hosts`}
         </Button>
       )}
       {DELETION.mayDelete?.(job) === true && (
         <DeleteButton deletion={DELETION} rows={[job]} onDone={() => void navigate('/jobs')} />
       )}
     </Flex>
-  );
-}
-
-interface JobEvent {
-  readonly stdout: string;
-  readonly start_line: number;
-  readonly end_line: number;
-}
-
-/** Colours of a terminal, which a controller's output has. */
-const TERMINAL_CODES = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*[A-Za-z]`, 'g');
-/** What is shown at most, from the end: browsers become slow with more. */
-const MAX_SHOWN = 1_000_000;
-
-interface Printed {
-  readonly text: string;
-  /** Whether all that was printed up to now was read. */
-  readonly isWhole: boolean;
-  /** Whether the job has ended and all is read: nothing is asked for any more. */
-  readonly isEnded: boolean;
-  readonly problem: string | null;
-}
-
-/** Reads what a job printed, page by page, and goes on while it runs. */
-function useOutput(id: number, isActive: boolean): Printed {
-  const [printed, setPrinted] = useState<Printed>({
-    text: '',
-    isWhole: false,
-    isEnded: false,
-    problem: null,
-  });
-  const active = useRef(isActive);
-  active.current = isActive;
-  useEffect(() => {
-    const left = new AbortController();
-    const follow = async () => {
-      let next = 0;
-      while (!left.signal.aborted) {
-        // Asked before the read: what a job printed is complete once it has ended.
-        const wasActive = active.current;
-        const events = await readEvents(id, { from: next, signal: left.signal });
-        if (left.signal.aborted) return;
-        const isEnd = events.end === next;
-        const isEnded = isEnd && events.problem === null && !wasActive;
-        setPrinted(({ text }) => ({
-          text: text + events.text,
-          isWhole: isEnd,
-          isEnded,
-          problem: events.problem,
-        }));
-        if (isEnded) return;
-        next = events.end;
-        if (isEnd) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-      }
-    };
-    void follow();
-    return () => left.abort();
-  }, [id]);
-  return printed;
-}
-
-/** A page of what a job printed from a line on. A failure is the `problem`; it reads nothing. */
-async function readEvents(
-  id: number,
-  { from, signal }: { readonly from: number; readonly signal: AbortSignal },
-): Promise<{ readonly text: string; readonly end: number; readonly problem: string | null }> {
-  const path = withQuery(`/api/v2/jobs/${id}/job_events/`, {
-    order_by: 'start_line',
-    page_size: 200,
-    no_truncate: true,
-    start_line__gte: from,
-  });
-  try {
-    const { results } = await callApi<Page<JobEvent>>(path, { signal, quiet: true });
-    const texts = results.filter(({ stdout }) => stdout !== '').map(({ stdout }) => `${stdout}\n`);
-    return {
-      text: texts.join('').replaceAll(TERMINAL_CODES, ''),
-      end: Math.max(from, ...results.map(({ end_line }) => end_line)),
-      problem: null,
-    };
-  } catch (error) {
-    return { text: '', end: from, problem: problemText(error) };
-  }
-}
-
-function Output({ id, isActive }: { readonly id: number; readonly isActive: boolean }): ReactNode {
-  const { text, isWhole, isEnded, problem } = useOutput(id, isActive);
-  const box = useRef<HTMLPreElement>(null);
-  const isAtEnd = useRef(true);
-  useEffect(() => {
-    if (isAtEnd.current && box.current !== null && text !== '')
-      box.current.scrollTop = box.current.scrollHeight;
-  }, [text]);
-  const shown = text.slice(-MAX_SHOWN);
-  const none = !isWhole ? 'Reading …' : isActive ? 'Nothing yet.' : 'The job printed nothing.';
-  return (
-    <>
-      {problem !== null && <Alert isInline variant="warning" component="p" title={problem} />}
-      {shown.length < text.length && (
-        <p>
-          The last million characters.{' '}
-          <a href={`/api/v2/jobs/${id}/stdout/?format=txt_download`}>Download all</a>
-        </p>
-      )}
-      <pre
-        ref={box}
-        className="job-output"
-        role="log"
-        aria-live="off"
-        aria-busy={!isEnded}
-        aria-labelledby="output-title"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls has to be reachable by keyboard
-        tabIndex={0}
-        onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) => {
-          isAtEnd.current = scrollTop + clientHeight >= scrollHeight - 20;
-        }}
-      >
-        {shown === '' ? none : shown}
-      </pre>
-    </>
   );
 }

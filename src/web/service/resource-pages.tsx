@@ -20,6 +20,11 @@ export interface Named {
   readonly name: string;
 }
 
+/** A link to a resource, by the address of its list page. */
+export function linkTo(path: string, named: Named | undefined): ReactNode {
+  return named === undefined ? 'Deleted' : <Link to={`${path}/${named.id}`}>{named.name}</Link>;
+}
+
 /** What the pages need to know of every resource. Users have a username, and nothing says when they were changed. */
 export interface Shown {
   readonly id: number;
@@ -32,6 +37,10 @@ export interface Shown {
     readonly organization?: Named;
     readonly inventory?: Named;
     readonly project?: Named;
+    /** The roles that users and teams can have in it, by their fields. */
+    readonly object_roles?: Readonly<
+      Record<string, { readonly id: number; readonly name: string; readonly description: string }>
+    >;
     readonly user_capabilities?: {
       readonly edit?: boolean;
       readonly delete?: boolean;
@@ -90,6 +99,10 @@ export interface ResourceKind<T extends Shown> {
   readonly tabs?: readonly (readonly [string, string])[];
   /** Buttons of the details before the usual ones. */
   readonly actions?: (resource: T) => ReactNode;
+  /** What a list and the page of one are within, such as what else was read about them. */
+  readonly around?: (resources: readonly T[], content: ReactNode) => ReactNode;
+  /** What each page of a resource says first. */
+  readonly notice?: (resource: T) => ReactNode;
   /** Where the resource is among others, from the outside in; its list without it. */
   readonly above?: (resource: T) => readonly (readonly [string, string])[];
 }
@@ -164,7 +177,7 @@ export function KindList<T extends Shown>({
   readonly rowActions?: (row: T) => ReactNode;
 }): ReactNode {
   const mayCreate = useMayCreate(kind);
-  const { naming } = kind;
+  const { naming, around } = kind;
   const name: Column<T> = {
     title: naming?.label ?? 'Name',
     orderBy: naming?.field ?? 'name',
@@ -179,7 +192,10 @@ export function KindList<T extends Shown>({
       filters={[...(naming === undefined ? NAMED_FILTERS : []), ...(kind.filters ?? [])]}
       actions={mayCreate && add !== null && <ButtonLink to={add}>{`Create ${kind.noun}`}</ButtonLink>}
       deletion={deletionOf(kind)}
+      // The page of another resource lists what belongs to it, which is visible with it.
+      isWhole={api !== kind.api}
       {...(rowActions && { rowActions })}
+      {...(around && { around })}
     />
   );
 }
@@ -228,12 +244,13 @@ export function ResourcePage<T extends Shown>({
   readonly kind: ResourceKind<T>;
   readonly children?: (resource: T) => ReactNode;
 }): ReactNode {
-  const { tabs = [] } = kind;
+  const { tabs = [], around = (_resources, content) => content } = kind;
   return (
     <ReadResource kind={kind}>
       {(resource) => {
         const path = `${kind.path}/${resource.id}`;
-        return (
+        return around(
+          [resource],
           <>
             <PageHeading
               title={nameOf(resource)}
@@ -246,8 +263,11 @@ export function ResourcePage<T extends Shown>({
                 tabs={[[path, 'Details'], ...tabs.map(([end, title]) => [`${path}/${end}`, title] as const)]}
               />
             )}
-            <PageSection>{children(resource)}</PageSection>
-          </>
+            <PageSection>
+              {kind.notice?.(resource)}
+              {children(resource)}
+            </PageSection>
+          </>,
         );
       }}
     </ReadResource>
@@ -304,7 +324,13 @@ function Details<T extends Shown>({
         ['Description', resource.description],
         ...kind.facts(resource),
         ['Created', <Time key="created" value={resource.created} />],
-        ['Last changed', resource.modified && <Time key="modified" value={resource.modified} />],
+        // The API shows the last login of a user as the time of the last change.
+        [
+          'Last changed',
+          kind.naming === undefined && resource.modified ? (
+            <Time key="modified" value={resource.modified} />
+          ) : undefined,
+        ],
       ]}
     />
   );

@@ -2,7 +2,7 @@
 import { Alert, Button, PageSection } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { Link, useNavigate } from 'react-router';
+import { useNavigate } from 'react-router';
 import type { Asks, JobOptions } from '../../service/store/job-options.ts';
 import { callApi, problemText } from '../shared/api.ts';
 import { ApiForm } from '../shared/form.tsx';
@@ -10,6 +10,7 @@ import { PageHeading } from '../shared/heading.tsx';
 import { useNotify } from '../shared/notices.tsx';
 import { useApi } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
+import { Access } from './access.tsx';
 import {
   asksText,
   launchBody,
@@ -24,6 +25,7 @@ import { JobList } from './jobs.tsx';
 import { AddResource, EditResource } from './resource-forms.tsx';
 import {
   KindPage,
+  linkTo,
   type Named,
   organizationOf,
   ReadResource,
@@ -36,10 +38,6 @@ interface TemplateRow extends Resource, Partial<JobOptions & Asks> {
   readonly inventory: number | null;
   readonly project: number | null;
   readonly playbook: string;
-}
-
-function linkTo(path: string, named: Named | undefined): ReactNode {
-  return named === undefined ? 'Deleted' : <Link to={`${path}/${named.id}`}>{named.name}</Link>;
 }
 
 const TEMPLATE: ResourceKind<TemplateRow> = {
@@ -98,7 +96,10 @@ const TEMPLATE: ResourceKind<TemplateRow> = {
     playbook: template?.playbook ?? '',
     ...templateValues(template),
   }),
-  tabs: [['jobs', 'Jobs']],
+  tabs: [
+    ['jobs', 'Jobs'],
+    ['access', 'Access'],
+  ],
   actions: (template) => <LaunchButton template={template} />,
 };
 
@@ -161,9 +162,14 @@ export function TemplateDetails(): ReactNode {
 export function TemplateJobs(): ReactNode {
   return (
     <ResourcePage kind={TEMPLATE}>
-      {({ id }) => <JobList path={`/api/v2/job_templates/${id}/jobs/`} />}
+      {({ id }) => <JobList path={`/api/v2/job_templates/${id}/jobs/`} isWhole />}
     </ResourcePage>
   );
+}
+
+/** Who has which role of a job template. */
+export function TemplateAccess(): ReactNode {
+  return <ResourcePage kind={TEMPLATE}>{(template) => <Access resource={template} />}</ResourcePage>;
 }
 
 /** The form for a new job template. */
