@@ -6,6 +6,7 @@ import { callApi, type Page, withQuery } from '../shared/api.ts';
 import type { FormField } from '../shared/form.tsx';
 import { useApi, useMe } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
+import { Access } from './access.tsx';
 import { AddResource, EditResource } from './resource-forms.tsx';
 import {
   KindPage,
@@ -92,6 +93,7 @@ function kindOf(types: readonly CredentialType[]): ResourceKind<Credential> {
         ]),
       ),
     }),
+    tabs: [['access', 'Access']],
     furtherFields: ({ credential_type: chosen }, credential) => {
       const type = types.find(({ id }) => String(id) === chosen);
       return (type?.inputs.fields ?? []).map((input) => fieldOf(input, credential?.inputs));
@@ -151,6 +153,11 @@ export function Credentials(): ReactNode {
 /** The details of a credential. */
 export function CredentialDetails(): ReactNode {
   return <ResourcePage kind={PLAIN} />;
+}
+
+/** Who has which role of a credential. */
+export function CredentialAccess(): ReactNode {
+  return <ResourcePage kind={PLAIN}>{(credential) => <Access resource={credential} />}</ResourcePage>;
 }
 
 /** The form for a new credential. */

@@ -3,6 +3,7 @@ import { CodeBlock, CodeBlockCode, Label } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 import type { FormField } from '../shared/form.tsx';
+import { Access } from './access.tsx';
 import { AddResource, EditResource } from './resource-forms.tsx';
 import {
   KindList,
@@ -67,7 +68,10 @@ const INVENTORY: ResourceKind<InventoryRow> = {
     organization: String(inventory?.organization ?? ''),
     variables: inventory?.variables ?? '',
   }),
-  tabs: [['hosts', 'Hosts']],
+  tabs: [
+    ['hosts', 'Hosts'],
+    ['access', 'Access'],
+  ],
 };
 
 const HOST: ResourceKind<HostRow> = {
@@ -158,6 +162,11 @@ export function InventoryHosts(): ReactNode {
       )}
     </ResourcePage>
   );
+}
+
+/** Who has which role of an inventory. */
+export function InventoryAccess(): ReactNode {
+  return <ResourcePage kind={INVENTORY}>{(inventory) => <Access resource={inventory} />}</ResourcePage>;
 }
 
 /** The form for a new inventory. */

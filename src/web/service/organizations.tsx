@@ -1,6 +1,7 @@
 /** Organizations: list, details, members, creation, change. */
 import type { ReactNode } from 'react';
 import { Time } from '../shared/times.tsx';
+import { Access } from './access.tsx';
 import { APPLICATION } from './applications.tsx';
 import { People } from './people.tsx';
 import { AddResource, EditResource } from './resource-forms.tsx';
@@ -11,9 +12,6 @@ import { TEAM } from './teams.tsx';
 interface Organization extends Resource {
   readonly max_hosts?: number;
   readonly related?: { readonly auditors?: string };
-  readonly summary_fields: Resource['summary_fields'] & {
-    readonly object_roles?: { readonly auditor_role?: { readonly id: number } };
-  };
 }
 
 const ORGANIZATION: ResourceKind<Organization> = {
@@ -37,8 +35,18 @@ const ORGANIZATION: ResourceKind<Organization> = {
     ['auditors', 'Auditors'],
     ['teams', 'Teams'],
     ['applications', 'Applications'],
+    ['access', 'Access'],
   ],
 };
+
+/** Who has which of the other roles of an organization. */
+export function OrganizationAccess(): ReactNode {
+  return (
+    <ResourcePage kind={ORGANIZATION}>
+      {(organization) => <Access resource={organization} isOrganization />}
+    </ResourcePage>
+  );
+}
 
 /** The list of organizations. */
 export function Organizations(): ReactNode {
@@ -96,7 +104,7 @@ function mayEdit({ summary_fields: { user_capabilities: capabilities } }: Organi
 
 /** A collection of the service; a controller has the users of a role instead. */
 function auditorsOf({ id, related, summary_fields: { object_roles } }: Organization): string {
-  const role = object_roles?.auditor_role;
+  const role = object_roles?.['auditor_role'];
   return (
     related?.auditors ?? (role ? `/api/v2/roles/${role.id}/users/` : `/api/v2/organizations/${id}/auditors/`)
   );

@@ -3,6 +3,7 @@ import { Label, List, ListItem } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
 import { useApi } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
+import { Access } from './access.tsx';
 import { AddResource, EditResource } from './resource-forms.tsx';
 import {
   KindPage,
@@ -62,6 +63,7 @@ const PROJECT: ResourceKind<ProjectRow> = {
     organization: String(project?.organization ?? ''),
     local_path: project?.local_path ?? '',
   }),
+  tabs: [['access', 'Access']],
 };
 
 function ProjectStatus({ project: { status } }: { readonly project: ProjectRow }): ReactNode {
@@ -104,6 +106,11 @@ export function Projects(): ReactNode {
 /** The details of a project. */
 export function ProjectDetails(): ReactNode {
   return <ResourcePage kind={PROJECT} />;
+}
+
+/** Who has which role of a project. */
+export function ProjectAccess(): ReactNode {
+  return <ResourcePage kind={PROJECT}>{(project) => <Access resource={project} />}</ResourcePage>;
 }
 
 /** The form for a new project. */

@@ -1,6 +1,7 @@
 /** Teams: list, details, members, administrators, creation, change. */
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
+import { HeldRoles } from './access.tsx';
 import { People } from './people.tsx';
 import { AddResource, EditResource } from './resource-forms.tsx';
 import {
@@ -16,10 +17,6 @@ import {
 /** A team as `/api/v2/teams/` shows it. */
 interface Team extends Resource {
   readonly organization: number;
-  readonly related: { readonly roles?: string };
-  readonly summary_fields: Resource['summary_fields'] & {
-    readonly object_roles?: { readonly admin_role?: { readonly id: number } };
-  };
 }
 
 /** What the pages of teams show. */
@@ -36,11 +33,6 @@ export const TEAM: ResourceKind<Team> = {
   consequence: 'Their members lose what the teams give them.',
   facts: (team) => [
     ['Organization', organizationOf(team)],
-    // A controller has roles of teams; in the service they give none.
-    [
-      'Access',
-      team.related.roles === undefined ? 'Gives its members no access to other resources' : undefined,
-    ],
     [
       'Activity',
       <Link key="activity" to={`/activity?team=${team.id}`}>
@@ -54,6 +46,7 @@ export const TEAM: ResourceKind<Team> = {
   tabs: [
     ['users', 'Members'],
     ['admins', 'Administrators'],
+    ['roles', 'Roles'],
   ],
 };
 
@@ -88,10 +81,17 @@ export function TeamAdmins(): ReactNode {
         <People
           mayEdit={mayEdit(team)}
           noun="administrator"
-          path={`/api/v2/roles/${team.summary_fields.object_roles?.admin_role?.id ?? 0}/users/`}
+          path={`/api/v2/roles/${team.summary_fields.object_roles?.['admin_role']?.id ?? 0}/users/`}
         />
       )}
     </ResourcePage>
+  );
+}
+
+/** The roles that the members of a team have by it. */
+export function TeamRoles(): ReactNode {
+  return (
+    <ResourcePage kind={TEAM}>{({ id }) => <HeldRoles path={`/api/v2/teams/${id}/roles/`} />}</ResourcePage>
   );
 }
 

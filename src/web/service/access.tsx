@@ -1,0 +1,261 @@
+/** Who has which role of an object, and the roles that a user or a team has. */
+import {
+  Button,
+  Label,
+  LabelGroup,
+  Modal,
+  ModalBody,
+  ModalHeader,
+  Toolbar,
+  ToolbarContent,
+  ToolbarItem,
+} from '@patternfly/react-core';
+import { useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { Link } from 'react-router';
+import { callApi, type Page, problemText, withQuery } from '../shared/api.ts';
+import { ApiForm, type FormField, type FormValues } from '../shared/form.tsx';
+import { type Column, ResourceList } from '../shared/list.tsx';
+import { useNotify } from '../shared/notices.tsx';
+import { type User, useApi } from '../shared/queries.ts';
+import { PlainTable } from '../shared/table.tsx';
+import type { Named, Shown } from './resource-pages.tsx';
+
+/** A role of an object, as the object's summary names it. */
+interface Role {
+  readonly id: number;
+  readonly name: string;
+  readonly description: string;
+}
+
+/** What a role can be given to. */
+const HOLDERS = {
+  users: ['User', 'Users'],
+  teams: ['Team', 'Teams'],
+} as const;
+type Kind = keyof typeof HOLDERS;
+
+/** The roles that have tabs of their own. */
+const WITH_TABS = new Set(['admin_role', 'member_role', 'auditor_role']);
+
+/** The roles of an object with the users and teams that have them. */
+export function Access({
+  resource,
+  isOrganization = false,
+}: {
+  readonly resource: Shown;
+  readonly isOrganization?: boolean;
+}): ReactNode {
+  const { object_roles = {}, user_capabilities } = resource.summary_fields;
+  const roles = Object.entries(object_roles)
+    .filter(([field]) => !isOrganization || !WITH_TABS.has(field))
+    .map(([, role]) => role);
+  const mayEdit = user_capabilities?.edit === true;
+  const holders = (kind: Kind): Column<Role> => ({
+    title: HOLDERS[kind][1],
+    show: (role) => <Holders role={role} kind={kind} mayEdit={mayEdit} />,
+  });
+  return (
+    <>
+      <p>
+        {isOrganization
+          ? 'Members, administrators and auditors are in tabs of their own.'
+          : 'Superusers and the administrators of the organization have all of these roles.'}
+      </p>
+      {mayEdit && (
+        <Toolbar>
+          <ToolbarContent>
+            <ToolbarItem>
+              <GiveRole roles={roles} />
+            </ToolbarItem>
+          </ToolbarContent>
+        </Toolbar>
+      )}
+      <PlainTable
+        label="roles"
+        columns={[
+          { title: 'Role', show: ({ name }) => name },
+          { title: 'What it allows', show: ({ description }) => description },
+          holders('users'),
+          holders('teams'),
+        ]}
+        rows={roles}
+        keyOf={({ id }) => id}
+      />
+    </>
+  );
+}
+
+const MAX_HOLDERS = 100;
+
+function pathOf({ id }: Role, kind: Kind): string {
+  return `/api/v2/roles/${id}/${kind}/`;
+}
+
+/** The users or the teams with a role, each with a button that takes it away. */
+function Holders({
+  role,
+  kind,
+  mayEdit,
+}: {
+  readonly role: Role;
+  readonly kind: Kind;
+  readonly mayEdit: boolean;
+}): ReactNode {
+  const query = withQuery(pathOf(role, kind), { page_size: MAX_HOLDERS });
+  const { data, isError } = useApi<Page<Named | User>>(query);
+  const takeAway = useTakeAway(role, kind);
+  if (isError) return 'You may not see this';
+  const { results = [], count = 0 } = data ?? {};
+  if (results.length === 0) return data === undefined ? '' : '—';
+  return (
+    <>
+      <LabelGroup aria-label={`${HOLDERS[kind][1]} with the role ${role.name}`} numLabels={MAX_HOLDERS}>
+        {results.map((holder) => {
+          const name = holderName(holder);
+          return (
+            <Label
+              key={holder.id}
+              isCompact
+              render={({ className, content }) => (
+                <Link to={`/${kind}/${holder.id}`} className={className}>
+                  {content}
+                </Link>
+              )}
+              {...(mayEdit && {
+                onClose: () => void takeAway(holder.id, name),
+                closeBtnAriaLabel: `Take the role ${role.name} from ${name}`,
+              })}
+            >
+              {name}
+            </Label>
+          );
+        })}
+      </LabelGroup>
+      {count > results.length && ` and ${count - results.length} more`}
+    </>
+  );
+}
+
+function holderName(holder: Named | User): string {
+  return 'username' in holder ? holder.username : holder.name;
+}
+
+function useTakeAway(role: Role, kind: Kind): (id: number, name: string) => Promise<void> {
+  const notify = useNotify();
+  const queries = useQueryClient();
+  return async (id, name) => {
+    try {
+      await callApi(pathOf(role, kind), { method: 'POST', body: { id, disassociate: true } });
+      notify(`${name} no longer has the role ${role.name} here.`);
+    } catch (error) {
+      notify(`${name} still has the role ${role.name}: ${problemText(error)}`, 'danger');
+    }
+    await queries.invalidateQueries();
+  };
+}
+
+function GiveRole({ roles }: { readonly roles: readonly Role[] }): ReactNode {
+  const [isOpen, setOpen] = useState(false);
+  const notify = useNotify();
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>Give a role</Button>
+      <Modal isOpen={isOpen} variant="small" onClose={() => setOpen(false)} aria-labelledby="role-title">
+        <ModalHeader title="Give a role" labelId="role-title" />
+        <ModalBody>
+          <ApiForm
+            fields={(values) => fieldsOf(roles, values)}
+            initial={{ role: String(roles[0]?.id ?? ''), kind: 'users', users: '', teams: '' }}
+            submitLabel="Give role"
+            onCancel={() => setOpen(false)}
+            send={async (values) => {
+              const role = roles.find(({ id }) => String(id) === values['role']);
+              const kind = values['kind'] === 'teams' ? 'teams' : 'users';
+              if (role === undefined) return;
+              await callApi(pathOf(role, kind), { method: 'POST', body: { id: Number(values[kind]) } });
+              notify(`Gave the role ${role.name}.`);
+              setOpen(false);
+            }}
+          />
+        </ModalBody>
+      </Modal>
+    </>
+  );
+}
+
+function fieldsOf(roles: readonly Role[], values: FormValues): readonly FormField[] {
+  const kind = values['kind'] === 'teams' ? 'teams' : 'users';
+  return [
+    {
+      name: 'role',
+      label: 'Role',
+      kind: 'select',
+      choices: roles.map(({ id, name, description }) => [String(id), `${name}: ${description}`] as const),
+    },
+    {
+      name: 'kind',
+      label: 'To',
+      kind: 'select',
+      choices: [
+        ['users', 'A user'],
+        ['teams', 'The members of a team'],
+      ],
+    },
+    {
+      name: kind,
+      label: HOLDERS[kind][0],
+      kind: 'lookup',
+      collection: `/api/v2/${kind}/`,
+      ...(kind === 'users' && { shows: 'username' }),
+      required: true,
+    },
+  ];
+}
+
+/** A role as the roles of a user or a team show it. */
+interface HeldRole extends Role {
+  readonly summary_fields: {
+    readonly resource_name?: string;
+    readonly resource_type?: string;
+    readonly resource_type_display_name?: string;
+    readonly resource_id?: number;
+  };
+}
+
+/** The pages of the kinds of objects that have roles. */
+const PAGES: Readonly<Record<string, string>> = {
+  organization: '/organizations',
+  team: '/teams',
+  job_template: '/templates',
+  inventory: '/inventories',
+  project: '/projects',
+  credential: '/credentials',
+};
+
+/** The roles that a user or a team has, by the collection of them. */
+export function HeldRoles({ path }: { readonly path: string }): ReactNode {
+  return (
+    <ResourceList<HeldRole>
+      name="roles"
+      path={path}
+      columns={[
+        { title: 'Of', show: roleObject },
+        {
+          title: 'Kind',
+          show: ({ summary_fields }) => summary_fields.resource_type_display_name ?? 'The whole system',
+        },
+        { title: 'Role', show: ({ name }) => name },
+        { title: 'What it allows', show: ({ description }) => description },
+      ]}
+      empty="Roles are given in the Access tab of an object."
+    />
+  );
+}
+
+function roleObject({ summary_fields }: HeldRole): ReactNode {
+  const { resource_name: name, resource_type: type = '', resource_id: id } = summary_fields;
+  const page = PAGES[type];
+  if (name === undefined || id === undefined) return '—';
+  return page === undefined ? name : <Link to={`${page}/${id}`}>{name}</Link>;
+}
