@@ -136,6 +136,76 @@ describe.skipIf(chromium === null)('the web interface for users with different r
     });
   });
 
+  it('shows a deactivated user as such, who is deactivated, activated and deleted in the page', async () => {
+    const { id } = await made(`organizations/${operations}/users`, { username: 'dana', password: PASSWORD });
+    const logsIn = async () => {
+      const authorization = `Basic ${Buffer.from(`dana:${PASSWORD}`).toString('base64')}`;
+      return (await fetch(`${service.url}/api/v2/me/`, { headers: { authorization } })).status;
+    };
+    expect(await logsIn()).toBe(200);
+    await open(`/users/${id}`, ADMIN.username, async (page) => {
+      await press(page, 'Deactivate');
+      await page.getByRole('dialog', { name: 'Deactivate dana?' }).waitFor();
+      await press(page, 'Cancel');
+      await page.getByText('Active', { exact: true }).waitFor();
+      await press(page, 'Deactivate');
+      await press(page, 'Deactivate user');
+      await page.getByText('Deactivated dana.').waitFor();
+      await page.getByText('dana is deactivated, and cannot log in.').waitFor();
+      expect(await logsIn()).toBe(401);
+      for (const path of ['/users', '/users?is_active=false', `/organizations/${operations}/users`]) {
+        await page.goto(`${service.url}${path}`);
+        const row = page.getByRole('row').filter({ hasText: 'dana' });
+        await row.getByText('Deactivated', { exact: true }).waitFor();
+      }
+      await page.goto(`${service.url}/users/${id}/tokens`);
+      await page.getByText('dana is deactivated, and cannot log in.').waitFor();
+      await press(page, 'Activate');
+      await page.getByText('Activated dana.').waitFor();
+      expect(await logsIn()).toBe(200);
+      await press(page, 'Deactivate');
+      await press(page, 'Deactivate user');
+      await page.getByText('Deactivated dana.').waitFor();
+      await page.goto(`${service.url}/users/${id}`);
+      await press(page, 'Delete');
+      await press(page, 'Delete user');
+      await heading(page, 'Users');
+      await page.getByText('Deleted 1 user.').waitFor();
+      expect((await admin.get(`/api/v2/users/${id}/`)).status).toBe(404);
+      // Nobody deactivates themselves.
+      await page.goto(`${service.url}/users/1`);
+      await page.getByText('Active', { exact: true }).waitFor();
+      expect(await page.getByRole('button', { name: 'Deactivate' }).count()).toBe(0);
+    });
+    await open(`/users/1`, 'auditor', async (page) => {
+      await page.getByText('Active', { exact: true }).waitFor();
+      expect(await page.getByRole('button', { name: 'Deactivate' }).count()).toBe(0);
+    });
+  });
+
+  it('does not tell a user who may see none that there are none', async () => {
+    await open('/templates', 'ned', async (page) => {
+      for (const [path, name] of [
+        ['templates', 'job templates'],
+        ['inventories', 'inventories'],
+        ['jobs', 'jobs'],
+      ]) {
+        await page.goto(`${service.url}/${path}`);
+        await page.getByRole('heading', { name: `No ${name} that you may see` }).waitFor();
+        expect(await page.getByText(/ yet$/).count()).toBe(0);
+      }
+      await page.goto(`${service.url}/tokens`);
+      const me = (await admin.get('/api/v2/users/?username=ned')).json.results[0];
+      await page.goto(`${service.url}/users/${me?.id}/tokens`);
+      await page.getByRole('heading', { name: 'No tokens yet' }).waitFor();
+    });
+    await open('/credentials?name=none', 'auditor', async (page) => {
+      await page.getByRole('heading', { name: 'No credentials match' }).waitFor();
+      await page.goto(`${service.url}/applications`);
+      await page.getByRole('heading', { name: 'No applications yet' }).waitFor();
+    });
+  });
+
   it('shows an auditor everything, to change nothing but own tokens', () =>
     open('/settings/authentication', 'auditor', async (page) => {
       await page.getByText('Only superusers can change settings.').waitFor();

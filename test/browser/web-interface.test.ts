@@ -78,7 +78,7 @@ describe.skipIf(chromium === null)('the web interface', () => {
         await route.continue();
       });
       await page.goto(`${service.url}/`, { waitUntil: 'commit' });
-      await expect.poll(() => paths.length).toBe(4);
+      await expect.poll(() => paths.length, { timeout: 30_000 }).toBe(4);
       release();
       await page.getByRole('heading', { name: 'Dashboard' }).waitFor();
       await page
@@ -102,6 +102,35 @@ describe.skipIf(chromium === null)('the web interface', () => {
       await page.getByRole('link', { name: /^Failed: \d+$/ }).waitFor();
     }));
 
+  it('shows an expiry in a thousand years as never, everywhere', () =>
+    open('/users/1/tokens/add', async (page) => {
+      await page.getByLabel('Description').fill('for ever');
+      await page.getByRole('button', { name: 'Create token' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Token created' });
+      await dialog.getByText('It never expires.').waitFor();
+      const text = [await dialog.textContent()];
+      await dialog.getByRole('button', { name: 'Close' }).click();
+      await page.getByRole('row').filter({ hasText: 'for ever' }).getByText('Never').first().waitFor();
+      text.push(await page.getByRole('main').textContent());
+      expect(text.join(' ')).not.toMatch(/\b30\d\d-\d\d/);
+    }));
+
+  it('counts no fewer jobs that were not successful than its graph', () =>
+    open('/', async (page) => {
+      await service.database.execute(
+        `INSERT INTO service_job (created, modified, name, status, finished, playbook, runner)
+         SELECT now(), now(), 'ended', status, now(), 'x.yml', gen_random_uuid()
+         FROM unnest(ARRAY['successful', 'error', 'error', 'canceled']) status`,
+      );
+      await page.goto(`${service.url}/`);
+      await page.getByRole('link', { name: 'Error: 2', exact: true }).waitFor();
+      await page.getByRole('link', { name: 'Canceled: 1', exact: true }).waitFor();
+      await page.getByRole('img', { name: '1 successful, 0 failed, 2 error, 1 canceled' }).waitFor();
+      await page.getByRole('link', { name: 'Error: 2', exact: true }).click();
+      await expect.poll(() => page.getByRole('row').count(), { timeout: 30_000 }).toBe(3);
+      await service.database.execute("DELETE FROM service_job WHERE name = 'ended'");
+    }));
+
   it('says what is not there, and leads from a page past the end of a list to its first one', () =>
     open('/users/99999', async (page) => {
       await page.getByRole('heading', { level: 1, name: 'Not found' }).waitFor();
@@ -112,6 +141,30 @@ describe.skipIf(chromium === null)('the web interface', () => {
       await page.getByRole('link', { name: 'admin', exact: true }).waitFor();
       expect(page.url()).toBe(`${service.url}/users?order_by=username`);
     }));
+
+  it('shows an unknown address within its frame, with a way back', async () => {
+    // Without a session, nothing is told but that.
+    const outside = await fetch(`${service.url}/nothing/here`, { headers: { accept: 'text/html' } });
+    expect(outside.status).toBe(404);
+    const text = await outside.text();
+    expect(text).toContain('There is no page with this address.');
+    expect(text).toContain('href="/"');
+    await open('/users', async (page) => {
+      await page.getByRole('link', { name: 'admin', exact: true }).waitFor();
+      for (const path of ['/nothing/here', '/users/1/nothing/here']) {
+        const answer = await page.goto(`${service.url}${path}`);
+        expect(answer?.headers()['content-type']).toMatch(/^text\/html/);
+        if (!path.startsWith('/users')) expect(answer?.status()).toBe(404);
+        await page.getByRole('heading', { level: 1, name: 'Page not found' }).waitFor();
+        await page.getByRole('navigation').getByRole('link', { name: 'Users' }).waitFor();
+        await page.getByRole('link', { name: 'To the dashboard' }).click();
+        await page.getByRole('heading', { name: 'Dashboard' }).waitFor();
+      }
+      // What is no page of its own stays a plain answer.
+      const script = await page.request.get(`${service.url}/assets/none.js`);
+      expect([script.status(), await script.text()]).toEqual([404, expect.not.stringContaining('main-')]);
+    });
+  });
 
   it('has its navigation beside the page, above it in a narrow window, and a menu for keyboards', () =>
     open('/', async (page) => {

@@ -6,6 +6,7 @@ import { keepPreviousData, useQueries } from '@tanstack/react-query';
 import { memo, type ReactNode, type UIEvent, useCallback, useEffect, useRef, useState } from 'react';
 import type { TokenPage as Page } from '../../console/token-table.ts';
 import { Loaded } from '../shared/states.tsx';
+import { isNever } from '../shared/times.tsx';
 import { call, type Ended, type Json, query, useFacts, useRead } from './api.ts';
 import { OwnCommand, Printed } from './commands.tsx';
 import { When } from './parts.tsx';
@@ -185,9 +186,7 @@ const TokenRow = memo(function TokenRow(props: {
       <Cell>
         <When at={row.created} />
       </Cell>
-      <Cell>
-        <When at={row.expires} />
-      </Cell>
+      <Cell>{isNever(row.expires) ? 'never' : <When at={row.expires} />}</Cell>
       <Cell>{row.lastUsed === undefined ? 'not told' : <When at={row.lastUsed} />}</Cell>
       <Cell>{row.description}</Cell>
     </tr>

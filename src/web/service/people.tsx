@@ -8,6 +8,7 @@ import { ApiForm } from '../shared/form.tsx';
 import { ResourceList } from '../shared/list.tsx';
 import { useNotify } from '../shared/notices.tsx';
 import type { User } from '../shared/queries.ts';
+import { InactiveUsers, UserState } from './user-state.tsx';
 
 const WITH_ARTICLE = {
   member: 'a member',
@@ -39,10 +40,13 @@ export function People({
           orderBy: 'username',
           show: ({ id, username }) => <Link to={`/users/${id}`}>{username}</Link>,
         },
+        { title: 'State', show: (user) => <UserState user={user} /> },
         { title: 'First name', orderBy: 'first_name', show: ({ first_name }) => first_name },
         { title: 'Last name', orderBy: 'last_name', show: ({ last_name }) => last_name },
       ]}
       filters={[{ name: 'username__icontains', label: 'Username' }]}
+      isWhole={mayEdit}
+      around={(users, table) => <InactiveUsers users={users}>{table}</InactiveUsers>}
       actions={mayEdit && <AddPerson path={path} noun={noun} />}
       {...(mayEdit && {
         rowActions: (user: User) => <RemovePerson path={path} user={user} noun={noun} />,

@@ -9,7 +9,7 @@ import { ButtonLink } from '../shared/links.tsx';
 import { type Column, ResourceList } from '../shared/list.tsx';
 import { useApi, useMe } from '../shared/queries.ts';
 import { SecretDialog } from '../shared/secrets.tsx';
-import { Time } from '../shared/times.tsx';
+import { isNever, Time } from '../shared/times.tsx';
 
 /** A token as `/api/v2/tokens/` shows it. */
 interface Token {
@@ -64,11 +64,8 @@ const FACTS: readonly Column<Token>[] = [
   { title: 'Expires', orderBy: 'expires', show: ({ expires }) => <Expiry value={expires} /> },
 ];
 
-/** A controller's tokens live a thousand years unless its settings say otherwise. */
-const NEVER_MS = 100 * 365.25 * 24 * 3_600_000;
-
 function Expiry({ value }: { readonly value: string }): ReactNode {
-  if (Date.parse(value) > Date.now() + NEVER_MS) return <span title={value}>Never</span>;
+  if (isNever(value)) return <span title={value}>Never</span>;
   const isExpired = Date.parse(value) < Date.now();
   return (
     <>
@@ -125,6 +122,7 @@ export function TokenList({
   about,
   createAt,
   why,
+  isWhole = false,
 }: {
   /** The collection. */
   readonly path: string;
@@ -134,6 +132,8 @@ export function TokenList({
   readonly createAt?: string;
   /** The text above the list, such as why no token can be created. */
   readonly why?: ReactNode;
+  /** Whether they are all that there are, for every user. */
+  readonly isWhole?: boolean;
 }): ReactNode {
   const columns = [
     DESCRIPTION,
@@ -151,6 +151,7 @@ export function TokenList({
         path={path}
         columns={columns}
         order="-created"
+        isWhole={isWhole}
         filters={[
           { name: 'description__icontains', label: 'Description' },
           ...(about === 'user' ? [] : [{ name: 'user__username__icontains', label: 'User' }]),
@@ -251,7 +252,13 @@ export function CreateToken({
             void navigate(back);
           }}
         >
-          It expires <Time value={made.expires} />.
+          {isNever(made.expires) ? (
+            'It never expires.'
+          ) : (
+            <>
+              It expires <Time value={made.expires} />.
+            </>
+          )}
         </SecretDialog>
       )}
     </>

@@ -4,6 +4,7 @@ import { Link, useParams } from 'react-router';
 import { PageHeading } from '../shared/heading.tsx';
 import { type Column, ResourceList } from '../shared/list.tsx';
 import { type User, useMe } from '../shared/queries.ts';
+import { HeldRoles } from './access.tsx';
 import { ORGANIZATION, type Resource, ResourcePage } from './resource-pages.tsx';
 import { CreateToken, EXTERNAL_HINT, TokenList } from './tokens.tsx';
 import { USER } from './users.tsx';
@@ -32,6 +33,13 @@ export function UserTeams(): ReactNode {
         <Groups user={user} name="teams" empty={`${user.username} is in no team.`} columns={[ORGANIZATION]} />
       )}
     </ResourcePage>
+  );
+}
+
+/** The roles of a user, among those that one may see. */
+export function UserRoles(): ReactNode {
+  return (
+    <ResourcePage kind={USER}>{({ id }) => <HeldRoles path={`/api/v2/users/${id}/roles/`} />}</ResourcePage>
   );
 }
 
@@ -71,6 +79,7 @@ function Groups({
   /** The columns between name and description. */
   readonly columns?: readonly Column<Resource>[];
 }): ReactNode {
+  const me = useMe();
   return (
     <ResourceList<Resource>
       name={name}
@@ -87,6 +96,7 @@ function Groups({
       ]}
       filters={[{ name: 'name__icontains', label: 'Name' }]}
       empty={empty}
+      isWhole={user.id === me.id}
     />
   );
 }
@@ -98,6 +108,7 @@ function Tokens({ user }: { readonly user: User }): ReactNode {
     <TokenList
       path={`/api/v2/users/${user.id}/tokens/`}
       about="user"
+      isWhole={isOwn}
       {...(isOwn && { createAt: `/users/${user.id}/tokens/add` })}
       {...(isOwn && me.external_account !== null && { why: EXTERNAL_HINT })}
       {...(!isOwn && { why: `Only ${user.username} can create tokens here: users create their own.` })}

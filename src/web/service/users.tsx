@@ -7,6 +7,7 @@ import type { User } from '../shared/queries.ts';
 import { Time } from '../shared/times.tsx';
 import { AddResource, EditResource } from './resource-forms.tsx';
 import { type Body, KindPage, ORGANIZATION_FIELD, type ResourceKind } from './resource-pages.tsx';
+import { ActivationButton, InactiveNotice, InactiveUsers, UserState } from './user-state.tsx';
 
 const YES_OR_NO = [
   ['true', 'Yes'],
@@ -24,12 +25,21 @@ export const USER: ResourceKind<User> = {
     { title: 'First name', orderBy: 'first_name', show: ({ first_name }) => first_name },
     { title: 'Last name', orderBy: 'last_name', show: ({ last_name }) => last_name },
     { title: 'Role', show: (user) => <Roles user={user} /> },
+    { title: 'State', show: (user) => <UserState user={user} /> },
     { title: 'Last login', orderBy: 'last_login', show: ({ last_login }) => <Time value={last_login} /> },
   ],
   filters: [
     { name: 'username__icontains', label: 'Username' },
     { name: 'search', label: 'Any name or email address' },
     { name: 'is_superuser', label: 'Superuser', choices: YES_OR_NO },
+    {
+      name: 'is_active',
+      label: 'State',
+      choices: [
+        ['true', 'Active'],
+        ['false', 'Deactivated'],
+      ],
+    },
   ],
   consequence: 'Their tokens and sessions end with them.',
   facts: (user) => [
@@ -37,6 +47,7 @@ export const USER: ResourceKind<User> = {
     ['Last name', user.last_name],
     ['Email address', user.email],
     ['Role', <Roles key="roles" user={user} />],
+    ['State', <UserState key="state" user={user} />],
     ['LDAP DN', user.ldap_dn === '' ? undefined : user.ldap_dn],
     ['Accounts at', user.auth?.map(({ provider, uid }) => `${provider}: ${uid}`).join(', ') || undefined],
     ['Last login', <Time key="login" value={user.last_login} />],
@@ -60,9 +71,13 @@ export const USER: ResourceKind<User> = {
   written: bodyOf,
   createAt: ({ organization }) =>
     organization === '' ? '/api/v2/users/' : `/api/v2/organizations/${organization}/users/`,
+  actions: (user) => <ActivationButton user={user} />,
+  around: (users, content) => <InactiveUsers users={users}>{content}</InactiveUsers>,
+  notice: (user) => <InactiveNotice user={user} />,
   tabs: [
     ['organizations', 'Organizations'],
     ['teams', 'Teams'],
+    ['roles', 'Roles'],
     ['tokens', 'Tokens'],
   ],
 };

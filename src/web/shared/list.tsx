@@ -30,7 +30,7 @@ import {
   SIZE,
   useListAddress,
 } from './list-filters.tsx';
-import { useApi } from './queries.ts';
+import { seesEverything, useApi, useMe } from './queries.ts';
 import { Failed, Loading } from './states.tsx';
 import { breakPointOf, type Column as PlainColumn, TextCell } from './table.tsx';
 
@@ -56,6 +56,8 @@ interface ListProps<T> {
   readonly actions?: ReactNode;
   /** What an empty collection shows in addition to saying that it is empty. */
   readonly empty?: ReactNode;
+  /** Whether every user who sees the list sees all of it, as the own tokens. */
+  readonly isWhole?: boolean;
   /** Rows can be selected and deleted where it is given. */
   readonly deletion?: Deletion<T>;
   /** Buttons at the end of a row. */
@@ -121,7 +123,7 @@ interface RowsProps<T> extends ListProps<T> {
 
 /** The rows, or the text in their place. */
 function Rows<T extends { readonly id: number }>(props: RowsProps<T>): ReactNode {
-  const { name, read, address, empty, around } = props;
+  const { name, read, address, empty, isWhole = false, around } = props;
   if (read.data === undefined) {
     if (!read.isError) return <Loading reason={read.failureReason} />;
     return (
@@ -137,7 +139,7 @@ function Rows<T extends { readonly id: number }>(props: RowsProps<T>): ReactNode
     return around === undefined ? table : around(rows, table);
   }
   return (
-    <Empty name={name} address={address}>
+    <Empty name={name} address={address} isWhole={isWhole}>
       {empty}
     </Empty>
   );
@@ -265,16 +267,21 @@ function ListPages({
 function Empty({
   name,
   address,
+  isWhole,
   children,
 }: {
   readonly name: string;
   readonly address: ListAddress;
+  readonly isWhole: boolean;
   readonly children: ReactNode;
 }): ReactNode {
+  const me = useMe();
   if (address.active.length === 0) {
+    const isNone = isWhole || seesEverything(me);
+    const text = isNone ? children : 'An administrator can give you access.';
     return (
-      <EmptyState headingLevel="h2" titleText={`No ${name} yet`}>
-        {children !== undefined && <EmptyStateBody>{children}</EmptyStateBody>}
+      <EmptyState headingLevel="h2" titleText={isNone ? `No ${name} yet` : `No ${name} that you may see`}>
+        {text !== undefined && <EmptyStateBody>{text}</EmptyStateBody>}
       </EmptyState>
     );
   }

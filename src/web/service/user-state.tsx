@@ -1,0 +1,123 @@
+/** Whether users are active: what the pages show of it, and the button that changes it. */
+import { Alert, Button, Label, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
+import { useQueryClient } from '@tanstack/react-query';
+import { createContext, type ReactNode, useContext, useState } from 'react';
+import { callApi, type Page, problemText, withQuery } from '../shared/api.ts';
+import { useNotify } from '../shared/notices.tsx';
+import { type User, useApi, useMe } from '../shared/queries.ts';
+
+/** Those of some users that are deactivated; null while it is not known. */
+const Inactive = createContext<ReadonlySet<number> | null>(null);
+
+/** The list of those users that are deactivated. The API does not show who is, as on a controller, but filters by it. */
+function inactivePath(ids: readonly number[]): string {
+  return withQuery('/api/v2/users/', { is_active: false, id__in: ids.join(','), page_size: ids.length });
+}
+
+/** Reads which of these users are deactivated, for what is shown inside. */
+export function InactiveUsers({
+  users,
+  children,
+}: {
+  readonly users: readonly Pick<User, 'id'>[];
+  readonly children: ReactNode;
+}): ReactNode {
+  const { data } = useApi<Page<User>>(inactivePath(users.map(({ id }) => id)));
+  const inactive = data === undefined ? null : new Set(data.results.map(({ id }) => id));
+  return <Inactive value={inactive}>{children}</Inactive>;
+}
+
+/** Whether a user is active, as a label. */
+export function UserState({ user }: { readonly user: Pick<User, 'id'> }): ReactNode {
+  const inactive = useContext(Inactive);
+  if (inactive === null) return '';
+  const isActive = !inactive.has(user.id);
+  return (
+    <Label isCompact {...(isActive ? { color: 'green' } : { status: 'warning' })}>
+      {isActive ? 'Active' : 'Deactivated'}
+    </Label>
+  );
+}
+
+/** What a page about a deactivated user says first; nothing of other users. */
+export function InactiveNotice({ user }: { readonly user: Pick<User, 'id' | 'username'> }): ReactNode {
+  if (useContext(Inactive)?.has(user.id) !== true) return null;
+  const title = `${user.username} is deactivated, and cannot log in.`;
+  return <Alert isInline variant="warning" component="p" className="page-notice" title={title} />;
+}
+
+/** Deactivates a user after a question, or activates a deactivated one. Superusers only, and nobody themselves. */
+export function ActivationButton({ user }: { readonly user: User }): ReactNode {
+  const me = useMe();
+  const inactive = useContext(Inactive);
+  const [isOpen, setOpen] = useState(false);
+  const { isBusy, change } = useActivation(user);
+  if (!me.is_superuser || me.id === user.id || inactive === null) return null;
+  if (inactive.has(user.id)) {
+    return (
+      <Button variant="secondary" isLoading={isBusy} isDisabled={isBusy} onClick={() => void change(true)}>
+        Activate
+      </Button>
+    );
+  }
+  return (
+    <>
+      <Button variant="secondary" onClick={() => setOpen(true)}>
+        Deactivate
+      </Button>
+      <Modal
+        isOpen={isOpen}
+        variant="small"
+        onClose={() => setOpen(false)}
+        aria-labelledby="deactivate-title"
+      >
+        <ModalHeader
+          title={`Deactivate ${user.username}?`}
+          titleIconVariant="warning"
+          labelId="deactivate-title"
+        />
+        <ModalBody>
+          The user can no longer log in, all sessions end, and tokens are refused. Nothing is deleted: once
+          the user is active again, the tokens work again.
+        </ModalBody>
+        <ModalFooter>
+          <Button
+            variant="danger"
+            isLoading={isBusy}
+            isDisabled={isBusy}
+            onClick={() => void change(false).then(() => setOpen(false))}
+          >
+            Deactivate user
+          </Button>
+          <Button variant="link" isDisabled={isBusy} onClick={() => setOpen(false)}>
+            Cancel
+          </Button>
+        </ModalFooter>
+      </Modal>
+    </>
+  );
+}
+
+function useActivation({ id, username }: User): {
+  readonly isBusy: boolean;
+  readonly change: (isActive: boolean) => Promise<void>;
+} {
+  const notify = useNotify();
+  const queries = useQueryClient();
+  const [isBusy, setBusy] = useState(false);
+  const change = async (isActive: boolean) => {
+    setBusy(true);
+    try {
+      await callApi(`/api/v2/users/${id}/`, { method: 'PATCH', body: { is_active: isActive } });
+      // A controller leaves the field as it is, and answers 200.
+      const { count } = await callApi<Page<User>>(inactivePath([id]));
+      if ((count === 0) === isActive) notify(`${isActive ? 'Activated' : 'Deactivated'} ${username}.`);
+      else notify(`${username} was not changed: this controller does not do so over its API.`, 'danger');
+    } catch (error) {
+      notify(`${username} was not changed: ${problemText(error)}`, 'danger');
+    }
+    await queries.invalidateQueries();
+    setBusy(false);
+  };
+  return { isBusy, change };
+}
