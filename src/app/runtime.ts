@@ -230,9 +230,9 @@ function runtimeIn(
         ...(await changeBasics()),
         log: await auditLog(),
         signal,
-        ...(reason !== undefined && { reason }),
-        ...(ticket !== undefined && { ticket }),
-        ...(approval !== undefined && { approval }),
+        reason,
+        ticket,
+        approval,
       };
     },
     async dryRun() {

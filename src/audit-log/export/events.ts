@@ -1,5 +1,11 @@
-import { intendedIds } from '../../operations/journal/batches.ts';
-import { listOf, numbersIn, objectOf, objectsIn, textOf } from '../../operations/journal/journal.ts';
+import {
+  intendedIds,
+  listOf,
+  numbersIn,
+  objectOf,
+  objectsIn,
+  textOf,
+} from '../../operations/journal/journal.ts';
 import type { Entry } from '../../operations/ports/audit-log.ts';
 import type { EntryContext } from '../../operations/ports/log-sink.ts';
 import { canonical, hashOf } from '../chain.ts';

@@ -1,6 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import type { StepReport } from '../../operations/incident/step.ts';
-import type { Stopped } from '../../operations/journal/operation-run.ts';
+import type { StepReport, Stopped } from '../../operations/journal/operation-run.ts';
 import type { Line } from '../../reports/document.ts';
 import type { Amount } from '../../reports/result.ts';
 import { countText } from '../../reports/tables/text.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../domain/access.ts';
 import { basicAuthCaution, orphanUse } from '../../domain/dialect.ts';
 import type { Lock, LockdownScope } from '../../domain/incident/incident.ts';
-import type { IncidentHistory } from '../../domain/incident/incident-history.ts';
+import type { Hold } from '../../domain/incident/incident-history.ts';
 import { whoseOf } from '../../domain/selector.ts';
 import { refreshTokenExpiry, refreshTokenState } from '../../domain/token.ts';
 import { settingNamed } from '../incident/lock-settings.ts';
@@ -254,9 +254,9 @@ export function appliedAt(
   return applied > now.getTime() ? new Date(applied) : null;
 }
 
-/** When the switches that an incident holds were set, by name; those that were so before are left out. */
-export function setSwitches(history: IncidentHistory, incident: string): Map<string, Date> {
-  const changed = history.heldBy(incident).filter(({ before, locked }) => before !== locked);
+/** When what incidents hold was set, by name; what was so before is left out. */
+export function setTimes(holds: readonly Hold[]): ReadonlyMap<string, Date> {
+  const changed = holds.filter(({ before, locked }) => before !== locked);
   return new Map(changed.map(({ lock, since }) => [lock.name, new Date(since)]));
 }
 

@@ -10,18 +10,27 @@ import type { LocalAccessPlan, SetPasswords } from '../incident/end-local-access
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { partOf } from '../target-parts.ts';
 
+/** What was done about local access. */
+interface LocalAct {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly plan: LocalAccessPlan;
+  readonly set: SetPasswords;
+}
+
 /**
- * Reads and tries again what {@link planLocalAccess} named: whether the new passwords are still the ones that are accepted, no role
- * is held, and no application is left.
+ * Adds to the ways in that were found what {@link planLocalAccess} named, read and tried again: whether the new passwords are still the
+ * ones that are accepted, no role is held, and no application is left.
  *
  * @throws TokenctlError whatever the target throws.
  */
-export async function localPaths(
-  target: Target,
-  plan: LocalAccessPlan,
-  set: SetPasswords,
+export async function withLocalPaths(
+  found: readonly AccessPath[],
+  act: LocalAct,
 ): Promise<readonly AccessPath[]> {
+  const { target, plan, set } = act;
   return [
+    ...knownOfPasswords(found, act),
     ...(plan.passwords.length + plan.external.length === 0 ? [] : [await passwordsPath(target, plan, set)]),
     ...(plan.roles.length === 0 ? [] : [await rolesPath(target, plan)]),
     ...(plan.applications.length === 0 ? [] : [await applicationsPath(target, plan)]),
@@ -88,15 +97,10 @@ async function applicationsPath(target: Target, { applications }: LocalAccessPla
  * What else a new password ends, and what the end of all access tokens does: known of controller 24.6.1, which was tried. A user
  * whose password was not tried is not among it.
  */
-export function knownOfPasswords(
+function knownOfPasswords(
   paths: readonly AccessPath[],
-  options: {
-    readonly description: TargetDescription;
-    readonly plan: LocalAccessPlan;
-    readonly set: SetPasswords;
-  },
+  { description, plan, set }: LocalAct,
 ): readonly AccessPath[] {
-  const { description, plan, set } = options;
   const { passwords, external } = plan;
   const isWhole = passwords.length > 0 && external.length === 0 && passwords.every(({ id }) => set.has(id));
   const isKnown = description.dialect === 'controller' && description.version === '24.6.1';

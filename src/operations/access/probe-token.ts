@@ -1,6 +1,5 @@
 import { type AccessPath, closedPath, openPath, uncheckedPath } from '../../domain/access.ts';
 import type { Secret } from '../../domain/secret.ts';
-import { takeStep } from '../incident/step.ts';
 import type { OperationRun } from '../journal/operation-run.ts';
 import type { Target } from '../ports/target.ts';
 
@@ -9,13 +8,13 @@ import type { Target } from '../ports/target.ts';
  * caller's, with the scope read, and its description names the incident: one that a killed process left behind
  * is revoked here as well.
  *
- * @throws TokenctlError as `takeStep`.
+ * @throws TokenctlError as {@link OperationRun.step}.
  */
 export async function probeToken(work: OperationRun, incident: string): Promise<AccessPath> {
   const { target } = work;
   const description = `tokenctl: probe of ${incident}`;
   let path = uncheckedPath('revoked_token', 'No test token could be created.');
-  await takeStep(work, {
+  await work.step({
     name: 'probe',
     title: 'Testing a revoked token',
     common: { incident },

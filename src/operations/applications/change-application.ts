@@ -1,10 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Secret } from '../../domain/secret.ts';
 import { revokeAllAccess } from '../incident/revoke-all-access.ts';
-import { type StepReport, stage, takeStep } from '../incident/step.ts';
-import { Journal } from '../journal/journal.ts';
-import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
-import { reconcile } from '../journal/reconcile.ts';
+import { type Change, OperationRun, type StepReport, type Stopped } from '../journal/operation-run.ts';
 import { recordAct } from '../journal/record-act.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import type { RevocationListeners } from '../revocation/revocation-report.ts';
@@ -74,57 +71,36 @@ export interface DeletionReport {
 export async function deleteApplication(
   options: Change & RevocationListeners & { readonly plan: ShownApplication },
 ): Promise<DeletionReport> {
-  const { target, plan, signal } = options;
+  const { target, plan } = options;
   const { application, accessTokens, refreshTokens } = plan;
   const { id, name } = application;
-  const journal = new Journal({ ...options, operation: 'applications.delete' });
-  await reconcile(options);
-  using _lock = await journal.lock();
-  const work = new OperationRun({ target, journal, signal });
+  using work = new OperationRun(options, 'applications.delete');
   const common = { application: { id, name } };
   const planned = { tokens: accessTokens.total, ...(refreshTokens !== null && { refreshTokens }) };
-  const opening = await journal.opening({ step: 'operation', ...common, planned });
-  const steps: StepReport[] = [];
+  await work.open({ ...common, planned });
   // A selector goes by the name: with several of one name, the tokens go with the application only.
   if (application.isOnlyOne) {
-    steps.push(
-      ...(await stage(work, { name: 'tokens', title: 'Revoking tokens' }, async () => {
-        const selector = () => Promise.resolve({ applications: [name] });
-        return (
-          await revokeAllAccess(work, { ...options, change: options, selector, sessions: false, common })
-        ).steps;
-      })),
-    );
+    const selector = () => Promise.resolve({ applications: [name] });
+    await revokeAllAccess(work, { selector, sessions: false, common, listeners: options });
   }
-  steps.push(await endApplication(work, { id, name }, common));
+  work.steps.push(await endApplication(work, { id, name }, common));
   let left: DeletionReport['left'] = null;
-  await stage(work, { name: 'verify', title: 'Verifying' }, async () => {
+  await work.stage({ name: 'verify', title: 'Verifying' }, async () => {
     left = await leftOf(target, { id, name });
     return [];
   });
   const found = left as DeletionReport['left'];
-  const whole = steps.every(({ result }) => result === 'done' || result === 'unchanged');
   const isGone = found !== null && !found.application && found.accessTokens === 0;
   const isDone = isGone && work.stopped === null;
   const report: DeletionReport = {
     ...common,
     result: isDone ? 'done' : 'partly',
-    steps: isDone ? steps.map(madeGood) : steps,
+    steps: isDone ? work.steps.map(madeGood) : work.steps,
     left: found,
-    interrupted: work.interrupted && !whole,
-    stopped: work.stopReason,
-    run: journal.run,
+    ...work.ending(),
   };
-  await journal.outcome(opening, {
-    step: 'operation',
-    ...common,
-    result: report.result,
-    steps: steps.map(({ step, result }) => ({ step, result })),
-    left: found,
-    interrupted: report.interrupted,
-    stopped: report.stopped,
-  });
-  if (work.stopped !== null && !work.acted) throw work.stopped;
+  const { result, interrupted, stopped } = report;
+  await work.close({ ...common, result, steps: work.stepsRecorded, left: found, interrupted, stopped });
   return report;
 }
 
@@ -138,7 +114,7 @@ function madeGood(step: StepReport): StepReport {
 /**
  * Deletes one application with what is left of its tokens, as a step of a run.
  *
- * @throws TokenctlError as `takeStep`.
+ * @throws TokenctlError as {@link OperationRun.step}.
  */
 export function endApplication(
   work: OperationRun,
@@ -146,7 +122,7 @@ export function endApplication(
   common: Readonly<Record<string, unknown>>,
 ): Promise<StepReport> {
   const { id, name } = application;
-  return takeStep(work, {
+  return work.step({
     name: 'application',
     title: `Deleting the application ${name}`,
     common: { ...common, application: { id, name } },

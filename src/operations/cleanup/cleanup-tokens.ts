@@ -1,8 +1,6 @@
 import type { Outcome } from '../../domain/plan.ts';
 import { type BatchStep, batchesOf, type FailedToken, OutcomeTally, runBatches } from '../journal/batches.ts';
-import { Journal } from '../journal/journal.ts';
 import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
-import { reconcile } from '../journal/reconcile.ts';
 import { partOf } from '../target-parts.ts';
 import { type CleanupKind, type CleanupPlan, cleanupKinds } from './plan-cleanup.ts';
 
@@ -56,15 +54,11 @@ const CONCURRENCY = 2;
  * `stopped` instead.
  */
 export async function cleanupTokens(options: CleanupTokensOptions): Promise<CleanupReport> {
-  const { target, plan, clock, signal } = options;
+  const { plan } = options;
   const size = options.batchSize ?? options.description.capabilities.batchSize;
-  const started = clock.now();
-  const journal = new Journal({ ...options, operation: 'tokens.cleanup' });
-  await reconcile(options);
-  using _lock = await journal.lock();
-  const work = new OperationRun({ target, journal, signal });
+  using work = new OperationRun(options, 'tokens.cleanup');
   const tallies = tallied((kind) => new OutcomeTally(plan.counts[kind]));
-  const intent = await journal.opening({ step: 'operation', planned: plan.total, ...plan.counts });
+  await work.open({ planned: plan.total, ...plan.counts });
   for (const kind of cleanupKinds) {
     const ids = plan.ids[kind];
     const batches = batchesOf({ ids }, { from: 0, to: ids.length, size });
@@ -84,15 +78,12 @@ export async function cleanupTokens(options: CleanupTokensOptions): Promise<Clea
     limited: plan.limited,
     notPossible: plan.notPossible,
     notSeen: plan.notSeen,
-    interrupted: work.interrupted && cleanupKinds.some((kind) => byKind[kind].notTried > 0),
-    stopped: work.stopReason,
-    run: journal.run,
-    seconds: (clock.now().getTime() - started.getTime()) / 1000,
+    ...work.ending(cleanupKinds.every((kind) => byKind[kind].notTried === 0)),
+    seconds: work.seconds,
   };
   const { run: _run, byKind: _byKind, ...stated } = report;
   const counts = tallied((kind) => ({ ...byKind[kind], failed: byKind[kind].failed.length }));
-  await journal.outcome(intent, { step: 'operation', ...stated, ...counts });
-  if (work.stopped !== null && !work.acted) throw work.stopped;
+  await work.close({ ...stated, ...counts });
   return report;
 }
 
@@ -113,7 +104,7 @@ function way(
   const withRefreshTokens = target.refreshTokens !== undefined;
   return {
     step: 'batch',
-    act: (ids) => target.revoke(ids, { withRefreshTokens, ...(signal && { signal }) }),
+    act: (ids) => target.revoke(ids, { withRefreshTokens, signal }),
   };
 }
 

@@ -11,12 +11,17 @@ import { Secret } from '../../domain/secret.ts';
 import type { UserReference } from '../../domain/token.ts';
 import { endApplication } from '../applications/change-application.ts';
 import { tokensOf } from '../applications/show-application.ts';
-import type { OperationRun } from '../journal/operation-run.ts';
+import {
+  endsRun,
+  isRefusal,
+  type OperationRun,
+  type StepReport,
+  type StepResult,
+} from '../journal/operation-run.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import type { HeldRole } from '../ports/target-parts.ts';
 import { partOf } from '../target-parts.ts';
 import { type KnownUser, usersOf } from './scope-selection.ts';
-import { endsRun, isRefusal, type StepReport, type StepResult, takeStep } from './step.ts';
 
 /** An application that is to be deleted. */
 export interface PlannedApplication {
@@ -178,16 +183,18 @@ export type SetPasswords = ReadonlyMap<number, Secret>;
 /**
  * Gives each user a random password, and tries it at once. The log has the users only.
  *
- * @param set Gets the passwords that were accepted when tried, for {@link localPaths}.
- * @throws TokenctlError as {@link takeStep}.
+ * @param set Gets the passwords that were accepted when tried, for {@link withLocalPaths}.
+ * @returns Null without users.
+ * @throws TokenctlError as {@link OperationRun.step}.
  */
-export function resetPasswords(
+export async function resetPasswords(
   work: OperationRun,
   users: readonly UserReference[],
   { common, set }: { readonly common: Readonly<Record<string, unknown>>; readonly set: Map<number, Secret> },
-): Promise<StepReport> {
+): Promise<StepReport | null> {
+  if (users.length === 0) return null;
   const passwords = partOf(work.target, 'passwords');
-  return takeStep(work, {
+  return work.step({
     name: 'passwords',
     title: 'Resetting passwords',
     common,
@@ -216,15 +223,17 @@ export function resetPasswords(
 /**
  * Takes roles and flags. The intent has them as locks, so that a lift gives them back.
  *
- * @throws TokenctlError as {@link takeStep}.
+ * @returns Null without any.
+ * @throws TokenctlError as {@link OperationRun.step}.
  */
-export function stripRoles(
+export async function stripRoles(
   work: OperationRun,
   locks: readonly Lock[],
   { common, key }: { readonly common: Readonly<Record<string, unknown>>; readonly key: 'locks' | 'roles' },
-): Promise<StepReport> {
+): Promise<StepReport | null> {
+  if (locks.length === 0) return null;
   const present = locks.filter(({ before }) => before === true);
-  return takeStep(work, {
+  return work.step({
     name: 'roles',
     title: 'Taking roles',
     common,
@@ -245,14 +254,14 @@ export function stripRoles(
 /**
  * Gives roles and flags back.
  *
- * @throws TokenctlError as {@link takeStep}.
+ * @throws TokenctlError as {@link OperationRun.step}.
  */
 export function giveRoles(
   work: OperationRun,
   locks: readonly Omit<Lock, 'before' | 'locked'>[],
   common: Readonly<Record<string, unknown>>,
 ): Promise<StepReport> {
-  return takeStep(work, {
+  return work.step({
     name: 'roles',
     title: 'Giving roles back',
     common,
@@ -312,16 +321,18 @@ function stepResult(made: {
 }
 
 /**
- * Deletes applications, one after the other.
+ * Deletes applications, one after the other, as a stage of the run.
  *
- * @throws TokenctlError as {@link takeStep}.
+ * @throws TokenctlError as {@link OperationRun.step}.
  */
 export async function endApplications(
   work: OperationRun,
   applications: readonly PlannedApplication[],
   common: Readonly<Record<string, unknown>>,
-): Promise<readonly StepReport[]> {
-  const steps: StepReport[] = [];
-  for (const { id, name } of applications) steps.push(await endApplication(work, { id, name }, common));
-  return steps;
+): Promise<void> {
+  await work.take({ name: 'applications', title: 'Deleting applications' }, async () => {
+    const steps: StepReport[] = [];
+    for (const { id, name } of applications) steps.push(await endApplication(work, { id, name }, common));
+    return steps;
+  });
 }

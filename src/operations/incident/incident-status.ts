@@ -8,7 +8,7 @@ import {
   appliedAt,
   checkOtherCredentials,
   missingUsersPath,
-  setSwitches,
+  setTimes,
   switchPath,
   switchUntilApplied,
 } from '../access/check-paths.ts';
@@ -173,7 +173,7 @@ async function statusOf(
           ...(await otherPaths(incident, options)),
           ...requests,
           ...missingUsersPath(missing),
-          ...valuePaths(mine, setSwitches(history, incident.id), { description, clock, isElsewhere }),
+          ...valuePaths(mine, setTimes(history.heldBy(incident.id)), { description, clock, isElsewhere }),
         ]
       : [];
   const isSeen = limit === null && missing.length === 0;

@@ -5,9 +5,8 @@ import type { Hold } from '../../domain/incident/incident-history.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import { returningSessions } from '../access/returning-sessions.ts';
 import { numberSince } from '../audit-log/list-log.ts';
-import { isSameController, Journal, listOf, objectOf } from '../journal/journal.ts';
-import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
-import { reconcile } from '../journal/reconcile.ts';
+import { isSameController, listOf, objectOf } from '../journal/journal.ts';
+import { type Change, OperationRun, type StepReport, type Stopped } from '../journal/operation-run.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
@@ -23,7 +22,6 @@ import {
   requireIncident,
 } from './recorded-incidents.ts';
 import { setUsers } from './set-users.ts';
-import { type StepReport, stage, takeStep } from './step.ts';
 
 /** What lifting an incident did, and what it left. */
 export interface LiftReport {
@@ -54,8 +52,8 @@ export interface LiftReport {
 export async function liftIncident(
   options: Change & { readonly incident: string; readonly acceptSessions?: boolean },
 ): Promise<LiftReport> {
-  const { target, signal } = options;
-  await reconcile(options);
+  using work = new OperationRun(options, 'incident.lift');
+  await work.begin();
   const plan = await planLift(options);
   const { incident, items, revived, accessPaths } = plan;
   const { id } = incident;
@@ -67,50 +65,38 @@ export async function liftIncident(
     const left = items.filter(({ action }) => action !== 'as_before');
     return { ...nothing, result: 'partly', left, accessPaths };
   }
-  const journal = new Journal({ ...options, operation: 'incident.lift' });
-  using _lock = await journal.lock();
-  const work = new OperationRun({ target, journal, signal });
-  const opening = await journal.opening({ ...openingOf(plan), ...reference });
+  await work.open({ ...openingOf(plan), ...reference });
   const restored = items.filter(({ action }) => action === 'restore');
-  const steps: StepReport[] = [];
   for (const group of inOrder(restored)) {
     const title = TITLES[group.what] ?? `Restoring ${group.items.map(({ name }) => name).join(', ')}`;
     const name = `${group.what}s`;
-    steps.push(
-      ...(await stage(work, { name, title }, () => restore(work, { ...group, title, incident: id }))),
-    );
+    await work.take({ name, title }, () => restore(work, { ...group, title, incident: id }));
   }
-  const whole = steps.every(({ result }) => result === 'done' || result === 'unchanged');
   const report: LiftReport = {
     incident: id,
-    result: whole && !isWaiting && work.stopped === null ? 'lifted' : 'partly',
-    steps,
+    result: work.isWhole && !isWaiting && work.stopped === null ? 'lifted' : 'partly',
+    steps: work.steps,
     left: items.filter(({ action }) => action !== 'restore'),
     revived,
     accessPaths,
-    interrupted: work.interrupted && !whole,
-    stopped: work.stopReason,
-    run: journal.run,
+    ...work.ending(),
   };
   const { left, run: _run, ...stated } = report;
-  await journal.outcome(opening, {
-    step: 'operation',
+  await work.close({
     ...stated,
     ...reference,
-    steps: steps.map(({ step, result }) => ({ step, result })),
+    steps: work.stepsRecorded,
     accessPaths: recordOf(accessPaths),
     left: left.map(({ what, name, action, endedBy }) => ({
       ...{ what, name, action },
       ...(endedBy !== null && { endedBy: endedBy.run }),
     })),
   });
-  if (work.stopped !== null && !work.acted) throw work.stopped;
   return report;
 }
 
 function openingOf({ items }: LiftPlan) {
   return {
-    step: 'operation',
     items: items.map(({ what, name, before, found, action }) => ({ what, name, before, found, action })),
   };
 }
@@ -145,13 +131,11 @@ function part(item: LiftItem | undefined): boolean {
 async function restore(
   work: OperationRun,
   group: Group & { readonly title: string; readonly incident: string },
-): Promise<readonly StepReport[]> {
+): Promise<readonly (StepReport | null)[]> {
   const { items, incident, title } = group;
   const common = { incident };
-  if (group.what === 'user') {
-    const step = await setUsers(work, { users: items.map(userOf), active: true, common, key: 'users' });
-    return step === null ? [] : [step];
-  }
+  if (group.what === 'user')
+    return [await setUsers(work, { users: items.map(userOf), active: true, common, key: 'users' })];
   if (group.what === 'role') return [await giveRoles(work, items, common)];
   const settings = items.map(({ name, before, found }) => ({ name, from: found, to: before }));
   const act = async () => {
@@ -169,7 +153,7 @@ async function restore(
     const now = Object.fromEntries(items.map(({ name }) => [name, settingNamed(after, name)]));
     return { result: left.length > 0 ? ('partly' as const) : ('done' as const), message, data: { now } };
   };
-  return [await takeStep(work, { name: 'settings', title, common, intent: { settings }, act })];
+  return [await work.step({ name: 'settings', title, common, intent: { settings }, act })];
 }
 
 function userOf({ name, userId, before, locked }: LiftItem) {

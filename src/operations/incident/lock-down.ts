@@ -1,12 +1,12 @@
 import { type AccessPath, afterAct, recordOf } from '../../domain/access.ts';
+import type { Lock } from '../../domain/incident/incident.ts';
+import type { IncidentHistory } from '../../domain/incident/incident-history.ts';
 import type { Secret } from '../../domain/secret.ts';
-import { missingUsersPath, setSwitches, verifyAccessPaths } from '../access/check-paths.ts';
-import { knownOfPasswords, localPaths } from '../access/local-paths.ts';
-import { requestsPath, type SettledRequests } from '../access/requests-under-way.ts';
+import { missingUsersPath, setTimes, verifyAccessPaths } from '../access/check-paths.ts';
+import { withLocalPaths } from '../access/local-paths.ts';
+import { requestsPath } from '../access/requests-under-way.ts';
 import { type Renamed, requireMeant } from '../bound-names.ts';
-import { Journal } from '../journal/journal.ts';
-import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
-import { reconcile } from '../journal/reconcile.ts';
+import { type Change, OperationRun, type StepReport, type Stopped } from '../journal/operation-run.ts';
 import type { RevocationListeners } from '../revocation/revocation-report.ts';
 import { knownSettings } from '../settings/known-settings.ts';
 import {
@@ -19,20 +19,17 @@ import {
   stripRoles,
 } from './end-local-access.ts';
 import { lifetimeLocks, lockSettings, switchLocks } from './lock-settings.ts';
-import { type LockdownPlan, userLocks } from './plan-lockdown.ts';
+import type { LockdownPlan } from './plan-lockdown.ts';
 import { readIncidentHistory } from './recorded-incidents.ts';
 import { revokeAllAccess } from './revoke-all-access.ts';
 import { selectorOf } from './scope-selection.ts';
-import { setUsers } from './set-users.ts';
+import { setUsers, userLocks } from './set-users.ts';
 import { type SnapshotFiles, takeSnapshot } from './snapshot.ts';
-import { type StepReport, stage } from './step.ts';
 
 /** What to lock down, and who says so. */
 export interface LockDownOptions extends Change, RevocationListeners {
   readonly plan: LockdownPlan;
   readonly files: SnapshotFiles;
-  /** Called after each step. */
-  readonly onStep?: (step: StepReport) => void;
 }
 
 /** What a lockdown did, and what it left. */
@@ -65,158 +62,137 @@ export interface LockdownReport {
  * was; what the target throws where nothing could be tried.
  */
 export async function lockDown(options: LockDownOptions): Promise<LockdownReport> {
-  const { target, plan, clock, signal } = options;
+  const { target, description, clock, plan, files } = options;
   const { incident, scope, measures } = plan;
-  const started = clock.now();
+  const common = { incident };
   const { renamed } = await requireMeant(target, plan);
-  const journal = new Journal({ ...options, operation: 'incident.lockdown' });
-  await reconcile(options);
-  using _lock = await journal.lock();
-  const work = new OperationRun({ target, journal, signal });
+  using work = new OperationRun(options, 'incident.lockdown');
   const kept = plan.revocation?.kept.map(({ tokenId }) => tokenId) ?? [];
-  const opening = await journal.opening(openingOf(plan, kept));
+  await work.open(openingOf(plan, kept));
+  const history = await readIncidentHistory(options);
   // They are for the snapshot, which does without.
   const settings = await knownSettings(target);
-  const steps: StepReport[] = [];
-  const take = async (name: string, title: string, act: () => Promise<readonly (StepReport | null)[]>) => {
-    const taken = await stage(work, { name, title }, async () =>
-      (await act()).filter((step) => step !== null),
-    );
-    for (const step of taken) options.onStep?.(step);
-    steps.push(...taken);
-  };
+  const locked: Lock[] = [];
 
-  await take('settings', 'Stopping token creation', async () => {
+  await work.take(SWITCHES, async () => {
     if (plan.settingsLeft !== null) return [settingsLeft(plan.settingsLeft)];
     if (plan.switches.length === 0) return [];
-    const title = 'Stopping token creation';
     return [
-      await lockSettings(work, {
-        name: 'settings',
-        title,
-        incident,
-        locks: (now) => switchLocks(now, measures),
-      }),
+      await lockSettings(work, { ...SWITCHES, incident, locked, locks: (now) => switchLocks(now, measures) }),
     ];
   });
-  await take('users', 'Deactivating users', async () => {
+  await work.take({ name: 'users', title: 'Deactivating users' }, async () => {
     if (!measures.deactivate) return [];
-    const history = await readIncidentHistory(options);
-    const { locks: users } = await userLocks({ ...options, scope, measures, history });
-    return [await setUsers(work, { users, active: false, common: { incident }, key: 'locks' })];
+    const { locks: users } = await userLocks({ target, description, scope, measures, history });
+    return [await setUsers(work, { users, active: false, common, key: 'locks' })];
   });
   const set = new Map<number, Secret>();
   let local: LocalAccessPlan = NO_LOCAL_ACCESS;
   const isLocal = measures.resetPasswords || measures.stripRoles || measures.endApplications;
-  const takeLocal = isLocal ? take : async () => undefined;
-  await takeLocal('local', 'Ending local access', async () => {
-    local = await planLocalAccess({
-      ...options,
-      scope,
-      measures,
-      history: await readIncidentHistory(options),
+  if (isLocal) {
+    await work.take({ name: 'local', title: 'Ending local access' }, async () => {
+      local = await planLocalAccess({ target, description, scope, measures, history });
+      return [
+        await resetPasswords(work, local.passwords, { common, set }),
+        await stripRoles(work, local.roles, { common, key: 'locks' }),
+      ];
     });
-    return [
-      local.passwords.length === 0
-        ? null
-        : await resetPasswords(work, local.passwords, { common: { incident }, set }),
-      local.roles.length === 0
-        ? null
-        : await stripRoles(work, local.roles, { common: { incident }, key: 'locks' }),
-    ];
-  });
-  await take('snapshot', 'The snapshot', async () => {
+  }
+  await work.take({ name: 'snapshot', title: 'The snapshot' }, async () => {
     const selector = await selectorOf(scope, target);
-    return [await takeSnapshot(work, { ...options, incident, selector, settings })];
+    return [await takeSnapshot(work, { incident, selector, settings, files })];
   });
-  let latestSession: Date | null = null;
-  let settled: SettledRequests | null = null;
-  await take('tokens', 'Revoking tokens', async () => {
-    const sessions = target.sessions !== undefined && scope.kind !== 'applications';
-    const selector = () => selectorOf(scope, target);
-    const clearing = { ...options, change: options, selector, sessions, common: { incident } };
-    const cleared = await revokeAllAccess(work, clearing);
-    ({ latestSession, settled } = cleared);
-    return cleared.steps;
+  const { latestSession, settled } = await revokeAllAccess(work, {
+    selector: () => selectorOf(scope, target),
+    sessions: target.sessions !== undefined && scope.kind !== 'applications',
+    common,
+    listeners: options,
   });
-  await takeLocal('applications', 'Deleting applications', () =>
-    endApplications(work, local.applications, { incident }),
-  );
-  await take('lifetimes', 'Shortening lifetimes', async () => {
+  if (isLocal) await endApplications(work, local.applications, common);
+  await work.take(LIFETIMES, async () => {
     if (plan.lifetimes.length === 0) return [];
-    const title = 'Shortening lifetimes';
     return [
       await lockSettings(work, {
-        name: 'lifetimes',
-        title,
+        ...LIFETIMES,
         incident,
+        locked,
         locks: (now) => lifetimeLocks(now, measures),
       }),
     ];
   });
   let accessPaths: readonly AccessPath[] = [];
-  await take('verify', 'Verifying that every way in is closed', async () => {
+  await work.take({ name: 'verify', title: 'Verifying that every way in is closed' }, async () => {
     const found = await verifyAccessPaths(work, plan, {
-      description: options.description,
+      description,
       ownTokens: await target.ownTokenIds(),
       now: clock.now(),
       latestSession,
-      ...(await lockedBefore(options)),
+      ...lockedBefore(history, { plan, locked, now: clock.now() }),
     });
     accessPaths = [
-      ...knownOfPasswords(found, { description: options.description, plan: local, set }),
-      ...(await localPaths(target, local, set)),
+      ...(await withLocalPaths(found, { target, description, plan: local, set })),
       ...requestsPath(settled, { target, acted: clock.now() }),
       ...missingUsersPath(plan.usersGone),
     ];
     return [];
   });
 
-  const whole = steps.every(({ result }) => result === 'done' || result === 'unchanged');
   const isOpen = accessPaths.some(({ state }) => state === 'open');
   const report: LockdownReport = {
     incident,
-    result: whole && !isOpen && !work.shouldStop ? 'locked' : 'partly',
+    result: work.isWhole && !isOpen && !work.shouldStop ? 'locked' : 'partly',
     until: plan.until,
-    steps,
+    steps: work.steps,
     accessPaths: afterAct(plan.accessPaths, accessPaths, clock.now()),
     kept,
     renamed,
-    interrupted: work.interrupted && !whole,
-    stopped: work.stopReason,
-    run: journal.run,
-    seconds: (clock.now().getTime() - started.getTime()) / 1000,
+    ...work.ending(),
+    seconds: work.seconds,
   };
-  await journal.outcome(opening, closingOf(report));
-  if (work.stopped !== null && !work.acted) throw work.stopped;
+  await work.close(closingOf(report, work));
   return report;
 }
 
+const SWITCHES = { name: 'settings', title: 'Stopping token creation' } as const;
+const LIFETIMES = { name: 'lifetimes', title: 'Shortening lifetimes' } as const;
+
 function settingsLeft(why: string): StepReport {
-  return { step: 'settings', result: 'failed', message: `Stopping token creation: not done; ${why}.` };
+  return { step: SWITCHES.name, result: 'failed', message: `${SWITCHES.title}: not done; ${why}.` };
 }
 
 const CODE_LIFETIME = { what: 'setting', name: 'OAUTH2_PROVIDER.AUTHORIZATION_CODE_EXPIRE_SECONDS' } as const;
 
 /**
- * When the switches of the plan were set, in this run or by an open incident; the lifetime of authorization codes before the first
- * lockdown that shortened it, in seconds; and the end that an earlier run of the incident recorded for sessions.
+ * When the switches of the plan were set, in this run or by an open incident; the lifetime of authorization codes before it was
+ * shortened, in seconds; and the end that an earlier run of the incident recorded for sessions.
+ *
+ * @param history As of the beginning of the run.
  */
-async function lockedBefore({ plan, log, description, clock }: LockDownOptions) {
-  const history = await readIncidentHistory({ log, description });
-  const switchesSet = setSwitches(history, plan.incident);
-  for (const { name, before, locked } of plan.switches)
-    if (before !== locked) switchesSet.set(name, clock.now());
-  const before = history.holdOn(CODE_LIFETIME)?.before;
-  const sessionsUntil = history.incidents.find(({ id }) => id === plan.incident)?.ends['sessions'];
-  return { switchesSet, sessionsUntil, ...(typeof before === 'number' && { codeLifetime: before }) };
+function lockedBefore(
+  history: IncidentHistory,
+  {
+    plan,
+    locked,
+    now,
+  }: { readonly plan: LockdownPlan; readonly locked: readonly Lock[]; readonly now: Date },
+) {
+  const held = plan.switches.flatMap((lock) => history.holdOn(lock) ?? []);
+  const here = [...plan.switches, ...locked].filter((lock) => lock.before !== lock.locked);
+  const lifetimes = [
+    history.holdOn(CODE_LIFETIME)?.before,
+    locked.find(({ name }) => name === CODE_LIFETIME.name)?.before,
+  ].filter((before) => typeof before === 'number');
+  return {
+    switchesSet: new Map([...setTimes(held), ...here.map(({ name }) => [name, now] as const)]),
+    codeLifetime: Math.max(0, ...lifetimes),
+    sessionsUntil: history.incidents.find(({ id }) => id === plan.incident)?.ends['sessions'],
+  };
 }
 
 function openingOf(plan: LockdownPlan, kept: readonly number[]) {
   const { incident, scope, measures, selection, until, switches, users, lifetimes, revocation } = plan;
   const { continues, counted } = plan;
   return {
-    step: 'operation',
     incident,
     continues,
     scope,
@@ -238,13 +214,12 @@ function openingOf(plan: LockdownPlan, kept: readonly number[]) {
   };
 }
 
-function closingOf(report: LockdownReport) {
-  const { incident, result, steps, accessPaths, interrupted, stopped, seconds, renamed } = report;
+function closingOf(report: LockdownReport, { stepsRecorded }: OperationRun) {
+  const { incident, result, accessPaths, interrupted, stopped, seconds, renamed } = report;
   return {
-    step: 'operation',
     incident,
     result,
-    steps: steps.map(({ step, result: each }) => ({ step, result: each })),
+    steps: stepsRecorded,
     accessPaths: recordOf(accessPaths),
     ...(renamed.length > 0 && { renamed }),
     interrupted,

@@ -1,7 +1,6 @@
 import type { Lock, LockValue, Measures } from '../../domain/incident/incident.ts';
-import type { OperationRun } from '../journal/operation-run.ts';
+import type { OperationRun, StepReport } from '../journal/operation-run.ts';
 import type { AuthenticationSettings, TokenLifetimes } from '../ports/target-parts.ts';
-import { type StepReport, takeStep } from './step.ts';
 
 export interface SettingsStep {
   readonly name: string;
@@ -9,22 +8,24 @@ export interface SettingsStep {
   readonly incident: string;
   /** What is to be set, from the settings as they are when the step's turn comes. */
   readonly locks: (settings: AuthenticationSettings) => readonly Lock[];
+  /** Gets what is set, with what was there before. */
+  readonly locked: Lock[];
 }
 
 /**
  * Sets settings in one step and reads them again. The intent states what was there before, in the same moment:
  * that is what is restored in the end.
  *
- * @throws TokenctlError as {@link takeStep}; what reading the settings throws before anything was recorded.
+ * @throws TokenctlError as {@link OperationRun.step}; what reading the settings throws before anything was recorded.
  */
 export async function lockSettings(work: OperationRun, step: SettingsStep): Promise<StepReport | null> {
   const { name, title, incident } = step;
-  if (work.shouldStop) return { step: name, result: 'not_tried', message: `${title}: not tried.` };
   const before = await work.target.settings.read();
   const locks = step.locks(before);
   if (locks.length === 0) return null;
   const open = locks.filter(({ before: found, locked }) => found !== locked);
-  return await takeStep(work, {
+  step.locked.push(...locks);
+  return await work.step({
     name,
     title,
     common: { incident },

@@ -5,13 +5,12 @@ import type { RevocationPlan } from '../../domain/plan.ts';
 import type { Secret } from '../../domain/secret.ts';
 import { formatAlternatives } from '../../domain/selector.ts';
 import { checkAccessPaths } from '../access/check-paths.ts';
-import { knownOfPasswords, localPaths } from '../access/local-paths.ts';
+import { withLocalPaths } from '../access/local-paths.ts';
 import { coveredPaths, localPathsLeft, otherComponents } from '../access/lockdown-paths.ts';
-import { requestsPath, type SettledRequests, settleRequests } from '../access/requests-under-way.ts';
+import { requestsPath, settleRequests } from '../access/requests-under-way.ts';
 import { bindUsers, type Renamed, readSince } from '../bound-names.ts';
 import { Journal } from '../journal/journal.ts';
-import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
-import { reconcile } from '../journal/reconcile.ts';
+import { type Change, OperationRun, type StepReport, type Stopped } from '../journal/operation-run.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { resolveNames } from '../resolve-names.ts';
@@ -29,7 +28,6 @@ import {
 import { revokeAllAccess } from './revoke-all-access.ts';
 import { readUsers, selectorOfUsers } from './scope-selection.ts';
 import { setUsers, type UsersStep } from './set-users.ts';
-import { type StepReport, stage } from './step.ts';
 
 /** What users would lose. */
 export interface UserOffboardingPlan {
@@ -168,96 +166,68 @@ export async function noteOffboarding(
 export async function offboardUsers(
   options: Change & RevocationListeners & { readonly plan: UserOffboardingPlan },
 ): Promise<UserOffboardingReport> {
-  const { target, plan, signal, description } = options;
+  const { target, plan, description } = options;
   const { users, bound } = plan;
   const { renamed } = await readSince(target, 'user', bound);
   const userIds = bound.map(({ id }) => id);
-  const journal = new Journal({ ...options, operation: 'users.offboard' });
-  await reconcile(options);
-  using _lock = await journal.lock();
-  const work = new OperationRun({ target, journal, signal });
+  using work = new OperationRun(options, 'users.offboard');
   const common = { users, userIds };
   const planned = {
     deactivate: plan.deactivate.length,
     tokens: plan.revocation.tokenIds.length,
     ...localPlanned(plan.local),
   };
-  const opening = await journal.opening({ step: 'operation', ...common, planned });
-  const steps: StepReport[] = [];
-  const take = async (name: string, title: string, act: () => Promise<readonly StepReport[]>) =>
-    steps.push(...(await stage(work, { name, title }, act)));
+  await work.open({ ...common, planned });
 
-  await take('users', `Deactivating ${formatAlternatives(users)}`, async () => {
-    const step = await setUsers(work, { users: plan.deactivate, active: false, common: {}, key: 'users' });
-    return step === null ? [] : [step];
-  });
+  await work.take({ name: 'users', title: `Deactivating ${formatAlternatives(users)}` }, async () => [
+    await setUsers(work, { users: plan.deactivate, active: false, common: {}, key: 'users' }),
+  ]);
   const { local } = plan;
   const set = new Map<number, Secret>();
   if (local.passwords.length > 0) {
-    await take('passwords', 'Resetting passwords', async () => [
+    await work.take({ name: 'passwords', title: 'Resetting passwords' }, async () => [
       await resetPasswords(work, local.passwords, { common, set }),
     ]);
   }
   if (local.roles.length > 0) {
-    await take('roles', 'Taking roles', async () => [
+    await work.take({ name: 'roles', title: 'Taking roles' }, async () => [
       await stripRoles(work, local.roles, { common, key: 'roles' }),
     ]);
   }
-  let latestSession: Date | null = null;
-  let settled: SettledRequests | null = null;
-  await take('tokens', 'Revoking tokens', async () => {
-    const sessions = target.sessions !== undefined;
-    const selector = async () => selectorOfUsers(await readUsers(target, { ids: userIds }));
-    const clearing = { ...options, change: options, selector, sessions, common };
-    const cleared = await revokeAllAccess(work, clearing);
-    ({ latestSession, settled } = cleared);
-    return cleared.steps;
+  const { latestSession, settled } = await revokeAllAccess(work, {
+    selector: async () => selectorOfUsers(await readUsers(target, { ids: userIds })),
+    sessions: target.sessions !== undefined,
+    common,
+    listeners: options,
   });
-  if (local.applications.length > 0) {
-    await take('applications', 'Deleting applications', () =>
-      endApplications(work, local.applications, common),
-    );
-  }
+  if (local.applications.length > 0) await endApplications(work, local.applications, common);
   let accessPaths: readonly AccessPath[] = [];
-  await take('verify', 'Verifying that no access is left', async () => {
+  await work.take({ name: 'verify', title: 'Verifying that no access is left' }, async () => {
     const found = await accessPathsOf(plan, { ...options, latestSession });
-    const others = await localPaths(target, local, set);
+    const all = await withLocalPaths(found, { target, description, plan: local, set });
     // The new password of a user who stays active is what the path of the users rests on.
     const isShut =
-      plan.staysActive && others.some(({ path, state }) => path === 'passwords' && state === 'closed');
+      plan.staysActive && all.some(({ path, state }) => path === 'passwords' && state === 'closed');
     accessPaths = [
-      ...knownOfPasswords(
-        found.filter(({ path }) => path !== 'users' || !isShut),
-        { description, plan: local, set },
-      ),
-      ...others,
+      ...all.filter(({ path }) => path !== 'users' || !isShut),
       ...requestsPath(settled, { target, acted: options.clock.now() }),
     ];
     return [];
   });
 
-  const whole = steps.every(({ result }) => result === 'done' || result === 'unchanged');
   const closed = accessPaths.length > 0 && accessPaths.every(({ state }) => state === 'closed');
   const left = afterAct(plan.revocation.accessPaths, accessPaths, options.clock.now());
   const report: UserOffboardingReport = {
     users,
     renamed,
-    result: whole && closed && work.stopped === null ? 'done' : 'partly',
-    steps,
+    result: work.isWhole && closed && work.stopped === null ? 'done' : 'partly',
+    steps: work.steps,
     accessPaths: left,
     staysActive: plan.staysActive,
-    interrupted: work.interrupted && !whole,
-    stopped: work.stopReason,
-    run: journal.run,
+    ...work.ending(),
   };
   const { run: _run, ...stated } = report;
-  await journal.outcome(opening, {
-    step: 'operation',
-    ...stated,
-    steps: steps.map(({ step, result }) => ({ step, result })),
-    accessPaths: recordOf(left),
-  });
-  if (work.stopped !== null && !work.acted) throw work.stopped;
+  await work.close({ ...stated, steps: work.stepsRecorded, accessPaths: recordOf(left) });
   return report;
 }
 

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import type { AccessPath } from '../../domain/access.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import {
   describeScope,
   type Incident,
@@ -28,7 +27,8 @@ import { requireFullView, requireMayChange, requireRights } from '../visibility.
 import { type LocalAccessPlan, planLocalAccess } from './end-local-access.ts';
 import { lifetimeLocks, switchLocks } from './lock-settings.ts';
 import { readIncidentHistories } from './recorded-incidents.ts';
-import { type KnownUser, selectorOf, usersOf } from './scope-selection.ts';
+import { selectorOf } from './scope-selection.ts';
+import { userLocks } from './set-users.ts';
 
 export interface PlanLockdownOptions {
   readonly target: Target;
@@ -287,51 +287,4 @@ function sharedIdOf(
 function freeId(history: IncidentHistory, proposed = newIncidentId()): string {
   const taken = history.incidents.some(({ id }) => id === proposed);
   return taken ? freeId(history) : proposed;
-}
-
-/** Users to deactivate, and those that are meant and kept. */
-interface UserLocks {
-  readonly locks: readonly Lock[];
-  readonly kept: readonly string[];
-}
-
-/**
- * The locks on users that a scope means now: on those that are active, and on those that another incident has
- * deactivated. The caller and the users in `keepActive` are kept.
- *
- * @throws TokenctlError `unsupported` if the target cannot deactivate users, and whatever the target throws.
- */
-export async function userLocks(options: {
-  readonly target: Target;
-  readonly description: TargetDescription;
-  readonly scope: LockdownScope;
-  readonly measures: Measures;
-  readonly history: IncidentHistory;
-}): Promise<UserLocks> {
-  const { target, description, scope, measures, history } = options;
-  if (!measures.deactivate) return { locks: [], kept: [] };
-  if (!description.capabilities.deactivateUsers) throw cannotDeactivate();
-  const users = await usersOf(scope, target);
-  const { keepActive, keepActiveBound } = measures;
-  const keptIds = keepActiveBound?.map(({ id }) => id);
-  const keeps = ({ id, username }: KnownUser) =>
-    id === description.identity.id || (keptIds?.includes(id) ?? keepActive.includes(username));
-  return {
-    locks: users
-      .filter((user) => !keeps(user))
-      .map(lockOf)
-      .filter((lock) => lock.before === true || history.holdOn(lock) !== null),
-    kept: users.filter(keeps).map(({ username }) => username),
-  };
-}
-
-function lockOf({ id, username, isActive }: KnownUser): Lock {
-  return { what: 'user', name: username, userId: id, before: isActive, locked: false };
-}
-
-/** Users were to be deactivated at a target that cannot. */
-function cannotDeactivate(): TokenctlError {
-  return new TokenctlError('unsupported', 'This target cannot deactivate users', {
-    hint: 'Use a database context, or omit --deactivate. `tokenctl context check` lists missing database rights.',
-  });
 }

@@ -3,14 +3,20 @@ import type { RevocationPlan } from '../../domain/plan.ts';
 import { type Selector, whoseOf } from '../../domain/selector.ts';
 import { type SettledRequests, settleRequests } from '../access/requests-under-way.ts';
 import { BatchOutcome } from '../journal/batches.ts';
-import type { Change, OperationRun, Stopped } from '../journal/operation-run.ts';
+import {
+  endsRun,
+  type OperationRun,
+  type Step,
+  type StepReport,
+  type StepResult,
+  type Stopped,
+} from '../journal/operation-run.ts';
 import type { Target } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import type { RevocationListeners, RevocationReport } from '../revocation/revocation-report.ts';
 import { revokeTokens } from '../revocation/revoke-tokens.ts';
-import { laterOf } from '../sessions/sessions.ts';
+import { laterOf } from '../sessions/expire-sessions.ts';
 import { partOf } from '../target-parts.ts';
-import { endsRun, type Step, type StepReport, type StepResult, takeStep } from './step.ts';
 
 /** The maximum number of passes over tokens that were created meanwhile. */
 const MAX_PASSES = 12;
@@ -19,19 +25,16 @@ const MAX_PASSES = 12;
 const MAX_WAITS = 4;
 
 /** Whose tokens are revoked and sessions ended. */
-interface Clearing extends RevocationListeners {
-  readonly change: Change;
+interface Clearing {
   /** Asked before every pass: an identity provider makes accounts, and a plan is as old as its first page. */
   readonly selector: () => Promise<Selector | null>;
   readonly sessions: boolean;
   readonly common: Step['common'];
+  readonly listeners: RevocationListeners;
 }
 
-/** What the passes did together. */
+/** What is known after the passes; nothing where they could not be finished. */
 interface Cleared {
-  readonly steps: readonly StepReport[];
-  /** What the last pass left, as of its plan; null where nothing was planned at all. */
-  readonly last: RevocationPlan | null;
   /** When the last of the sessions that ended would have expired; null if none ended. */
   readonly latestSession: Date | null;
   /** How the requests ended that were under way; null if the target does not list them, or nobody was selected. */
@@ -41,35 +44,45 @@ interface Cleared {
 /**
  * Deletes authorization codes, revokes refresh tokens and access tokens, ends sessions, and repeats this until nothing is left: a client that
  * refreshes during a pass gets a new pair, which that pass did not plan. Then the transactions that are open are waited for, and
- * what they wrote is revoked as well, until nothing new comes. Each pass is a separate run in the audit log; the
- * outcome of the step names it.
+ * what they wrote is revoked as well, until nothing new comes. A stage of the run; each pass is a separate run in the audit log, and
+ * the outcome of its step names that.
  *
- * @throws TokenctlError as {@link takeStep}.
+ * @throws TokenctlError as {@link OperationRun.step}.
  */
 export async function revokeAllAccess(work: OperationRun, clearing: Clearing): Promise<Cleared> {
-  const passes: Passes = { number: 0, steps: [], last: null, latestSession: null };
+  let cleared: Cleared = { latestSession: null, settled: null };
+  await work.take({ name: 'tokens', title: 'Revoking tokens' }, async () => {
+    const passes: Passes = { number: 0, steps: [], latestSession: null };
+    const settled = await revokeAndWait(work, clearing, passes);
+    cleared = { latestSession: passes.latestSession, settled };
+    return passes.steps;
+  });
+  return cleared;
+}
+
+/** What the passes did until now. */
+interface Passes {
+  number: number;
+  readonly steps: StepReport[];
+  latestSession: Date | null;
+}
+
+async function revokeAndWait(
+  work: OperationRun,
+  clearing: Clearing,
+  passes: Passes,
+): Promise<SettledRequests | null> {
   let settled: SettledRequests | null = null;
   let result = await revokeInPasses(work, clearing, passes);
   for (let waits = 1; result !== 'nobody' && !work.shouldStop; waits += 1) {
     settled = await settleRequests(work);
-    if (settled === null) break;
+    if (settled === null) return null;
     result = await revokeInPasses(work, clearing, passes);
-    if (result === 'clear' || settled.left.length > 0) break;
-    if (waits < MAX_WAITS && result === 'revoked') continue;
-    settled = { ...settled, isBusy: true };
-    break;
+    if (result === 'clear' || settled.left.length > 0) return settled;
+    if (waits >= MAX_WAITS || result !== 'revoked') return { ...settled, isBusy: true };
   }
-  const { steps, last, latestSession } = passes;
-  return { steps, last, latestSession, settled };
+  return settled;
 }
-
-/** What the passes did until now. */
-interface Passes extends Omit<Mutable<Cleared>, 'steps' | 'settled'> {
-  number: number;
-  readonly steps: StepReport[];
-}
-
-type Mutable<Type> = { -readonly [Name in keyof Type]: Type[Name] };
 
 /**
  * Revokes until nothing is left.
@@ -89,27 +102,27 @@ async function revokeInPasses(
     if (selector === null) return 'nobody';
     passes.number += 1;
     const pass = passes.number;
+    const { target, clock, description } = work.change;
     const plan = await planRevocation({
-      target: work.target,
+      target,
+      clock,
+      description,
       selector,
-      clock: clearing.change.clock,
-      description: clearing.change.description,
       withSessions: clearing.sessions,
     });
-    passes.last = plan;
     if (amount(plan) === 0) {
       if (await isClear(work.target, selector)) return result;
       continue;
     }
     result = 'revoked';
     let progress = 0;
-    const step = await takeStep(work, {
+    const step = await work.step({
       name: 'tokens',
       title: 'Revoking tokens',
       common: clearing.common,
       intent: { pass, planned: plan.tokenIds.length, digest: plan.digest },
       act: async () => {
-        const report = await revokeTokens({ ...clearing.change, ...listeners(clearing), plan });
+        const report = await revokeTokens({ ...work.change, ...clearing.listeners, plan });
         if (report.stopped !== null) stopAt(work, report.stopped);
         progress = progressOf(report);
         passes.latestSession = laterOf(passes.latestSession, report.sessions?.latestExpiry ?? null);
@@ -159,10 +172,6 @@ function progressOf(report: RevocationReport): number {
 function stopAt(work: OperationRun, { code, message, hint }: Stopped): void {
   const error = new TokenctlError(code, message, hint === undefined ? {} : { hint });
   if (endsRun(error)) work.stop(error);
-}
-
-function listeners({ onProgress, onOutcome }: Clearing): RevocationListeners {
-  return { ...(onProgress && { onProgress }), ...(onOutcome && { onOutcome }) };
 }
 
 function passResult(pass: number, report: RevocationReport): StepResult {

@@ -1,8 +1,16 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Lock } from '../../domain/incident/incident.ts';
-import type { OperationRun } from '../journal/operation-run.ts';
+import type { Lock, LockdownScope, Measures } from '../../domain/incident/incident.ts';
+import type { IncidentHistory } from '../../domain/incident/incident-history.ts';
+import {
+  endsRun,
+  isRefusal,
+  type OperationRun,
+  type StepReport,
+  type StepResult,
+} from '../journal/operation-run.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
-import { endsRun, isRefusal, type StepReport, type StepResult, takeStep } from './step.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
+import { type KnownUser, usersOf } from './scope-selection.ts';
 
 /** Users that share one intent and one outcome in the audit log. */
 const USERS_PER_BATCH = 200;
@@ -24,7 +32,7 @@ export interface UsersStep {
  * keeps no other from it.
  *
  * @returns The combined result; null without users.
- * @throws TokenctlError as {@link takeStep}.
+ * @throws TokenctlError as {@link OperationRun.step}.
  */
 export async function setUsers(work: OperationRun, step: UsersStep): Promise<StepReport | null> {
   const { users, active, common, key } = step;
@@ -34,7 +42,7 @@ export async function setUsers(work: OperationRun, step: UsersStep): Promise<Ste
   for (let start = 0; start < users.length; start += USERS_PER_BATCH) {
     const some = users.slice(start, start + USERS_PER_BATCH);
     const act = () => setEach(work, some, active);
-    parts.push(await takeStep(work, { name: 'users', title, common, intent: { active, [key]: some }, act }));
+    parts.push(await work.step({ name: 'users', title, common, intent: { active, [key]: some }, act }));
   }
   return together(parts);
 }
@@ -105,4 +113,51 @@ function together(parts: readonly StepReport[]): StepReport {
     result: parts.every((part) => part.result === result) ? result : whole,
     message: parts.map(({ message }) => message).join(' '),
   };
+}
+
+/** Users to deactivate, and those that are meant and kept. */
+interface UserLocks {
+  readonly locks: readonly Lock[];
+  readonly kept: readonly string[];
+}
+
+/**
+ * The locks on users that a scope means now: on those that are active, and on those that another incident has
+ * deactivated. The caller and the users in `keepActive` are kept.
+ *
+ * @throws TokenctlError `unsupported` if the target cannot deactivate users, and whatever the target throws.
+ */
+export async function userLocks(options: {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly scope: LockdownScope;
+  readonly measures: Measures;
+  readonly history: IncidentHistory;
+}): Promise<UserLocks> {
+  const { target, description, scope, measures, history } = options;
+  if (!measures.deactivate) return { locks: [], kept: [] };
+  if (!description.capabilities.deactivateUsers) throw cannotDeactivate();
+  const users = await usersOf(scope, target);
+  const { keepActive, keepActiveBound } = measures;
+  const keptIds = keepActiveBound?.map(({ id }) => id);
+  const keeps = ({ id, username }: KnownUser) =>
+    id === description.identity.id || (keptIds?.includes(id) ?? keepActive.includes(username));
+  return {
+    locks: users
+      .filter((user) => !keeps(user))
+      .map(lockOf)
+      .filter((lock) => lock.before === true || history.holdOn(lock) !== null),
+    kept: users.filter(keeps).map(({ username }) => username),
+  };
+}
+
+function lockOf({ id, username, isActive }: KnownUser): Lock {
+  return { what: 'user', name: username, userId: id, before: isActive, locked: false };
+}
+
+/** Users were to be deactivated at a target that cannot. */
+function cannotDeactivate(): TokenctlError {
+  return new TokenctlError('unsupported', 'This target cannot deactivate users', {
+    hint: 'Use a database context, or omit --deactivate. `tokenctl context check` lists missing database rights.',
+  });
 }

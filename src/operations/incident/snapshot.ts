@@ -1,10 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Selector } from '../../domain/selector.ts';
-import type { OperationRun } from '../journal/operation-run.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Target, TargetDescription } from '../ports/target.ts';
+import type { Change, OperationRun, StepReport, StepResult } from '../journal/operation-run.ts';
 import type { KnownSettings } from '../settings/known-settings.ts';
-import { type StepReport, type StepResult, takeStep } from './step.ts';
 
 /** A file that is being written, of mode 0600. */
 export interface SnapshotFile {
@@ -43,8 +40,6 @@ export interface Snapshot {
   /** The settings as they were before anything was changed, or why they could not be read. */
   readonly settings: KnownSettings;
   readonly files: SnapshotFiles;
-  readonly clock: Clock;
-  readonly description: TargetDescription;
 }
 
 /**
@@ -52,11 +47,12 @@ export interface Snapshot {
  * the selected access tokens, the refresh tokens and sessions where the target lists them, and the activity of
  * the last hour. No secret is among it. What may not be read is left out and named. The log gets the SHA-256.
  *
- * @throws TokenctlError as {@link takeStep}.
+ * @throws TokenctlError as {@link OperationRun.step}.
  */
 export function takeSnapshot(work: OperationRun, snapshot: Snapshot): Promise<StepReport> {
-  const { incident, files, clock, description } = snapshot;
-  return takeStep(work, {
+  const { incident, files } = snapshot;
+  const { clock, description } = work.change;
+  return work.step({
     name: 'snapshot',
     title: 'The snapshot',
     common: { incident },
@@ -69,7 +65,7 @@ export function takeSnapshot(work: OperationRun, snapshot: Snapshot): Promise<St
       const context = description.context.replace(/[^\w.-]/g, '+');
       const file = await files.create(`${incident}-${context}-${stamp}.jsonl`);
       try {
-        return await written(file, work.target, snapshot);
+        return await written(file, work.change, snapshot);
       } catch (error) {
         await file.discard();
         throw error;
@@ -78,8 +74,11 @@ export function takeSnapshot(work: OperationRun, snapshot: Snapshot): Promise<St
   });
 }
 
-async function written(file: SnapshotFile, target: Target, snapshot: Snapshot): Promise<StepResult> {
-  const { selector, incident, clock, description, settings } = snapshot;
+async function written(
+  file: SnapshotFile,
+  { target, clock, description }: Change,
+  { selector, incident, settings }: Snapshot,
+): Promise<StepResult> {
   const { context, address, dialect, version } = description;
   const at = clock.now();
   const counts: Record<string, number> = {};

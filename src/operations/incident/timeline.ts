@@ -1,7 +1,6 @@
 import type { Activity, RefreshToken, Token } from '../../domain/token.ts';
 import { numberSince } from '../audit-log/list-log.ts';
-import { intendedIds } from '../journal/batches.ts';
-import { isSameController } from '../journal/journal.ts';
+import { intendedIds, isSameController } from '../journal/journal.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import type { ActivitySelector } from '../ports/target-parts.ts';

@@ -8,10 +8,13 @@ import {
   remains,
 } from '../../domain/investigation/investigation.ts';
 import { isMasked, isSameValue } from '../../domain/investigation/recorded-values.ts';
-import { type StepReport, type StepResult, stage, takeStep } from '../incident/step.ts';
-import { Journal } from '../journal/journal.ts';
-import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
-import { reconcile } from '../journal/reconcile.ts';
+import {
+  type Change,
+  OperationRun,
+  type StepReport,
+  type StepResult,
+  type Stopped,
+} from '../journal/operation-run.ts';
 import type { CleaningValues, Evidence } from '../ports/evidence.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import { requireFullView, requireMayChange } from '../visibility.ts';
@@ -105,52 +108,34 @@ async function carryOut(
   options: Omit<CleanOptions, 'plan'>,
   { operation, plan, common, stated, remaining }: CleaningRun,
 ): Promise<CleaningReport> {
-  const { target, signal } = options;
   requireMayClean(options.description);
-  const journal = new Journal({ ...options, operation });
-  await reconcile(options);
-  using _lock = await journal.lock();
-  const work = new OperationRun({ target, journal, signal });
-  const opening = await journal.opening({
-    step: 'operation',
+  using work = new OperationRun(options, operation);
+  await work.open({
     ...common,
     ...stated,
     planned: { items: plan.clean.map(({ item }) => item.id), kept: plan.keep.length },
   });
-  const steps: StepReport[] = [];
-  for (const planned of plan.clean) steps.push(await cleanItem(work, { planned, options, common }));
-  let left: readonly CleanedItem[] | null = null;
-  const [failed] = await stage(work, { name: 'verify', title: 'Reading what remains' }, async () => {
-    left = await remaining();
+  for (const planned of plan.clean) work.steps.push(await cleanItem(work, { planned, options, common }));
+  let read: readonly CleanedItem[] | null = null;
+  await work.take({ name: 'verify', title: 'Reading what remains' }, async () => {
+    read = await remaining();
     return [];
   });
-  if (failed !== undefined) steps.push(failed);
+  const left = read as readonly CleanedItem[] | null;
   const report: CleaningReport = {
-    result: resultOf(steps, left),
-    steps,
+    result: work.isWhole && left?.length === 0 ? 'done' : 'partly',
+    steps: work.steps,
     left,
-    interrupted: work.interrupted,
-    stopped: work.stopReason,
-    run: journal.run,
+    ...work.ending(false),
   };
-  await journal.outcome(opening, {
-    step: 'operation',
+  await work.close({
     ...common,
     result: report.result,
-    steps: steps.map(({ step, result }) => ({ step, result })),
-    left: (left as readonly CleanedItem[] | null)?.map(({ id }) => id) ?? null,
+    steps: work.stepsRecorded,
+    left: left?.map(({ id }) => id) ?? null,
     interrupted: report.interrupted,
   });
-  if (work.stopped !== null && !work.acted) throw work.stopped;
   return report;
-}
-
-function resultOf(
-  steps: readonly StepReport[],
-  left: readonly CleanedItem[] | null,
-): CleaningReport['result'] {
-  const isDone = steps.every(({ result }) => result === 'done' || result === 'unchanged');
-  return isDone && left !== null && left.length === 0 ? 'done' : 'partly';
 }
 
 /** The same investigation, as it is now. */
@@ -194,7 +179,7 @@ async function cleanItem(
 ): Promise<StepReport> {
   const { item, act, way } = planned;
   const elsewhere = way.isTarget ? {} : { via: { context: way.context, address: way.description.address } };
-  return await takeStep(work, {
+  return await work.step({
     name: item.id,
     title: titleOf(planned),
     common: { ...common, item: item.id },

@@ -100,16 +100,6 @@ function batchIntent(step: BatchStep, batch: Batch): EntryDraft['data'] {
   return owners === undefined ? { step, ids } : { step, tokens: byOwner(ids, owners) };
 }
 
-/** The ids that the intent of a batch lists; none for data of another shape. */
-export function intendedIds(data: EntryDraft['data']): number[] {
-  const groups = Array.isArray(data['tokens']) ? (data['tokens'] as unknown[]) : [data];
-  return groups.flatMap((group) =>
-    typeof group === 'object' && group !== null && 'ids' in group && Array.isArray(group.ids)
-      ? group.ids.filter((id): id is number => Number.isSafeInteger(id))
-      : [],
-  );
-}
-
 /**
  * The outcome of a batch for the audit log: ids by result, the fingerprints of the revoked tokens in the order of
  * `revoked` (`deleted` for rows), and the refresh tokens that were revoked with them. It keeps only these, not

@@ -160,3 +160,13 @@ export function listOf(value: unknown): readonly unknown[] {
 export function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
+
+/** The ids that the intent of a batch lists; none for data of another shape. */
+export function intendedIds(data: EntryDraft['data']): number[] {
+  const groups = Array.isArray(data['tokens']) ? (data['tokens'] as unknown[]) : [data];
+  return groups.flatMap((group) =>
+    typeof group === 'object' && group !== null && 'ids' in group && Array.isArray(group.ids)
+      ? group.ids.filter((id): id is number => Number.isSafeInteger(id))
+      : [],
+  );
+}

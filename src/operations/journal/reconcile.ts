@@ -5,8 +5,7 @@ import type { Target, TargetDescription } from '../ports/target.ts';
 import { countSessions } from '../sessions/sessions.ts';
 import { knownSettings } from '../settings/known-settings.ts';
 import { partOf } from '../target-parts.ts';
-import { intendedIds } from './batches.ts';
-import { objectOf } from './journal.ts';
+import { intendedIds, objectOf } from './journal.ts';
 
 interface ReconcileOptions {
   readonly log: AuditLog;

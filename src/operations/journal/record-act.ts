@@ -1,7 +1,8 @@
-import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
 import type { Target } from '../ports/target.ts';
 import { Journal, type JournalOptions } from './journal.ts';
+import { isRefusal } from './operation-run.ts';
 import { reconcile } from './reconcile.ts';
 
 /** A single act, between its intent and its outcome. */
@@ -15,14 +16,6 @@ export interface Act<Result> extends JournalOptions {
   /** What is thrown where the outcome could not be recorded. */
   readonly unrecorded?: (result: Result) => TokenctlError;
 }
-
-/** Failures after which it is certain that nothing was done. */
-const refusals: ReadonlySet<TokenctlErrorCode> = new Set([
-  'credentials_refused',
-  'permission_refused',
-  'unsupported',
-  'not_found',
-]);
 
 /**
  * Does one thing to a target by the rule that nothing is done unrecorded: closes what earlier runs left
@@ -53,5 +46,5 @@ export async function recordAct<Result>(options: Act<Result>): Promise<Result> {
 
 function failure(error: unknown): EntryDraft['data'] {
   if (!(error instanceof TokenctlError)) return { result: 'unknown', reason: 'an unexpected error' };
-  return { result: refusals.has(error.code) ? 'refused' : 'unknown', reason: error.message };
+  return { result: isRefusal(error) ? 'refused' : 'unknown', reason: error.message };
 }

@@ -1,7 +1,6 @@
 import { type RecordedPath, recordedPaths } from '../../domain/access.ts';
 import type { Entry } from '../ports/audit-log.ts';
-import { intendedIds } from './batches.ts';
-import { listOf, numbersIn, objectOf, objectsIn, textOf } from './journal.ts';
+import { intendedIds, listOf, numbersIn, objectOf, objectsIn, textOf } from './journal.ts';
 
 /** What is counted of a run. Planned is what its first entry says. */
 export const countNames = [

@@ -124,7 +124,7 @@ export interface Target {
    */
   revoke(
     tokenIds: readonly number[],
-    options?: { readonly withRefreshTokens?: boolean; readonly signal?: AbortSignal },
+    options?: { readonly withRefreshTokens?: boolean; readonly signal?: AbortSignal | undefined },
   ): AsyncIterable<Outcome>;
   /**
    * Creates a personal access token.

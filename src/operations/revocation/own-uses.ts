@@ -1,7 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import { isSameController, Journal, objectsIn } from '../journal/journal.ts';
-import type { Change } from '../journal/operation-run.ts';
-import { reconcile } from '../journal/reconcile.ts';
+import { isSameController, objectsIn } from '../journal/journal.ts';
+import { type Change, OperationRun } from '../journal/operation-run.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { IntendedUse, KnownToken, TargetDescription } from '../ports/target.ts';
 
@@ -20,12 +19,7 @@ interface UsedToken {
 /** The record of the uses that an identification makes: an intent before them, and an outcome after them. */
 export class UseRecord {
   readonly #change: () => Promise<Change>;
-  #begun: {
-    readonly journal: Journal;
-    readonly intent: Entry;
-    readonly lock: Disposable;
-    readonly created: ReadonlyMap<number, Date>;
-  } | null = null;
+  #begun: { readonly work: OperationRun; readonly created: ReadonlyMap<number, Date> } | null = null;
 
   constructor(change: () => Promise<Change>) {
     this.#change = change;
@@ -33,25 +27,22 @@ export class UseRecord {
 
   /** Records the uses that are about to be made, with the last uses that they overwrite. */
   async begin({ values, tokens }: IntendedUse): Promise<void> {
-    const change = await this.#change();
-    const journal = new Journal({ ...change, operation: OPERATION });
-    await reconcile(change);
-    const lock = await journal.lock();
+    const work = new OperationRun(await this.#change(), OPERATION);
     const candidates = tokens.map(({ lastUsed, created, ...token }) => ({
       ...token,
       created: created.toISOString(),
       ...lastUseOf(lastUsed),
     }));
     const created = new Map(tokens.map((token) => [token.id, token.created]));
-    const intent = await journal.opening({ step: 'use', values, candidates });
-    this.#begun = { journal, intent, lock, created };
+    await work.open({ step: 'use', values, candidates });
+    this.#begun = { work, created };
   }
 
   /** Records which tokens were used, as far as they are known. Does nothing if none was about to be. */
   async end(found: readonly UsedToken[], error?: unknown): Promise<void> {
     if (this.#begun === null) return;
-    const { journal, intent, lock, created } = this.#begun;
-    using _lock = lock;
+    const { created } = this.#begun;
+    using work = this.#begun.work;
     const tokens = found.flatMap(({ ids, user, fingerprint, usedAt, lastUsed }) =>
       usedAt === null
         ? []
@@ -67,7 +58,7 @@ export class UseRecord {
           })),
     );
     const reason = error instanceof TokenctlError ? error.message : 'an unexpected error';
-    await journal.outcome(intent, {
+    await work.close({
       step: 'use',
       result: error === undefined ? 'done' : 'unknown',
       ...(error !== undefined && { reason }),

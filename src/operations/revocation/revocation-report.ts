@@ -7,7 +7,7 @@ import { type FailedToken, type OutcomeCounts, OutcomeTally } from '../journal/b
 import type { OperationRun, Stopped } from '../journal/operation-run.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
 import type { Target } from '../ports/target.ts';
-import type { EndedSessions } from '../sessions/sessions.ts';
+import type { EndedSessions } from '../sessions/expire-sessions.ts';
 import { partOf } from '../target-parts.ts';
 import { refreshTokenSelector } from './plan-revocation.ts';
 
@@ -86,7 +86,6 @@ const NAMED_ALIVE = 1000;
 export function openingOf(plan: RevocationPlan): EntryDraft['data'] {
   const { reach, sessions } = plan;
   return {
-    step: 'operation',
     selection: plan.selection,
     planned: plan.tokenIds.length,
     digest: plan.digest,
@@ -127,7 +126,6 @@ export function closingOf(report: RevocationReport): EntryDraft['data'] {
     ...counted
   } = report;
   return {
-    step: 'operation',
     ...counted,
     failed: failed.length,
     ...aliveOf(stillAlive),

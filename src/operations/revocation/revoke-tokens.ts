@@ -3,11 +3,10 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import type { Selector } from '../../domain/selector.ts';
 import { batchesOf, runBatches } from '../journal/batches.ts';
-import { Journal } from '../journal/journal.ts';
 import { type Change, OperationRun } from '../journal/operation-run.ts';
-import { findLiveRefreshTokens, reconcile, stillAlive } from '../journal/reconcile.ts';
+import { findLiveRefreshTokens, stillAlive } from '../journal/reconcile.ts';
 import type { TargetDescription } from '../ports/target.ts';
-import { type EndedSessions, endSessions, sessionsAfter } from '../sessions/sessions.ts';
+import { type EndedSessions, endSessions, sessionsAfter } from '../sessions/expire-sessions.ts';
 import { partOf } from '../target-parts.ts';
 import { refusalAhead, requireMayChange, requireRights } from '../visibility.ts';
 import {
@@ -45,16 +44,12 @@ const CONCURRENCY = 3;
  * reported in `stopped` instead.
  */
 export async function revokeTokens(options: RevokeTokensOptions): Promise<RevocationReport> {
-  const { target, plan, clock, signal } = options;
+  const { plan, clock } = options;
   requireMayRevoke(plan, options.description);
   const size = options.batchSize ?? options.description.capabilities.batchSize;
-  const started = clock.now();
-  const journal = new Journal({ ...options, operation: 'tokens.revoke' });
-  await reconcile(options);
-  using _lock = await journal.lock();
-  const work = new OperationRun({ target, journal, signal });
+  using work = new OperationRun(options, 'tokens.revoke');
   const tally = new RevocationTally(plan, options);
-  const intent = await journal.opening(openingOf(plan));
+  await work.open(openingOf(plan));
 
   await deleteCodes(work, { plan, tally, size });
   await revokeAlone(work, { plan, tally, size });
@@ -62,9 +57,7 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
   await revokeStretch(work, { plan, tally, from: 0, to: own, size });
   const ending = plan.sessions === null ? null : await endSessions(work, plan.sessions);
   let read = await verifyOthers(work, tally);
-  const { capabilities } = options.description;
-  const sessions =
-    plan.sessions && (await sessionsAfter(work, plan.sessions, { ending, capabilities, started }));
+  const sessions = plan.sessions && (await sessionsAfter(work, plan.sessions, ending));
   // The caller's own credential may be what lists them.
   const madeSince = await countMadeSince(work, { plan, selector: options.selector });
   for (let index = own; index < plan.tokenIds.length; index += 1) {
@@ -89,13 +82,10 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
     ...(plan.saved && { plan: plan.saved }),
     kept: plan.kept,
     accessPaths: afterAct(plan.accessPaths, sessions?.unseen ? [sessions.unseen] : [], clock.now()),
-    interrupted: work.interrupted && unfinished,
-    stopped: work.stopReason,
-    run: journal.run,
-    seconds: (clock.now().getTime() - started.getTime()) / 1000,
+    ...work.ending(!unfinished),
+    seconds: work.seconds,
   };
-  await journal.outcome(intent, closingOf(report));
-  if (work.stopped !== null && !work.acted) throw work.stopped;
+  await work.close(closingOf(report));
   return report;
 }
 
@@ -149,7 +139,7 @@ async function revokeStretch(
     batches: batchesOf({ ids: plan.tokenIds, owners: plan.owners }, stretch),
     concurrency: CONCURRENCY,
     step: 'batch',
-    act: (batch) => work.target.revoke(batch, { withRefreshTokens, ...work.until }),
+    act: (batch) => work.target.revoke(batch, { withRefreshTokens, signal: work.change.signal }),
     tally: tally.access,
   });
 }

@@ -1,8 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { TokenctlError } from '../../domain/errors.ts';
+import type { Change } from '../journal/operation-run.ts';
 import { recordAct } from '../journal/record-act.ts';
-import type { AuditLog } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import type { AuthenticationSettings, TokenLifetimes } from '../ports/target-parts.ts';
 
@@ -16,21 +15,15 @@ export function readSettings(options: { target: Target }): Promise<Authenticatio
   return options.target.settings.read();
 }
 
-type Change = Partial<AuthenticationSettings>;
+/** Values that settings are to have. */
+type Wished = Partial<AuthenticationSettings>;
 
 /** What to change, and who says so. */
-export interface ChangeSettingOptions {
-  readonly target: Target;
-  readonly description: TargetDescription;
-  readonly log: AuditLog;
-  readonly clock: Clock;
-  readonly actor: Readonly<Record<string, string>>;
+export interface ChangeSettingOptions extends Change {
   /** The new values by the controller's names. */
-  readonly change: Change;
+  readonly change: Wished;
   /** What the audit log calls it: `settings.basic-auth`, `settings.external-tokens`. */
   readonly operation: string;
-  readonly reason?: string;
-  readonly ticket?: string;
   /** Previews a change that would end the caller's own way in, at a target that changes nothing. */
   readonly mayLockOut?: boolean;
 }
@@ -78,15 +71,15 @@ export async function changeSetting(options: ChangeSettingOptions): Promise<Chan
   return { changed: true, before, after };
 }
 
-function keysOf(change: Change): (keyof AuthenticationSettings)[] {
+function keysOf(change: Wished): (keyof AuthenticationSettings)[] {
   return Object.keys(change) as (keyof AuthenticationSettings)[];
 }
 
-function holds(change: Change, settings: AuthenticationSettings): boolean {
+function holds(change: Wished, settings: AuthenticationSettings): boolean {
   return keysOf(change).every((key) => isDeepStrictEqual(change[key], settings[key]));
 }
 
-function valuesOf(change: Change, settings: AuthenticationSettings): Change {
+function valuesOf(change: Wished, settings: AuthenticationSettings): Wished {
   return Object.fromEntries(keysOf(change).map((key) => [key, settings[key]]));
 }
 
@@ -95,7 +88,7 @@ function valuesOf(change: Change, settings: AuthenticationSettings): Change {
  *
  * @throws TokenctlError `lockout_refused`
  */
-export function refuseLockout(change: Change, { credential, identity }: TargetDescription): void {
+export function refuseLockout(change: Wished, { credential, identity }: TargetDescription): void {
   const ends = change.AUTH_BASIC_ENABLED === false || change.DISABLE_LOCAL_AUTH === true;
   if (credential !== 'password' || !ends) return;
   throw new TokenctlError(

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type MailTemplate, renderMail } from '../../domain/owner-mail.ts';
-import { Journal } from '../journal/journal.ts';
-import type { Change, Stopped } from '../journal/operation-run.ts';
-import { reconcile } from '../journal/reconcile.ts';
+import type { Journal } from '../journal/journal.ts';
+import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
 import type { Entry } from '../ports/audit-log.ts';
 import type { Mailer } from '../ports/notifier.ts';
 import type { TargetDescription } from '../ports/target.ts';
@@ -61,19 +60,15 @@ interface SendOptions extends Change {
  * @throws TokenctlError `audit_unavailable` before anything was sent, `outcome_unrecorded` after something was.
  */
 export async function sendOwnerNotices(options: SendOptions): Promise<OwnerNoticeReport> {
-  const { plan, clock } = options;
-  const started = clock.now();
-  const journal = new Journal({ ...options, operation: OPERATION });
-  await reconcile(options);
-  using _lock = await journal.lock();
-  const opening = await journal.opening({
-    step: 'operation',
+  const { plan } = options;
+  using work = new OperationRun(options, OPERATION);
+  await work.open({
     selection: 'tokens that expire or were revoked',
     planned: plan.digests.length,
     unreachable: plan.unreachable.length,
     to: options.mailer.name,
   });
-  const mailing = new Mailing(journal, options);
+  const mailing = new Mailing(work.journal, options);
   for (const digest of plan.digests) {
     if (options.signal?.aborted === true || mailing.stopped !== null) break;
     await mailing.tell(digest);
@@ -90,14 +85,18 @@ export async function sendOwnerNotices(options: SendOptions): Promise<OwnerNotic
     ...planned,
     interrupted: options.signal?.aborted === true && tried < digests.length,
     stopped: stopped && { code: stopped.code, message: stopped.message },
-    run: journal.run,
-    seconds: (clock.now().getTime() - started.getTime()) / 1000,
+    run: work.journal.run,
+    seconds: work.seconds,
   };
   const { sent, skipped, notTried, interrupted } = report;
-  await journal.outcome(opening, {
-    step: 'operation',
-    ...{ sent, skipped, notTried, interrupted, undeliverable: report.undeliverable.length },
-    ...{ failed: failed.length, stopped: report.stopped },
+  await work.close({
+    sent,
+    skipped,
+    notTried,
+    interrupted,
+    undeliverable: report.undeliverable.length,
+    failed: failed.length,
+    stopped: report.stopped,
   });
   return report;
 }

@@ -1,19 +1,11 @@
 import { TokenctlError } from '../../domain/errors.ts';
+import type { Change } from '../journal/operation-run.ts';
 import { recordAct } from '../journal/record-act.ts';
-import type { AuditLog } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { CreatedToken, Target, TargetDescription, TokenRequest } from '../ports/target.ts';
+import type { CreatedToken, TokenRequest } from '../ports/target.ts';
 
 /** What to create, and who says so. */
-export interface CreateTokenOptions {
-  readonly target: Target;
-  readonly description: TargetDescription;
-  readonly log: AuditLog;
-  readonly clock: Clock;
-  readonly actor: Readonly<Record<string, string>>;
+export interface CreateTokenOptions extends Change {
   readonly request: TokenRequest;
-  readonly reason?: string;
-  readonly ticket?: string;
 }
 
 /**

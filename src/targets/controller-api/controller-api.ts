@@ -119,7 +119,7 @@ class ControllerApi implements ControllerApiTarget {
 
   revoke(
     tokenIds: readonly number[],
-    options: { readonly withRefreshTokens?: boolean; readonly signal?: AbortSignal } = {},
+    options: { readonly withRefreshTokens?: boolean; readonly signal?: AbortSignal | undefined } = {},
   ): AsyncIterable<Outcome> {
     if (options.withRefreshTokens === true) return failingStream(partMissing(this, 'refreshTokens'));
     const { signal } = options;

@@ -184,7 +184,7 @@ class DatabaseTarget implements Target {
 
   revoke(
     tokenIds: readonly number[],
-    options: { readonly withRefreshTokens?: boolean; readonly signal?: AbortSignal } = {},
+    options: { readonly withRefreshTokens?: boolean; readonly signal?: AbortSignal | undefined } = {},
   ): AsyncIterable<Outcome> {
     return revokeAccessTokens(this.#connection, {
       ids: tokenIds,
