@@ -114,11 +114,11 @@ function administers(user: UserRecord, other: UserRecord): boolean {
   return !privileged && organizations.length > 0 && organizations.every((id) => user.admin_of.includes(id));
 }
 
-/** The organizations that a user sees, over organizations `o`: those in which the user has a role. */
+/** The organizations that a user sees, over organizations `x`: those in which the user has a role. */
 export function visibleOrganizations(user: UserRecord): Condition {
   if (canSeeEverything(user)) return { sql: 'TRUE', values: [] };
   return {
-    sql: `o.id = ANY($1::integer[]) OR o.id IN (${grantedObjects('organization', '$2')})`,
+    sql: `x.id = ANY($1::integer[]) OR x.id IN (${grantedObjects('organization', '$2')})`,
     values: [[...user.admin_of, ...user.auditor_of, ...user.member_of], user.id],
   };
 }

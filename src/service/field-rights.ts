@@ -73,7 +73,13 @@ export const FIELD_RULES: Readonly<Record<string, Readonly<Record<string, FieldR
     max_hosts: superusersOnly(() => invalid({ __all__: ['Only superusers can change max_hosts.'] })),
   },
   team: {
-    organization: superusersOnly(() => forbidden('Unable to change organization on a team.')),
+    organization: {
+      who: 'superusers',
+      refuses: (change) =>
+        change.from !== null && isOther(change)
+          ? forbidden('Unable to change organization on a team.')
+          : null,
+    },
   },
   o_auth2_application: {
     skip_authorization: {

@@ -3,7 +3,7 @@ import type { Condition } from './listing/filters.ts';
 import type { HeldRole, ResourceWithRoles, RoleName } from './store/object-roles.ts';
 import type { UserRecord } from './store/users.ts';
 
-/** The organizations `o` that a user sees and in which the user has a role. */
+/** The organizations `x` that a user sees and in which the user has a role. */
 export function organizationsWithRole(
   user: UserRecord,
   held: readonly HeldRole[],
@@ -15,7 +15,7 @@ export function organizationsWithRole(
   const members = role === 'member' ? user.member_of : [];
   const own = role === 'auditor' ? user.auditor_of : [...user.admin_of, ...members];
   return {
-    sql: `o.id = ANY($${first}::integer[])`,
+    sql: `x.id = ANY($${first}::integer[])`,
     values: [[...own, ...heldOn(held, 'organization', [role])]],
   };
 }

@@ -23,7 +23,8 @@ import { simultaneousJobs } from './migrations/011-simultaneous-jobs.ts';
 import { objectRoles } from './migrations/012-object-roles.ts';
 import { DEMO_PLAYBOOK, DEMO_PROJECT } from './playbooks/projects-folder.ts';
 import { insertActivity } from './store/activity.ts';
-import { insertOrganization } from './store/organizations.ts';
+import { ORGANIZATIONS } from './store/organizations.ts';
+import { insertResource } from './store/resources.ts';
 import { deleteSettings, lockSettings, writeSetting } from './store/settings.ts';
 import { hasUsers, insertUser } from './store/users.ts';
 
@@ -131,11 +132,9 @@ async function addDemoResources(
   transaction: Queryable,
   { createdBy, at }: { readonly createdBy: number; readonly at: Date },
 ): Promise<void> {
-  const organization = await insertOrganization(transaction, {
-    name: 'Default',
-    description: '',
-    max_hosts: 0,
-    createdBy,
+  const organization = await insertResource(transaction, ORGANIZATIONS, {
+    values: { name: 'Default', description: '', max_hosts: 0 },
+    by: createdBy,
     at,
   });
   const inventory = await insertReturning(

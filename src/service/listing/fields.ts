@@ -25,6 +25,8 @@ export interface Field {
   /** Writable in POST only (`create`), or in POST and PUT (`change`). */
   readonly writable?: 'create' | 'change';
   readonly required?: true;
+  /** PUT without it keeps its value, even if it is required. */
+  readonly keptByPut?: true;
   readonly defaultValue?: unknown;
   readonly maxLength?: number;
   /** Whether a text may be blank. By default it may if the field is not required. */

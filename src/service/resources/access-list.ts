@@ -48,7 +48,7 @@ export function serveAccessLists(app: FastifyInstance, service: ServiceContext):
   });
   ofObject('teams', 'team', seenTeam);
   ofObject('job_templates', 'job_template', async (exchange) => {
-    const { id, organization_id: organization } = await seenJobTemplate(exchange);
+    const { id, organization } = await seenJobTemplate(exchange);
     return { id, organization };
   });
   for (const kind of [INVENTORY, PROJECT, CREDENTIAL]) {

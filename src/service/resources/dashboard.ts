@@ -49,7 +49,7 @@ async function show({ service, caller }: Exchange): Promise<unknown> {
       hosts: { from: 'main_host h JOIN main_inventory x ON x.id = h.inventory_id', visible: inventories },
       projects: { from: 'service_project x', visible: seen('project') },
       users: { from: 'auth_user u', visible: visibleUsers(user) },
-      organizations: { from: 'main_organization o', visible: visibleOrganizations(user) },
+      organizations: { from: 'main_organization x', visible: visibleOrganizations(user) },
       teams: { from: 'main_team x', visible: visibleTeams(user) },
       credentials: { from: 'main_credential x', visible: seen('credential') },
       job_templates: { from: 'service_job_template x', visible: seen('job_template') },

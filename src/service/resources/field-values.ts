@@ -43,7 +43,7 @@ export function readFields<T extends object>(
       const read = readValue(field, given);
       if ('value' in read) return [name, read.value];
       problems[name] = [read.problem];
-    } else if (method !== 'PATCH') {
+    } else if (method === 'POST' || (method === 'PUT' && !field.keptByPut)) {
       if (field.required) problems[name] = ['This field is required.'];
       else return [name, field.defaultValue ?? before];
     }

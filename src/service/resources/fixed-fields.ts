@@ -1,7 +1,7 @@
 import type { Field, FieldSet } from '../listing/fields.ts';
 
 /** A value that a field of the controller always has here, and what the service does not do, after "This service does not". */
-type Fixed = readonly [value: unknown, does: string];
+type Fixed = readonly [value: unknown, does: string, type?: Field['type']];
 
 /** The fields of the controller that this service does not carry out: shown with their default, any other value is refused. */
 export function fixedFields(fields: Readonly<Record<string, Fixed>>): FieldSet['fields'] {
@@ -14,10 +14,10 @@ export function hiddenFixedFields(fields: Readonly<Record<string, Fixed>>): Fiel
   return Object.fromEntries(shown.map(([name, field]) => [name, { ...field, hidden: true }]));
 }
 
-function fixedField(name: string, [value, does]: Fixed): Field {
+function fixedField(name: string, [value, does, type = typeOf(value)]: Fixed): Field {
   const words = name.replaceAll('_', ' ').replace(/\bscm\b/, 'SCM');
   return {
-    type: typeOf(value),
+    type,
     label: `${words[0]?.toUpperCase()}${words.slice(1)}`,
     helpText: `Always ${JSON.stringify(value)}: this service does not ${does}.`,
     fixed: { value, does },
@@ -35,12 +35,4 @@ function typeOf(value: unknown): Field['type'] {
     default:
       return value === null ? 'id' : 'object';
   }
-}
-
-/** The values of the fields that are fixed, for answers. */
-export function fixedValues({ fields }: Pick<FieldSet, 'fields'>): Record<string, unknown> {
-  const shown = Object.entries(fields).filter(
-    ([, { fixed, hidden }]) => fixed !== undefined && hidden !== true,
-  );
-  return Object.fromEntries(shown.map(([name, { fixed }]) => [name, fixed?.value]));
 }

@@ -11,7 +11,7 @@ import { cancelJob, deleteJob, findJob, JOB_COLUMNS, JOB_FROM, type JobRecord } 
 import { type HeldRole, heldRoles } from '../store/object-roles.ts';
 import type { UserRecord } from '../store/users.ts';
 import { SHOWN_OPTIONS } from './job-options.ts';
-import { named, seenJobTemplate } from './job-templates.ts';
+import { seenJobTemplate } from './job-templates.ts';
 import { knownRelation, PART_RELATIONS, seenPartsOfJobs } from './part-relations.ts';
 import { pathId } from './request-values.ts';
 import { leadingFields, logChange } from './resource.ts';
@@ -290,6 +290,14 @@ function jobJson(
     organization: organization_id,
     job_template: job_template_id,
   };
+}
+
+/** A related resource as `summary_fields` shows it; empty without one. */
+function named(
+  relation: string,
+  { id, name }: { readonly id: number | null; readonly name: string | null },
+): Record<string, { id: number; name: string | null }> {
+  return id === null ? {} : { [relation]: { id, name } };
 }
 
 /** Seconds, to the millisecond. */

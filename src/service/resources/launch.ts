@@ -69,10 +69,10 @@ export function serveLaunch(app: FastifyInstance, service: ServiceContext): void
 }
 
 function asked(template: JobTemplateRecord): Record<string, unknown> {
-  const { id, name, description, inventory_id } = template;
+  const { id, name, description, inventory } = template;
   const isAsking = ASK_NAMES.some((ask) => template[ask]);
   return {
-    can_start_without_user_input: inventory_id !== null && !isAsking,
+    can_start_without_user_input: inventory !== null && !isAsking,
     passwords_needed_to_start: [],
     ...pick(template, ASK_NAMES),
     ask_scm_branch_on_launch: false,
@@ -84,14 +84,14 @@ function asked(template: JobTemplateRecord): Record<string, unknown> {
     survey_enabled: false,
     variables_needed_to_start: [],
     credential_needed_to_start: false,
-    inventory_needed_to_start: inventory_id === null,
+    inventory_needed_to_start: inventory === null,
     job_template_data: { name, id, description },
     defaults: {
       ...pick(
         template,
         OPTION_NAMES.filter((option) => Object.hasOwn(PROMPTS, option)),
       ),
-      inventory: { id: inventory_id, name: template.inventory_name },
+      inventory: { id: inventory, name: template.inventory_name },
       ...NEVER_ASKED,
     },
   };
@@ -103,12 +103,12 @@ async function launch(exchange: Exchange): Promise<unknown> {
   if (!(await may(exchange, template, 'execute'))) throw forbidden();
   const given = await readLaunch(exchange, jsonObject(request));
   const { accepted, ignored } = sortOut(given, template);
-  const inventoryId = accepted.inventory ?? template.inventory_id;
-  if (template.project_id === null) throw invalid({ project: ['A project is required to run a job.'] });
+  const inventoryId = accepted.inventory ?? template.inventory;
+  if (template.project === null) throw invalid({ project: ['A project is required to run a job.'] });
   if (inventoryId === null) {
     throw invalid({ resources_needed_to_start: ['Job Template inventory is missing or undefined.'] });
   }
-  if (inventoryId !== template.inventory_id) await requireInventory(exchange, inventoryId);
+  if (inventoryId !== template.inventory) await requireInventory(exchange, inventoryId);
   const { extra_vars = {}, inventory: _asked, ...options } = accepted;
   const variables = { ...variablesOf(template.extra_vars), ...extra_vars };
   const job = await startJob(exchange, {
@@ -163,7 +163,7 @@ function sortOut(
   { others, extra_vars, ...values }: Given,
   template: JobTemplateRecord,
 ): { readonly accepted: Omit<Given, 'others'>; readonly ignored: Readonly<Record<string, unknown>> } {
-  const current: Readonly<Record<string, unknown>> = { ...template, inventory: template.inventory_id };
+  const current = template as unknown as Readonly<Record<string, unknown>>;
   const changed = Object.entries(values).filter(([name, value]) => value !== current[name]);
   const isAsked = ([name]: readonly [string, unknown]) => template[PROMPTS[name as Prompt]];
   const accepted = Object.fromEntries(changed.filter(isAsked));

@@ -1,12 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Queryable } from '../../db/database.ts';
-import {
-  administersOrganization,
-  canAssignRole,
-  hasRole,
-  visibleOrganizations,
-  visibleUsers,
-} from '../access.ts';
+import { administersOrganization, canAssignRole, hasRole, visibleUsers } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid } from '../failure.ts';
@@ -104,14 +98,11 @@ export function listHolders(exchange: Exchange, held: Held): Promise<unknown> {
 
 async function listHeld(exchange: Exchange, roles: readonly OrganizationRole[]): Promise<unknown> {
   const { id: userId } = await seenUser(exchange);
-  return listOrganizations(
-    exchange,
-    allOf(visibleOrganizations(exchange.caller.user), (first) => ({
-      sql: `EXISTS (SELECT FROM service_role h
-              WHERE h.organization_id = o.id AND h.user_id = $${first} AND h.role = ANY($${first + 1}::text[]))`,
-      values: [userId, roles],
-    })),
-  );
+  return listOrganizations(exchange, (first) => ({
+    sql: `EXISTS (SELECT FROM service_role h
+            WHERE h.organization_id = x.id AND h.user_id = $${first} AND h.role = ANY($${first + 1}::text[]))`,
+    values: [userId, roles],
+  }));
 }
 
 /**

@@ -1,15 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import type { Queryable } from '../../db/database.ts';
-import { type AskedRole, canCreate, hasRole, type SharedType, visibleObjects } from '../access.ts';
+import { canCreate } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, invalid, notFound, RequestFailure } from '../failure.ts';
+import { requireFieldRights } from '../field-rights.ts';
 import { allOf, type Condition } from '../listing/filters.ts';
-import { list } from '../listing/listing.ts';
-import { playbooksIn, projectFolders } from '../playbooks/projects-folder.ts';
-import { readVariables, writeVariables } from '../playbooks/variables.ts';
+import { type Listing, list, requireMatch } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
-import { heldRoles } from '../store/object-roles.ts';
+import { type HeldRole, heldRoles } from '../store/object-roles.ts';
 import { findOrganization } from '../store/organizations.ts';
 import {
   activeJobs,
@@ -17,243 +16,275 @@ import {
   findInventory,
   findResource,
   findResourceId,
-  hasJobTemplates,
   insertResource,
-  lockHostLimit,
-  lockProjectFolders,
   lockResource,
-  type ResourceRecord,
+  type ResourceRow,
+  type ResourceValues,
   resourceColumns,
-  resourceFrom,
   updateResource,
 } from '../store/resources.ts';
+import type { UserRecord } from '../store/users.ts';
 import { noSuchId, type Problems, readFields } from './field-values.ts';
-import { asked, type Resource, renderer } from './named-resource-json.ts';
+import { type Kind, namedIn, type Owned, renderer, type Wanted } from './kind.ts';
 import { namesIn, pathId } from './request-values.ts';
 import { changedValues, logChange } from './resource.ts';
-import { HOST, INVENTORY, KINDS, type Kind, PROJECT } from './resource-kinds.ts';
 import { roleFields, roleOfField } from './role-texts.ts';
 
-/** `/api/v2/inventories/`, `/hosts/`, `/credentials/` and `/projects/`, each with its `N/`. */
-export function serveNamedResources(app: FastifyInstance, service: ServiceContext): void {
-  for (const kind of KINDS) {
-    const { path, plural, fields } = kind;
-    serveEndpoint(app, service, {
-      path,
-      name: plural,
-      description: `The ${plural.toLowerCase()} of the organizations that you administer or audit.`,
-      fields,
-      ...(kind !== HOST && { objectRoles: roleFields(kind.type as SharedType) }),
-      allows: async ({ service, caller }) =>
-        canCreate(caller.user, kind.type, await heldRoles(service.database, caller.user)),
-      handlers: { GET: (exchange) => listKind(exchange, kind), POST: (exchange) => create(exchange, kind) },
-    });
-    serveEndpoint(app, service, {
-      path: `${path}:id/`,
-      name: kind.label,
-      description: `One of the ${plural.toLowerCase()}, by id or by its named URL.`,
-      fields,
-      ...(kind !== HOST && { objectRoles: roleFields(kind.type as SharedType) }),
-      allows: (exchange) => mayChange(exchange, kind),
-      handlers: {
-        GET: async (exchange) => shown(exchange, kind, await seenResource(exchange, kind)),
-        PUT: (exchange) => change(exchange, kind, 'PUT'),
-        PATCH: (exchange) => change(exchange, kind, 'PATCH'),
-        DELETE: (exchange) => remove(exchange, kind),
-      },
-    });
-  }
+/** Serves all resources of a kind at its path, and one of them at `N/`. */
+export function serveKind<R extends ResourceRow>(
+  app: FastifyInstance,
+  service: ServiceContext,
+  kind: Kind<R>,
+): void {
+  const { path, plural, label, fields, about, storage } = kind;
+  const some = plural.toLowerCase();
+  const objectRoles = storage.roles && { objectRoles: roleFields(storage.roles) };
   serveEndpoint(app, service, {
-    path: `${INVENTORY.path}:id/hosts/`,
-    name: 'Hosts of an inventory',
-    description: 'The hosts of this inventory. POST adds one.',
-    fields: HOST.fields,
-    allows: (exchange) => mayChange(exchange, INVENTORY),
+    path,
+    name: plural,
+    description: about?.list ?? `The ${some} of the organizations that you administer or audit.`,
+    fields,
+    ...objectRoles,
+    allows: async ({ service, caller }) =>
+      canCreate(caller.user, kind.type, await heldRoles(service.database, caller.user)),
     handlers: {
-      GET: async (exchange) => {
-        const { id } = await seenResource(exchange, INVENTORY);
-        return listKind(exchange, HOST, (first) => ({ sql: `x.inventory_id = $${first}`, values: [id] }));
-      },
-      POST: async (exchange) =>
-        create(exchange, HOST, { inventory: (await seenResource(exchange, INVENTORY)).id }),
+      GET: (exchange) => listKind(exchange, kind),
+      POST: (exchange) => create(exchange, kind),
     },
   });
   serveEndpoint(app, service, {
-    path: `${PROJECT.path}:id/playbooks/`,
-    name: 'Playbooks of a project',
-    description: 'The paths of the playbooks in the folder of this project.',
+    path: `${path}:id/`,
+    name: label,
+    description: about?.one ?? `One of the ${some}, by id or by its named URL.`,
+    fields,
+    ...objectRoles,
+    allows: (exchange) => mayChangeSeen(exchange, kind),
     handlers: {
-      GET: async (exchange) => {
-        const { local_path = '' } = await seenResource(exchange, PROJECT);
-        return playbooksIn(exchange.service.jobs.projects, local_path);
-      },
+      GET: async (exchange) => shown(exchange, kind, await matching(exchange, kind)),
+      PUT: (exchange) => change(exchange, kind, 'PUT'),
+      PATCH: (exchange) => change(exchange, kind, 'PATCH'),
+      DELETE: (exchange) => remove(exchange, kind),
     },
   });
 }
 
-async function listKind(
+/**
+ * Lists the resources that meet a condition.
+ *
+ * @param visible Those that the caller sees here, if not all that the caller sees elsewhere.
+ */
+export async function listKind<R extends ResourceRow>(
   exchange: Exchange,
-  kind: Kind,
+  kind: Kind<R>,
   condition: (first: number) => Condition = () => ({ sql: 'TRUE', values: [] }),
+  visible?: Condition,
 ): Promise<unknown> {
   const { service, caller } = exchange;
-  const held = await heldRoles(service.database, caller.user);
-  const render = await renderer(exchange, kind, { held });
-  const rows = {
-    ...(kind === HOST
-      ? ({ type: 'inventory', id: 'x.inventory_id' } as const)
-      : { type: kind.type as SharedType, id: 'x.id' }),
-    organization: kind.organization,
-  };
-  return list<ResourceRecord>(exchange, {
-    fields: kind.fields,
-    columns: resourceColumns(kind.type),
-    from: resourceFrom(kind.type),
-    visible: allOf(visibleObjects(caller.user, held, rows), condition),
-    ...(kind !== HOST && {
-      withRole: (field, first) => {
-        const role = roleOfField(rows.type, field);
-        return role === null ? null : visibleObjects(caller.user, held, { ...rows, role, first });
-      },
-    }),
-    render,
+  const { user } = caller;
+  const held = await heldRoles(service.database, user);
+  return list<R>(exchange, {
+    ...rows(kind, { user, held }, allOf(visible ?? kind.visible(user, held), condition)),
+    columns: resourceColumns(kind.storage),
+    withRole: (field, first) => {
+      const role = kind.storage.roles === undefined ? null : roleOfField(kind.storage.roles, field);
+      return role === null ? null : (kind.withRole?.(user, held, { role, first }) ?? null);
+    },
+    render: await renderer(exchange, kind),
   });
+}
+
+/** The rows of a kind that meet a condition, with what filters on them need. */
+function rows<R extends ResourceRow>(
+  kind: Kind<R>,
+  { user, held }: { readonly user: UserRecord; readonly held: readonly HeldRole[] },
+  { sql, values }: Condition,
+): Pick<Listing<never>, 'fields' | 'from' | 'visible'> {
+  const joined = kind.joined?.(user, held, values.length + 1) ?? { sql: '', values: [] };
+  return {
+    fields: kind.fields,
+    from: `${kind.storage.from} ${joined.sql}`,
+    visible: { sql, values: [...values, ...joined.values] },
+  };
 }
 
 /** The resource that the path names. Throws 404, or 403 if the caller may not see it. */
-export async function seenResource(exchange: Exchange, kind: Kind): Promise<ResourceRecord> {
-  const { service, caller } = exchange;
-  const resource = await findResource(service.database, kind.type, await resourceId(exchange, kind));
+export async function seenResource<R extends ResourceRow>(exchange: Exchange, kind: Kind<R>): Promise<R> {
+  const resource = await findResource<R>(
+    exchange.service.database,
+    kind.storage,
+    await resourceId(exchange, kind),
+  );
   if (resource === null) throw notFound();
-  const held = await heldRoles(service.database, caller.user);
-  if (!hasRole(caller.user, held, asked(kind, resource, 'read'))) throw forbidden();
+  if (!(await canSee(exchange, kind, resource.id))) throw forbidden();
   return resource;
 }
 
-async function resourceId({ service, params, request }: Exchange, kind: Kind): Promise<number> {
+/** Whether the caller sees the resource of this id. */
+export async function canSee<R extends ResourceRow>(
+  { service, caller }: Exchange,
+  kind: Kind<R>,
+  id: number,
+): Promise<boolean> {
+  const { sql, values } = kind.visible(caller.user, await heldRoles(service.database, caller.user));
+  const rows = await service.database.query(
+    `SELECT FROM ${kind.storage.from} WHERE (${sql}) AND x.id = $${values.length + 1}`,
+    [...values, id],
+  );
+  return rows.length > 0;
+}
+
+/** Whether the caller may change the resource that the path names. */
+export async function mayChangeSeen<R extends ResourceRow>(
+  exchange: Exchange,
+  kind: Kind<R>,
+): Promise<boolean> {
+  const { service, caller } = exchange;
+  const resource = await seenResource(exchange, kind);
+  return kind.mayChange(caller.user, await heldRoles(service.database, caller.user), resource);
+}
+
+/** The resource that the path names, if the filters of the query string hold for it. */
+async function matching<R extends ResourceRow>(exchange: Exchange, kind: Kind<R>): Promise<R> {
+  const resource = await seenResource(exchange, kind);
+  const { user } = exchange.caller;
+  const held = await heldRoles(exchange.service.database, user);
+  const isNamed = { sql: 'x.id = $1', values: [resource.id] };
+  await requireMatch(exchange, rows(kind, { user, held }, isNamed));
+  return resource;
+}
+
+async function resourceId<R extends ResourceRow>(
+  { service, params, request }: Exchange,
+  kind: Kind<R>,
+): Promise<number> {
   const { id = '' } = params;
   if (/^\d+$/.test(id)) return pathId(id);
-  const name = kind.nameIn(namesIn(request.url) ?? []);
-  const found = name === null ? null : await findResourceId(service.database, kind.type, name);
+  const named = namedIn(kind, namesIn(request.url) ?? []);
+  const found = named === null ? null : await findResourceId(service.database, kind.storage, named);
   if (found === null) throw notFound();
   return found;
 }
 
-async function shown(exchange: Exchange, kind: Kind, resource: ResourceRecord): Promise<unknown> {
-  const held = await heldRoles(exchange.service.database, exchange.caller.user);
-  return (await renderer(exchange, kind, { held, detail: true }))(resource);
+async function shown<R extends ResourceRow>(
+  exchange: Exchange,
+  kind: Kind<R>,
+  resource: R,
+): Promise<unknown> {
+  return (await renderer(exchange, kind, { detail: true }))(resource);
 }
 
-/** The values that a request may write, with those before it. */
-type Values = Readonly<Record<string, unknown>> & {
-  readonly name?: unknown;
-  readonly organization?: number | null;
-  readonly inventory?: number | null;
-  readonly local_path?: string;
-};
-
-const BLANK: Values = {
-  name: '',
-  description: '',
-  variables: '',
-  enabled: true,
-  inventory: null,
-  organization: null,
-  local_path: '',
-};
-
-/** The values of the fields that may be written: on creation all, later those that may change. */
-function writable(kind: Kind, from: Values, isNew: boolean): Values {
-  const names = Object.entries(kind.fields.fields).filter(
-    ([, { writable: when }]) => when === 'change' || (isNew && when === 'create'),
+/** The names of the fields that may be written: on creation all, later those that may change. */
+function writable<R extends ResourceRow>({ fields }: Kind<R>, isNew: boolean): readonly string[] {
+  return Object.entries(fields.fields).flatMap(([name, { writable: when }]) =>
+    when === 'change' || (isNew && when === 'create') ? [name] : [],
   );
-  return Object.fromEntries(names.map(([name]) => [name, from[name]]));
+}
+
+/** What the fields of a new resource have before its request is read. */
+function blank<R extends ResourceRow>(kind: Kind<R>): ResourceValues {
+  const { fields } = kind.fields;
+  const blankOf = (name: string) => fields[name]?.defaultValue ?? (fields[name]?.type === 'id' ? null : '');
+  return Object.fromEntries(writable(kind, true).map((name) => [name, blankOf(name)]));
 }
 
 /**
- * POST: adds a resource to an organization that the caller administers.
+ * POST: adds a resource.
  *
  * @param given What the path says.
+ * @param also What else happens in the transaction.
  * @throws RequestFailure 400 by field, 403
  */
-async function create(exchange: Exchange, kind: Kind, given: Values = {}): Promise<unknown> {
-  const { service, request, reply } = exchange;
-  const problems: Problems = {};
-  const current = writable(kind, BLANK, true);
+export async function create<R extends ResourceRow>(
+  exchange: Exchange,
+  kind: Kind<R>,
+  given: ResourceValues = {},
+  also?: (transaction: Queryable, made: R) => Promise<void>,
+): Promise<unknown> {
+  const { service, caller, request, reply } = exchange;
+  const { user } = caller;
   const body = { ...jsonObject(request), ...given };
-  const read = readFields(kind.fields, body, { current, method: 'POST', problems });
-  const values = kind === HOST ? splitPort(read, problems) : read;
-  await requireOwner(exchange, values, { kind, problems, before: null });
-  const at = service.now();
-  const id = await service.database.transaction(async (transaction) => {
-    await requireFreeFolder(exchange, transaction, { folder: values.local_path, before: '' });
-    if (kind === HOST) await requireRoom(transaction, values.inventory ?? 0);
-    const made = await insertResource(transaction, kind.type, { values, at });
-    if (made === null) throw invalid({ __all__: [kind.nameTaken] });
-    const changes = await facts(transaction, kind, made);
+  const made = await service.database.transaction(async (transaction) => {
+    const held = await heldRoles(transaction, user);
+    if (!canCreate(user, kind.type, held)) throw forbidden();
+    const values = await read(exchange, transaction, { kind, body, before: null, method: 'POST', held });
+    const id = await insertResource(transaction, kind.storage, { values, at: service.now(), by: user.id });
+    if (id === null) throw invalid(kind.nameTaken);
+    const made = await written(transaction, kind, id);
     await log(exchange, transaction, kind, {
       operation: 'create',
-      id: made,
-      changes: { ...changes, id: made },
+      id,
+      changes: { ...facts(kind, made), id },
     });
+    await kind.made?.(exchange, transaction, made);
+    await also?.(transaction, made);
     return made;
   });
-  const made = await findResource(service.database, kind.type, id);
-  if (made === null) throw notFound();
-  reply.code(201).header('Location', `${kind.path}${id}/`);
+  reply.code(201).header('Location', `${kind.path}${made.id}/`);
   return shown(exchange, kind, made);
 }
 
 /** PUT and PATCH. Throws 400 by field, 403, 404. */
-async function change(exchange: Exchange, kind: Kind, method: 'PUT' | 'PATCH'): Promise<unknown> {
-  const { service, request } = exchange;
-  const before = await changeable(exchange, kind);
-  const problems: Problems = {};
-  const body = jsonObject(request);
-  if (kind === HOST && (body['inventory'] ?? before.inventory) !== before.inventory) {
-    throw forbidden('Unable to change inventory on a host.');
-  }
-  const current = writable(kind, before as unknown as Values, false);
-  // The controller keeps the organization of a PUT that does not name one.
-  const named = method === 'PUT' && 'organization' in current ? { organization: before.organization } : {};
-  const read = readFields(kind.fields, { ...named, ...body }, { current, method, problems });
-  const values = kind === HOST ? splitPort(read, problems) : read;
-  await requireOwner(exchange, values, { kind, problems, before });
-  await service.database.transaction(async (transaction) => {
-    const locked = await lockResource(transaction, kind.type, before.id);
-    if (locked === null) throw notFound();
-    await requireAdmin(exchange, transaction, asked(kind, locked, 'admin'));
-    await requireFreeFolder(exchange, transaction, {
-      folder: values.local_path,
-      before: locked.local_path ?? '',
-    });
-    const old = await facts(transaction, kind, before.id);
-    const at = service.now();
-    if (!(await updateResource(transaction, kind.type, { id: before.id, values, at }))) {
-      throw invalid({ __all__: [kind.nameTaken] });
-    }
-    const changes = changedValues(Object.keys(old), old, await facts(transaction, kind, before.id));
-    if (Object.keys(changes).length === 0) return;
-    await log(exchange, transaction, kind, { operation: 'update', id: before.id, changes });
-  });
-  return shown(exchange, kind, await seenResource(exchange, kind));
+async function change<R extends ResourceRow>(
+  exchange: Exchange,
+  kind: Kind<R>,
+  method: 'PUT' | 'PATCH',
+): Promise<unknown> {
+  const { id } = await matching(exchange, kind);
+  const changed = await changeResource(exchange, kind, { id, method, body: jsonObject(exchange.request) });
+  return shown(exchange, kind, changed);
 }
 
-/** DELETE. The controller answers 202 for an inventory, which it deletes later. Throws 403, 404, 409. */
-async function remove(exchange: Exchange, kind: Kind): Promise<unknown> {
-  const { service, reply } = exchange;
-  const { id } = await changeable(exchange, kind);
-  await service.database.transaction(async (transaction) => {
-    const changes = await facts(transaction, kind, id);
-    if (kind.usedBy !== undefined) await requireUnused(transaction, kind.usedBy, id);
-    if (!(await deleteResource(transaction, kind.type, id))) throw notFound();
-    await log(exchange, transaction, kind, { operation: 'delete', changes: { ...changes, id } });
+/** Changes a resource. Throws 400 by field, 403, 404. */
+async function changeResource<R extends ResourceRow>(
+  exchange: Exchange,
+  kind: Kind<R>,
+  wanted: { readonly id: number; readonly method: 'PUT' | 'PATCH'; readonly body: ResourceValues },
+): Promise<R> {
+  const { service, caller } = exchange;
+  const { id, method, body } = wanted;
+  return service.database.transaction(async (transaction) => {
+    const held = await heldRoles(transaction, caller.user);
+    const before = await changeable(exchange, transaction, { kind, id, held });
+    requireSameOwner(kind, before, body);
+    const values = await read(exchange, transaction, { kind, body, before, method, held });
+    const change = { id, values, at: service.now(), by: caller.user.id };
+    if (!(await updateResource(transaction, kind.storage, change))) throw invalid(kind.nameTaken);
+    const after = await written(transaction, kind, id);
+    const [old, now] = [facts(kind, before), facts(kind, after)];
+    const changes = changedValues(Object.keys(old), old, now);
+    if (Object.keys(changes).length > 0) {
+      await log(exchange, transaction, kind, { operation: 'update', id, changes });
+    }
+    return after;
   });
-  return kind === INVENTORY ? reply.code(202).send() : undefined;
+}
+
+/** DELETE. Throws 403, 404, 409. */
+async function remove<R extends ResourceRow>(exchange: Exchange, kind: Kind<R>): Promise<unknown> {
+  const { id } = await matching(exchange, kind);
+  await exchange.service.database.transaction((transaction) =>
+    removeResource(exchange, transaction, kind, id),
+  );
+  return kind.deletedLater ? exchange.reply.code(202).send() : undefined;
+}
+
+/** Deletes a resource. Throws 403, 404, 409. */
+async function removeResource<R extends ResourceRow>(
+  exchange: Exchange,
+  transaction: Queryable,
+  kind: Kind<R>,
+  id: number,
+): Promise<void> {
+  const held = await heldRoles(transaction, exchange.caller.user);
+  const resource = await changeable(exchange, transaction, { kind, id, held });
+  if (kind.usedBy !== undefined) await requireUnused(transaction, kind.usedBy, id);
+  await kind.removing?.(exchange, transaction, resource);
+  if (!(await deleteResource(transaction, kind.storage, id))) throw notFound();
+  await log(exchange, transaction, kind, { operation: 'delete', changes: { ...facts(kind, resource), id } });
 }
 
 /** Throws 409 while jobs run with a resource, as the controller does. */
-export async function requireUnused(
+async function requireUnused(
   transaction: Queryable,
   column: Parameters<typeof activeJobs>[1],
   id: number,
@@ -266,33 +297,74 @@ export async function requireUnused(
   });
 }
 
-async function mayChange(exchange: Exchange, kind: Kind): Promise<boolean> {
-  const { service, caller } = exchange;
-  const resource = await seenResource(exchange, kind);
-  return hasRole(caller.user, await heldRoles(service.database, caller.user), asked(kind, resource, 'admin'));
-}
-
-async function requireAdmin({ caller }: Exchange, database: Queryable, role: AskedRole): Promise<void> {
-  if (!hasRole(caller.user, await heldRoles(database, caller.user), role)) throw forbidden();
-}
-
-async function changeable(exchange: Exchange, kind: Kind): Promise<ResourceRecord> {
-  const resource = await seenResource(exchange, kind);
-  await requireAdmin(exchange, exchange.service.database, asked(kind, resource, 'admin'));
+/** The resource, locked, if the caller may change it. */
+async function changeable<R extends ResourceRow>(
+  { caller }: Exchange,
+  transaction: Queryable,
+  { kind, id, held }: { readonly kind: Kind<R>; readonly id: number; readonly held: readonly HeldRole[] },
+): Promise<R> {
+  const resource = await lockResource<R>(transaction, kind.storage, id);
+  if (resource === null) throw notFound();
+  if (!kind.mayChange(caller.user, held, resource)) throw forbidden();
   return resource;
 }
 
-/** Checks what the new values say about the owner, and throws what is wrong with them. */
-async function requireOwner(
+/** Refuses another inventory for a host, and others like it: what is given on creation only. */
+function requireSameOwner<R extends ResourceRow>(kind: Kind<R>, before: R, body: ResourceValues): void {
+  const row = before as unknown as ResourceValues;
+  for (const [name, { writable: when, type }] of Object.entries(kind.fields.fields)) {
+    if (when !== 'create' || type !== 'id' || (body[name] ?? row[name]) === row[name]) continue;
+    throw forbidden(`Unable to change ${name} on a ${kind.type}.`);
+  }
+}
+
+/** Reads and checks the values of a request. Throws 400 by field and 403. */
+async function read<R extends ResourceRow>(
   exchange: Exchange,
-  { organization, inventory }: Values,
-  { kind, problems, before }: Ownership,
-): Promise<void> {
-  const { service, caller } = exchange;
-  const { user } = caller;
-  const owners: Resource[] = [];
+  transaction: Queryable,
+  request: {
+    readonly kind: Kind<R>;
+    readonly body: ResourceValues;
+    readonly before: R | null;
+    readonly method: 'POST' | 'PUT' | 'PATCH';
+    readonly held: readonly HeldRole[];
+  },
+): Promise<ResourceValues> {
+  const { kind, body, before, method, held } = request;
+  const problems: Problems = {};
+  const row = (before ?? blank(kind)) as unknown as ResourceValues;
+  const current = Object.fromEntries(writable(kind, before === null).map((name) => [name, row[name]]));
+  const values = readFields(kind.fields, body, { current, method, problems });
+  if (Object.keys(problems).length === 0) {
+    requireFieldRights(kind.type, { caller: exchange.caller.user, before: current, after: values });
+  }
+  const wanted = { values, problems, before, held };
+  const prepared = await (kind.prepare?.(exchange, transaction, wanted) ??
+    withOwner(kind, exchange, transaction, wanted));
+  refuse(problems);
+  return prepared;
+}
+
+/** Throws 400 if something is wrong with a request. */
+export function refuse(problems: Problems): void {
+  if (Object.keys(problems).length > 0) throw invalid(problems);
+}
+
+/**
+ * Checks the organization or the inventory that a resource is to belong to: the caller may change what belongs to it.
+ *
+ * @throws RequestFailure 400 by field, with all problems so far, and 403
+ */
+export async function withOwner<R extends ResourceRow>(
+  kind: Kind<R>,
+  { caller }: Exchange,
+  transaction: Queryable,
+  { values, problems, before, held }: Wanted<R>,
+): Promise<ResourceValues> {
+  const { organization, inventory } = values as Partial<Owned>;
+  const owners: Owned[] = [];
   if (inventory !== undefined) {
-    const found = await findInventory(service.database, inventory ?? 0);
+    const found = await findInventory(transaction, inventory ?? 0);
     if (found === null) problems['inventory'] ??= [noSuchId(inventory ?? 0)];
     else owners.push({ id: 0, organization: found.organization_id, inventory: found.id });
   }
@@ -301,84 +373,41 @@ async function requireOwner(
     owners.push({ id: 0, organization });
     // Only superusers learn whether it exists. For others, a missing one is refused like a foreign one.
     const isUnknown =
-      user.is_superuser &&
+      caller.user.is_superuser &&
       organization !== null &&
-      (await findOrganization(service.database, organization)) === null;
+      (await findOrganization(transaction, organization)) === null;
     if (isUnknown) problems['organization'] ??= [noSuchId(organization)];
-    const isInUse = before?.local_path !== undefined && (await hasJobTemplates(service.database, before.id));
-    if (isInUse)
-      problems['organization'] ??= ['Organization cannot be changed when in use by job templates.'];
   }
-  if (Object.keys(problems).length > 0) throw invalid(problems);
-  for (const owner of owners) await requireAdmin(exchange, service.database, asked(kind, owner, 'admin'));
+  refuse(problems);
+  for (const owner of owners) if (!kind.mayChange(caller.user, held, owner)) throw forbidden();
+  return values;
 }
 
-interface Ownership {
-  readonly kind: Kind;
-  readonly problems: Problems;
-  readonly before: ResourceRecord | null;
+async function written<R extends ResourceRow>(transaction: Queryable, kind: Kind<R>, id: number): Promise<R> {
+  const resource = await findResource<R>(transaction, kind.storage, id);
+  if (resource === null) throw new Error(`a ${kind.type} vanished inside the transaction that wrote it`);
+  return resource;
 }
 
-/**
- * As on the controller, the port in the name of a host becomes a variable. Names with several colons are IPv6
- * addresses.
- */
-function splitPort(values: Values, problems: Problems): Values {
-  const [name = '', port, more] = String(values.name).split(':');
-  if (port === undefined || more !== undefined) return values;
-  if (name === '' || !/^\d{1,5}$/.test(port) || Number(port) < 1 || Number(port) > 65_535) {
-    problems['name'] ??= [`Invalid port specification: ${port}`];
-    return values;
-  }
-  const variables = readVariables(String(values['variables']));
-  const known = typeof variables === 'string' ? {} : variables;
-  return { ...values, name, variables: writeVariables({ ...known, ansible_ssh_port: Number(port) }) };
-}
-
-/** Throws 403 if the organization of an inventory has as many hosts as it may have. */
-async function requireRoom(transaction: Queryable, inventory: number): Promise<void> {
-  const { max_hosts: most, hosts } = await lockHostLimit(transaction, inventory);
-  if (most === 0 || hosts < most) return;
-  const number = `${most} ${most === 1 ? 'host' : 'hosts'}`;
-  throw forbidden(`The organization has reached its maximum number of ${number}.`);
-}
-
-/** Throws 400 unless the folder of a project exists, and no other project uses it. */
-async function requireFreeFolder(
-  { service }: Exchange,
-  transaction: Queryable,
-  { folder, before }: { readonly folder: string | undefined; readonly before: string },
-): Promise<void> {
-  if (folder === undefined || folder === before) return;
-  const used = await lockProjectFolders(transaction);
-  const folders = await projectFolders(service.jobs.projects);
-  if (folders.includes(folder) && !used.has(folder)) return;
-  throw invalid({
-    local_path: ['This path is already being used by another manual project, or does not exist.'],
-  });
-}
-
-/** What the activity stream records of a resource. */
-async function facts(transaction: Queryable, kind: Kind, id: number): Promise<Record<string, unknown>> {
-  const resource = await findResource(transaction, kind.type, id);
-  if (resource === null) throw notFound();
-  const { organization, organization_name, inventory, inventory_name } = resource;
-  const owners: Values = {
-    ...(kind !== HOST && {
-      organization: organization === null ? null : `${organization_name}-${organization}`,
+/** What the activity stream records of a resource: other resources by name and id. */
+function facts<R extends ResourceRow>(kind: Kind<R>, resource: R): ResourceValues {
+  const row = resource as unknown as ResourceValues;
+  const { fields } = kind.fields;
+  return Object.fromEntries(
+    writable(kind, true).map((name) => {
+      const isOther = fields[name]?.type === 'id' && row[name] !== null;
+      return [name, isOther ? `${row[`${name}_name`]}-${row[name]}` : row[name]];
     }),
-    ...(kind === HOST && { inventory: `${inventory_name}-${inventory}` }),
-  } as unknown as Values;
-  return { ...writable(kind, resource as unknown as Values, true), ...owners };
+  );
 }
 
-function log(
+function log<R extends ResourceRow>(
   exchange: Exchange,
   transaction: Queryable,
-  { type }: Kind,
+  { type }: Kind<R>,
   entry: {
     readonly operation: 'create' | 'update' | 'delete';
-    readonly changes: Readonly<Record<string, unknown>>;
+    readonly changes: ResourceValues;
     readonly id?: number;
   },
 ): Promise<void> {
@@ -386,6 +415,6 @@ function log(
   return logChange(exchange, transaction, {
     ...more,
     object1: type,
-    ...(id !== undefined && { resource: { type, id } }),
+    ...(id !== undefined && (type === 'organization' ? { organizationId: id } : { resource: { type, id } })),
   });
 }

@@ -63,7 +63,7 @@ async function relaunch(exchange: Exchange): Promise<unknown> {
   if (inventory_id === null) throw invalid({ errors: ['Job Template Inventory is missing or undefined.'] });
   const template = job_template_id === null ? null : await findJobTemplate(service.database, job_template_id);
   // Whoever may execute the template runs it on its inventory.
-  if (template?.inventory_id !== inventory_id) await requireInventory(exchange, inventory_id);
+  if (template?.inventory !== inventory_id) await requireInventory(exchange, inventory_id);
   const limit =
     read.value === 'all' ? job.limit : failedHosts(job, await readOutputEnd(service.database, job.id));
   const made = await startJob(exchange, {

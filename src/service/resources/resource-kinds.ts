@@ -1,32 +1,82 @@
+import type { FastifyInstance } from 'fastify';
+import type { Queryable } from '../../db/database.ts';
+import { hasRole, type SharedType, visibleObjects } from '../access.ts';
+import type { ServiceContext } from '../context.ts';
+import { type Exchange, serveEndpoint } from '../endpoint.ts';
+import { forbidden, invalid } from '../failure.ts';
 import type { Field, FieldSet, Relation } from '../listing/fields.ts';
-import { variablesProblem } from '../playbooks/variables.ts';
-import type { ResourceName, ResourceRecord, ResourceType } from '../store/resources.ts';
+import { playbooksIn, projectFolders } from '../playbooks/projects-folder.ts';
+import { readVariables, variablesProblem, writeVariables } from '../playbooks/variables.ts';
+import {
+  CREDENTIALS,
+  HOSTS,
+  hasJobTemplates,
+  INVENTORIES,
+  lockHostLimit,
+  lockProjectFolders,
+  PROJECTS,
+  type ResourceRecord,
+  type ResourceValues,
+} from '../store/resources.ts';
+import type { Problems } from './field-values.ts';
 import { fixedFields, hiddenFixedFields } from './fixed-fields.ts';
-import { namedSegment } from './request-values.ts';
+import type { Kind } from './kind.ts';
+import { create, listKind, mayChangeSeen, seenResource, serveKind, withOwner } from './named-resources.ts';
 import { leadingFields, nameAndDescription, namedRelation } from './resource.ts';
 
-/** A kind of resource with a name, which belongs to an organization, or to an inventory of one. */
-export interface Kind {
-  readonly type: ResourceType;
-  readonly path: string;
-  /** As messages call one of them. */
-  readonly label: string;
-  /** As the API calls all of them. */
-  readonly plural: string;
-  /** SQL expression for the id of the organization. */
-  readonly organization: string;
-  readonly fields: FieldSet;
-  /** The answer to a name that is taken. */
-  readonly nameTaken: string;
-  /** The column of a job that names the resource it runs with. */
-  readonly usedBy?: 'inventory_id' | 'project_id';
-  /** The segment of its named URL. */
-  readonly named: (resource: ResourceRecord) => string;
-  /** What the names in a named URL mean; null if they cannot mean one. */
-  readonly nameIn: (names: readonly string[]) => ResourceName | null;
-  /** Further related addresses. */
-  readonly related: (resource: ResourceRecord) => Readonly<Record<string, string>>;
+/** `/api/v2/inventories/`, `/hosts/`, `/credentials/` and `/projects/`, each with its `N/`. */
+export function serveNamedResources(app: FastifyInstance, service: ServiceContext): void {
+  for (const kind of [INVENTORY, HOST, CREDENTIAL, PROJECT]) serveKind(app, service, kind);
+  serveEndpoint(app, service, {
+    path: `${INVENTORY.path}:id/hosts/`,
+    name: 'Hosts of an inventory',
+    description: 'The hosts of this inventory. POST adds one.',
+    fields: HOST.fields,
+    allows: (exchange) => mayChangeSeen(exchange, INVENTORY),
+    handlers: {
+      GET: async (exchange) => {
+        const { id } = await seenResource(exchange, INVENTORY);
+        return listKind(exchange, HOST, (first) => ({ sql: `x.inventory_id = $${first}`, values: [id] }));
+      },
+      POST: async (exchange) =>
+        create(exchange, HOST, { inventory: (await seenResource(exchange, INVENTORY)).id }),
+    },
+  });
+  serveEndpoint(app, service, {
+    path: `${PROJECT.path}:id/playbooks/`,
+    name: 'Playbooks of a project',
+    description: 'The paths of the playbooks in the folder of this project.',
+    handlers: {
+      GET: async (exchange) => {
+        const { local_path = '' } = await seenResource(exchange, PROJECT);
+        return playbooksIn(exchange.service.jobs.projects, local_path);
+      },
+    },
+  });
 }
+
+/** Who sees and changes the objects of a kind with roles of its own in organizations. */
+export function byRoles(type: SharedType): Pick<Kind, 'visible' | 'withRole' | 'mayChange'> {
+  const rows = { type, id: 'x.id', organization: 'x.organization_id' };
+  return {
+    visible: (user, held) => visibleObjects(user, held, rows),
+    withRole: (user, held, asked) => visibleObjects(user, held, { ...rows, ...asked }),
+    mayChange: (user, held, { id, organization = null }) =>
+      hasRole(user, held, { type, id, organization, role: 'admin' }),
+  };
+}
+
+/** Who sees and changes what belongs to an inventory. */
+const BY_INVENTORY: Pick<Kind, 'visible' | 'mayChange'> = {
+  visible: (user, held) =>
+    visibleObjects(user, held, {
+      type: 'inventory',
+      id: 'x.inventory_id',
+      organization: 'i.organization_id',
+    }),
+  mayChange: (user, held, { inventory, organization = null }) =>
+    hasRole(user, held, { type: 'inventory', id: inventory ?? 0, organization, role: 'admin' }),
+};
 
 const VARIABLES: Field = {
   type: 'json',
@@ -45,17 +95,18 @@ function organization(more: Partial<Field>): Field {
     helpText: 'The organization that it belongs to.',
     column: 'o.id',
     writable: 'change',
+    keptByPut: true,
     ...more,
   };
 }
 
 /** The hosts of an inventory. Who sees the inventory sees them. */
-const HOSTS: Relation = {
+const HOSTS_OF_INVENTORY: Relation = {
   ...namedRelation('r'),
   many: { from: 'main_host r', on: 'r.inventory_id = x.id' },
 };
 
-function fields(type: ResourceType, further: FieldSet['fields']): FieldSet {
+function fields(type: string, further: FieldSet['fields']): FieldSet {
   return {
     type,
     fields: {
@@ -72,51 +123,47 @@ function fields(type: ResourceType, further: FieldSet['fields']): FieldSet {
       ...(type === 'host'
         ? { inventory: { ...namedRelation('i'), relations: { organization: namedRelation('o') } } }
         : { organization: namedRelation('o') }),
-      ...(type === 'inventory' && { hosts: HOSTS }),
+      ...(type === 'inventory' && { hosts: HOSTS_OF_INVENTORY }),
     },
     searchFields: ['name', 'description'],
     order: ['name'],
   };
 }
 
-const IN_ORGANIZATION = {
-  named: ({ name, organization_name }) => namedSegment([name, organization_name ?? '']),
-  nameIn: ([name, organization, ...more]) =>
-    name === undefined || organization === undefined || more.length > 0 ? null : { name, organization },
-} satisfies Pick<Kind, 'named' | 'nameIn'>;
+const IN_ORGANIZATION = ['name', 'organization_name'] as const;
 
-/** The type of all credentials, as named URLs have it: the name and the kind. */
-const MACHINE = 'Machine+ssh';
-
-export const INVENTORY: Kind = {
+export const INVENTORY: Kind<ResourceRecord> = {
   type: 'inventory',
   path: '/api/v2/inventories/',
   label: 'Inventory',
   plural: 'Inventories',
-  organization: 'x.organization_id',
+  storage: INVENTORIES,
+  ...byRoles('inventory'),
   fields: fields('inventory', {
     organization: organization({ required: true }),
     variables: VARIABLES,
     ...fixedFields({
       kind: ['', 'have smart or constructed inventories'],
-      host_filter: [null, 'have smart inventories'],
+      host_filter: [null, 'have smart inventories', 'string'],
       prevent_instance_group_fallback: [false, 'have instance groups'],
     }),
     total_hosts: { type: 'integer', label: 'Total hosts', helpText: 'Number of hosts in this inventory.' },
   }),
-  nameTaken: 'Inventory with this Name and Organization already exists.',
+  nameTaken: { __all__: ['Inventory with this Name and Organization already exists.'] },
   usedBy: 'inventory_id',
-  ...IN_ORGANIZATION,
-  related: ({ id }) => ({ hosts: `/api/v2/inventories/${id}/hosts/` }),
+  deletedLater: true,
+  namedBy: IN_ORGANIZATION,
+  related: (url) => ({ hosts: `${url}hosts/` }),
 };
 
 /** Hosts of inventories. */
-export const HOST: Kind = {
+const HOST: Kind<ResourceRecord> = {
   type: 'host',
   path: '/api/v2/hosts/',
   label: 'Host',
   plural: 'Hosts',
-  organization: 'i.organization_id',
+  storage: HOSTS,
+  ...BY_INVENTORY,
   fields: fields('host', {
     inventory: {
       type: 'id',
@@ -137,23 +184,48 @@ export const HOST: Kind = {
     variables: VARIABLES,
     ...fixedFields({ instance_id: ['', 'have inventory sources'] }),
   }),
-  nameTaken: 'Host with this Name and Inventory already exists.',
-  named: ({ name, inventory_name, organization_name }) =>
-    namedSegment([name, inventory_name ?? '', organization_name ?? '']),
-  nameIn: ([name, inventory, organization, ...more]) =>
-    name === undefined || inventory === undefined || organization === undefined || more.length > 0
-      ? null
-      : { name, inventory, organization },
-  related: () => ({}),
+  nameTaken: { __all__: ['Host with this Name and Inventory already exists.'] },
+  namedBy: ['name', 'inventory_name', 'organization_name'],
+  async prepare(exchange, transaction, wanted) {
+    const values = splitPort(wanted.values, wanted.problems);
+    await withOwner(HOST, exchange, transaction, { ...wanted, values });
+    if (wanted.before === null) await requireRoom(transaction, Number(values['inventory']));
+    return values;
+  },
 };
 
+/**
+ * As on the controller, the port in the name of a host becomes a variable. Names with several colons are IPv6
+ * addresses.
+ */
+function splitPort(values: ResourceValues, problems: Problems): ResourceValues {
+  const [name = '', port, more] = String(values['name']).split(':');
+  if (port === undefined || more !== undefined) return values;
+  if (name === '' || !/^\d{1,5}$/.test(port) || Number(port) < 1 || Number(port) > 65_535) {
+    problems['name'] ??= [`Invalid port specification: ${port}`];
+    return values;
+  }
+  const variables = readVariables(String(values['variables']));
+  const known = typeof variables === 'string' ? {} : variables;
+  return { ...values, name, variables: writeVariables({ ...known, ansible_ssh_port: Number(port) }) };
+}
+
+/** Throws 403 if the organization of an inventory has as many hosts as it may have. */
+async function requireRoom(transaction: Queryable, inventory: number): Promise<void> {
+  const { max_hosts: most, hosts } = await lockHostLimit(transaction, inventory);
+  if (most === 0 || hosts < most) return;
+  const number = `${most} ${most === 1 ? 'host' : 'hosts'}`;
+  throw forbidden(`The organization has reached its maximum number of ${number}.`);
+}
+
 /** Credentials. They hold no secrets in this service. */
-export const CREDENTIAL: Kind = {
+export const CREDENTIAL: Kind<ResourceRecord> = {
   type: 'credential',
   path: '/api/v2/credentials/',
   label: 'Credential',
   plural: 'Credentials',
-  organization: 'x.organization_id',
+  storage: CREDENTIALS,
+  ...byRoles('credential'),
   fields: fields('credential', {
     organization: organization({}),
     ...hiddenFixedFields({
@@ -163,12 +235,9 @@ export const CREDENTIAL: Kind = {
       team: [null, 'have credentials of teams: give an organization'],
     }),
   }),
-  nameTaken: 'Credential with this Name and Organization already exists.',
-  named: ({ name, organization_name }) =>
-    `${namedSegment([name])}++${MACHINE}++${namedSegment([organization_name ?? ''])}`,
-  // The controller's has the type as well; all are of this one.
-  nameIn: (names) => IN_ORGANIZATION.nameIn(names[1] === MACHINE ? names.toSpliced(1, 1) : names),
-  related: () => ({}),
+  nameTaken: { __all__: ['Credential with this Name and Organization already exists.'] },
+  // The name and the kind of the type: all are of this one.
+  namedBy: ['name', { text: 'Machine+ssh' }, 'organization_name'],
 };
 
 const FETCH =
@@ -178,12 +247,13 @@ const FETCH =
  * Projects: each is a folder with playbooks on the machine of the service, as a manual project of the
  * controller.
  */
-export const PROJECT: Kind = {
+export const PROJECT: Kind<ResourceRecord> = {
   type: 'project',
   path: '/api/v2/projects/',
   label: 'Project',
   plural: 'Projects',
-  organization: 'x.organization_id',
+  storage: PROJECTS,
+  ...byRoles('project'),
   fields: fields('project', {
     local_path: {
       type: 'string',
@@ -220,10 +290,38 @@ export const PROJECT: Kind = {
       default_environment: [null, 'have execution environments'],
     }),
   }),
-  nameTaken: 'Project with this (name, organization) combination already exists.',
+  nameTaken: { __all__: ['Project with this (name, organization) combination already exists.'] },
   usedBy: 'project_id',
-  ...IN_ORGANIZATION,
-  related: ({ id }) => ({ playbooks: `/api/v2/projects/${id}/playbooks/` }),
+  namedBy: IN_ORGANIZATION,
+  related: (url) => ({ playbooks: `${url}playbooks/` }),
+  async shownToo({ service }) {
+    const folders = await projectFolders(service.jobs.projects);
+    return ({ local_path = '' }) => ({ status: folders.includes(local_path) ? 'ok' : 'missing' });
+  },
+  async prepare(exchange, transaction, wanted) {
+    const { before, problems, values } = wanted;
+    const isMoved = before !== null && values['organization'] !== before.organization;
+    if (isMoved && (await hasJobTemplates(transaction, before.id))) {
+      problems['organization'] ??= ['Organization cannot be changed when in use by job templates.'];
+    }
+    await withOwner(PROJECT, exchange, transaction, wanted);
+    const folder = String(values['local_path']);
+    await requireFreeFolder(exchange, transaction, { folder, before: before?.local_path ?? '' });
+    return values;
+  },
 };
 
-export const KINDS: readonly Kind[] = [INVENTORY, HOST, CREDENTIAL, PROJECT];
+/** Throws 400 unless the folder of a project exists, and no other project uses it. */
+async function requireFreeFolder(
+  { service }: Exchange,
+  transaction: Queryable,
+  { folder, before }: { readonly folder: string; readonly before: string },
+): Promise<void> {
+  if (folder === before) return;
+  const used = await lockProjectFolders(transaction);
+  const folders = await projectFolders(service.jobs.projects);
+  if (folders.includes(folder) && !used.has(folder)) return;
+  throw invalid({
+    local_path: ['This path is already being used by another manual project, or does not exist.'],
+  });
+}

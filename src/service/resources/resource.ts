@@ -2,7 +2,7 @@ import type { Queryable } from '../../db/database.ts';
 import type { Exchange } from '../endpoint.ts';
 import type { FieldSet, Relation } from '../listing/fields.ts';
 import { type Activity, insertActivity } from '../store/activity.ts';
-import type { Makers } from '../store/organizations.ts';
+import type { Makers } from '../store/resources.ts';
 
 /** What the API shows in place of a token or a client secret. */
 export const MASK = '************';

@@ -2,9 +2,10 @@ import type { Queryable } from '../../db/database.ts';
 import type { ServiceContext } from '../context.ts';
 import { compiled, type Expression } from '../settings/sso-schemas.ts';
 import { insertActivity } from '../store/activity.ts';
-import { findOrganizationId, insertOrganization } from '../store/organizations.ts';
+import { findOrganizationId, ORGANIZATIONS } from '../store/organizations.ts';
+import { insertResource } from '../store/resources.ts';
 import { changeRole, type OrganizationRole } from '../store/roles.ts';
-import { findTeamId, insertTeam, type TeamValues } from '../store/teams.ts';
+import { findTeamId, TEAMS } from '../store/teams.ts';
 import type { Identity } from './backends.ts';
 import type { UserRules } from './configuration.ts';
 
@@ -185,16 +186,22 @@ export async function applyRoles(
   }
 }
 
+interface NewTeam {
+  readonly name: string;
+  readonly description: string;
+  readonly organization: number;
+}
+
 async function teamOf(
   { now, node }: ServiceContext,
   transaction: Queryable,
-  { team, organization }: { readonly team: TeamValues; readonly organization: string },
+  { team, organization }: { readonly team: NewTeam; readonly organization: string },
 ): Promise<number> {
   const { name, description, organization: organizationId } = team;
   const existing = await findTeamId(transaction, name, organization);
   if (existing !== null) return existing;
   const at = now();
-  const created = await insertTeam(transaction, team, { by: null, at });
+  const created = await insertResource(transaction, TEAMS, { values: { ...team }, by: null, at });
   if (created === null) {
     const createdConcurrently = await findTeamId(transaction, name, organization);
     if (createdConcurrently === null) throw new Error(`cannot create the team ${name}`);
@@ -221,18 +228,13 @@ async function organizationOf(
   if (existing !== null) return existing;
   const at = now();
   const description = '';
-  const created = await insertOrganization(transaction, {
-    name,
-    description,
-    max_hosts: 0,
-    createdBy: null,
-    at,
-  });
+  const values = { name, description, max_hosts: 0 };
+  const created = await insertResource(transaction, ORGANIZATIONS, { values, by: null, at });
   if (created !== null) {
     await insertActivity(transaction, {
       operation: 'create',
       at,
-      changes: { name, description, max_hosts: 0, id: created },
+      changes: { ...values, id: created },
       object1: 'organization',
       actorId: null,
       node,

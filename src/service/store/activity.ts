@@ -30,7 +30,7 @@ const RESOURCES = [
 ] as const;
 
 /** The kind of a resource that an entry links to. */
-type LinkedResource = (typeof RESOURCES)[number][0];
+export type LinkedResource = (typeof RESOURCES)[number][0];
 
 /** The tables that link an entry to its objects. */
 const LINKS = [

@@ -1,110 +1,53 @@
 import type { Queryable } from '../../db/database.ts';
-import { ASK_NAMES, type Asks, columnsOf, type JobOptions, OPTION_NAMES, pick } from './job-options.ts';
-import { type RoleName, roleIds } from './object-roles.ts';
+import { ASK_NAMES, type Asks, columnsOf, type JobOptions, OPTION_NAMES } from './job-options.ts';
+import {
+  findResource,
+  OF_ORGANIZATION,
+  ORGANIZATION_OF,
+  type ResourceRow,
+  type Storage,
+} from './resources.ts';
 
 /** A job template with the names of its related objects. */
-export interface JobTemplateRecord extends JobOptions, Asks {
-  readonly id: number;
-  readonly created: Date;
-  readonly modified: Date;
-  readonly name: string;
-  readonly description: string;
+export interface JobTemplateRecord extends ResourceRow, JobOptions, Asks {
   readonly playbook: string;
-  readonly organization_id: number | null;
+  readonly organization: number | null;
   readonly organization_name: string | null;
-  readonly inventory_id: number | null;
+  readonly inventory: number | null;
   readonly inventory_name: string | null;
-  readonly project_id: number | null;
+  readonly project: number | null;
   readonly project_name: string | null;
-  /** The ids of its roles. */
-  readonly roles: Readonly<Partial<Record<RoleName, number>>>;
 }
+
+const OPTIONS = [...OPTION_NAMES, ...ASK_NAMES];
 
 /** Rows `x` of service_job_template with organization `o`, inventory `i` and project `p`. */
-export const JOB_TEMPLATE_FROM = `service_job_template x
-  LEFT JOIN main_organization o ON o.id = x.organization_id
-  LEFT JOIN main_inventory i ON i.id = x.inventory_id
-  LEFT JOIN service_project p ON p.id = x.project_id`;
-
-/** The columns of a {@link JobTemplateRecord} over {@link JOB_TEMPLATE_FROM}. */
-export const JOB_TEMPLATE_COLUMNS = `
-  x.id, x.created, x.modified, x.name, x.description, x.playbook, ${columnsOf(OPTION_NAMES, 'x')}, ${columnsOf(ASK_NAMES, 'x')},
-  x.organization_id, o.name AS organization_name, x.inventory_id, i.name AS inventory_name,
-  x.project_id, p.name AS project_name, ${roleIds('job_template', 'x.id')} AS roles`;
+export const JOB_TEMPLATES: Storage = {
+  table: 'service_job_template',
+  from: `service_job_template x ${OF_ORGANIZATION}
+    LEFT JOIN main_inventory i ON i.id = x.inventory_id
+    LEFT JOIN service_project p ON p.id = x.project_id`,
+  columns: [
+    ...ORGANIZATION_OF,
+    ...['x.inventory_id AS inventory', 'i.name AS inventory_name'],
+    ...['x.project_id AS project', 'p.name AS project_name', 'x.playbook', columnsOf(OPTIONS, 'x')],
+  ],
+  written: {
+    name: 'name',
+    description: 'description',
+    playbook: 'playbook',
+    organization: 'organization_id',
+    inventory: 'inventory_id',
+    project: 'project_id',
+    ...Object.fromEntries(OPTIONS.map((name) => [name, name])),
+  },
+  owner: 'organization_id',
+  roles: 'job_template',
+};
 
 /** A job template by id, or null. */
-export async function findJobTemplate(database: Queryable, id: number): Promise<JobTemplateRecord | null> {
-  const rows = await database.query<JobTemplateRecord>(
-    `SELECT ${JOB_TEMPLATE_COLUMNS} FROM ${JOB_TEMPLATE_FROM} WHERE x.id = $1`,
-    [id],
-  );
-  return rows[0] ?? null;
-}
-
-/** The id of the job template of this name in the organization of that name, or null. */
-export async function findJobTemplateId(
-  database: Queryable,
-  name: string,
-  organization: string,
-): Promise<number | null> {
-  const rows = await database.query<{ id: number }>(
-    `SELECT x.id FROM ${JOB_TEMPLATE_FROM} WHERE x.name = $1 AND COALESCE(o.name, '') = $2`,
-    [name, organization],
-  );
-  return rows[0]?.id ?? null;
-}
-
-/** The writable fields of a job template. */
-export interface NewJobTemplate extends JobOptions, Asks {
-  readonly name: string;
-  readonly description: string;
-  readonly playbook: string;
-  readonly organization_id: number | null;
-  readonly inventory_id: number | null;
-  readonly project_id: number;
-}
-
-const WRITTEN = [
-  'name',
-  'organization_id',
-  ...(['description', 'playbook', 'inventory_id', 'project_id'] as const),
-  ...OPTION_NAMES,
-  ...ASK_NAMES,
-] as const;
-
-/** Adds a job template. Returns its id, or null if the organization has one of this name. */
-export async function insertJobTemplate(
-  transaction: Queryable,
-  { template, at }: { readonly template: NewJobTemplate; readonly at: Date },
-): Promise<number | null> {
-  const places = WRITTEN.map((_name, index) => `$${index + 2}`).join(', ');
-  const rows = await transaction.query<{ id: number }>(
-    `INSERT INTO service_job_template (created, modified, ${columnsOf(WRITTEN)})
-     VALUES ($1, $1, ${places}) ON CONFLICT (name, organization_id) DO NOTHING RETURNING id`,
-    [at, ...Object.values(pick(template, WRITTEN))],
-  );
-  return rows[0]?.id ?? null;
-}
-
-/** Writes a job template. Returns false if its organization has another one of this name. */
-export async function updateJobTemplate(
-  transaction: Queryable,
-  change: { readonly id: number; readonly template: NewJobTemplate; readonly at: Date },
-): Promise<boolean> {
-  const places = WRITTEN.map((name, index) => `"${name}" = $${index + 3}`).join(', ');
-  const touched = await transaction.execute(
-    `UPDATE service_job_template SET modified = $2, ${places}
-     WHERE id = $1 AND NOT EXISTS (
-       SELECT FROM service_job_template other
-       WHERE other.name = $3 AND other.organization_id = $4 AND other.id <> $1)`,
-    [change.id, change.at, ...Object.values(pick(change.template, WRITTEN))],
-  );
-  return touched === 1;
-}
-
-/** Deletes a job template and keeps its jobs. */
-export async function deleteJobTemplate(transaction: Queryable, id: number): Promise<boolean> {
-  return (await transaction.execute('DELETE FROM service_job_template WHERE id = $1', [id])) === 1;
+export function findJobTemplate(database: Queryable, id: number): Promise<JobTemplateRecord | null> {
+  return findResource(database, JOB_TEMPLATES, id);
 }
 
 /** Where a project is: its organization, and its folder in the projects folder (empty for none). */

@@ -42,8 +42,8 @@ export function grantedTo(user: string): string {
 }
 
 /**
- * The roles of objects that a user has, except those of an organization's admins, auditors and members and of
- * a team's. None for a superuser, who needs none.
+ * The roles of objects that a user has, except those of an organization's admins, auditors and members. None for
+ * a superuser, who needs none.
  */
 export async function heldRoles(
   database: Queryable,
@@ -51,8 +51,9 @@ export async function heldRoles(
 ): Promise<readonly HeldRole[]> {
   if (user.is_superuser) return [];
   return database.query<HeldRole>(
-    `SELECT DISTINCT r.resource_type, r.resource_id, r.role
-     FROM service_role_grant g JOIN service_object_role r ON r.id = g.role_id WHERE ${grantedTo('$1')}`,
+    `SELECT r.resource_type, r.resource_id, r.role
+     FROM service_role_grant g JOIN service_object_role r ON r.id = g.role_id WHERE ${grantedTo('$1')}
+     UNION SELECT 'team', h.team_id, h.role FROM service_team_role h WHERE h.user_id = $1`,
     [user.id],
   );
 }

@@ -1,16 +1,21 @@
 import type { Queryable } from '../../db/database.ts';
-import { type RoleName, roleIds } from './object-roles.ts';
+import { type ResourceWithRoles, type RoleName, roleIds } from './object-roles.ts';
 
-/** A kind of resource with a name, which belongs to an organization, or to an inventory of one. */
-export type ResourceType = 'inventory' | 'host' | 'credential' | 'project';
-
-/** A resource with its organization. Which of the last members it has depends on its kind. */
-export interface ResourceRecord {
+/** What all resources with a name have. */
+export interface ResourceRow {
   readonly id: number;
   readonly created: Date;
   readonly modified: Date;
   readonly name: string;
   readonly description: string;
+  readonly organization?: number | null;
+  readonly inventory?: number | null;
+  /** The ids of its roles; hosts and groups have none. */
+  readonly roles?: Readonly<Partial<Record<RoleName, number>>>;
+}
+
+/** A resource with its organization. Which of the last members it has depends on its kind. */
+export interface ResourceRecord extends ResourceRow {
   readonly organization: number | null;
   readonly organization_name: string | null;
   readonly organization_description: string | null;
@@ -20,111 +25,148 @@ export interface ResourceRecord {
   readonly inventory?: number;
   readonly inventory_name?: string;
   readonly local_path?: string;
-  /** The ids of its roles; a host has none. */
-  readonly roles?: Readonly<Partial<Record<RoleName, number>>>;
 }
 
 /** Where the resources of a kind are stored. */
-interface Storage {
+export interface Storage {
   readonly table: string;
-  /** Rows `x` with their organization `o`, and the inventory `i` of a host. */
+  /** Rows `x` of the table, with the rows that its columns and the fields of the resource name. */
   readonly from: string;
-  /** The columns of a {@link ResourceRecord} that not all kinds have. */
-  readonly columns: string;
-  /** The column in whose rows names are unique. */
-  readonly owner: 'organization_id' | 'inventory_id';
+  /** The columns that not all kinds have. */
+  readonly columns: readonly string[];
+  /** The columns that a request may write, by the names of their fields. */
+  readonly written: Readonly<Record<string, string>>;
+  /** The column in whose rows names are unique. Without one they are unique in the table. */
+  readonly owner?: 'organization_id' | 'inventory_id';
+  /** Its objects have roles of this type. */
+  readonly roles?: ResourceWithRoles;
+  /** The roles that have columns of their own for their ids. */
+  readonly memberships?: readonly RoleName[];
+  /** It has columns for the users who created and last changed it: `c` and `m` in `from`. */
+  readonly hasMakers?: true;
 }
 
-const OF_ORGANIZATION = 'LEFT JOIN main_organization o ON o.id = x.organization_id';
+/** Who created a record and last changed it; null where that is not known. */
+export interface Makers {
+  readonly created_by_id: number | null;
+  readonly created_by_username: string | null;
+  readonly created_by_first_name: string | null;
+  readonly created_by_last_name: string | null;
+  readonly modified_by_id: number | null;
+  readonly modified_by_username: string | null;
+  readonly modified_by_first_name: string | null;
+  readonly modified_by_last_name: string | null;
+}
 
-const STORAGE: Readonly<Record<ResourceType, Storage>> = {
-  inventory: {
-    table: 'main_inventory',
-    from: `main_inventory x ${OF_ORGANIZATION}`,
-    columns:
-      ', x.variables, (SELECT count(*)::integer FROM main_host h WHERE h.inventory_id = x.id) AS total_hosts',
-    owner: 'organization_id',
-  },
-  host: {
-    table: 'main_host',
-    from: `main_host x JOIN main_inventory i ON i.id = x.inventory_id
-      LEFT JOIN main_organization o ON o.id = i.organization_id`,
-    columns: ', x.variables, x.enabled, x.inventory_id AS inventory, i.name AS inventory_name',
-    owner: 'inventory_id',
-  },
-  credential: {
-    table: 'main_credential',
-    from: `main_credential x ${OF_ORGANIZATION}`,
-    columns: '',
-    owner: 'organization_id',
-  },
-  project: {
-    table: 'service_project',
-    from: `service_project x ${OF_ORGANIZATION}`,
-    columns: ', x.local_path',
-    owner: 'organization_id',
-  },
+/** The users `c` who created and `m` who last changed the rows `x`. */
+export const MAKERS_FROM = `LEFT JOIN auth_user c ON c.id = x.created_by_id
+  LEFT JOIN auth_user m ON m.id = x.modified_by_id`;
+
+const MAKER_COLUMNS = `
+  c.id AS created_by_id, c.username AS created_by_username, c.first_name AS created_by_first_name,
+  c.last_name AS created_by_last_name, m.id AS modified_by_id, m.username AS modified_by_username,
+  m.first_name AS modified_by_first_name, m.last_name AS modified_by_last_name`;
+
+/** The organization `o` of the rows `x`, in `from`. */
+export const OF_ORGANIZATION = 'LEFT JOIN main_organization o ON o.id = x.organization_id';
+
+/** Its columns. */
+export const ORGANIZATION_OF = [
+  'o.id AS organization',
+  'o.name AS organization_name',
+  'o.description AS organization_description',
+] as const;
+
+const NAMED = { name: 'name', description: 'description' };
+const IN_ORGANIZATION = { ...NAMED, organization: 'organization_id' };
+
+export const INVENTORIES: Storage = {
+  table: 'main_inventory',
+  from: `main_inventory x ${OF_ORGANIZATION}`,
+  columns: [
+    ...ORGANIZATION_OF,
+    'x.variables',
+    '(SELECT count(*)::integer FROM main_host h WHERE h.inventory_id = x.id) AS total_hosts',
+  ],
+  written: { ...IN_ORGANIZATION, variables: 'variables' },
+  owner: 'organization_id',
+  roles: 'inventory',
 };
 
-/** The rows `x` of a kind with their organization `o`. */
-export function resourceFrom(type: ResourceType): string {
-  return STORAGE[type].from;
-}
+export const HOSTS: Storage = {
+  table: 'main_host',
+  from: `main_host x JOIN main_inventory i ON i.id = x.inventory_id
+    LEFT JOIN main_organization o ON o.id = i.organization_id`,
+  columns: [
+    ...ORGANIZATION_OF,
+    ...['x.variables', 'x.enabled', 'x.inventory_id AS inventory', 'i.name AS inventory_name'],
+  ],
+  written: { ...NAMED, variables: 'variables', enabled: 'enabled', inventory: 'inventory_id' },
+  owner: 'inventory_id',
+};
 
-/** The columns of a {@link ResourceRecord} over {@link resourceFrom}. */
-export function resourceColumns(type: ResourceType): string {
-  return `x.id, x.created, x.modified, x.name, x.description, o.id AS organization, o.name AS organization_name,
-    o.description AS organization_description${STORAGE[type].columns}${
-      type === 'host' ? '' : `, ${roleIds(type, 'x.id')} AS roles`
-    }`;
+export const CREDENTIALS: Storage = {
+  table: 'main_credential',
+  from: `main_credential x ${OF_ORGANIZATION}`,
+  columns: ORGANIZATION_OF,
+  written: IN_ORGANIZATION,
+  owner: 'organization_id',
+  roles: 'credential',
+};
+
+export const PROJECTS: Storage = {
+  table: 'service_project',
+  from: `service_project x ${OF_ORGANIZATION}`,
+  columns: [...ORGANIZATION_OF, 'x.local_path'],
+  written: { ...IN_ORGANIZATION, local_path: 'local_path' },
+  owner: 'organization_id',
+  roles: 'project',
+};
+
+/** The columns of a resource over the rows of its storage. */
+export function resourceColumns({ columns, roles, memberships, hasMakers }: Storage): string {
+  const ids = memberships?.map((role) => `'${role}', x.${role}_role_id`);
+  return [
+    ...['x.id', 'x.created', 'x.modified', 'x.name', 'x.description'],
+    ...columns,
+    ...(roles === undefined
+      ? []
+      : [`(${roleIds(roles, 'x.id')}::jsonb || jsonb_build_object(${ids ?? ''})) AS roles`]),
+    ...(hasMakers ? [MAKER_COLUMNS] : []),
+  ].join(', ');
 }
 
 /** A resource by id, or null. */
-export async function findResource(
+export async function findResource<R extends ResourceRow>(
   database: Queryable,
-  type: ResourceType,
+  storage: Storage,
   id: number,
-): Promise<ResourceRecord | null> {
-  const rows = await database.query<ResourceRecord>(
-    `SELECT ${resourceColumns(type)} FROM ${resourceFrom(type)} WHERE x.id = $1`,
+): Promise<R | null> {
+  const rows = await database.query<R>(
+    `SELECT ${resourceColumns(storage)} FROM ${storage.from} WHERE x.id = $1`,
     [id],
   );
   return rows[0] ?? null;
 }
 
-/**
- * The id of the resource of this name in the organization of that name, or a host's in its inventory there;
- * or null.
- */
+/** The id of the resource for which a condition holds, or null. */
 export async function findResourceId(
   database: Queryable,
-  type: ResourceType,
-  { name, organization, inventory }: ResourceName,
+  { from }: Storage,
+  { sql, values }: { readonly sql: string; readonly values: readonly unknown[] },
 ): Promise<number | null> {
-  const rows = await database.query<{ id: number }>(
-    `SELECT x.id FROM ${resourceFrom(type)}
-     WHERE x.name = $1 AND COALESCE(o.name, '') = $2${type === 'host' ? ' AND i.name = $3' : ''}`,
-    [name, organization, ...(type === 'host' ? [inventory ?? ''] : [])],
-  );
+  const rows = await database.query<{ id: number }>(`SELECT x.id FROM ${from} WHERE ${sql}`, values);
   return rows[0]?.id ?? null;
 }
 
-/** What names a resource; the organization is empty for one without. */
-export interface ResourceName {
-  readonly name: string;
-  readonly organization: string;
-  /** Of a host. */
-  readonly inventory?: string;
-}
-
-/** The same, locked until the transaction ends. */
-export async function lockResource(
+/** A resource by id, locked until the transaction ends, or null. */
+export async function lockResource<R extends ResourceRow>(
   transaction: Queryable,
-  type: ResourceType,
+  storage: Storage,
   id: number,
-): Promise<ResourceRecord | null> {
-  await transaction.query(`SELECT FROM ${STORAGE[type].table} WHERE id = $1 FOR UPDATE`, [id]);
-  return findResource(transaction, type, id);
+): Promise<R | null> {
+  await transaction.query(`SELECT FROM ${storage.table} WHERE id = $1 FOR UPDATE`, [id]);
+  return findResource<R>(transaction, storage, id);
 }
 
 /** An inventory by id with its organization, or null. */
@@ -139,74 +181,79 @@ export async function findInventory(
   return rows[0] ?? null;
 }
 
-/** The columns that a request may write. */
-const COLUMNS: Readonly<Record<string, string>> = {
-  name: 'name',
-  description: 'description',
-  variables: 'variables',
-  enabled: 'enabled',
-  inventory: 'inventory_id',
-  organization: 'organization_id',
-  local_path: 'local_path',
-};
-
 /** The values of a resource by the names of their fields. */
 export type ResourceValues = Readonly<Record<string, unknown>>;
 
-function written(values: ResourceValues): readonly (readonly [column: string, value: unknown])[] {
+/** When a resource is written, and by whom: null for a mapping of an identity provider. */
+interface Written {
+  readonly values: ResourceValues;
+  readonly at: Date;
+  readonly by: number | null;
+}
+
+function columnsOf(
+  { written }: Storage,
+  values: ResourceValues,
+): readonly [column: string, value: unknown][] {
   return Object.entries(values).map(([name, value]) => {
-    const column = COLUMNS[name];
+    const column = written[name];
     if (column === undefined) throw new Error(`no column of a resource is written as ${name}`);
-    return [column, value] as const;
+    return [column, value];
   });
 }
 
-/** Adds a resource. Returns its id, or null if its organization or inventory has one of this name. */
+/** Adds a resource. Returns its id, or null if there is one of this name. */
 export async function insertResource(
   transaction: Queryable,
-  type: ResourceType,
-  { values, at }: { readonly values: ResourceValues; readonly at: Date },
+  storage: Storage,
+  { values, at, by }: Written,
 ): Promise<number | null> {
-  const pairs = written(values);
+  const makers = storage.hasMakers
+    ? ([
+        ['created_by_id', by],
+        ['modified_by_id', by],
+      ] as const)
+    : [];
+  const pairs = [...columnsOf(storage, values), ...makers];
   const places = pairs.map((_pair, index) => `$${index + 2}`);
   const rows = await transaction.query<{ id: number }>(
-    `INSERT INTO ${STORAGE[type].table} (created, modified, ${pairs.map(([column]) => column).join(', ')})
+    `INSERT INTO ${storage.table} (created, modified, ${pairs.map(([column]) => `"${column}"`).join(', ')})
      VALUES ($1, $1, ${places.join(', ')}) ON CONFLICT DO NOTHING RETURNING id`,
     [at, ...pairs.map(([, value]) => value)],
   );
   return rows[0]?.id ?? null;
 }
 
-/** Changes a resource. Returns false if its organization or inventory has another one of this name. */
+/** Changes a resource. Returns false if there is another one of this name. */
 export async function updateResource(
   transaction: Queryable,
-  type: ResourceType,
-  change: { readonly id: number; readonly values: ResourceValues; readonly at: Date },
+  storage: Storage,
+  { id, values, at, by }: Written & { readonly id: number },
 ): Promise<boolean> {
-  const { id, values, at } = change;
-  const { table, owner } = STORAGE[type];
-  const pairs = written(values);
+  const { table, owner, hasMakers } = storage;
+  const pairs = [...columnsOf(storage, values), ...(hasMakers ? ([['modified_by_id', by]] as const) : [])];
   const place = (name: string) => {
     const index = pairs.findIndex(([column]) => column === name);
     return index === -1 ? `x.${name}` : `$${index + 3}`;
   };
+  const isOfOwner = owner === undefined ? '' : ` AND other.${owner} = ${place(owner)}`;
   const touched = await transaction.execute(
-    `UPDATE ${table} x SET modified = $2, ${pairs.map(([column], index) => `${column} = $${index + 3}`).join(', ')}
+    `UPDATE ${table} x
+     SET modified = $2, ${pairs.map(([column], index) => `"${column}" = $${index + 3}`).join(', ')}
      WHERE x.id = $1 AND NOT EXISTS (
-       SELECT FROM ${table} other
-       WHERE other.name = ${place('name')} AND other.${owner} = ${place(owner)} AND other.id <> $1)`,
+       SELECT FROM ${table} other WHERE other.name = ${place('name')}${isOfOwner} AND other.id <> $1)`,
     [id, at, ...pairs.map(([, value]) => value)],
   );
   return touched === 1;
 }
 
-/** Deletes a resource; an inventory with its hosts. */
+/** Deletes a resource with what belongs to it. */
 export async function deleteResource(
   transaction: Queryable,
-  type: ResourceType,
+  { table }: Storage,
   id: number,
 ): Promise<boolean> {
-  return (await transaction.execute(`DELETE FROM ${STORAGE[type].table} WHERE id = $1`, [id])) === 1;
+  return (await transaction.execute(`DELETE FROM ${table} WHERE id = $1`, [id])) === 1;
 }
 
 /**

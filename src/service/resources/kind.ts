@@ -1,0 +1,197 @@
+import type { Queryable } from '../../db/database.ts';
+import type { Exchange } from '../endpoint.ts';
+import type { FailureBody } from '../failure.ts';
+import type { FieldSet } from '../listing/fields.ts';
+import type { Condition } from '../listing/filters.ts';
+import type { LinkedResource } from '../store/activity.ts';
+import { type HeldRole, heldRoles, type ResourceWithRoles, type RoleName } from '../store/object-roles.ts';
+import type { activeJobs, Makers, ResourceRow, ResourceValues, Storage } from '../store/resources.ts';
+import type { UserRecord } from '../store/users.ts';
+import type { Problems } from './field-values.ts';
+import { namedSegment } from './request-values.ts';
+import { leadingFields, makersJson } from './resource.ts';
+import { objectRoles } from './role-texts.ts';
+
+/** What tells who may change a resource. The id of a new one is 0. */
+export type Owned = Pick<ResourceRow, 'id' | 'organization' | 'inventory'>;
+
+/** A request to create a resource, or to change one. */
+export interface Wanted<R extends ResourceRow> {
+  /** The new value of every field that may be written. */
+  readonly values: ResourceValues;
+  /** What the caller has found wrong so far. More may be added. */
+  readonly problems: Problems;
+  /** The resource as it is, locked; null for a new one. */
+  readonly before: R | null;
+  /** The roles that the caller has. */
+  readonly held: readonly HeldRole[];
+}
+
+/**
+ * A kind of resource with a name: what its endpoints show, who may see and change it, and what is special in writing
+ * it. {@link serveKind} serves it.
+ */
+export interface Kind<R extends ResourceRow = ResourceRow> {
+  readonly type: LinkedResource | 'organization';
+  readonly path: string;
+  /** As messages call one of them. */
+  readonly label: string;
+  /** As the API calls all of them. */
+  readonly plural: string;
+  /** What the endpoints of all of them and of one say about themselves. */
+  readonly about?: { readonly list: string; readonly one: string };
+  readonly storage: Storage;
+  readonly fields: FieldSet;
+  /** The parts of its named URL: names, or a text that is the same for all. */
+  readonly namedBy: readonly NamePart[];
+  /** The answer to a name that is taken. */
+  readonly nameTaken: FailureBody;
+  /** The column of a job that names the resource it runs with. */
+  readonly usedBy?: Parameters<typeof activeJobs>[1];
+  /** The controller answers 202 to DELETE, and deletes later. */
+  readonly deletedLater?: true;
+
+  /** The rows `x` that a user sees. */
+  visible(user: UserRecord, held: readonly HeldRole[]): Condition;
+  /** The rows on which a user has a role, for `role_level`. Without it they have no roles. */
+  withRole?(
+    user: UserRecord,
+    held: readonly HeldRole[],
+    asked: { readonly role: RoleName; readonly first: number },
+  ): Condition;
+  /** What filters need beside the rows: a further part of `from`, with parameters from `first` on. */
+  joined?(user: UserRecord, held: readonly HeldRole[], first: number): Condition;
+  /** Whether a user may change or delete a resource. */
+  mayChange(user: UserRecord, held: readonly HeldRole[], resource: Owned): boolean;
+  /** Further related addresses, by the address of the resource. */
+  related?(url: string, resource: R): Readonly<Record<string, string>>;
+  /** Further `user_capabilities`. */
+  capabilities?(user: UserRecord, held: readonly HeldRole[], resource: R): Readonly<Record<string, boolean>>;
+  /** What else the API shows of a resource, and what is not in the database. */
+  shownToo?(exchange: Exchange): Promise<(resource: R) => Readonly<Record<string, unknown>>>;
+  /**
+   * Checks and completes what a request wants, in the transaction of the change.
+   *
+   * @throws RequestFailure 400 by field, 403
+   */
+  prepare?(exchange: Exchange, transaction: Queryable, wanted: Wanted<R>): Promise<ResourceValues>;
+  /** What else the creation of a resource does. */
+  made?(exchange: Exchange, transaction: Queryable, made: R): Promise<void>;
+  /** What the deletion of a resource does first. */
+  removing?(exchange: Exchange, transaction: Queryable, resource: R): Promise<void>;
+}
+
+const NAMES = {
+  name: 'x.name',
+  organization_name: "COALESCE(o.name, '')",
+  inventory_name: 'i.name',
+} as const;
+
+type NamePart = keyof typeof NAMES | { readonly text: string };
+
+/** The segment of the named URL of a resource. */
+function namedBy<R extends ResourceRow>(kind: Kind<R>, resource: R): string {
+  const values = resource as unknown as Readonly<Record<string, string | null>>;
+  return kind.namedBy
+    .map((part) => (typeof part === 'string' ? namedSegment([values[part] ?? '']) : part.text))
+    .join('++');
+}
+
+/** What the names in a named URL mean; null if they cannot mean one. Texts that are the same for all may be left out. */
+export function namedIn<R extends ResourceRow>(kind: Kind<R>, names: readonly string[]): Condition | null {
+  const parts = kind.namedBy.filter((part) => typeof part === 'string');
+  const place = kind.namedBy.findIndex((part) => typeof part !== 'string');
+  const fixed = kind.namedBy[place];
+  const isWhole = typeof fixed === 'object' && names[place] === fixed.text;
+  const values = isWhole ? names.toSpliced(place, 1) : names;
+  if (values.length !== parts.length) return null;
+  return { sql: parts.map((part, index) => `${NAMES[part]} = $${index + 1}`).join(' AND '), values };
+}
+
+/** The other resources that fields name, with their collections. */
+const RELATED: Readonly<Record<string, string>> = {
+  organization: 'organizations',
+  inventory: 'inventories',
+  project: 'projects',
+};
+
+const LEADING = new Set(Object.keys(leadingFields({ type: '', name: '', alias: '', summary: '' })));
+
+/** How the API shows the resources of a kind to the caller. */
+export async function renderer<R extends ResourceRow>(
+  exchange: Exchange,
+  kind: Kind<R>,
+  { detail = false }: { readonly detail?: boolean } = {},
+): Promise<(resource: R) => Record<string, unknown>> {
+  const { service, caller } = exchange;
+  const { user, mayWrite } = caller;
+  const held = await heldRoles(service.database, user);
+  const shownToo = await kind.shownToo?.(exchange);
+  return (resource) => {
+    const row = resource as unknown as Readonly<Record<string, unknown>>;
+    const url = `${kind.path}${resource.id}/`;
+    const may = mayWrite && kind.mayChange(user, held, resource);
+    const further = Object.entries(kind.capabilities?.(user, held, resource) ?? {});
+    const makers = kind.storage.hasMakers
+      ? makersJson(row as unknown as Makers)
+      : { related: {}, summary: {} };
+    const others = relatedIn(kind, row);
+    const { id, created, modified, roles } = resource;
+    return {
+      id,
+      type: kind.type,
+      url,
+      related: {
+        ...(detail && { named_url: `${kind.path}${namedBy(kind, resource)}/` }),
+        ...makers.related,
+        ...kind.related?.(url, resource),
+        ...(roles && { object_roles: `${url}object_roles/`, access_list: `${url}access_list/` }),
+        ...Object.fromEntries(
+          others.map(([name, other]) => [name, `/api/v2/${RELATED[name]}/${other['id']}/`]),
+        ),
+      },
+      summary_fields: {
+        ...Object.fromEntries(others),
+        ...makers.summary,
+        ...(roles && { object_roles: objectRoles(kind.type as ResourceWithRoles, roles) }),
+        user_capabilities: {
+          edit: may,
+          delete: may,
+          ...Object.fromEntries(further.map(([name, can]) => [name, mayWrite && can])),
+        },
+      },
+      created,
+      modified,
+      ...Object.fromEntries(
+        shownFields(kind).map(([name, fixed]) => [name, fixed ? fixed.value : row[name]]),
+      ),
+      ...shownToo?.(resource),
+    };
+  };
+}
+
+/** The fields with values of their own, and the fixed values of those that have one. */
+function shownFields<R extends ResourceRow>({ fields }: Kind<R>) {
+  return Object.entries(fields.fields).flatMap(([name, { hidden, fixed }]) =>
+    hidden || LEADING.has(name) ? [] : [[name, fixed] as const],
+  );
+}
+
+/** The other resources that a resource names, as `summary_fields` shows them. */
+function relatedIn<R extends ResourceRow>(
+  { fields }: Kind<R>,
+  row: Readonly<Record<string, unknown>>,
+): readonly (readonly [name: string, other: Readonly<Record<string, unknown>>])[] {
+  const names = Object.keys(fields.fields).filter((name) => name in RELATED && (row[name] ?? null) !== null);
+  return names.map((name) => [
+    name,
+    {
+      id: row[name],
+      name: row[`${name}_name`],
+      ...(row[`${name}_description`] !== undefined && { description: row[`${name}_description`] }),
+      // A host or a group belongs to the organization of its inventory.
+      ...(name === 'inventory' &&
+        fields.fields['organization'] === undefined && { organization_id: row['organization'] }),
+    },
+  ]);
+}
