@@ -39,9 +39,10 @@ function traceToJson({
 }
 
 function traceDocument(trace: TokenTrace): Document {
-  const { tokenId, history, ownerActivity, entries, notTold } = trace;
+  const { tokenId, history, recordedUses, ownerActivity, entries, notTold } = trace;
   return [
     facts(aboutToken(trace), `Token ${tokenId}`),
+    lines(recordedUses !== null && usesText(recordedUses)),
     titled('Other changes to it', history.map(activityText)),
     ownerActivity !== null && ownerPart(ownerActivity),
     titled('In the audit log', entries.map(entryText)),
@@ -105,6 +106,12 @@ function ownerPart({ owner, since, count, more, last }: OwnerActivity): Part {
     `Changes by ${owner.username} since ${timeText(since)}: ${more ? 'more than ' : ''}${countText(count, 'change')}`,
     done,
   );
+}
+
+/** A gateway records what it does to the scope while it checks a request. */
+function usesText({ count, first, last }: NonNullable<TokenTrace['recordedUses']>): string {
+  const when = count === 1 ? `at ${timeText(first)}` : `from ${timeText(first)} to ${timeText(last)}`;
+  return `${countText(count, 'request')} with it in the activity stream, ${when}. Not every request is recorded.`;
 }
 
 function activityText({ at, operation, object, actor, changes }: Activity): string {

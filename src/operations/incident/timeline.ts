@@ -1,3 +1,4 @@
+import { foldUses, isUses, type RecordedUses } from '../../domain/recorded-use.ts';
 import type { Activity, RefreshToken, Token } from '../../domain/token.ts';
 import { numberSince } from '../audit-log/list-log.ts';
 import { intendedIds, isSameController } from '../journal/journal.ts';
@@ -52,7 +53,7 @@ export async function timeline(options: TimelineOptions): Promise<readonly Timel
     'tokenId' in subject ? [subject.tokenId] : [...tokens.map(({ id }) => id), ...namedIn(entries, subject)];
   const activity = await activityAbout(options, { userId, tokenIds: [...new Set(named)] });
   const items = [
-    ...activity.map(activityItem),
+    ...foldUses(activity).map((each) => (isUses(each) ? usesItem(each) : activityItem(each))),
     ...entries.map(entryItem),
     ...tokens.flatMap((token) => tokenItems(token, usesOf(token, uses))),
     ...refresh.flatMap(refreshItems),
@@ -139,7 +140,19 @@ async function activityAbout(
   };
   if (about.userId !== null) await add({ actorIds: [about.userId] });
   if (about.tokenIds.length > 0) await add({ tokenIds: about.tokenIds });
-  return [...found.values()];
+  return [...found.values()].sort((a, b) => a.id - b.id);
+}
+
+/** Requests with a token, at the time of the first one. */
+function usesItem({ tokenId, count, first, last }: RecordedUses): TimelineItem {
+  const times = count === 1 ? 'in 1 request' : `in ${count} requests, the last at ${last.toISOString()}`;
+  return {
+    at: first,
+    source: 'activity_stream',
+    who: null,
+    what: `access token ${tokenId} used ${times}`,
+    data: { tokenId, count, last: last.toISOString() },
+  };
 }
 
 function activityItem({ id, at, operation, actor, object, changes }: Activity): TimelineItem {

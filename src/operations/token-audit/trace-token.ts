@@ -1,4 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
+import { type RecordedUses, usedToken } from '../../domain/recorded-use.ts';
 import type { Activity, Token, UserReference } from '../../domain/token.ts';
 import { numberSince } from '../audit-log/list-log.ts';
 import { isSameController, listOf, objectOf } from '../journal/journal.ts';
@@ -42,6 +43,8 @@ export interface TokenTrace {
   readonly made: Activity | null;
   /** What else the activity stream says of it, oldest first. */
   readonly history: readonly Activity[];
+  /** The requests with it that a gateway recorded; null for none, and where uses are not recorded. */
+  readonly recordedUses: Omit<RecordedUses, 'tokenId'> | null;
   /** Null if the owner is unknown or the target refuses. */
   readonly ownerActivity: OwnerActivity | null;
   /** Entries of the audit log that name it, oldest first. */
@@ -81,19 +84,20 @@ export async function traceToken(options: TraceTokenOptions): Promise<TokenTrace
     }
   };
   const token = await readToken(target, tokenId, clock);
-  const activity = (await told('history', () => historyOf(target, tokenId))) ?? [];
+  const { activity, recordedUses } = (await told('history', () => historyOf(target, tokenId))) ?? NOTHING;
   const made = activity.find(({ operation }) => operation === 'create') ?? null;
   const owner = token?.user ?? made?.actor ?? null;
   const since = token?.created ?? made?.at ?? null;
   const entries = await entriesOfToken({ ...options, since });
-  if (token === null && activity.length === 0 && entries.length === 0) throw unknown(tokenId);
+  const isKnown = token !== null || activity.length > 0 || recordedUses !== null || entries.length > 0;
+  if (!isKnown) throw unknown(tokenId);
   const ownerActivity =
     owner === null || since === null
       ? null
       : await told('owner_activity', () => activityOf(target, { owner, since }));
   const history = activity.filter((each) => each !== made);
   const ownUse = token === null ? null : await readOwnUse(options, token);
-  return { tokenId, token, ownUse, made, history, ownerActivity, entries, notTold };
+  return { tokenId, token, ownUse, made, history, recordedUses, ownerActivity, entries, notTold };
 }
 
 /** Uses of an earlier token with the same id are left out. */
@@ -142,10 +146,25 @@ async function withLastUse(target: Target, token: Token, clock: Clock): Promise<
   }
 }
 
-async function historyOf(target: Target, tokenId: number): Promise<Activity[]> {
-  const history: Activity[] = [];
-  for await (const each of target.activity.list({ tokenIds: [tokenId] })) history.push(each);
-  return history;
+/** What the activity stream has of a token. */
+interface TokenHistory extends Pick<TokenTrace, 'recordedUses'> {
+  readonly activity: readonly Activity[];
+}
+
+const NOTHING: TokenHistory = { activity: [], recordedUses: null };
+
+async function historyOf(target: Target, tokenId: number): Promise<TokenHistory> {
+  const activity: Activity[] = [];
+  let recordedUses: TokenTrace['recordedUses'] = null;
+  for await (const each of target.activity.list({ tokenIds: [tokenId] })) {
+    const { at } = each;
+    if (usedToken(each) === null) activity.push(each);
+    else {
+      const { count, first } = recordedUses ?? { count: 0, first: at };
+      recordedUses = { count: count + 1, first, last: at };
+    }
+  }
+  return { activity, recordedUses };
 }
 
 async function activityOf(
@@ -155,6 +174,7 @@ async function activityOf(
   let last: Activity[] = [];
   let count = 0;
   for await (const each of target.activity.list({ actorIds: [owner.id], since })) {
+    if (usedToken(each) !== null) continue;
     if (count === COUNTED) return { owner, since, count, more: true, last: last.slice(-GIVEN) };
     count += 1;
     last.push(each);

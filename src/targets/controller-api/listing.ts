@@ -1,4 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
+import { usedToken } from '../../domain/recorded-use.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { Activity } from '../../domain/token.ts';
 import type { ActivitySelector, UserSelector } from '../../operations/ports/target-parts.ts';
@@ -404,12 +405,32 @@ export async function lastChanges(api: Api, userIds: readonly number[]): Promise
   return found;
 }
 
+/** How many pages are read to find a change among the uses that a gateway records. */
+const MAX_PAGES_OF_USES = 25;
+
+/**
+ * The last change of a user. The uses of tokens that a gateway records are none; among so many of them that the change before was not
+ * found, the time of the oldest that was read.
+ */
 async function lastChange(api: Api, userId: number): Promise<Date | null> {
   const { path, latestOf, read } = api.dialect.activity;
-  const page = queryString([...latestOf(userId), ['page_size', '1'], ['count_disabled', '1']]);
+  let before: Query = [];
+  let oldest: Date | null = null;
   try {
-    const response = await api.send({ method: 'GET', path: `${path}?${page}` });
-    return firstItem(parseJson(response, api, ACTIVITY), { from: api, what: ACTIVITY, read })?.at ?? null;
+    for (let pages = 0; pages <= MAX_PAGES_OF_USES; pages += 1) {
+      const size = pages === 0 ? 1 : PAGE_SIZE;
+      const range: Query = [...before, ['page_size', String(size)], ['count_disabled', '1']];
+      const { results } = readPage(await getPage(api, [...latestOf(userId), ...range], { path, what: ACTIVITY }));
+      for (const result of results) {
+        const entry = read(result);
+        if (entry === null) throw unexpectedShapeError(api, ACTIVITY);
+        if (usedToken(entry) === null) return entry.at;
+        oldest = entry.at;
+        before = [['id__lt', String(entry.id)]];
+      }
+      if (results.length === 0) return null;
+    }
+    return oldest;
   } catch (error) {
     throw missingStreamError(error, api);
   }

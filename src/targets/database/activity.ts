@@ -77,6 +77,8 @@ interface ActivitySql {
   readonly objectId: string;
   /** Whether an entry refers to one of these access tokens. */
   readonly refersTo: (tokenIds: string) => string;
+  /** Whether an entry is a change that a user made, and no use of a token that a gateway records. */
+  readonly isChange: string;
 }
 
 /**
@@ -92,6 +94,7 @@ const CONTROLLER: ActivitySql = {
            WHERE l.oauth2accesstoken_id = ANY(${ids}::bigint[]))
          OR (s.object1 = 'o_auth2_access_token'
            AND substring(s.changes FROM '"id"\\s*:\\s*([0-9]+)') = ANY(${ids}::bigint[]::text[])))`,
+  isChange: 'true',
 };
 
 /** A gateway's entries contain the type and id of the object, even after its deletion. */
@@ -105,6 +108,7 @@ const GATEWAY: ActivitySql = {
   objectId: 's.object_id',
   refersTo: (ids) =>
     `(s.content_type_id = ${contentTypeId('access_token')} AND s.object_id = ANY(${ids}::bigint[]::text[]))`,
+  isChange: `(s.changes->'changed_fields' = '{"scope": ["write", "write read"]}'::jsonb) IS NOT TRUE`,
 };
 
 const ACTIVITY_SQL: Readonly<Record<Layout, ActivitySql>> = {
@@ -152,10 +156,10 @@ function readLastChanges(
   database: Queryable,
   { layout, userIds }: { readonly layout: Layout; readonly userIds: readonly number[] },
 ): Promise<{ readonly actor_id: number; readonly at: number }[]> {
-  const { at, actorId } = ACTIVITY_SQL[layout];
+  const { at, actorId, isChange } = ACTIVITY_SQL[layout];
   return database.query(
     `SELECT ${actorId} AS actor_id, ${milliseconds(`max(${at})`)} AS at
-     FROM ${TABLES[layout].activity} s WHERE ${actorId} = ANY($1::bigint[]) GROUP BY ${actorId}`,
+     FROM ${TABLES[layout].activity} s WHERE ${actorId} = ANY($1::bigint[]) AND ${isChange} GROUP BY ${actorId}`,
     [userIds],
   );
 }

@@ -103,6 +103,18 @@ describe('traceToken', () => {
     );
   });
 
+  test('counts the uses that a gateway records, and does not take them for changes', async () => {
+    await using all = await world();
+    const use = { object: 'o_auth2_access_token', changes: { id: 3, scope: ['write', 'write read'] } };
+    for (let id = 10; id < 110; id += 1) all.target.stream.push(activity(id, use));
+    const trace = await all.trace(3);
+    expect(trace.history).toEqual([]);
+    expect(trace.recordedUses).toMatchObject({ count: 100, first: activity(10).at });
+    expect(trace.ownerActivity).toMatchObject({ count: 2 });
+    const text = await traceResult(trace, { kind: 'all' }).text(noScreen);
+    expect(text).toMatch(/^100 requests with it in the activity stream, from /m);
+  });
+
   test('names the entries of the audit log, with what became of the token', async () => {
     await using all = await world();
     all.target.onRevoke = (id) => (id === 4 ? 'failed' : undefined);

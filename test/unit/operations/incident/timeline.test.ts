@@ -54,6 +54,25 @@ test('what a user did and what was done about them stands in order, from all thr
   );
 });
 
+test('requests that a gateway records are one item for each token and time between changes', async () => {
+  await using at = await estate();
+  const use = (id: number, minute: string, tokenId = 1) => ({
+    ...{ id, at: new Date(`2026-11-20T09:${minute}:00Z`), operation: 'update' },
+    ...{ actor: { id: 2, username: 'alice' }, object: 'o_auth2_access_token' },
+    changes: { id: tokenId, scope: ['write', 'write read'] },
+  });
+  const change = { ...use(23, '23'), changes: { id: 1, scope: ['read', 'write'] } };
+  at.target.stream.push(use(20, '20'), use(21, '21', 4), use(22, '22'), change, use(24, '24'));
+  const items = await timeline({ ...at.common, subject: { user: 'alice' }, ...DAY });
+  const told = items.flatMap(({ source, what }) => (source === 'activity_stream' ? [what] : []));
+  expect(told.slice(2)).toEqual([
+    'access token 1 used in 2 requests, the last at 2026-11-20T09:22:00.000Z',
+    'access token 4 used in 1 request',
+    'update o_auth2_access_token 1',
+    'access token 1 used in 1 request',
+  ]);
+});
+
 test.each([
   [undefined, ['used by tokenctl, which looked for a leaked token; the last use before it is not known']],
   [null, ['used by tokenctl, which looked for a leaked token']],

@@ -307,6 +307,23 @@ test('the activity stream of a gateway is read in the controller’s form', asyn
   await target.close();
 });
 
+test('the last change of a user is not the use of a token that the gateway recorded', async () => {
+  const use = (id: number) => ({
+    ...{ id, created: '2026-11-20T11:00:00Z', operation: 'update', object_id: '7' },
+    ...{ content_type_model: 'oauth2accesstoken', summary_fields: {} },
+    changes: { added_fields: {}, removed_fields: {}, changed_fields: { scope: ['write', 'write read'] } },
+  });
+  const made = { ...use(3), created: '2026-11-20T10:00:00Z', operation: 'create', changes: null };
+  await using fake = await FakeGateway.start({
+    'GET /api/gateway/v1/activitystream/': page([use(5), use(4), made]),
+  });
+  const target = openTestTarget(fake.address);
+  expect(await target.activity.lastChanges([1])).toEqual(new Map([[1, new Date('2026-11-20T10:00:00Z')]]));
+  fake.told.set('GET /api/gateway/v1/activitystream/', page([]));
+  expect(await target.activity.lastChanges([1])).toEqual(new Map());
+  await target.close();
+});
+
 test('an unsupported operation names a command that does exactly that', async () => {
   await using fake = await FakeGateway.start();
   const target = openTestTarget(fake.address);
