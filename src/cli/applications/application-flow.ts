@@ -84,7 +84,7 @@ function shownJson({ application, accessTokens, refreshTokens }: ShownApplicatio
 }
 
 function shownDocument({ application, accessTokens, refreshTokens }: ShownApplication): Document {
-  const { name, id, clientType, grantType, clientId, organizationId, redirectUris } = application;
+  const { name, id, clientType, grantType, clientId, organizationId, redirectUris, idTokens } = application;
   const { lastUsed } = accessTokens;
   return [
     facts(
@@ -106,6 +106,7 @@ function shownDocument({ application, accessTokens, refreshTokens }: ShownApplic
             ? 'not listed by this target; use a database context'
             : numberText(refreshTokens),
         ],
+        ['Id tokens', idTokens === undefined ? null : numberText(idTokens)],
       ],
       `Application ${name} (id ${id})`,
     ),
@@ -156,6 +157,7 @@ export async function deletionFlow(request: ChangeRequest & Named): Promise<Repo
   const tokens = [
     countText(accessTokens.total, 'access token'),
     ...(refreshTokens === null ? [] : [countText(refreshTokens, 'refresh token')]),
+    ...(application.idTokens ? [`${countText(application.idTokens, 'stored id token')}`] : []),
   ].join(' and ');
   const shown = printable.value(application.name);
   return await change<DeletionReport, DeletionJson>(request, {
@@ -164,6 +166,9 @@ export async function deletionFlow(request: ChangeRequest & Named): Promise<Repo
         `Would delete the application ${application.name} (id ${application.id}) with ${tokens}.`,
         placeText(description),
         accessTokens.byUser.length > 0 && `Users who lose tokens: ${usersText(accessTokens.byUser)}.`,
+        application.idTokens
+          ? 'Systems that accepted an id token may keep their own sessions: these do not end here.'
+          : false,
         'It cannot be undone: an application that is created again has another client id and secret.',
       ),
     ],

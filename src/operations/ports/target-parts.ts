@@ -169,6 +169,8 @@ export interface ApplicationDetails extends Application {
   readonly redirectUris: readonly string[];
   /** Whether it gets tokens without the user's consent. */
   readonly skipAuthorization: boolean;
+  /** How many id tokens of it are stored, expired ones included; absent where the target does not list them. */
+  readonly idTokens?: number;
 }
 
 /** A role that a user holds directly, or a flag of the user that gives rights. */

@@ -17,7 +17,7 @@ import { gatewayChanges, insertEntries } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
 import { dateOf, milliseconds } from './queries.ts';
 import { deleteAccessTokens, deleteRefreshTokenRows } from './revocation.ts';
-import { type Layout, TABLES } from './tables.ts';
+import { ID_TOKENS, type Layout, TABLES } from './tables.ts';
 
 interface ApplicationRow extends Omit<Application, 'created'> {
   readonly created: number;
@@ -58,14 +58,31 @@ export async function readApplication(
     const [row] = await read(connection.database);
     if (row === undefined) return null;
     const { uris, created, ...rest } = row;
+    const idTokens = await countIdTokens(connection, id);
     return {
       ...rest,
+      ...(idTokens !== null && { idTokens }),
       created: dateOf(created),
       redirectUris: uris.split(/\s+/).filter((uri) => uri !== ''),
     };
   } catch (error) {
     throw await connection.explain('applications', error);
   }
+}
+
+/** How many id tokens refer to an application; null where there is no table of them, or the role may not read it. */
+async function countIdTokens({ recognized, database }: Connection, id: number): Promise<number | null> {
+  if (!recognized.hasIdTokens) return null;
+  const [right] = await database.query<{ readable: boolean }>(
+    "SELECT has_column_privilege($1, 'application_id', 'SELECT') AS readable",
+    [ID_TOKENS],
+  );
+  if (right?.readable !== true) return null;
+  const [row] = await database.query<{ count: number }>(
+    `SELECT count(*)::int AS count FROM ${ID_TOKENS} t WHERE t.application_id = $1`,
+    [id],
+  );
+  return row?.count ?? 0;
 }
 
 /** What else than tokens refers to an application. No foreign key of a controller or a gateway deletes it. */
@@ -120,6 +137,9 @@ export function deleteApplication(connection: Connection, id: number): Promise<b
     const deleted = await deleteRefreshTokenRows(transaction, { layout, ids: refresh });
     if (revoked.length < tokens.length || deleted.length < refresh.length) throw heldElsewhere(id);
     for (const statement of REFERRING[layout]) await transaction.execute(statement, [id]);
+    if (connection.recognized.hasIdTokens) {
+      await transaction.execute(`DELETE FROM ${ID_TOKENS} WHERE application_id = $1`, [id]);
+    }
     await transaction.execute(
       insertEntries(layout, {
         ...{ operation: 'delete', objectType: 'application', id: 'a.id' },

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { requiredColumns } from './required-rights.ts';
-import { type Layout, TABLES } from './tables.ts';
+import { ID_TOKENS, type Layout, TABLES } from './tables.ts';
 
 /** The layout of a database, and what can differ between databases of the same layout. */
 export interface RecognizedLayout {
@@ -15,6 +15,8 @@ export interface RecognizedLayout {
    * own (after 24.6.1) have none, and no setting for such users [seen on devel of 2024-10].
    */
   readonly accountTables: ReadonlySet<AccountTable>;
+  /** Whether a gateway has a table of id tokens. */
+  readonly hasIdTokens: boolean;
   /** Whether a controller's activity stream has its JSON in columns of text, as up to 22.3 [seen on 21.14.0]. */
   readonly hasTextActivity: boolean;
 }
@@ -107,6 +109,7 @@ export async function recognizeLayout(
     layout,
     isServiceDatabase: columns.has('service_migration'),
     hasSessionOwners: columns.has(TABLES[layout].sessionMemberships),
+    hasIdTokens: columns.has(ID_TOKENS),
     hasTextActivity: columns.get(TABLES.controller.activity)?.get('setting') === 'text',
     accountTables: new Set(ACCOUNT_TABLES.filter((table) => columns.has(table))),
   };
@@ -170,6 +173,6 @@ function requireTables(layout: Layout, columns: Columns, address: string): void 
 
 /** What is absent there is absent: no right is needed for it, and nothing is asked of it. */
 function isOptional(layout: Layout, table: string): boolean {
-  if (layout === 'gateway') return table === TABLES.gateway.sessionMemberships;
+  if (layout === 'gateway') return table === TABLES.gateway.sessionMemberships || table === ID_TOKENS;
   return layout === 'controller' && ACCOUNT_TABLES.some((each) => each === table);
 }

@@ -1,5 +1,5 @@
 import type { RightsPurpose } from '../../operations/ports/target.ts';
-import type { Layout } from './tables.ts';
+import { ID_TOKENS, type Layout } from './tables.ts';
 
 /** A right on columns of a table that the queries need, or without columns on the whole table. */
 export interface RequiredRight {
@@ -214,6 +214,8 @@ function gatewayRights(): RightsByPurpose {
       ),
       update('dab_oauth2_provider_oauth2application', 'client_secret', 'modified'),
       deleteFrom('dab_oauth2_provider_oauth2application'),
+      select(ID_TOKENS, 'application_id'),
+      deleteFrom(ID_TOKENS),
     ],
     users: [update(users, 'is_active', 'modified'), writeActivity],
     contacts: [select(users, 'email')],

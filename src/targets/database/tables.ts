@@ -71,6 +71,12 @@ export const TABLES: Readonly<Record<Layout, Tables>> = {
   },
 };
 
+/**
+ * The id tokens of OpenID Connect in a gateway. They refer to applications by a foreign key without an action. A layout without this
+ * table has none.
+ */
+export const ID_TOKENS = 'dab_oauth2_provider_oauth2idtoken';
+
 /** What precedes the hash in a gateway's token columns (its library's `hash_string`). */
 export const HASH_PREFIX = '$sha256$';
 
