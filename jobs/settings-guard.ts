@@ -15,6 +15,7 @@ export const settingsGuard = defineJob({
           ALLOW_OAUTH2_FOR_EXTERNAL_USERS: z.boolean(),
           SESSION_COOKIE_AGE: z.number().int().positive(),
           SESSIONS_PER_USER: z.number().int(),
+          MAX_EXTRA_SESSIONS_PER_USER: z.number().int(),
           DISABLE_LOCAL_AUTH: z.boolean(),
           OAUTH2_PROVIDER: z
             .strictObject({

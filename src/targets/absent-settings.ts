@@ -9,6 +9,10 @@ const ALTERNATIVES: Partial<Record<Name, string>> = {
     'Set OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS in the settings file of the platform gateway, and restart it. Existing tokens keep their expiry.',
   ALLOW_OAUTH2_FOR_EXTERNAL_USERS:
     'Leave it: a controller without this setting has no single sign-on of its own, so that it has no external users.',
+  SESSIONS_PER_USER:
+    'At a platform gateway, set MAX_EXTRA_SESSIONS_PER_USER: it counts the sessions beside the newest, so that 0 leaves one.',
+  MAX_EXTRA_SESSIONS_PER_USER:
+    'Only recent platform gateways have it. At a controller, set SESSIONS_PER_USER, which counts all sessions.',
   DISABLE_LOCAL_AUTH: 'Disable the authenticator for local accounts in the platform gateway instead.',
 };
 

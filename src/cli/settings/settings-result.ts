@@ -28,10 +28,7 @@ export function settingsResult(
           told(lifetimes, (all) => secondsText(all.AUTHORIZATION_CODE_EXPIRE_SECONDS)),
         ],
         ['Sessions live', secondsText(settings.SESSION_COOKIE_AGE)],
-        [
-          'Sessions for each user',
-          told(settings.SESSIONS_PER_USER, (count) => (count === -1 ? 'unlimited' : String(count))),
-        ],
+        ['Sessions for each user', sessionsText(settings)],
         ['Sign-in page', settings.LOGIN_REDIRECT_OVERRIDE || 'default'],
         [
           'Metrics without sign-in',
@@ -41,6 +38,15 @@ export function settingsResult(
       lines(lifetimes !== null && lifetimeCautionText(dialect)),
     ],
   });
+}
+
+/** A gateway counts the sessions beside the newest. */
+function sessionsText({
+  SESSIONS_PER_USER: most,
+  MAX_EXTRA_SESSIONS_PER_USER: extra,
+}: AuthenticationSettings): string {
+  if (extra !== null) return extra < 0 ? 'unlimited' : `${extra + 1} (the newest and ${extra} more)`;
+  return told(most, (count) => (count === -1 ? 'unlimited' : String(count)));
 }
 
 /** A value as text, if the target has the setting. */

@@ -158,13 +158,14 @@ export const sessionsUnlimited: SettingsRule = {
   defaults: { enabled: true, severity: 'low', exceptions: [] },
   needs: ['settings', 'session_limit'],
   help: {
-    finds: 'SESSIONS_PER_USER is -1 (no limit), which is the default.',
+    finds:
+      'SESSIONS_PER_USER, or MAX_EXTRA_SESSIONS_PER_USER of a gateway, is -1 (no limit), which is the default.',
     matters: 'An attacker with a stolen password can stay logged in without the owner noticing.',
-    remedy: 'Set SESSIONS_PER_USER to a small number. A login above the limit ends the oldest session.',
+    remedy: 'Set it to a small number. A login above the limit ends the oldest session.',
     reference: 'NIST SP 800-53 AC-10: concurrent session control',
   },
   prepare: () => ({
-    violates: (settings) => (settings.SESSIONS_PER_USER ?? 0) < 0,
+    violates: ({ SESSIONS_PER_USER: most, MAX_EXTRA_SESSIONS_PER_USER: extra }) => (most ?? extra ?? 0) < 0,
     message: () => 'The number of concurrent sessions per user is not limited.',
   }),
 };

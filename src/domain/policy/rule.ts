@@ -172,6 +172,8 @@ export interface PolicySettings {
   readonly ALLOW_OAUTH2_FOR_EXTERNAL_USERS: boolean | null;
   readonly SESSION_COOKIE_AGE: number;
   readonly SESSIONS_PER_USER: number | null;
+  /** Beside the newest: a gateway's limit. */
+  readonly MAX_EXTRA_SESSIONS_PER_USER?: number | null;
   readonly OAUTH2_PROVIDER: {
     readonly ACCESS_TOKEN_EXPIRE_SECONDS: number;
     readonly REFRESH_TOKEN_EXPIRE_SECONDS: number;

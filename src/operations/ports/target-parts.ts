@@ -264,7 +264,13 @@ export interface AuthenticationSettings {
   readonly AUTH_BASIC_ENABLED: boolean;
   readonly ALLOW_OAUTH2_FOR_EXTERNAL_USERS: boolean | null;
   readonly SESSION_COOKIE_AGE: number;
+  /** How many sessions a user has at most; -1 for any number. Null at a gateway, which counts in another way. */
   readonly SESSIONS_PER_USER: number | null;
+  /**
+   * How many sessions a user of a gateway has at most beside the newest; -1 for any number. Earlier gateways name it SESSIONS_PER_USER,
+   * and mean the same; the first have neither. Null at a controller.
+   */
+  readonly MAX_EXTRA_SESSIONS_PER_USER: number | null;
   readonly DISABLE_LOCAL_AUTH: boolean | null;
   readonly OAUTH2_PROVIDER: TokenLifetimes | null;
   readonly LOGIN_REDIRECT_OVERRIDE: string;

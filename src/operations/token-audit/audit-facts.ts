@@ -151,7 +151,8 @@ class Gathering implements Record<Fact, () => Promise<void>> {
   }
 
   async session_limit(): Promise<void> {
-    if ((await this.#readSettings()).SESSIONS_PER_USER === null)
+    const { SESSIONS_PER_USER: most, MAX_EXTRA_SESSIONS_PER_USER: extra } = await this.#readSettings();
+    if (most === null && extra === null)
       throw notTold('the number of sessions per user');
   }
 

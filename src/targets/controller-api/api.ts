@@ -50,9 +50,10 @@ export interface SettingsDialect {
   /**
    * The request body for a change.
    *
+   * @param present The settings that the target has, in its own names.
    * @throws TokenctlError `unsupported` for settings that do not exist there.
    */
-  toBody(change: Partial<AuthenticationSettings>): object;
+  toBody(change: Partial<AuthenticationSettings>, present: object): object;
 }
 
 /** What is known of a component once it is recognized. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { User, UserReference } from '../../domain/token.ts';
 import type { ActivitySelector } from '../../operations/ports/target-parts.ts';
+import { refuseAbsent } from '../absent-settings.ts';
 import {
   type ActivityDialect,
   type ActivityEntry,
@@ -155,8 +156,14 @@ const settingsSection = z.object({
 const settings: SettingsDialect = {
   path: 'settings/authentication/',
   method: 'PATCH',
-  read: (body) => settingsSection.safeParse(body).data ?? null,
-  toBody: (change) => change,
+  read: (body) => {
+    const { data } = settingsSection.safeParse(body);
+    return data === undefined ? null : { ...data, MAX_EXTRA_SESSIONS_PER_USER: null };
+  },
+  toBody: (change) => {
+    refuseAbsent(change, { MAX_EXTRA_SESSIONS_PER_USER: null });
+    return change;
+  },
 };
 
 /** The API of a controller (24.6), standalone or behind a platform gateway. */

@@ -162,7 +162,12 @@ const activity: ActivityDialect = {
 /**
  * Settings that no gateway has. Its `gateway_access_token_expiration` is the lifetime of tokens between components.
  */
-const ABSENT = { DISABLE_LOCAL_AUTH: null, OAUTH2_PROVIDER: null, ALLOW_METRICS_FOR_ANONYMOUS_USERS: null };
+const ABSENT = {
+  DISABLE_LOCAL_AUTH: null,
+  OAUTH2_PROVIDER: null,
+  SESSIONS_PER_USER: null,
+  ALLOW_METRICS_FOR_ANONYMOUS_USERS: null,
+};
 
 /** The settings of all sections; the name of a setting is the same in each. */
 const allSettings = z
@@ -170,7 +175,8 @@ const allSettings = z
     gateway_basic_auth_enabled: z.boolean(),
     ALLOW_OAUTH2_FOR_EXTERNAL_USERS: z.boolean(),
     SESSION_COOKIE_AGE: z.number().int(),
-    // Only the latest gateways limit sessions.
+    // Only recent gateways limit sessions. The second name is the earlier one.
+    MAX_EXTRA_SESSIONS_PER_USER: z.number().int().optional(),
     SESSIONS_PER_USER: z.number().int().optional(),
     LOGIN_REDIRECT_OVERRIDE: z.string().nullish(),
   })
@@ -179,7 +185,7 @@ const allSettings = z
       AUTH_BASIC_ENABLED: values.gateway_basic_auth_enabled,
       ALLOW_OAUTH2_FOR_EXTERNAL_USERS: values.ALLOW_OAUTH2_FOR_EXTERNAL_USERS,
       SESSION_COOKIE_AGE: values.SESSION_COOKIE_AGE,
-      SESSIONS_PER_USER: values.SESSIONS_PER_USER ?? null,
+      MAX_EXTRA_SESSIONS_PER_USER: values.MAX_EXTRA_SESSIONS_PER_USER ?? values.SESSIONS_PER_USER ?? null,
       ...ABSENT,
       LOGIN_REDIRECT_OVERRIDE: values.LOGIN_REDIRECT_OVERRIDE ?? '',
     }),
@@ -190,10 +196,22 @@ const settings: SettingsDialect = {
   path: 'settings/all/',
   method: 'PUT',
   read: (body) => allSettings.safeParse(body).data ?? null,
-  toBody: (change) => {
-    refuseAbsent(change, ABSENT);
-    const { AUTH_BASIC_ENABLED: gateway_basic_auth_enabled, ...others } = change;
-    const named = Object.entries({ gateway_basic_auth_enabled, ...others });
+  toBody: (change, present) => {
+    const limit = ['MAX_EXTRA_SESSIONS_PER_USER', 'SESSIONS_PER_USER'].find((name) => name in present);
+    refuseAbsent(change, {
+      ...ABSENT,
+      ...(limit === undefined && { MAX_EXTRA_SESSIONS_PER_USER: null }),
+    });
+    const {
+      AUTH_BASIC_ENABLED: gateway_basic_auth_enabled,
+      MAX_EXTRA_SESSIONS_PER_USER: sessions,
+      ...others
+    } = change;
+    const named = Object.entries({
+      gateway_basic_auth_enabled,
+      ...others,
+      ...(limit !== undefined && { [limit]: sessions }),
+    });
     return Object.fromEntries(named.filter(([, value]) => (value ?? null) !== null));
   },
 };

@@ -26,7 +26,10 @@ export async function writeSettings(
   change: Partial<AuthenticationSettings>,
 ): Promise<AuthenticationSettings> {
   const { method, path, toBody } = api.dialect.settings;
-  const response = await api.send({ method, path, json: toBody(change) });
+  // Its name differs between gateways.
+  const isNamedBy = (change.MAX_EXTRA_SESSIONS_PER_USER ?? null) !== null;
+  const body = toBody(change, isNamedBy ? await presentSettings(api) : {});
+  const response = await api.send({ method, path, json: body });
   if (response.status === 400) {
     throw new TokenctlError(
       'unsupported',
@@ -34,6 +37,14 @@ export async function writeSettings(
     );
   }
   return settingsIn(parseJson(response, api, 'a change of its authentication settings'), api);
+}
+
+/** The settings that the target has, in its own names. */
+async function presentSettings(api: Api): Promise<object> {
+  const { path } = api.dialect.settings;
+  const what = 'its authentication settings';
+  const body = parseJson(await api.send({ method: 'GET', path }), api, what);
+  return typeof body === 'object' && body !== null ? body : {};
 }
 
 function settingsIn(body: unknown, { address, dialect }: Api): AuthenticationSettings {

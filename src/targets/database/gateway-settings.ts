@@ -16,6 +16,8 @@ interface PreferenceName {
 
 /** How a platform gateway stores a setting. */
 interface Preference extends PreferenceName {
+  /** Its name in earlier gateways. */
+  readonly earlier?: string;
   /** The value without a row; null if a gateway without a row does not have the setting. */
   readonly initial: Value | null;
   /** Parses the stored text; undefined if it is invalid. */
@@ -52,9 +54,10 @@ const PREFERENCES: Readonly<Partial<Record<keyof AuthenticationSettings, Prefere
     parse: parseInteger,
   },
   // Only recent releases have it.
-  SESSIONS_PER_USER: {
+  MAX_EXTRA_SESSIONS_PER_USER: {
     section: 'configuration',
-    name: 'SESSIONS_PER_USER',
+    name: 'MAX_EXTRA_SESSIONS_PER_USER',
+    earlier: 'SESSIONS_PER_USER',
     initial: null,
     parse: parseInteger,
   },
@@ -66,7 +69,12 @@ const PREFERENCES: Readonly<Partial<Record<keyof AuthenticationSettings, Prefere
   },
 };
 
-const PREFERENCE_NAMES: readonly PreferenceName[] = Object.values(PREFERENCES);
+const PREFERENCE_NAMES: readonly PreferenceName[] = Object.values(PREFERENCES).flatMap(
+  ({ section, name, earlier }) => [
+    { section, name },
+    ...(earlier === undefined ? [] : [{ section, name: earlier }]),
+  ],
+);
 
 /** The settings of a platform gateway; null for a setting that it does not have. */
 export async function readGatewaySettings(
@@ -98,9 +106,9 @@ export async function writeGatewaySettings(
     requireWritable(connection, key, value);
     const { section, name } = preference;
     const row = findRow(stored, preference);
-    const written = { section, name, value: toText(value) };
-    if (row === undefined) await insertPreference(transaction, written);
-    else await updatePreference(transaction, { ...written, before: row.value });
+    const text = toText(value);
+    if (row === undefined) await insertPreference(transaction, { section, name, value: text });
+    else await updatePreference(transaction, { section, name: row.name, value: text, before: row.value });
   }
   return readGatewaySettings(connection, transaction);
 }
@@ -132,8 +140,11 @@ function settingsIn(stored: readonly StoredPreference[], { address }: Connection
   return { ...DEFAULTS, ...Object.fromEntries(values) };
 }
 
-function findRow(stored: readonly StoredPreference[], { section, name }: PreferenceName) {
-  return stored.find((row) => row.section === section && row.name === name);
+/** The row of a setting; one of its newer name, if there are both. */
+function findRow(stored: readonly StoredPreference[], { section, name, earlier }: Preference) {
+  const named = (wanted: string | undefined) =>
+    stored.find((row) => row.section === section && row.name === wanted);
+  return named(name) ?? named(earlier);
 }
 
 interface StoredPreference extends PreferenceName {

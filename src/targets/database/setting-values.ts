@@ -15,6 +15,7 @@ export const WRITABLE = {
   ALLOW_OAUTH2_FOR_EXTERNAL_USERS: z.boolean(),
   SESSION_COOKIE_AGE: z.number().int().min(60).max(30_000_000_000),
   SESSIONS_PER_USER: z.number().int().min(-1),
+  MAX_EXTRA_SESSIONS_PER_USER: z.number().int().min(-1),
   DISABLE_LOCAL_AUTH: z.boolean(),
   OAUTH2_PROVIDER: z.object({
     ACCESS_TOKEN_EXPIRE_SECONDS: writableLifetime,
@@ -33,6 +34,7 @@ export const DEFAULTS: AuthenticationSettings = {
   ALLOW_OAUTH2_FOR_EXTERNAL_USERS: false,
   SESSION_COOKIE_AGE: 1800,
   SESSIONS_PER_USER: -1,
+  MAX_EXTRA_SESSIONS_PER_USER: null,
   DISABLE_LOCAL_AUTH: false,
   OAUTH2_PROVIDER: {
     ACCESS_TOKEN_EXPIRE_SECONDS: 31_536_000_000,

@@ -122,17 +122,24 @@ describe('a gateway of another version', () => {
     await target.close();
   });
 
-  test('has a setting for the session limit', async () => {
-    await using fake = await FakeGateway.start({
-      [`GET ${ALL}`]: { ...SETTINGS, SESSIONS_PER_USER: 3 },
-      [`PUT ${ALL}`]: { ...SETTINGS, SESSIONS_PER_USER: 2 },
-    });
-    const target = openTestTarget(fake.address);
-    expect((await target.settings.read()).SESSIONS_PER_USER).toBe(3);
-    expect((await target.settings.write({ SESSIONS_PER_USER: 2 })).SESSIONS_PER_USER).toBe(2);
-    expect(fake.requests.at(-1)).toBe(`PUT ${ALL} {"SESSIONS_PER_USER":2}`);
-    await target.close();
-  });
+  test.each(['SESSIONS_PER_USER', 'MAX_EXTRA_SESSIONS_PER_USER'])(
+    'limits the sessions beside the newest, under the name %s',
+    async (name) => {
+      await using fake = await FakeGateway.start({
+        [`GET ${ALL}`]: { ...SETTINGS, [name]: 3 },
+        [`PUT ${ALL}`]: { ...SETTINGS, [name]: 2 },
+      });
+      const target = openTestTarget(fake.address);
+      expect(await target.settings.read()).toMatchObject({
+        SESSIONS_PER_USER: null,
+        MAX_EXTRA_SESSIONS_PER_USER: 3,
+      });
+      const written = await target.settings.write({ MAX_EXTRA_SESSIONS_PER_USER: 2 });
+      expect(written.MAX_EXTRA_SESSIONS_PER_USER).toBe(2);
+      expect(fake.requests.at(-1)).toBe(`PUT ${ALL} {"${name}":2}`);
+      await target.close();
+    },
+  );
 });
 
 describe('the settings of a gateway', () => {
@@ -144,6 +151,7 @@ describe('the settings of a gateway', () => {
       ALLOW_OAUTH2_FOR_EXTERNAL_USERS: false,
       SESSION_COOKIE_AGE: 900,
       SESSIONS_PER_USER: null,
+      MAX_EXTRA_SESSIONS_PER_USER: null,
       DISABLE_LOCAL_AUTH: null,
       OAUTH2_PROVIDER: null,
       LOGIN_REDIRECT_OVERRIDE: '',
@@ -178,6 +186,7 @@ describe('the settings of a gateway', () => {
       'OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS',
     ],
     ['local accounts', { DISABLE_LOCAL_AUTH: true }, 'Disable the authenticator'],
+    ['sessions', { SESSIONS_PER_USER: 2 }, 'MAX_EXTRA_SESSIONS_PER_USER'],
     ['metrics', { ALLOW_METRICS_FOR_ANONYMOUS_USERS: true }, 'only a controller'],
   ])('that do not exist are refused before anything is sent: %s', async (_, change, hint) => {
     await using fake = await FakeGateway.start({ [`PUT ${ALL}`]: SETTINGS });
@@ -190,13 +199,13 @@ describe('the settings of a gateway', () => {
 
   test('that the gateway rejects are unsupported', async () => {
     await using fake = await FakeGateway.start({
-      [`PUT ${ALL}`]: [400, { SESSIONS_PER_USER: 'Invalid key for category all' }],
+      [`PUT ${ALL}`]: [400, { SESSION_COOKIE_AGE: 'Invalid key for category all' }],
     });
     const target = openTestTarget(fake.address);
-    const error = await errorOf(target.settings.write({ SESSIONS_PER_USER: 2 }));
+    const error = await errorOf(target.settings.write({ SESSION_COOKIE_AGE: 2 }));
     expect(error).toMatchObject({
       code: 'unsupported',
-      message: expect.stringContaining('SESSIONS_PER_USER'),
+      message: expect.stringContaining('SESSION_COOKIE_AGE'),
     });
     await target.close();
   });

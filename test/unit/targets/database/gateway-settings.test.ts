@@ -33,6 +33,7 @@ describe("settings in a gateway's tables", () => {
       ALLOW_OAUTH2_FOR_EXTERNAL_USERS: false,
       SESSION_COOKIE_AGE: 900,
       SESSIONS_PER_USER: null,
+      MAX_EXTRA_SESSIONS_PER_USER: null,
       DISABLE_LOCAL_AUTH: null,
       OAUTH2_PROVIDER: null,
       LOGIN_REDIRECT_OVERRIDE: '',
@@ -85,6 +86,10 @@ describe("settings in a gateway's tables", () => {
     });
     await expect(place.target.settings.write({ SESSIONS_PER_USER: 3 })).rejects.toMatchObject({
       code: 'unsupported',
+      hint: expect.stringContaining('set MAX_EXTRA_SESSIONS_PER_USER'),
+    });
+    await expect(place.target.settings.write({ MAX_EXTRA_SESSIONS_PER_USER: 3 })).rejects.toMatchObject({
+      code: 'unsupported',
     });
     await expect(
       place.target.settings.write({ LOGIN_REDIRECT_OVERRIDE: '/elsewhere', SESSION_COOKIE_AGE: 5 }),
@@ -92,15 +97,27 @@ describe("settings in a gateway's tables", () => {
     expect(await place.target.settings.read()).toEqual(before);
   });
 
-  it('include the session limit of recent releases', async () => {
-    await place.database.execute(
-      "INSERT INTO aap_gateway_api_preference (section, name, raw_value) VALUES ('configuration', 'SESSIONS_PER_USER', '-1')",
-    );
-    expect(await place.target.settings.read()).toMatchObject({ SESSIONS_PER_USER: -1 });
-    expect(await place.target.settings.write({ SESSIONS_PER_USER: 3 })).toMatchObject({
-      SESSIONS_PER_USER: 3,
-    });
-  });
+  it.each(['SESSIONS_PER_USER', 'MAX_EXTRA_SESSIONS_PER_USER'])(
+    'include the limit of further sessions under the name %s',
+    async (name) => {
+      await place.database.execute(
+        "INSERT INTO aap_gateway_api_preference (section, name, raw_value) VALUES ('configuration', $1, '-1')",
+        [name],
+      );
+      const none = { SESSIONS_PER_USER: null };
+      expect(await place.target.settings.read()).toMatchObject({ ...none, MAX_EXTRA_SESSIONS_PER_USER: -1 });
+      expect(await place.target.settings.write({ MAX_EXTRA_SESSIONS_PER_USER: 3 })).toMatchObject({
+        ...none,
+        MAX_EXTRA_SESSIONS_PER_USER: 3,
+      });
+      const stored = await place.database.query<{ raw_value: string }>(
+        'SELECT raw_value FROM aap_gateway_api_preference WHERE name = $1',
+        [name],
+      );
+      expect(stored).toEqual([{ raw_value: '3' }]);
+      await place.database.execute('DELETE FROM aap_gateway_api_preference WHERE name = $1', [name]);
+    },
+  );
 
   it('name an invalid stored value', async () => {
     await place.database.execute(
