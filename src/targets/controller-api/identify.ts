@@ -19,6 +19,7 @@ import {
 } from './last-use.ts';
 import { listItems } from './listing.ts';
 import { isUnauthenticated, parseJson, responseError } from './responses.ts';
+import { findByShownUse } from './shown-use.ts';
 
 /** A value that the target accepts. */
 interface Accepted {
@@ -280,7 +281,8 @@ class TokenSearch {
   /** Sends a token so that its last use is set, and compares the last uses before and after. */
   async #use({ token, owner }: Accepted) {
     const api = this.#api;
-    const used = await usedInLastSeconds(api, token, owner);
+    const { showsLastUse } = api.dialect;
+    const used = showsLastUse ? null : await usedInLastSeconds(api, token, owner);
     const response = await api.send({ method: 'GET', path: 'me/', authorization: `Bearer ${token}` });
     if (isUnauthenticated(response)) return null;
     const what = 'the owner of a token';
@@ -290,8 +292,17 @@ class TokenSearch {
     const { date } = response.headers;
     const { credential } = api;
     const isOwn = credential.kind === 'token' && credential.token.reveal() === token;
-    const found = isOwn ? { ids: this.#own, date } : await this.#usedIds({ userId, date, token, used });
+    const found = isOwn
+      ? { ids: this.#own, date }
+      : ((showsLastUse ? await this.#byShownUse(token, userId) : null) ??
+        (await this.#usedIds({ userId, date, token, used })));
     return { ids: found.ids, user: { id: userId, username }, usedAt: dateOf(found.date) };
+  }
+
+  /** Null where no last use changed: the target records uses less often than it is known to. */
+  async #byShownUse(token: string, userId: number) {
+    const found = await findByShownUse(this.#api, { token, userId, own: this.#own });
+    return found.ids.length === 0 ? null : found;
   }
 
   async #usedIds(

@@ -1,0 +1,59 @@
+import type { Api } from './api.ts';
+import { listItems } from './listing.ts';
+import { isUnauthenticated } from './responses.ts';
+import { TOKEN_LISTING } from './tokens.ts';
+
+/** How often a token is used to tell it from the others of its owner. */
+const MAX_USES = 5;
+/** How many uses in a row have to leave the same single token. */
+const MIN_USES = 2;
+
+/** The last uses of a user's tokens by id, in milliseconds; null for never. */
+type Uses = ReadonlyMap<number, number | null>;
+
+/**
+ * Finds out which of its owner's tokens a value is, where the list of tokens shows the last use of each: as a gateway's does, to the
+ * microsecond, and with each request [seen]. The token is the one whose last use changes every time that the value is sent. Others
+ * change now and then, because they are in use; the caller's own changes with each request.
+ *
+ * @param own The tokens that may be the caller's own: not the value, which the caller compared before.
+ * @returns All that it may be: one if it was found, none if no last use changed; and the Date header of the last use.
+ */
+export async function findByShownUse(
+  api: Api,
+  {
+    token,
+    userId,
+    own,
+  }: { readonly token: string; readonly userId: number; readonly own: readonly number[] },
+): Promise<{ readonly ids: readonly number[]; readonly date: string | undefined }> {
+  const authorization = `Bearer ${token}`;
+  let before = await shownUses(api, userId);
+  let possible: readonly number[] | null = null;
+  let date: string | undefined;
+  for (let uses = 1; uses <= MAX_USES; uses += 1) {
+    const response = await api.send({ method: 'GET', path: 'tokens/0/', authorization });
+    if (isUnauthenticated(response)) break;
+    date = response.headers.date;
+    const after = await shownUses(api, userId);
+    const changed = [...after].flatMap(([id, at]) => (at !== (before.get(id) ?? null) ? [id] : []));
+    possible = possible === null ? changed : possible.filter((id) => changed.includes(id));
+    before = after;
+    if (uses >= MIN_USES && withoutOwn(possible, own).length <= 1) break;
+  }
+  return { ids: withoutOwn(possible ?? [], own), date };
+}
+
+/** A value that may only be one of the caller's own tokens is one of these. */
+function withoutOwn(ids: readonly number[], own: readonly number[]): readonly number[] {
+  const others = ids.filter((id) => !own.includes(id));
+  return others.length > 0 ? others : ids;
+}
+
+async function shownUses(api: Api, userId: number): Promise<Uses> {
+  const uses = new Map<number, number | null>();
+  for await (const { id, lastUsed } of listItems(api, [[['user', String(userId)]]], TOKEN_LISTING)) {
+    uses.set(id, lastUsed?.getTime() ?? null);
+  }
+  return uses;
+}

@@ -1,0 +1,227 @@
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Database } from '../../src/db/database.ts';
+import { json } from './fake-controller.ts';
+import type { RealTables } from './real-tables.ts';
+
+const API = '/api/gateway/v1/';
+
+/** A list of the API: its rows `t`, and the columns that it filters by. */
+interface List {
+  readonly sql: string;
+  readonly columns: Readonly<Record<string, string>>;
+}
+
+/** Who made a row and who changed it last, as summaries. */
+const MAKERS = `jsonb_strip_nulls(jsonb_build_object(
+    'created_by', CASE WHEN c.id IS NOT NULL THEN jsonb_build_object('id', c.id, 'username', c.username) END,
+    'modified_by', CASE WHEN m.id IS NOT NULL THEN jsonb_build_object('id', m.id, 'username', m.username) END))`;
+const WITH_MAKERS = `LEFT JOIN aap_gateway_api_user c ON c.id = x.created_by_id
+  LEFT JOIN aap_gateway_api_user m ON m.id = x.modified_by_id`;
+const made = (table: string): List => ({
+  sql: `SELECT to_jsonb(x) - '{password,client_secret,token,configuration}'::text[]
+      || jsonb_build_object('summary_fields', ${MAKERS}) AS body, x.* FROM ${table} x ${WITH_MAKERS}`,
+  columns: { id: 'id' },
+});
+const assigned = (table: string, holder: 'user' | 'team', holders: string, name: string): List => ({
+  sql: `SELECT jsonb_build_object('id', x.id, 'created', x.created, 'object_id', x.object_id,
+      'content_type', CASE WHEN o.id IS NOT NULL THEN 'shared.' || o.model END,
+      'summary_fields', jsonb_build_object(
+        'created_by', CASE WHEN c.id IS NOT NULL THEN jsonb_build_object('id', c.id, 'username', c.username) END,
+        'role_definition', jsonb_build_object('id', d.id, 'name', d.name, 'managed', d.managed),
+        '${holder}', jsonb_build_object('id', h.id, '${name}', h.${name}))) AS body, x.id
+    FROM ${table} x JOIN dab_rbac_roledefinition d ON d.id = x.role_definition_id
+      JOIN ${holders} h ON h.id = x.${holder}_id LEFT JOIN django_content_type o ON o.id = x.content_type_id
+      LEFT JOIN aap_gateway_api_user c ON c.id = x.created_by_id`,
+  columns: { id: 'id' },
+});
+
+const LISTS: Readonly<Record<string, List>> = {
+  tokens: {
+    sql: `SELECT to_jsonb(x) - '{token}'::text[] || jsonb_build_object('user', x.user_id, 'application', x.application_id,
+        'summary_fields', jsonb_build_object('user', jsonb_build_object('id', u.id, 'username', u.username))) AS body,
+        x.id, x.user_id, x.last_used, x.expires, u.username, a.name AS application_name
+      FROM dab_oauth2_provider_oauth2accesstoken x LEFT JOIN aap_gateway_api_user u ON u.id = x.user_id
+        LEFT JOIN dab_oauth2_provider_oauth2application a ON a.id = x.application_id`,
+    columns: {
+      ...{ id: 'id', user: 'user_id', user__username: 'username', application__name: 'application_name' },
+      ...{ last_used: 'last_used', expires: 'expires' },
+    },
+  },
+  users: { ...made('aap_gateway_api_user'), columns: { id: 'id', username: 'username' } },
+  organizations: made('aap_gateway_api_organization'),
+  applications: { ...made('dab_oauth2_provider_oauth2application'), columns: { id: 'id', name: 'name' } },
+  authenticators: made('dab_authentication_authenticator'),
+  authenticator_maps: made('dab_authentication_authenticatormap'),
+  role_definitions: made('dab_rbac_roledefinition'),
+  role_user_assignments: assigned('dab_rbac_roleuserassignment', 'user', 'aap_gateway_api_user', 'username'),
+  role_team_assignments: assigned('dab_rbac_roleteamassignment', 'team', 'aap_gateway_api_team', 'name'),
+  activitystream: {
+    sql: `SELECT jsonb_build_object('id', x.id, 'created', x.created, 'operation', x.operation, 'changes', x.changes,
+        'object_id', x.object_id, 'content_type_model', t.model, 'created_by', x.created_by_id,
+        'summary_fields', jsonb_strip_nulls(jsonb_build_object('created_by',
+          CASE WHEN c.id IS NOT NULL THEN jsonb_build_object('id', c.id, 'username', c.username) END))) AS body,
+        x.id, x.created, x.operation, x.object_id, t.model, x.created_by_id, c.username
+      FROM dab_activitystream_entry x JOIN django_content_type t ON t.id = x.content_type_id
+        LEFT JOIN aap_gateway_api_user c ON c.id = x.created_by_id`,
+    columns: {
+      ...{ id: 'id', created: 'created', operation: 'operation', object_id: 'object_id' },
+      ...{ content_type__model: 'model', created_by: 'created_by_id', created_by__id: 'created_by_id' },
+      created_by__username: 'username',
+    },
+  },
+};
+
+/** The fields of entries that the API gives as numbers, and the truth values: the table has texts [seen]. */
+const NUMBERS =
+  /^(id|user|application|organization|created_by|modified_by|access_token|source_refresh_token)$/;
+
+/**
+ * The read-only REST API of a platform gateway on the tables of a real one, in the forms that were recorded: the lists that an
+ * investigation reads, and the owner of a bearer token. Each request sets the last use of its token, and one of the scope write adds an
+ * entry to the activity stream. A filter that it does not know is refused.
+ */
+export class RecordedGateway implements AsyncDisposable {
+  /** `METHOD /path?query` of every request. */
+  readonly requests: string[] = [];
+  readonly #database: Database;
+  readonly #server: Server;
+
+  private constructor(database: Database) {
+    this.#database = database;
+    this.#server = createServer((request, response) => {
+      this.#serve(request, response).catch((error: unknown) =>
+        json(response, 500, { detail: String(error) }),
+      );
+    });
+  }
+
+  static async start({ database }: RealTables): Promise<RecordedGateway> {
+    const gateway = new RecordedGateway(database);
+    await new Promise<void>((resolve) => gateway.#server.listen(0, '127.0.0.1', resolve));
+    return gateway;
+  }
+
+  get address(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url ?? '/', 'http://gateway');
+    this.requests.push(`${request.method} ${request.url}`);
+    if (url.pathname === '/api/') return json(response, 200, { apis: { gateway: '/api/gateway/' } });
+    if (url.pathname === `${API}ping/`) return json(response, 200, { status: 'good' });
+    const userId = await this.#callerOf(request);
+    if (userId === null)
+      return json(response, 401, { detail: 'Authentication credentials were not provided.' });
+    const path = url.pathname.slice(API.length).replace(/\/$/, '');
+    if (request.method === 'OPTIONS') return json(response, 200, { actions: { POST: {} } });
+    if (path === 'me')
+      return json(response, 200, await this.#page('users', new URLSearchParams({ id: `${userId}` })));
+    if (path === 'settings/all') return json(response, 200, await this.#settings());
+    const page = Object.hasOwn(LISTS, path) ? await this.#page(path, url.searchParams) : undefined;
+    if (page === undefined) return json(response, 404, { detail: 'Not found.' });
+    return page === null ? json(response, 400, { detail: 'no such field' }) : json(response, 200, page);
+  }
+
+  /** The user of a bearer token, whose use is recorded. */
+  async #callerOf({ headers }: IncomingMessage): Promise<number | null> {
+    const [, value = ''] = /^Bearer (.+)$/.exec(headers.authorization ?? '') ?? [];
+    const hashed = `$sha256$${createHash('sha256').update(value).digest('hex')}`;
+    const [token] = await this.#database.query<{ id: number; user_id: number; scope: string }>(
+      `UPDATE dab_oauth2_provider_oauth2accesstoken SET last_used = clock_timestamp()
+       WHERE token = ANY($1) AND expires > now() RETURNING id, user_id, scope`,
+      [[value, hashed]],
+    );
+    if (token?.scope === 'write') {
+      await this.#database.execute(
+        `INSERT INTO dab_activitystream_entry (created, operation, changes, content_type_id, object_id, created_by_id)
+         SELECT now(), 'update', '{"added_fields": {}, "changed_fields": {"scope": ["write", "write read"]}, "removed_fields": {}}',
+           t.id, $1, $2 FROM django_content_type t WHERE t.model = 'oauth2accesstoken'`,
+        [String(token.id), token.user_id],
+      );
+    }
+    return token?.user_id ?? null;
+  }
+
+  async #settings(): Promise<object> {
+    const rows = await this.#database.query<{ name: string; raw_value: string }>(
+      'SELECT name, raw_value FROM aap_gateway_api_preference',
+    );
+    return Object.fromEntries(rows.map(({ name, raw_value: raw }) => [name, typed('', raw)]));
+  }
+
+  /** Null for a filter that is not known. */
+  async #page(name: string, query: URLSearchParams): Promise<object | null> {
+    const { sql, columns } = LISTS[name] as List;
+    const conditions: string[] = ['true'];
+    const values: unknown[] = [];
+    for (const [parameter, value] of query) {
+      if (['page_size', 'order_by', 'count_disabled'].includes(parameter)) continue;
+      const condition = conditionOf(columns, parameter, values.length + 1);
+      if (condition === null) return null;
+      values.push(/__in$/.test(parameter) ? value.split(',') : value);
+      conditions.push(condition);
+    }
+    const descending = (query.get('order_by') ?? '').startsWith('-');
+    const size = Math.min(Number(query.get('page_size') ?? 50), 200);
+    const rows = await this.#database.query<{ body: Record<string, unknown>; count: number }>(
+      `SELECT p.body, count(*) OVER ()::int AS count FROM (${sql}) p WHERE ${conditions.join(' AND ')}
+       ORDER BY p.id ${descending ? 'DESC' : ''} LIMIT ${size}`,
+      values,
+    );
+    const count = rows[0]?.count ?? 0;
+    const results = rows.map(({ body }) => (name === 'activitystream' ? entryBody(body) : body));
+    return { count, next: count > results.length ? '/more' : null, previous: null, results };
+  }
+}
+
+const OPERATORS: Readonly<Record<string, string>> = { gt: '>', gte: '>=', lt: '<', lte: '<=' };
+
+/** The condition of a filter on its value, which is a parameter; null for a filter that is not known. */
+function conditionOf(columns: List['columns'], parameter: string, position: number): string | null {
+  const [, not, field = '', lookup = ''] =
+    /^(not__)?(.+?)(?:__(in|gt|gte|lt|lte|isnull))?$/.exec(parameter) ?? [];
+  if (columns[field] === undefined) return null;
+  const [column, value] = [`p.${columns[field]}`, `$${position}`];
+  const isTime = /^(created|last_used|expires)$/.test(field);
+  const condition =
+    lookup === 'isnull'
+      ? `(${column} IS NULL)::text = ${value}`
+      : lookup === 'in'
+        ? `${column}::text = ANY(${value})`
+        : `${column} ${OPERATORS[lookup] ?? '='} ${value}${isTime ? '::timestamptz' : ''}`;
+  return not === undefined ? condition : `(${condition}) IS NOT TRUE`;
+}
+
+function entryBody(body: Record<string, unknown>): object {
+  const changes = body['changes'] as Record<string, Record<string, unknown>>;
+  return {
+    ...body,
+    changes: Object.fromEntries(
+      Object.entries(changes).map(([part, fields]) => [
+        part,
+        Object.fromEntries(
+          Object.entries(fields).map(([field, value]) => [
+            field,
+            Array.isArray(value) ? value.map((each) => typed(field, each)) : typed(field, value),
+          ]),
+        ),
+      ]),
+    ),
+  };
+}
+
+/** A text of the table as the API gives it; settings (no field) are typed, their recorded texts are not. */
+function typed(field: string, value: unknown): unknown {
+  if (typeof value !== 'string' || field === 'raw_value') return value;
+  if (value === 'True' || value === 'False') return value === 'True';
+  const isNumber = field === '' ? /^-?\d+(\.\d+)?$/.test(value) : NUMBERS.test(field) && /^\d+$/.test(value);
+  return isNumber ? Number(value) : value;
+}
