@@ -4,7 +4,7 @@ import { boolean, custom, option, string } from '@oclif/core/flags';
 import type { Flag, FlagInput } from '@oclif/core/interfaces';
 import { TokenctlError } from '../domain/errors.ts';
 import { type Selection, validateSelector } from '../domain/selector.ts';
-import { NEVER_DAYS } from '../domain/token.ts';
+import { NEVER_DAYS, scopeWords } from '../domain/token.ts';
 
 /** The flags that record the reason for a change. */
 export const accountFlags = {
@@ -285,9 +285,9 @@ export const selectorFlags = {
     helpValue: 'NAME',
   }),
   'owner-inactive': boolean({ ...ONE, summary: 'Select tokens of deactivated users.' }),
-  scope: option({ options: ['read', 'write'] as const })({
+  scope: option({ options: scopeWords })({
     ...ONE,
-    summary: 'Select tokens with this scope.',
+    summary: 'Select tokens with this scope; openid and roles are of recent gateways.',
   }),
   'created-before': custom<Moment>({ parse: async (input) => parseMoment(input) })({
     ...ONE,

@@ -7,6 +7,7 @@ import { revocationSelection, revokeFlags, revokeForm } from '../cli/revocation/
 import { revocationFlow } from '../cli/revocation/revocation-flow.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { shellWord } from '../domain/remedies.ts';
+import { scopeWords } from '../domain/token.ts';
 import { account, commandOf, membersOf, type Prepared, type Typed, typedOf } from './command-line.ts';
 import type { Places } from './places.ts';
 import { prepareSaved, savedSchema } from './saved-plans.ts';
@@ -33,7 +34,7 @@ export const filterSchema = z.object({
   user: listed,
   application: listed,
   personal: z.stringbool().optional(),
-  scope: z.enum(['read', 'write']).optional(),
+  scope: z.enum(scopeWords).optional(),
   expiry: z.enum(['expired', 'live', 'never']).optional(),
   expiresWithin: days,
   use: z.enum(['never', 'used']).optional(),

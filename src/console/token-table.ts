@@ -3,7 +3,7 @@ import type { Runtime } from '../app/runtime.ts';
 import { selectTokens } from '../cli/tokens/token-selection.ts';
 import { matchesAny } from '../domain/policy/subject.ts';
 import type { Selector } from '../domain/selector.ts';
-import { NEVER_DAYS, type Token } from '../domain/token.ts';
+import { NEVER_DAYS, type ScopeWord, type Token } from '../domain/token.ts';
 import { type TokenJson, tokenToJson } from '../reports/tables/token-view.ts';
 import { type Problem, problemOf } from './operations.ts';
 import { inTurns, type Places } from './places.ts';
@@ -43,7 +43,7 @@ export interface TokenFilter {
   readonly applications?: readonly string[] | undefined;
   /** Personal access tokens only. */
   readonly personal?: boolean | undefined;
-  readonly scope?: 'read' | 'write' | undefined;
+  readonly scope?: ScopeWord | undefined;
   readonly expiry?: 'expired' | 'live' | 'never' | undefined;
   /** In days from now. */
   readonly expiresWithin?: number | undefined;

@@ -1,6 +1,6 @@
 import { TokenctlError } from './errors.ts';
 import { matchesAny } from './policy/subject.ts';
-import type { Token } from './token.ts';
+import type { ScopeWord, Token } from './token.ts';
 
 /**
  * Selects tokens. A token must match every criterion that is present; of a criterion with several values it
@@ -27,7 +27,7 @@ export interface Selector {
   /** The same for applications. Personal access tokens stay. */
   readonly notApplications?: readonly string[];
   /** Tokens whose scope includes this word. */
-  readonly scope?: 'read' | 'write';
+  readonly scope?: ScopeWord;
   /** Made before this instant. */
   readonly createdBefore?: Date;
   /** Made at this instant or later. */

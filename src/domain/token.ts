@@ -45,7 +45,7 @@ export interface Token {
   readonly user: UserReference | null;
   /** The application it was issued to; null for a personal access token. */
   readonly application: ApplicationReference | null;
-  /** The scope as stored in the controller: `read`, `write`, or both separated by a space. */
+  /** The scope as stored in the target: {@link scopeWords} separated by spaces. */
   readonly scope: string;
   readonly description: string;
   readonly created: Date;
@@ -162,6 +162,15 @@ export interface User {
   /** When the account was made; absent where the target does not tell. */
   readonly created?: Date;
 }
+
+/**
+ * The words that a scope can have. `openid` and `roles` are of the newest gateways only, alone or beside the others: with them, a token
+ * tells who its owner is and which roles the owner has [code].
+ */
+export const scopeWords = ['read', 'write', 'openid', 'roles'] as const;
+
+/** One of {@link scopeWords}. */
+export type ScopeWord = (typeof scopeWords)[number];
 
 /** Whether a token's scope lets it change anything. `write` includes `read` (controller's scopes). */
 export function allowsWriting(token: Pick<Token, 'scope'>): boolean {

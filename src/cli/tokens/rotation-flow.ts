@@ -170,11 +170,18 @@ function requestFor(
   const lifetime = expires === undefined ? undefined : Math.round(expires / 1000);
   requireLifetime({ lifetime }, credential);
   return {
-    scope: allowsWriting(old) ? 'write' : 'read',
+    scope: scopeLike(old),
     description: old.description,
     ...(isRole && { user: owner }),
     ...(lifetime !== undefined && { lifetime }),
   };
+}
+
+/** The scope of a token like the old one. `write` includes `read`; another word, as gateways have them, is kept as it is. */
+function scopeLike(old: Token): string {
+  const words = old.scope.split(' ');
+  if (words.some((word) => word !== 'read' && word !== 'write')) return old.scope;
+  return allowsWriting(old) ? 'write' : 'read';
 }
 
 /** How the new token was checked: by a request with it, or by reading it again in the database. */

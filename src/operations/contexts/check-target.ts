@@ -148,7 +148,7 @@ function cacheWarnings({ sessionCache }: TargetDescription): string[] {
 function accountWarnings({ identity, visibility, credential, capabilities }: TargetDescription): string[] {
   const found: string[] = [];
   if (!capabilities.changes) {
-    found.push('The token has scope read: it cannot revoke or change anything.');
+    found.push('The scope of the token does not include write: it cannot revoke or change anything.');
   }
   if (!identity.isSuperuser && !identity.isSystemAuditor) {
     found.push(`${limitText({ identity, visibility }) ?? identity.username}, and no settings.`);

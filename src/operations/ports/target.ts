@@ -18,7 +18,8 @@ import type {
 
 /** What a token is created with. */
 export interface TokenRequest {
-  readonly scope: 'read' | 'write';
+  /** As of `Token.scope`. */
+  readonly scope: string;
   readonly description: string;
   /** Whose it is to be; the caller's where absent, which a database refuses: a role is no user. */
   readonly user?: string | undefined;

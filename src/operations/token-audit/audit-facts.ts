@@ -152,8 +152,7 @@ class Gathering implements Record<Fact, () => Promise<void>> {
 
   async session_limit(): Promise<void> {
     const { SESSIONS_PER_USER: most, MAX_EXTRA_SESSIONS_PER_USER: extra } = await this.#readSettings();
-    if (most === null && extra === null)
-      throw notTold('the number of sessions per user');
+    if (most === null && extra === null) throw notTold('the number of sessions per user');
   }
 
   async pkce(): Promise<void> {

@@ -160,8 +160,12 @@ async function historyOf(target: Target, tokenId: number): Promise<TokenHistory>
     const { at } = each;
     if (usedToken(each) === null) activity.push(each);
     else {
-      const { count, first } = recordedUses ?? { count: 0, first: at };
-      recordedUses = { count: count + 1, first, last: at };
+      const before: NonNullable<TokenTrace['recordedUses']> = recordedUses ?? {
+        count: 0,
+        first: at,
+        last: at,
+      };
+      recordedUses = { ...before, count: before.count + 1, last: at };
     }
   }
   return { activity, recordedUses };

@@ -420,7 +420,9 @@ async function lastChange(api: Api, userId: number): Promise<Date | null> {
     for (let pages = 0; pages <= MAX_PAGES_OF_USES; pages += 1) {
       const size = pages === 0 ? 1 : PAGE_SIZE;
       const range: Query = [...before, ['page_size', String(size)], ['count_disabled', '1']];
-      const { results } = readPage(await getPage(api, [...latestOf(userId), ...range], { path, what: ACTIVITY }));
+      const { results } = readPage(
+        await getPage(api, [...latestOf(userId), ...range], { path, what: ACTIVITY }),
+      );
       for (const result of results) {
         const entry = read(result);
         if (entry === null) throw unexpectedShapeError(api, ACTIVITY);

@@ -124,7 +124,12 @@ test('bash completes commands, flags and their values', async () => {
   expect(completed(script, ['tokenctl', 'to'])).toEqual(['tokens']);
   expect(completed(script, ['tokenctl', 'tokens', 're'])).toEqual(['revoke']);
   expect(completed(script, ['tokenctl', 'tokens', 'revoke', '--wi'])).toEqual(['--with-sessions']);
-  expect(completed(script, ['tokenctl', 'tokens', 'list', '--scope', ''])).toEqual(['read', 'write']);
+  expect(completed(script, ['tokenctl', 'tokens', 'list', '--scope', ''])).toEqual([
+    'read',
+    'write',
+    'openid',
+    'roles',
+  ]);
   expect(completed(script, ['tokenctl', 'tokens', 'revoke', '--finding', 'owner-in'])).toEqual([
     'owner-inactive',
   ]);

@@ -47,7 +47,9 @@ describe.each(GATEWAYS)('id tokens in the database of %s', (peer) => {
     await real.database.execute(
       `ALTER TABLE dab_oauth2_provider_oauth2accesstoken DROP COLUMN id_token_id CASCADE;`,
     );
-    await real.database.execute(`ALTER TABLE dab_oauth2_provider_oauth2accesstoken ADD COLUMN id_token_id bigint`);
+    await real.database.execute(
+      `ALTER TABLE dab_oauth2_provider_oauth2accesstoken ADD COLUMN id_token_id bigint`,
+    );
     await real.database.execute(`DROP TABLE ${ID_TOKENS}`);
     const target = await real.open();
     const { missingRights } = await target.describe();
