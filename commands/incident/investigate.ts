@@ -18,6 +18,9 @@ changed it since, how large the risk is, and how to end it. Changes nothing.
 
 The activity stream names users, not tokens: with --token and --application, everything that their owners did is included.
 
+At a platform gateway, it reads the activity stream of the gateway, and who made or changed authenticators, applications and \
+role assignments last, which that stream does not have. What was done at the controller behind it is recorded there.
+
 With --json, prints what docs/schemas/incident-investigate.json describes.`;
 
   static override examples = [

@@ -7,6 +7,7 @@ import {
 } from '../config/contexts.ts';
 import { databaseConnection } from '../config/secrets.ts';
 import { TokenctlError } from '../domain/errors.ts';
+import { shellWord } from '../domain/remedies.ts';
 import type { CleaningWay } from '../operations/investigation/plan-cleaning.ts';
 import type { Evidence } from '../operations/ports/evidence.ts';
 import type { ApiEvidenceOptions } from '../targets/controller-api/evidence.ts';
@@ -14,10 +15,9 @@ import type { Component } from './open-target.ts';
 import type { Runtime } from './runtime.ts';
 
 /**
- * Opens what the controller of the current context keeps of what was done, over a connection of its own that only reads.
- * Of a platform, the controller is meant: a gateway keeps no templates and no jobs.
+ * Opens what the controller or gateway of the current context keeps of what was done, over a connection of its own that only reads.
  *
- * @throws TokenctlError `configuration`, `unsupported` for a gateway, and as opening a target does.
+ * @throws TokenctlError `configuration`, and as opening a target does.
  */
 export async function openEvidence(runtime: Runtime): Promise<Evidence & { close(): Promise<void> }> {
   const { configuration, environment } = runtime;
@@ -30,8 +30,13 @@ export async function openEvidence(runtime: Runtime): Promise<Evidence & { close
       interruption: runtime.caughtSignal,
     });
   }
+  const options = apiOptions(runtime, context);
+  if ((await runtime.description()).dialect === 'gateway') {
+    const { openGatewayApiEvidence } = await import('../targets/controller-api/gateway-evidence.ts');
+    return openGatewayApiEvidence(options);
+  }
   const { openApiEvidence } = await import('../targets/controller-api/evidence.ts');
-  return openApiEvidence(await apiOptions(runtime, context));
+  return openApiEvidence(options);
 }
 
 /** What a cleaning works with. */
@@ -50,7 +55,8 @@ export interface Cleaning {
  * Opens what cleaning needs: the evidence, and the ways to end what was found. What a database cannot do is done over REST: in the
  * context that is given, or else in the one whose `databaseContext` names the current context.
  *
- * @throws TokenctlError as {@link openEvidence}, `usage` for a REST context that is given and cannot be used.
+ * @throws TokenctlError as {@link openEvidence}, `usage` for a REST context that is given and cannot be used, `unsupported` for a
+ * gateway.
  */
 export async function openCleaning(runtime: Runtime, restContext: string | undefined): Promise<Cleaning> {
   const context = contextOf(runtime.configuration);
@@ -64,6 +70,7 @@ export async function openCleaning(runtime: Runtime, restContext: string | undef
       },
     );
   }
+  await refuseGateway(runtime);
   const evidence = await openEvidence(runtime);
   const opened: { readonly close: () => Promise<void> }[] = [evidence];
   const close = async () => {
@@ -119,7 +126,7 @@ async function restWay(runtime: Runtime, current: Runtime) {
   const { openApiCleaner } = await import('../targets/controller-api/cleaner.ts');
   const description = await runtime.description();
   const context = contextOf(runtime.configuration, description.context);
-  const cleaner = openApiCleaner(await apiOptions(runtime, context as NamedRestContext));
+  const cleaner = openApiCleaner(apiOptions(runtime, context as NamedRestContext));
   const place = { context: context.name, description, isTarget: runtime === current };
   return { via: 'rest' as const, ...place, cleaner, close: cleaner.close };
 }
@@ -163,17 +170,16 @@ function unusable(name: string, why: string): TokenctlError {
   });
 }
 
-async function apiOptions(runtime: Runtime, context: NamedRestContext): Promise<ApiEvidenceOptions> {
-  const { dialect, address } = await runtime.description();
-  if (dialect === 'gateway') {
-    throw new TokenctlError(
-      'unsupported',
-      `${address} is a platform gateway, which keeps no templates or jobs`,
-      {
-        hint: 'Investigate the controller behind it: use a context with `component: controller`, or its database.',
-      },
-    );
-  }
+/** How a gateway takes back what was changed was seen of few objects only. */
+async function refuseGateway(runtime: Runtime): Promise<void> {
+  const { dialect, address, context } = await runtime.description();
+  if (dialect !== 'gateway') return;
+  throw new TokenctlError('unsupported', `tokenctl cleans nothing at ${address}, a platform gateway`, {
+    hint: `\`tokenctl incident investigate --context ${shellWord(context)}\` names the command or request for each item.`,
+  });
+}
+
+function apiOptions(runtime: Runtime, context: NamedRestContext): ApiEvidenceOptions {
   const component: Component | undefined = context.component;
   return {
     address: context.url,

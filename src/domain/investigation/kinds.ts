@@ -1,12 +1,12 @@
 import type { ItemGroup } from './investigation.ts';
 
-/** What is known of one kind of object of a controller 24.6.1. */
+/** What is known of one kind of object of a controller 24.6.1 or of a gateway. */
 interface Kind {
   /** The noun in sentences. */
   readonly noun: string;
   readonly group: ItemGroup;
-  /** The list in the REST API, below `/api/v2/`. */
-  readonly path: string;
+  /** The list in the REST API, below `/api/v2/`; missing for a kind that the API does not have. */
+  readonly path?: string;
   /** Whether the REST API of 24.6.1 has the single objects only: the list is 404 [seen]. */
   readonly isUnlisted?: boolean;
   /** The fields that make it run other code, on other hosts or with other rights, where there are such. */
@@ -55,6 +55,10 @@ const KINDS = {
   role_user_assignment: { noun: 'role assignment', group: 'ways_in', path: 'role_user_assignments' },
   role_team_assignment: { noun: 'role assignment', group: 'ways_in', path: 'role_team_assignments' },
   role_definition: { noun: 'role definition', group: 'ways_in', path: 'role_definitions' },
+  // Of a gateway only.
+  authenticator: { noun: 'authenticator', group: 'ways_in', path: 'authenticators' },
+  authenticator_map: { noun: 'authenticator map', group: 'ways_in', path: 'authenticator_maps' },
+  o_auth2_refresh_token: { noun: 'refresh token', group: 'other' },
   schedule: {
     noun: 'schedule',
     group: 'code_later',
@@ -232,13 +236,28 @@ export const LISTED_KINDS = {
   workflow_job_template: null,
 } as const satisfies Partial<Readonly<Record<KnownKind, string | null>>>;
 
+/** The same of a gateway, whose activity stream has nothing of authenticators and their maps, and no new client secret [seen]. */
+export const GATEWAY_LISTED_KINDS = {
+  authenticator: 'configuration',
+  authenticator_map: 'triggers',
+  o_auth2_application: 'client_secret',
+  organization: null,
+  team: null,
+} as const satisfies Partial<Readonly<Record<KnownKind, string | null>>>;
+
+/** The field of a kind of which the activity stream may not have every change; null without one. */
+export function unrecordedField(kind: string): string | null {
+  const fields: Readonly<Record<string, string | null>> = { ...LISTED_KINDS, ...GATEWAY_LISTED_KINDS };
+  return fields[kind] ?? null;
+}
+
 /** One of {@link LISTED_KINDS}. */
 export type ListedKind = keyof typeof LISTED_KINDS;
 
 /** The path of an object in the REST API of a controller; null where it has none. */
 export function objectPath(kind: string, id: number): string | null {
   const known = kindOf(kind);
-  return known === undefined || kind === 'setting' ? null : `/api/v2/${known.path}/${id}/`;
+  return known?.path === undefined || kind === 'setting' ? null : `/api/v2/${known.path}/${id}/`;
 }
 
 /** The links that the REST API lists below an object, by their names there. */

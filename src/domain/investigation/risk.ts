@@ -17,9 +17,13 @@ interface RiskRule {
 /** Settings that decide who may log in, how, and for how long. */
 const AUTHENTICATION =
   /^(AUTH_|SOCIAL_AUTH_|OAUTH2_|RADIUS_|TACACSPLUS_|SAML_|ALLOW_OAUTH2|DISABLE_LOCAL_AUTH|SESSION|REMOTE_HOST_HEADERS|PROXY_IP_ALLOWED_LIST|CSRF_|LOGIN_REDIRECT|LOCAL_PASSWORD|ORG_ADMINS_CAN|MANAGE_ORGANIZATION_AUTH|ACTIVITY_STREAM)/;
+/** The same of a gateway, which also signs what it tells other components about a user. */
+const GATEWAY_AUTHENTICATION =
+  /^(gateway_|jwt_|password_min_|allow_admins_to_set_insecure|MAX_EXTRA_SESSIONS|status_endpoint_backend_verify)/;
 /** Settings that let jobs run what they could not, or reach where they could not. */
 const EXECUTION =
   /^(AWX_|AD_HOC_COMMANDS|ALLOW_JINJA|GALAXY_|DEFAULT_EXECUTION_ENVIRONMENT|AUTOMATION_|PROJECT_|STDOUT_|MAX_|SCHEDULE_|CUSTOM_VENV|TOWER_URL_BASE|LOG_AGGREGATOR)/;
+const isAuthentication = (name: string) => AUTHENTICATION.test(name) || GATEWAY_AUTHENTICATION.test(name);
 const ADMIN_ROLE = /^(admin_role|system_administrator|member_role|.*_admin_role)$/;
 const RUN_ROLE = /^(execute_role|use_role|update_role|adhoc_role|approval_role|system_auditor|auditor_role)$/;
 
@@ -91,6 +95,22 @@ const RULES: readonly RiskRule[] = [
         : null,
   },
   {
+    rule: 'authenticator',
+    severity: 'critical',
+    judge: ({ object, act }) =>
+      object.kind === 'authenticator' && (act === 'made' || act === 'changed')
+        ? 'It decides who logs in, and under which name.'
+        : null,
+  },
+  {
+    rule: 'authenticator-map',
+    severity: 'critical',
+    judge: ({ object, act }) =>
+      object.kind === 'authenticator_map' && (act === 'made' || act === 'changed')
+        ? 'It gives users rights when they log in.'
+        : null,
+  },
+  {
     rule: 'new-team',
     severity: 'low',
     judge: (item) => (made(item, 'team') ? 'Its members share its roles.' : null),
@@ -99,7 +119,7 @@ const RULES: readonly RiskRule[] = [
     rule: 'authentication-setting',
     severity: 'critical',
     judge: ({ object }) =>
-      object.kind === 'setting' && AUTHENTICATION.test(object.name ?? '')
+      object.kind === 'setting' && isAuthentication(object.name ?? '')
         ? 'The setting decides who gets in, how, or what is recorded.'
         : null,
   },
@@ -117,7 +137,7 @@ const RULES: readonly RiskRule[] = [
     judge: ({ object, act }) =>
       object.kind === 'setting' &&
       act !== 'deleted' &&
-      !AUTHENTICATION.test(object.name ?? '') &&
+      !isAuthentication(object.name ?? '') &&
       !EXECUTION.test(object.name ?? '')
         ? 'A setting of the controller was changed.'
         : null,

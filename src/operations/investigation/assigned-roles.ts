@@ -98,7 +98,7 @@ function assignmentItem(assignment: RoleAssignment, context: string): Investigat
 /** A role of the controller's own follows the rules of the older role; what a custom role allows is not known here. */
 function assignmentFindings({ definition, holder, about }: RoleAssignment): ItemFinding[] {
   if (!definition.managed) {
-    const message = `The role is not the controller's own: /api/v2/role_definitions/${definition.id}/ lists what it allows.`;
+    const message = `The role is not a built-in one: role_definitions/${definition.id}/ of the API lists what it allows.`;
     return [{ rule: 'custom-role', severity: 'critical', message }];
   }
   const role = { id: null, field: definedRoleField(definition.name) };

@@ -1,6 +1,7 @@
 import { remedyOf } from '../../domain/investigation/cleaning.ts';
 import { type ItemDraft, summaryOf } from '../../domain/investigation/collect-items.ts';
 import { readDeed, type StreamEntry } from '../../domain/investigation/deed.ts';
+import { withGatewayRemedy } from '../../domain/investigation/gateway-remedies.ts';
 import type {
   Actor,
   Investigation,
@@ -17,7 +18,8 @@ import type { Evidence } from '../ports/evidence.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { assignedRoleItems } from './assigned-roles.ts';
 import { followChain } from './follow-chain.ts';
-import { limitsOf } from './limits.ts';
+import { GATEWAY_MAY_HAVE_READ, gatewayLimits } from './gateway-limits.ts';
+import { limitsOf, type ReadEvidence } from './limits.ts';
 import { readCircumstances } from './read-circumstances.ts';
 import { jobItems } from './read-jobs.ts';
 import { remainingAccess } from './remaining-access.ts';
@@ -90,7 +92,9 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
   const extent = await evidence.extent(window);
   const users = await evidence.usersMade(window);
   const made = await unrecordedUsers(evidence, { users: users ?? [], items, oldest: extent.oldest, context });
-  const all = [...items, ...ran.items, ...roles.items, ...access.items, ...made].sort(byGroupAndRisk);
+  const isGateway = description.dialect === 'gateway';
+  const gathered = [...items, ...ran.items, ...roles.items, ...access.items, ...made].sort(byGroupAndRisk);
+  const all = isGateway ? gathered.map((item) => withGatewayRemedy(item, context)) : gathered;
   const nameless = await evidence.withoutActor(window);
   const unattributed = unattributedEntries(nameless.some);
   const [missingEntries, missingJobs] = await missing;
@@ -98,6 +102,17 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
     evidence,
     chain.members.map(({ user }) => user),
   );
+  const read: ReadEvidence = {
+    ...{ description, chain, window, extent, users, missingEntries, missingJobs, items: all },
+    ...{ subject: found.subject, renames: found.renames ?? [], withoutActor: nameless.count },
+    ...{ unreadKinds: unread, roles: roles.read, sessionsListed: access.sessionsListed },
+    bounds: [
+      ...chain.bounds,
+      ...(ran.isBounded ? ['More jobs ran than are listed'] : []),
+      ...(circumstances.isBounded ? ['More was changed since than was read'] : []),
+    ],
+  };
+  const deleted = chain.members.filter(({ user }) => user.id === null || !present.has(user.id));
   return {
     format: 'tokenctl-investigation',
     version: 1,
@@ -123,7 +138,7 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
             : null,
     })),
     items: all,
-    mayHaveRead: mayHaveRead(all),
+    mayHaveRead: isGateway ? GATEWAY_MAY_HAVE_READ : mayHaveRead(all),
     unattributed: await withOwners(evidence, unattributed.slice(0, MAX_UNATTRIBUTED)),
     unattributedCount: unattributed.length,
     stream: {
@@ -132,16 +147,12 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
       read: chain.read,
       withoutActor: nameless.count,
     },
-    limits: limitsOf({
-      ...{ description, chain, window, extent, users, missingEntries, missingJobs, items: all },
-      ...{ subject: found.subject, renames: found.renames ?? [], withoutActor: nameless.count },
-      ...{ unreadKinds: unread, roles: roles.read, sessionsListed: access.sessionsListed },
-      bounds: [
-        ...chain.bounds,
-        ...(ran.isBounded ? ['More jobs ran than are listed'] : []),
-        ...(circumstances.isBounded ? ['More was changed since than was read'] : []),
-      ],
-    }),
+    limits: isGateway
+      ? gatewayLimits(
+          read,
+          deleted.map(({ user }) => user.username),
+        )
+      : limitsOf(read),
   };
 }
 

@@ -12,7 +12,10 @@ import type { FollowedChain } from './follow-chain.ts';
 
 /** What an investigation read, and what it could not read. */
 export interface ReadEvidence {
-  readonly description: Pick<TargetDescription, 'visibility' | 'identity' | 'version' | 'dialect'>;
+  readonly description: Pick<
+    TargetDescription,
+    'visibility' | 'identity' | 'version' | 'dialect' | 'capabilities' | 'components' | 'context'
+  >;
   readonly subject: InvestigationSubject;
   readonly chain: Pick<FollowedChain, 'members'>;
   readonly items: readonly InvestigationItem[];
@@ -34,7 +37,7 @@ export interface ReadEvidence {
   readonly bounds: readonly string[];
 }
 
-type Limits = readonly (EvidenceLimit | false)[];
+export type Limits = readonly (EvidenceLimit | false)[];
 
 /** What an investigation cannot know: by what was read, and by what a controller of this version records. */
 export function limitsOf(found: ReadEvidence): EvidenceLimit[] {
@@ -49,7 +52,8 @@ export function limitsOf(found: ReadEvidence): EvidenceLimit[] {
   return all.filter((each) => each !== false);
 }
 
-function limit(name: EvidenceLimit['limit'], text: string): EvidenceLimit {
+/** A limit of a kind. */
+export function limit(name: EvidenceLimit['limit'], text: string): EvidenceLimit {
   return { limit: name, text };
 }
 
@@ -80,7 +84,8 @@ function streamLimits({ extent, window, users, missingEntries }: ReadEvidence): 
   ];
 }
 
-function missingEntryLimits(found: MissingNumbers | null): Limits {
+/** Whether entries of the activity stream are missing. */
+export function missingEntryLimits(found: MissingNumbers | null): Limits {
   if (found === null)
     return [limit('entries_missing', 'Not checked: whether entries of the activity stream were deleted.')];
   const { first, last, missing, isEndKnown } = found;
@@ -117,7 +122,7 @@ function actorLimits({ withoutActor, subject, renames, chain, description }: Rea
 }
 
 /** Whose name the name of the subject was, and when. */
-function renamed(
+export function renamed(
   subject: InvestigationSubject,
   { renames, chain }: Pick<ReadEvidence, 'renames' | 'chain'>,
 ): EvidenceLimit[] {
@@ -200,7 +205,8 @@ function missingJobLimits(found: MissingNumbers | null): Limits {
   ];
 }
 
-function tokenLimits({ subject, chain, items }: ReadEvidence): Limits {
+/** What is not known of who did what. */
+export function tokenLimits({ subject, chain, items }: ReadEvidence): Limits {
   const shared = chain.members.filter(({ how }) => how === 'password_set').map(({ user }) => user.username);
   const lost = items.filter(({ object }) => object.id === null && object.kind !== 'session').length;
   return [

@@ -105,7 +105,7 @@ async function deletedUser(
 }
 
 async function tokenSubject(
-  { target }: Parameters<typeof resolveSubject>[0],
+  { target, evidence }: Parameters<typeof resolveSubject>[0],
   id: number,
 ): Promise<ResolvedSubject> {
   for await (const { user, created } of target.tokens({ ids: [id] })) {
@@ -113,15 +113,27 @@ async function tokenSubject(
     const subject = { kind: 'token', id, user: user.username } as const;
     return { subject, actors: [{ user, since: created }], since: created };
   }
-  for await (const { operation, actor, at } of target.activity.list({ tokenIds: [id] })) {
-    if (operation !== 'create' || actor === null) continue;
-    const subject = { kind: 'token', id, user: actor.username } as const;
-    return { subject, actors: [{ user: actor, since: at }], since: at };
+  for await (const { operation, actor, at, changes } of target.activity.list({ tokenIds: [id] })) {
+    const user = operation === 'create' ? ((await recordedOwner(evidence, changes)) ?? actor) : null;
+    if (user === null) continue;
+    const subject = { kind: 'token', id, user: user.username } as const;
+    return { subject, actors: [{ user, since: at }], since: at };
   }
   throw new TokenctlError('not_found', `No access token ${id}, and no entry that says whose it was`, {
     hint: 'Investigate its owner with --user NAME.',
     details: { kind: 'token', names: [String(id)] },
   });
+}
+
+/** The owner of a token as a gateway records it, whose token endpoint writes in the name of another user; null at a controller. */
+async function recordedOwner(
+  evidence: Evidence,
+  { user }: Readonly<Record<string, unknown>>,
+): Promise<Actor | null> {
+  const id = typeof user === 'string' && /^\d{1,15}$/.test(user) ? Number(user) : user;
+  if (typeof id !== 'number') return null;
+  const found = await evidence.objects('user', [id]);
+  return { id, username: found?.get(id)?.name ?? `user ${id}` };
 }
 
 async function applicationSubject(

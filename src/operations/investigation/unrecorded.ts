@@ -7,7 +7,7 @@ import {
 } from '../../domain/investigation/collect-items.ts';
 import { isSameActor } from '../../domain/investigation/deed.ts';
 import type { Actor, InvestigationItem, ItemFinding } from '../../domain/investigation/investigation.ts';
-import { kindOf, LISTED_KINDS } from '../../domain/investigation/kinds.ts';
+import { kindOf, unrecordedField } from '../../domain/investigation/kinds.ts';
 import type { Evidence, ListedObject, MadeUser, Window } from '../ports/evidence.ts';
 import type { FollowedChain } from './follow-chain.ts';
 
@@ -65,9 +65,11 @@ const HIDDEN = 'hidden';
 
 /** A change that the list shows; null for one that is recorded, or of an object that was made or deleted. */
 function changedDraft(each: ListedObject, known: ItemDraft | undefined): ItemDraft | null {
-  const field = (LISTED_KINDS as Readonly<Record<string, string | null>>)[each.kind] ?? null;
+  const field = unrecordedField(each.kind);
   const draft = known ?? emptyDraft(each, each.modified, each.modifiedBy);
   if (field === null || draft.act !== 'changed' || draft.changes.has(field)) return null;
+  // A gateway records a change of any other field: the last change is that one.
+  if (each.kind === 'o_auth2_application' && draft.changes.size > 0) return null;
   const entry = draft.entries[0] ?? 0;
   const change: RecordedChange = {
     ...{ field, before: HIDDEN, after: HIDDEN, entry, lastEntry: draft.lastEntry },

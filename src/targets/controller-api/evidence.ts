@@ -153,7 +153,7 @@ class ApiEvidence implements Evidence {
 
   async objects(kind: string, ids: readonly number[]): Promise<ReadonlyMap<number, CurrentObject> | null> {
     const known = kindOf(kind);
-    if (known === undefined || kind === 'setting') return null;
+    if (known?.path === undefined || kind === 'setting') return null;
     const { path } = known;
     if (known.isUnlisted === true) return await this.#single(path, ids);
     const found = new Map<number, CurrentObject>();

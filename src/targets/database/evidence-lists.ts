@@ -114,8 +114,11 @@ export async function readUsersMade(
   }));
 }
 
+/** A table whose numbers are given out once. */
+type NumberedTable = 'main_activitystream' | 'dab_activitystream_entry' | 'main_unifiedjob';
+
 /** The last number that a table gave out; null where the role may not read it, or on a standby, whose numbers run ahead. */
-function lastNumberSql(table: 'main_activitystream' | 'main_unifiedjob'): string {
+function lastNumberSql(table: NumberedTable): string {
   const sequence = `pg_get_serial_sequence('${table}', 'id')::regclass`;
   return `CASE WHEN NOT pg_is_in_recovery() AND has_sequence_privilege(${sequence}, 'SELECT, USAGE')
     THEN coalesce(pg_sequence_last_value(${sequence}), 0) END`;
@@ -123,10 +126,11 @@ function lastNumberSql(table: 'main_activitystream' | 'main_unifiedjob'): string
 
 /** Counts which entries from a number on are missing. */
 export async function readMissingEntries(connection: Connection, first: number): Promise<MissingNumbers> {
+  const table = connection.layout === 'gateway' ? 'dab_activitystream_entry' : 'main_activitystream';
   const [row] = await connection.read((database) =>
     database.query<NumbersRow>(
-      `SELECT $1::bigint AS first, max(s.id) AS last, count(s.id) AS present, ${lastNumberSql('main_activitystream')} AS given
-       FROM main_activitystream s WHERE s.id >= $1::bigint`,
+      `SELECT $1::bigint AS first, max(s.id) AS last, count(s.id) AS present, ${lastNumberSql(table)} AS given
+       FROM ${table} s WHERE s.id >= $1::bigint`,
       [first],
     ),
   );

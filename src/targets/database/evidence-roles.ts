@@ -35,26 +35,37 @@ interface DefinitionRow {
   readonly modified_name: string | null;
 }
 
+/** Where the holders of roles are. All values are constants. */
+interface HolderTables {
+  readonly users: 'auth_user' | 'aap_gateway_api_user';
+  readonly teams: 'main_team' | 'aap_gateway_api_team';
+}
+
+const CONTROLLER: HolderTables = { users: 'auth_user', teams: 'main_team' };
+
 /** $1 who made them, $2 from, $3 before. */
-function assignmentsSql(holders: { readonly table: string; readonly column: string; readonly from: string }) {
-  const { table, column, from } = holders;
+function assignmentsSql(kind: RoleAssignment['kind'], { users, teams }: HolderTables) {
+  const { table, column, name } = HOLDERS[kind];
+  const from = column === 'user_id' ? users : teams;
   return `SELECT a.id, ${milliseconds('a.created')} AS at, a.created_by_id AS by_id, u.username AS by_name,
-      d.id AS definition, d.name, d.managed, a.${column} AS holder, ${from === 'auth_user' ? 'h.username' : 'h.name'} AS holder_name,
+      d.id AS definition, d.name, d.managed, a.${column} AS holder, h.${name} AS holder_name,
       c.model, CASE WHEN a.object_id ~ '^[0-9]{1,15}$' THEN a.object_id::bigint END AS about
     FROM ${table} a JOIN dab_rbac_roledefinition d ON d.id = a.role_definition_id
-      LEFT JOIN auth_user u ON u.id = a.created_by_id LEFT JOIN ${from} h ON h.id = a.${column}
+      LEFT JOIN ${users} u ON u.id = a.created_by_id LEFT JOIN ${from} h ON h.id = a.${column}
       LEFT JOIN django_content_type c ON c.id = a.content_type_id
     WHERE a.created_by_id = ANY($1::bigint[]) AND a.created >= $2 AND a.created < $3 ORDER BY a.id`;
 }
 
 const HOLDERS = {
-  role_user_assignment: { table: 'dab_rbac_roleuserassignment', column: 'user_id', from: 'auth_user' },
-  role_team_assignment: { table: 'dab_rbac_roleteamassignment', column: 'team_id', from: 'main_team' },
+  role_user_assignment: { table: 'dab_rbac_roleuserassignment', column: 'user_id', name: 'username' },
+  role_team_assignment: { table: 'dab_rbac_roleteamassignment', column: 'team_id', name: 'name' },
 } as const;
 
-const DEFINITIONS_SQL = `SELECT d.id, d.name, ${milliseconds('d.created')} AS created, ${milliseconds('d.modified')} AS modified,
+const definitionsSql = ({
+  users,
+}: HolderTables) => `SELECT d.id, d.name, ${milliseconds('d.created')} AS created, ${milliseconds('d.modified')} AS modified,
     d.created_by_id AS created_id, c.username AS created_name, d.modified_by_id AS modified_id, m.username AS modified_name
-  FROM dab_rbac_roledefinition d LEFT JOIN auth_user c ON c.id = d.created_by_id LEFT JOIN auth_user m ON m.id = d.modified_by_id
+  FROM dab_rbac_roledefinition d LEFT JOIN ${users} c ON c.id = d.created_by_id LEFT JOIN ${users} m ON m.id = d.modified_by_id
   WHERE NOT d.managed AND ((d.created_by_id = ANY($1::bigint[]) AND d.created >= $2 AND d.created < $3)
     OR (d.modified_by_id = ANY($1::bigint[]) AND d.modified >= $2 AND d.modified < $3)) ORDER BY d.id`;
 
@@ -63,19 +74,20 @@ const UNATTRIBUTED_SQL = `SELECT (SELECT count(*) FROM dab_rbac_roleuserassignme
     + (SELECT count(*) FROM dab_rbac_roleteamassignment a
       WHERE a.created_by_id IS NULL AND a.created >= $1 AND a.created < $2) AS count`;
 
-/** Reads what the newer tables of roles of a controller 24.6.1 have of a period. */
+/** Reads what the newer tables of roles of a controller 24.6.1, or of a gateway, have of a period. */
 export async function readAssignedRoles(
   connection: Connection,
   { by, since, until }: Parameters<Evidence['assignedRoles']>[0],
+  tables: HolderTables = CONTROLLER,
 ): Promise<AssignedRoles> {
   const select = <Row extends object>(sql: string, values: readonly unknown[]) =>
     connection.read((database) => database.query<Row>(sql, values));
   const assignments: RoleAssignment[] = [];
   for (const kind of ['role_user_assignment', 'role_team_assignment'] as const) {
-    const rows = await select<AssignmentRow>(assignmentsSql(HOLDERS[kind]), [by, since, until]);
+    const rows = await select<AssignmentRow>(assignmentsSql(kind, tables), [by, since, until]);
     assignments.push(...rows.map((row) => assignmentOf(kind, row)));
   }
-  const definitions = await select<DefinitionRow>(DEFINITIONS_SQL, [by, since, until]);
+  const definitions = await select<DefinitionRow>(definitionsSql(tables), [by, since, until]);
   const [missing] = await select<{ count: number }>(UNATTRIBUTED_SQL, [since, until]);
   return {
     assignments,

@@ -25,6 +25,7 @@ import { JOBS_SQL, type JobRow, jobOf } from './evidence-jobs.ts';
 import { readMadeBy, readMissingEntries, readMissingJobs, readUsersMade } from './evidence-lists.ts';
 import { readAssignedRoles } from './evidence-roles.ts';
 import { ASSIGNMENT_TABLES, linkTable, readTables, STORES, WITHHELD } from './evidence-tables.ts';
+import { openGatewayEvidence } from './gateway-evidence.ts';
 import { Conditions, dateOrNull, inBatches, milliseconds, PAGE_SIZE } from './queries.ts';
 import { storedValue } from './settings.ts';
 
@@ -53,10 +54,9 @@ const PROBES = 64;
 const CLOCK_MARGIN_MS = 3_600_000;
 
 /**
- * Opens the database of a controller or of the service to investigate. Its sessions can only read.
+ * Opens the database of a controller, of a gateway or of the service to investigate. Its sessions can only read.
  *
- * @throws TokenctlError `unsupported` for a gateway's database, `permission_refused` with the missing grant, and as for a
- * target.
+ * @throws TokenctlError `permission_refused` with the missing grant, and as for a target.
  */
 export async function openDatabaseEvidence(options: DatabaseEvidenceOptions): Promise<OpenedEvidence> {
   const { connection: url, environment, interruption } = options;
@@ -68,7 +68,7 @@ export async function openDatabaseEvidence(options: DatabaseEvidenceOptions): Pr
   });
   const { database, address, layout } = connection;
   try {
-    if (layout === 'gateway') throw gatewayUnsupported(address);
+    if (layout === 'gateway') return await openGatewayEvidence(connection);
     const { present, refused, role } = await readTables(database);
     if (refused.length > 0) throw tablesRefused({ address, refused, role });
     return new DatabaseEvidence(connection, present);
@@ -76,17 +76,6 @@ export async function openDatabaseEvidence(options: DatabaseEvidenceOptions): Pr
     await database.close();
     throw databaseError(error, address);
   }
-}
-
-/** A gateway keeps neither templates nor jobs: what an intruder changes is at its controller. */
-function gatewayUnsupported(address: string): TokenctlError {
-  return new TokenctlError(
-    'unsupported',
-    `${address} is a platform gateway, which keeps no templates or jobs`,
-    {
-      hint: 'Investigate the controller behind it: use a context with `component: controller`, or its database.',
-    },
-  );
 }
 
 function tablesRefused(options: {

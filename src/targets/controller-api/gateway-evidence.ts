@@ -1,0 +1,422 @@
+import { z } from 'zod';
+import { TokenctlError } from '../../domain/errors.ts';
+import { type Rename, renamesIn, type StreamEntry } from '../../domain/investigation/deed.ts';
+import {
+  type GatewayEntry,
+  gatewayModelOf,
+  recordedMaker,
+  SYSTEM_USER,
+  settingValue,
+  streamEntryOf,
+} from '../../domain/investigation/gateway-entries.ts';
+import type { Actor } from '../../domain/investigation/investigation.ts';
+import { GATEWAY_LISTED_KINDS, kindOf } from '../../domain/investigation/kinds.ts';
+import type {
+  AssignedRoles,
+  CurrentObject,
+  Evidence,
+  JobRecord,
+  ListedObject,
+  ListedObjects,
+  MadeUser,
+  MissingNumbers,
+  RoleRecord,
+  StreamReach,
+  Window,
+} from '../../operations/ports/evidence.ts';
+import { GatewayObjectNames } from '../gateway-object-names.ts';
+import { type Api, id, instant, type Query } from './api.ts';
+import { Connection } from './connection.ts';
+import { recognizeApi } from './controller-api.ts';
+import type { ApiEvidenceOptions } from './evidence.ts';
+import { assignments, currentObject, DEFINITIONS } from './evidence-records.ts';
+import { type Listing, listFilter, listItems, newestItems, queryString } from './listing.ts';
+import { parseJson } from './responses.ts';
+
+/** How many entries without an actor are read. */
+const MAX_WITHOUT_ACTOR = 2000;
+
+const fields = z.record(z.string(), z.unknown()).nullable().catch(null);
+const user = z.object({ id, username: z.string() });
+
+const streamEntry = z
+  .object({
+    id,
+    created: instant,
+    operation: z.string(),
+    object_id: z.string().nullish(),
+    content_type_model: z.string().nullish(),
+    related_content_type_model: z.string().nullish(),
+    related_object_id: z.string().nullish(),
+    related_field_name: z.string().nullish(),
+    changes: fields,
+    summary_fields: z.object({ created_by: user.nullish().catch(null) }).catch({ created_by: null }),
+  })
+  .transform(
+    (body): GatewayEntry => ({
+      ...{ id: body.id, at: body.created, operation: body.operation },
+      actor: body.summary_fields.created_by ?? null,
+      model: body.content_type_model ?? '',
+      objectId: body.object_id ?? null,
+      relatedModel: body.related_content_type_model ?? '',
+      relatedId: body.related_object_id ?? null,
+      relatedField: body.related_field_name ?? '',
+      changes: body.changes ?? {},
+    }),
+  );
+
+/** The activity stream of a gateway, as it is stored. */
+const STREAM: Listing<GatewayEntry> = {
+  path: 'activitystream/',
+  what: 'the activity stream',
+  read: (body) => streamEntry.safeParse(body).data ?? null,
+};
+
+const summary = z.object({ created_by: user.nullish().catch(null), modified_by: user.nullish().catch(null) });
+
+const listed = z
+  .object({ id, name: z.string(), created: instant, modified: instant, summary_fields: summary })
+  .transform(({ summary_fields: of, ...body }) => ({
+    ...body,
+    createdBy: of.created_by ?? null,
+    modifiedBy: of.modified_by ?? null,
+  }));
+
+/** A list whose objects say who made them and who changed them last. */
+function listOf(kind: string): Listing<ListedObject> {
+  const path = `${kindOf(kind)?.path}/`;
+  return {
+    ...{ path, what: `the list ${path}` },
+    read: (body) => {
+      const { data } = listed.safeParse(body);
+      return data === undefined ? null : { kind, ...data };
+    },
+  };
+}
+
+const USERS: Listing<Omit<MadeUser, 'isRecorded'>> = {
+  ...{ path: 'users/', what: 'the list of users' },
+  read: (body) => madeUser.safeParse(body).data ?? null,
+};
+
+const madeUser = z
+  .object({ id, username: z.string(), created: instant, is_superuser: z.boolean() })
+  .transform(({ id: number, username, created, is_superuser: isSuperuser }) => ({
+    ...{ id: number, username, at: created, isSuperuser },
+  }));
+
+/**
+ * Opens the REST API of a platform gateway to investigate; nothing is sent yet. It sends GET requests only. With a token of the scope
+ * write, each of them adds an entry to the activity stream, as any request does there.
+ *
+ * @throws TokenctlError `configuration` for an invalid address or credential.
+ */
+export function openGatewayApiEvidence(options: ApiEvidenceOptions): Evidence & { close(): Promise<void> } {
+  const connection = new Connection(options);
+  let recognized: Promise<Api> | undefined;
+  const open = (): Promise<Api> => {
+    recognized ??= recognizeApi(connection, 'gateway');
+    return recognized;
+  };
+  return new GatewayApiEvidence(open, () => connection.close());
+}
+
+class GatewayApiEvidence implements Evidence {
+  readonly #open: () => Promise<Api>;
+  readonly close: () => Promise<void>;
+  #settingNames: Promise<ReadonlyMap<number, string>> | undefined;
+  readonly #objectNames = new GatewayObjectNames((kind, ids) => this.objects(kind, ids));
+
+  constructor(open: () => Promise<Api>, close: () => Promise<void>) {
+    this.#open = open;
+    this.close = close;
+  }
+
+  deeds({ actorIds, ...window }: Window & { readonly actorIds: readonly number[] }) {
+    const actors = listFilter('created_by__id', actorIds.map(String));
+    return this.#stream(actors.map((actor) => [...periodOf(window), ...actor]));
+  }
+
+  /** A gateway forgets the actor of a deleted user. What such a user made says who made it; most changes do not. */
+  async *deedsOfDeleted({ users, ...window }: Window & { readonly users: readonly Actor[] }) {
+    const byId = await this.#deletedUsers(users);
+    if (byId.size === 0) return;
+    const settings = await this.#names();
+    const query: Query = [...periodOf(window), ['created_by__isnull', 'true']];
+    for await (const entry of listItems(await this.#open(), [query], STREAM)) {
+      const actor = byId.get(recordedMaker(entry) ?? 0) ?? null;
+      const read = actor === null ? null : streamEntryOf({ ...entry, actor }, settings);
+      if (read !== null) yield read;
+    }
+  }
+
+  /** The ids and last names of deleted users: by id, or by a name that one had when it was deleted. */
+  async #deletedUsers(users: readonly Actor[]): Promise<ReadonlyMap<number, Actor>> {
+    const ids = new Set(users.flatMap((each) => each.id ?? []));
+    const names = new Set(users.flatMap((each) => (each.id === null ? [each.username] : [])));
+    const query: Query = [['operation', 'delete'], ...ofModel('user')];
+    const found = new Map<number, Actor>();
+    for await (const { object, changes } of this.#readable([query])) {
+      const { username } = changes;
+      if (object === null || typeof username !== 'string') continue;
+      if (ids.has(object) || names.has(username)) found.set(object, { id: object, username });
+    }
+    return found;
+  }
+
+  async *#readable(queries: readonly Query[]) {
+    for await (const { changes } of this.#stream(queries)) {
+      const { id: object } = changes;
+      yield { object: typeof object === 'number' ? object : null, changes };
+    }
+  }
+
+  async renames(since: Date): Promise<readonly Rename[]> {
+    const query: Query = [['created__gte', since.toISOString()], ['operation', 'update'], ...ofModel('user')];
+    return renamesIn(await Array.fromAsync(this.#stream([query])));
+  }
+
+  async *entriesAbout(selector: Parameters<Evidence['entriesAbout']>[0]): AsyncGenerator<StreamEntry, void> {
+    const { kind, ids, after, notBy } = selector;
+    const about = listFilter('object_id', ids.map(String)).map(
+      (objects): Query => [...ofModel(gatewayModelOf(kind)), ...objects, ['id__gt', String(after)]],
+    );
+    const some = notBy.length === 0 ? about : about.map((query) => [...query, ...notMadeBy(notBy)]);
+    const others = new Set(notBy);
+    for await (const entry of this.#streamOr(some, about)) {
+      if (!others.has(entry.actor?.id ?? 0)) yield entry;
+    }
+  }
+
+  /** Entries by a filter that not every gateway is known to have; by another one where it has not. */
+  async *#streamOr(queries: readonly Query[], others: readonly Query[]): AsyncGenerator<StreamEntry, void> {
+    try {
+      yield* this.#stream(queries);
+    } catch (error) {
+      if (!(error instanceof TokenctlError && error.code === 'unsupported')) throw error;
+      yield* this.#stream(others);
+    }
+  }
+
+  async entries(ids: readonly number[]): Promise<readonly StreamEntry[]> {
+    if (ids.length === 0) return [];
+    return await Array.fromAsync(this.#stream(listFilter('id', ids.map(String))));
+  }
+
+  settingEntries(after: number) {
+    return this.#stream([[...ofModel('preference'), ['id__gt', String(after)]]]);
+  }
+
+  async objects(kind: string, ids: readonly number[]): Promise<ReadonlyMap<number, CurrentObject> | null> {
+    const path = kind === 'setting' ? undefined : kindOf(kind)?.path;
+    if (path === undefined) return null;
+    const listing: Listing<CurrentObject> = {
+      ...{ path: `${path}/`, what: `the list ${path}` },
+      read: (body) => currentObject.safeParse(body).data ?? null,
+    };
+    const found = await orMissing(async () =>
+      Array.fromAsync(listItems(await this.#open(), listFilter('id', ids.map(String)), listing)),
+    );
+    return found === null ? null : new Map(found.map((each) => [each.id, each]));
+  }
+
+  async settings(names: readonly string[]): Promise<ReadonlyMap<string, unknown> | null> {
+    return await orMissing(async () => {
+      const api = await this.#open();
+      const what = 'the settings';
+      const body = parseJson(await api.send({ method: 'GET', path: 'settings/all/' }), api, what);
+      const all = z.record(z.string(), z.unknown()).safeParse(body).data ?? {};
+      const present = names.filter((name) => Object.hasOwn(all, name));
+      return new Map(present.map((name) => [name, settingValue(all[name])]));
+    });
+  }
+
+  /** A gateway has the newer tables of roles only. */
+  roles(): Promise<ReadonlyMap<number, RoleRecord>> {
+    return Promise.resolve(new Map());
+  }
+
+  /** The lists are read whole: filters of these lists by who made an item are not known. */
+  async assignedRoles({
+    by,
+    since,
+    until,
+  }: Window & { readonly by: readonly number[] }): Promise<AssignedRoles | null> {
+    const isIn = (at: Date) => at >= since && at < until;
+    const isBy = (actor: Actor | null) => actor?.id != null && by.includes(actor.id);
+    return await orMissing(async () => {
+      const api = await this.#open();
+      const kinds = ['role_user_assignment', 'role_team_assignment'] as const;
+      const lists = kinds.map((kind) => Array.fromAsync(listItems(api, [[]], assignments(kind))));
+      const all = (await Promise.all(lists)).flat().filter(({ at }) => isIn(at));
+      const definitions = (await Array.fromAsync(listItems(api, [[]], DEFINITIONS))).filter(
+        (each) =>
+          (isBy(each.createdBy) && isIn(each.created)) || (isBy(each.modifiedBy) && isIn(each.modified)),
+      );
+      return {
+        assignments: all.filter((each) => isBy(each.by)),
+        definitions,
+        unattributed: all.filter((each) => each.by === null).length,
+      };
+    });
+  }
+
+  hasRole(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
+  hasLink(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
+  async *jobs(): AsyncGenerator<JobRecord, void> {
+    // A gateway runs none.
+  }
+
+  /** Each list is read whole: filters of these lists by who made an item are not known. */
+  async madeBy({ by, since, until }: Parameters<Evidence['madeBy']>[0]): Promise<ListedObjects> {
+    const api = await this.#open();
+    const isOf = (actor: Actor | null, at: Date) =>
+      actor?.id != null && by.includes(actor.id) && at >= since && at < until;
+    const objects: ListedObject[] = [];
+    const unread: string[] = [];
+    for (const [kind, field] of Object.entries(GATEWAY_LISTED_KINDS)) {
+      const found = await orMissing(() => Array.fromAsync(listItems(api, [[]], listOf(kind))));
+      if (found === null) unread.push(kind);
+      const made = (found ?? []).filter(
+        ({ createdBy, created, modifiedBy, modified }) =>
+          isOf(createdBy, created) || (field !== null && isOf(modifiedBy, modified)),
+      );
+      objects.push(...made);
+    }
+    return { objects, unread };
+  }
+
+  async usersMade({ since, until }: Window): Promise<readonly MadeUser[] | null> {
+    return await orMissing(async () => {
+      const api = await this.#open();
+      const users = (await Array.fromAsync(listItems(api, [[]], USERS))).filter(
+        ({ at }) => at >= since && at < until,
+      );
+      const recorded = new Set<number | null>();
+      const query: Query = [['operation', 'create'], ...ofModel('user')];
+      for await (const { object } of this.#readable([query])) recorded.add(object);
+      return users.map((each) => ({ ...each, isRecorded: recorded.has(each.id) }));
+    });
+  }
+
+  /** Between the first and the last entry that there are: the API does not show which number was given out last. */
+  async missingEntries(since: Date): Promise<MissingNumbers | null> {
+    return await orMissing(async () => {
+      const api = await this.#open();
+      const from: Query = [['created__gte', since.toISOString()]];
+      const { items: newest } = await newestItems(api, from, { ...STREAM, max: 1 });
+      const last = newest.at(0)?.id;
+      if (last === undefined) return { first: 1, last: 0, missing: 0, isEndKnown: false };
+      const range = queryString([...from, ['id__lte', String(last)], ['order_by', 'id'], ['page_size', '1']]);
+      const response = await api.send({ method: 'GET', path: `${STREAM.path}?${range}` });
+      const body = z
+        .looseObject({ count: z.number(), results: z.array(streamEntry) })
+        .safeParse(parseJson(response, api, STREAM.what)).data;
+      const first = body?.results[0]?.id;
+      if (body === undefined || first === undefined) return null;
+      return { first, last, missing: Math.max(0, last - first + 1 - body.count), isEndKnown: false };
+    });
+  }
+
+  /** A gateway runs none. */
+  missingJobs(): Promise<MissingNumbers> {
+    return Promise.resolve({ first: 1, last: 0, missing: 0, isEndKnown: true });
+  }
+
+  async extent(): Promise<StreamReach> {
+    const api = await this.#open();
+    const query = queryString([
+      ['order_by', 'id'],
+      ['page_size', '1'],
+    ]);
+    const body = parseJson(
+      await api.send({ method: 'GET', path: `${STREAM.path}?${query}` }),
+      api,
+      STREAM.what,
+    );
+    const page = z.looseObject({ results: z.array(streamEntry) }).safeParse(body).data;
+    return { enabled: null, oldest: page?.results[0]?.at ?? null, switched: null };
+  }
+
+  async withoutActor(
+    window: Window,
+  ): Promise<{ readonly count: number | null; readonly some: readonly StreamEntry[] }> {
+    const api = await this.#open();
+    const settings = await this.#names();
+    const found: StreamEntry[] = [];
+    let isWhole = true;
+    for (const filter of [
+      ['created_by__username', SYSTEM_USER],
+      ['created_by__isnull', 'true'],
+    ] as const) {
+      const query: Query = [...periodOf(window), filter];
+      const newest = await newestItems(api, query, { ...STREAM, max: MAX_WITHOUT_ACTOR });
+      isWhole &&= newest.isWhole;
+      found.push(...newest.items.flatMap((entry) => streamEntryOf(entry, settings) ?? []));
+    }
+    const newestFirst = found.sort((a, b) => b.id - a.id);
+    const some = await Array.fromAsync(this.#objectNames.named(newestFirst));
+    return { count: isWhole ? some.length : null, some };
+  }
+
+  #stream(queries: readonly Query[]): AsyncGenerator<StreamEntry, void> {
+    return this.#objectNames.named(this.#unnamed(queries));
+  }
+
+  async *#unnamed(queries: readonly Query[]): AsyncGenerator<StreamEntry, void> {
+    const settings = await this.#names();
+    for await (const entry of listItems(await this.#open(), queries, STREAM)) {
+      const read = streamEntryOf(entry, settings);
+      if (read !== null) yield read;
+    }
+  }
+
+  /** The names of settings by the ids of their rows: only the entries about their creation, at the first start, have both. */
+  #names(): Promise<ReadonlyMap<number, string>> {
+    this.#settingNames ??= this.#readNames();
+    return this.#settingNames;
+  }
+
+  async #readNames(): Promise<ReadonlyMap<number, string>> {
+    const names = new Map<number, string>();
+    const query: Query = [['operation', 'create'], ...ofModel('preference')];
+    for await (const { objectId, changes } of listItems(await this.#open(), [query], STREAM)) {
+      const added = changes['added_fields'];
+      const name = typeof added === 'object' && added !== null && 'name' in added ? added.name : undefined;
+      if (typeof name === 'string' && objectId !== null) names.set(Number(objectId), name);
+    }
+    return names;
+  }
+}
+
+function periodOf({ since, until }: Window): Query {
+  return [
+    ['created__gte', since.toISOString()],
+    ['created__lt', until.toISOString()],
+  ];
+}
+
+function ofModel(model: string): Query {
+  return [['content_type__model', model]];
+}
+
+function notMadeBy(ids: readonly number[]): Query {
+  return ids.map((each) => ['not__created_by', String(each)] as const);
+}
+
+/** What is read; null for what this version or this account does not have. */
+async function orMissing<T>(read: () => Promise<T>): Promise<T | null> {
+  try {
+    return await read();
+  } catch (error) {
+    const codes = ['not_found', 'permission_refused', 'unsupported', 'target_misbehaved'];
+    if (error instanceof TokenctlError && codes.includes(error.code)) return null;
+    throw error;
+  }
+}
