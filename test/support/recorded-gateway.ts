@@ -113,21 +113,25 @@ export class RecordedGateway implements AsyncDisposable {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const url = new URL(request.url ?? '/', 'http://gateway');
     this.requests.push(`${request.method} ${request.url}`);
-    if (url.pathname === '/api/') return json(response, 200, { apis: { gateway: '/api/gateway/' } });
-    if (url.pathname === `${API}ping/`) return json(response, 200, { status: 'good' });
+    const [status, body] = await this.#answer(request);
+    json(response, status, body);
+  }
+
+  async #answer(request: IncomingMessage): Promise<readonly [status: number, body: object]> {
+    const url = new URL(request.url ?? '/', 'http://gateway');
+    if (url.pathname === '/api/') return [200, { apis: { gateway: '/api/gateway/' } }];
+    if (url.pathname === `${API}ping/`) return [200, { status: 'good' }];
     const userId = await this.#callerOf(request);
-    if (userId === null)
-      return json(response, 401, { detail: 'Authentication credentials were not provided.' });
+    if (userId === null) return [401, { detail: 'Authentication credentials were not provided.' }];
     const path = url.pathname.slice(API.length).replace(/\/$/, '');
-    if (request.method === 'OPTIONS') return json(response, 200, { actions: { POST: {} } });
-    if (path === 'me')
-      return json(response, 200, await this.#page('users', new URLSearchParams({ id: `${userId}` })));
-    if (path === 'settings/all') return json(response, 200, await this.#settings());
-    const page = Object.hasOwn(LISTS, path) ? await this.#page(path, url.searchParams) : undefined;
-    if (page === undefined) return json(response, 404, { detail: 'Not found.' });
-    return page === null ? json(response, 400, { detail: 'no such field' }) : json(response, 200, page);
+    if (request.method === 'OPTIONS') return [200, { actions: { POST: {} } }];
+    if (path === 'settings/all') return [200, await this.#settings()];
+    const [list, query] =
+      path === 'me' ? ['users', new URLSearchParams({ id: String(userId) })] : [path, url.searchParams];
+    if (!Object.hasOwn(LISTS, list)) return [404, { detail: 'Not found.' }];
+    const page = await this.#page(list, query);
+    return page === null ? [400, { detail: 'no such field' }] : [200, page];
   }
 
   /** The user of a bearer token, whose use is recorded. */

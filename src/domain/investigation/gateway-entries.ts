@@ -42,7 +42,7 @@ const TEXTS: ReadonlySet<string> = new Set([
 ]);
 
 /** The kind of a gateway's model in the words of investigations. */
-export function kindOfGatewayModel(model: string): string {
+function kindOfGatewayModel(model: string): string {
   return model === PREFERENCE ? 'setting' : kindOfModel(model);
 }
 
