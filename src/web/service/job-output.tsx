@@ -266,11 +266,15 @@ const Lines = memo(function Lines({
   );
 });
 
+/** A line with what was searched for marked. In elements, which show unsafe characters: a plain text would be as it is. */
 function Found({ line, search }: { readonly line: string; readonly search: string }): ReactNode {
   const pieces = search === '' ? [line] : piecesOf(line, search);
-  if (pieces.length === 1) return line;
-  return pieces.map((piece, index) =>
-    // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no other name
-    index % 2 === 1 ? <mark key={index}>{piece}</mark> : piece,
+  return (
+    <>
+      {pieces.map((piece, index) =>
+        // biome-ignore lint/suspicious/noArrayIndexKey: pieces have no other name
+        index % 2 === 1 ? <mark key={index}>{piece}</mark> : piece,
+      )}
+    </>
   );
 }
