@@ -34,11 +34,14 @@ export async function cachedSessions(target: Target, found: ListedNone): Promise
   const { capabilities, userIds, now } = found;
   if (capabilities.sessionsCached !== true) return null;
   const isUnowned = capabilities.sessionsUnowned !== undefined && userIds !== 'all';
-  const hasEnd = !isUnowned || capabilities.sessionsUnowned === 'some';
-  const until = hasEnd ? await endOf(target, found) : null;
+  const isActive = await anyActive(target, userIds);
+  // A session that is used is extended; one that is refused is not.
+  const hasEnd = !isUnowned || capabilities.sessionsUnowned === 'some' || !isActive;
+  const until = hasEnd ? await endOf(target, found, isUnowned) : null;
   if (until !== null && Date.parse(until) <= now.getTime()) return closedPath('sessions', EXPIRED);
   const more = until === null ? {} : { until };
-  if (!(await anyActive(target, userIds))) return knownClosedPath('sessions', 'gateway 2.5', REFUSED, more);
+  if (!isActive)
+    return knownClosedPath('sessions', 'gateway 2.5', isUnowned ? UNOWNED_REFUSED : REFUSED, more);
   const remedy = 'To end them at once, deactivate the users, or add `cache` to the context.';
   if (isUnowned) return uncheckedPath('sessions', UNOWNED, { ...more, remedy });
   const how = until === null ? `${CACHED} for up to SESSION_COOKIE_AGE.` : `${CACHED}.`;
@@ -49,6 +52,8 @@ const EXPIRED =
   'Verified: none is left in the database. What the gateway kept of ended ones in its cache has expired.';
 const REFUSED =
   'None is left in the database. A gateway refuses sessions from its cache while their users are deactivated.';
+const UNOWNED_REFUSED =
+  'Sessions without a recorded owner exist in the database, and may be of the selected users. A gateway refuses the sessions of deactivated users.';
 const UNOWNED = 'Sessions without a recorded owner exist in the database, and may be of the selected users.';
 const CACHED = 'None is left in the database, but the gateway can accept ended sessions from its cache';
 
@@ -59,12 +64,19 @@ export async function unseenSessions(target: Target, found: ListedNone): Promise
 }
 
 /** When the last session that is not listed has expired (RFC 3339); null if that is not known. */
-async function endOf(target: Target, { now, latestExpiry, recorded }: ListedNone): Promise<string | null> {
+async function endOf(
+  target: Target,
+  { now, latestExpiry, recorded, capabilities }: ListedNone,
+  isUnowned: boolean,
+): Promise<string | null> {
+  const unowned = isUnowned ? capabilities.sessionsUnownedUntil : undefined;
   // A run that ended none does not push on what an earlier one said.
-  if (latestExpiry === null && recorded !== undefined) return recorded;
+  if (latestExpiry === null && recorded !== undefined)
+    return unowned !== undefined && unowned > recorded ? unowned : recorded;
   const byAge = await cookieExpiry(target, now);
-  const ends = [byAge, latestExpiry?.toISOString(), recorded].filter((each) => typeof each === 'string');
-  return byAge === null && latestExpiry === null ? null : (ends.sort().at(-1) ?? null);
+  const known = [byAge, latestExpiry?.toISOString(), unowned].filter((each) => typeof each === 'string');
+  const ends = recorded === undefined ? known : [...known, recorded];
+  return known.length === 0 ? null : (ends.sort().at(-1) ?? null);
 }
 
 async function anyActive(target: Target, userIds: PlannedSessions['userIds']): Promise<boolean> {

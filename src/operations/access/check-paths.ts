@@ -19,7 +19,7 @@ import type { Capabilities, Target, TargetDescription } from '../ports/target.ts
 import { knownSettings, readRefreshLifetime } from '../settings/known-settings.ts';
 import { partOf } from '../target-parts.ts';
 import { cachedSessions, cookieExpiry } from './cached-sessions.ts';
-import { codeLifetime } from './not-covered.ts';
+import { codeLifetime, missingSessionRights } from './not-covered.ts';
 import { probeToken } from './probe-token.ts';
 
 /** What was closed. */
@@ -95,10 +95,10 @@ export async function checkOtherCredentials(
   const { target } = checks;
   return [
     target.authorizationCodes ? await authorizationCodes(target, scope) : await uncheckedCodes(checks),
-    target.refreshTokens ? await refreshTokens(checks, scope) : notListed('refresh_tokens', target),
+    target.refreshTokens ? await refreshTokens(checks, scope) : notListed('refresh_tokens', checks),
     ...(scope.kind === 'applications'
       ? []
-      : [target.sessions ? await sessions(checks, scope) : notListed('sessions', target)]),
+      : [target.sessions ? await sessions(checks, scope) : notListed('sessions', checks)]),
   ];
 }
 
@@ -322,7 +322,14 @@ async function users(target: Target, closed: ClosedPaths): Promise<AccessPath> {
       });
 }
 
-function notListed(name: 'refresh_tokens' | 'sessions', { identifies }: Target): AccessPath {
-  const where = identifies === 'by_trying' ? 'over the REST API' : 'with the rights of this role';
+function notListed(
+  name: 'refresh_tokens' | 'sessions',
+  { target, description }: Omit<Checks, 'ownTokens'>,
+): AccessPath {
+  const isRest = target.identifies === 'by_trying';
+  // The first gateways have no table of the owners of sessions: no right helps.
+  if (name === 'sessions' && !isRest && missingSessionRights(description.missingRights).length === 0)
+    return uncheckedPath(name, 'The tables of this gateway do not record the users of sessions.');
+  const where = isRest ? 'over the REST API' : 'with the rights of this role';
   return uncheckedPath(name, `They cannot be listed ${where}.`);
 }

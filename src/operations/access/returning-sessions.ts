@@ -44,10 +44,14 @@ export async function returningSessions(
   const ended = new Date(incident.locked ?? incident.since);
   const until = incident.ends['sessions'] ?? (await cookieExpiry(target, ended)) ?? undefined;
   if (until !== undefined && Date.parse(until) <= clock.now().getTime()) return [];
-  const how =
+  const isUnowned = description.capabilities.sessionsUnowned !== undefined;
+  const where =
     listed === null
-      ? 'This context cannot list them. Those from before the lockdown are accepted again once the users are active.'
-      : 'The gateway can have them in its cache. Those from before the lockdown are accepted again once the users are active.';
+      ? 'This context cannot list them.'
+      : isUnowned
+        ? 'Sessions without a recorded owner exist in the database, and may be of these users.'
+        : 'The gateway can have them in its cache.';
+  const how = `${where} Those from before the lockdown are accepted again once the users are active.`;
   return [uncheckedPath('sessions', how, { ...(until !== undefined && { until }), remedy })];
 }
 

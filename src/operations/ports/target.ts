@@ -177,6 +177,8 @@ export interface Capabilities {
    * of no user, or from before the upgrade and not extended since.
    */
   readonly sessionsUnowned?: 'all' | 'some';
+  /** When the last session without a known owner expires (RFC 3339), unless it is used; with `sessionsUnowned` only. */
+  readonly sessionsUnownedUntil?: string;
   /** Tokens carry their last use (true), or can only be selected by it (false). */
   readonly lastUsed: boolean;
   /**

@@ -81,7 +81,10 @@ export async function describeDatabase(
     transport: database.transport,
     capabilities: {
       ...(sessionsCached && { sessionsCached }),
-      ...(sessionsUnowned !== null && { sessionsUnowned }),
+      ...(sessionsUnowned !== null && {
+        sessionsUnowned: sessionsUnowned.sessions,
+        sessionsUnownedUntil: sessionsUnowned.until.toISOString(),
+      }),
       lastUsed: true,
       settingsHold: recognized.isServiceDatabase ? 'at_once' : SETTINGS_HOLD[layout],
       deactivateUsers: may('users'),

@@ -310,17 +310,20 @@ export async function cacheProblem(connection: Connection, cache: SessionCache):
 
 /**
  * Whether a gateway has sessions that have not expired and whose owner is not recorded: all of them where it records no owners,
- * as the first releases of 2.5, or some. Null if it has none.
+ * as the first releases of 2.5, or some; and when the last of them expires. Null if it has none.
  */
-export async function unownedSessions(database: Queryable): Promise<'all' | 'some' | null> {
+export async function unownedSessions(
+  database: Queryable,
+): Promise<{ readonly sessions: 'all' | 'some'; readonly until: Date } | null> {
   const { sessionMemberships } = TABLES.gateway;
-  const [row] = await database.query<{ found: boolean; recorded: boolean }>(
-    `SELECT EXISTS (SELECT FROM django_session s LEFT JOIN ${sessionMemberships} m ON m.session_id = s.session_key
-         WHERE s.expire_date > now() AND m.user_id IS NULL) AS found,
+  const [row] = await database.query<{ until: number | string | null; recorded: boolean }>(
+    `SELECT (SELECT ${milliseconds('max(s.expire_date)')} FROM django_session s
+         LEFT JOIN ${sessionMemberships} m ON m.session_id = s.session_key
+         WHERE s.expire_date > now() AND m.user_id IS NULL) AS until,
        EXISTS (SELECT FROM ${sessionMemberships}) AS recorded`,
   );
-  if (row?.found !== true) return null;
-  return row.recorded ? 'some' : 'all';
+  if (row === undefined || row.until === null) return null;
+  return { sessions: row.recorded ? 'some' : 'all', until: dateOf(row.until) };
 }
 
 /** Deletes sessions and their memberships in one statement, and returns the keys of those that were not locked. */

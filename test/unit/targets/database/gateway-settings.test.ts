@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RemedySelection } from '../../../../src/domain/remedies.ts';
+import { checkOtherCredentials } from '../../../../src/operations/access/check-paths.ts';
 import { pathsNotCovered } from '../../../../src/operations/access/not-covered.ts';
 import { planRevocation } from '../../../../src/operations/revocation/plan-revocation.ts';
 import { stillClock } from '../../../support/drafts.ts';
@@ -149,6 +150,17 @@ describe('a gateway without the owners of sessions', () => {
     });
     const [id = 0] = await place.tokens(1);
     for await (const { result } of target.revoke([id])) expect(result).toBe('revoked');
+  });
+
+  it('is not called a lack of rights', async () => {
+    const target = await place.open();
+    const description = await target.describe();
+    const checks = { target, description, now: new Date() };
+    const paths = await checkOtherCredentials(checks, { kind: 'users', names: ['alice'] });
+    expect(paths.find(({ path }) => path === 'sessions')).toMatchObject({
+      state: 'not_checked',
+      how: 'The tables of this gateway do not record the users of sessions.',
+    });
   });
 
   it('gives remedies for sessions that work there', async () => {

@@ -119,10 +119,11 @@ describe('sessions of a gateway that nobody lists', () => {
     expect(await unseen([LEAVER])).toBeNull();
     // Where owners are recorded, a session without one was not saved since that began.
     await place.session('of-leaver', LEAVER);
-    expect(await unseen([ALICE])).toMatchObject({
-      how: expect.stringContaining('without a recorded owner'),
-      until: '2026-03-04T05:15:00.000Z',
-    });
+    const some = await unseen([ALICE]);
+    expect(some?.how).toContain('without a recorded owner');
+    // Not by the setting, which may have been lowered since: by its own date.
+    const { capabilities } = await place.target.describe();
+    expect(some?.until).toBe(capabilities.sessionsUnownedUntil);
     // All are selected, and so are those without an owner.
     expect((await unseen('all'))?.until).toBeDefined();
   });
