@@ -17,6 +17,8 @@ const NAMES = {
   applications: 'Applications',
   token_lifetimes: 'The lifetime of new tokens',
   own_token: 'Your own token',
+  workload_identity: 'Workload identity tokens',
+  service_keys: 'Service keys',
   gateway: 'A platform gateway',
   controller: 'The controller behind the gateway',
 } as const;

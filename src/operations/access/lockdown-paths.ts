@@ -49,7 +49,7 @@ export function lockdownPaths(options: {
         ...(isOfUsers && !measures.deactivate && !isReset ? [passwords(description)] : []),
         ...localPathsLeft(local, description),
         ...(options.usersKept.length > 0 ? [usersKept(options.usersKept)] : []),
-        ...(isOfUsers ? otherComponents(description) : []),
+        ...(isOfUsers ? [...otherComponents(description), ...gatewayCredentials(description)] : []),
         ...(measures.lifetimes && options.lifetimes.length === 0 && options.settingsLeft === null
           ? [lifetimes()]
           : []),
@@ -159,6 +159,36 @@ export function otherComponents({
           { remedy: 'Run the same command in a context of the controller as well.' },
         );
   return covering([path], []);
+}
+
+/** For how long a workload identity token is valid at most, in seconds [code]. */
+const WORKLOAD_IDENTITY_S = 86_400;
+
+/** What else recent gateways give out or accept. Read in their code; none of it was tried, and no list has it. */
+export function gatewayCredentials({ dialect }: Pick<TargetDescription, 'dialect'>): readonly AccessPath[] {
+  if (dialect !== 'gateway') return [];
+  return covering(
+    [
+      uncheckedPath(
+        'workload_identity',
+        'A recent gateway gives superusers and services such tokens for other systems. It does not store them: they can be neither listed nor revoked. This was not tried.',
+        {
+          lifetime: WORKLOAD_IDENTITY_S,
+          remedy:
+            'If the user was a superuser, check the systems that accept them, or replace the key that the gateway signs with.',
+        },
+      ),
+      uncheckedPath(
+        'service_keys',
+        'A recent gateway accepts keys of services in place of tokens. Only its management command makes them. This was not tried.',
+        {
+          remedy:
+            'If a server of the gateway may be compromised, make new keys with `aap-gateway-manage generate_service_secret`.',
+        },
+      ),
+    ],
+    [],
+  );
 }
 
 /** Which tokens new lifetimes do not reach. */

@@ -6,7 +6,12 @@ import type { Secret } from '../../domain/secret.ts';
 import { formatAlternatives } from '../../domain/selector.ts';
 import { checkAccessPaths } from '../access/check-paths.ts';
 import { withLocalPaths } from '../access/local-paths.ts';
-import { coveredPaths, localPathsLeft, otherComponents } from '../access/lockdown-paths.ts';
+import {
+  coveredPaths,
+  gatewayCredentials,
+  localPathsLeft,
+  otherComponents,
+} from '../access/lockdown-paths.ts';
 import { requestsPath, settleRequests } from '../access/requests-under-way.ts';
 import { bindUsers, type Renamed, readSince } from '../bound-names.ts';
 import { Journal } from '../journal/journal.ts';
@@ -129,6 +134,7 @@ export async function planUserOffboarding(options: {
   const accessPaths = [
     ...covering(left, coveredPaths('users')),
     ...otherComponents(description),
+    ...gatewayCredentials(description),
     ...localPathsLeft(local, description),
   ];
   return {
