@@ -142,13 +142,73 @@ describe.each(DATABASES)('session authentication on %s', (kind) => {
     ['/\t/evil.example', '/accounts/profile/'],
     ['/\r\nSet-Cookie: a=b', '/accounts/profile/'],
     ['', '/accounts/profile/'],
+    ['/api/v2/users/?search=ä b', '/api/v2/users/?search=%C3%A4%20b'],
+    ['HERE/api/v2/me/', '/api/v2/me/'],
+    ['HERE.evil.example/', '/accounts/profile/'],
+    ['HERE@evil.example/', '/accounts/profile/'],
+    ['HERE//evil.example/', '/accounts/profile/'],
+    ['v2/me/', '/accounts/profile/'],
+    ['/..//evil.example/', '/accounts/profile/'],
   ])('goes from a login with next %j to %s', async (next, location) => {
     const browser = new Client(service.url);
     const answer = await browser.logIn(ADMIN.username, ADMIN.password, {
-      form: { ...ADMIN, next, csrfmiddlewaretoken: 'x' },
+      form: { ...ADMIN, next: next.replace('HERE', service.url), csrfmiddlewaretoken: 'x' },
       headers: await csrf(browser),
     });
     expect([answer.status, answer.headers.location]).toEqual([302, location]);
+  });
+
+  it('goes to next in the query of the POST, where the form has none', async () => {
+    const browser = new Client(service.url);
+    const headers = await csrf(browser);
+    const form = { ...ADMIN, username: ` ${ADMIN.username} ` };
+    const answer = await browser.send('POST', '/api/login/?next=/api/v2/me/', { form, headers });
+    expect([answer.status, answer.headers.location]).toEqual([302, '/api/v2/me/']);
+  });
+
+  it('takes no CSRF token from JSON, and reads a session cookie in quotes', async () => {
+    const browser = await session();
+    const csrfmiddlewaretoken = browser.cookies.get('csrftoken') ?? '';
+    const change = await browser.send('POST', '/api/v2/tokens/', { json: { csrfmiddlewaretoken } });
+    expect(change.status).toBe(403);
+    const quoted = new Client(service.url, { cookie: `svc_sessionid="${sessionId(browser)}"` });
+    expect((await quoted.get('/api/v2/me/')).json.count).toBe(1);
+    const empty = await new Client(service.url, { cookie: 'svc_sessionid=' }).get('/api/v2/me/');
+    expect([empty.status, empty.cookies.join()]).toEqual([401, expect.stringContaining('Max-Age=0')]);
+  });
+
+  it('goes on as another session where its user changes the own password, and ends all others', async () => {
+    const admin = await session();
+    const token = { 'x-csrftoken': admin.cookies.get('csrftoken') ?? '' };
+    const made = await admin.send('POST', '/api/v2/users/', {
+      json: { username: 'changer', password: 'first' },
+      headers: token,
+    });
+    const [one, other] = [new Client(service.url), new Client(service.url)];
+    await one.logIn('changer', 'first');
+    await other.logIn('changer', 'first');
+    const before = sessionId(one);
+    const path = String(made.json['url']);
+    const change = (password: string, client: Client) =>
+      client.send('PATCH', path, {
+        json: { password },
+        headers: { 'x-csrftoken': client.cookies.get('csrftoken') ?? '' },
+      });
+    expect((await change('second', one)).status).toBe(200);
+    expect(sessionId(one)).not.toBe(before);
+    expect((await one.get('/api/v2/me/')).status).toBe(200);
+    expect((await other.get('/api/v2/me/')).status).toBe(401);
+    const old = new Client(service.url, { cookie: `svc_sessionid=${before}` });
+    expect((await old.get('/api/v2/me/')).status).toBe(401);
+    // A change by another user leaves no session.
+    expect((await change('third', admin)).status).toBe(200);
+    expect((await one.get('/api/v2/me/')).status).toBe(401);
+  });
+
+  it('is not ended by HEAD', async () => {
+    const browser = await session();
+    expect((await browser.send('HEAD', '/api/logout/')).status).toBe(405);
+    expect((await browser.get('/api/v2/me/')).status).toBe(200);
   });
 
   it('answers a wrong password, an unknown user and fields sent twice alike: 401 and no session', async () => {

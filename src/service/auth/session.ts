@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Queryable } from '../../db/database.ts';
 import type { ServiceContext } from '../context.ts';
 import { ownOrigins } from '../public-url.ts';
 import { currentSettings } from '../settings/settings.ts';
@@ -24,14 +25,19 @@ export async function findRequestSession(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<SessionRecord | null> {
-  const cookie = request.cookies[service.sessionCookieName];
-  if (cookie === undefined || cookie === '') return null;
+  const cookie = sessionCookie(service, request);
+  if (cookie === undefined) return null;
   const session = SESSION_ID.test(cookie)
     ? await findSession(service.database, hashSessionId(cookie), service.now())
     : null;
   if (session === null) clearSessionCookie(service, reply);
   else request.provenUser = session.owner.id;
   return session;
+}
+
+/** The session id in the cookie; clients may put it in double quotes (RFC 6265 §4.1.1). */
+function sessionCookie(service: ServiceContext, request: FastifyRequest): string | undefined {
+  return request.cookies[service.sessionCookieName]?.replace(/^"(.*)"$/, '$1');
 }
 
 /**
@@ -55,7 +61,7 @@ export async function renewSession(
   if (Math.abs(expires.getTime() - session.expire_date.getTime()) > slack) {
     await extendSession(service.database, session.session_key, expires);
   }
-  const cookie = request.cookies[service.sessionCookieName];
+  const cookie = sessionCookie(service, request);
   if (cookie !== undefined) setSessionCookie(service, { reply, request, id: cookie, age });
 }
 
@@ -88,7 +94,7 @@ async function startSession(
   const settings = await currentSettings(service.database);
   const id = randomText(SESSION_ID_LENGTH);
   const at = service.now();
-  const previous = request.cookies[service.sessionCookieName];
+  const previous = sessionCookie(service, request);
   const started = await service.database.transaction(async (transaction) => {
     if (!(await touchLastLogin(transaction, user, at))) return false;
     if (previous !== undefined) await deleteSession(transaction, hashSessionId(previous));
@@ -108,13 +114,35 @@ async function startSession(
   return started;
 }
 
+/**
+ * Makes another session for a user who changed the own password in one: the change ends all sessions. Set its cookie with
+ * the returned function once the transaction is committed.
+ */
+export async function replaceSession(
+  service: ServiceContext,
+  transaction: Queryable,
+  exchange: {
+    readonly request: FastifyRequest;
+    readonly reply: FastifyReply;
+    readonly userId: number;
+  },
+): Promise<() => void> {
+  const { request, reply, userId } = exchange;
+  const { SESSION_COOKIE_AGE: age } = await currentSettings(transaction);
+  const id = randomText(SESSION_ID_LENGTH);
+  const created = service.now();
+  const expires = expiry(created, { age, provider: null });
+  await insertSession(transaction, { key: hashSessionId(id), userId, created, expires, provider: null });
+  return () => setSessionCookie(service, { reply, request, id, age });
+}
+
 /** Ends the session of the request's cookie, if any, and clears the cookie. */
 export async function endSession(
   service: ServiceContext,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const cookie = request.cookies[service.sessionCookieName];
+  const cookie = sessionCookie(service, request);
   if (cookie === undefined) return;
   await deleteSession(service.database, hashSessionId(cookie));
   clearSessionCookie(service, reply);
@@ -187,7 +215,7 @@ export function csrfProblem(request: FastifyRequest): string | null {
   }
   const cookie = request.cookies[COOKIE];
   if (cookie === undefined || !TOKEN.test(cookie)) return 'CSRF cookie not set.';
-  const presented = request.headers['x-csrftoken'] ?? formToken(request.body);
+  const presented = request.headers['x-csrftoken'] ?? formToken(request);
   if (typeof presented !== 'string' || presented === '') return 'CSRF token missing.';
   return sameText(cookie, presented) ? null : 'CSRF token incorrect.';
 }
@@ -200,7 +228,9 @@ function originOf(url: string): string {
   return URL.canParse(url) ? new URL(url).origin : 'null';
 }
 
-function formToken(body: unknown): unknown {
+/** The token in a form. As on the controller, none is read from JSON. */
+function formToken({ body, headers }: FastifyRequest): unknown {
+  if (!headers['content-type']?.startsWith('application/x-www-form-urlencoded')) return undefined;
   return typeof body === 'object' && body !== null && 'csrfmiddlewaretoken' in body
     ? body.csrfmiddlewaretoken
     : undefined;
@@ -214,13 +244,26 @@ const PROFILE = '/accounts/profile/';
 /** The longest path to open after a login, in characters. A request line and its headers have 16 kB together. */
 const MAX_PATH_LENGTH = 8_000;
 
-/** The path to open after a login: a path of this service, else null. */
-export function localPath(next: unknown): string | null {
-  if (typeof next === 'string' && next.length > MAX_PATH_LENGTH) return null;
-  if (typeof next !== 'string' || !/^\/(?![/\\])[\x21-\x7e]*$/.test(next)) return null;
+/**
+ * The path to open after a login, with its query: a path of this service, else null.
+ *
+ * @param origins Those of this service, under which the path may be given as a whole address.
+ */
+export function localPath(next: unknown, origins: readonly string[] = []): string | null {
+  if (typeof next !== 'string' || next.length > MAX_PATH_LENGTH || UNUSUAL.test(next)) return null;
+  const own = origins.find((origin) => next.startsWith(`${origin}/`));
+  const path = own === undefined ? next : next.slice(own.length);
   const base = 'http://service.invalid';
-  return new URL(next, base).origin === base && !next.includes('\\') ? next : null;
+  if (!/^\/(?!\/)/.test(path) || !URL.canParse(path, base)) return null;
+  const url = new URL(path, base);
+  // A path such as `/..//host` is one of another host once it is resolved. The URL also percent-encodes what a header
+  // cannot hold.
+  return url.origin === base && !url.pathname.startsWith('//') ? `${url.pathname}${url.search}${url.hash}` : null;
 }
+
+/** What browsers read in addresses in ways of their own: control characters and backslashes. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused.
+const UNUSUAL = /[\x00-\x1f\x7f\\]/;
 
 /**
  * Starts the session of an authenticated user and redirects the browser, with the headers and cookies of

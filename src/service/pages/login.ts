@@ -14,6 +14,7 @@ import type { ServiceContext } from '../context.ts';
 import { type RouteDescription, redirectWithoutSlash } from '../endpoint.ts';
 import { RequestFailure } from '../failure.ts';
 import { loginFormAction } from '../oauth2/authorization-request.ts';
+import { ownOrigins } from '../public-url.ts';
 import { currentSettings } from '../settings/settings.ts';
 import { type LoginProvider, loginProviders } from '../sso/configuration.ts';
 import { remainingSession } from '../sso/logout.ts';
@@ -36,12 +37,15 @@ export function serveLogin(app: FastifyInstance, service: ServiceContext): void 
   });
   app.route({
     method: ['GET', 'POST'],
-    // HEAD is safe (RFC 9110 section 9.2.1): it must not end a session.
+    // HEAD is safe (RFC 9110 section 9.2.1): it must not end a session, and is refused below.
     exposeHeadRoute: false,
     url: '/api/logout/',
     config: { describes: LOGOUT },
     handler: (request, reply) => logOut(service, request, reply),
   });
+  app.head('/api/logout/', { config: { describes: LOGOUT } }, (_request, reply) =>
+    reply.code(405).header('Allow', 'GET, POST, OPTIONS').send(''),
+  );
   describeMethods(app, '/api/login/', 'GET, POST, PUT, HEAD, OPTIONS');
   describeMethods(app, '/api/logout/', 'GET, POST, OPTIONS');
   redirectWithoutSlash(app, '/api/login/');
@@ -71,7 +75,7 @@ async function showLogin(
     service,
     { request, reply },
     // A browser that opened the login page itself goes to the web interface afterwards.
-    { status: 200, next: localPath(parameter(request.query, 'next')) ?? '/', problem: null },
+    { status: 200, next: nextPath(request, request.query) ?? '/', problem: null },
   );
 }
 
@@ -83,7 +87,7 @@ async function logIn(
   reply.header('Cache-Control', NO_STORE);
   const forgery = csrfProblem(request);
   if (forgery !== null) return forbiddenPage(reply, forgery);
-  const next = localPath(parameter(request.body, 'next'));
+  const next = nextPath(request, request.body) ?? nextPath(request, request.query);
   const user = await localUser(service, {
     ...fields(request),
     network: request.network,
@@ -114,14 +118,18 @@ async function logOut(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
+  const session = await findRequestSession(service, request, reply);
   const forgery = request.method === 'POST' ? csrfProblem(request) : null;
-  if (forgery !== null) return forbiddenPage(reply, forgery);
-  const provider = (await findRequestSession(service, request, reply))?.provider ?? null;
+  if (forgery !== null) {
+    if (session !== null) await renewSession(service, { request, reply, session });
+    return forbiddenPage(reply, forgery);
+  }
+  const provider = session?.provider ?? null;
   await endSession(service, request, reply);
   reply.header('Cache-Control', NO_STORE).setCookie('userLoggedIn', 'false', { path: '/', sameSite: false });
   const remaining = provider === null ? null : await remainingSession(service, request, provider);
   if (remaining !== null) return sendLoggedOut(reply, { provider: remaining });
-  const next = localPath(parameter(request.method === 'POST' ? request.body : request.query, 'next'));
+  const next = nextPath(request, request.method === 'POST' ? request.body : request.query);
   return reply
     .code(302)
     .header('Location', next ?? '/api/')
@@ -149,7 +157,16 @@ function fields(request: FastifyRequest): { username: string; password: string }
     : {};
   const { username, password } = (body ?? {}) as Record<string, unknown>;
   const text = (value: unknown) => (typeof value === 'string' && !value.includes('\0') ? value : '');
-  return { username: text(username), password: text(password) };
+  // The controller's form trims the name, not the password.
+  return { username: text(username).trim(), password: text(password) };
+}
+
+/** Where `next` leads; null without one, or if it leads elsewhere. */
+function nextPath(request: FastifyRequest, source: unknown): string | null {
+  return localPath(
+    parameter(source, 'next'),
+    ownOrigins(request).filter((origin) => origin !== undefined),
+  );
 }
 
 function parameter(source: unknown, name: string): unknown {

@@ -1,6 +1,7 @@
 import type { Queryable } from '../../db/database.ts';
 import { canChangeUser } from '../access.ts';
 import { hashPassword, unusablePassword } from '../auth/secret-hashes.ts';
+import { replaceSession } from '../auth/session.ts';
 import type { Exchange } from '../endpoint.ts';
 import { forbidden, invalid, notFound, unauthenticated } from '../failure.ts';
 import { requireFieldRights } from '../field-rights.ts';
@@ -75,7 +76,9 @@ export async function createUser(
 ): Promise<UserRecord> {
   const { service, caller } = exchange;
   const settings = await currentSettings(service.database);
-  const wanted = readUser(body, { base: BLANK, settings, method: 'POST' });
+  const read = readUser(body, { base: BLANK, settings, method: 'POST' });
+  // As Django does for a new user: the domain of an address has no case.
+  const wanted = { ...read, email: read.email.replace(/[^@]*$/, (domain) => domain.toLowerCase()) };
   if (!mayCreate()) throw forbidden();
   if (await isUsernameTaken(service.database, wanted.username, 0)) throw invalid(NAME_TAKEN);
   requireFieldRights('user', { caller: caller.user, before: BLANK, after: wanted });
@@ -87,7 +90,7 @@ export async function createUser(
     if (wanted.is_system_auditor) await setSystemAuditor(transaction, id, true);
     await logChange(exchange, transaction, {
       operation: 'create',
-      changes: { ...Object.fromEntries(LOGGED.map((name) => [name, wanted[name]])), id, password: 'hidden' },
+      changes: createdFacts(wanted, id),
       object1: 'user',
       userId: id,
     });
@@ -98,9 +101,20 @@ export async function createUser(
   });
 }
 
+/** What the activity stream records of a new user: as the controller, and what is not usual. */
+function createdFacts(wanted: WantedUser, id: number): Record<string, unknown> {
+  const { username, first_name, last_name, email, is_superuser, is_system_auditor, is_active } = wanted;
+  return {
+    ...{ username, first_name, last_name, email, is_superuser },
+    ...(is_system_auditor && { is_system_auditor }),
+    ...(!is_active && { is_active }),
+    ...{ password: 'hidden', id },
+  };
+}
+
 /**
- * Changes a user. A new password or a deactivation ends the user's sessions. Tokens stay, but those of a
- * deactivated user are refused. Throws 400 by field, 403, 404.
+ * Changes a user. A new password or a deactivation ends the user's sessions; a session in which its user changed the own
+ * password goes on as another one. Tokens stay, but those of a deactivated user are refused. Throws 400 by field, 403, 404.
  */
 export async function changeUser(
   exchange: Exchange,
@@ -132,7 +146,7 @@ export async function changeUser(
   if (before === null) throw notFound();
   const { password: chosen } = await read(service.database, { caller: exchange.caller.user, user: before });
   const hash = chosen === null ? null : await newHash(exchange, chosen);
-  await service.database.transaction(async (transaction) => {
+  const setCookie = await service.database.transaction(async (transaction) => {
     const now = await lockUser(transaction, { caller: exchange.caller.user, id });
     const { user } = now;
     const wanted = await read(transaction, now);
@@ -148,7 +162,12 @@ export async function changeUser(
       await requireSuperuserLogin(service, transaction);
     }
     await logUserChange(exchange, transaction, { user, wanted });
+    const isOwn = exchange.caller.method === 'session' && exchange.caller.user.id === user.id;
+    return isOwn && wanted.password !== null && wanted.is_active
+      ? replaceSession(service, transaction, { ...exchange, userId: user.id })
+      : null;
   });
+  setCookie?.();
 }
 
 /** Hashes a password in the caller's turn. Throws 429. */
