@@ -88,6 +88,11 @@ export function serveAuthorizationEndpoint(app: FastifyInstance, service: Servic
       return grantAccess(consent);
     });
   });
+  app.options(path, { config: { describes: AUTHORIZE } }, async (request, reply) => {
+    const user = await loggedIn(service, request, reply);
+    if (user === null) return toLogin(request, reply);
+    return reply.header('Allow', 'GET, POST, OPTIONS').type('text/html; charset=utf-8').send('');
+  });
   redirectWithoutSlash(app, path);
 }
 

@@ -130,6 +130,8 @@ function credentialsOf(request: FastifyRequest, parameters: Parameters): ClientC
     return clientId === undefined ? null : { clientId, secret };
   }
   const basic = basicCredentials(authorization);
+  // Libraries may send the same credentials in both places, which proves nothing else.
+  if (basic !== null && clientId === basic.clientId && secret === basic.secret) return basic;
   if (secret !== null || (clientId !== undefined && basic !== null && clientId !== basic.clientId)) {
     throw new OAuthError('invalid_request', 'Only one method of client authentication may be used.');
   }

@@ -199,7 +199,8 @@ async function refreshGrant({ service, settings, client, parameters }: TokenRequ
 /** The granted scope, or the part of it that is requested (RFC 6749 §6). */
 function scopeWithin(granted: string, parameters: Parameters): string {
   const requested = parameters.get('scope');
-  if (requested === undefined) return granted;
+  // A parameter without a value counts as omitted (§3.2), and here that widens nothing.
+  if (requested === undefined || requested === '') return granted;
   const scope = requestedScope(requested);
   if (!covers(granted, scope)) throw new OAuthError('invalid_scope');
   return scope;

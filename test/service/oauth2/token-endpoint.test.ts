@@ -56,10 +56,18 @@ describe.each(DATABASES)('the token endpoint on %s', (kind) => {
   });
 
   it('refuses two methods of client authentication at once (RFC 6749 §2.3)', async () => {
-    for (const more of [inBody(app), { client_id: open.clientId }]) {
+    const wrong = { ...inBody(app), client_secret: 'wrong' };
+    for (const more of [wrong, inBody(open), { ...inBody(app), client_id: open.clientId }]) {
       const answer = await server.token({ ...PASSWORD, ...more }, app);
       expect([answer.status, answer.json['error']]).toEqual([400, 'invalid_request']);
     }
+  });
+
+  it('takes equal credentials in the header and in the body, and refuses them if they are wrong', async () => {
+    expect((await server.token({ ...PASSWORD, ...inBody(app) }, app)).status).toBe(200);
+    const wrong = { ...app, secret: 'wrong' };
+    const answer = await server.token({ ...PASSWORD, ...inBody(wrong) }, wrong);
+    expect([answer.status, answer.json['error']]).toEqual([401, 'invalid_client']);
   });
 
   it('takes a parameter that is repeated with the same value, as Authlib sends client_id', async () => {
