@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 
 import { authenticate, type Caller, isSafe } from './auth/authenticate.ts';
 import type { ServiceContext } from './context.ts';
 import { forbidden, notFound, RequestFailure, unauthenticated } from './failure.ts';
-import type { Field, FieldSet } from './listing/fields.ts';
+import { type Field, type FieldSet, MAX_INTEGER } from './listing/fields.ts';
 import { lastValue } from './listing/filters.ts';
 import { type ConstantAnswer, constantAnswer, sendConstant } from './pages/constant-answer.ts';
 import { parseTarget } from './request.ts';
@@ -115,7 +115,7 @@ export function serveEndpoint(app: FastifyInstance, service: ServiceContext, end
       if (handler === undefined) throw methodNotAllowed(request.method);
       const body = await handler(exchange);
       if (body === undefined && !reply.sent) return reply.code(204).send();
-      return carryFormat(body, request.url);
+      return carryFormat(body, request, reply);
     },
   });
   redirectWithoutSlash(app, endpoint.path);
@@ -142,6 +142,9 @@ export function servePublic(
     },
     handler: async (request, reply) => {
       if (!isSafe(request.method)) throw methodNotAllowed(request.method);
+      const { path, summary = path } = endpoint;
+      if (request.method === 'OPTIONS')
+        return describeEndpoint({ name: summary, description: summary }, false);
       return endpoint.get(request, reply);
     },
   });
@@ -209,11 +212,14 @@ function methodNotAllowed(method: string): RequestFailure {
 const QUERY = '?format=json';
 
 /**
- * Adds the `format=json` of a request to the links of its response (`url` and `related`), as the controller
- * does.
+ * Adds the `format=json` of a request to the links of its response (`url`, `related` and the header `Location`), as the
+ * controller does.
  */
-function carryFormat(body: unknown, url: string): unknown {
-  if (new URLSearchParams(parseTarget(url).query).get('format') !== 'json' || !isRecord(body)) return body;
+function carryFormat(body: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
+  const { query } = parseTarget(request.url);
+  if (new URLSearchParams(query).get('format') !== 'json' || !isRecord(body)) return body;
+  const location = reply.getHeader('Location');
+  if (location !== undefined) reply.header('Location', `${location}${QUERY}`);
   const { results } = body;
   return Array.isArray(results) ? { ...body, results: results.map(inRecord) } : inRecord(body);
 }
@@ -239,8 +245,11 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /** The response to OPTIONS: the resource and its writable fields, in the form that the awx CLI reads. */
-function describeEndpoint(endpoint: Endpoint, mayWrite: boolean): Record<string, unknown> {
-  const { fields, handlers } = endpoint;
+function describeEndpoint(
+  endpoint: Pick<Endpoint, 'name' | 'description' | 'fields' | 'objectRoles'> & Partial<Endpoint>,
+  mayWrite: boolean,
+): Record<string, unknown> {
+  const { fields, handlers = {} } = endpoint;
   const about = {
     name: endpoint.name,
     description: endpoint.description,
@@ -285,7 +294,9 @@ function describeField(field: Field, forWriting: boolean): Record<string, unknow
     hidden: false,
     label: field.label,
     ...(field.helpText !== undefined && { help_text: field.helpText }),
-    ...(forWriting && field.maxLength !== undefined && { max_length: field.maxLength }),
+    ...(forWriting && field.maxLength !== undefined && !field.secret && { max_length: field.maxLength }),
+    ...(field.type === 'integer' &&
+      field.writable !== undefined && { min_value: field.min ?? 0, max_value: field.max ?? MAX_INTEGER }),
     ...((field.choices === undefined || field.column !== undefined) && {
       filterable: field.column !== undefined && !field.unannounced,
     }),

@@ -103,14 +103,17 @@ describe.each(DATABASES)('settings on %s', (kind) => {
     }
   });
 
-  it('are neither shown nor described to users without permission', async () => {
+  it('are not shown to users without permission, but described as on the controller', async () => {
     await admin.post('/api/v2/users/', { username: 'plain', password: 'plain-password' });
     const plain = new Client(service.url, basic('plain', 'plain-password'));
-    for (const method of ['GET', 'OPTIONS', 'PUT', 'PATCH', 'DELETE']) {
+    for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
       for (const path of [PATH, '/api/v2/settings/all/', '/api/v2/settings/nothing/']) {
         expect([method, path, (await plain.send(method, path)).status]).toEqual([method, path, 403]);
       }
     }
+    const { status, json } = await plain.send('OPTIONS', PATH);
+    expect([status, Object.keys(json['actions'] as object)]).toEqual([200, ['GET']]);
+    expect((await plain.send('OPTIONS', '/api/v2/settings/nothing/')).status).toBe(404);
     expect((await plain.get('/api/v2/settings/')).json.count).toBe(0);
     expect((await new Client(service.url).get(PATH)).status).toBe(401);
     expect((await admin.send('OPTIONS', PATH)).json['actions']).toHaveProperty('PUT.SESSION_COOKIE_AGE');

@@ -76,7 +76,6 @@ describe.each(DATABASES)('users on %s', (kind) => {
     [{ username: 'a\0' }],
     [{ username: 'x'.repeat(151) }],
     [{ username: {} }],
-    [{ email: 'none' }],
     [{ email: `${'e'.repeat(250)}@example.org` }],
     [{ is_superuser: 'perhaps' }],
     [{ is_active: null }],

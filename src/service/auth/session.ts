@@ -258,7 +258,9 @@ export function localPath(next: unknown, origins: readonly string[] = []): strin
   const url = new URL(path, base);
   // A path such as `/..//host` is one of another host once it is resolved. The URL also percent-encodes what a header
   // cannot hold.
-  return url.origin === base && !url.pathname.startsWith('//') ? `${url.pathname}${url.search}${url.hash}` : null;
+  return url.origin === base && !url.pathname.startsWith('//')
+    ? `${url.pathname}${url.search}${url.hash}`
+    : null;
 }
 
 /** What browsers read in addresses in ways of their own: control characters and backslashes. */

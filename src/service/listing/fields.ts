@@ -1,3 +1,6 @@
+/** The maximum of an int4 column, and so the largest id. */
+export const MAX_INTEGER = 2_147_483_647;
+
 /** One field of a resource: how it is shown, filtered and written. */
 export interface Field {
   readonly type:

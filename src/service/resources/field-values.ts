@@ -1,11 +1,8 @@
-import type { Field, FieldSet } from '../listing/fields.ts';
+import { type Field, type FieldSet, MAX_INTEGER } from '../listing/fields.ts';
 import { writeVariables } from '../playbooks/variables.ts';
 
 /** The errors of a request body, by field. */
 export type Problems = Record<string, readonly string[]>;
-
-/** The maximum of an int4 column, and so the largest id. */
-export const MAX_INTEGER = 2_147_483_647;
 
 /**
  * The maximum length of a text for which the controller has none, in characters. Lists return up to 200 such

@@ -80,6 +80,14 @@ const JOB_TEMPLATE: Kind<JobTemplateRecord> = {
         alias: 'x',
         summary: 'Related resources, and what you may do with the job template.',
       }),
+      // As on the controller, where job templates are one type of several.
+      type: {
+        type: 'choice',
+        label: 'Type',
+        helpText: 'Type of this resource.',
+        column: "'job_template'::text",
+        choices: [['job_template', 'Job template']],
+      },
       ...nameAndDescription('job template'),
       inventory: {
         type: 'id',

@@ -4,6 +4,7 @@ import { administersOrganization, canAssignRole, hasRole, visibleUsers } from '.
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid } from '../failure.ts';
+import { MAX_INTEGER } from '../listing/fields.ts';
 import { allOf } from '../listing/filters.ts';
 import { jsonObject } from '../request.ts';
 import { heldRoles } from '../store/object-roles.ts';
@@ -19,7 +20,6 @@ import {
 import { teamsAdministeredBy } from '../store/teams.ts';
 import { findUser, type UserRecord } from '../store/users.ts';
 import { createUser, lockUser } from './change-user.ts';
-import { MAX_INTEGER } from './field-values.ts';
 import {
   administersNamed,
   listOrganizations,

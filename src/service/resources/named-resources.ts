@@ -25,6 +25,7 @@ import {
 } from '../store/resources.ts';
 import type { UserRecord } from '../store/users.ts';
 import { noSuchId, type Problems, readFields } from './field-values.ts';
+import { fixedValues } from './fixed-fields.ts';
 import { type Kind, namedIn, type Owned, renderer, type Wanted } from './kind.ts';
 import { namesIn, pathId } from './request-values.ts';
 import { changedValues, logChange } from './resource.ts';
@@ -389,13 +390,20 @@ async function written<R extends ResourceRow>(transaction: Queryable, kind: Kind
   return resource;
 }
 
+/** A field of the controller's past, which it shows and does not record. */
+const UNRECORDED = 'custom_virtualenv';
+
 /** What the activity stream records of a resource: other resources by name and id. */
 function facts<R extends ResourceRow>(kind: Kind<R>, resource: R): ResourceValues {
-  const row = resource as unknown as ResourceValues;
   const { fields } = kind.fields;
+  const row = { ...fixedValues(kind.fields), ...resource } as unknown as ResourceValues;
+  const recorded = Object.entries(fields).filter(
+    ([name, { writable, fixed, hidden }]) =>
+      name !== UNRECORDED && (writable !== undefined || (fixed !== undefined && hidden !== true)),
+  );
   return Object.fromEntries(
-    writable(kind, true).map((name) => {
-      const isOther = fields[name]?.type === 'id' && row[name] !== null;
+    recorded.map(([name, { type }]) => {
+      const isOther = type === 'id' && row[name] !== null;
       return [name, isOther ? `${row[`${name}_name`]}-${row[name]}` : row[name]];
     }),
   );

@@ -1,6 +1,6 @@
 import { notFound } from '../failure.ts';
+import { MAX_INTEGER } from '../listing/fields.ts';
 import { parseTarget } from '../request.ts';
-import { MAX_INTEGER } from './field-values.ts';
 
 /** The id in a path. Throws 404 if it cannot be an id. */
 export function pathId(text: string | undefined): number {

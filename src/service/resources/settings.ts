@@ -49,7 +49,7 @@ export function serveSettings(app: FastifyInstance, service: ServiceContext): vo
       DELETE: reset,
     },
     describe: (exchange) =>
-      describeSettings(categoryDefinitions(exchange), {
+      describeSettings(definitionsOf(exchange), {
         caller: exchange.caller,
         fixed: exchange.service.fixedSettings,
       }),
@@ -63,9 +63,14 @@ function listCategories({ caller }: Exchange): Promise<unknown> {
 }
 
 /** The settings of the category in the path. Superusers and auditors may read them, others get 403. */
-function categoryDefinitions({ caller, params }: Exchange): readonly SettingDefinition[] {
+function categoryDefinitions(exchange: Exchange): readonly SettingDefinition[] {
+  if (!canSeeEverything(exchange.caller.user)) throw forbidden();
+  return definitionsOf(exchange);
+}
+
+/** The same for everybody, without values: OPTIONS describes them, as on the controller. */
+function definitionsOf({ params }: Exchange): readonly SettingDefinition[] {
   const { category = '' } = params;
-  if (!canSeeEverything(caller.user)) throw forbidden();
   if (!Object.hasOwn(CATEGORIES, category)) throw notFound();
   if (category === 'all' || category === 'changed') return ALL_DEFINITIONS;
   return ALL_DEFINITIONS.filter((definition) => definition.category === category);

@@ -53,10 +53,6 @@ function usernameProblem(username: string): string | null {
   return USERNAME.test(username) ? null : 'Enter a valid username: letters, digits and @ . + - _ only.';
 }
 
-function emailProblem(email: string): string | null {
-  return /^[^\s@]+@[^\s@]+$/.test(email) ? null : 'Enter a valid email address.';
-}
-
 /** The tokens of a user, as far as the viewer sees them. */
 const TOKENS: Relation = {
   many: {
@@ -86,6 +82,7 @@ export const userFields: FieldSet = {
       label: 'Created',
       helpText: 'When the account was created.',
       column: 'u.date_joined',
+      unannounced: true,
     },
     modified: { type: 'datetime', label: 'Modified', helpText: 'When the user last logged in.' },
     username: {
@@ -118,7 +115,6 @@ export const userFields: FieldSet = {
       column: 'u.email',
       writable: 'change',
       maxLength: 254,
-      check: emailProblem,
     },
     is_superuser: {
       type: 'boolean',
@@ -131,7 +127,6 @@ export const userFields: FieldSet = {
     is_system_auditor: {
       type: 'boolean',
       label: 'System auditor',
-      helpText: 'Read access to everything.',
       writable: 'change',
       nullable: false,
       defaultValue: false,
@@ -148,7 +143,7 @@ export const userFields: FieldSet = {
       nullable: false,
       maxLength: 128,
     },
-    ldap_dn: { type: 'string', label: 'LDAP DN', helpText: 'Distinguished name in the LDAP directory.' },
+    ldap_dn: { type: 'string', label: 'LDAP DN' },
     last_login: { type: 'datetime', label: 'Last login', column: 'u.last_login' },
     external_account: {
       type: 'field',

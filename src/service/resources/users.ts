@@ -47,7 +47,7 @@ export function serveUsers(app: FastifyInstance, service: ServiceContext): void 
   serveEndpoint(app, service, {
     path: '/api/v2/users/:id/',
     name: 'User',
-    description: 'One user, by id or by name. A new password or a deactivation ends all sessions.',
+    description: 'One user, by id or by name. A new password or a deactivation ends all other sessions.',
     fields: userFields,
     allows: async (exchange) => canChangeUser(exchange.caller.user, await seenUser(exchange)),
     handlers: {

@@ -162,7 +162,7 @@ export function checkSetting(definition: SettingDefinition, value: unknown, curr
     case 'integer':
       return checkInteger(value, definition.minimum ?? 0, definition.maximum ?? 2_147_483_647);
     case 'string':
-      return typeof value === 'string' ? checkText(value) : { problem: ['Not a valid string.'] };
+      return typeof value === 'string' ? checkText(value.trim()) : { problem: ['Not a valid string.'] };
     case 'nested object':
       return checkLifetimes(value, current as OAuth2Lifetimes);
     case 'list':

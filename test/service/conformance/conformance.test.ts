@@ -81,6 +81,23 @@ const RECORDINGS = {
       ...['o/token', 'authorize', 'scope', 'settings', 'closing'],
     ],
   },
+  held: {
+    exchanges: path('../../../../shared/conformance/exchanges-held.jsonl'),
+    differences: path('differences-held.json'),
+    flows: [
+      ...[
+        'initial',
+        'setup',
+        'users-create',
+        'users-change',
+        'tokens-values',
+        'applications-values',
+        'access',
+      ],
+      ...['sublists', 'lists', 'options', 'password', 'session', 'o/token', 'o/authorize', 'o/revoke_token'],
+      ...['resource', 'launch', 'settings', 'closing'],
+    ],
+  },
 } satisfies Readonly<Record<string, Recording>>;
 
 /** What differs on purpose: as stated for an exchange, else as stated for all redirects. `ISSUER` is the service. */
