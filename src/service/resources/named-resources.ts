@@ -25,7 +25,6 @@ import {
 } from '../store/resources.ts';
 import type { UserRecord } from '../store/users.ts';
 import { noSuchId, type Problems, readFields } from './field-values.ts';
-import { fixedValues } from './fixed-fields.ts';
 import { type Kind, namedIn, type Owned, renderer, type Wanted } from './kind.ts';
 import { namesIn, pathId } from './request-values.ts';
 import { changedValues, logChange } from './resource.ts';
@@ -395,14 +394,14 @@ const UNRECORDED = 'custom_virtualenv';
 
 /** What the activity stream records of a resource: other resources by name and id. */
 function facts<R extends ResourceRow>(kind: Kind<R>, resource: R): ResourceValues {
-  const { fields } = kind.fields;
-  const row = { ...fixedValues(kind.fields), ...resource } as unknown as ResourceValues;
-  const recorded = Object.entries(fields).filter(
+  const row = resource as unknown as ResourceValues;
+  const recorded = Object.entries(kind.fields.fields).filter(
     ([name, { writable, fixed, hidden }]) =>
       name !== UNRECORDED && (writable !== undefined || (fixed !== undefined && hidden !== true)),
   );
   return Object.fromEntries(
-    recorded.map(([name, { type }]) => {
+    recorded.map(([name, { type, fixed }]) => {
+      if (fixed !== undefined) return [name, fixed.value];
       const isOther = type === 'id' && row[name] !== null;
       return [name, isOther ? `${row[`${name}_name`]}-${row[name]}` : row[name]];
     }),
