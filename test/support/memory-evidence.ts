@@ -1,5 +1,5 @@
 import { renamesIn, type StreamEntry } from '../../src/domain/investigation/deed.ts';
-import type { Actor, ObjectReference } from '../../src/domain/investigation/investigation.ts';
+import type { Actor, AssignedRole, ObjectReference } from '../../src/domain/investigation/investigation.ts';
 import type {
   AssignedRoles,
   CurrentObject,
@@ -51,6 +51,7 @@ export class MemoryEvidence implements Evidence {
       relationship: '',
       changes,
       setting: kind === 'setting' ? id : null,
+      settingCategory: kind === 'setting' ? 'authentication' : null,
       links: new Map(id === '' || kind === 'setting' ? [] : [[kind, [{ id: Number(id), name: null }]]]),
       ...more,
     };
@@ -116,6 +117,9 @@ export class MemoryEvidence implements Evidence {
     return found;
   }
 
+  /** What settings have that nobody set. */
+  readonly defaults = new Map<string, { readonly value: unknown } | 'unset'>();
+  settingDefaults = () => Promise.resolve(this.defaults);
   settings = () => Promise.resolve(this.values);
   roles = () => Promise.resolve(new Map());
   /** The newer tables of roles. */
@@ -140,6 +144,10 @@ export class MemoryEvidence implements Evidence {
   };
   missingEntries = () => Promise.resolve(this.lost.entries);
   missingJobs = () => Promise.resolve(this.lost.jobs);
+  /** Assigned roles, as `29:user:12:1`. */
+  readonly assignedTies = new Set<string>();
+  hasAssignment = ({ definition, holder, about }: AssignedRole) =>
+    Promise.resolve(this.assignedTies.has(`${definition}:${holder.kind}:${holder.id}:${about}`));
   hasRole = (role: number, { kind, id }: { kind: string; id: number }) =>
     Promise.resolve(this.ties.has(`role:${role}:${kind}:${id}`));
   hasLink = (link: string, object: ObjectReference, other: ObjectReference) =>

@@ -1,7 +1,16 @@
 import type { Database } from '../../src/db/database.ts';
 import { Secret } from '../../src/domain/secret.ts';
+import { type CleaningReport, clean, undoCleaning } from '../../src/operations/investigation/clean.ts';
 import { investigate } from '../../src/operations/investigation/investigate.ts';
+import {
+  type CleaningPlan,
+  type CleaningSelection,
+  planCleaning,
+} from '../../src/operations/investigation/plan-cleaning.ts';
+import { planUndo, type UndoPlan } from '../../src/operations/investigation/plan-undo.ts';
+import { openDatabaseCleaner } from '../../src/targets/database/cleaner.ts';
 import { openDatabaseEvidence } from '../../src/targets/database/evidence.ts';
+import { fixture } from './fixture.ts';
 import { loadRealTables, type Peer, type RealTables } from './real-tables.ts';
 
 /** An entry of the activity stream, as a controller writes it. */
@@ -46,21 +55,45 @@ export interface RealCase extends RealTables {
   write(entry: WrittenEntry): Promise<number>;
   /** Investigates a user in the last days: all that the tables have, by default. */
   investigate(user: string, options?: { readonly since?: Date }): ReturnType<typeof investigate>;
+  /** Plans in the database alone how to end what remains of a user. */
+  plan(user: string, selection?: CleaningSelection): Promise<CleaningPlan>;
+  /** The same, and ends it. */
+  clean(user: string, selection?: CleaningSelection): Promise<CleaningReport>;
+  /** Plans to undo a cleaning in the database alone. */
+  planUndo(run: string): Promise<UndoPlan>;
+  undo(run: string): Promise<CleaningReport>;
 }
 
 /** Loads the tables of a controller to investigate them; `close` closes all. */
 export async function loadRealCase(peer: Peer): Promise<RealCase> {
   const real = await loadRealTables(peer);
   const evidence = await openDatabaseEvidence({ connection: new Secret(real.url) });
+  const cleaner = await openDatabaseCleaner({ connection: new Secret(real.url) });
   const target = await real.open();
   const description = await target.describe();
+  const { log, ...at } = await fixture();
+  // Entries have fractions of a millisecond.
+  const clock = { now: () => new Date(Date.now() + 1000) };
+  const way = { via: 'database', context: 'test', description, isTarget: true, cleaner } as const;
+  const look = (user: string, since?: Date) =>
+    investigate({ target, evidence, description, clock, user, since });
+  const plan = async (user: string, selection: CleaningSelection = {}) =>
+    planCleaning(await look(user), { selection, ways: [way], ownTokens: [] });
+  const undoing = (run: string) =>
+    planUndo({ log, description, evidence, run, ways: [way], restProblem: null });
+  const common = { target, description, evidence, log, clock, actor: { user: 'root' } };
   return {
     ...real,
     id: real.filling.users,
     write: (entry) => writeEntry(real.database, entry),
-    investigate: (user, { since } = {}) =>
-      investigate({ target, evidence, description, clock: { now: () => new Date() }, user, since }),
+    investigate: (user, { since } = {}) => look(user, since),
+    plan,
+    clean: async (user, selection) => await clean({ ...common, plan: await plan(user, selection) }),
+    planUndo: undoing,
+    undo: async (run) => await undoCleaning({ ...common, plan: await undoing(run) }),
     close: async () => {
+      await at[Symbol.asyncDispose]();
+      await cleaner.close();
       await evidence.close();
       await real.close();
     },

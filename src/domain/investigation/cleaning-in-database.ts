@@ -82,7 +82,11 @@ export function inDatabase(
         : act;
     case 'disable':
       return act;
+    case 'rename':
+      return isColumn(act.object, act.field) ? act : notAColumn(act.object, act.field);
     case 'associate':
+    case 'assign':
+    case 'unassign':
       return { why: 'The controller computes what a role or link allows.' };
   }
 }
@@ -120,6 +124,8 @@ function restoring(
 ): CleaningAct | Refused {
   const { object, fields, survey } = act;
   if (object.kind === 'setting') {
+    if (act.isDefault && act.to === 'after')
+      return { why: 'The setting has its default again, so that it has no row.' };
     if (changes.some(({ after }) => after === null))
       return { why: 'The setting was reset, which deletes its row.' };
     return fields.some(({ field }) => PUSHED_SETTINGS.test(field))
@@ -127,16 +133,16 @@ function restoring(
       : act;
   }
   const other = fields.find(({ field }) => !isColumn(object, field));
-  if (other !== undefined) {
-    return {
-      why: `The controller does more than store ${other.field} of a ${object.kind.replaceAll('_', ' ')}.`,
-    };
-  }
+  if (other !== undefined) return notAColumn(object, other.field);
   const webhook = changes.find(({ field }) => field === 'webhook_service');
   if (fields.some(({ field }) => field === 'webhook_service') && turnsOn(webhook, act.to)) {
     return { why: 'The controller makes the key of a webhook.' };
   }
   return survey === null || TEMPLATES.has(object.kind) ? act : { why: 'It has a survey.' };
+}
+
+function notAColumn({ kind }: CleaningObject, field: string): Refused {
+  return { why: `The controller does more than store ${field} of a ${kind.replaceAll('_', ' ')}.` };
 }
 
 function isColumn({ kind }: CleaningObject, field: string): boolean {

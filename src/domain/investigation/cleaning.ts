@@ -1,5 +1,11 @@
 import { shellWord } from '../remedies.ts';
-import { type FieldChange, type InvestigationItem, type ItemRemedy, isLeft } from './investigation.ts';
+import {
+  type AssignedRole,
+  type FieldChange,
+  type InvestigationItem,
+  type ItemRemedy,
+  isLeft,
+} from './investigation.ts';
 import { linkPath, objectPath } from './kinds.ts';
 import { isReference, referenceId } from './recorded-values.ts';
 
@@ -50,12 +56,26 @@ export type CleaningAct =
       readonly object: CleaningObject;
       /** Each with the entries of the activity stream that have the value before, and the last one. */
       readonly fields: readonly RestoredField[];
+      /** Whether the value before is the default of a setting, which no entry has. */
+      readonly isDefault: boolean;
       /** The path that gives a template a new webhook key; null if its webhook was not changed. Without a webhook there is no key. */
       readonly newWebhookKey: string | null;
       /** The path of a survey that was empty before; null without one to delete. */
       readonly survey: string | null;
       readonly undoable: true;
     }
+  /** Gives an object a name that no other has, so that others get back names that were swapped. */
+  | {
+      readonly act: 'rename';
+      readonly path: string;
+      readonly object: CleaningObject;
+      readonly field: 'name' | 'username';
+      readonly name: string;
+      readonly undoable: true;
+    }
+  /** Deletes a role assignment, or makes it again. */
+  | ({ readonly act: 'unassign' } & Assignment)
+  | ({ readonly act: 'assign' } & Assignment)
   /** Removes a role from its holder, or one object from another; or gives it back. */
   | ({ readonly act: 'disassociate' } & Tie)
   | ({ readonly act: 'associate' } & Tie)
@@ -65,6 +85,15 @@ export type CleaningAct =
       readonly object: CleaningObject;
       readonly undoable: false;
     };
+
+/** A role by the newer tables of roles. */
+interface Assignment {
+  readonly path: string;
+  /** The assignment that was deleted. One that is made again has another id. */
+  readonly object: CleaningObject;
+  readonly assignment: AssignedRole;
+  readonly undoable: true;
+}
 
 /** A field whose value before is recorded. */
 interface RestoredField {
@@ -77,7 +106,7 @@ interface RestoredField {
 
 /** What to do about an item: an act, or why none is possible. */
 export type Cleaning =
-  | Exclude<CleaningAct, { readonly act: 'enable' } | { readonly act: 'associate' }>
+  | Exclude<CleaningAct, { readonly act: 'enable' | 'associate' | 'assign' | 'rename' }>
   | { readonly act: 'manual'; readonly why: string };
 
 /** What undoes an act, before it is known what is there now; null for one that cannot be undone. */
@@ -87,6 +116,8 @@ export function undoing(act: CleaningAct): CleaningAct | null {
       return { ...act, act: 'enable' };
     case 'disassociate':
       return { ...act, act: 'associate' };
+    case 'unassign':
+      return { ...act, act: 'assign', path: `/api/v2/${act.object.kind}s/` };
     case 'restore':
       // A controller 24.6.1 makes a key itself when a webhook is turned on [seen]; a survey that was deleted
       // is gone.
@@ -123,6 +154,9 @@ export function cleaningOf(item: InvestigationItem): Cleaning | null {
   if (path === null) return manual('The API has no such object.');
   const about = { kind: object.kind, id: object.id };
   if (act === 'launched') return { act: 'cancel', path: `${path}cancel/`, object: about, undoable: false };
+  if (act === 'made' && item.assignment != null) {
+    return { act: 'unassign', path, object: about, assignment: item.assignment, undoable: true };
+  }
   if (act === 'made') {
     return DELETABLE.has(object.kind)
       ? { act: 'delete', path, object: about, undoable: false }
@@ -149,11 +183,11 @@ function roleCleaning({ role, object }: InvestigationItem): Cleaning {
 function settingCleaning(item: InvestigationItem): Cleaning {
   const [change] = item.changes;
   if (change === undefined) return manual('The entry does not have the value.');
-  if (!('before' in change)) {
+  if (!('before' in change) && change.isDefault !== true) {
     return manual(
       change.hidden
         ? 'Its value is secret: the activity stream does not have the value before.'
-        : 'It had its default before, which the activity stream does not have.',
+        : 'It had its default before, which neither the activity stream nor this context has.',
     );
   }
   return restoring(item, '/api/v2/settings/all/');
@@ -162,16 +196,18 @@ function settingCleaning(item: InvestigationItem): Cleaning {
 /** Fields that the API takes elsewhere, or not at all. */
 const NOT_WRITABLE: ReadonlySet<string> = new Set(['survey_spec', 'password', 'inputs']);
 
-/** Whether the value before can be put back without losing what others changed since. */
-function isRestorable({ state }: FieldChange): boolean {
-  return state === 'as_left' || state === 'unknown';
+/** Whether the value before is known, and can be put back without losing what others changed. */
+function isRestorable(change: FieldChange): boolean {
+  const { state, field, isMixed, isDefault } = change;
+  const isKnown = 'before' in change || isDefault === true;
+  return (
+    isKnown && (state === 'as_left' || state === 'unknown') && isMixed !== true && !NOT_WRITABLE.has(field)
+  );
 }
 
 /** The fields whose value before is known, without a known change since. */
 function restoring({ changes, object }: InvestigationItem, path: string): Cleaning {
-  const fields = changes.filter(
-    (change) => isRestorable(change) && 'before' in change && !NOT_WRITABLE.has(change.field),
-  );
+  const fields = changes.filter(isRestorable);
   const webhook = changes.some((change) => change.field.startsWith('webhook_') && isLeft(change));
   const survey = changes.some(
     (change) => change.field === 'survey_spec' && isLeft(change) && isEmpty(change.before),
@@ -185,6 +221,7 @@ function restoring({ changes, object }: InvestigationItem, path: string): Cleani
     path,
     object: { kind: object.kind, id: object.kind === 'setting' ? null : object.id },
     fields: fields.map(({ field, entry, lastEntry }) => ({ field, entry, lastEntry })),
+    isDefault: fields.some(({ isDefault }) => isDefault === true),
     survey: survey ? `${path}survey_spec/` : null,
     newWebhookKey: webhook ? `${path}webhook_key/` : null,
     undoable: true,
@@ -192,10 +229,14 @@ function restoring({ changes, object }: InvestigationItem, path: string): Cleani
 }
 
 function newValues({ object }: Pick<InvestigationItem, 'object'>, changes: readonly FieldChange[]): string {
+  const named = (some: readonly FieldChange[]) => some.map(({ field }) => field).join(', ');
   const shared = changes.filter(({ state }) => state === 'left_in_part' || state === 'not_reviewed');
   if (shared.length > 0) {
-    const names = shared.map(({ field }) => field).join(', ');
-    return `Others changed ${names} since: compare the values, and take out by hand what the actor put in.`;
+    return `Others changed ${named(shared)} since: compare the values, and take out by hand what the actor put in.`;
+  }
+  const mixed = changes.filter(({ isMixed }) => isMixed === true);
+  if (mixed.length > 0) {
+    return `Others changed ${named(mixed)} between changes of the actor: compare the values in the activity stream, and take out by hand what the actor put in.`;
   }
   return object.kind === 'user' && changes.some(({ field }) => field === 'password')
     ? 'Set a new password: the one before is not known.'
@@ -257,6 +298,7 @@ export function remedyOf(item: InvestigationItem, context: string): ItemRemedy |
     case 'manual':
       return { kind: 'manual', text: cleaning.why };
     case 'delete':
+    case 'unassign':
       return { kind: 'call', text: `DELETE ${cleaning.path}` };
     case 'disable':
       return { kind: 'call', text: `PATCH ${cleaning.path} ${JSON.stringify({ [cleaning.field]: false })}` };
@@ -285,6 +327,9 @@ function restoreRemedy(item: InvestigationItem, act: Extract<CleaningAct, { act:
     const change = changes.find((each) => each.field === field);
     return change === undefined ? [] : [[field, asWritten(field, change.before)] as const];
   });
+  if (printable.some(([, value]) => value === undefined)) {
+    return { kind: 'manual', text: 'Reset it with `tokenctl incident clean`: it had its default before.' };
+  }
   if (printable.some(([, value]) => isShortened(value))) {
     return {
       kind: 'manual',

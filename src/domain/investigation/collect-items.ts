@@ -1,12 +1,12 @@
 import { changeOf, type Deed, isSameActor } from './deed.ts';
 import type { Actor, InvestigationItem, ItemGroup, ObjectReference } from './investigation.ts';
 import { isCodeField, isJobKind, kindOf, nounOf } from './kinds.ts';
-import type { FieldEdit } from './value-parts.ts';
+import { type FieldEdit, uninterrupted } from './value-parts.ts';
 
 /** The most entries that one item names. */
 const MAX_ENTRIES = 100;
 
-/** The most changes of one field that are compared one by one. */
+/** The most changes of one field, each interrupted by others, that are compared one by one. */
 const MAX_EDITS = 50;
 
 /** What was recorded of one field: raw values, which may be secrets. */
@@ -19,7 +19,7 @@ export interface RecordedChange {
   readonly entry: number;
   /** The last one. */
   readonly lastEntry: number;
-  /** Each change, as entries were read; null for more than {@link MAX_EDITS}. */
+  /** Each change, as entries were read; null for more than {@link MAX_EDITS} that others interrupted. */
   readonly edits: readonly FieldEdit[] | null;
 }
 
@@ -40,6 +40,8 @@ export interface ItemDraft {
   readonly lastEntry: number;
   /** By field. */
   readonly changes: ReadonlyMap<string, RecordedChange>;
+  /** Of a setting: those that it belongs to; null where no entry says it. */
+  readonly category: string | null;
 }
 
 /**
@@ -118,6 +120,7 @@ class Building {
   #made = false;
   #deleted = false;
   #lastOperation: Deed['operation'];
+  #category: string | null = null;
   readonly #changes = new Map<string, RecordedChange>();
 
   constructor(id: string, deed: Deed, object: ObjectReference) {
@@ -146,6 +149,7 @@ class Building {
       name: object.name ?? this.#object.name,
     };
     this.#other = deed.other ?? this.#other;
+    this.#category ??= deed.category;
     if (deed.operation === 'create') this.#made = true;
     if (deed.operation === 'delete') this.#deleted = true;
     this.#addChanges(deed);
@@ -182,6 +186,7 @@ class Building {
       entryCount: this.#entryCount,
       lastEntry: this.#lastEntry,
       changes: this.#changes,
+      category: this.#category,
     };
   }
 
@@ -224,15 +229,20 @@ function merged(
     entry: isFirst ? id : known.entry,
     lastEntry: isLast ? id : known.lastEntry,
     edits: withEdit(known === undefined ? [] : known.edits, {
-      entry: id,
-      before: change[0],
-      after: change[1],
+      field,
+      edit: { entry: id, last: id, before: change[0], after: change[1] },
     }),
   };
 }
 
-function withEdit(edits: RecordedChange['edits'], edit: FieldEdit): RecordedChange['edits'] {
-  return edits === null || edits.length === MAX_EDITS ? null : [...edits, edit];
+/** Adds a change. Where there are too many, those that nobody else interrupted become one. */
+function withEdit(
+  edits: RecordedChange['edits'],
+  { field, edit }: { readonly field: string; readonly edit: FieldEdit },
+): RecordedChange['edits'] {
+  if (edits === null || edits.length < MAX_EDITS) return edits === null ? null : [...edits, edit];
+  const fewer = uninterrupted(field, [...edits, edit]);
+  return fewer.length > MAX_EDITS ? null : fewer;
 }
 
 /** Links between these kinds decide what code runs, where, or with which credentials. */

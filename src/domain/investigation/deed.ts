@@ -1,5 +1,5 @@
 import type { Actor, ObjectReference } from './investigation.ts';
-import { linkName } from './kinds.ts';
+import { isComputedField, linkName } from './kinds.ts';
 
 /** An entry of a controller's activity stream as it is stored. */
 export interface StreamEntry {
@@ -14,8 +14,9 @@ export interface StreamEntry {
   readonly relationship: string;
   /** Raw: it may hold secrets. */
   readonly changes: Readonly<Record<string, unknown>>;
-  /** The name of the setting that it is about. */
+  /** The name of the setting that it is about, and the settings that it belongs to (`authentication`). */
   readonly setting: string | null;
+  readonly settingCategory: string | null;
   /** The objects that it is still linked to, by kind; the controller drops the links of deleted objects. */
   readonly links: ReadonlyMap<string, readonly { readonly id: number; readonly name: string | null }[]>;
 }
@@ -36,17 +37,29 @@ export interface Deed {
   readonly link: string;
   /** The recorded fields of a created or deleted object; `[old, new]` for each changed field. Raw. */
   readonly changes: Readonly<Record<string, unknown>>;
+  /** Of a setting: those that it belongs to. */
+  readonly category: string | null;
 }
 
 const OPERATIONS: ReadonlySet<string> = new Set(['create', 'update', 'delete', 'associate', 'disassociate']);
 
-/** Reads an entry; null for an operation that no controller of this version records. */
+/** Reads an entry; null for an operation that no controller of this version records, and for a change of computed fields only. */
 export function readDeed(entry: StreamEntry): Deed | null {
-  const { id, at, actor, operation, changes } = entry;
-  if (!OPERATIONS.has(operation)) return null;
-  const common = { id, at, actor, operation: operation as Deed['operation'], changes };
+  const { id, at, actor, operation } = entry;
+  const changes = operation === 'update' ? chosenChanges(entry) : entry.changes;
+  if (!OPERATIONS.has(operation) || changes === null) return null;
+  const category = entry.settingCategory;
+  const common = { id, at, actor, operation: operation as Deed['operation'], changes, category };
   if (operation === 'associate' || operation === 'disassociate') return { ...common, ...associated(entry) };
   return { ...common, object: objectOf(entry), other: null, role: null, link: '' };
+}
+
+/** The changes that somebody made; null if the controller computed all. */
+function chosenChanges({ object1, changes }: StreamEntry): StreamEntry['changes'] | null {
+  const fields = Object.keys(changes);
+  const chosen = fields.filter((field) => !isComputedField(object1, field));
+  if (chosen.length === fields.length) return changes;
+  return chosen.length === 0 ? null : Object.fromEntries(chosen.map((field) => [field, changes[field]]));
 }
 
 function objectOf({ object1, operation, changes, setting, links }: StreamEntry): ObjectReference {

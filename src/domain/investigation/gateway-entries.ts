@@ -84,6 +84,7 @@ export function streamEntryOf(
     actor: entry.actor?.username === SYSTEM_USER ? null : entry.actor,
     changes: isLink ? { object1_pk: object, object2_pk: numberOf(relatedId) } : changesOf(kind, changes),
     setting: kind === 'setting' && object !== null ? (settings.get(object) ?? null) : null,
+    settingCategory: null,
     links: new Map(links),
   };
 }

@@ -65,7 +65,10 @@ const remainingStates: readonly ItemState[] = ['there', 'running', 'unknown'];
 /** A field that the actor changed. Values are as the activity stream has them, without secrets, cut to some length. */
 export interface FieldChange {
   readonly field: string;
-  /** The value before the actor's first change; absent if hidden, or if the object was created. */
+  /**
+   * The value before the actor's change, or before the last ones that nobody else interrupted; absent if hidden, or if the object was
+   * created.
+   */
   readonly before?: unknown;
   /** The value after the actor's last change; absent if hidden. */
   readonly after?: unknown;
@@ -83,6 +86,13 @@ export interface FieldChange {
    * - `unknown`: not read
    */
   readonly state: 'as_left' | 'left_in_part' | 'as_before' | 'changed' | 'not_reviewed' | 'unknown';
+  /** The value before is the default of a setting, which no entry has. */
+  readonly isDefault?: true;
+  /**
+   * Others changed it between changes of the actor, and the value before the last of these holds something that the actor put in:
+   * there is no value to go back to.
+   */
+  readonly isMixed?: true;
   /** The entry of the activity stream that has the value before. */
   readonly entry: number;
   /** The last entry of the actor that changed it. */
@@ -131,6 +141,14 @@ export interface ItemFinding {
   readonly message: string;
 }
 
+/** A role that a user or team has by the newer tables of roles: what makes it again. */
+export interface AssignedRole {
+  readonly definition: number;
+  readonly holder: { readonly kind: 'user' | 'team'; readonly id: number };
+  /** The id of the object that it is about; null for a role of the system. */
+  readonly about: number | null;
+}
+
 /** One thing that the actor did to one object, all entries about it together. Instants are RFC 3339. */
 export interface InvestigationItem {
   /** Names the item, the same in every investigation of the same deeds: `schedule:6`, `setting:OAUTH2_PROVIDER`. */
@@ -146,6 +164,8 @@ export interface InvestigationItem {
   readonly other: ObjectReference | null;
   /** A granted or removed role: its field (`admin_role`) and its id, where they are known. */
   readonly role: { readonly id: number | null; readonly field: string | null } | null;
+  /** Of a role assignment, which the activity stream does not record; missing in a file of an earlier version. */
+  readonly assignment?: AssignedRole | null;
   /** The name of a link in the REST API (`credentials`, `notification_templates_success`); empty for anything else. */
   readonly link: string;
   /** What was done, as a phrase: `created the schedule nightly (6)`. */

@@ -1,7 +1,8 @@
 import type { ItemDraft, RecordedChange } from './collect-items.ts';
 import { type FieldChange, type InvestigationItem, isLeft, type LaterChange } from './investigation.ts';
+import { interimName, nameField } from './kinds.ts';
 import { isMasked, isSameValue, isSecretName, printableValue } from './recorded-values.ts';
-import { leftOf } from './value-parts.ts';
+import { inOrder, leftOf, uninterrupted } from './value-parts.ts';
 
 /** What an object is now, as far as it was read. */
 export type Existence =
@@ -31,7 +32,9 @@ export function stateOf(draft: ItemDraft, now: Existence, later: readonly LaterC
 
 function goneState({ object, changes }: ItemDraft): InvestigationItem['state'] {
   if (object.kind !== 'setting') return 'gone';
-  const isReset = [...changes.values()].some(({ before, after }) => before !== undefined && after === null);
+  const isReset = [...changes.values()].some(
+    (change) => change.before !== undefined && change.after === null && baseOf(change).isDefault !== true,
+  );
   return isReset ? 'there' : 'undone';
 }
 
@@ -70,7 +73,7 @@ function fieldsOf(draft: ItemDraft, now: Existence, later: readonly LaterChange[
   const shown = [...draft.changes.values()].filter((change) => !isMade || saysSomething(change));
   return shown
     .slice(0, isMade ? MAX_FIELDS : undefined)
-    .map((change) => fieldOf(change, { now, later, isSetting: draft.object.kind === 'setting' }));
+    .map((change) => fieldOf(change, { now, later, object: draft.object }));
 }
 
 /** A created object records all its fields; those that are empty say nothing. */
@@ -78,11 +81,42 @@ function saysSomething({ after }: RecordedChange): boolean {
   return !(after === null || after === '' || after === false || after === '{}' || after === 0);
 }
 
+/** The value to go back to. */
+interface Base extends Pick<FieldChange, 'isDefault' | 'isMixed'> {
+  readonly before: unknown;
+  readonly entry: number;
+}
+
+/**
+ * The value before the last changes of the actor that nobody else interrupted: to go back further would lose what others did. It is no
+ * value to go back to if it holds something that the actor put in before.
+ */
+function baseOf({ field, before, entry, edits }: RecordedChange): Base {
+  // More changes than are compared.
+  if (edits === null) return { before, entry, isMixed: true };
+  const runs = uninterrupted(field, edits);
+  const last = runs.at(-1);
+  if (last === undefined) return { before, entry };
+  const earlier = edits.filter((edit) => edit.entry < last.entry);
+  const isMasking = earlier.length > 0 && [last.before, ...earlier.map(({ after }) => after)].some(isMasked);
+  const isMixed = earlier.length > 0 && (isMasking || leftOf(field, earlier, last.before) !== 'none');
+  return {
+    ...{ before: last.before, entry: last.entry },
+    ...(last.isDefault === true && { isDefault: true }),
+    ...(isMixed && { isMixed: true }),
+  };
+}
+
 function fieldOf(
   change: RecordedChange,
-  context: { readonly now: Existence; readonly later: readonly LaterChange[]; readonly isSetting: boolean },
+  context: {
+    readonly now: Existence;
+    readonly later: readonly LaterChange[];
+    readonly object: ItemDraft['object'];
+  },
 ): FieldChange {
-  const { field, before, after, entry, lastEntry } = change;
+  const { field, after, lastEntry } = change;
+  const { before, entry, ...base } = baseOf(change);
   const printedBefore = before === undefined || isMasked(before) ? undefined : printableValue(field, before);
   const printedAfter = isMasked(after) ? undefined : printableValue(field, after);
   const isSecret = isSecretName(field);
@@ -95,7 +129,8 @@ function fieldOf(
     ...(hidden ? {} : { after: printedAfter }),
     ...(printedNow === undefined ? {} : { now: printedNow }),
     hidden,
-    state: fieldState(change, { current, ...context }),
+    state: fieldState(change, { current, base: before, isDefault: base.isDefault === true, ...context }),
+    ...base,
     entry,
     lastEntry,
   };
@@ -103,28 +138,39 @@ function fieldOf(
 
 function fieldState(
   change: RecordedChange,
-  context: { readonly current: unknown; readonly later: readonly LaterChange[]; readonly isSetting: boolean },
+  context: {
+    readonly current: unknown;
+    /** The value to go back to. */
+    readonly base: unknown;
+    readonly isDefault: boolean;
+    readonly later: readonly LaterChange[];
+    readonly object: ItemDraft['object'];
+  },
 ): FieldChange['state'] {
   const { field, before, after, lastEntry } = change;
-  const { current, later } = context;
+  const { current, later, base, object, isDefault } = context;
   const byOthers = later.some((each) => each.entry > lastEntry && each.fields.includes(field));
   // A setting that the actor reset has its default, which is not recorded.
-  const isReset = context.isSetting && after === null;
+  const isReset = object.kind === 'setting' && after === null;
+  // A cleaning that did not end left it so.
+  if (field === nameField(object.kind) && current === interimName(object)) return 'as_left';
   if (current !== undefined && !isMasked(current)) {
-    if (before !== undefined && !isMasked(before) && isSameValue(field, before, current)) return 'as_before';
+    const isBack = (value: unknown) =>
+      value !== undefined && !isMasked(value) && isSameValue(field, value, current);
+    if (isBack(base) || isBack(before)) return 'as_before';
     if (!isReset && !isMasked(after) && isSameValue(field, after, current)) return 'as_left';
   }
-  if (isReset && !byOthers) return before === undefined ? 'as_before' : 'as_left';
+  if (isReset && !byOthers) return before === undefined || isDefault ? 'as_before' : 'as_left';
   return comparedInPart(change, current, byOthers);
 }
 
 /** The state of a field with a value that neither was before nor was left as a whole, or that cannot be read. */
 function comparedInPart(
-  { field, before, after, lastEntry, edits }: RecordedChange,
+  { field, before, after, entry, lastEntry, edits }: RecordedChange,
   current: unknown,
   byOthers: boolean,
 ): FieldChange['state'] {
-  const known = (edits ?? [{ entry: lastEntry, before, after }]).toSorted((a, b) => a.entry - b.entry);
+  const known = edits === null ? [{ entry, last: lastEntry, before, after }] : inOrder(edits);
   const isReadable = current !== undefined && !isMasked(current);
   if (isReadable && known.every((edit) => !isMasked(edit.before) && !isMasked(edit.after))) {
     const left = leftOf(field, known, current);

@@ -254,6 +254,58 @@ export function unrecordedField(kind: string): string | null {
 /** One of {@link LISTED_KINDS}. */
 export type ListedKind = keyof typeof LISTED_KINDS;
 
+/** What the tables of all templates have that no request sets. */
+const TEMPLATE_STATE = [
+  ...[
+    'status',
+    'current_job',
+    'last_job',
+    'last_job_failed',
+    'last_job_run',
+    'next_job_run',
+    'next_schedule',
+  ],
+];
+
+/**
+ * Columns of a controller 24.6.1 that it computes, by kind: it writes entries about some of them, as about `total_hosts` when a host is
+ * added, but no request sets them, and they follow from other changes.
+ */
+const COMPUTED_FIELDS: Readonly<Partial<Record<KnownKind, readonly string[]>>> = {
+  inventory: [
+    ...[
+      'has_active_failures',
+      'total_hosts',
+      'hosts_with_active_failures',
+      'total_groups',
+      'has_inventory_sources',
+    ],
+    ...['total_inventory_sources', 'inventory_sources_with_failures'],
+  ],
+  project: [...TEMPLATE_STATE, 'scm_revision', 'playbook_files', 'inventory_files'],
+  inventory_source: TEMPLATE_STATE,
+  job_template: TEMPLATE_STATE,
+  workflow_job_template: TEMPLATE_STATE,
+  host: ['last_job', 'last_job_host_summary', 'ansible_facts', 'ansible_facts_modified'],
+  schedule: ['dtstart', 'dtend', 'next_run'],
+  user: ['last_login'],
+};
+
+/** Whether the controller computes a field: nothing can be restored of it, and nothing remains. */
+export function isComputedField(kind: string, field: string): boolean {
+  return isKnownKind(kind) && COMPUTED_FIELDS[kind]?.includes(field) === true;
+}
+
+/** The field with the name of an object. */
+export function nameField(kind: string): 'name' | 'username' {
+  return kind === 'user' ? 'username' : 'name';
+}
+
+/** The name that an object has while others get back names that were swapped. */
+export function interimName({ kind, id }: { readonly kind: string; readonly id: number | null }): string {
+  return `tokenctl-restores-${kind.replaceAll('_', '-')}-${id}`;
+}
+
 /** The path of an object in the REST API of a controller; null where it has none. */
 export function objectPath(kind: string, id: number): string | null {
   const known = kindOf(kind);

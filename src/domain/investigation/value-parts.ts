@@ -1,12 +1,17 @@
 import { parseDocument } from 'yaml';
-import { isReference, referenceId } from './recorded-values.ts';
+import { isMasked, isReference, isSameValue, referenceId } from './recorded-values.ts';
 
-/** One change of a field by the actor: raw values, which may be secrets. */
+/** A change of a field by the actor, or several that nobody else interrupted: raw values, which may be secrets. */
 export interface FieldEdit {
-  /** The entry of the activity stream. */
+  /** The first entry of the activity stream, which has the value before. */
   readonly entry: number;
+  /** The last one. */
+  readonly last: number;
+  /** Undefined for a field of an object that was created, and for the default of a setting. */
   readonly before: unknown;
   readonly after: unknown;
+  /** Whether the value before is the default of a setting, as the target knows it. */
+  readonly isDefault?: true;
 }
 
 /** Longer text is compared as lines, and not read as YAML. In characters. */
@@ -65,6 +70,29 @@ export function leftOf(
   const lists = sides.filter(({ old }) => old.shape === 'list');
   const isMissing = (part: string) => lists.some(({ old }) => old.parts.has(part)) && !now.parts.has(part);
   return [...parts.takenOut].some(isMissing) ? 'undecided' : 'none';
+}
+
+/** Changes by entry. */
+export function inOrder(edits: readonly FieldEdit[]): readonly FieldEdit[] {
+  return edits.toSorted((a, b) => a.entry - b.entry);
+}
+
+/** Changes by entry, those that nobody else interrupted as one: each begins with the value that the one before left. */
+export function uninterrupted(field: string, edits: readonly FieldEdit[]): readonly FieldEdit[] {
+  const runs: FieldEdit[] = [];
+  for (const edit of inOrder(edits)) {
+    const last = runs.at(-1);
+    if (last !== undefined && isContinued(field, last, edit))
+      runs[runs.length - 1] = { ...last, last: edit.last, after: edit.after };
+    else runs.push(edit);
+  }
+  return runs;
+}
+
+function isContinued(field: string, { after }: FieldEdit, { before }: FieldEdit): boolean {
+  return isMasked(after) || isMasked(before)
+    ? isMasked(after) && isMasked(before)
+    : isSameValue(field, after, before);
 }
 
 /** What the actor's changes put in and took out, less what they undid themselves. */

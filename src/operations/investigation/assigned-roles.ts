@@ -3,6 +3,7 @@ import { NOT_IN_STREAM, objectText } from '../../domain/investigation/collect-it
 import { isSameActor } from '../../domain/investigation/deed.ts';
 import type {
   Actor,
+  AssignedRole,
   InvestigationItem,
   ItemFinding,
   ObjectReference,
@@ -88,11 +89,23 @@ function assignmentItem(assignment: RoleAssignment, context: string): Investigat
     ...NOTHING,
     ...{ id: `${kind}:${id}`, group: 'ways_in', act: 'made', state: 'there' },
     object: { kind, id, name: `${definition.name} of ${holder.name ?? holder.id}` },
+    assignment: assignedRole(assignment),
     summary: `granted ${definition.name} ${on} to ${objectText(holder)}${NOT_IN_STREAM}`,
     by: by === null ? [] : [by],
     ...{ first: at.toISOString(), last: at.toISOString(), findings, risk: findings[0]?.severity ?? null },
   };
   return { ...item, remedy: remedyOf(item, context) };
+}
+
+/** Null where the holder is not known. */
+function assignedRole({ kind, definition, holder, about }: RoleAssignment): AssignedRole | null {
+  if (holder.id === null) return null;
+  const holderKind = kind === 'role_user_assignment' ? 'user' : 'team';
+  return {
+    definition: definition.id,
+    holder: { kind: holderKind, id: holder.id },
+    about: about?.id ?? null,
+  };
 }
 
 /** A role of the controller's own follows the rules of the older role; what a custom role allows is not known here. */

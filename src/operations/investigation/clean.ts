@@ -5,8 +5,10 @@ import { objectText } from '../../domain/investigation/collect-items.ts';
 import {
   type Investigation,
   type InvestigationItem,
+  type ObjectReference,
   remains,
 } from '../../domain/investigation/investigation.ts';
+import { interimName } from '../../domain/investigation/kinds.ts';
 import { isMasked, isSameValue } from '../../domain/investigation/recorded-values.ts';
 import {
   type Change,
@@ -20,7 +22,7 @@ import type { TargetDescription } from '../ports/target.ts';
 import { requireFullView, requireMayChange } from '../visibility.ts';
 import { investigate } from './investigate.ts';
 import { type CleanedItem, type CleaningPlan, isOfTarget, type PlannedCleaning } from './plan-cleaning.ts';
-import { currentFields, planUndo, recordedValues, type UndoPlan } from './plan-undo.ts';
+import { categoryOf, currentFields, planUndo, recordedValues, type UndoPlan } from './plan-undo.ts';
 
 /** What a cleaning did. */
 export interface CleaningReport {
@@ -207,21 +209,20 @@ export function titleOf({ item, act }: Pick<PlannedCleaning, 'item' | 'act'>): s
   const about = objectText(object);
   switch (act.act) {
     case 'delete':
+    case 'unassign':
       return `Delete ${about}`;
+    case 'assign':
+      return `Make ${about} again`;
+    case 'rename':
+      return `Rename ${about} to ${act.name}, until swapped names are restored`;
     case 'disable':
       return `${act.field === 'is_active' ? 'Deactivate' : 'Disable'} ${about}`;
     case 'enable':
       return `${act.field === 'is_active' ? 'Activate' : 'Enable'} ${about}`;
     case 'cancel':
       return `Cancel ${about}`;
-    case 'restore': {
-      const fields = [
-        ...act.fields.map(({ field }) => field),
-        ...(act.survey === null ? [] : ['survey_spec']),
-      ];
-      const verb = act.to === 'before' ? 'Restore' : 'Set back';
-      return object.kind === 'setting' ? `${verb} ${about}` : `${verb} ${fields.join(', ')} of ${about}`;
-    }
+    case 'restore':
+      return restoreTitle(act, object);
     case 'disassociate':
     case 'associate': {
       const what = role === null ? '' : `${role.field ?? 'a role'} on `;
@@ -229,6 +230,16 @@ export function titleOf({ item, act }: Pick<PlannedCleaning, 'item' | 'act'>): s
       return `${verb} ${what}${other === null ? 'the system' : objectText(other)} ${to} ${about}`;
     }
   }
+}
+
+function restoreTitle(
+  act: Extract<CleaningAct, { readonly act: 'restore' }>,
+  object: ObjectReference,
+): string {
+  const about = objectText(object);
+  const fields = [...act.fields.map(({ field }) => field), ...(act.survey === null ? [] : ['survey_spec'])];
+  const verb = act.to === 'after' ? 'Set back' : act.isDefault ? 'Reset' : 'Restore';
+  return object.kind === 'setting' ? `${verb} ${about}` : `${verb} ${fields.join(', ')} of ${about}`;
 }
 
 async function applied(
@@ -249,7 +260,7 @@ async function applied(
   return await way.cleaner.apply(act, { ...values, entry });
 }
 
-const NO_VALUES = { write: {}, expected: {}, recorded: {} };
+const NO_VALUES = { write: {}, expected: {}, recorded: {}, category: null };
 
 async function revokeToken(target: CleanOptions['target'], id: number): Promise<StepResult['result']> {
   for await (const outcome of target.revoke([id])) {
@@ -267,9 +278,10 @@ async function revokeToken(target: CleanOptions['target'], id: number): Promise<
  */
 async function valuesOf(
   evidence: Evidence,
-  { object, fields, to }: Extract<CleaningAct, { readonly act: 'restore' }>,
+  { object, fields, to, isDefault }: Extract<CleaningAct, { readonly act: 'restore' }>,
 ): Promise<Omit<CleaningValues, 'entry'>> {
   const values = await recordedValues(evidence, fields);
+  const isReset = isDefault && to === 'before';
   const now = await currentFields(evidence, { object, fields });
   const write: Record<string, unknown> = {};
   const expected: Record<string, unknown> = {};
@@ -277,7 +289,7 @@ async function valuesOf(
   for (const { field, entry } of fields) {
     const [left, before] = values[field] ?? [];
     const [from, value] = to === 'before' ? [left, before] : [before, left];
-    if (value === undefined || isMasked(value)) {
+    if (!isReset && (value === undefined || isMasked(value))) {
       throw new TokenctlError(
         'not_found',
         `Entry ${entry} of the activity stream does not have the value of ${field} any more`,
@@ -285,15 +297,16 @@ async function valuesOf(
     }
     const current = now[field];
     if (current !== undefined && !isMasked(current)) {
-      if (!isMasked(from) && !isSameValue(field, from, current)) {
+      const isComparable = from !== undefined && !isMasked(from) && current !== interimName(object);
+      if (isComparable && !isSameValue(field, from, current)) {
         throw new TokenctlError('unsupported', `${field} was changed since the plan`, {
           hint: 'Run the command again: it reads what is there now.',
         });
       }
       expected[field] = current;
     }
-    write[field] = asWritten(field, value);
+    if (!isReset) write[field] = asWritten(field, value);
     recorded[field] = [from, value];
   }
-  return { write, expected, recorded };
+  return { write, expected, recorded, category: isReset ? await categoryOf(evidence, fields) : null };
 }

@@ -80,7 +80,8 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
     existing: (users) => existingUsers(evidence, users),
   });
   const recorded = await withRoles(evidence, chain.items.drafts());
-  const { drafts, unread } = await withUnrecorded(evidence, { drafts: recorded, chain, window });
+  const { drafts: listed, unread } = await withUnrecorded(evidence, { drafts: recorded, chain, window });
+  const drafts = await withDefaults(evidence, listed);
   const circumstances = await readCircumstances(evidence, { drafts, chain, description });
   const context = description.context;
   const items = drafts
@@ -213,6 +214,31 @@ async function withRoles(evidence: Evidence, drafts: readonly ItemDraft[]): Prom
       role: { ...draft.role, field },
       other: draft.other?.id == null ? found.about : draft.other,
     };
+  });
+}
+
+/** Gives settings that the actor set first the value that they had before: the default, which no entry has. */
+async function withDefaults(evidence: Evidence, drafts: readonly ItemDraft[]): Promise<ItemDraft[]> {
+  const wanted = drafts.flatMap(({ object, category, changes }) => {
+    const isFirst = [...changes.values()].some(({ edits }) =>
+      edits?.some(({ before }) => before === undefined),
+    );
+    return object.kind === 'setting' && object.name !== null && isFirst
+      ? [{ name: object.name, category }]
+      : [];
+  });
+  const defaults = wanted.length === 0 ? new Map() : await evidence.settingDefaults(wanted);
+  return drafts.map((draft) => {
+    const found = draft.object.kind === 'setting' ? defaults.get(draft.object.name ?? '') : undefined;
+    if (found === undefined) return draft;
+    const before: unknown = found === 'unset' ? undefined : found.value;
+    const filled = [...draft.changes].map(([field, change]) => {
+      const edits = change.edits?.map((edit) =>
+        edit.before === undefined ? { ...edit, before, isDefault: true as const } : edit,
+      );
+      return [field, { ...change, before: change.before ?? before, edits: edits ?? null }] as const;
+    });
+    return { ...draft, changes: new Map(filled) };
   });
 }
 

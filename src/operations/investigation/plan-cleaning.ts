@@ -6,9 +6,11 @@ import {
   type InvestigationItem,
   remains,
 } from '../../domain/investigation/investigation.ts';
+import { nameField } from '../../domain/investigation/kinds.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
 import type { Cleaner } from '../ports/evidence.ts';
 import type { RightsPurpose, TargetDescription } from '../ports/target.ts';
+import { type Naming, orderCleaning } from './order-cleaning.ts';
 
 /** Which items are meant: those that any of these name; all without any. */
 export interface CleaningSelection {
@@ -103,29 +105,17 @@ export function planCleaning(
     const why = 'act' in planned ? leftByHand(item, planned.act) : null;
     if (why !== null) keep.push({ item: { ...item, remedy: null }, reason: 'by_hand', why });
   }
-  const freed = namesToFree(clean, investigation);
-  const place = (planned: PlannedCleaning) => (freed.has(planned.item.id) ? BEFORE_RESTORES : rank(planned));
-  return { investigation, restProblem, clean: clean.sort((a, b) => place(a) - place(b)), keep };
+  const ordered = orderCleaning(clean, (planned) => namingOf(planned, investigation));
+  return { investigation, restProblem, clean: ordered, keep };
 }
 
-/** Before {@link rank} of fields that are restored. */
-const BEFORE_RESTORES = 4.5;
-
-/** Made objects that have the name which another one gets back: a controller refuses a name that is taken. */
-function namesToFree(clean: readonly PlannedCleaning[], { items }: Investigation): ReadonlySet<string> {
-  const names = new Set(
-    clean.flatMap(({ item, act }) => {
-      if (act.act !== 'restore' || !act.fields.some(({ field }) => field === 'name')) return [];
-      const before = items
-        .find(({ id }) => id === item.id)
-        ?.changes.find(({ field }) => field === 'name')?.before;
-      return typeof before === 'string' ? [`${item.object.kind}:${before}`] : [];
-    }),
-  );
-  const deleted = clean.filter(({ act }) => act.act === 'delete');
-  return new Set(
-    deleted.flatMap(({ item: { id, object } }) => (names.has(`${object.kind}:${object.name}`) ? [id] : [])),
-  );
+/** The names of an object that gets its name back. */
+function namingOf({ item, act }: PlannedCleaning, { items }: Investigation): Naming | null {
+  const field = nameField(act.object.kind);
+  if (act.act !== 'restore' || !act.fields.some((each) => each.field === field)) return null;
+  const change = items.find(({ id }) => id === item.id)?.changes.find((each) => each.field === field);
+  const [now, next] = [change?.now ?? change?.after, change?.before];
+  return typeof now === 'string' && typeof next === 'string' ? { now, next } : null;
 }
 
 function requireKnown({ items }: Investigation, selection: CleaningSelection): void {
@@ -243,15 +233,4 @@ function isUnrecordedUser({ object, by, entryCount }: InvestigationItem): boolea
 function isShared({ by }: InvestigationItem, { chain }: Investigation): boolean {
   const shared = chain.filter(({ how }) => how === 'password_set').map(({ user }) => user.username);
   return by.length > 0 && by.every(({ username }) => shared.includes(username));
-}
-
-/** Ways in first. Users after their roles, which go with them. */
-function rank({ item: { object, role }, act }: PlannedCleaning): number {
-  if (object.kind === 'o_auth2_access_token') return 0;
-  if (object.kind === 'o_auth2_application') return 1;
-  if (role !== null || /^role_/.test(object.kind)) return 2;
-  if (object.kind === 'user') return 3;
-  const ofObject = object.kind === 'schedule' ? 4 : 7;
-  const ranks = { cancel: 4, restore: 5, disassociate: 6, delete: ofObject, disable: ofObject };
-  return act.act === 'enable' || act.act === 'associate' ? 0 : ranks[act.act];
 }

@@ -2,11 +2,13 @@ import { TokenctlError } from '../../domain/errors.ts';
 import { type CleaningAct, undoing } from '../../domain/investigation/cleaning.ts';
 import { changeOf, readDeed } from '../../domain/investigation/deed.ts';
 import type { FieldChange, ObjectReference } from '../../domain/investigation/investigation.ts';
+import { nameField } from '../../domain/investigation/kinds.ts';
 import { isMasked, isSameValue } from '../../domain/investigation/recorded-values.ts';
 import { isSameController, objectOf, textOf } from '../journal/journal.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Evidence } from '../ports/evidence.ts';
 import type { TargetDescription } from '../ports/target.ts';
+import { type Naming, withFreeNames } from './order-cleaning.ts';
 import {
   type CleanedItem,
   type CleaningWay,
@@ -62,12 +64,14 @@ export async function planUndo(
       details: { kind: 'item', names: [unknown] },
     });
   }
+  const names = new Map<string, Naming>();
   const clean: PlannedCleaning[] = [];
   const keep: KeptItem[] = [];
   for (const { item, act } of acts.filter(({ item: { id } }) => items?.includes(id) ?? true)) {
     const decided = await decide(act, evidence);
     if (decided === null) continue;
-    const { act: next, changes } = decided;
+    const { act: next, changes, naming } = decided;
+    if (naming !== undefined) names.set(item.id, naming);
     if (next !== null) {
       const chosen = choose({ changes }, next, { ways, restProblem });
       if ('why' in chosen) keep.push({ item, reason: 'by_hand', why: chosen.why });
@@ -76,7 +80,8 @@ export async function planUndo(
     if (decided.kept !== null) keep.push({ item, ...decided.kept });
   }
   // What was done last first.
-  return { undoes, incident, clean: clean.toReversed(), keep, request: { run, items, ways, restProblem } };
+  const ordered = withFreeNames(clean.toReversed(), ({ item }) => names.get(item.id) ?? null);
+  return { undoes, incident, clean: ordered, keep, request: { run, items, ways, restProblem } };
 }
 
 async function readCleaning(options: {
@@ -125,6 +130,8 @@ function recordedAct({ data }: Entry): RecordedAct | null {
   const id = textOf(data['item']);
   const about = objectOf(data['object']);
   if (id === undefined || about === undefined || typeof data['act'] !== 'string') return null;
+  // It was for a while; what follows from it has its own act.
+  if (data['act'] === 'rename') return null;
   const named = objectOf(data['about']) ?? {};
   const entries = Array.isArray(data['entries']) ? data['entries'].map(Number) : [];
   const item: CleanedItem = {
@@ -141,6 +148,8 @@ interface Decision {
   /** Null if there is nothing that can be done. */
   readonly act: CleaningAct | null;
   readonly changes: readonly FieldChange[];
+  /** The names of an object whose name is set back. */
+  readonly naming?: Naming;
   readonly kept: Pick<KeptItem, 'reason' | 'why'> | null;
 }
 
@@ -162,6 +171,8 @@ async function decide(done: CleaningAct, evidence: Evidence): Promise<Decision |
     }
     case 'associate':
       return await decideTie(act, evidence, keep);
+    case 'assign':
+      return await decideAssignment(act, evidence, keep);
     case 'restore':
       return await decideFields(act, evidence, done.act === 'restore' && done.survey !== null);
     default:
@@ -198,19 +209,38 @@ async function decideTie(
   return tie ? null : { act, changes: [], kept: null };
 }
 
+async function decideAssignment(
+  act: Extract<CleaningAct, { readonly act: 'assign' }>,
+  evidence: Evidence,
+  keep: Keep,
+): Promise<Decision | null> {
+  const { holder } = act.assignment;
+  const isThere = await evidence.objects(holder.kind, [holder.id]);
+  if (isThere?.has(holder.id) === false)
+    return keep('not_undoable', 'Its holder or linked object was deleted.');
+  const isHeld = await evidence.hasAssignment(act.assignment);
+  if (isHeld === null) return keep('unknown', 'Not checked: this context cannot list it.');
+  return isHeld ? null : { act, changes: [], kept: null };
+}
+
 /** Fields that hold the value that the cleaning wrote are set back; the others were changed since. */
 async function decideFields(
   act: Extract<CleaningAct, { readonly act: 'restore' }>,
   evidence: Evidence,
   hadSurvey: boolean,
 ): Promise<Decision | null> {
-  const { object, fields } = act;
+  const { object, fields, isDefault } = act;
   const values = await recordedValues(evidence, fields);
   const now = await currentFields(evidence, { object, fields });
+  const defaults = isDefault ? await defaultsOf(evidence, fields) : new Map();
   const state = (field: string): 'back' | 'as_left' | 'changed' | 'secret' => {
-    const [left, before] = values[field] ?? [];
+    const [left, recorded] = values[field] ?? [];
+    const known = defaults.get(field);
+    const before: unknown = isDefault ? known?.value : recorded;
     if (left === undefined || isMasked(left) || isMasked(before)) return 'secret';
     const current = now[field];
+    // Without a row it has its default.
+    if (current === undefined && known === 'unset') return 'back';
     if (current === undefined || isMasked(current)) return 'secret';
     if (isSameValue(field, left, current)) return 'as_left';
     return isSameValue(field, before, current) ? 'back' : 'changed';
@@ -234,7 +264,15 @@ async function decideFields(
       ...(field === 'webhook_service' && { after: values[field]?.[0] }),
     }),
   );
-  return { act: { ...act, fields: back }, changes, kept };
+  const name = nameField(object.kind);
+  const [current, left] = back.some(({ field }) => field === name) ? [now[name], values[name]?.[0]] : [];
+  const naming = typeof current === 'string' && typeof left === 'string' && { now: current, next: left };
+  return { act: { ...act, fields: back }, changes, kept, ...(naming && { naming }) };
+}
+
+async function defaultsOf(evidence: Evidence, fields: Fields): ReturnType<Evidence['settingDefaults']> {
+  const category = await categoryOf(evidence, fields);
+  return await evidence.settingDefaults(fields.map(({ field }) => ({ name: field, category })));
 }
 
 type Fields = Extract<CleaningAct, { readonly act: 'restore' }>['fields'];
@@ -271,4 +309,10 @@ export async function currentFields(
   }
   const found = object.id === null ? null : await evidence.objects(object.kind, [object.id]);
   return found?.get(object.id ?? 0)?.fields ?? {};
+}
+
+/** The settings to which a setting belongs, as its entries say. */
+export async function categoryOf(evidence: Evidence, fields: Fields): Promise<string | null> {
+  const entries = await evidence.entries(fields.flatMap(({ entry, lastEntry }) => [entry, lastEntry]));
+  return entries.find(({ settingCategory }) => settingCategory !== null)?.settingCategory ?? null;
 }

@@ -73,7 +73,7 @@ function changedDraft(each: ListedObject, known: ItemDraft | undefined): ItemDra
   const entry = draft.entries[0] ?? 0;
   const change: RecordedChange = {
     ...{ field, before: HIDDEN, after: HIDDEN, entry, lastEntry: draft.lastEntry },
-    edits: [{ entry, before: HIDDEN, after: HIDDEN }],
+    edits: [{ entry, last: draft.lastEntry, before: HIDDEN, after: HIDDEN }],
   };
   return {
     ...draft,
@@ -87,7 +87,7 @@ function emptyDraft({ kind, id, name }: ListedObject, at: Date, by: Actor | null
     ...{ id: `${kind}:${id}`, group: kindOf(kind)?.group ?? 'other', act: 'changed' },
     ...{ object: { kind, id, name }, other: null, role: null, link: '' },
     ...{ by: by === null ? [] : [by], first: at, last: at },
-    ...{ entries: [], entryCount: 0, lastEntry: 0, changes: new Map() },
+    ...{ entries: [], entryCount: 0, lastEntry: 0, changes: new Map(), category: null },
   };
 }
 

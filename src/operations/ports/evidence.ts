@@ -1,6 +1,6 @@
 import type { CleaningAct } from '../../domain/investigation/cleaning.ts';
 import type { Rename, StreamEntry } from '../../domain/investigation/deed.ts';
-import type { Actor, ObjectReference } from '../../domain/investigation/investigation.ts';
+import type { Actor, AssignedRole, ObjectReference } from '../../domain/investigation/investigation.ts';
 
 /** An object as it is now. */
 export interface CurrentObject {
@@ -171,6 +171,13 @@ export interface Evidence {
   objects(kind: string, ids: readonly number[]): Promise<ReadonlyMap<number, CurrentObject> | null>;
   /** The values of settings, by name; those that are not set are missing where the target tells. */
   settings(names: readonly string[]): Promise<ReadonlyMap<string, unknown> | null>;
+  /**
+   * What settings have that nobody set, by name: the value, or `unset` where a setting without one has no row. Missing where it is
+   * not known.
+   */
+  settingDefaults(
+    settings: readonly { readonly name: string; readonly category: string | null }[],
+  ): Promise<ReadonlyMap<string, { readonly value: unknown } | 'unset'>>;
   roles(ids: readonly number[]): Promise<ReadonlyMap<number, RoleRecord>>;
   /**
    * Roles that these users gave, or defined, in a period; `absent` where the controller has no newer tables of roles, null where they
@@ -192,6 +199,8 @@ export interface Evidence {
   missingJobs(since: Date): Promise<MissingNumbers | null>;
   /** Whether a user or team has a role by itself; null where that cannot be read. */
   hasRole(role: number, holder: { readonly kind: string; readonly id: number }): Promise<boolean | null>;
+  /** Whether a user or team has a role by the newer tables of roles; null where that cannot be read. */
+  hasAssignment(assignment: AssignedRole): Promise<boolean | null>;
   /** Whether two objects are linked, such as a template and a credential; null where that cannot be read. */
   hasLink(link: string, object: ObjectReference, other: ObjectReference): Promise<boolean | null>;
   /** Streams jobs, each list of the selector ascending by id. */
@@ -210,6 +219,8 @@ export interface CleaningValues {
   readonly write: Readonly<Record<string, unknown>>;
   /** The values that the object has now, where they can be read: those that were compared with what the actor left. */
   readonly expected: Readonly<Record<string, unknown>>;
+  /** Of a setting that gets its default again: the settings that it belongs to; null for any other act, or where it is not known. */
+  readonly category: string | null;
   /** Both values as the activity stream has them: what the actor left, and what it was before. */
   readonly recorded: Readonly<Record<string, readonly [unknown, unknown]>>;
   /** The last entry about it; null if the item names none. */

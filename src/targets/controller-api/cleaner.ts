@@ -6,6 +6,7 @@ import { Connection, type HttpRequest, type HttpResponse } from './connection.ts
 import { recognizeApi } from './controller-api.ts';
 import type { ApiEvidenceOptions } from './evidence.ts';
 import { responseError } from './responses.ts';
+import { readDefaults } from './setting-defaults.ts';
 
 /** What paths of acts begin with: the root of a controller that answers itself. */
 const ROOT = '/api/v2/';
@@ -18,31 +19,36 @@ const ROOT = '/api/v2/';
 export function openApiCleaner(options: ApiEvidenceOptions): Cleaner & { close(): Promise<void> } {
   const connection = new Connection(options);
   let recognized: Promise<Api> | undefined;
-  const send = async (request: HttpRequest, what: string): Promise<'done' | 'unchanged'> => {
+  const open = () => {
     recognized ??= recognizeApi(connection, options.component);
-    const api = await recognized;
+    return recognized;
+  };
+  const send = async (request: HttpRequest, what: string): Promise<'done' | 'unchanged'> => {
+    const api = await open();
     const response = await api.send({ ...request, path: request.path.slice(ROOT.length) });
     return outcomeOf(response, { api, request, what });
   };
   return {
     refusal: () => null,
-    apply: (act, values) => apply(act, { values, send }),
+    apply: (act, values) =>
+      apply(act, { values, send, defaults: async (category) => readDefaults(await open(), category) }),
     close: () => connection.close(),
   };
 }
 
-async function apply(
-  act: CleaningAct,
-  {
-    values: { write },
-    send,
-  }: {
-    readonly values: CleaningValues;
-    readonly send: (request: HttpRequest, what: string) => Promise<'done' | 'unchanged'>;
-  },
-): Promise<'done' | 'unchanged'> {
+/** What an act is carried out with. */
+interface Means {
+  readonly values: CleaningValues;
+  readonly send: (request: HttpRequest, what: string) => Promise<'done' | 'unchanged'>;
+  /** The defaults of settings. */
+  readonly defaults: (category: string | null) => Promise<ReadonlyMap<string, unknown>>;
+}
+
+async function apply(act: CleaningAct, means: Means): Promise<'done' | 'unchanged'> {
+  const { send } = means;
   switch (act.act) {
     case 'delete':
+    case 'unassign':
       return await send({ method: 'DELETE', path: act.path }, 'to delete an object');
     case 'disassociate':
       return await send(
@@ -62,21 +68,60 @@ async function apply(
         { method: 'PATCH', path: act.path, json: { [act.field]: act.act === 'enable' } },
         'to switch an object',
       );
-    case 'restore': {
-      const restored =
-        act.fields.length === 0
-          ? 'unchanged'
-          : await send({ method: 'PATCH', path: act.path, json: write }, 'to restore fields');
-      // A controller 24.6.1 deletes the key of a template whose webhook is turned off [seen].
-      if (act.newWebhookKey !== null && write['webhook_service']) {
-        await send({ method: 'POST', path: act.newWebhookKey, json: {} }, 'a new webhook key');
-      }
-      if (act.survey === null) return restored;
-      const deleted = await send({ method: 'DELETE', path: act.survey }, 'to delete a survey');
-      return restored === 'done' ? restored : deleted;
-    }
+    case 'assign':
+      return await send({ method: 'POST', path: act.path, json: assignmentBody(act) }, 'to give back a role');
+    case 'rename':
+      return await send(
+        { method: 'PATCH', path: act.path, json: { [act.field]: act.name } },
+        'to change a name',
+      );
+    case 'restore':
+      return await restore(act, means);
   }
 }
+
+/** As a controller 24.6.1 takes it [seen]. */
+function assignmentBody({ assignment }: Extract<CleaningAct, { readonly act: 'assign' }>): object {
+  const { definition, holder, about } = assignment;
+  const object = about === null ? {} : { object_id: String(about) };
+  return { role_definition: definition, [holder.kind]: holder.id, ...object };
+}
+
+async function restore(
+  act: Extract<CleaningAct, { readonly act: 'restore' }>,
+  means: Means,
+): Promise<'done' | 'unchanged'> {
+  const { send } = means;
+  const write = act.isDefault && act.to === 'before' ? await defaultsOf(act, means) : means.values.write;
+  const restored =
+    act.fields.length === 0
+      ? 'unchanged'
+      : await send({ method: 'PATCH', path: act.path, json: write }, 'to restore fields');
+  // A controller 24.6.1 deletes the key of a template whose webhook is turned off [seen].
+  if (act.newWebhookKey !== null && write['webhook_service']) {
+    await send({ method: 'POST', path: act.newWebhookKey, json: {} }, 'a new webhook key');
+  }
+  if (act.survey === null) return restored;
+  const deleted = await send({ method: 'DELETE', path: act.survey }, 'to delete a survey');
+  return restored === 'done' ? restored : deleted;
+}
+
+async function defaultsOf(
+  { fields }: Extract<CleaningAct, { readonly act: 'restore' }>,
+  { defaults, values: { category } }: Means,
+): Promise<Record<string, unknown>> {
+  const found = await defaults(category);
+  const unknown = fields.find(({ field }) => !found.has(field));
+  if (unknown !== undefined) {
+    throw new TokenctlError('unsupported', `the controller does not state the default of ${unknown.field}`, {
+      hint: 'Set it by hand.',
+    });
+  }
+  return Object.fromEntries(fields.map(({ field }) => [field, found.get(field)]));
+}
+
+/** How a controller says that a name is taken [seen for users and applications]. */
+const TAKEN = /already exists/;
 
 function outcomeOf(
   response: HttpResponse,
@@ -92,11 +137,16 @@ function outcomeOf(
       hint: 'Wait until running jobs have ended, then run the command again.',
     });
   }
+  if (status === 400 && TAKEN.test(String(response.body))) {
+    throw new TokenctlError('unsupported', `${api.address} refused ${what}: another object has the name`, {
+      hint: 'Rename that object, then run the command again.',
+    });
+  }
   if (status === 400) {
     const fields = Object.keys(request.json ?? {}).filter((field) => response.body.includes(`"${field}"`));
     throw new TokenctlError(
       'unsupported',
-      `${api.address} refused ${what}${fields.length === 0 ? '' : `: it rejected ${fields.join(', ')}`}`,
+      `${api.address} refused ${what}${fields.length === 0 ? ' (HTTP 400)' : `: it rejected ${fields.join(', ')}`}`,
       { hint: 'A name may be taken, or an object that is meant may be deleted: do it by hand.' },
     );
   }

@@ -41,13 +41,13 @@ export const streamEntry = z
       relationship:
         field ?? (body.object_association || (typeof relationship === 'string' ? relationship : '')),
       changes: body.changes,
-      setting: settingName(setting),
+      ...settingOf(setting),
       links,
     };
   });
 
 const actorSummary = z.object({ id: z.number().int().nullable(), username: z.string() });
-const settingSummary = z.tuple([z.object({ name: z.string() })]);
+const settingSummary = z.tuple([z.object({ name: z.string(), category: z.string().nullish() })]);
 const roleSummary = z.tuple([z.object({ role_field: z.string() })]).rest(z.unknown());
 
 /** A deleted user is shown with its name and without its id. */
@@ -55,8 +55,9 @@ function actorIn(summary: unknown): StreamEntry['actor'] {
   return actorSummary.safeParse(summary).data ?? null;
 }
 
-function settingName(summary: unknown): string | null {
-  return settingSummary.safeParse(summary).data?.[0].name ?? null;
+function settingOf(summary: unknown): Pick<StreamEntry, 'setting' | 'settingCategory'> {
+  const found = settingSummary.safeParse(summary).data?.[0];
+  return { setting: found?.name ?? null, settingCategory: found?.category ?? null };
 }
 
 function roleField(summary: unknown): string | null {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Rename, renamesIn, type StreamEntry } from '../../domain/investigation/deed.ts';
-import type { Actor, ObjectReference } from '../../domain/investigation/investigation.ts';
+import type { Actor, AssignedRole, ObjectReference } from '../../domain/investigation/investigation.ts';
 import { isKnownKind, kindOf, linkPath } from '../../domain/investigation/kinds.ts';
 import type {
   AssignedRoles,
@@ -32,6 +32,7 @@ import {
 } from './evidence-records.ts';
 import { type Listing, listFilter, listItems, newestItems, queryString } from './listing.ts';
 import { parseJson } from './responses.ts';
+import { readDefaults } from './setting-defaults.ts';
 
 /** Which controller, and how to reach it. */
 export interface ApiEvidenceOptions extends ConnectionOptions {
@@ -195,6 +196,16 @@ class ApiEvidence implements Evidence {
     return new Map(names.filter((name) => Object.hasOwn(all, name)).map((name) => [name, all[name]]));
   }
 
+  async settingDefaults(settings: readonly { readonly name: string; readonly category: string | null }[]) {
+    const byCategory = Map.groupBy(settings, ({ category }) => category);
+    const found = new Map<string, { readonly value: unknown }>();
+    for (const [category, some] of byCategory) {
+      const defaults = await readDefaults(await this.#open(), category);
+      for (const { name } of some) if (defaults.has(name)) found.set(name, { value: defaults.get(name) });
+    }
+    return found;
+  }
+
   async roles(ids: readonly number[]): Promise<ReadonlyMap<number, RoleRecord>> {
     const found = new Map<number, RoleRecord>();
     const listing: Listing<RoleRecord> = {
@@ -266,6 +277,20 @@ class ApiEvidence implements Evidence {
     if (holders === null) return null;
     const query: Query = [['id', String(holder.id)]];
     const count = await this.#count(`roles/${roleId}/${holders}/`, query, 'the members of a role');
+    return count === null ? null : count > 0;
+  }
+
+  async hasAssignment({ definition, holder, about }: AssignedRole): Promise<boolean | null> {
+    const query: Query = [
+      [`${holder.kind}__id`, String(holder.id)],
+      ['role_definition__id', String(definition)],
+      about === null ? ['object_id__isnull', 'true'] : ['object_id', String(about)],
+    ];
+    const count = await this.#count(
+      `role_${holder.kind}_assignments/`,
+      query,
+      'the list of role assignments',
+    );
     return count === null ? null : count > 0;
   }
 

@@ -265,6 +265,15 @@ class GatewayApiEvidence implements Evidence {
     return Promise.resolve(null);
   }
 
+  /** What a gateway has for a setting that nobody set is not known. */
+  settingDefaults(): Promise<ReadonlyMap<string, { readonly value: unknown } | 'unset'>> {
+    return Promise.resolve(new Map());
+  }
+
+  hasAssignment(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
   hasLink(): Promise<null> {
     return Promise.resolve(null);
   }

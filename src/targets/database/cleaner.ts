@@ -1,10 +1,11 @@
 import type { Environment } from '../../db/connection-sources.ts';
 import type { Queryable } from '../../db/database.ts';
+import { sqlState } from '../../db/postgres.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { CleaningAct } from '../../domain/investigation/cleaning.ts';
+import type { CleaningAct, CleaningObject } from '../../domain/investigation/cleaning.ts';
 import { DATABASE_FIELDS } from '../../domain/investigation/cleaning-in-database.ts';
 import { isKnownKind } from '../../domain/investigation/kinds.ts';
-import { isReference } from '../../domain/investigation/recorded-values.ts';
+import { isMasked, isReference } from '../../domain/investigation/recorded-values.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { Cleaner, CleaningValues } from '../../operations/ports/evidence.ts';
 import { ENTRIES, linkOf, record } from './cleaning-entries.ts';
@@ -19,6 +20,8 @@ export interface DatabaseCleanerOptions {
   readonly interruption?: () => AbortSignal | undefined;
 }
 
+/** Hosts, groups, inventories and others have constraints on their names. */
+const UNIQUE_VIOLATION = '23505';
 const STATEMENT_TIMEOUT_MS = 60_000;
 /** How long an item waits for rows that another transaction holds. */
 const LOCK_TIMEOUT_MS = 15_000;
@@ -45,7 +48,11 @@ export async function openDatabaseCleaner(
     return {
       refusal: (act) => refusalOf(act, refused),
       apply: (act, values) =>
-        connection.write('read', (transaction) => apply(transaction, { act, values, address })),
+        connection.write('read', (transaction) =>
+          apply(transaction, { act, values, address }).catch((error: unknown) => {
+            throw sqlState(error) === UNIQUE_VIOLATION ? nameTaken(error) : error;
+          }),
+        ),
       close: () => database.close(),
     };
   } catch (error) {
@@ -61,6 +68,13 @@ type Right = `${'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE'} ${string}`;
 
 /** The rights that an act takes in addition to those of an investigation. */
 function rightsOf(act: CleaningAct): Right[] {
+  const update = (kind: string): Right[] => {
+    const tables = isKnownKind(kind)
+      ? [STORES[kind]?.table ?? kind, STORES[kind]?.parent ?? []].flat()
+      : [kind];
+    const also = kind === 'schedule' ? [TEMPLATES] : [];
+    return [...[...tables, ...also].map((table): Right => `UPDATE ${table}`), ...entry(kind)];
+  };
   const entry = (...kinds: string[]): Right[] => [
     `INSERT ${ENTRIES}`,
     ...kinds.flatMap((kind) => linkOf(kind).map(([table]): Right => `INSERT ${table}`)),
@@ -68,15 +82,12 @@ function rightsOf(act: CleaningAct): Right[] {
   switch (act.act) {
     case 'disable':
     case 'enable':
-    case 'restore': {
-      const { kind } = act.object;
-      if (kind === 'setting') return ['UPDATE conf_setting', ...entry()];
-      const tables = isKnownKind(kind)
-        ? [STORES[kind]?.table ?? kind, STORES[kind]?.parent ?? []].flat()
-        : [kind];
-      const also = kind === 'schedule' ? [TEMPLATES] : [];
-      return [...[...tables, ...also].map((table): Right => `UPDATE ${table}`), ...entry(kind)];
-    }
+    case 'rename':
+      return update(act.object.kind);
+    case 'restore':
+      if (act.object.kind === 'setting')
+        return [act.isDefault ? 'DELETE conf_setting' : 'UPDATE conf_setting', ...entry()];
+      return update(act.object.kind);
     case 'disassociate': {
       if (act.link !== 'role') {
         const [table = act.link] = LINK_TABLES[act.link] ?? [];
@@ -146,10 +157,11 @@ async function apply(transaction: Queryable, work: Work): Promise<'done' | 'unch
       return await disable(transaction, act);
     case 'enable':
       return await enableHost(transaction, act);
+    case 'rename':
+      return await rename(transaction, act);
     case 'restore':
-      return act.object.kind === 'setting'
-        ? await restoreSetting(transaction, work)
-        : await restoreFields(transaction, act, work);
+      if (act.object.kind !== 'setting') return await restoreFields(transaction, act, work);
+      return await (act.isDefault ? resetSetting(transaction, act, work) : restoreSetting(transaction, work));
     case 'disassociate':
       return act.link === 'role'
         ? await removeRole(transaction, { ...act, entry: work.values.entry })
@@ -249,6 +261,7 @@ async function restoreFields(
         Object.entries(some).map(([field, value]) => [isReference(field) ? `${field}_id` : field, value]),
       ),
     );
+  if (typeof write['name'] === 'string') await requireFree(transaction, object, write['name']);
   const tables = columnsOf(object.kind, Object.keys(all));
   for (const { table, key, columns } of tables) {
     // The parent of a template says when it was changed.
@@ -278,6 +291,47 @@ async function restoreFields(
   const changes = { ...recorded, ...(survey === null ? {} : { survey_spec: ['hidden', '{}'] }) };
   await record(transaction, { operation: 'update', object1: object.kind, changes, links: [object] });
   return 'done';
+}
+
+/** Gives an object a name for a while. */
+async function rename(
+  transaction: Queryable,
+  { object, field, name }: Act<'rename'>,
+): Promise<'done' | 'unchanged'> {
+  for (const { table, key, columns } of columnsOf(object.kind, [field])) {
+    if (columns.length === 0) continue;
+    const [row] = await transaction.query<{ before: string }>(
+      `UPDATE ${table} t SET ${field} = $2, modified = now() FROM ${table} o
+       WHERE t.${key} = $1 AND o.${key} = t.${key} AND t.${field} <> $2 RETURNING o.${field} AS before`,
+      [object.id, name],
+    );
+    if (row === undefined) return 'unchanged';
+    const changes = { [field]: [row.before, name] };
+    await record(transaction, { operation: 'update', object1: object.kind, changes, links: [object] });
+  }
+  return 'done';
+}
+
+/** Refuses the name of another template of the same kind and organization: the controller allows it once, and no constraint says so. */
+async function requireFree(
+  transaction: Queryable,
+  { kind, id }: CleaningObject,
+  name: string,
+): Promise<void> {
+  if (!isKnownKind(kind) || STORES[kind]?.parent !== TEMPLATES) return;
+  const [other] = await transaction.query(
+    `SELECT FROM ${TEMPLATES} t JOIN ${TEMPLATES} o ON o.polymorphic_ctype_id = t.polymorphic_ctype_id
+       AND o.organization_id IS NOT DISTINCT FROM t.organization_id AND o.id <> t.id WHERE t.id = $1 AND o.name = $2 LIMIT 1`,
+    [id, name],
+  );
+  if (other !== undefined) throw nameTaken();
+}
+
+function nameTaken(cause?: unknown): TokenctlError {
+  return new TokenctlError('unsupported', 'another object has the name', {
+    hint: 'Rename that object, then run the command again.',
+    cause,
+  });
 }
 
 function changedSince(): TokenctlError {
@@ -312,6 +366,30 @@ async function restoreSetting(
     });
   }
   return 'done';
+}
+
+/** Deletes the row of a setting, as the controller does to reset it: without one, it has its default. */
+async function resetSetting(
+  transaction: Queryable,
+  { fields }: Act<'restore'>,
+  { values: { expected, recorded } }: Work,
+): Promise<'done' | 'unchanged'> {
+  let result: 'done' | 'unchanged' = 'unchanged';
+  for (const { field: key } of fields) {
+    const rows = await transaction.query<{ id: number }>(
+      `DELETE FROM conf_setting s WHERE s.user_id IS NULL AND s.key = $1
+         AND ($3::boolean OR s.value::text::jsonb IS NOT DISTINCT FROM $2::jsonb) RETURNING s.id`,
+      [key, JSON.stringify(expected[key] ?? null), !(key in expected)],
+    );
+    if (rows.length === 0 && key in expected) throw changedSince();
+    const value = recorded[key]?.[0];
+    for (const { id } of rows) {
+      result = 'done';
+      const changes = { value: value === undefined || isMasked(value) ? 'hidden' : value, id };
+      await record(transaction, { operation: 'delete', object1: 'setting', changes, links: [] });
+    }
+  }
+  return result;
 }
 
 async function removeLink(

@@ -14,7 +14,7 @@ export function linkOf(kind: string): (readonly [table: string, column: string])
 
 /** An entry of the activity stream; it has no actor. */
 interface NewEntry {
-  readonly operation: 'update' | 'disassociate';
+  readonly operation: 'update' | 'disassociate' | 'delete';
   readonly object1: string;
   readonly object2?: string;
   readonly changes: Readonly<Record<string, unknown>>;

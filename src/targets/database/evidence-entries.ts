@@ -23,6 +23,7 @@ interface EntryRow {
   readonly relationship: string;
   readonly changes: string | null;
   readonly setting: string | null;
+  readonly category: string | null;
   readonly actor_id: number | null;
   readonly actor: string | null;
   readonly deleted_id: number | null;
@@ -43,6 +44,7 @@ const entryColumns = (recognized: RecognizedLayout): ColumnSql<EntryRow> => ({
   relationship: 's.object_relationship_type',
   changes: 's.changes',
   setting: `${activityJson(recognized, 's.setting')}->>'name'`,
+  category: `${activityJson(recognized, 's.setting')}->>'category'`,
   actor_id: 's.actor_id',
   actor: 'u.username',
   deleted_id: `(${activityJson(recognized, 's.deleted_actor')}->>'id')::bigint`,
@@ -242,6 +244,7 @@ function entryOf(row: Readonly<EntryRow>): UnlinkedEntry {
     relationship: row.relationship,
     changes: changesOf(row.changes),
     setting: row.setting,
+    settingCategory: row.category,
     links: NO_LINKS,
   };
 }

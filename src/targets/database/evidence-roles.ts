@@ -1,10 +1,11 @@
-import type { Actor } from '../../domain/investigation/investigation.ts';
+import type { Actor, AssignedRole } from '../../domain/investigation/investigation.ts';
 import { kindOfModel } from '../../domain/investigation/kinds.ts';
 import type {
   AssignedRoles,
   Evidence,
   RoleAssignment,
   RoleDefinition,
+  RoleRecord,
 } from '../../operations/ports/evidence.ts';
 import type { Connection } from './connection.ts';
 import { dateOf, milliseconds } from './queries.ts';
@@ -117,4 +118,63 @@ function definitionOf(row: DefinitionRow): RoleDefinition {
 
 function actorOf(id: number | null, username: string | null): Actor | null {
   return id === null ? null : { id, username: username ?? '' };
+}
+
+/** Whether a user or team has a role by the newer tables of roles. */
+export async function hasAssignedRole(
+  connection: Connection,
+  { definition, holder, about }: AssignedRole,
+): Promise<boolean> {
+  const { table, column } = HOLDERS[`role_${holder.kind}_assignment`];
+  const [row] = await connection.read((database) =>
+    database.query<{ has: boolean }>(
+      `SELECT EXISTS (SELECT FROM ${table} a WHERE a.role_definition_id = $1 AND a.${column} = $2
+         AND a.object_id IS NOT DISTINCT FROM $3::text) AS has`,
+      [definition, holder.id, about === null ? null : String(about)],
+    ),
+  );
+  return row?.has === true;
+}
+
+/** Reads roles of the older tables. */
+export async function readRoles(
+  connection: Connection,
+  ids: readonly number[],
+): Promise<ReadonlyMap<number, RoleRecord>> {
+  const rows = await connection.read((database) =>
+    database.query<{ id: number; field: string | null; model: string | null; object: number | null }>(
+      `SELECT r.id, coalesce(nullif(r.role_field, ''), r.singleton_name) AS field, c.model, r.object_id AS object
+       FROM main_rbac_roles r LEFT JOIN django_content_type c ON c.id = r.content_type_id
+       WHERE r.id = ANY($1::bigint[])`,
+      [ids],
+    ),
+  );
+  return new Map(
+    rows.map(({ id, field, model, object }) => {
+      const about =
+        model === null || object === null ? null : { kind: kindOfModel(model), id: object, name: null };
+      return [id, { id, field, about }];
+    }),
+  );
+}
+
+/** Users hold roles themselves; teams by their member role, a parent of the role. */
+const ROLE_HOLDERS: Readonly<Record<string, string>> = {
+  user: 'SELECT FROM main_rbac_roles_members m WHERE m.role_id = $1::bigint AND m.user_id = $2::bigint',
+  team: `SELECT FROM main_rbac_roles_parents p JOIN main_team t ON t.member_role_id = p.to_role_id
+    WHERE p.from_role_id = $1::bigint AND t.id = $2::bigint`,
+};
+
+/** Whether a user or team has a role of the older tables by itself; null for any other holder. */
+export async function holdsRole(
+  connection: Connection,
+  role: number,
+  holder: { readonly kind: string; readonly id: number },
+): Promise<boolean | null> {
+  const query = ROLE_HOLDERS[holder.kind];
+  if (query === undefined) return null;
+  const [row] = await connection.read((database) =>
+    database.query<{ has: boolean }>(`SELECT EXISTS (${query}) AS has`, [role, holder.id]),
+  );
+  return row?.has ?? null;
 }

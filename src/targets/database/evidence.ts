@@ -3,8 +3,8 @@ import type { Environment } from '../../db/connection-sources.ts';
 import type { Queryable } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Rename, renamesIn, type StreamEntry } from '../../domain/investigation/deed.ts';
-import type { Actor, ObjectReference } from '../../domain/investigation/investigation.ts';
-import { isKnownKind, kindOfModel } from '../../domain/investigation/kinds.ts';
+import type { Actor, AssignedRole, ObjectReference } from '../../domain/investigation/investigation.ts';
+import { isKnownKind } from '../../domain/investigation/kinds.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type {
   AssignedRoles,
@@ -23,7 +23,7 @@ import { type Connection, databaseError, openConnection } from './connection.ts'
 import { activityJson, readEntries, readEntryPages } from './evidence-entries.ts';
 import { JOBS_SQL, type JobRow, jobOf } from './evidence-jobs.ts';
 import { readMadeBy, readMissingEntries, readMissingJobs, readUsersMade } from './evidence-lists.ts';
-import { readAssignedRoles } from './evidence-roles.ts';
+import { hasAssignedRole, holdsRole, readAssignedRoles, readRoles } from './evidence-roles.ts';
 import { ASSIGNMENT_TABLES, linkTable, readTables, STORES, WITHHELD } from './evidence-tables.ts';
 import { openGatewayEvidence } from './gateway-evidence.ts';
 import { Conditions, dateOrNull, inBatches, milliseconds, PAGE_SIZE } from './queries.ts';
@@ -287,26 +287,12 @@ class DatabaseEvidence implements OpenedEvidence {
     return new Map(rows.map(({ key, value }) => [key, storedValue(value)]));
   }
 
+  /** A row of a setting is made when it is first set. */
+  settingDefaults = (settings: readonly { readonly name: string }[]) =>
+    Promise.resolve(new Map(settings.map(({ name }) => [name, 'unset'] as const)));
+
   async roles(ids: readonly number[]): Promise<ReadonlyMap<number, RoleRecord>> {
-    if (!this.#present.has('main_rbac_roles')) return new Map();
-    const rows = await this.#select<{
-      id: number;
-      field: string | null;
-      model: string | null;
-      object: number | null;
-    }>(
-      `SELECT r.id, coalesce(nullif(r.role_field, ''), r.singleton_name) AS field, c.model, r.object_id AS object
-       FROM main_rbac_roles r LEFT JOIN django_content_type c ON c.id = r.content_type_id
-       WHERE r.id = ANY($1::bigint[])`,
-      [ids],
-    );
-    return new Map(
-      rows.map(({ id, field, model, object }) => {
-        const about =
-          model === null || object === null ? null : { kind: kindOfModel(model), id: object, name: null };
-        return [id, { id, field, about }];
-      }),
-    );
+    return this.#present.has('main_rbac_roles') ? await readRoles(this.#connection, ids) : new Map();
   }
 
   async assignedRoles(selector: Parameters<Evidence['assignedRoles']>[0]): Promise<AssignedRoles | 'absent'> {
@@ -337,10 +323,14 @@ class DatabaseEvidence implements OpenedEvidence {
     role: number,
     holder: { readonly kind: string; readonly id: number },
   ): Promise<boolean | null> {
-    const query = ROLE_HOLDERS[holder.kind];
-    if (query === undefined || !this.#present.has('main_rbac_roles_members')) return null;
-    const [row] = await this.#select<{ has: boolean }>(`SELECT EXISTS (${query}) AS has`, [role, holder.id]);
-    return row?.has ?? null;
+    return this.#present.has('main_rbac_roles_members')
+      ? await holdsRole(this.#connection, role, holder)
+      : null;
+  }
+
+  async hasAssignment(assignment: AssignedRole): Promise<boolean | null> {
+    const isThere = ASSIGNMENT_TABLES.every((table) => this.#present.has(table));
+    return isThere ? await hasAssignedRole(this.#connection, assignment) : null;
   }
 
   async hasLink(link: string, object: ObjectReference, other: ObjectReference): Promise<boolean | null> {
@@ -414,13 +404,6 @@ class DatabaseEvidence implements OpenedEvidence {
     return this.#connection.read((database: Queryable) => database.query<Row>(sql, values));
   }
 }
-
-/** Users hold roles themselves; teams by their member role, a parent of the role. */
-const ROLE_HOLDERS: Readonly<Record<string, string>> = {
-  user: 'SELECT FROM main_rbac_roles_members m WHERE m.role_id = $1::bigint AND m.user_id = $2::bigint',
-  team: `SELECT FROM main_rbac_roles_parents p JOIN main_team t ON t.member_role_id = p.to_role_id
-    WHERE p.from_role_id = $1::bigint AND t.id = $2::bigint`,
-};
 
 /** The columns of a row in the names of the activity stream. */
 function fieldsOf(row: Readonly<Record<string, unknown>>): Record<string, unknown> {

@@ -220,6 +220,15 @@ class GatewayEvidence implements OpenedEvidence {
     return Promise.resolve(null);
   }
 
+  /** What a gateway has for a setting that nobody set is not known. */
+  settingDefaults(): Promise<ReadonlyMap<string, { readonly value: unknown } | 'unset'>> {
+    return Promise.resolve(new Map());
+  }
+
+  hasAssignment(): Promise<null> {
+    return Promise.resolve(null);
+  }
+
   hasLink(): Promise<null> {
     return Promise.resolve(null);
   }

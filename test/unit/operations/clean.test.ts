@@ -320,6 +320,40 @@ test('a cleaning is undone; what it deleted is not, and what others changed sinc
   expect(entries.filter(({ operation }) => operation === 'incident.clean-undo')).toHaveLength(8);
 });
 
+test('a role assignment that was deleted is made again, once', async () => {
+  const { evidence, run, undo, planToUndo, done, own } = await estate();
+  evidence.assigned = {
+    assignments: [
+      {
+        ...{ kind: 'role_user_assignment', id: 14, at: new Date('2026-11-20T12:00:00Z') },
+        by: { id: 11, username: 'ivy' },
+        definition: { id: 29, name: 'Organization Admin', managed: true },
+        holder: { kind: 'user', id: 12, name: 'eve' },
+        about: { kind: 'organization', id: 1, name: 'Default' },
+      },
+    ],
+    definitions: [],
+    unattributed: 0,
+  };
+  const cleaned = await run();
+  const deleted = done.find(({ act }) => act.object.kind === 'role_user_assignment')?.act;
+  expect(deleted).toMatchObject({
+    ...{ act: 'unassign', path: '/api/v2/role_user_assignments/14/', undoable: true },
+    assignment: { definition: 29, holder: { kind: 'user', id: 12 }, about: 1 },
+  });
+  const again = async () =>
+    (await planToUndo(cleaned.run, [own])).clean.filter(({ act }) => act.act === 'assign');
+  expect(await again()).toMatchObject([
+    { item: { id: 'role_user_assignment:14' }, act: { path: '/api/v2/role_user_assignments/' } },
+  ]);
+  evidence.assignedTies.add('29:user:12:1');
+  expect(await again()).toEqual([]);
+  evidence.assignedTies.clear();
+  await undo(cleaned.run);
+  expect(done.at(-1)?.act.act ?? '').toMatch(/assign|associate|restore/);
+  expect(done.map(({ act }) => act.act)).toContain('assign');
+});
+
 test('undoing needs the log before, reports what is refused, and can be finished', async () => {
   const { run, undo, planToUndo, database, done, log, cleaner, own, common, evidence } = await estate();
   const cleaned = await run({}, [database]);

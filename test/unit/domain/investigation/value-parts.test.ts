@@ -3,7 +3,7 @@ import { leftOf } from '../../../../src/domain/investigation/value-parts.ts';
 
 /** What is left of one change. */
 function left(field: string, before: unknown, after: unknown, current: unknown) {
-  return leftOf(field, [{ entry: 1, before, after }], current);
+  return leftOf(field, [{ entry: 1, last: 1, before, after }], current);
 }
 
 const HARMLESS = 'a: 1\nb: 2\n';
@@ -60,9 +60,9 @@ describe('a value that others changed since', () => {
 
   it('is compared with each change of the actor, not with the values between them', () => {
     const edits = [
-      { entry: 1, before: 'a: 1', after: 'a: 1\nevil: 1' },
+      { entry: 1, last: 1, before: 'a: 1', after: 'a: 1\nevil: 1' },
       // Between them somebody else added `good`, and the actor took its own line out again.
-      { entry: 3, before: 'a: 1\nevil: 1\ngood: 1', after: 'a: 1\ngood: 1' },
+      { entry: 3, last: 3, before: 'a: 1\nevil: 1\ngood: 1', after: 'a: 1\ngood: 1' },
     ];
     expect(leftOf('variables', edits, 'a: 1\ngood: 1')).toBe('none');
     expect(leftOf('variables', edits.slice(0, 1), 'a: 1\nevil: 1\ngood: 1')).toBe('some');

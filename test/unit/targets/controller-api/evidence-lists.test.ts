@@ -1,27 +1,14 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/domain/secret.ts';
 import { openApiEvidence } from '../../../../src/targets/controller-api/evidence.ts';
 import { FakeController, type Fault } from '../../../support/fake-controller.ts';
-
-/** Conversations with a real controller; kept beside the project, not in it. */
-const RECORDING = join(import.meta.dirname, '../../../../../shared/recordings/awx-24.6.1/raw.jsonl.gz');
-
-interface Exchange {
-  readonly as: string;
-  readonly method: string;
-  readonly path: string;
-  readonly response: unknown;
-}
+import { HAS_RECORDING, recordedExchange } from '../../../support/recordings.ts';
 
 /** What the controller answered to its superuser. */
 function recorded(path: string): { results: Record<string, unknown>[]; count: number } {
-  const lines = gunzipSync(readFileSync(RECORDING)).toString().trim().split('\n');
-  const exchanges = lines.map((line) => JSON.parse(line) as Exchange);
-  const found = exchanges.find((each) => each.as === 'admin' && each.method === 'GET' && each.path === path);
-  return found?.response as ReturnType<typeof recorded>;
+  return recordedExchange((each) => each.method === 'GET' && each.path === path).response as ReturnType<
+    typeof recorded
+  >;
 }
 
 const window = { since: new Date('2026-11-23T00:00:00Z'), until: new Date('2026-11-24T00:00:00Z') };
@@ -49,7 +36,7 @@ const NONE = { count: 0, next: null, previous: null, results: [] };
 const one = (path: string) => (query: URLSearchParams) =>
   query.get('id__gt') === '0' ? { ...recorded(path), count: 1, next: null } : NONE;
 
-describe.skipIf(!existsSync(RECORDING))('lists of a controller 24.6.1, as recorded', () => {
+describe.skipIf(!HAS_RECORDING)('lists of a controller 24.6.1, as recorded', () => {
   it('reads who made and changed a credential type', async () => {
     const types = '/api/v2/credential_types/?page_size=1&order_by=-id';
     const { evidence, fake } = await opened({

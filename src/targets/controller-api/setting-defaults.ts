@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import type { Api } from './api.ts';
+import { isMissing } from './evidence-lists.ts';
+import { parseJson } from './responses.ts';
+
+const described = z.looseObject({
+  actions: z.looseObject({ PUT: z.record(z.string(), z.looseObject({ default: z.unknown().optional() })) }),
+});
+
+/** The name of some settings in an address. */
+const CATEGORY = /^[a-z][a-z0-9-]{0,60}$/;
+
+/**
+ * The defaults of the settings that belong together (`authentication`), as a controller 24.6.1 describes them [seen]; empty where it
+ * does not.
+ */
+export async function readDefaults(api: Api, category: string | null): Promise<ReadonlyMap<string, unknown>> {
+  if (category === null || !CATEGORY.test(category)) return new Map();
+  try {
+    const what = `the description of the settings ${category}`;
+    const response = await api.send({ method: 'OPTIONS', path: `settings/${category}/` });
+    const body = described.safeParse(parseJson(response, api, what)).data;
+    return new Map(
+      Object.entries(body?.actions.PUT ?? {}).flatMap(([name, each]) =>
+        'default' in each ? [[name, each.default] as const] : [],
+      ),
+    );
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+    return new Map();
+  }
+}

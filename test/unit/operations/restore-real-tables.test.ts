@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadRealCase, type RealCase } from '../../support/real-stream.ts';
+import { type Peer, REAL_PEERS } from '../../support/real-tables.ts';
+
+const PEERS: readonly Peer[] = ['awx-24.6.1', 'awx-23.5.1'];
+
+describe.each(PEERS.filter((peer) => REAL_PEERS.includes(peer)))('a cleaning of %s', (peer) => {
+  let real: RealCase;
+  beforeAll(async () => {
+    real = await loadRealCase(peer);
+  }, 60_000);
+  afterAll(async () => await real.close());
+
+  const user = (name: string) => real.id[name] ?? 1;
+  const update = (name: string, kind: string, id: number, changes: Record<string, unknown>) =>
+    real.write({
+      ...{ actor: user(name), operation: 'update', object1: kind },
+      ...{ changes, links: { [kind]: id } },
+    });
+  const names = async (table: string) =>
+    (await real.database.query<{ name: string }>(`SELECT name FROM ${table} ORDER BY id`)).map(
+      ({ name }) => name,
+    );
+
+  it('leaves alone what the controller computes', async () => {
+    await update('bob', 'inventory', 1, { total_hosts: [1, 2], hosts_with_active_failures: [0, 1] });
+    await real.database.execute('UPDATE main_inventory SET total_hosts = 2 WHERE id = 1');
+    const isInventory = ({ object }: { object: { kind: string } }) => object.kind === 'inventory';
+    expect((await real.investigate('bob')).items.filter(isInventory)).toEqual([]);
+    await update('bob', 'inventory', 1, { total_hosts: [2, 3], variables: ['', 'evil: 1'] });
+    await real.database.execute(
+      "UPDATE main_inventory SET total_hosts = 3, variables = 'evil: 1' WHERE id = 1",
+    );
+    const items = (await real.investigate('bob')).items.filter(isInventory);
+    expect(items).toMatchObject([{ state: 'there', changes: [{ field: 'variables' }] }]);
+    await real.clean('bob', { items: ['inventory:1'] });
+    expect((await real.investigate('bob')).items.filter(isInventory)).toMatchObject([{ state: 'undone' }]);
+  });
+
+  it('gives back names that were swapped, of templates and of hosts', async () => {
+    await real.database.execute(
+      `INSERT INTO main_host (created, modified, description, name, enabled, instance_id, variables, inventory_id, ansible_facts)
+       VALUES (now(), now(), '', 'prod', true, '', '', 1, '{}'), (now(), now(), '', 'test', true, '', '', 1, '{}')`,
+    );
+    const before = await names('main_host');
+    const [, prod = 0, test = 0] = (
+      await real.database.query<{ id: number }>('SELECT id FROM main_host ORDER BY id')
+    ).map(({ id }) => id);
+    const rename = async (id: number, from: string, to: string) => {
+      await real.database.execute('UPDATE main_host SET name = $1 WHERE id = $2', [to, id]);
+      await update('carol', 'host', id, { name: [from, to] });
+    };
+    await rename(prod, 'prod', 'tmp');
+    await rename(test, 'test', 'prod');
+    await rename(prod, 'tmp', 'test');
+    const plan = await real.plan('carol', { items: [`host:${prod}`, `host:${test}`] });
+    expect(plan.clean.map(({ act }) => [act.act, act.object.id])).toEqual([
+      ['rename', prod],
+      ['restore', test],
+      ['restore', prod],
+    ]);
+    const report = await real.clean('carol', { items: [`host:${prod}`, `host:${test}`] });
+    expect(report).toMatchObject({ result: 'done', left: [] });
+    expect(await names('main_host')).toEqual(before);
+    // Undone, they are swapped again.
+    expect(await real.undo(report.run)).toMatchObject({ result: 'done' });
+    expect(await names('main_host')).toEqual([before[0], 'test', 'prod']);
+    expect(await real.clean('carol', { items: [`host:${prod}`, `host:${test}`] })).toMatchObject({
+      result: 'done',
+    });
+    expect(await names('main_host')).toEqual(before);
+  });
+
+  it('finishes a name that an interrupted cleaning left', async () => {
+    const [, prod = 0] = (
+      await real.database.query<{ id: number }>('SELECT id FROM main_host ORDER BY id')
+    ).map(({ id }) => id);
+    await real.database.execute('UPDATE main_host SET name = $1 WHERE id = $2', ['evil', prod]);
+    await update('eve', 'host', prod, { name: ['prod', 'evil'] });
+    await real.database.execute('UPDATE main_host SET name = $1 WHERE id = $2', [
+      `tokenctl-restores-host-${prod}`,
+      prod,
+    ]);
+    await real.write({
+      ...{ actor: null, operation: 'update', object1: 'host', links: { host: prod } },
+      changes: { name: ['evil', `tokenctl-restores-host-${prod}`] },
+    });
+    expect(await real.clean('eve', { items: [`host:${prod}`] })).toMatchObject({ result: 'done' });
+    expect((await names('main_host'))[1]).toBe('prod');
+  });
+
+  it('says that a name is taken', async () => {
+    const [, prod = 0] = (
+      await real.database.query<{ id: number }>('SELECT id FROM main_host ORDER BY id')
+    ).map(({ id }) => id);
+    await real.database.execute('UPDATE main_host SET name = $1 WHERE id = $2', ['moved', prod]);
+    await update('robot', 'host', prod, { name: ['prod', 'moved'] });
+    await real.database.execute(
+      `INSERT INTO main_host (created, modified, description, name, enabled, instance_id, variables, inventory_id, ansible_facts)
+       VALUES (now(), now(), '', 'prod', true, '', '', 1, '{}')`,
+    );
+    const report = await real.clean('robot', { items: [`host:${prod}`] });
+    expect(report).toMatchObject({ result: 'partly' });
+    expect(report.steps).toMatchObject([
+      { result: 'failed', message: expect.stringContaining('another object has the name') },
+    ]);
+  });
+
+  it('resets settings that the actor set first', async () => {
+    const set = async (key: string, value: unknown) => {
+      const [row] = await real.database.query<{ id: number }>(
+        `INSERT INTO conf_setting (created, modified, key, value, user_id) VALUES (now(), now(), $1, $2, NULL) RETURNING id`,
+        [key, JSON.stringify(value)],
+      );
+      const shown = typeof value === 'object' ? JSON.stringify(value) : value;
+      await real.write({
+        ...{ actor: user('offb'), operation: 'create', object1: 'setting', setting: key },
+        changes: { value: shown, id: row?.id },
+      });
+    };
+    await set('AUTH_BASIC_ENABLED', false);
+    await set('OAUTH2_PROVIDER', { ACCESS_TOKEN_EXPIRE_SECONDS: 9, REFRESH_TOKEN_EXPIRE_SECONDS: 2628000 });
+    const items = (await real.investigate('offb')).items.filter(({ object }) => object.kind === 'setting');
+    expect(items).toMatchObject([
+      {
+        state: 'there',
+        remedy: { kind: 'manual', text: expect.stringContaining('it had its default before') },
+      },
+      { state: 'there' },
+    ]);
+    const some = { items: items.map(({ id }) => id) };
+    const report = await real.clean('offb', some);
+    expect(report).toMatchObject({ result: 'done', left: [] });
+    expect(report.steps[0]?.message).toMatch(/^Reset setting AUTH_BASIC_ENABLED/);
+    const rows = () => real.database.query('SELECT key FROM conf_setting WHERE key <> $1', ['INSTALL_UUID']);
+    expect(await rows()).toEqual([]);
+    // As the controller writes it.
+    const [entry] = await real.database.query<{ operation: string; changes: string; setting: unknown }>(
+      "SELECT operation, changes, setting FROM main_activitystream WHERE object1 = 'setting' AND operation = 'delete' ORDER BY id",
+    );
+    expect(JSON.parse(entry?.changes ?? '')).toEqual({ value: false, id: expect.any(Number) });
+    expect((await real.plan('offb', some)).clean).toEqual([]);
+    const undo = await real.planUndo(report.run);
+    expect(undo.keep.map(({ why }) => why)).toEqual([
+      expect.stringContaining('it has no row'),
+      expect.stringContaining('it has no row'),
+    ]);
+  });
+
+  it('restores to the value that another user set between two changes of the actor', async () => {
+    const limit = async (name: string, from: string, to: string) => {
+      await real.database.execute(
+        'UPDATE main_jobtemplate SET "limit" = $1 WHERE unifiedjobtemplate_ptr_id = 7',
+        [to],
+      );
+      await update(name, 'job_template', 7, { limit: [from, to] });
+    };
+    await limit('alice', '', 'evil1');
+    await limit('admin', 'evil1', 'honest');
+    await limit('alice', 'honest', 'evil2');
+    await limit('alice', 'evil2', 'evil3');
+    const item = async () =>
+      (await real.investigate('alice')).items.find(({ id }) => id === 'job_template:7');
+    expect((await item())?.changes).toMatchObject([
+      { field: 'limit', before: 'honest', after: 'evil3', state: 'as_left' },
+    ]);
+    expect(await real.clean('alice', { items: ['job_template:7'] })).toMatchObject({ result: 'done' });
+    const [row] = await real.database.query(
+      'SELECT "limit" FROM main_jobtemplate WHERE unifiedjobtemplate_ptr_id = 7',
+    );
+    expect(row).toEqual({ limit: 'honest' });
+  });
+
+  it('leaves a value to a person that holds something of the actor and of others', async () => {
+    const write = async (name: string, from: string, to: string) => {
+      await real.database.execute(
+        'UPDATE main_jobtemplate SET extra_vars = $1 WHERE unifiedjobtemplate_ptr_id = 7',
+        [to],
+      );
+      await update(name, 'job_template', 7, { extra_vars: [from, to] });
+    };
+    await write('socialite', '', 'evil: 1');
+    await write('admin', 'evil: 1', 'evil: 1\nhonest: 1');
+    await write('socialite', 'evil: 1\nhonest: 1', 'evil: 2\nhonest: 1');
+    const plan = await real.plan('socialite', { items: ['job_template:7'] });
+    expect(plan.clean).toEqual([]);
+    expect(plan.keep).toMatchObject([
+      { reason: 'by_hand', why: expect.stringContaining('Others changed extra_vars between') },
+    ]);
+  });
+});
