@@ -19,12 +19,14 @@ With --json, prints what docs/schemas/whoami.json describes.`;
   async run(): Promise<Result<IdentityJson>> {
     const { flags } = await this.input(WhoAmI);
     const { ownToken } = await import('../src/operations/contexts/own-token.ts');
+    const { compatibilityOf } = await import('../src/domain/tried-versions.ts');
     const { identityResult } = await import('../src/cli/contexts/check-result.ts');
     return await this.inContexts(flags, null, async ({ runtime }) => {
       const description = await runtime.description();
       return identityResult({
         ...description,
         ownToken: await ownToken(await runtime.target(), description),
+        compatibility: compatibilityOf(description),
       });
     });
   }

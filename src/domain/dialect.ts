@@ -1,3 +1,5 @@
+import { knownEffect } from './tried-versions.ts';
+
 /** What the management program of a controller or a platform gateway does that a REST API does not. */
 interface ManagementCommands {
   /** Revokes access tokens: with `--all` refresh tokens as well, with `--user` only of one user. */
@@ -38,16 +40,14 @@ export function basicAuthCaution(dialect: 'controller' | 'gateway' | 'service'):
 export type OrphanUse = 'refused' | 'assumed';
 
 /**
- * What a refresh token without its access token can do at a target: known of controller 24.6.1 and of the
- * platform gateway, which answer such a refresh with an error (500), and of the service (400). Anything else
- * is assumed to accept it.
+ * What a refresh token without its access token can do at a target: every controller and gateway that was tried answers such a
+ * refresh with an error (500), and the service with 400. Anything else is assumed to accept it.
  */
 export function orphanUse(target: {
   readonly dialect: 'controller' | 'gateway' | 'service';
   readonly version: string | null;
 }): OrphanUse {
-  const isKnown = target.dialect !== 'controller' || target.version === '24.6.1';
-  return isKnown ? 'refused' : 'assumed';
+  return knownEffect('orphaned_refresh', target).outcome === 'refused' ? 'refused' : 'assumed';
 }
 
 /**

@@ -1,3 +1,4 @@
+import { assumptions } from '../../domain/tried-versions.ts';
 import type { CheckedTarget } from '../../operations/contexts/check-target.ts';
 import type { MissingRight, RightsPurpose, TargetDescription } from '../../operations/ports/target.ts';
 import { RIGHTS_TEXT } from '../../operations/visibility.ts';
@@ -10,7 +11,7 @@ type Identity = Omit<CheckedTarget, 'warnings' | 'capabilities'>;
 /** What `whoami` prints with `--json`. */
 export type IdentityJson = Pick<
   CheckedTarget,
-  'context' | 'address' | 'identity' | 'credential' | 'ownToken'
+  'context' | 'address' | 'identity' | 'credential' | 'ownToken' | 'compatibility'
 >;
 
 /** The result of `context check`. */
@@ -24,6 +25,7 @@ function checkText(checked: CheckedTarget): string {
   const lines = [
     `Context "${context}" ${can.able.length === 0 ? 'answers, but has no permissions' : 'works'}.`,
     `  Target:   ${printable.value(answersText(checked))} at ${address}`,
+    ...triedLines(checked),
     `  User:     ${identityText(checked)}, ${CREDENTIALS[credential]}`,
     ...expiryLines(checked),
     `  Sees:     ${seesText(checked)}`,
@@ -41,18 +43,28 @@ function checkText(checked: CheckedTarget): string {
 
 /** The result of `whoami`. */
 export function identityResult(checked: Identity): Report<IdentityJson> {
-  const { context, address, identity, credential, ownToken } = checked;
+  const { context, address, identity, credential, ownToken, compatibility } = checked;
   return report({
-    json: { context, address, identity, credential, ownToken },
+    json: { context, address, identity, credential, ownToken, compatibility },
     text: () =>
       [
         `${identityText(checked)}, ${CREDENTIALS[credential]}`,
         `  At:       ${address} (context ${context})`,
+        ...triedLines(checked),
         ...expiryLines(checked),
       ]
         .map((line) => `${line}\n`)
         .join(''),
   });
+}
+
+/** How its version stands to those that were tried, and what is assumed of which nothing was seen. */
+function triedLines({ compatibility, dialect, version }: Identity): string[] {
+  const assumed = assumptions({ dialect, version });
+  return [
+    `  Tried:    ${printable.value(compatibility.text)}`,
+    ...(assumed.length === 0 ? [] : [`  Assumed:  ${assumed.join(' ')}`]),
+  ];
 }
 
 /** When the own token expires; nothing without one. */

@@ -5,6 +5,7 @@ import {
   openPath,
   uncheckedPath,
 } from '../../domain/access.ts';
+import { knownEffect } from '../../domain/tried-versions.ts';
 import { leftOf } from '../applications/change-application.ts';
 import type { LocalAccessPlan, SetPasswords } from '../incident/end-local-access.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
@@ -94,8 +95,8 @@ async function applicationsPath(target: Target, { applications }: LocalAccessPla
 }
 
 /**
- * What else a new password ends, and what the end of all access tokens does: known of controller 24.6.1, which was tried. A user
- * whose password was not tried is not among it.
+ * What else a new password ends, and what the end of all access tokens does: known of controllers that were tried, and of versions
+ * between these. A user whose password was not tried is not among it.
  */
 function knownOfPasswords(
   paths: readonly AccessPath[],
@@ -103,22 +104,22 @@ function knownOfPasswords(
 ): readonly AccessPath[] {
   const { passwords, external } = plan;
   const isWhole = passwords.length > 0 && external.length === 0 && passwords.every(({ id }) => set.has(id));
-  const isKnown = description.dialect === 'controller' && description.version === '24.6.1';
   const hasNoTokens = paths.some(({ path, state }) => path === 'access_tokens' && state === 'closed');
-  if (!isWhole || !isKnown) return paths;
+  if (!isWhole || description.dialect !== 'controller') return paths;
+  const ended = knownEffect('password_sessions', description);
+  const refused = knownEffect('orphaned_refresh', description);
   return paths.map((each) => {
     if (each.state !== 'not_checked') return each;
-    if (each.path === 'sessions') {
-      const how =
-        'Known of controller 24.6.1: once a password is changed, the sessions of its user are ended.';
-      return knownClosedPath('sessions', TRIED, how);
+    if (each.path === 'sessions' && ended.outcome === 'ended') {
+      const of = ended.seenOn.join(' and ');
+      const how = `Known of ${of}: once a password is changed, the sessions of its user are ended.`;
+      return knownClosedPath('sessions', of, how);
     }
-    if (each.path === 'refresh_tokens' && hasNoTokens) {
-      const how = 'Known of controller 24.6.1: a refresh token is refused once its access token is revoked.';
-      return knownClosedPath('refresh_tokens', TRIED, how);
+    if (each.path === 'refresh_tokens' && hasNoTokens && refused.outcome === 'refused') {
+      const of = refused.seenOn.join(' and ');
+      const how = `Known of ${of}: a refresh token is refused once its access token is revoked.`;
+      return knownClosedPath('refresh_tokens', of, how);
     }
     return each;
   });
 }
-
-const TRIED = 'controller 24.6.1';

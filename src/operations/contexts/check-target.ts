@@ -1,5 +1,6 @@
 import { limitText } from '../../domain/claims.ts';
 import { isLoopback } from '../../domain/secret.ts';
+import { type Compatibility, compatibilityOf } from '../../domain/tried-versions.ts';
 import type { Clock } from '../ports/clock.ts';
 import type {
   Capabilities,
@@ -16,6 +17,7 @@ export type CheckedTarget = Omit<TargetDescription, 'capabilities'> & {
   /** Null without a token, and where the target does not list it. */
   readonly ownToken: OwnToken | null;
   readonly warnings: readonly string[];
+  readonly compatibility: Compatibility;
 };
 
 /** What a target and the caller's account there can and cannot do. */
@@ -78,6 +80,7 @@ export async function checkTarget(options: { target: Target; clock: Clock }): Pr
     capabilities: checkedCapabilities(target, description),
     ownToken: own,
     warnings: [...warnings(description), ...(expiry === null ? [] : [expiry])],
+    compatibility: compatibilityOf(description),
   };
 }
 

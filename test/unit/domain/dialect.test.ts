@@ -5,7 +5,10 @@ import type { Facts } from '../../../src/domain/policy/rule.ts';
 
 test.each([
   ['controller', '24.6.1', 'refused', 'low'],
-  ['controller', '23.0.0', 'assumed', null],
+  ['controller', '21.14.0', 'refused', 'low'],
+  ['controller', '23.0.0', 'refused', 'low'],
+  ['controller', '25.0.0', 'assumed', null],
+  ['controller', '4.5.12', 'assumed', null],
   ['controller', null, 'assumed', null],
   ['gateway', null, 'refused', 'low'],
   ['service', null, 'refused', 'low'],

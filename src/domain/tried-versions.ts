@@ -1,0 +1,204 @@
+/**
+ * What was tried of each version of a controller and each layout of a gateway: one description, from which tokenctl takes what it
+ * assumes, what `context check` says, and the table in `docs/compatibility.md`. Each outcome was seen on that version, by the act and
+ * the requests after it; null where nothing was seen.
+ */
+
+/** A version of a controller, or a layout of a gateway, that tokenctl was tried on. */
+const TRIED = [
+  { id: 'awx-21.14.0', dialect: 'controller', version: '21.14.0', name: 'AWX 21.14.0' },
+  { id: 'awx-23.5.1', dialect: 'controller', version: '23.5.1', name: 'AWX 23.5.1' },
+  { id: 'awx-24.6.1', dialect: 'controller', version: '24.6.1', name: 'AWX 24.6.1' },
+  {
+    id: 'awx-devel',
+    dialect: 'controller',
+    version: '24.6.2.dev145',
+    name: 'AWX of October 2024 (24.6.2.dev145)',
+  },
+  { id: 'gateway-plain', dialect: 'gateway', version: null, name: 'Gateway, tokens in clear (2.5)' },
+  { id: 'gateway', dialect: 'gateway', version: null, name: 'Gateway, hashed tokens (2.6)' },
+  { id: 'gateway-newest', dialect: 'gateway', version: null, name: 'Gateway with OpenID Connect (2025)' },
+] as const;
+
+/** One of the versions and layouts that were tried. */
+export type TriedId = (typeof TRIED)[number]['id'];
+
+/** Every version and layout that was tried, in the order of their age. */
+export const triedVersions: readonly { readonly id: TriedId; readonly name: string }[] = TRIED;
+
+type Outcomes = Readonly<Record<TriedId, string | null>>;
+
+/** Something that an act does at a target. */
+interface Effect {
+  /** What it is about, as the beginning of a sentence. */
+  readonly what: string;
+  /** What became of it, by version. */
+  readonly seen: Outcomes;
+  /** What is assumed where nothing was seen: the worst. */
+  readonly assumed: string;
+}
+
+const same = (outcome: string): Outcomes => ({
+  ...{ 'awx-21.14.0': outcome, 'awx-23.5.1': outcome, 'awx-24.6.1': outcome, 'awx-devel': outcome },
+  ...{ 'gateway-plain': outcome, gateway: outcome, 'gateway-newest': outcome },
+});
+
+/** What acts do, as far as it differs or matters. */
+export const effects = {
+  orphaned_refresh: {
+    what: 'A refresh token whose access token was revoked is',
+    seen: same('refused'),
+    assumed: 'accepted',
+  },
+  password_sessions: {
+    what: 'A new password leaves the sessions of the user',
+    seen: same('ended'),
+    assumed: 'as they are',
+  },
+  password_tokens: {
+    what: 'A new password leaves tokens and codes of the user',
+    seen: same('as they are'),
+    assumed: 'as they are',
+  },
+  deactivated_tokens: {
+    what: 'Tokens of a deactivated user are',
+    seen: { ...same('accepted'), 'gateway-newest': null },
+    assumed: 'accepted',
+  },
+  revocation_endpoint: {
+    what: 'The revocation endpoint of OAuth2 leaves an access token',
+    seen: { ...same('revoked'), gateway: 'as it is', 'gateway-newest': 'as it is' },
+    assumed: 'as it is',
+  },
+  returning_sessions: {
+    what: 'Once a user is active again, sessions that were ended in the database are',
+    seen: {
+      ...same('refused'),
+      ...{
+        'awx-devel': null,
+        'gateway-plain': 'accepted',
+        gateway: 'accepted',
+        'gateway-newest': 'accepted',
+      },
+    },
+    assumed: 'accepted',
+  },
+} as const satisfies Readonly<Record<string, Effect>>;
+
+/** The name of an effect. */
+export type EffectName = keyof typeof effects;
+
+/** A target, as far as its version tells what it does. */
+interface VersionedTarget {
+  readonly dialect: 'controller' | 'gateway' | 'service';
+  readonly version: string | null;
+}
+
+/** How a target stands to the versions that were tried. */
+export interface Standing {
+  /** `unknown`: the target states no version, or one of another numbering. */
+  readonly standing: 'tried' | 'between' | 'newer' | 'older' | 'unknown';
+  /** The versions that it is, or lies between: what they agree in is known of it. */
+  readonly like: readonly TriedId[];
+}
+
+/** How the version of a target stands to those that were tried. */
+export function standingOf({ dialect, version }: VersionedTarget): Standing {
+  // The service is of this version of tokenctl, and follows this controller.
+  if (dialect === 'service') return { standing: 'tried', like: ['awx-24.6.1'] };
+  const known = TRIED.filter((each) => each.dialect === dialect);
+  // A gateway does not state which it is: what all of them do is known.
+  if (dialect === 'gateway') return { standing: 'unknown', like: known.map(({ id }) => id) };
+  const own = numbersOf(version);
+  // An automation controller counts from 4, which is not the numbering of AWX.
+  if (own === null || (own[0] ?? 0) < 10) return { standing: 'unknown', like: [] };
+  const order = known.map(({ id, version: tried }) => ({ id, sign: compare(own, numbersOf(tried) ?? []) }));
+  const same = order.find(({ sign }) => sign === 0);
+  if (same !== undefined) return { standing: 'tried', like: [same.id] };
+  const [before, after] = [order.findLast(({ sign }) => sign > 0), order.find(({ sign }) => sign < 0)];
+  if (before === undefined) return { standing: 'older', like: [] };
+  if (after === undefined) return { standing: 'newer', like: [] };
+  return { standing: 'between', like: [before.id, after.id] };
+}
+
+/** Major, minor, patch, and the number of a development version, which is before the release. */
+function numbersOf(version: string | null): readonly number[] | null {
+  const found = /^(\d{1,9})\.(\d{1,9})\.(\d{1,9})(?:\.dev(\d{1,9}))?/.exec(version ?? '');
+  if (found === null) return null;
+  const [, major, minor, patch, development] = found;
+  return [Number(major), Number(minor), Number(patch), Number(development ?? Number.POSITIVE_INFINITY)];
+}
+
+function compare(a: readonly number[], b: readonly number[]): number {
+  const index = a.findIndex((each, at) => each !== b[at]);
+  return index === -1 ? 0 : Math.sign((a[index] ?? 0) - (b[index] ?? 0));
+}
+
+/** What is known of an effect at a target. */
+export interface KnownEffect {
+  /** Null where nothing was seen on a version that it is, or lies between, or where these differ. */
+  readonly outcome: string | null;
+  /** Where it was seen. */
+  readonly seenOn: readonly string[];
+}
+
+/** What an act does at a target, by the versions that were tried. */
+export function knownEffect(name: EffectName, target: VersionedTarget): KnownEffect {
+  const { like } = standingOf(target);
+  const { seen }: Effect = effects[name];
+  const outcomes = new Set(like.map((id) => seen[id]));
+  const [outcome = null] = outcomes;
+  if (outcomes.size !== 1 || outcome === null) return { outcome: null, seenOn: [] };
+  return { outcome, seenOn: TRIED.filter(({ id }) => like.includes(id)).map((each) => each.name) };
+}
+
+/** How a target stands to the versions that were tried, and what follows, for people and for JSON. */
+export interface Compatibility {
+  readonly standing: Standing['standing'];
+  /** As a phrase: `this version was tried`. */
+  readonly text: string;
+  /** What tokenctl assumes, by effect: what was seen, or the worst where nothing was. */
+  readonly effects: Readonly<Record<EffectName, { readonly outcome: string; readonly isKnown: boolean }>>;
+}
+
+/** How a target stands to the versions that were tried, and what follows from that for each effect. */
+export function compatibilityOf(target: VersionedTarget): Compatibility {
+  const { standing, like } = standingOf(target);
+  const found = Object.entries(effects).map(([name, { assumed }]) => {
+    const { outcome } = knownEffect(name as EffectName, target);
+    return [name, { outcome: outcome ?? assumed, isKnown: outcome !== null }] as const;
+  });
+  return {
+    standing,
+    text: standingText(target, standing, like),
+    effects: Object.fromEntries(found) as unknown as Compatibility['effects'],
+  };
+}
+
+function standingText(
+  { dialect, version }: VersionedTarget,
+  standing: Standing['standing'],
+  like: readonly TriedId[],
+): string {
+  const names = TRIED.filter(({ id }) => like.includes(id)).map(({ name }) => name);
+  switch (standing) {
+    case 'tried':
+      return dialect === 'service' ? 'the service of this version' : 'tried on this version';
+    case 'between':
+      return `between two that were tried: ${names.join(' and ')}`;
+    case 'newer':
+      return `newer than any that was tried (${TRIED.findLast((each) => each.dialect === dialect)?.name})`;
+    case 'older':
+      return `older than any that was tried (${TRIED.find((each) => each.dialect === dialect)?.name})`;
+    case 'unknown':
+      if (dialect === 'gateway') return 'on gateways of three layouts; which this is, it does not state';
+      return version === null ? 'not known: the version was not read' : `not on version ${version}`;
+  }
+}
+
+/** The effects of which nothing was seen at a target, and what is assumed, as sentences. */
+export function assumptions(target: VersionedTarget): readonly string[] {
+  return Object.entries(effects).flatMap(([name, { what, assumed }]) =>
+    knownEffect(name as EffectName, target).outcome === null ? [`${what} ${assumed}.`] : [],
+  );
+}

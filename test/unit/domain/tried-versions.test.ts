@@ -1,0 +1,108 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { describe, expect, test } from 'vitest';
+import { withTable } from '../../../scripts/compatibility-table.ts';
+import {
+  assumptions,
+  compatibilityOf,
+  type EffectName,
+  effects,
+  knownEffect,
+  standingOf,
+  triedVersions,
+} from '../../../src/domain/tried-versions.ts';
+
+/** What was recorded of real controllers and gateways; kept beside the project, not in it. */
+const RECORDINGS = join(import.meta.dirname, '../../../../shared/recordings');
+
+interface Recorded {
+  readonly act: string;
+  readonly doors: Readonly<Record<string, number | null>> | null;
+}
+
+const isOpen = (status: number | null | undefined) => status != null && status < 400;
+
+/** What an effect looks like in the requests after an act. */
+const SEEN: Partial<
+  Record<EffectName, readonly [act: string, outcome: (doors: Recorded['doors']) => string]>
+> = {
+  orphaned_refresh: [
+    "delete the application's access token",
+    (doors) => (isOpen(doors?.['refresh']) ? 'accepted' : 'refused'),
+  ],
+  password_sessions: [
+    'change the password',
+    (doors) => (isOpen(doors?.['session']) ? 'as they are' : 'ended'),
+  ],
+  password_tokens: [
+    'change the password',
+    (doors) =>
+      ['bearer', 'refresh', 'code'].every((door) => isOpen(doors?.[door])) ? 'as they are' : 'ended',
+  ],
+  revocation_endpoint: [
+    'revoke_token with the access token',
+    (doors) => (isOpen(doors?.['app_bearer']) ? 'as it is' : 'revoked'),
+  ],
+  returning_sessions: [
+    'tokenctl incident lift --yes --reason over',
+    (doors) => (isOpen(doors?.['session']) ? 'accepted' : 'refused'),
+  ],
+};
+
+const recorded = triedVersions.filter(({ id }) => existsSync(join(RECORDINGS, id, 'effects.jsonl.gz')));
+
+describe.each(recorded)('what was seen of $name', ({ id }) => {
+  const lines = gunzipSync(readFileSync(join(RECORDINGS, id, 'effects.jsonl.gz')))
+    .toString()
+    .trim()
+    .split('\n');
+  const acts = lines.map((line) => JSON.parse(line) as Recorded);
+
+  test.each(Object.entries(SEEN))('is as recorded: %s', (name, [act, outcome]) => {
+    const expected = effects[name as EffectName].seen[id];
+    const found = acts.find((each) => each.act === act)?.doors;
+    if (expected === null) return;
+    expect(found && outcome(found)).toBe(expected);
+  });
+});
+
+test.each([
+  ['24.6.1', 'tried', ['awx-24.6.1']],
+  ['24.6.2.dev145+ge21dd0a093', 'tried', ['awx-devel']],
+  ['24.6.2.dev7', 'between', ['awx-24.6.1', 'awx-devel']],
+  ['22.3.0', 'between', ['awx-21.14.0', 'awx-23.5.1']],
+  ['24.6.2', 'newer', []],
+  ['25.0.0', 'newer', []],
+  ['19.0.0', 'older', []],
+  ['4.5.12', 'unknown', []],
+  [null, 'unknown', []],
+] as const)('a controller %s is %s', (version, standing, like) => {
+  expect(standingOf({ dialect: 'controller', version })).toEqual({ standing, like });
+});
+
+test('two versions that differ tell nothing of one between, and the worst is assumed', () => {
+  const between = { dialect: 'controller', version: '24.6.2.dev7' } as const;
+  expect(knownEffect('returning_sessions', between)).toEqual({ outcome: null, seenOn: [] });
+  expect(knownEffect('orphaned_refresh', between).outcome).toBe('refused');
+  expect(assumptions(between)).toEqual([
+    'Once a user is active again, sessions that were ended in the database are accepted.',
+  ]);
+  const { standing, text, effects: assumed } = compatibilityOf({ dialect: 'controller', version: '25.1.0' });
+  expect([standing, text]).toEqual([
+    'newer',
+    'newer than any that was tried (AWX of October 2024 (24.6.2.dev145))',
+  ]);
+  expect(assumed.orphaned_refresh).toEqual({ outcome: 'accepted', isKnown: false });
+  expect(compatibilityOf({ dialect: 'gateway', version: '2.6' }).effects.revocation_endpoint).toEqual({
+    outcome: 'as it is',
+    isKnown: false,
+  });
+  expect(assumptions({ dialect: 'service', version: null })).toEqual([]);
+});
+
+test('the table in the docs is made of the same facts', () => {
+  const page = readFileSync(new URL('../../../docs/compatibility.md', import.meta.url), 'utf8');
+  // Where it differs: node scripts/compatibility-table.ts
+  expect(page).toBe(withTable(page));
+});
