@@ -4,6 +4,7 @@ import type { Relation } from '../../src/service/listing/fields.ts';
 import { activityFields } from '../../src/service/resources/activity.ts';
 import { applicationFields } from '../../src/service/resources/application-json.ts';
 import { organizationFields } from '../../src/service/resources/organizations.ts';
+import { HOST, INVENTORY } from '../../src/service/resources/resource-kinds.ts';
 import { teamFields } from '../../src/service/resources/teams.ts';
 import { tokenFields } from '../../src/service/resources/token-json.ts';
 import { userFields } from '../../src/service/resources/user-json.ts';
@@ -34,6 +35,8 @@ const LISTS: readonly (readonly [path: string, fields: Relation])[] = [
   ['organizations/', organizationFields],
   [`users/${FIRST}/organizations/`, organizationFields],
   ['teams/', teamFields],
+  ['inventories/', INVENTORY.fields],
+  ['hosts/', HOST.fields],
   ['applications/', applicationFields({})],
   [`organizations/${FIRST}/applications/`, applicationFields({})],
   ['activity_stream/', activityFields],
@@ -72,7 +75,9 @@ const questions = fc.constantFrom(...LISTS).chain(([path, set]) => {
 });
 
 /** Relations that are declared as `team` and `created_by` are; the random questions have them as well. */
-const ALIKE = /^(inventory|host|credential|project|job_template|modified_by)__/;
+const ALIKE = /^(inventory|host|credential|project|job_template|modified_by)__(?!organization)/;
+/** Relations to many, into which no regular expression reaches. */
+const TO_MANY = /^(applications|teams|inventories|projects|main_oauth2accesstoken|hosts|groups)__/;
 
 /** One question for each name, which tells what {@link changeHidden} writes from what was there. */
 const TELLING = LISTS.filter(([path]) => /^[a-z_]+\/$/.test(path)).flatMap(([path, set]) =>
@@ -80,7 +85,9 @@ const TELLING = LISTS.filter(([path]) => /^[a-z_]+\/$/.test(path)).flatMap(([pat
     if (ALIKE.test(name)) return [];
     const filter = name.endsWith('__search')
       ? `${name}=hidden`
-      : `${name}__regex=hidden|true|2019|confidential|code`;
+      : TO_MANY.test(name)
+        ? `${name}__icontains=hidden`
+        : `${name}__regex=hidden|true|2019|confidential|code`;
     return `/api/v2/${path}?${filter}`;
   }),
 );
@@ -105,6 +112,7 @@ function changeHidden(world: World, viewer: number): string {
   const users = ids(USERS, (index) => !rules.seesUser(viewer, index));
   const organizations = ids(ORGANIZATIONS.length, (index) => !rules.seesOrganization(viewer, index));
   const teams = ids(ORGANIZATIONS.length, (index) => !rules.seesTeam(viewer, index));
+  const hosts = ids(ORGANIZATIONS.length, (index) => !rules.seesHost(viewer, index));
   const hiddenTokens = ids(tokens.length, (index) => {
     const token = tokens[index];
     return token !== undefined && !rules.seesToken(viewer, token);
@@ -122,6 +130,9 @@ function changeHidden(world: World, viewer: number): string {
     UPDATE main_organization SET max_hosts = 2019 WHERE id IN ${organizations};
     UPDATE main_organization SET name = 'hidden' || id, description = 'hidden' WHERE id IN ${teams};
     UPDATE main_team SET name = 'hidden' || id, description = 'hidden', created = '2019-01-01' WHERE id IN ${teams};
+    UPDATE main_inventory SET name = 'hidden' || id, description = 'hidden', variables = 'hidden: true' WHERE id IN ${hosts};
+    UPDATE main_host SET name = 'hidden' || id, description = 'hidden', variables = 'hidden: true', enabled = false
+      WHERE inventory_id IN ${hosts};
     UPDATE main_oauth2application SET description = 'hidden', client_type = 'confidential', skip_authorization = true,
       redirect_uris = 'https://hidden', authorization_grant_type = 'authorization-code' WHERE organization_id IN ${organizations};
     UPDATE main_oauth2accesstoken SET description = 'hidden', scope = 'read', expires = '2998-01-01', last_used = '2019-01-01'
@@ -133,6 +144,8 @@ function changeHidden(world: World, viewer: number): string {
 const RESTORE = `
   UPDATE main_organization SET name = 'o' || (id - ${FIRST}), description = '', max_hosts = 0 WHERE id >= ${FIRST};
   UPDATE main_team SET name = 't' || (id - ${FIRST}), description = '' WHERE id >= ${FIRST};
+  UPDATE main_inventory SET name = 'i' || (id - ${FIRST}), description = '', variables = '' WHERE id >= ${FIRST};
+  UPDATE main_host SET name = 'h' || (id - ${FIRST}), description = '', variables = '', enabled = true WHERE id >= ${FIRST};
   UPDATE main_oauth2application SET description = '', client_type = 'public', skip_authorization = false,
     redirect_uris = '', authorization_grant_type = 'password' WHERE id >= ${FIRST};`;
 

@@ -47,6 +47,20 @@ describe.each(DATABASES)('OPTIONS on %s', (kind) => {
     expect(may).toEqual(CREATORS[collection]);
   });
 
+  it('of the holders of a role describes POST for who may give the role', async () => {
+    const { summary_fields } = (await world.root.get(`/api/v2/organizations/${world.organizations.a}/`))
+      .json as unknown as { summary_fields: { object_roles: Record<string, { id: number }> } };
+    const roleId = summary_fields.object_roles['job_template_admin_role']?.id;
+    for (const collection of ['users', 'teams']) {
+      const may: Persona[] = [];
+      for (const persona of PERSONAS) {
+        const answer = await world.clients[persona].send('OPTIONS', `/api/v2/roles/${roleId}/${collection}/`);
+        if ('POST' in (answer.json['actions'] as object)) may.push(persona);
+      }
+      expect(may).toEqual(['superuser', 'organization admin']);
+    }
+  });
+
   it('of an object describes PUT for who may change it', async () => {
     for (const { type, path, of, label } of world.things) {
       for (const persona of of === undefined ? PERSONAS : [of]) {

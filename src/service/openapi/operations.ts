@@ -18,6 +18,10 @@ const LIST_PARAMETERS = [
   { name: 'page_size', in: 'query', schema: { type: 'integer', minimum: 1, maximum: 200, default: 25 } },
   text('order_by', 'Field names, separated by commas; a minus sign before one sorts downwards.'),
   text('search', 'Words that must all occur in one of the searched fields.'),
+  text(
+    'role_level',
+    'A role such as admin_role: lists the objects on which you have it, where they have roles.',
+  ),
   text('count_disabled', 'Leaves the count and the links out.'),
 ];
 

@@ -157,7 +157,7 @@ export const INVENTORY: Kind<ResourceRecord> = {
 };
 
 /** Hosts of inventories. */
-const HOST: Kind<ResourceRecord> = {
+export const HOST: Kind<ResourceRecord> = {
   type: 'host',
   path: '/api/v2/hosts/',
   label: 'Host',

@@ -55,6 +55,7 @@ export function serveRoles(app: FastifyInstance, service: ServiceContext): void 
     name: 'Users with a role',
     description: 'POST {"id": N} grants the role to a user; with "disassociate": true it withdraws the role.',
     fields: userFields,
+    allows: maySeenGive,
     handlers: {
       GET: async (exchange) => listHolders(exchange, await seenRole(exchange)),
       POST: async (exchange) => {
@@ -109,6 +110,7 @@ function serveTeamRoles(app: FastifyInstance, service: ServiceContext): void {
     name: 'Teams with a role',
     description: 'POST {"id": N} grants the role to a team; with "disassociate": true it withdraws the role.',
     fields: teamFields,
+    allows: maySeenGive,
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenRole(exchange);
@@ -146,6 +148,11 @@ function serveTeamRoles(app: FastifyInstance, service: ServiceContext): void {
       },
     },
   });
+}
+
+/** Whether the caller may give the role that the path names. */
+async function maySeenGive(exchange: Exchange): Promise<boolean> {
+  return mayGive(exchange.service.database, await seenRole(exchange), exchange.caller.user);
 }
 
 function requiredId({ request }: Exchange, noun: string): number {
