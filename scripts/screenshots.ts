@@ -17,7 +17,6 @@ const PAGES = [
   ['settings', '/settings/authentication', 'Idle session timeout'],
   ['activity', '/activity', 'Created'],
   ['job-output', '/jobs/FAILED', 'PLAY RECAP'],
-  ['job-results', '/jobs/FAILED/results', 'Results of tasks'],
 ] as const;
 
 const chromium = findChromium();
@@ -69,6 +68,8 @@ try {
     const page = await context.newPage();
     await logIn(page, colorScheme);
     for (const [name, path, text] of PAGES) {
+      // The dashboard up to its graph.
+      await page.setViewportSize({ width: 1200, height: name === 'dashboard' ? 890 : 760 });
       await page.goto(`${demo.service.url}${path.replace('FAILED', String(failed?.id))}`);
       await page.getByText(text).first().waitFor();
       await page.waitForLoadState('networkidle');

@@ -183,6 +183,49 @@ describe.skipIf(chromium === null)('the web interface for users with different r
     });
   });
 
+  it('lets an organization administrator give a role, which shows an ordinary user what it is for', async () => {
+    await open(`/inventories/${inventory}/access`, 'orla', async (page) => {
+      await press(page, 'Give a role');
+      await field(page, 'Role').selectOption({ label: 'Admin: Can manage all aspects of the inventory' });
+      await field(page, 'User').selectOption('ned');
+      await page.getByRole('dialog').getByRole('button', { name: 'Give role' }).click();
+      await page.getByText('Gave the role Admin.').waitFor();
+      await press(page, 'Give a role');
+      await field(page, 'Role').selectOption({ label: 'Read: May view settings for the inventory' });
+      await field(page, 'To').selectOption('The members of a team');
+      await field(page, 'Team').selectOption('Day shift');
+      await page.getByRole('dialog').getByRole('button', { name: 'Give role' }).click();
+      await page.getByText('Gave the role Read.').waitFor();
+      await page.getByRole('link', { name: 'Day shift' }).click();
+      await page.getByRole('main').getByRole('link', { name: 'Roles', exact: true }).click();
+      await page.getByRole('row').filter({ hasText: 'Racks' }).getByText('Read', { exact: true }).waitFor();
+    });
+    const { id } = (await admin.get('/api/v2/users/?username=ned')).json.results[0] ?? { id: 0 };
+    await open('/inventories', 'ned', async (page) => {
+      await page.getByRole('link', { name: 'Racks' }).click();
+      await heading(page, 'Racks');
+      await page.getByRole('link', { name: 'Edit' }).waitFor();
+      // Hosts can be created in it, but no inventory.
+      await page.goto(`${service.url}/hosts`);
+      await page.getByRole('link', { name: 'Create host' }).waitFor();
+      await page.goto(`${service.url}/inventories`);
+      await page.getByRole('link', { name: 'Racks' }).waitFor();
+      await page.waitForLoadState('networkidle');
+      expect(await page.getByRole('link', { name: /^Create/ }).count()).toBe(0);
+      await page.goto(`${service.url}/users/${id}/roles`);
+      await page.getByRole('row').filter({ hasText: 'Racks' }).getByText('Admin', { exact: true }).waitFor();
+    });
+    await open(`/inventories/${inventory}/access`, 'orla', async (page) => {
+      await press(page, 'Take the role Admin from ned');
+      await page.getByText('ned no longer has the role Admin here.').waitFor();
+      await page.getByRole('link', { name: 'ned' }).waitFor({ state: 'detached' });
+    });
+    await open(`/inventories/${inventory}/access`, 'auditor', async (page) => {
+      await page.getByRole('link', { name: 'Day shift' }).waitFor();
+      expect(await page.getByRole('button', { name: /role/ }).count()).toBe(0);
+    });
+  });
+
   it('does not tell a user who may see none that there are none', async () => {
     await open('/templates', 'ned', async (page) => {
       for (const [path, name] of [

@@ -4,6 +4,7 @@ import { delimiter, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
+import { readPlaybookOutput } from '../../src/web/service/playbook-output.ts';
 import { ADMIN, type Body, basic, Client, startTestService } from '../support/service.ts';
 
 const PATH = process.env['PATH'] ?? '';
@@ -100,6 +101,13 @@ describe.skipIf(!found)(
       const text = '{{ lookup("pipe", "id") }}';
       const { job, output } = await run({ limit: 'web*:!web2', extra_vars: { text } });
       expect([job['status'], output]).toEqual(['successful', expect.stringContaining('port 8000 of web1')]);
+      // The web interface reads tasks and hosts from what Ansible prints.
+      const read = readPlaybookOutput(output);
+      expect(read.results.map(({ task, host, result, text: said }) => [task, host, result, said])).toEqual([
+        ['Write', 'web1', 'changed', ''],
+        ['Say', 'web1', 'ok', 'port 8000 of web1'],
+      ]);
+      expect(read.hosts).toMatchObject([{ host: 'web1', result: 'changed', counts: { ok: 2, changed: 1 } }]);
       expect(readFileSync(file('web1'), 'utf8')).toBe(`${text} in north\n`);
       expect([existsSync(file('web2')), existsSync(file('db1'))]).toEqual([false, false]);
       const tagged = await run({ limit: 'db1', job_tags: 'say', extra_vars: { text } });
@@ -109,8 +117,18 @@ describe.skipIf(!found)(
 
     it('and fails on the hosts that fail, which a relaunch can take alone', { timeout: 60_000 }, async () => {
       writeFileSync(file('folder'), '');
-      const { job } = await run({ limit: 'web*', extra_vars: { text: 'x', folder: `${file('folder')}` } });
+      const given = { limit: 'web*', extra_vars: { text: 'x', folder: `${file('folder')}` } };
+      const { job, output } = await run(given);
       expect(job['status']).toBe('failed');
+      const { results, hosts } = readPlaybookOutput(output);
+      expect(results).toMatchObject([
+        { task: 'Write', result: 'failed', text: expect.stringMatching(/\S/) },
+        { task: 'Write', result: 'failed' },
+      ]);
+      expect(hosts.map(({ host, result }) => [host, result])).toEqual([
+        ['web1', 'failed'],
+        ['web2', 'failed'],
+      ]);
       const relaunch = `/api/v2/jobs/${job.id}/relaunch/`;
       expect((await admin.get(relaunch)).json['retry_counts']).toEqual({ all: 2, failed: 2 });
       expect((await admin.post(relaunch, { hosts: 'failed' })).json['limit']).toBe('web1,web2');

@@ -57,7 +57,7 @@ export function Access({
   });
   return (
     <>
-      <p>
+      <p className="page-notice">
         {isOrganization
           ? 'Members, administrators and auditors are in tabs of their own.'
           : 'Superusers and the administrators of the organization have all of these roles.'}

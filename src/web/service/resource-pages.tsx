@@ -1,8 +1,9 @@
 /** What the pages of resources share: kinds of resources, their lists and details. */
 import { Flex, PageSection } from '@patternfly/react-core';
+import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Link, useNavigate, useParams } from 'react-router';
-import type { Page } from '../shared/api.ts';
+import { callApi, type Page, withQuery } from '../shared/api.ts';
 import { DeleteButton, type Deletion } from '../shared/deletion.tsx';
 import { Facts, LinkedTabs } from '../shared/detail.tsx';
 import type { FormField, FormValues } from '../shared/form.tsx';
@@ -93,8 +94,10 @@ export interface ResourceKind<T extends Shown> {
   readonly createAt?: (values: FormValues) => string;
   /** What a new resource shows once: names and values. */
   readonly secrets?: (made: T) => readonly (readonly [string, string])[];
-  /** Whether this user may create one; without it who administers an organization may. */
+  /** Whether this user may create one, where it follows from what is known of the user. */
   readonly mayCreate?: (me: User) => boolean;
+  /** The organizations in which this user may create one, where the collection itself takes none. */
+  readonly createIn?: (me: User) => string;
   /** Further tabs: the end of the address, and the title. */
   readonly tabs?: readonly (readonly [string, string])[];
   /** Buttons of the details before the usual ones. */
@@ -137,13 +140,30 @@ export function nameOf({ name, username = '' }: Shown): string {
   return name ?? username;
 }
 
-/** Whether this user may create resources: a superuser, or an administrator of an organization. */
-function useMayCreate({ mayCreate }: Pick<ResourceKind<Shown>, 'mayCreate'>): boolean {
+/** What OPTIONS says about new resources. */
+interface Options {
+  readonly actions?: { readonly POST?: unknown };
+}
+
+/** Whether this user may create resources of a kind: as OPTIONS of its collection says, or in an organization of `createIn`. */
+function useMayCreate({
+  api,
+  mayCreate,
+  createIn,
+}: Pick<ResourceKind<Shown>, 'api' | 'mayCreate' | 'createIn'>): boolean {
   const me = useMe();
-  const administered = useApi<Page<Named>>(`/api/v2/users/${me.id}/admin_of_organizations/?page_size=1`, {
-    enabled: !me.is_superuser && mayCreate === undefined,
+  const isOpen = !me.is_superuser && mayCreate === undefined;
+  const options = useQuery({
+    queryKey: ['options', api],
+    queryFn: () => callApi<Options>(api, { method: 'OPTIONS' }),
+    enabled: isOpen && createIn === undefined,
   });
-  return mayCreate?.(me) ?? (me.is_superuser || (administered.data?.count ?? 0) > 0);
+  const organizations = useApi<Page<Named>>(withQuery(createIn?.(me) ?? '', { page_size: 1 }), {
+    enabled: isOpen && createIn !== undefined,
+  });
+  if (mayCreate !== undefined) return mayCreate(me);
+  if (me.is_superuser) return true;
+  return options.data?.actions?.POST !== undefined || (organizations.data?.count ?? 0) > 0;
 }
 
 /** How resources of a kind are deleted. */

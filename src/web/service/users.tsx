@@ -69,6 +69,7 @@ export const USER: ResourceKind<User> = {
     password: '',
   }),
   written: bodyOf,
+  createIn: ({ id }) => `/api/v2/users/${id}/admin_of_organizations/`,
   createAt: ({ organization }) =>
     organization === '' ? '/api/v2/users/' : `/api/v2/organizations/${organization}/users/`,
   actions: (user) => <ActivationButton user={user} />,
