@@ -96,7 +96,10 @@ try {
   const { incident } = JSON.parse(locked) as { readonly incident: string };
   const investigate = ['incident', 'investigate', '--incident', incident, '--since', '7d', '--out'];
   await run(...investigate, 'theft.json');
-  await run('incident', 'clean', '--from', 'theft.json', '--incident', incident, '--yes', ...account);
+  await run(
+    ...['incident', 'clean', '--from', 'theft.json', '--incident', incident, '--yes', '--irreversible'],
+    ...account,
+  );
   await run(...investigate, 'after.json');
   const report = ['incident', 'report', incident, '--from', 'theft.json'];
   await run(...report, '--from', 'after.json', '--format', 'html', '--output', 'report.html');

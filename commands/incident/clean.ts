@@ -1,4 +1,4 @@
-import { custom, string } from '@oclif/core/flags';
+import { boolean, custom, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { changeFlags, instantOf, type Moment, parseMoment } from '../../src/cli/flags.ts';
 import type { CleaningJson } from '../../src/cli/investigation/clean-flow.ts';
@@ -14,9 +14,12 @@ export default class IncidentClean extends TokenctlCommand {
   static override description =
     `Investigates again, and ends what remains: revokes tokens, deletes applications, users, schedules and other objects that \
 the actor made, removes roles and links, restores changed fields to the values before, and cancels running jobs. Ways in \
-come first. The plan is shown first, and says what cannot be undone. What another user changed since is not touched; nor is \
-what the activity stream has no value for: it is listed with what to do by hand. Reads everything again at the end. Running \
-it again finishes the work.
+come first. What another user changed since is not touched; nor is what the activity stream has no value for: it is listed \
+with what to do by hand. Reads everything again at the end. Running it again finishes the work.
+
+The theft has a beginning: --since, or the --since of the saved investigation. What the user did before it is never cleaned. \
+The plan is shown first, with the author and time of each item. What cannot be undone (deleted objects, cancelled jobs) takes \
+a confirmation of its own, or --irreversible beside --yes; otherwise it is left.
 
 A database context revokes tokens, deletes applications, removes the roles of users, restores fields and settings, and \
 deactivates or disables users, schedules and hosts instead of deleting them. The rest (running jobs, projects, other made \
@@ -33,7 +36,7 @@ Exit code 5: something is left.`;
   static override examples = [
     '<%= config.bin %> <%= command.id %> --from stolen-token.json --dry-run',
     '<%= config.bin %> <%= command.id %> --from stolen-token.json --reason "token stolen" --ticket SEC-7',
-    '<%= config.bin %> <%= command.id %> --incident inc-1a2b3c4d --rule schedule --rule webhook --yes',
+    '<%= config.bin %> <%= command.id %> --incident inc-1a2b3c4d --since 2026-11-20T08:00:00Z --rule schedule --yes --irreversible',
     '<%= config.bin %> <%= command.id %> --undo 0b9c8f1e --item schedule:8 --dry-run',
   ];
 
@@ -45,15 +48,18 @@ Exit code 5: something is left.`;
     undo: string({
       summary: 'Undo the cleaning of this run, where nothing was changed since.',
       helpValue: 'RUN',
-      exclusive: ['from', 'incident', 'since', 'rule'],
+      exclusive: ['from', 'incident', 'since', 'rule', 'irreversible'],
     }),
     incident: string({
       summary: 'The incident that it belongs to; without --from, its user or application is investigated.',
       helpValue: 'ID',
     }),
     since: moment({
-      summary: 'With --incident: from this date, or this long ago. Default: 30 days ago.',
-      exclusive: ['from'],
+      summary:
+        'When the theft began: a date, or this long ago. Nothing from before is cleaned. Default: as the investigation was asked, or the date in the reason of the incident.',
+    }),
+    irreversible: boolean({
+      summary: 'With --yes: also do what cannot be undone. Otherwise a second question asks for that.',
     }),
     item: string({ ...SEVERAL, summary: 'Clean this item only, by its id.', helpValue: 'ID' }),
     rule: string({ ...SEVERAL, summary: 'Clean only items with this finding.', helpValue: 'RULE' }),
@@ -73,6 +79,7 @@ Exit code 5: something is left.`;
     return await cleanFlow({
       ...{ runtime, confirmation, flags, from, undo, incident, items, rules },
       restContext: flags['rest-context'],
+      irreversible: flags.irreversible === true,
       since: since && instantOf(since, runtime.clock.now()),
     });
   }

@@ -1,6 +1,7 @@
 import { openEvidence } from '../../app/open-evidence.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import type { Incident } from '../../domain/incident/incident.ts';
 import type { Investigation } from '../../domain/investigation/investigation.ts';
 import { readIncidentHistories, requireIncident } from '../../operations/incident/recorded-incidents.ts';
 import { investigate } from '../../operations/investigation/investigate.ts';
@@ -76,10 +77,7 @@ export async function subjectOfIncident(
   id: string,
   given: Readonly<Record<string, string | number | undefined>> = {},
 ): Promise<{ readonly user?: string; readonly application?: string; readonly incident: string }> {
-  const histories = (await readIncidentHistories(await runtime.auditLog())).ofController(
-    await runtime.description(),
-  );
-  const { incident } = requireIncident(histories, id);
+  const incident = await incidentOf(runtime, id);
   if (Object.values(given).some((each) => each !== undefined)) return { ...given, incident: incident.id };
   const { scope } = incident;
   const [name, ...others] = scope.kind === 'users' || scope.kind === 'applications' ? scope.names : [];
@@ -89,4 +87,14 @@ export async function subjectOfIncident(
   throw new TokenctlError('usage', `${incident.id} is not about one user or application`, {
     hint: 'Add --user NAME, --token NUMBER or --application NAME.',
   });
+}
+
+/**
+ * An incident of the controller of the current context.
+ *
+ * @throws TokenctlError `not_found`
+ */
+export async function incidentOf(runtime: Runtime, id: string): Promise<Incident> {
+  const histories = await readIncidentHistories(await runtime.auditLog());
+  return requireIncident(histories.ofController(await runtime.description()), id).incident;
 }

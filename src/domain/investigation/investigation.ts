@@ -204,7 +204,8 @@ export interface EvidenceLimit {
     | 'token_unknown'
     | 'links_lost'
     | 'bound_reached'
-    | 'not_listed';
+    | 'not_listed'
+    | 'honest_work';
   readonly text: string;
 }
 
@@ -250,6 +251,8 @@ export interface Investigation {
   readonly incident: string | null;
   readonly subject: InvestigationSubject;
   readonly since: string;
+  /** What `since` is: given, the creation of the token or application, or a default. Missing in a file of an earlier version. */
+  readonly begins?: 'given' | 'created' | 'default' | undefined;
   readonly until: string;
   readonly chain: readonly ChainLink[];
   /** By group, then risk, then time. */

@@ -69,6 +69,7 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
       : resolvedBefore(repeats);
   const since = options.since ?? found.since ?? searched.since;
   const window = { since, until };
+  const begins = options.since === undefined ? beginningOf(found.since, repeats) : 'given';
   // Counting takes a while, and needs nothing of the rest.
   const missing = noticed(Promise.all([evidence.missingEntries(since), evidence.missingJobs(since)]));
   const chain = await followChain(evidence, {
@@ -105,7 +106,7 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
   );
   const read: ReadEvidence = {
     ...{ description, chain, window, extent, users, missingEntries, missingJobs, items: all },
-    ...{ subject: found.subject, renames: found.renames ?? [], withoutActor: nameless.count },
+    ...{ subject: found.subject, begins, renames: found.renames ?? [], withoutActor: nameless.count },
     ...{ unreadKinds: unread, roles: roles.read, sessionsListed: access.sessionsListed },
     bounds: [
       ...chain.bounds,
@@ -127,6 +128,7 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
     incident,
     subject: found.subject,
     since: since.toISOString(),
+    begins,
     until: until.toISOString(),
     chain: chain.members.map((member) => ({
       ...member,
@@ -155,6 +157,12 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
         )
       : limitsOf(read),
   };
+}
+
+/** What the beginning is where the caller gave none. */
+function beginningOf(created: Date | null, repeats: Investigation | undefined): Investigation['begins'] {
+  if (repeats !== undefined) return repeats.begins;
+  return created === null ? 'default' : 'created';
 }
 
 /** A promise that is awaited later: its failure is no unhandled rejection until then. */

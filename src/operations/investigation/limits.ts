@@ -1,6 +1,7 @@
 import type { Rename } from '../../domain/investigation/deed.ts';
 import type {
   EvidenceLimit,
+  Investigation,
   InvestigationItem,
   InvestigationSubject,
 } from '../../domain/investigation/investigation.ts';
@@ -17,6 +18,8 @@ export interface ReadEvidence {
     'visibility' | 'identity' | 'version' | 'dialect' | 'capabilities' | 'components' | 'context'
   >;
   readonly subject: InvestigationSubject;
+  /** What the beginning of the period is. */
+  readonly begins: Investigation['begins'];
   readonly chain: Pick<FollowedChain, 'members'>;
   readonly items: readonly InvestigationItem[];
   readonly window: Window;
@@ -206,10 +209,15 @@ function missingJobLimits(found: MissingNumbers | null): Limits {
 }
 
 /** What is not known of who did what. */
-export function tokenLimits({ subject, chain, items }: ReadEvidence): Limits {
+export function tokenLimits({ subject, chain, items, begins }: ReadEvidence): Limits {
   const shared = chain.members.filter(({ how }) => how === 'password_set').map(({ user }) => user.username);
   const lost = items.filter(({ object }) => object.id === null && object.kind !== 'session').length;
   return [
+    begins !== 'given' &&
+      limit(
+        'honest_work',
+        'When the theft began was not given: what the user did in the period before it is included. Add --since WHEN.',
+      ),
     subject.kind !== 'user' &&
       limit(
         'token_unknown',

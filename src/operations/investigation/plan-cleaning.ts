@@ -22,7 +22,9 @@ export interface CleaningSelection {
 export type CleanedItem = Pick<
   InvestigationItem,
   'id' | 'summary' | 'risk' | 'object' | 'other' | 'role' | 'entries' | 'remedy'
->;
+> &
+  /** Missing for an item of the audit log. */
+  Partial<Pick<InvestigationItem, 'by' | 'first' | 'last'>>;
 
 /** An item that will be ended. */
 export interface PlannedCleaning {
@@ -49,9 +51,16 @@ export interface KeptItem {
   readonly item: CleanedItem;
   /**
    * `by_hand`: not possible here; `changed_since`: by another user; `shared`: perhaps the work of another user, or of an unknown one; `own`: the caller's
-   * own; `not_undoable`: nothing undoes it.
+   * own; `not_undoable`: nothing undoes it; `irreversible`: it can be done, but was not confirmed.
    */
-  readonly reason: 'by_hand' | 'changed_since' | 'shared' | 'own' | 'unknown' | 'not_undoable';
+  readonly reason:
+    | 'by_hand'
+    | 'changed_since'
+    | 'shared'
+    | 'own'
+    | 'unknown'
+    | 'not_undoable'
+    | 'irreversible';
   readonly why: string;
 }
 
@@ -107,6 +116,24 @@ export function planCleaning(
   }
   const ordered = orderCleaning(clean, (planned) => namingOf(planned, investigation));
   return { investigation, restProblem, clean: ordered, keep };
+}
+
+/** Whether nothing gives back what an act takes away, in whole or in part: it needs a confirmation of its own. */
+export function isIrreversible({ act }: Pick<PlannedCleaning, 'act'>): boolean {
+  return !act.undoable || (act.act === 'restore' && (act.survey !== null || act.newWebhookKey !== null));
+}
+
+/** The same plan without what cannot be undone. */
+export function reversible(plan: CleaningPlan): CleaningPlan {
+  const why = 'It cannot be undone, and was not confirmed: add --irreversible.';
+  const kept = plan.clean
+    .filter(isIrreversible)
+    .map(({ item }): KeptItem => ({ item, reason: 'irreversible', why }));
+  return {
+    ...plan,
+    clean: plan.clean.filter((planned) => !isIrreversible(planned)),
+    keep: [...kept, ...plan.keep],
+  };
 }
 
 /** The names of an object that gets its name back. */

@@ -116,7 +116,7 @@ async function intrude(peer: Peer, name: string): Promise<Intrusion> {
 }
 
 async function investigation(home: PeerHome, ...args: string[]): Promise<Investigation> {
-  return (await home.json<Investigation>('incident', 'investigate', ...args)).body;
+  return (await home.json<Investigation>('incident', 'investigate', '--since', '1d', ...args)).body;
 }
 
 /** What remains; an update that the changed project caused is the controller's. */
@@ -185,7 +185,14 @@ describePeer('awx', 'an investigation', (peer) => {
 
     const dry = await home.json('incident', 'clean', '--from', saved, '--dry-run');
     expect(dry).toMatchObject({ code: 0, body: { dryRun: true, result: null } });
-    const cleaned = await home.json<{ left: unknown }>('incident', 'clean', '--from', saved, '--yes');
+    const cleaned = await home.json<{ left: unknown }>(
+      'incident',
+      'clean',
+      '--from',
+      saved,
+      '--yes',
+      '--irreversible',
+    );
     expect(cleaned).toMatchObject({ code: 0, body: { result: 'done', left: [] } });
     expect(await template(peer(), templateId)).toEqual(BY_ADMIN);
     const [{ scm_url: url, description } = {}] = await peer().sql(
@@ -206,7 +213,7 @@ describePeer('awx', 'an investigation', (peer) => {
     for (const context of ['rest', 'db']) {
       expect(remaining(await investigation(home, '--user', 'ivy', '--context', context))).toEqual([]);
     }
-    const again = await home.json('incident', 'clean', '--from', saved, '--yes');
+    const again = await home.json('incident', 'clean', '--from', saved, '--yes', '--irreversible');
     expect(again).toMatchObject({ code: 0, body: { plan: { clean: [] }, result: null } });
   }, 600_000);
 
@@ -215,7 +222,7 @@ describePeer('awx', 'an investigation', (peer) => {
     const { token, template: templateId } = await intrude(peer(), 'kim');
     const saved = join(home.folder, 'investigation.json');
     await investigation(home, '--token', String(token), '--out', saved);
-    const first = home.start('incident', 'clean', '--from', saved, '--yes');
+    const first = home.start('incident', 'clean', '--from', saved, '--yes', '--irreversible');
     const log = join(home.folder, '.local/state/tokenctl/audit.jsonl');
     const lines = () => (existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n') : []);
     await expect.poll(() => lines().length, { timeout: 120_000, interval: 20 }).toBeGreaterThan(5);
@@ -223,7 +230,7 @@ describePeer('awx', 'an investigation', (peer) => {
     await first.ended;
     const left = remaining(await investigation(home, '--token', String(token)));
     expect(left.length).toBeGreaterThan(0);
-    const second = await home.json('incident', 'clean', '--from', saved, '--yes');
+    const second = await home.json('incident', 'clean', '--from', saved, '--yes', '--irreversible');
     expect(second).toMatchObject({ code: 0, body: { result: 'done', left: [] } });
     expect(remaining(await investigation(home, '--token', String(token)))).toEqual([]);
     expect(await template(peer(), templateId)).toMatchObject({
@@ -267,7 +274,16 @@ describePeer('awx', 'an investigation', (peer) => {
     // Held until it was killed: the cleaning waits for this row.
     await peer().sql('BEGIN');
     await peer().sql("SELECT FROM main_schedule WHERE name = 'nightly of lea' FOR UPDATE");
-    const first = home.start('incident', 'clean', '--from', saved, '--context', 'db', '--yes');
+    const first = home.start(
+      'incident',
+      'clean',
+      '--from',
+      saved,
+      '--context',
+      'db',
+      '--yes',
+      '--irreversible',
+    );
     const log = join(home.folder, '.local/state/tokenctl/audit.jsonl');
     const lines = () => (existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n') : []);
     const isBegun = () => lines().some((line) => line.includes('"step":"schedule:'));
@@ -280,7 +296,16 @@ describePeer('awx', 'an investigation', (peer) => {
     expect(left).toEqual(expect.arrayContaining([`job_template:${templateId}`, `host:${host}`]));
 
     // Without the REST API, the plan says what it leaves and why.
-    const alone = await home.json('incident', 'clean', '--from', saved, '--context', 'db', '--yes');
+    const alone = await home.json(
+      'incident',
+      'clean',
+      '--from',
+      saved,
+      '--context',
+      'db',
+      '--yes',
+      '--irreversible',
+    );
     expect(alone).toMatchObject({ code: 5, body: { result: 'done', left: [] } });
     const kept = (alone.body['plan'] as { keep: { id: string; why: string }[] }).keep;
     expect(kept.map(({ id }) => id.replace(/:.*/, '')).sort()).toEqual(['job', 'project', 'project_update']);
@@ -319,12 +344,12 @@ describePeer('awx', 'an investigation', (peer) => {
     const twice = await home.json('incident', 'clean', '--undo', run, ...items, ...beside, '--yes');
     expect(twice).toMatchObject({ code: 0, body: { result: null, plan: { clean: [] } } });
 
-    const rest = await paired.json('incident', 'clean', '--from', saved, '--yes');
+    const rest = await paired.json('incident', 'clean', '--from', saved, '--yes', '--irreversible');
     expect(rest).toMatchObject({ code: 0, body: { result: 'done', left: [] } });
     for (const context of ['rest', 'db']) {
       expect(remaining(await investigation(home, '--user', 'lea', '--context', context))).toEqual([]);
     }
-    const again = await paired.json('incident', 'clean', '--from', saved, '--yes');
+    const again = await paired.json('incident', 'clean', '--from', saved, '--yes', '--irreversible');
     expect(again).toMatchObject({ code: 0, body: { plan: { clean: [], keep: [] }, result: null } });
   }, 600_000);
 

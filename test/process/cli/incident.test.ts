@@ -306,7 +306,7 @@ describe('over REST', () => {
     await send(login, 'applications/', { name: 'evil|app](https://example.org)', ...client });
 
     const [found, after] = [join(home.folder, 'found.json'), join(home.folder, 'after.json')];
-    const investigate = ['incident', 'investigate', '--user', 'mallory', '--out'];
+    const investigate = ['incident', 'investigate', '--user', 'mallory', '--since', '1d', '--out'];
     const first = await home.run([...investigate, found, '--json']);
     expect(first).toMatchObject({ code: 0, stderr: '' });
     const items = JSON.parse(first.stdout).items.map(({ id, state }: { id: string; state: string }) => [
@@ -331,8 +331,18 @@ describe('over REST', () => {
     expect(unsure.code).toBe(5);
     expect(unsure.stdout).toMatch(/Needs manual action: 1 item\.\n.*\n +Not checked: .* does not name it/);
 
-    const clean = await home.run(['incident', 'clean', '--from', found, '--yes']);
+    // What cannot be undone is not confirmed by --yes alone; author and time of each item are in the plan.
+    const kept = await home.run(['incident', 'clean', '--from', found, '--yes']);
+    expect(kept.code).toBe(5);
+    expect(kept.stdout).toMatch(/^Cleans only what was done since /);
+    expect(kept.stdout).toMatch(
+      /Needs manual action: 2 items\.\n.*access token.*: by mallory, 20\d\d-.*\n.*--irreversible/,
+    );
+    const clean = await home.run(['incident', 'clean', '--from', found, '--yes', '--irreversible']);
     expect([clean.code, clean.stdout]).toEqual([0, expect.stringContaining('Cleaned: 2 of 2 items.')]);
+    expect(clean.stdout).toMatch(
+      /Would clean 2 items, 2 of them for good, after a confirmation of its own:\n.*: by mallory, 20/,
+    );
     expect((await home.run([...investigate, after])).stdout).toContain('Ways in that remain: 0.');
 
     const locked = await home.run(['incident', 'lockdown', '--user', 'mallory', '--yes', '--json']);
@@ -376,9 +386,28 @@ describe('over REST', () => {
       password: `new-${password}`,
     });
     const saved = join(home.folder, 'trudy.json');
-    expect((await home.run(['incident', 'investigate', '--user', 'trudy', '--out', saved])).code).toBe(0);
+    const investigate = ['incident', 'investigate', '--user', 'trudy', '--out'];
+    const unbounded = join(home.folder, 'unbounded.json');
+    expect((await home.run([...investigate, unbounded])).stdout).toContain(
+      'When the theft began was not given',
+    );
+    const refused = await home.run(['incident', 'clean', '--from', unbounded, '--yes']);
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('Add --since WHEN.')]);
+    // What was done before the theft is left alone.
+    const none = await home.run([
+      'incident',
+      'clean',
+      '--from',
+      unbounded,
+      '--since',
+      new Date().toISOString(),
+      '--yes',
+    ]);
+    expect([none.code, none.stdout]).toEqual([0, expect.stringContaining('Left alone: 1 item of the file')]);
+    expect((await home.run([...investigate, saved, '--since', '1d'])).code).toBe(0);
     const { code, stdout, stderr } = await home.run(['incident', 'clean', '--from', saved, '--yes']);
     expect(stdout).toMatch(/^ +done +Restore email of user victim/m);
+    expect(stdout).toContain('Partly cleaned: 0 of 1 item. 1 in part: ');
     expect(stderr).toBe('Error: 1 item left to do by hand.\nDo what the lines of these items say.\n');
     expect(code).toBe(5);
 
@@ -390,6 +419,8 @@ describe('over REST', () => {
     const { incident } = JSON.parse(locked.stdout);
     const report = await home.run(['incident', 'report', incident, '--from', saved, '--json']);
     expect(JSON.parse(report.stdout)).toMatchObject({ cleaned: [], undone: [{ item: `user:${id}` }] });
+    const without = await home.run(['incident', 'clean', '--incident', incident, '--dry-run']);
+    expect([without.code, without.stderr]).toEqual([2, expect.stringContaining('When the theft began')]);
     expect(await home.run(['incident', 'lift', '--yes'])).toMatchObject({ code: 0 });
   });
 

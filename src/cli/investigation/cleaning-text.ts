@@ -1,0 +1,219 @@
+import type { TokenctlError } from '../../domain/errors.ts';
+import { shellWord } from '../../domain/remedies.ts';
+import { type CleaningReport, titleOf } from '../../operations/investigation/clean.ts';
+import { type CleaningPlan, isIrreversible } from '../../operations/investigation/plan-cleaning.ts';
+import type { UndoPlan } from '../../operations/investigation/plan-undo.ts';
+import { type Document, lines, list, type Part } from '../../reports/document.ts';
+import { countText } from '../../reports/tables/text.ts';
+import type { Ending } from '../change/change.ts';
+import { runLine, stepLines, unfinishedWork } from '../change/ending.ts';
+import { REMEDIES } from './investigation-text.ts';
+
+type Planned = CleaningPlan['clean'][number];
+type Kept = CleaningPlan['keep'][number];
+
+/** A plan to clean, or to undo that. */
+export type AnyPlan = CleaningPlan | UndoPlan;
+
+/** Whether a plan undoes a cleaning. */
+export function isUndo(plan: AnyPlan): plan is UndoPlan {
+  return 'undoes' in plan;
+}
+
+const BY_HAND = 'Do what the lines of these items say.';
+const AGAIN_AND_BY_HAND = 'Run the same command again, and do what is listed under "Needs manual action".';
+
+/** What a cleaning, or the undoing of one, would do; from when on, as sentences. */
+export function planDocument(plan: AnyPlan, beginning: readonly string[]): Document {
+  const { clean: planned } = plan;
+  const [none, would] = isUndo(plan)
+    ? ['Nothing to undo.', `Would undo, of the cleaning ${plan.undoes},`]
+    : ['No items to clean.', 'Would clean'];
+  const final = planned.filter(isIrreversible);
+  const items = itemsOf(plan);
+  return [
+    lines(beginning.length > 0 && [...beginning]),
+    lines(
+      items === 0
+        ? none
+        : `${would} ${countText(items, 'item')}${final.length === 0 ? '' : `, ${final.length} of them for good, after a confirmation of its own`}:`,
+      list(...planned.map(plannedText)),
+    ),
+    keepPart(plan),
+  ];
+}
+
+/** What cannot be undone, above the question about it. */
+export function irreversibleDocument(final: readonly Planned[]): Document {
+  return [lines('This cannot be undone:', list(...final.map(plannedText)))];
+}
+
+function plannedText(planned: Planned): string {
+  return `${titleOf(planned)}${notesOf(planned)}${authorText(planned.item)} [${planned.item.id}]`;
+}
+
+/** Whose work an item is, and of when. */
+function authorText({ by = [], first, last }: Planned['item']): string {
+  if (first === undefined) return '';
+  const who =
+    by.length === 0 ? 'by nobody who is recorded' : `by ${by.map(({ username }) => username).join(', ')}`;
+  return `: ${who}, ${first}${last === undefined || last === first ? '' : ` to ${last}`}`;
+}
+
+/** How many items a plan has: one that takes two acts counts once. */
+function itemsOf({ clean: planned }: Pick<AnyPlan, 'clean'>): number {
+  return new Set(planned.map(({ item }) => item.id)).size;
+}
+
+/** Why nothing to do is no success. */
+export function nothingFailure(plan: AnyPlan): TokenctlError | undefined {
+  return unfinishedWork({
+    ...{ interrupted: false, stopped: null, hint: BY_HAND },
+    left: leftText(plan, null),
+    open: leftOver(plan).length > 0,
+  });
+}
+
+/** What to know of an act before it is confirmed. */
+function notesOf({ act, way }: Planned): string {
+  const notes = [
+    ...(act.undoable ? [] : ['not undoable']),
+    ...(act.act === 'restore' && act.survey !== null ? ['the survey is not undoable'] : []),
+    ...(act.act === 'restore' && act.newWebhookKey !== null
+      ? ['the key of the webhook is not undoable']
+      : []),
+    ...(way.isTarget ? [] : [`over REST, context ${way.context}`]),
+  ];
+  return notes.length === 0 ? '' : ` (${notes.join('; ')})`;
+}
+
+function keepPart(plan: AnyPlan): Part {
+  const { keep } = plan;
+  return lines(
+    keep.length > 0 &&
+      `${isUndo(plan) ? 'Not undone' : 'Needs manual action'}: ${countText(keep.length, 'item')}.`,
+    keep.map(({ item, item: { id, risk, summary, remedy }, why }) => [
+      { mark: risk ?? '-', text: `${summary}${authorText(item)} [${id}]` },
+      { text: why, depth: 3 },
+      remedy !== null &&
+        remedy.text !== why && { text: `${REMEDIES[remedy.kind]}: ${remedy.text}`, depth: 3 },
+    ]),
+  );
+}
+
+/** What became of the planned items, each counted once. */
+export interface CleaningCounts {
+  readonly planned: number;
+  /** Verified not to remain; or, where nothing was read again, done. */
+  readonly ended: number;
+  /** Done as far as possible: the rest is left to do by hand. */
+  readonly inPart: number;
+  /** Not done, or done and found to remain. */
+  readonly remaining: number;
+  /** Left to do by hand, with those that were done in part. */
+  readonly byHand: number;
+}
+
+/** Counts the planned items by what became of them. */
+export function countsOf(plan: AnyPlan, done: CleaningReport): CleaningCounts {
+  const { steps, left } = done;
+  const planned = new Set(plan.clean.map(({ item }) => item.id));
+  const failed = new Set(
+    steps.flatMap(({ step, result }) => (result === 'done' || result === 'unchanged' ? [] : [step])),
+  );
+  const byHand = new Set(leftOver(plan).map(({ item }) => item.id));
+  const remains = new Set(left?.map(({ id }) => id));
+  const unended = [...planned].filter((id) => failed.has(id) || remains.has(id));
+  const inPart = unended.filter((id) => !failed.has(id) && byHand.has(id)).length;
+  const remaining = unended.length - inPart;
+  return {
+    ...{ planned: planned.size, ended: planned.size - unended.length, inPart, remaining },
+    byHand: byHand.size,
+  };
+}
+
+function countsText(plan: AnyPlan, done: CleaningReport): string {
+  const { planned, ended, inPart, remaining } = countsOf(plan, done);
+  const rest = [
+    ...(remaining === 0 ? [] : [`${remaining} ${remainText(plan, remaining)}`]),
+    ...(inPart === 0 ? [] : [`${inPart} in part: the rest is listed under "Needs manual action"`]),
+  ];
+  const more = rest.length === 0 ? '' : ` ${rest.join('; ')}.`;
+  return `${WORDS[isUndo(plan) ? 'undone' : 'cleaned'][done.result]}: ${ended} of ${countText(planned, 'item')}.${more}`;
+}
+
+/** How a cleaning, or the undoing of one, ended. */
+export function cleaningEnding(plan: AnyPlan, done: CleaningReport): Ending {
+  const { result, steps, left, run, interrupted, stopped } = done;
+  const undoes = isUndo(plan);
+  const counts = countsOf(plan, done);
+  return {
+    document: [
+      lines(
+        countsText(plan, done),
+        stepLines(steps),
+        left === null && 'Not verified: what remains was not read.',
+        left?.length === 0 &&
+          (undoes
+            ? 'Verified: these items are as before the cleaning.'
+            : 'Verified: none of these items remains.'),
+        left?.map(({ summary, id }) => `${undoes ? 'NOT UNDONE' : 'REMAINS'}: ${summary} [${id}]`),
+      ),
+      keepPart(plan),
+      lines(
+        !isUndo(plan) &&
+          plan.clean.some(({ act }) => act.undoable) &&
+          `To undo what can be undone: tokenctl incident clean --context ${shellWord(plan.investigation.target.context)} --undo ${run}`,
+        runLine(run),
+      ),
+    ],
+    amount: { what: 'step', planned: counts.planned, done: counts.ended },
+    failure: unfinishedWork({
+      interrupted,
+      stopped,
+      left: leftText(plan, done),
+      open: result === 'partly' || leftOver(plan).length > 0,
+      hint: hintFor(plan, done),
+    }),
+  };
+}
+
+/** What to do about what is left; undefined where running the command again is all there is to do. */
+function hintFor(plan: AnyPlan, done: CleaningReport): string | undefined {
+  if (leftOver(plan).length === 0) return undefined;
+  return done.left !== null && countsOf(plan, done).remaining === 0 ? BY_HAND : AGAIN_AND_BY_HAND;
+}
+
+/** What is left to do by hand. What cannot be undone is not counted: the plan of the cleaning said so. */
+function leftOver({ keep }: AnyPlan): readonly Kept[] {
+  return keep.filter(({ reason }) => reason !== 'not_undoable');
+}
+
+function leftText(plan: AnyPlan, done: CleaningReport | null): string {
+  const keep = leftOver(plan);
+  const items = new Set(keep.map(({ item }) => item.id)).size;
+  const left = done === null ? 0 : done.left === null ? null : countsOf(plan, done).remaining;
+  const parts = [
+    ...(left === null
+      ? ['what remains was not read']
+      : left === 0
+        ? []
+        : [`${countText(left, 'item')} of the plan ${remainText(plan, left)}`]),
+    ...(keep.length === 0
+      ? []
+      : [`${countText(items, 'item')} ${isUndo(plan) ? 'cannot be undone' : 'left to do by hand'}`]),
+  ];
+  return parts.length === 0
+    ? `Not everything was ${isUndo(plan) ? 'undone' : 'cleaned'}`
+    : parts.join('; ').replace(/^./, (first) => first.toUpperCase());
+}
+
+function remainText(plan: AnyPlan, items: number): string {
+  if (isUndo(plan)) return items === 1 ? 'is not undone' : 'are not undone';
+  return items === 1 ? 'remains' : 'remain';
+}
+
+const WORDS = {
+  cleaned: { done: 'Cleaned', partly: 'Partly cleaned' },
+  undone: { done: 'Undone', partly: 'Partly undone' },
+} as const;

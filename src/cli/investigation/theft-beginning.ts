@@ -1,0 +1,68 @@
+import type { Runtime } from '../../app/runtime.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Investigation } from '../../domain/investigation/investigation.ts';
+import { parseMoment } from '../flags.ts';
+import { incidentOf } from './investigate-flow.ts';
+
+/** From when on deeds are an intruder's, and how that is known. */
+export interface TheftBeginning {
+  readonly at: Date;
+  /** A sentence for the plan. */
+  readonly text: string;
+}
+
+/**
+ * When the theft began: nothing from before is cleaned. As --since says; or else as the saved investigation was asked; or the date in
+ * the reason of the incident, which the plan says.
+ *
+ * @throws TokenctlError `usage` where none of these says it.
+ */
+export async function theftBeginning(
+  runtime: Runtime,
+  known: {
+    readonly since: Date | undefined;
+    readonly saved: Investigation | undefined;
+    readonly incident: string | undefined;
+  },
+): Promise<TheftBeginning> {
+  const { since, saved } = known;
+  const listed = saved === undefined ? undefined : new Date(saved.since);
+  const id = known.incident ?? saved?.incident ?? null;
+  const given = since ?? (saved?.begins === 'given' ? listed : undefined);
+  if (given !== undefined) return beginning(later(given, listed));
+  const incident = id === null ? null : await incidentOf(runtime, id);
+  const found = dateIn(incident?.reason ?? '');
+  if (incident === null || found === undefined || found >= new Date(incident.since)) {
+    throw new TokenctlError('usage', 'When the theft began is not known', {
+      hint: 'Add --since WHEN. What the user did before that is not cleaned.',
+    });
+  }
+  const { at, text } = beginning(later(found, listed));
+  return {
+    at,
+    text: `${text} The date is from the reason of ${incident.id}: check it, or add --since WHEN.`,
+  };
+}
+
+function beginning(at: Date): TheftBeginning {
+  return { at, text: `Cleans only what was done since ${at.toISOString()}.` };
+}
+
+/** A saved investigation lists nothing from before its own beginning. */
+function later(one: Date, other: Date | undefined): Date {
+  return other !== undefined && other > one ? other : one;
+}
+
+const DATES = /\b\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?\b/g;
+
+/** The one date in a text. */
+function dateIn(text: string): Date | undefined {
+  const [only, ...others] = new Set(text.match(DATES) ?? []);
+  if (only === undefined || others.length > 0) return undefined;
+  try {
+    const moment = parseMoment(only);
+    return 'at' in moment ? moment.at : undefined;
+  } catch {
+    return undefined;
+  }
+}
