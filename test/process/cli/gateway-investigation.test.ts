@@ -1,0 +1,78 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { loadRealTables, type Peer, REAL_PEERS, type RealTables } from '../../support/real-tables.ts';
+import { RecordedGateway } from '../../support/recorded-gateway.ts';
+import { tokenctl } from './program.ts';
+
+const NEWEST = REAL_PEERS.filter((peer: Peer) => peer === 'gateway-newest');
+
+describe.each(NEWEST)('the commands at %s', (peer) => {
+  let real: RealTables;
+  let gateway: RecordedGateway;
+  let folder: string;
+  beforeAll(async () => {
+    real = await loadRealTables(peer);
+    gateway = await RecordedGateway.start(real);
+    folder = mkdtempSync(join(tmpdir(), 'tokenctl-test-'));
+    const { database, token } = { database: join(folder, 'database'), token: join(folder, 'token') };
+    writeFileSync(database, `${real.url}\n`, { mode: 0o600 });
+    const admin = real.filling.tokens.find(({ user }) => user === 'admin')?.token ?? '';
+    writeFileSync(token, `${admin}\n`, { mode: 0o600 });
+    mkdirSync(join(folder, '.config/tokenctl'), { recursive: true });
+    writeFileSync(
+      join(folder, '.config/tokenctl/tokenctl.yaml'),
+      `contexts:\n  db: { database: { file: "${database}" } }\n  rest: { url: "${gateway.address}", token: { file: "${token}" } }\n`,
+    );
+  });
+  afterAll(async () => {
+    await gateway[Symbol.asyncDispose]();
+    await real.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const run = (context: string, ...args: string[]) =>
+    tokenctl([...args, '--context', context], { env: { HOME: folder } });
+
+  test.each(['db', 'rest'])('investigate, save and print what was done: %s', async (context) => {
+    const file = join(folder, `${context}.json`);
+    const done = await run(
+      context,
+      'incident',
+      'investigate',
+      '--user',
+      'erin',
+      '--since',
+      '30d',
+      '--out',
+      file,
+    );
+    expect(done).toMatchObject({ code: 0, stderr: '' });
+    expect(done.stdout).toMatch(/^Investigated user erin at /);
+    expect(done.stdout).toContain('Ways in that remain: 4.');
+    expect(done.stdout).toContain(`Run: tokenctl tokens revoke --context ${context} --id 13`);
+    expect(done.stdout).toContain('The activity stream of a gateway does not record: logins');
+    const json = await run(context, 'incident', 'investigate', '--user', 'erin', '--json');
+    expect(JSON.parse(json.stdout)).toMatchObject({ target: { dialect: 'gateway' } });
+  });
+
+  test.each(['db', 'rest'])('clean nothing, and say what does: %s', async (context) => {
+    const file = join(folder, `${context}.json`);
+    const refused = await run(context, 'incident', 'clean', '--from', file, '--dry-run');
+    expect(refused.code).toBe(4);
+    expect(refused.stderr).toContain('a platform gateway');
+    expect(refused.stderr).toContain(`tokenctl incident investigate --context ${context}`);
+  });
+
+  test('say how the gateway stands to those that were tried', async () => {
+    const { stdout } = await run('rest', 'whoami');
+    expect(stdout).toContain('Tried:    on gateways of three layouts; which this is, it does not state');
+    const { stdout: json } = await run('db', 'context', 'check', '--json');
+    expect(JSON.parse(json)).toMatchObject({
+      compatibility: {
+        standing: 'unknown',
+        effects: { orphaned_refresh: { outcome: 'refused', isKnown: true } },
+      },
+    });
+  });
+});
