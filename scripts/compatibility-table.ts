@@ -2,7 +2,7 @@
  * Writes the table of the versions that were tried into docs/compatibility.md: `node scripts/compatibility-table.ts`. A test compares.
  */
 import { readFile, writeFile } from 'node:fs/promises';
-import { effects, triedVersions } from '../src/domain/tried-versions.ts';
+import { effects, layouts, triedVersions } from '../src/domain/tried-versions.ts';
 
 const PAGE = new URL('../docs/compatibility.md', import.meta.url);
 const MARKS = ['<!-- versions: node scripts/compatibility-table.ts -->', '<!-- end of versions -->'] as const;
@@ -10,7 +10,7 @@ const MARKS = ['<!-- versions: node scripts/compatibility-table.ts -->', '<!-- e
 /** The table, in Markdown: a row for each effect, a column for each version. */
 export function compatibilityTable(): string {
   const header = `| | ${triedVersions.map(({ name }) => name).join(' | ')} |`;
-  const rows = Object.values(effects).map(({ what, seen }) => {
+  const rows = [...Object.values(layouts), ...Object.values(effects)].map(({ what, seen }) => {
     const outcomes: Readonly<Record<string, string | null>> = seen;
     return `| ${what} … | ${triedVersions.map(({ id }) => outcomes[id] ?? 'not tried').join(' | ')} |`;
   });

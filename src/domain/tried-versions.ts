@@ -83,7 +83,47 @@ export const effects = {
     },
     assumed: 'accepted',
   },
+  application_lifetimes: {
+    what: 'New lifetimes of application tokens are in force',
+    seen: {
+      ...{ 'awx-21.14.0': null, 'awx-23.5.1': null, 'awx-24.6.1': 'after a restart', 'awx-devel': null },
+      ...{ 'gateway-plain': null, gateway: null, 'gateway-newest': null },
+    },
+    assumed: 'after a restart',
+  },
 } as const satisfies Readonly<Record<string, Effect>>;
+
+/** What the tables of each version hold, as far as it differs. tokenctl goes by the tables that it finds. */
+export const layouts = {
+  tokens: {
+    what: 'Tokens are stored',
+    seen: { ...same('in clear'), gateway: 'as SHA-256', 'gateway-newest': 'as SHA-256' },
+  },
+  session_owners: {
+    what: 'The users of sessions are',
+    seen: { ...same('recorded'), 'gateway-plain': 'not recorded' },
+  },
+  roles: {
+    what: 'The tables have',
+    seen: {
+      ...same('newer roles'),
+      ...{ 'awx-21.14.0': 'older roles', 'awx-23.5.1': 'older roles' },
+      ...{ 'awx-24.6.1': 'older and newer roles', 'awx-devel': 'older and newer roles' },
+    },
+  },
+  activity: {
+    what: 'The activity stream holds changes of settings as',
+    seen: { ...same('JSON'), 'awx-21.14.0': 'text' },
+  },
+  external_users: {
+    what: 'Users of identity providers are told by',
+    seen: {
+      ...same('authenticators'),
+      ...{ 'awx-21.14.0': 'tables of their own', 'awx-23.5.1': 'tables of their own' },
+      ...{ 'awx-24.6.1': 'tables of their own', 'awx-devel': 'nothing' },
+    },
+  },
+} as const satisfies Readonly<Record<string, Pick<Effect, 'what' | 'seen'>>>;
 
 /** The name of an effect. */
 export type EffectName = keyof typeof effects;

@@ -9,9 +9,12 @@ import {
   type EffectName,
   effects,
   knownEffect,
+  layouts,
   standingOf,
   triedVersions,
 } from '../../../src/domain/tried-versions.ts';
+
+import { loadRealTables, REAL_PEERS } from '../../support/real-tables.ts';
 
 /** What was recorded of real controllers and gateways; kept beside the project, not in it. */
 const RECORDINGS = join(import.meta.dirname, '../../../../shared/recordings');
@@ -67,6 +70,38 @@ describe.each(recorded)('what was seen of $name', ({ id }) => {
   });
 });
 
+describe.each(triedVersions.filter(({ id }) => REAL_PEERS.includes(id)))('the tables of $name', ({ id }) => {
+  test('are as described', async () => {
+    const real = await loadRealTables(id);
+    try {
+      const rows = await real.database.query<Record<string, boolean | string | null>>(
+        `SELECT to_regclass('main_rbac_roles') IS NOT NULL AS older, to_regclass('dab_rbac_roledefinition') IS NOT NULL AS newer,
+           to_regclass('main_profile') IS NOT NULL AS profiles,
+           to_regclass('dab_authentication_authenticator') IS NOT NULL AS authenticators,
+           (SELECT format_type(a.atttypid, NULL) FROM pg_attribute a
+            WHERE a.attrelid = to_regclass('main_activitystream') AND a.attname = 'setting') AS setting`,
+      );
+      const { older, newer, profiles, authenticators, setting } = rows[0] ?? {};
+      const table = id.startsWith('gateway')
+        ? 'dab_oauth2_provider_oauth2accesstoken'
+        : 'main_oauth2accesstoken';
+      const [stored] = await real.database.query<{ hashed: boolean }>(
+        `SELECT bool_and(t.token LIKE '$sha256$%') AS hashed FROM ${table} t`,
+      );
+      expect(layouts.tokens.seen[id]).toBe(stored?.hashed ? 'as SHA-256' : 'in clear');
+      expect(layouts.roles.seen[id]).toBe(
+        older && newer ? 'older and newer roles' : older ? 'older roles' : 'newer roles',
+      );
+      expect(layouts.activity.seen[id]).toBe(setting === 'text' ? 'text' : 'JSON');
+      expect(layouts.external_users.seen[id]).toBe(
+        authenticators ? 'authenticators' : profiles ? 'tables of their own' : 'nothing',
+      );
+    } finally {
+      await real.close();
+    }
+  });
+});
+
 test.each([
   ['24.6.1', 'tried', ['awx-24.6.1']],
   ['24.6.2.dev145+ge21dd0a093', 'tried', ['awx-devel']],
@@ -87,6 +122,7 @@ test('two versions that differ tell nothing of one between, and the worst is ass
   expect(knownEffect('orphaned_refresh', between).outcome).toBe('refused');
   expect(assumptions(between)).toEqual([
     'Once a user is active again, sessions that were ended in the database are accepted.',
+    'New lifetimes of application tokens are in force after a restart.',
   ]);
   const { standing, text, effects: assumed } = compatibilityOf({ dialect: 'controller', version: '25.1.0' });
   expect([standing, text]).toEqual([
