@@ -94,6 +94,8 @@ describe.skipIf(chromium === null)('the web interface for users with different r
       await heading(page, 'Shelves');
       await page.goto(`${service.url}/organizations/1`);
       await page.getByText('You may not see this').waitFor();
+      await page.getByRole('link', { name: 'To the list' }).click();
+      await heading(page, 'Organizations');
       await page.goto(`${service.url}/settings/authentication`);
       await page.getByText('You may not see this').waitFor();
     }));
@@ -266,8 +268,9 @@ describe.skipIf(chromium === null)('the web interface for users with different r
         await page.goto(`${service.url}${path}`);
         await heading(page, /./);
         await page.getByRole('progressbar').waitFor({ state: 'detached' });
-        const offers = page.getByRole('main').getByText(/^(Create|Edit|Add|Remove)\b/);
+        const offers = page.getByRole('main').getByText(/^(Create|Edit|Add|Remove|Delete)\b/);
         expect([path, await offers.allTextContents()]).toEqual([path, []]);
+        expect([path, await page.getByRole('main').getByRole('checkbox').count()]).toEqual([path, 0]);
       }
       await page.goto(`${service.url}/tokens`);
       await page.getByRole('link', { name: 'Create token' }).waitFor();

@@ -215,6 +215,7 @@ function Launch({ template }: { readonly template: TemplateRow }): ReactNode {
                 fields={launchFields(prompts)}
                 initial={launchValues(prompts, facts.defaults)}
                 submitLabel="Launch"
+                canSubmit={template.summary_fields.user_capabilities?.start === true}
                 onCancel={() => void navigate(path)}
                 send={async (values) => {
                   const { id } = await callApi<Named>(api, { method: 'POST', body: launchBody(values) });

@@ -70,7 +70,7 @@ interface ListProps<T> {
 
 /** A list with its toolbar, its table and its pages. */
 export function ResourceList<T extends { readonly id: number }>(props: ListProps<T>): ReactNode {
-  const { name, path, filters = [], order, actions, deletion, every } = props;
+  const { name, path, filters = [], order, actions, every } = props;
   const address = useListAddress();
   const query = withQuery(path, { [ORDER]: order, [SIZE]: DEFAULT_SIZE, ...address.parameters });
   const read = useApi<Page<T>>(query, { keepPrevious: true, ...(every !== undefined && { every }) });
@@ -81,6 +81,7 @@ export function ResourceList<T extends { readonly id: number }>(props: ListProps
     if (isPastEnd) address.change({ [PAGE]: '' });
   });
   const count = read.data?.count ?? 0;
+  const deletion = shownDeletion(props.deletion, read.data?.results, selected);
   return (
     <>
       <Toolbar id={`${name.replaceAll(' ', '-')}-toolbar`}>
@@ -108,13 +109,24 @@ export function ResourceList<T extends { readonly id: number }>(props: ListProps
         </ToolbarContent>
         <ActiveFilters filters={filters} address={address} />
       </Toolbar>
-      <Rows {...props} read={read} address={address} selected={selected} setSelected={setSelected} />
+      <Rows {...props} {...{ deletion, read, address, selected, setSelected }} />
       {count > DEFAULT_SIZE && <ListPages position="bottom" name={name} count={count} address={address} />}
     </>
   );
 }
 
-interface RowsProps<T> extends ListProps<T> {
+/** How rows are deleted, if any of these rows may be: without one, neither boxes nor a button are shown for it. */
+function shownDeletion<T extends { readonly id: number }>(
+  deletion: Deletion<T> | undefined,
+  rows: readonly T[] | undefined,
+  selected: ReadonlyMap<number, T>,
+): Deletion<T> | undefined {
+  const isDeletable = deletion?.mayDelete ?? (() => true);
+  return selected.size > 0 || rows?.some(isDeletable) === true ? deletion : undefined;
+}
+
+interface RowsProps<T> extends Omit<ListProps<T>, 'deletion'> {
+  readonly deletion: Deletion<T> | undefined;
   readonly read: UseQueryResult<Page<T>, Error>;
   readonly address: ListAddress;
   readonly selected: ReadonlyMap<number, T>;

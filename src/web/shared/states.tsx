@@ -72,6 +72,7 @@ export function Failed({
   const wait = useWait(error);
   const title = TITLES[status] ?? 'This could not be read';
   const isGone = isPage && status === 404;
+  const isRefused = isPage && status === 403;
   const { pathname } = useLocation();
   useEffect(() => {
     if (isPage) document.title = title;
@@ -79,9 +80,13 @@ export function Failed({
   return (
     <EmptyState headingLevel={isPage ? 'h1' : 'h2'} titleText={title} status="danger">
       <EmptyStateBody role="alert">
-        {isGone ? 'It was deleted or never existed, or you may not see it.' : problemText(error)}
+        {isGone
+          ? 'It was deleted or never existed, or you may not see it.'
+          : isRefused
+            ? 'An administrator can give you access.'
+            : problemText(error)}
       </EmptyStateBody>
-      {isGone && (
+      {(isGone || isRefused) && (
         <EmptyStateFooter>
           <EmptyStateActions>
             <ButtonLink to={`/${pathname.split('/')[1]}`} variant="link">
