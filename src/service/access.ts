@@ -344,9 +344,10 @@ export function canCreate(user: UserRecord, type: string, held: readonly HeldRol
   if (user.is_superuser) return true;
   if (type === 'user' || type === 'organization') return false;
   if (user.admin_of.length > 0) return true;
-  // A job template needs a project, and a host an inventory; other objects an organization.
+  // A job template needs a project, a host or a group an inventory; other objects an organization.
   if (type === 'job_template') return holdsAny(held, 'project', 'use', ['own', 'organization']);
-  if (type === 'host') return holdsAny(held, 'inventory', 'admin', ['own', 'organization']);
+  if (type === 'host' || type === 'group')
+    return holdsAny(held, 'inventory', 'admin', ['own', 'organization']);
   return isShared(type) && holdsAny(held, type, 'admin', ['organization']);
 }
 

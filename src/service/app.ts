@@ -26,6 +26,8 @@ import { serveAccessLists } from './resources/access-list.ts';
 import { serveActivity } from './resources/activity.ts';
 import { serveApplications } from './resources/applications.ts';
 import { serveDashboard } from './resources/dashboard.ts';
+import { serveGroups } from './resources/groups.ts';
+import { serveInventoryScript } from './resources/inventory-script.ts';
 import { serveJobOutput } from './resources/job-output.ts';
 import { serveJobTemplates } from './resources/job-templates.ts';
 import { serveJobs } from './resources/jobs.ts';
@@ -84,6 +86,8 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
   serveSettings(app, service);
   serveActivity(app, service);
   serveNamedResources(app, service);
+  serveGroups(app, service);
+  serveInventoryScript(app, service);
   serveDashboard(app, service);
   serveJobTemplates(app, service);
   serveLaunch(app, service);

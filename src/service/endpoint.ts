@@ -37,6 +37,8 @@ export interface Endpoint {
   readonly objectRoles?: readonly string[];
   /** `own` if it reads the parameter `format` itself; else it answers JSON and refuses other formats. */
   readonly formats?: 'own';
+  /** POST takes the id of an object that exists, too: OPTIONS says so, and clients ask for it. */
+  readonly attaches?: true;
   /**
    * Whether the caller may create what the endpoint lists, or change what it shows: OPTIONS describes POST
    * and PUT only then. Everybody may without it.
@@ -260,8 +262,13 @@ function describeEndpoint(
   const actions: Record<string, unknown> = {
     GET: describeFields(fields, (field) => field.hidden !== true, false),
   };
-  if (handlers.POST && mayWrite)
-    actions['POST'] = describeFields(fields, (field) => field.writable !== undefined, true);
+  if (handlers.POST && mayWrite) {
+    const { id } = endpoint.attaches ? fields.fields : {};
+    actions['POST'] = {
+      ...(id !== undefined && { id: describeField(id, true) }),
+      ...describeFields(fields, (field) => field.writable !== undefined, true),
+    };
+  }
   if (handlers.PUT && mayWrite)
     actions['PUT'] = describeFields(fields, (field) => field.writable === 'change', true);
   const list = handlers.PUT === undefined && handlers.DELETE === undefined;

@@ -21,6 +21,7 @@ import { jobOptions } from './migrations/009-job-options.ts';
 import { narrowRights } from './migrations/010-narrow-rights.ts';
 import { simultaneousJobs } from './migrations/011-simultaneous-jobs.ts';
 import { objectRoles } from './migrations/012-object-roles.ts';
+import { groups } from './migrations/013-groups.ts';
 import { DEMO_PLAYBOOK, DEMO_PROJECT } from './playbooks/projects-folder.ts';
 import { insertActivity } from './store/activity.ts';
 import { ORGANIZATIONS } from './store/organizations.ts';
@@ -42,6 +43,7 @@ export const migrations: readonly Migration[] = [
   narrowRights,
   simultaneousJobs,
   objectRoles,
+  groups,
 ];
 
 const STATEMENT_TIMEOUT_MS = 30_000;

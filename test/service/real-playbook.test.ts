@@ -115,6 +115,19 @@ describe.skipIf(!found)(
       expect(existsSync(file('db1'))).toBe(false);
     });
 
+    it('on a group of hosts, with its variables', { timeout: 60_000 }, async () => {
+      const inventory = template['inventory'];
+      const front = await make('groups', { name: 'front end', inventory, variables: 'region: south' });
+      const all = await make('groups', { name: 'site', inventory });
+      const host = (await admin.get(`/api/v2/hosts/?name=web2&inventory=${inventory}`)).json.results[0]?.id;
+      await admin.post(`/api/v2/groups/${front}/hosts/`, { id: host });
+      await admin.post(`/api/v2/groups/${all}/children/`, { id: front });
+      const { job, output } = await run({ limit: 'site', extra_vars: { text: 'grouped' } });
+      expect([job['status'], output]).toEqual(['successful', expect.stringContaining('web2')]);
+      expect(readFileSync(file('web2'), 'utf8')).toBe('grouped in south\n');
+      expect([output.includes('web1'), existsSync(file('db1'))]).toEqual([false, false]);
+    });
+
     it('and fails on the hosts that fail, which a relaunch can take alone', { timeout: 60_000 }, async () => {
       writeFileSync(file('folder'), '');
       const given = { limit: 'web*', extra_vars: { text: 'x', folder: `${file('folder')}` } };

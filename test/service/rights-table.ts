@@ -20,6 +20,7 @@ const TITLES: Readonly<Record<string, string>> = {
   o_auth2_access_token: 'Tokens',
   inventory: 'Inventories',
   host: 'Hosts',
+  group: 'Groups',
   credential: 'Credentials',
   project: 'Projects',
   job_template: 'Job templates',

@@ -96,6 +96,7 @@ export async function makeRightsWorld(service: RunningService): Promise<RightsWo
     const inventory = await add('inventories', 'inventory', label, name('inventory'));
     await addRoles('inventories', inventory, `inventory ${letter}`);
     await add('hosts', 'host', label, { name: `host ${letter}`, inventory });
+    await add('groups', 'group', label, { name: `group ${letter}`, inventory });
     const credential = await add('credentials', 'credential', label, name('credential'));
     await addRoles('credentials', credential, `credential ${letter}`);
     await add('projects', 'project', label, {

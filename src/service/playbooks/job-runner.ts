@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Database } from '../../db/database.ts';
+import { inventoryContent } from '../store/groups.ts';
 import {
   appendOutput,
   endJob,
   failLostJobs,
-  inventoryOf,
   type JobStatus,
   type RunnableJob,
   renewJobs,
@@ -184,7 +184,7 @@ export class JobRunner {
     const { database, projects, searchPath } = this.#options;
     if (job.inventory_id === null) throw new JobProblem('The inventory of this job was deleted.');
     const place = await findPlaybook(projects, job);
-    const { yaml, leftOut } = renderInventory(await inventoryOf(database, job.inventory_id));
+    const { yaml, leftOut } = renderInventory(await inventoryContent(database, job.inventory_id));
     const variables = readVariables(job.extra_vars);
     if (typeof variables === 'string') throw new JobProblem(`The extra variables are invalid. ${variables}`);
     const home = await mkdtemp(join(tmpdir(), 'tokenctl-job-'));

@@ -4,6 +4,7 @@ import { isAbsolute, join, sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { JobOptions } from '../store/job-options.ts';
 import {
+  groupNameProblem,
   leftOutVariables,
   passedVariables,
   readVariables,
@@ -213,26 +214,52 @@ export function limitProblem(limit: string): string | null {
 }
 
 /**
- * An Ansible inventory in YAML: hosts, and the variables of all of them; with a sentence for those whose variables are not all
- * passed on.
+ * An Ansible inventory in YAML: hosts, groups, and their variables; with a sentence for each whose variables are not all passed
+ * on.
  *
- * @throws JobProblem for a host with an invalid name, or invalid variables.
+ * @throws JobProblem for a host or a group with an invalid name, or invalid variables.
  */
 export function renderInventory(inventory: {
   readonly variables: string;
-  readonly hosts: readonly { readonly name: string; readonly variables: string }[];
+  readonly hosts: readonly Named[];
+  readonly groups: readonly (Named & {
+    readonly hosts: readonly string[];
+    readonly children: readonly string[];
+  })[];
 }): { readonly yaml: string; readonly leftOut: readonly string[] } {
-  const all = variablesOf('the inventory', inventory.variables);
+  const all = { owner: 'the inventory', variables: variablesOf('the inventory', inventory.variables) };
   const hosts = inventory.hosts.map(({ name, variables }) => {
     if (!SAFE_NAME.test(name)) throw new JobProblem(`Invalid host name: ${JSON.stringify(name)}.`);
-    return { owner: `the host ${name}`, name, variables: variablesOf(`the host ${name}`, variables) };
+    const owner = `the host ${name}`;
+    return { owner, name, variables: variablesOf(owner, variables) };
   });
-  const leftOut = [{ owner: 'the inventory', variables: all }, ...hosts].flatMap(({ owner, variables }) => {
+  const groups = inventory.groups.map((group) => {
+    const { name } = group;
+    if (groupNameProblem(name) !== null) throw new JobProblem(`Invalid group name: ${JSON.stringify(name)}.`);
+    const owner = `the group ${name}`;
+    return { ...group, owner, variables: variablesOf(owner, group.variables) };
+  });
+  const leftOut = [all, ...groups, ...hosts].flatMap(({ owner, variables }) => {
     const names = leftOutVariables(variables);
     return names.length === 0 ? [] : [`Variables of ${owner} that are not passed on: ${names.join(', ')}.`];
   });
-  const passed = Object.fromEntries(hosts.map(({ name, variables }) => [name, passedVariables(variables)]));
-  return { yaml: unsafeYaml({ all: { hosts: passed, vars: passedVariables(all) } }), leftOut };
+  const members = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, null]));
+  const children = groups.map(({ name, variables, ...has }) => [
+    name,
+    { hosts: members(has.hosts), children: members(has.children), vars: passedVariables(variables) },
+  ]);
+  const content = {
+    hosts: Object.fromEntries(hosts.map(({ name, variables }) => [name, passedVariables(variables)])),
+    vars: passedVariables(all.variables),
+    children: Object.fromEntries(children),
+  };
+  return { yaml: unsafeYaml({ all: content }), leftOut };
+}
+
+/** A host or a group with its stored variables. */
+interface Named {
+  readonly name: string;
+  readonly variables: string;
 }
 
 /** Stored variables. */

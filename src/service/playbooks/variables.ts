@@ -49,6 +49,15 @@ export function writeVariables(variables: Variables): string {
 /** Excludes options of ssh, and ranges and patterns of Ansible's inventory. */
 export const SAFE_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.:-]*$/;
 
+/**
+ * Why the name of a group is invalid, or null. `all` and `_meta` have a meaning in inventories; braces begin templates, which
+ * Ansible would evaluate wherever a playbook names its groups.
+ */
+export function groupNameProblem(name: string): string | null {
+  if (name === 'all' || name === '_meta') return 'Invalid group name.';
+  return /[{}\p{Cc}]/u.test(name) ? 'Braces and control characters are not allowed.' : null;
+}
+
 /** The connection variables that may be set. Other `ansible_*` variables can name programs to run. */
 const CONNECTION: Readonly<Record<string, (value: unknown) => boolean>> = {
   ansible_connection: (value) => value === 'local' || value === 'ssh',

@@ -170,6 +170,7 @@ export const activityFields: FieldSet = {
     o_auth2_application: { type: 'id', label: 'Application', column: 'a.id', hidden: true },
     inventory: { type: 'id', label: 'Inventory', column: 'r_inventory.id', hidden: true },
     host: { type: 'id', label: 'Host', column: 'r_host.id', hidden: true },
+    group: { type: 'id', label: 'Group', column: 'r_group.id', hidden: true },
     credential: { type: 'id', label: 'Credential', column: 'r_credential.id', hidden: true },
     project: { type: 'id', label: 'Project', column: 'r_project.id', hidden: true },
     job_template: { type: 'id', label: 'Job template', column: 'r_job_template.id', hidden: true },
@@ -188,6 +189,7 @@ export const activityFields: FieldSet = {
     o_auth2_application: namedRelation('a'),
     inventory: namedRelation('r_inventory'),
     host: namedRelation('r_host'),
+    group: namedRelation('r_group'),
     credential: namedRelation('r_credential'),
     project: namedRelation('r_project'),
     job_template: namedRelation('r_job_template'),
@@ -234,6 +236,7 @@ function activityJson(entry: ActivityRecord): Record<string, unknown> {
 const COLLECTIONS = {
   inventory: 'inventories',
   host: 'hosts',
+  group: 'groups',
   credential: 'credentials',
   project: 'projects',
   job_template: 'job_templates',
@@ -305,12 +308,14 @@ function actor(entry: ActivityRecord): Record<string, unknown> {
   };
 }
 
-/** Every role is called `role`; `changes` names the exact role. */
+/** Every role is called `role`; `changes` names the exact role. Other relations: `hosts` of `….Group_hosts`. */
 function association(relationship: string): string {
-  return relationship.endsWith('_role') ? 'role' : '';
+  if (relationship.endsWith('_role')) return 'role';
+  return relationship.split('.').at(-1)?.split('_')[1] ?? '';
 }
 
 /** For example `organization` from `awx.main.models.organization.Organization.admin_role`. */
 function objectType(relationship: string): string {
+  if (!relationship.endsWith('_role')) return '';
   return relationship.split('.').at(-2)?.toLowerCase() ?? '';
 }

@@ -65,6 +65,8 @@ export interface Kind<R extends ResourceRow = ResourceRow> {
   mayChange(user: UserRecord, held: readonly HeldRole[], resource: Owned): boolean;
   /** Further related addresses, by the address of the resource. */
   related?(url: string, resource: R): Readonly<Record<string, string>>;
+  /** Further `summary_fields`. */
+  summary?(resource: R): Readonly<Record<string, unknown>>;
   /** Further `user_capabilities`. */
   capabilities?(user: UserRecord, held: readonly HeldRole[], resource: R): Readonly<Record<string, boolean>>;
   /** What else the API shows of a resource, and what is not in the database. */
@@ -153,6 +155,7 @@ export async function renderer<R extends ResourceRow>(
       summary_fields: {
         ...Object.fromEntries(others),
         ...makers.summary,
+        ...kind.summary?.(resource),
         ...(roles && { object_roles: objectRoles(kind.type as ResourceWithRoles, roles) }),
         user_capabilities: {
           edit: may,

@@ -4,7 +4,6 @@ import { administersOrganization, canAssignRole, hasRole, visibleUsers } from '.
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid } from '../failure.ts';
-import { MAX_INTEGER } from '../listing/fields.ts';
 import { allOf } from '../listing/filters.ts';
 import { jsonObject } from '../request.ts';
 import { heldRoles } from '../store/object-roles.ts';
@@ -26,6 +25,7 @@ import {
   organizationFields,
   seenOrganization,
 } from './organizations.ts';
+import { idIn } from './request-values.ts';
 import { userFields, userJson } from './user-json.ts';
 import { canSeeUser, listUsers, seenUser } from './users.ts';
 
@@ -176,14 +176,6 @@ function roleOf(held: Held) {
   return type === 'team'
     ? { teamId: id, role: role as TeamRole }
     : { organizationId: id, role: role as OrganizationRole };
-}
-
-/** The id in a body; null without one. Throws 400 for anything but a JSON number. */
-export function idIn({ id }: Readonly<Record<string, unknown>>, noun: string): number | null {
-  if (id === undefined || id === null || id === '' || id === 0 || id === false) return null;
-  if (typeof id !== 'number' || !Number.isInteger(id)) throw invalid({ msg: '"id" must be an integer.' });
-  if (id < 1 || id > MAX_INTEGER) throw badRequest(`No ${noun} has the id ${id}.`);
-  return id;
 }
 
 /** Creates the user that the body describes, with a role. Throws 400 by field, 403. */

@@ -235,7 +235,7 @@ async function change<R extends ResourceRow>(
 }
 
 /** Changes a resource. Throws 400 by field, 403, 404. */
-async function changeResource<R extends ResourceRow>(
+export async function changeResource<R extends ResourceRow>(
   exchange: Exchange,
   kind: Kind<R>,
   wanted: { readonly id: number; readonly method: 'PUT' | 'PATCH'; readonly body: ResourceValues },
@@ -263,22 +263,27 @@ async function changeResource<R extends ResourceRow>(
 async function remove<R extends ResourceRow>(exchange: Exchange, kind: Kind<R>): Promise<unknown> {
   const { id } = await matching(exchange, kind);
   await exchange.service.database.transaction((transaction) =>
-    removeResource(exchange, transaction, kind, id),
+    removeResource(exchange, transaction, kind, { id, removing: kind.removing }),
   );
   return kind.deletedLater ? exchange.reply.code(202).send() : undefined;
 }
 
-/** Deletes a resource. Throws 403, 404, 409. */
-async function removeResource<R extends ResourceRow>(
+/**
+ * Deletes a resource.
+ *
+ * @param removing What is done first.
+ * @throws RequestFailure 403, 404, 409
+ */
+export async function removeResource<R extends ResourceRow>(
   exchange: Exchange,
   transaction: Queryable,
   kind: Kind<R>,
-  id: number,
+  { id, removing }: { readonly id: number; readonly removing?: Kind<R>['removing'] },
 ): Promise<void> {
   const held = await heldRoles(transaction, exchange.caller.user);
   const resource = await changeable(exchange, transaction, { kind, id, held });
   if (kind.usedBy !== undefined) await requireUnused(transaction, kind.usedBy, id);
-  await kind.removing?.(exchange, transaction, resource);
+  await removing?.(exchange, transaction, resource);
   if (!(await deleteResource(transaction, kind.storage, id))) throw notFound();
   await log(exchange, transaction, kind, { operation: 'delete', changes: { ...facts(kind, resource), id } });
 }

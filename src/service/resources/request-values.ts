@@ -1,4 +1,4 @@
-import { notFound } from '../failure.ts';
+import { badRequest, invalid, notFound } from '../failure.ts';
 import { MAX_INTEGER } from '../listing/fields.ts';
 import { parseTarget } from '../request.ts';
 
@@ -6,6 +6,14 @@ import { parseTarget } from '../request.ts';
 export function pathId(text: string | undefined): number {
   const id = Number(text);
   if (!Number.isSafeInteger(id) || id < 1 || id > MAX_INTEGER) throw notFound();
+  return id;
+}
+
+/** The id in a body; null without one. Throws 400 for anything but a JSON number. */
+export function idIn({ id }: Readonly<Record<string, unknown>>, noun: string): number | null {
+  if (id === undefined || id === null || id === '' || id === 0 || id === false) return null;
+  if (typeof id !== 'number' || !Number.isInteger(id)) throw invalid({ msg: '"id" must be an integer.' });
+  if (id < 1 || id > MAX_INTEGER) throw badRequest(`No ${noun} has the id ${id}.`);
   return id;
 }
 

@@ -7,6 +7,7 @@ import { forbidden, invalid } from '../failure.ts';
 import type { Field, FieldSet, Relation } from '../listing/fields.ts';
 import { playbooksIn, projectFolders } from '../playbooks/projects-folder.ts';
 import { readVariables, variablesProblem, writeVariables } from '../playbooks/variables.ts';
+import { findInInventory } from '../store/groups.ts';
 import {
   CREDENTIALS,
   HOSTS,
@@ -20,28 +21,13 @@ import {
 } from '../store/resources.ts';
 import type { Problems } from './field-values.ts';
 import { fixedFields, hiddenFixedFields } from './fixed-fields.ts';
-import type { Kind } from './kind.ts';
-import { create, listKind, mayChangeSeen, seenResource, serveKind, withOwner } from './named-resources.ts';
+import type { Kind, Wanted } from './kind.ts';
+import { seenResource, serveKind, withOwner } from './named-resources.ts';
 import { leadingFields, nameAndDescription, namedRelation } from './resource.ts';
 
 /** `/api/v2/inventories/`, `/hosts/`, `/credentials/` and `/projects/`, each with its `N/`. */
 export function serveNamedResources(app: FastifyInstance, service: ServiceContext): void {
   for (const kind of [INVENTORY, HOST, CREDENTIAL, PROJECT]) serveKind(app, service, kind);
-  serveEndpoint(app, service, {
-    path: `${INVENTORY.path}:id/hosts/`,
-    name: 'Hosts of an inventory',
-    description: 'The hosts of this inventory. POST adds one.',
-    fields: HOST.fields,
-    allows: (exchange) => mayChangeSeen(exchange, INVENTORY),
-    handlers: {
-      GET: async (exchange) => {
-        const { id } = await seenResource(exchange, INVENTORY);
-        return listKind(exchange, HOST, (first) => ({ sql: `x.inventory_id = $${first}`, values: [id] }));
-      },
-      POST: async (exchange) =>
-        create(exchange, HOST, { inventory: (await seenResource(exchange, INVENTORY)).id }),
-    },
-  });
   serveEndpoint(app, service, {
     path: `${PROJECT.path}:id/playbooks/`,
     name: 'Playbooks of a project',
@@ -53,6 +39,11 @@ export function serveNamedResources(app: FastifyInstance, service: ServiceContex
       },
     },
   });
+}
+
+/** The related addresses of these names. */
+export function addresses(url: string, names: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(names.map((name) => [name, `${url}${name}/`]));
 }
 
 /** Who sees and changes the objects of a kind with roles of its own in organizations. */
@@ -67,7 +58,7 @@ export function byRoles(type: SharedType): Pick<Kind, 'visible' | 'withRole' | '
 }
 
 /** Who sees and changes what belongs to an inventory. */
-const BY_INVENTORY: Pick<Kind, 'visible' | 'mayChange'> = {
+export const BY_INVENTORY: Pick<Kind, 'visible' | 'mayChange'> = {
   visible: (user, held) =>
     visibleObjects(user, held, {
       type: 'inventory',
@@ -78,7 +69,8 @@ const BY_INVENTORY: Pick<Kind, 'visible' | 'mayChange'> = {
     hasRole(user, held, { type: 'inventory', id: inventory ?? 0, organization, role: 'admin' }),
 };
 
-const VARIABLES: Field = {
+/** The field `variables`. */
+export const VARIABLES: Field = {
   type: 'json',
   label: 'Variables',
   helpText: 'A mapping in YAML or JSON.',
@@ -106,7 +98,20 @@ const HOSTS_OF_INVENTORY: Relation = {
   many: { from: 'main_host r', on: 'r.inventory_id = x.id' },
 };
 
-function fields(type: string, further: FieldSet['fields']): FieldSet {
+/** The field `inventory` of what belongs to one. */
+export function inInventory(type: 'host' | 'group'): Field {
+  return {
+    type: 'id',
+    label: 'Inventory',
+    helpText: `The inventory of this ${type}. It cannot be changed.`,
+    column: 'x.inventory_id',
+    writable: 'create',
+    required: true,
+  };
+}
+
+/** The fields of a kind: those that all have, and further ones. */
+export function fields(type: string, further: FieldSet['fields']): FieldSet {
   return {
     type,
     fields: {
@@ -120,7 +125,7 @@ function fields(type: string, further: FieldSet['fields']): FieldSet {
       ...further,
     },
     relations: {
-      ...(type === 'host'
+      ...(type === 'host' || type === 'group'
         ? { inventory: { ...namedRelation('i'), relations: { organization: namedRelation('o') } } }
         : { organization: namedRelation('o') }),
       ...(type === 'inventory' && { hosts: HOSTS_OF_INVENTORY }),
@@ -148,12 +153,13 @@ export const INVENTORY: Kind<ResourceRecord> = {
       prevent_instance_group_fallback: [false, 'have instance groups'],
     }),
     total_hosts: { type: 'integer', label: 'Total hosts', helpText: 'Number of hosts in this inventory.' },
+    total_groups: { type: 'integer', label: 'Total groups', helpText: 'Number of groups in this inventory.' },
   }),
   nameTaken: { __all__: ['Inventory with this Name and Organization already exists.'] },
   usedBy: 'inventory_id',
   deletedLater: true,
   namedBy: IN_ORGANIZATION,
-  related: (url) => ({ hosts: `${url}hosts/` }),
+  related: (url) => addresses(url, ['hosts', 'groups', 'root_groups', 'variable_data', 'script']),
 };
 
 /** Hosts of inventories. */
@@ -165,14 +171,7 @@ export const HOST: Kind<ResourceRecord> = {
   storage: HOSTS,
   ...BY_INVENTORY,
   fields: fields('host', {
-    inventory: {
-      type: 'id',
-      label: 'Inventory',
-      helpText: 'The inventory of this host. It cannot be changed.',
-      column: 'x.inventory_id',
-      writable: 'create',
-      required: true,
-    },
+    inventory: inInventory('host'),
     enabled: {
       type: 'boolean',
       label: 'Enabled',
@@ -186,9 +185,12 @@ export const HOST: Kind<ResourceRecord> = {
   }),
   nameTaken: { __all__: ['Host with this Name and Inventory already exists.'] },
   namedBy: ['name', 'inventory_name', 'organization_name'],
+  related: (url) => addresses(url, ['variable_data', 'groups', 'all_groups']),
+  summary: ({ groups }) => ({ groups }),
   async prepare(exchange, transaction, wanted) {
     const values = splitPort(wanted.values, wanted.problems);
     await withOwner(HOST, exchange, transaction, { ...wanted, values });
+    await requireOtherName(transaction, { ...wanted, values }, 'group');
     if (wanted.before === null) await requireRoom(transaction, Number(values['inventory']));
     return values;
   },
@@ -208,6 +210,21 @@ function splitPort(values: ResourceValues, problems: Problems): ResourceValues {
   const variables = readVariables(String(values['variables']));
   const known = typeof variables === 'string' ? {} : variables;
   return { ...values, name, variables: writeVariables({ ...known, ansible_ssh_port: Number(port) }) };
+}
+
+/** Throws 400 if the inventory has a group of the name of a host, or a host of that of a group. */
+export async function requireOtherName(
+  transaction: Queryable,
+  { values, before }: Pick<Wanted<ResourceRecord>, 'values' | 'before'>,
+  other: 'host' | 'group',
+): Promise<void> {
+  const inventory = before?.inventory ?? Number(values['inventory']);
+  const found = await findInInventory(transaction, `main_${other}`, {
+    name: String(values['name']),
+    inventory,
+  });
+  if (found === null) return;
+  throw invalid({ __all__: [`A ${other === 'host' ? 'Host' : 'Group'} with that name already exists.`] });
 }
 
 /** Throws 403 if the organization of an inventory has as many hosts as it may have. */

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
 import type { Exchange } from '../endpoint.ts';
-import type { FieldSet, Relation } from '../listing/fields.ts';
+import type { Field, FieldSet, Relation } from '../listing/fields.ts';
 import { type Activity, insertActivity } from '../store/activity.ts';
 import type { Makers } from '../store/resources.ts';
 
@@ -43,7 +43,7 @@ export function leadingFields(resource: {
 }
 
 /** The name and the description of a resource, in the table `x`, after its {@link leadingFields}. */
-export function nameAndDescription(name: string): FieldSet['fields'] {
+export function nameAndDescription(name: string, more: Pick<Field, 'check'> = {}): FieldSet['fields'] {
   return {
     name: {
       type: 'string',
@@ -53,6 +53,7 @@ export function nameAndDescription(name: string): FieldSet['fields'] {
       writable: 'change',
       required: true,
       maxLength: 512,
+      ...more,
     },
     description: {
       type: 'string',

@@ -20,10 +20,10 @@ import {
 import { findTeam, type TeamRecord, teamsAdministeredBy } from '../store/teams.ts';
 import { administersRole } from './access-list.ts';
 import { seenJobTemplate } from './job-templates.ts';
-import { assign, changeHolder, idIn, listHolders, mayGive } from './memberships.ts';
+import { assign, changeHolder, listHolders, mayGive } from './memberships.ts';
 import { seenResource } from './named-resources.ts';
 import { seenOrganization } from './organizations.ts';
-import { pathId } from './request-values.ts';
+import { idIn, pathId } from './request-values.ts';
 import { leadingFields, logChange } from './resource.ts';
 import { CREDENTIAL, INVENTORY, PROJECT } from './resource-kinds.ts';
 import { resourcePath, roleText } from './role-texts.ts';
@@ -72,6 +72,7 @@ export function serveRoles(app: FastifyInstance, service: ServiceContext): void 
     description:
       'The roles of this user, among those that you may see. POST {"id": N} grants a role; with "disassociate": true it withdraws the role.',
     fields: roleFields,
+    attaches: true,
     handlers: { GET: rolesOfUser, POST: changeRoleOfUser },
   });
   const ofObject = (
@@ -134,6 +135,7 @@ function serveTeamRoles(app: FastifyInstance, service: ServiceContext): void {
     description:
       'The roles that the members of this team have by it. POST {"id": N} grants a role; with "disassociate": true it withdraws the role.',
     fields: roleFields,
+    attaches: true,
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenTeam(exchange);

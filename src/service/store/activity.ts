@@ -23,6 +23,7 @@ export interface Activity {
 const RESOURCES = [
   ['inventory', 'main_inventory', 'inventory_id'],
   ['host', 'main_host', 'host_id'],
+  ['group', 'main_group', 'group_id'],
   ['credential', 'main_credential', 'credential_id'],
   ['project', 'service_project', 'project_id'],
   ['job_template', 'service_job_template', 'jobtemplate_id'],
@@ -110,7 +111,7 @@ export interface ActivityRecord {
   readonly organization_description: string | null;
   /** The role that a user gained or lost. */
   readonly role_id: number | null;
-  /** The inventory, host, credential, project, job template or team. */
+  /** The inventory, host, group, credential, project, job template or team. */
   readonly resource: {
     readonly type: LinkedResource;
     readonly id: number;
@@ -143,7 +144,7 @@ export const ACTIVITY_FROM = `main_activitystream s
 /** The organization of an entry's resource, or null: an SQL expression over {@link ACTIVITY_FROM}. */
 export const RESOURCE_ORGANIZATION = `COALESCE(r_inventory.organization_id, r_credential.organization_id,
   r_project.organization_id, r_job_template.organization_id, r_team.organization_id,
-  (SELECT i.organization_id FROM main_inventory i WHERE i.id = r_host.inventory_id))`;
+  (SELECT i.organization_id FROM main_inventory i WHERE i.id = COALESCE(r_host.inventory_id, r_group.inventory_id)))`;
 
 /** The columns of an {@link ActivityRecord} over {@link ACTIVITY_FROM}. */
 export const ACTIVITY_COLUMNS = `
@@ -166,7 +167,7 @@ export const ACTIVITY_COLUMNS = `
     (SELECT e.id FROM service_object_role e
      WHERE e.role || '_role' = substring(s.object_relationship_type FROM '[a-z_]+_role$')
        AND (e.resource_type, e.resource_id) IN (('organization', o.id)${RESOURCES.filter(
-         ([type]) => type !== 'host',
+         ([type]) => type !== 'host' && type !== 'group',
        )
          .map(([type]) => `, ('${type}', r_${type}.id)`)
          .join('')}))) AS role_id`;

@@ -241,22 +241,3 @@ export function failLostJobs(
     [seconds, explanation],
   );
 }
-
-/** The variables and the enabled hosts of an inventory, by name. */
-export async function inventoryOf(
-  database: Queryable,
-  id: number,
-): Promise<{
-  readonly variables: string;
-  readonly hosts: readonly { readonly name: string; readonly variables: string }[];
-}> {
-  const [inventory] = await database.query<{ variables: string }>(
-    'SELECT variables FROM main_inventory WHERE id = $1',
-    [id],
-  );
-  const hosts = await database.query<{ name: string; variables: string }>(
-    'SELECT name, variables FROM main_host WHERE inventory_id = $1 AND enabled ORDER BY name',
-    [id],
-  );
-  return { variables: inventory?.variables ?? '', hosts };
-}

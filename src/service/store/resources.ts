@@ -21,6 +21,9 @@ export interface ResourceRecord extends ResourceRow {
   readonly organization_description: string | null;
   readonly variables?: string;
   readonly total_hosts?: number;
+  readonly total_groups?: number;
+  /** The number of the groups that hold a host directly, and the first five. */
+  readonly groups?: unknown;
   readonly enabled?: boolean;
   readonly inventory?: number;
   readonly inventory_name?: string;
@@ -87,6 +90,7 @@ export const INVENTORIES: Storage = {
     ...ORGANIZATION_OF,
     'x.variables',
     '(SELECT count(*)::integer FROM main_host h WHERE h.inventory_id = x.id) AS total_hosts',
+    '(SELECT count(*)::integer FROM main_group g WHERE g.inventory_id = x.id) AS total_groups',
   ],
   written: { ...IN_ORGANIZATION, variables: 'variables' },
   owner: 'organization_id',
@@ -100,6 +104,10 @@ export const HOSTS: Storage = {
   columns: [
     ...ORGANIZATION_OF,
     ...['x.variables', 'x.enabled', 'x.inventory_id AS inventory', 'i.name AS inventory_name'],
+    `(SELECT json_build_object('count', count(*),
+        'results', COALESCE(json_agg(json_build_object('id', g.id, 'name', g.name) ORDER BY g.id) FILTER (WHERE g.place <= 5), '[]'))
+      FROM (SELECT g.id, g.name, row_number() OVER (ORDER BY g.id) AS place
+        FROM main_group_hosts l JOIN main_group g ON g.id = l.group_id WHERE l.host_id = x.id) g) AS groups`,
   ],
   written: { ...NAMED, variables: 'variables', enabled: 'enabled', inventory: 'inventory_id' },
   owner: 'inventory_id',

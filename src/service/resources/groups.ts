@@ -1,0 +1,374 @@
+import type { FastifyInstance } from 'fastify';
+import type { Queryable } from '../../db/database.ts';
+import type { ServiceContext } from '../context.ts';
+import { type Exchange, serveEndpoint } from '../endpoint.ts';
+import { badRequest, forbidden, invalid } from '../failure.ts';
+import type { Condition } from '../listing/filters.ts';
+import { groupNameProblem } from '../playbooks/variables.ts';
+import { jsonObject } from '../request.ts';
+import {
+  changeMember,
+  deleteHeldOnlyBy,
+  findInInventory,
+  GROUPS,
+  type GroupRecord,
+  type GroupRelation,
+  groupsAround,
+  lockGroups,
+  wouldBeCyclical,
+} from '../store/groups.ts';
+import { heldRoles } from '../store/object-roles.ts';
+import { findResource, type ResourceRecord } from '../store/resources.ts';
+import type { Kind } from './kind.ts';
+import {
+  create,
+  listKind,
+  mayChangeSeen,
+  removeResource,
+  seenResource,
+  serveKind,
+  withOwner,
+} from './named-resources.ts';
+import { idIn } from './request-values.ts';
+import { logChange, nameAndDescription } from './resource.ts';
+import {
+  addresses,
+  BY_INVENTORY,
+  fields,
+  HOST,
+  INVENTORY,
+  inInventory,
+  requireOtherName,
+  VARIABLES,
+} from './resource-kinds.ts';
+
+/** Groups of inventories, which hold hosts and other groups. */
+export const GROUP: Kind<GroupRecord> = {
+  type: 'group',
+  path: '/api/v2/groups/',
+  label: 'Group',
+  plural: 'Groups',
+  about: {
+    list: 'The groups of the inventories that you may see.',
+    one: 'One group, by id or by NAME++INVENTORY++ORGANIZATION. DELETE also deletes the groups and hosts that are in no other group. To keep them, take the group out of groups/ of its inventory.',
+  },
+  storage: GROUPS,
+  ...BY_INVENTORY,
+  fields: fields('group', {
+    ...nameAndDescription('group', { check: groupNameProblem }),
+    inventory: inInventory('group'),
+    variables: VARIABLES,
+  }),
+  nameTaken: { __all__: ['Group with this Name and Inventory already exists.'] },
+  namedBy: ['name', 'inventory_name', 'organization_name'],
+  related: (url) => addresses(url, ['variable_data', 'hosts', 'potential_children', 'children', 'all_hosts']),
+  async prepare(exchange, transaction, wanted) {
+    await withOwner(GROUP, exchange, transaction, wanted);
+    await requireOtherName(transaction, wanted, 'host');
+    return wanted.values;
+  },
+  removing: (_exchange, transaction, { id }) => deleteHeldOnlyBy(transaction, id),
+};
+
+/** `/api/v2/groups/`, and the groups and hosts of groups, of hosts and of inventories. */
+export function serveGroups(app: FastifyInstance, service: ServiceContext): void {
+  serveKind(app, service, GROUP);
+  serveMembers(app, service, 'hosts');
+  serveMembers(app, service, 'children');
+  serveOfInventory(app, service, HOST, 'main_host');
+  serveOfInventory(app, service, GROUP, 'main_group');
+  serveEndpoint(app, service, {
+    path: `${HOST.path}:id/groups/`,
+    name: 'Groups of a host',
+    description:
+      'The groups that hold this host directly. POST {"id": N} adds the host to a group, or with "disassociate": true removes it. POST without an id creates a group with it.',
+    fields: GROUP.fields,
+    attaches: true,
+    allows: (exchange) => mayChangeSeen(exchange, HOST),
+    handlers: {
+      GET: async (exchange) => {
+        const { id } = await seenResource(exchange, HOST);
+        return listGroups(
+          exchange,
+          `x.id IN (SELECT l.group_id FROM main_group_hosts l WHERE l.host_id = $N)`,
+          id,
+        );
+      },
+      POST: changeGroupsOfHost,
+    },
+  });
+  listOnly(app, service, `${HOST.path}:id/all_groups/`, {
+    name: 'All groups of a host',
+    description: 'The groups that hold this host, directly or through other groups.',
+    list: async (exchange) => {
+      const { id } = await seenResource(exchange, HOST);
+      return listGroups(
+        exchange,
+        `x.id IN (WITH RECURSIVE near (id) AS (
+            SELECT l.group_id FROM main_group_hosts l WHERE l.host_id = $N
+            UNION SELECT p.to_group_id FROM main_group_parents p JOIN near n ON p.from_group_id = n.id)
+          SELECT id FROM near)`,
+        id,
+      );
+    },
+  });
+  listOnly(app, service, `${GROUP.path}:id/all_hosts/`, {
+    name: 'All hosts of a group',
+    description: 'The hosts in this group and in the groups below it.',
+    fields: HOST.fields,
+    list: async (exchange) => {
+      const { id } = await seenResource(exchange, GROUP);
+      return listKind(exchange, HOST, (first) => ({
+        sql: `x.id IN (SELECT l.host_id FROM main_group_hosts l
+          WHERE l.group_id IN ${groupsAround(`$${first}`, 'below')})`,
+        values: [id],
+      }));
+    },
+  });
+  listOnly(app, service, `${GROUP.path}:id/potential_children/`, {
+    name: 'Groups that a group can have',
+    description: 'The groups of the inventory that are neither above nor below this group.',
+    list: async (exchange) => {
+      const { id } = await seenResource(exchange, GROUP);
+      return listGroups(
+        exchange,
+        `x.inventory_id = (SELECT g.inventory_id FROM main_group g WHERE g.id = $N)
+          AND x.id NOT IN ${groupsAround('$N', 'below')} AND x.id NOT IN ${groupsAround('$N', 'above')}`,
+        id,
+      );
+    },
+  });
+  listOnly(app, service, `${INVENTORY.path}:id/root_groups/`, {
+    name: 'Root groups of an inventory',
+    description: 'The groups of this inventory that are in no other group.',
+    list: async (exchange) => {
+      const { id } = await seenResource(exchange, INVENTORY);
+      return listGroups(
+        exchange,
+        `x.inventory_id = $N AND NOT EXISTS (SELECT FROM main_group_parents p WHERE p.from_group_id = x.id)`,
+        id,
+      );
+    },
+  });
+}
+
+/** Lists the groups for which a condition holds, with `$N` for its value. */
+function listGroups(exchange: Exchange, sql: string, value: number): Promise<unknown> {
+  return listKind(
+    exchange,
+    GROUP,
+    (first): Condition => ({
+      sql: sql.replaceAll('$N', `$${first}`),
+      values: [value],
+    }),
+  );
+}
+
+function listOnly(
+  app: FastifyInstance,
+  service: ServiceContext,
+  path: string,
+  {
+    list,
+    ...about
+  }: {
+    readonly name: string;
+    readonly description: string;
+    readonly fields?: Kind['fields'];
+    readonly list: (exchange: Exchange) => Promise<unknown>;
+  },
+): void {
+  serveEndpoint(app, service, { path, fields: GROUP.fields, ...about, handlers: { GET: list } });
+}
+
+/** `hosts/` or `children/` of a group. */
+function serveMembers(app: FastifyInstance, service: ServiceContext, relation: GroupRelation): void {
+  const kind: Kind<ResourceRecord> = relation === 'hosts' ? HOST : (GROUP as unknown as Kind<ResourceRecord>);
+  const some = relation === 'hosts' ? 'hosts' : 'groups';
+  const [table, group, member] =
+    relation === 'hosts'
+      ? ['main_group_hosts', 'group_id', 'host_id']
+      : ['main_group_parents', 'to_group_id', 'from_group_id'];
+  serveEndpoint(app, service, {
+    path: `${GROUP.path}:id/${relation}/`,
+    name: relation === 'hosts' ? 'Hosts of a group' : 'Groups in a group',
+    description: `The ${some} that this group holds directly. POST {"id": N} adds one of its inventory, or with "disassociate": true removes it. POST without an id creates one.`,
+    fields: kind.fields,
+    attaches: true,
+    allows: (exchange) => mayChangeSeen(exchange, GROUP),
+    handlers: {
+      GET: async (exchange) => {
+        const { id } = await seenResource(exchange, GROUP);
+        return listKind(exchange, kind, (first) => ({
+          sql: `x.id IN (SELECT l.${member} FROM ${table} l WHERE l.${group} = $${first})`,
+          values: [id],
+        }));
+      },
+      POST: (exchange) => changeMembers(exchange, relation, kind),
+    },
+  });
+}
+
+/** Adds a host or a group to a group, removes it, or creates it in it. */
+async function changeMembers(
+  exchange: Exchange,
+  relation: GroupRelation,
+  kind: Kind<ResourceRecord>,
+): Promise<unknown> {
+  const { service, request } = exchange;
+  const group = await seenResource(exchange, GROUP);
+  const body = jsonObject(request);
+  const { inventory } = group;
+  const operation = operationIn(body);
+  const member =
+    memberIn(body, kind.type, operation) ?? (await hostToAdd(exchange, relation, { body, inventory }));
+  if (member === null) {
+    return create(exchange, kind, { inventory }, (transaction, made) =>
+      changeLink(exchange, transaction, relation, { group: group.id, member: made.id, operation }),
+    );
+  }
+  return service.database.transaction(async (transaction) => {
+    await requireOfInventory(exchange, transaction, { kind, member, inventory });
+    await changeLink(exchange, transaction, relation, { group: group.id, member, operation });
+  });
+}
+
+/** POST of a host that exists by its name alone adds it, as on the controller. */
+async function hostToAdd(
+  { service }: Exchange,
+  relation: GroupRelation,
+  { body, inventory }: { readonly body: Readonly<Record<string, unknown>>; readonly inventory: number },
+): Promise<number | null> {
+  const { name, variables = '' } = body;
+  if (relation !== 'hosts' || typeof name !== 'string') return null;
+  if (!['', '{}', '---'].includes(String(variables))) return null;
+  return findInInventory(service.database, 'main_host', { name, inventory });
+}
+
+async function changeGroupsOfHost(exchange: Exchange): Promise<unknown> {
+  const host = await seenResource(exchange, HOST);
+  const { inventory = 0 } = host;
+  const body = jsonObject(exchange.request);
+  const operation = operationIn(body);
+  const group = memberIn(body, 'group', operation);
+  if (group === null) {
+    return create(exchange, GROUP, { inventory }, (transaction, made) =>
+      changeLink(exchange, transaction, 'hosts', { group: made.id, member: host.id, operation }),
+    );
+  }
+  return exchange.service.database.transaction(async (transaction) => {
+    await requireOfInventory(exchange, transaction, { kind: GROUP, member: group, inventory });
+    await changeLink(exchange, transaction, 'hosts', { group, member: host.id, operation });
+  });
+}
+
+type Operation = 'associate' | 'disassociate';
+
+function operationIn(body: Readonly<Record<string, unknown>>): Operation {
+  return 'disassociate' in body ? 'disassociate' : 'associate';
+}
+
+/** The id in a body; null for a new one. Throws 400. */
+function memberIn(
+  body: Readonly<Record<string, unknown>>,
+  noun: string,
+  operation: Operation,
+): number | null {
+  const id = idIn(body, noun);
+  if (id === null && operation === 'disassociate')
+    throw invalid({ msg: '"id" is required to disassociate.' });
+  return id;
+}
+
+/** Throws 403 unless the caller may change an inventory, and 400 unless it has the host or the group. */
+async function requireOfInventory<R extends ResourceRecord>(
+  { caller }: Exchange,
+  transaction: Queryable,
+  {
+    kind,
+    member,
+    inventory,
+  }: { readonly kind: Kind<R>; readonly member: number; readonly inventory: number },
+): Promise<void> {
+  await lockGroups(transaction, inventory);
+  const owner = await findResource(transaction, INVENTORY.storage, inventory);
+  const held = await heldRoles(transaction, caller.user);
+  if (owner === null || !INVENTORY.mayChange(caller.user, held, owner)) throw forbidden();
+  const found = await findResource<R>(transaction, kind.storage, member);
+  // What the caller may not see is as missing.
+  if (found === null || !kind.mayChange(caller.user, held, found)) {
+    throw badRequest(`No ${kind.type} has the id ${member}.`);
+  }
+  if (found.inventory !== inventory) {
+    throw badRequest('Cannot associate two items from different inventories.');
+  }
+}
+
+/** Changes what a group holds, with an entry in the activity stream. Throws 400 for a circle. */
+async function changeLink(
+  exchange: Exchange,
+  transaction: Queryable,
+  relation: GroupRelation,
+  change: { readonly group: number; readonly member: number; readonly operation: Operation },
+): Promise<void> {
+  const { group, member, operation } = change;
+  if (relation === 'children' && operation === 'associate' && (await wouldBeCyclical(transaction, change))) {
+    throw invalid({ error: 'Cyclical Group association.' });
+  }
+  if (!(await changeMember(transaction, relation, change))) return;
+  const object2 = relation === 'hosts' ? 'host' : 'group';
+  const relationship = `awx.main.models.inventory.Group_${relation === 'hosts' ? 'hosts' : 'parents'}`;
+  await logChange(exchange, transaction, {
+    operation,
+    object1: 'group',
+    object2,
+    relationship,
+    changes: {
+      ...{ object1: 'group', object1_pk: group, object2, object2_pk: member },
+      ...{ action: operation, relationship },
+    },
+    resource: { type: 'group', id: group },
+  });
+}
+
+/** `hosts/` or `groups/` of an inventory. To remove one is to delete it; of a group, what it holds stays. */
+function serveOfInventory<R extends ResourceRecord>(
+  app: FastifyInstance,
+  service: ServiceContext,
+  kind: Kind<R>,
+  table: 'main_host' | 'main_group',
+): void {
+  const some = kind.plural.toLowerCase();
+  serveEndpoint(app, service, {
+    path: `${INVENTORY.path}:id/${some}/`,
+    name: `${kind.plural} of an inventory`,
+    description: `The ${some} of this inventory. POST adds one; POST {"id": N, "disassociate": true} deletes one${
+      table === 'main_group' ? ', and keeps the groups and hosts in it' : ''
+    }.`,
+    fields: kind.fields,
+    attaches: true,
+    allows: (exchange) => mayChangeSeen(exchange, INVENTORY),
+    handlers: {
+      GET: async (exchange) => {
+        const { id } = await seenResource(exchange, INVENTORY);
+        return listKind(exchange, kind, (first) => ({ sql: `x.inventory_id = $${first}`, values: [id] }));
+      },
+      POST: (exchange) => changeInventory(exchange, kind),
+    },
+  });
+}
+
+async function changeInventory<R extends ResourceRecord>(
+  exchange: Exchange,
+  kind: Kind<R>,
+): Promise<unknown> {
+  const { id: inventory } = await seenResource(exchange, INVENTORY);
+  const body = jsonObject(exchange.request);
+  const operation = operationIn(body);
+  const member = memberIn(body, kind.type, operation);
+  if (member === null) return create(exchange, kind, { inventory });
+  return exchange.service.database.transaction(async (transaction) => {
+    await requireOfInventory(exchange, transaction, { kind, member, inventory });
+    if (operation === 'disassociate') await removeResource(exchange, transaction, kind, { id: member });
+  });
+}

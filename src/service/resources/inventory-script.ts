@@ -1,0 +1,116 @@
+import type { FastifyInstance } from 'fastify';
+import type { ServiceContext } from '../context.ts';
+import { type Exchange, serveEndpoint } from '../endpoint.ts';
+import { badRequest, forbidden, notFound } from '../failure.ts';
+import { lastValue } from '../listing/filters.ts';
+import { readVariables, type Variables, writeVariables } from '../playbooks/variables.ts';
+import { jsonObject, parseTarget } from '../request.ts';
+import { type InventoryContent, inventoryContent } from '../store/groups.ts';
+import type { ResourceRecord } from '../store/resources.ts';
+import { GROUP } from './groups.ts';
+import type { Kind } from './kind.ts';
+import { changeResource, mayChangeSeen, seenResource } from './named-resources.ts';
+import { HOST, INVENTORY } from './resource-kinds.ts';
+
+/** `inventories/N/script/`, from which Ansible reads an inventory, and `variable_data/` of inventories, hosts and groups. */
+export function serveInventoryScript(app: FastifyInstance, service: ServiceContext): void {
+  serveEndpoint(app, service, {
+    path: `${INVENTORY.path}:id/script/`,
+    name: 'Inventory script',
+    description:
+      'The inventory as a dynamic inventory of Ansible: the enabled hosts, or with "all" every host; with "hostvars" their variables, with "towervars" also whether they are enabled and their ids. With "host" the variables of that host.',
+    handlers: { GET: showScript },
+  });
+  serveVariables(app, service, INVENTORY);
+  serveVariables(app, service, HOST);
+  serveVariables(app, service, GROUP as unknown as Kind<ResourceRecord>);
+}
+
+function serveVariables(app: FastifyInstance, service: ServiceContext, kind: Kind<ResourceRecord>): void {
+  const change = async (exchange: Exchange) => {
+    const { request, reply } = exchange;
+    if (!(await mayChangeSeen(exchange, kind))) throw forbidden();
+    const { id } = await seenResource(exchange, kind);
+    const body = { variables: writeVariables(jsonObject(request)) };
+    const { variables = '' } = await changeResource(exchange, kind, { id, method: 'PATCH', body });
+    return reply.send(variablesOf(variables));
+  };
+  serveEndpoint(app, service, {
+    path: `${kind.path}:id/variable_data/`,
+    name: `Variables of the ${kind.type}`,
+    description: `The variables of this ${kind.type} as an object. PUT and PATCH replace all of them.`,
+    allows: (exchange) => mayChangeSeen(exchange, kind),
+    handlers: {
+      GET: async (exchange) => {
+        const { variables = '' } = await seenResource(exchange, kind);
+        // Sent as they are: a variable of the name url is no address of this API.
+        return exchange.reply.send(variablesOf(variables));
+      },
+      PUT: change,
+      PATCH: change,
+    },
+  });
+}
+
+/** Stored variables were checked when they were written. */
+function variablesOf(text: string): Variables {
+  const read = readVariables(text);
+  return typeof read === 'string' ? {} : read;
+}
+
+async function showScript(exchange: Exchange): Promise<unknown> {
+  const { service, request, reply } = exchange;
+  const { id } = await seenResource(exchange, INVENTORY);
+  const query = new URLSearchParams(parseTarget(request.url).query);
+  const given = (name: string) => lastValue(query, name) ?? '';
+  if (given('subset') !== '') throw badRequest('This service does not slice inventories.');
+  const content = await inventoryContent(service.database, id, { all: given('all') !== '' });
+  const host = given('host');
+  if (host === '') {
+    const hostvars = given('hostvars') !== '';
+    return reply.send(script(content, { hostvars, towervars: given('towervars') !== '' }));
+  }
+  const found = content.hosts.find(({ name }) => name === host);
+  if (found === undefined) throw notFound();
+  return reply.send(variablesOf(found.variables));
+}
+
+/** An inventory in the form of Ansible's dynamic inventories. What is empty is left out, as on the controller. */
+function script(
+  { variables, hosts, groups }: InventoryContent,
+  { hostvars, towervars }: { readonly hostvars: boolean; readonly towervars: boolean },
+): Record<string, unknown> {
+  const grouped = new Set(groups.flatMap((group) => group.hosts));
+  const names = groups.map(({ name }) => name);
+  const all = {
+    ...named('vars', variablesOf(variables)),
+    hosts: hosts.map(({ name }) => name).filter((name) => !grouped.has(name)),
+    ...named('children', names),
+  };
+  const members = groups.flatMap((group) => {
+    const content = {
+      ...named('hosts', group.hosts),
+      ...named('children', group.children),
+      ...named('vars', variablesOf(group.variables)),
+    };
+    return Object.keys(content).length === 0 ? [] : [[group.name, content] as const];
+  });
+  const ofHost = ({ id, variables: text, enabled }: InventoryContent['hosts'][number]) => ({
+    ...variablesOf(text),
+    ...(towervars && {
+      ...{ remote_host_enabled: String(enabled), remote_host_id: id },
+      ...{ remote_tower_enabled: String(enabled), remote_tower_id: id },
+    }),
+  });
+  return {
+    all,
+    ...Object.fromEntries(members),
+    ...(hostvars && {
+      _meta: { hostvars: Object.fromEntries(hosts.map((host) => [host.name, ofHost(host)])) },
+    }),
+  };
+}
+
+function named(name: string, value: object): Record<string, unknown> {
+  return Object.keys(value).length === 0 ? {} : { [name]: value };
+}

@@ -1,0 +1,161 @@
+import type { Queryable } from '../../db/database.ts';
+import { ORGANIZATION_OF, type ResourceRecord, type Storage } from './resources.ts';
+
+/** A group of an inventory. */
+export type GroupRecord = ResourceRecord & { readonly inventory: number };
+
+/** Rows `x` of main_group with their inventory `i` and its organization `o`. */
+export const GROUPS: Storage = {
+  table: 'main_group',
+  from: `main_group x JOIN main_inventory i ON i.id = x.inventory_id
+    LEFT JOIN main_organization o ON o.id = i.organization_id`,
+  columns: [...ORGANIZATION_OF, 'x.variables', 'x.inventory_id AS inventory', 'i.name AS inventory_name'],
+  written: { name: 'name', description: 'description', variables: 'variables', inventory: 'inventory_id' },
+  owner: 'inventory_id',
+};
+
+/** What a group can have: hosts of its inventory, and other groups of it. */
+export type GroupRelation = 'hosts' | 'children';
+
+/** The tables of both, with the columns of the group and of what it has. */
+const LINKS = {
+  hosts: ['main_group_hosts', 'group_id', 'host_id'],
+  children: ['main_group_parents', 'to_group_id', 'from_group_id'],
+} as const;
+
+/** A group and a host or another group. */
+interface Pair {
+  readonly group: number;
+  readonly member: number;
+}
+
+/** Adds a host or a group to a group, or removes it. Returns whether that changed something. */
+export async function changeMember(
+  transaction: Queryable,
+  relation: GroupRelation,
+  { group, member, operation }: Pair & { readonly operation: 'associate' | 'disassociate' },
+): Promise<boolean> {
+  const [table, groups, members] = LINKS[relation];
+  const changed = await transaction.execute(
+    operation === 'associate'
+      ? `INSERT INTO ${table} (${groups}, ${members}) VALUES ($1, $2) ON CONFLICT DO NOTHING`
+      : `DELETE FROM ${table} WHERE ${groups} = $1 AND ${members} = $2`,
+    [group, member],
+  );
+  return changed === 1;
+}
+
+/** The ids of a group and of all groups below it, in SQL, by the SQL expression of its id; or of all above it. */
+export function groupsAround(id: string, direction: 'below' | 'above'): string {
+  const [from, to] =
+    direction === 'below' ? ['to_group_id', 'from_group_id'] : ['from_group_id', 'to_group_id'];
+  return `(WITH RECURSIVE near (id) AS (
+      SELECT ${id}::integer
+      UNION SELECT p.${to} FROM main_group_parents p JOIN near n ON p.${from} = n.id)
+    SELECT id FROM near)`;
+}
+
+/** Whether a group would be below itself if it had another one as a child. */
+export async function wouldBeCyclical(transaction: Queryable, { group, member }: Pair): Promise<boolean> {
+  const rows = await transaction.query(`SELECT WHERE $1::integer IN ${groupsAround('$2', 'below')}`, [
+    group,
+    member,
+  ]);
+  return rows.length > 0;
+}
+
+/** Keeps others from changing the groups of an inventory until the transaction ends. */
+export async function lockGroups(transaction: Queryable, inventory: number): Promise<void> {
+  await transaction.query('SELECT FROM main_inventory WHERE id = $1 FOR UPDATE', [inventory]);
+}
+
+/** The id of the host or the group of this name in an inventory, or null. */
+export async function findInInventory(
+  database: Queryable,
+  table: 'main_host' | 'main_group',
+  { name, inventory }: { readonly name: string; readonly inventory: number },
+): Promise<number | null> {
+  const rows = await database.query<{ id: number }>(
+    `SELECT id FROM ${table} WHERE name = $1 AND inventory_id = $2`,
+    [name, inventory],
+  );
+  return rows[0]?.id ?? null;
+}
+
+/**
+ * Deletes the groups and hosts that only this group holds, directly or through others that are deleted, but not the group
+ * itself: what is in another group as well stays.
+ */
+export async function deleteHeldOnlyBy(transaction: Queryable, id: number): Promise<void> {
+  const links = await transaction.query<{ parent: number; child: number }>(
+    `SELECT p.to_group_id AS parent, p.from_group_id AS child FROM main_group_parents p
+     WHERE p.from_group_id IN ${groupsAround('$1', 'below')} AND p.from_group_id <> $1`,
+    [id],
+  );
+  const gone = new Set([id]);
+  // A set is read on while it grows.
+  for (const parent of gone) {
+    for (const { child } of links.filter((link) => link.parent === parent)) {
+      if (links.every((link) => link.child !== child || gone.has(link.parent))) gone.add(child);
+    }
+  }
+  const ids = [...gone];
+  await transaction.execute(
+    `DELETE FROM main_host h
+     WHERE EXISTS (SELECT FROM main_group_hosts l WHERE l.host_id = h.id AND l.group_id = ANY($1::integer[]))
+       AND NOT EXISTS (SELECT FROM main_group_hosts l WHERE l.host_id = h.id AND NOT l.group_id = ANY($1::integer[]))`,
+    [ids],
+  );
+  await transaction.execute('DELETE FROM main_group WHERE id = ANY($1::integer[]) AND id <> $2', [ids, id]);
+}
+
+/** An inventory as Ansible needs it, all by name. */
+export interface InventoryContent {
+  readonly variables: string;
+  readonly hosts: readonly {
+    readonly id: number;
+    readonly name: string;
+    readonly variables: string;
+    readonly enabled: boolean;
+  }[];
+  readonly groups: readonly {
+    readonly name: string;
+    readonly variables: string;
+    /** The names of those of its hosts that are in `hosts`. */
+    readonly hosts: readonly string[];
+    readonly children: readonly string[];
+  }[];
+}
+
+/** The content of an inventory: its enabled hosts, or with `all` every host. */
+export async function inventoryContent(
+  database: Queryable,
+  id: number,
+  { all = false }: { readonly all?: boolean } = {},
+): Promise<InventoryContent> {
+  const [inventory] = await database.query<{ variables: string }>(
+    'SELECT variables FROM main_inventory WHERE id = $1',
+    [id],
+  );
+  const hosts = await database.query<InventoryContent['hosts'][number]>(
+    `SELECT id, name, variables, enabled FROM main_host
+     WHERE inventory_id = $1 AND (enabled OR $2::boolean) ORDER BY name`,
+    [id, all],
+  );
+  const groups = await database.query<InventoryContent['groups'][number]>(
+    `SELECT g.name, g.variables,
+       ARRAY(SELECT h.name FROM main_group_hosts l JOIN main_host h ON h.id = l.host_id
+         WHERE l.group_id = g.id ORDER BY h.name)::text[] AS hosts,
+       ARRAY(SELECT c.name FROM main_group_parents p JOIN main_group c ON c.id = p.from_group_id
+         WHERE p.to_group_id = g.id ORDER BY c.name)::text[] AS children
+     FROM main_group g WHERE g.inventory_id = $1 ORDER BY g.name`,
+    [id],
+  );
+  // A disabled host, or one that was added between the statements, is in no group.
+  const names = new Set(hosts.map(({ name }) => name));
+  return {
+    variables: inventory?.variables ?? '',
+    hosts,
+    groups: groups.map((group) => ({ ...group, hosts: group.hosts.filter((name) => names.has(name)) })),
+  };
+}
