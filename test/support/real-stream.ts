@@ -8,6 +8,7 @@ import {
   planCleaning,
 } from '../../src/operations/investigation/plan-cleaning.ts';
 import { planUndo, type UndoPlan } from '../../src/operations/investigation/plan-undo.ts';
+import type { Evidence } from '../../src/operations/ports/evidence.ts';
 import { openDatabaseCleaner } from '../../src/targets/database/cleaner.ts';
 import { openDatabaseEvidence } from '../../src/targets/database/evidence.ts';
 import { fixture } from './fixture.ts';
@@ -50,6 +51,7 @@ async function writeEntry(database: Database, entry: WrittenEntry): Promise<numb
 
 /** The tables of a controller, and investigations of them. */
 export interface RealCase extends RealTables {
+  readonly evidence: Evidence;
   /** The ids of the users. */
   readonly id: Readonly<Record<string, number>>;
   write(entry: WrittenEntry): Promise<number>;
@@ -84,6 +86,7 @@ export async function loadRealCase(peer: Peer): Promise<RealCase> {
   const common = { target, description, evidence, log, clock, actor: { user: 'root' } };
   return {
     ...real,
+    evidence,
     id: real.filling.users,
     write: (entry) => writeEntry(real.database, entry),
     investigate: (user, { since } = {}) => look(user, since),

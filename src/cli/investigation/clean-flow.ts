@@ -2,6 +2,7 @@ import { openCleaning } from '../../app/open-evidence.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { notNamed } from '../../domain/investigation/earlier-items.ts';
 import { type Actor, type Investigation, remains } from '../../domain/investigation/investigation.ts';
+import { readIncidentHistories } from '../../operations/incident/recorded-incidents.ts';
 import {
   type CleaningReport,
   clean,
@@ -9,6 +10,7 @@ import {
   undoCleaning,
 } from '../../operations/investigation/clean.ts';
 import { investigate } from '../../operations/investigation/investigate.ts';
+import { suspectsIn, withoutOtherIntruders } from '../../operations/investigation/other-intruders.ts';
 import {
   type CleaningPlan,
   isIrreversible,
@@ -121,10 +123,13 @@ export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJ
   try {
     const now = await investigateAgain(request, { evidence, description, saved, since: theft.at });
     const { investigation, earlier } = chosen(now, saved);
-    const whole = planCleaning(investigation, {
+    const planned = planCleaning(investigation, {
       selection: { items: request.items, rules: request.rules },
       ...{ ways, restProblem, ownTokens },
     });
+    const histories = await readIncidentHistories(await runtime.auditLog());
+    const incidents = histories.ofController(description).flatMap((each) => each.incidents);
+    const whole = await withoutOtherIntruders(planned, { evidence, suspects: suspectsIn(incidents) });
     // With --yes, nothing asks a second time.
     const plan = request.flags.yes === true && !request.irreversible ? reversible(whole) : whole;
     return await change(

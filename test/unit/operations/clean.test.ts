@@ -1,9 +1,15 @@
 import { expect, test } from 'vitest';
+import { countsOf } from '../../../src/cli/investigation/cleaning-text.ts';
 import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { CleaningAct } from '../../../src/domain/investigation/cleaning.ts';
-import { clean, undoCleaning } from '../../../src/operations/investigation/clean.ts';
+import { type CleaningReport, clean, undoCleaning } from '../../../src/operations/investigation/clean.ts';
 import { investigate } from '../../../src/operations/investigation/investigate.ts';
-import { type CleaningWay, planCleaning } from '../../../src/operations/investigation/plan-cleaning.ts';
+import {
+  type CleaningWay,
+  isIrreversible,
+  planCleaning,
+  reversible,
+} from '../../../src/operations/investigation/plan-cleaning.ts';
 import { planUndo } from '../../../src/operations/investigation/plan-undo.ts';
 import type { Cleaner } from '../../../src/operations/ports/evidence.ts';
 import { failingFrom, fixture } from '../../support/fixture.ts';
@@ -191,6 +197,56 @@ test('an interrupted cleaning is finished by the next one', async () => {
   await run();
   expect(done.map(({ act }) => act.act)).toEqual(['disassociate', 'delete', 'restore']);
   expect((await plan()).clean).toEqual([]);
+});
+
+test('each planned item is counted once, and what cannot be undone is told from the rest', async () => {
+  const { plan } = await estate();
+  const whole = await plan();
+  expect(whole.clean.filter(isIrreversible).map(({ item }) => item.id)).toEqual([
+    'o_auth2_access_token:50',
+    'schedule:6',
+    // It gives the template a new key.
+    'job_template:7',
+  ]);
+  const rest = reversible(whole);
+  expect(rest.clean.map(({ item }) => item.id)).toEqual(['role:9:user:12']);
+  expect(rest.keep.map(({ item, reason }) => [item.id, reason])).toEqual([
+    ['o_auth2_access_token:50', 'irreversible'],
+    ['schedule:6', 'irreversible'],
+    ['job_template:7', 'irreversible'],
+    ['credential:3', 'by_hand'],
+    ['schedule:7', 'changed_since'],
+  ]);
+  const step = (name: string, result: CleaningReport['steps'][number]['result']) => ({
+    step: name,
+    title: name,
+    result,
+    message: '',
+  });
+  const item = (id: string) => whole.clean.find((each) => each.item.id === id)?.item;
+  const left = [item('schedule:6'), item('job_template:7')].filter((each) => each !== undefined);
+  const done = {
+    ...{ result: 'partly', interrupted: false, stopped: null, run: 'x', left },
+    steps: [
+      step('o_auth2_access_token:50', 'done'),
+      step('role:9:user:12', 'failed'),
+      // A name that was swapped takes two steps.
+      ...[step('job_template:7', 'done'), step('job_template:7', 'done'), step('schedule:6', 'done')],
+      step('verify', 'done'),
+    ],
+  } as unknown as CleaningReport;
+  const restored = whole.clean.find((each) => each.item.id === 'job_template:7');
+  const keep = [
+    ...whole.keep,
+    { item: restored?.item, reason: 'by_hand', why: '' } as (typeof whole.keep)[number],
+  ];
+  expect(countsOf({ ...whole, keep }, done)).toEqual({
+    planned: 4,
+    ended: 1,
+    inPart: 1,
+    remaining: 2,
+    byHand: 3,
+  });
 });
 
 test('items can be chosen by id and by rule; unknown ones, and the caller itself, are refused', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { withoutOtherIntruders } from '../../../src/operations/investigation/other-intruders.ts';
 import { loadRealCase, type RealCase } from '../../support/real-stream.ts';
 import { type Peer, REAL_PEERS } from '../../support/real-tables.ts';
 
@@ -187,5 +188,37 @@ describe.each(PEERS.filter((peer) => REAL_PEERS.includes(peer)))('a cleaning of 
     expect(plan.keep).toMatchObject([
       { reason: 'by_hand', why: expect.stringContaining('Others changed extra_vars between') },
     ]);
+  });
+
+  it('does not bring back what the subject of another incident set', async () => {
+    const limit = async (name: string, from: string, to: string) => {
+      await real.database.execute(
+        'UPDATE main_jobtemplate SET job_tags = $1 WHERE unifiedjobtemplate_ptr_id = 7',
+        [to],
+      );
+      await update(name, 'job_template', 7, { job_tags: [from, to] });
+    };
+    await limit('robot', '', 'robots');
+    await limit('auditor', 'robots', 'auditors');
+    const plan = await real.plan('auditor', { items: ['job_template:7'] });
+    expect(plan.clean).toMatchObject([{ act: { act: 'restore', fields: [{ field: 'job_tags' }] } }]);
+    const suspect = (name: string, since: Date) => ({ id: user(name), incident: 'inc-1', since });
+    const without = async (...suspects: ReturnType<typeof suspect>[]) =>
+      await withoutOtherIntruders(plan, { evidence: real.evidence, suspects });
+    const { clean, keep } = await without(suspect('robot', new Date(0)));
+    expect(clean).toEqual([]);
+    expect(keep).toMatchObject([
+      {
+        reason: 'by_hand',
+        why: 'The value of job_tags from before was set by robot, the subject of inc-1: restore it by hand.',
+      },
+    ]);
+    // Their own incident, one of others, and what was done before the theft are no reason.
+    const harmless = [
+      suspect('auditor', new Date(0)),
+      suspect('bob', new Date(0)),
+      suspect('robot', new Date(Date.now() + 60_000)),
+    ];
+    for (const each of harmless) expect((await without(each)).clean).toEqual(plan.clean);
   });
 });
