@@ -6,7 +6,7 @@ import { absolutePath, type Environment } from '../config/paths.ts';
 import { readSecret } from '../config/secrets.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import type { RecordedApproval } from '../operations/journal/journal.ts';
-import type { Change } from '../operations/journal/operation-run.ts';
+import type { Change, Reading } from '../operations/journal/operation-run.ts';
 import type { AuditLog, LogKeys } from '../operations/ports/audit-log.ts';
 import { type Clock, machineClock } from '../operations/ports/clock.ts';
 import type { LogSink } from '../operations/ports/log-sink.ts';
@@ -122,6 +122,8 @@ export interface Runtime extends RunResources {
   components(): Promise<readonly Component[]>;
   /** The context of a change. Signals are caught from now on. Throws `interrupted` after a signal. */
   change(options: ChangeOptions): Promise<Change>;
+  /** What an operation gets that only reads. */
+  reading(): Promise<Reading>;
   /** The context of a dry run: the target changes nothing, and the log stores nothing. */
   dryRun(): Promise<Change>;
   /** The same run in the same place with the token in a file as the credential, over REST. Closing this runtime closes it too. */
@@ -234,6 +236,9 @@ function runtimeIn(
         ticket,
         approval,
       };
+    },
+    async reading() {
+      return { target: await target(), description: await description(), log: await auditLog(), clock };
     },
     async dryRun() {
       const basics = await changeBasics();

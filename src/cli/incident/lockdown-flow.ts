@@ -1,19 +1,18 @@
 import { join } from 'node:path';
 import type { Runtime } from '../../app/runtime.ts';
 import { stateFolder } from '../../config/paths.ts';
-import { type AccessPath, afterAct, pathNames, uncheckedPaths } from '../../domain/access.ts';
+import { type AccessPath, pathNames, uncheckedPaths } from '../../domain/access.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Lock, LockdownScope } from '../../domain/incident/incident.ts';
-import { amountsOf, isNothing } from '../../domain/plan.ts';
+import { amountsOf } from '../../domain/plan.ts';
 import { cautionOf } from '../../operations/access/check-paths.ts';
 import { renamedText, requireMeant, requireUnchanged } from '../../operations/bound-names.ts';
-import { type IncidentStatus, incidentStatus } from '../../operations/incident/incident-status.ts';
-import { type LockdownReport, lockDown } from '../../operations/incident/lock-down.ts';
+import { heldLockdown, type LockdownReport, lockDown } from '../../operations/incident/lock-down.ts';
 import { type LockdownPlan, planLockdown } from '../../operations/incident/plan-lockdown.ts';
 import type { Target, TargetDescription } from '../../operations/ports/target.ts';
 import { requireSameController, type SavedLockdown } from '../../operations/revocation/saved-plan.ts';
 import { refuseLockout } from '../../operations/settings/settings.ts';
-import { refusalAhead, requireMayChange } from '../../operations/visibility.ts';
+import { requireMayChange } from '../../operations/visibility.ts';
 import { accessParts } from '../../reports/access-lines.ts';
 import { type Document, lines, list } from '../../reports/document.ts';
 import type { MaybeMade, Report } from '../../reports/result.ts';
@@ -71,10 +70,7 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report<Loc
     options: { count: boolean; mayLockOut: boolean } & Partial<Pick<LockdownPlan, 'scope' | 'measures'>>,
   ) =>
     planLockdown({
-      target: await working.target(),
-      description: await working.description(),
-      log: await runtime.auditLog(),
-      clock: runtime.clock,
+      ...(await working.reading()),
       scope,
       measures,
       ...(several && { sharedId }),
@@ -86,7 +82,9 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report<Loc
     mayLockOut: rescueFile !== null || dryRun,
   });
   const isPlanned = dryRun || flags['plan-out'] !== undefined;
-  const held = isPlanned || lasts !== null ? null : await heldIncident(runtime, plan);
+  const isHeld = async (working: Runtime, agreed: LockdownPlan) =>
+    lasts === null ? await heldLockdown(await working.reading(), agreed) : null;
+  const held = isPlanned ? null : await isHeld(runtime, plan);
   const result = await change<Locked, LockdownJson>(request, {
     plan: [
       lines(rescueFile !== null && rescuePlanLine(rescueFile, description)),
@@ -94,20 +92,18 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report<Loc
     ],
     question: held === null ? { act: `lock down ${plan.selection}`, ...answerFor(plan) } : null,
     save: (path) => writeLockdownFile(runtime, { path, flags, lasts, ...ordered(plan) }),
-    require: () => requireMayChange(description),
-    refusal: () =>
-      refusalAhead(() => {
-        requireMayChange(description);
-        if (measures.basicAuthentication && rescueFile === null)
-          refuseLockout({ AUTH_BASIC_ENABLED: false }, description);
-      }),
+    require() {
+      requireMayChange(description);
+      if (measures.basicAuthentication && rescueFile === null)
+        refuseLockout({ AUTH_BASIC_ENABLED: false }, description);
+    },
     guard: {
       what: `A lockdown of ${plan.selection}`,
       alone: () => isOfOneUser(scope),
       command: 'incident lockdown',
       saved: saved ?? undefined,
     },
-    nothing: held === null ? undefined : () => heldEnding(plan, held, description),
+    nothing: held === null ? undefined : () => lockdownEnding(held, plan, { description, rescue: [] }),
     async act(begin) {
       await requireMeant(await runtime.target(), plan);
       const rescue =
@@ -122,23 +118,22 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report<Loc
                 ...(await planWith(working, { count: isAgain, mayLockOut: isAgain, ...ordered(plan) })),
                 incident: plan.incident,
               };
-        const already = isAgain && lasts === null ? await heldIncident(working, agreed) : null;
-        if (already !== null) return { plan: agreed, held: already, done: null, rescue };
+        const already = isAgain ? await isHeld(working, agreed) : null;
+        if (already !== null) return { plan: agreed, report: already, rescue };
         const files = snapshotFiles(join(stateFolder(runtime.environment), 'incidents'));
-        const done = await lockDown({ ...(await begin(working)), plan: agreed, files });
-        return { plan: agreed, held: null, done, rescue };
+        const report = await lockDown({ ...(await begin(working)), plan: agreed, files });
+        return { plan: agreed, report, rescue };
       });
     },
-    async ended({ plan: agreed, held: already, done, rescue }) {
+    async ended({ plan: agreed, report, rescue }) {
       const here = await (rescue?.runtime ?? runtime).description();
-      return done !== null
-        ? lockdownEnding(done, agreed, { description: here, rescue: await rescueLines(rescue) })
-        : heldEnding(agreed, already, here);
+      return lockdownEnding(report, agreed, { description: here, rescue: await rescueLines(rescue) });
     },
     json: ({ dryRun, done, file }) => ({
       dryRun,
       plan: done?.plan ?? plan,
-      ...lockedJson(done ?? { plan, held, done: null, rescue: null }),
+      ...(done?.report ?? held ?? NOT_MADE),
+      ...rescueJson(done?.rescue ?? null),
       ...file,
     }),
   });
@@ -161,45 +156,18 @@ async function requireSameNames(target: Target, { scope, measures }: SavedLockdo
   await requireUnchanged(target, 'user', measures.keepActiveBound ?? []);
 }
 
-/** How far a lockdown went: it was done, or found in effect already. */
-type Locked = {
+/** What became of a lockdown. */
+interface Locked {
   /** What was agreed to, read again after what came before it. */
   readonly plan: LockdownPlan;
+  /** Without a run if it was in effect already. */
+  readonly report: LockdownReport;
   readonly rescue: Rescue | null;
-} & (
-  | { readonly done: LockdownReport; readonly held: null }
-  | { readonly done: null; readonly held: IncidentStatus }
-);
-
-function lockedJson({
-  plan,
-  held,
-  done,
-  rescue,
-}: Pick<Locked, 'plan' | 'rescue'> & {
-  readonly done: LockdownReport | null;
-  readonly held: IncidentStatus | null;
-}) {
-  const rescued = rescueJson(rescue);
-  if (done !== null) return { ...done, ...rescued };
-  if (held === null) {
-    const nothing = notMade(
-      'incident result until steps accessPaths kept renamed interrupted stopped run seconds',
-    );
-    return { ...nothing, ...rescued };
-  }
-  const { incident, until, revocation, renamed } = plan;
-  const kept = revocation?.kept.map(({ tokenId }) => tokenId) ?? [];
-  const state = {
-    incident,
-    result: 'locked' as const,
-    until,
-    kept,
-    renamed,
-    accessPaths: pathsOf(plan, held),
-  };
-  return { ...state, steps: [], interrupted: false, stopped: null, run: null, seconds: 0, ...rescued };
 }
+
+const NOT_MADE = notMade(
+  'incident result until steps accessPaths kept renamed interrupted stopped run seconds',
+);
 
 /** Works on one controller after the other contexts of the same address, so that an incident is opened once. */
 async function inTurn<T>(
@@ -225,61 +193,26 @@ function answerFor({ scope, incident, revocation }: LockdownPlan): Pick<Question
   return { type: String(tokens), tokens };
 }
 
-/** The incident that the plan continues, if it is complete and still in effect; null otherwise. */
-async function heldIncident(runtime: Runtime, plan: LockdownPlan): Promise<IncidentStatus | null> {
-  const { continues, counted, revocation } = plan;
-  if (!continues || !counted || (revocation !== null && !isNothing(amountsOf(revocation)))) return null;
-  const { incidents } = await incidentStatus({
-    target: await runtime.target(),
-    description: await runtime.description(),
-    log: await runtime.auditLog(),
-    clock: runtime.clock,
-    all: false,
-  });
-  const { address: here } = await runtime.description();
-  const isHeld = ({ id, address, state, holds }: IncidentStatus) =>
-    id === plan.incident && address === here && state === 'locked' && holds === true;
-  return incidents.find(isHeld) ?? null;
-}
-
-/** What was found open or unchecked of a lockdown that is in effect. */
-function pathsOf(plan: LockdownPlan, held: IncidentStatus): readonly AccessPath[] {
-  return afterAct(plan.accessPaths, held.accessPaths, new Date(held.since));
-}
-
-/** How it reads if the lockdown is already in effect. */
-function heldEnding(plan: LockdownPlan, held: IncidentStatus, description: TargetDescription): Ending {
-  const { incident, selection, until, revocation } = plan;
-  const accessPaths = pathsOf(plan, held);
-  const limit = uncheckedPaths(accessPaths).length === 0 ? '' : AS_FAR_AS_CHECKED;
-  return {
-    document: [
-      lines(`Already locked down${limit}: ${selection}. Incident: ${incident}. Nothing was changed.`),
-      ...accessParts(accessPaths),
-      lines(keptText(revocation?.kept.map(({ tokenId }) => tokenId) ?? []), untilText({ incident, until })),
-    ],
-    amount: stepAmount([]),
-    failure: uncheckedFailure(accessPaths, description),
-  };
-}
-
-const AS_FAR_AS_CHECKED = ' as far as this context can check';
-
+/** How a lockdown reads that was done, or was in effect already. */
 function lockdownEnding(
-  done: LockdownReport,
+  report: LockdownReport,
   { selection, scope }: LockdownPlan,
   { description, rescue }: { readonly description: TargetDescription; readonly rescue: readonly string[] },
 ): Ending {
-  const { incident, result, seconds, steps, accessPaths, kept, renamed, run, interrupted, stopped } = done;
-  const state = result === 'locked' ? 'Locked down' : 'Partly locked down';
+  const { incident, result, seconds, steps, accessPaths, kept, renamed, run, interrupted, stopped } = report;
   const isLimited = result === 'locked' && uncheckedPaths(accessPaths).length > 0;
-  const limit = isLimited ? AS_FAR_AS_CHECKED : '';
+  const limit = isLimited ? ' as far as this context can check' : '';
+  const state = result === 'locked' ? 'Locked down' : 'Partly locked down';
   return {
     document: [
-      lines(`${state}${limit}: ${selection}, ${tookText(seconds)}. Incident: ${incident}.`),
+      lines(
+        run === null
+          ? `Already locked down${limit}: ${selection}. Incident: ${incident}. Nothing was changed.`
+          : `${state}${limit}: ${selection}, ${tookText(seconds)}. Incident: ${incident}.`,
+      ),
       lines(stepLines(steps), renamedText(kindOf(scope), renamed)),
       ...accessParts(accessPaths),
-      lines(keptText(kept), untilText(done), runLine(run), rescue),
+      lines(keptText(kept), untilText(report), runLine(run), rescue),
     ],
     amount: stepAmount(steps),
     failure:

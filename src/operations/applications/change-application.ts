@@ -81,7 +81,7 @@ export async function deleteApplication(
   // A selector goes by the name: with several of one name, the tokens go with the application only.
   if (application.isOnlyOne) {
     const selector = () => Promise.resolve({ applications: [name] });
-    await revokeAllAccess(work, { selector, sessions: false, common, listeners: options });
+    await revokeAllAccess(work, { selector, common, listeners: options });
   }
   work.steps.push(await endApplication(work, { id, name }, common));
   let left: DeletionReport['left'] = null;

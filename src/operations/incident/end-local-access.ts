@@ -15,6 +15,7 @@ import {
   endsRun,
   isRefusal,
   type OperationRun,
+  type Reading,
   type StepReport,
   type StepResult,
 } from '../journal/operation-run.ts';
@@ -63,10 +64,8 @@ export function localPlanned({ passwords, roles, applications }: LocalAccessPlan
   };
 }
 
-/** What {@link planLocalAccess} works on. */
+/** Whose local access ends, and how. */
 interface Planning {
-  readonly target: Target;
-  readonly description: TargetDescription;
   readonly scope: LockdownScope;
   readonly measures: LocalMeasures;
   /** What open incidents hold: a role that one took is taken along. */
@@ -78,8 +77,10 @@ interface Planning {
  *
  * @throws TokenctlError `unsupported` for what the target cannot do, and whatever the target throws.
  */
-export async function planLocalAccess(planning: Planning): Promise<LocalAccessPlan> {
-  const { target, description, scope, measures } = planning;
+export async function planLocalAccess(
+  { target, description }: Pick<Reading, 'target' | 'description'>,
+  { scope, measures, history }: Planning,
+): Promise<LocalAccessPlan> {
   const { resetPasswords, stripRoles, endApplications } = measures;
   if (!resetPasswords && !stripRoles && !endApplications) return NO_LOCAL_ACCESS;
   const { capabilities, identity } = description;
@@ -95,8 +96,10 @@ export async function planLocalAccess(planning: Planning): Promise<LocalAccessPl
   return {
     passwords: resetPasswords ? local.map(referenceOf) : [],
     external: resetPasswords ? external.map(referenceOf) : [],
-    roles: stripRoles ? await roleLocks(planning, users) : [],
-    ...(endApplications ? await applicationsOf(planning, users) : { applications: [], applicationsKept: [] }),
+    roles: stripRoles ? await roleLocks(target, users, history) : [],
+    ...(endApplications
+      ? await applicationsOf(target, scope, users)
+      : { applications: [], applicationsKept: [] }),
   };
 }
 
@@ -114,7 +117,11 @@ function cannot(what: string, { credential }: TargetDescription): TokenctlError 
 }
 
 /** The roles that users hold now, and those that an open incident took from them. */
-async function roleLocks({ target, history }: Planning, users: readonly KnownUser[]): Promise<Lock[]> {
+async function roleLocks(
+  target: Target,
+  users: readonly KnownUser[],
+  history: IncidentHistory | undefined,
+): Promise<Lock[]> {
   const locks: Lock[] = [];
   for (const { id, username } of users) {
     for (const held of await partOf(target, 'roles').list(id)) locks.push(lockOf({ id, username }, held));
@@ -137,7 +144,8 @@ function lockOf({ id, username }: UserReference, { role, name }: HeldRole): Lock
  * tokens of them.
  */
 async function applicationsOf(
-  { target, scope }: Planning,
+  target: Target,
+  scope: LockdownScope,
   users: readonly KnownUser[],
 ): Promise<Pick<LocalAccessPlan, 'applications' | 'applicationsKept'>> {
   const mine = new Set(users.map(({ id }) => id));

@@ -1,12 +1,19 @@
 import { type AccessPath, afterAct, recordOf } from '../../domain/access.ts';
 import type { Lock } from '../../domain/incident/incident.ts';
 import type { IncidentHistory } from '../../domain/incident/incident-history.ts';
+import { amountsOf, isNothing } from '../../domain/plan.ts';
 import type { Secret } from '../../domain/secret.ts';
 import { missingUsersPath, setTimes, verifyAccessPaths } from '../access/check-paths.ts';
 import { withLocalPaths } from '../access/local-paths.ts';
 import { requestsPath } from '../access/requests-under-way.ts';
 import { type Renamed, requireMeant } from '../bound-names.ts';
-import { type Change, OperationRun, type StepReport, type Stopped } from '../journal/operation-run.ts';
+import {
+  type Change,
+  OperationRun,
+  type Reading,
+  type StepReport,
+  type Stopped,
+} from '../journal/operation-run.ts';
 import type { RevocationListeners } from '../revocation/revocation-report.ts';
 import { knownSettings } from '../settings/known-settings.ts';
 import {
@@ -18,6 +25,7 @@ import {
   resetPasswords,
   stripRoles,
 } from './end-local-access.ts';
+import { incidentStatus } from './incident-status.ts';
 import { lifetimeLocks, lockSettings, switchLocks } from './lock-settings.ts';
 import type { LockdownPlan } from './plan-lockdown.ts';
 import { readIncidentHistory } from './recorded-incidents.ts';
@@ -46,9 +54,44 @@ export interface LockdownReport {
   readonly renamed: readonly Renamed[];
   readonly interrupted: boolean;
   readonly stopped: Stopped | null;
-  /** The run's UUID in the audit log. */
-  readonly run: string;
+  /** The run's UUID in the audit log; null if it was in effect already. */
+  readonly run: string | null;
   readonly seconds: number;
+}
+
+/**
+ * The report of a lockdown that is complete and still in effect; null if something is left to do. Reads only.
+ *
+ * @throws TokenctlError as {@link incidentStatus}.
+ */
+export async function heldLockdown(reading: Reading, plan: LockdownPlan): Promise<LockdownReport | null> {
+  const { incident, until, renamed, revocation } = plan;
+  const isDone = revocation === null || isNothing(amountsOf(revocation));
+  if (!plan.continues || !plan.counted || !isDone) return null;
+  const { incidents } = await incidentStatus({ ...reading, all: false });
+  const held = incidents.find(
+    ({ id, address, state, holds }) =>
+      id === incident && address === reading.description.address && state === 'locked' && holds === true,
+  );
+  if (held === undefined) return null;
+  return {
+    incident,
+    result: 'locked',
+    until,
+    steps: [],
+    accessPaths: afterAct(plan.accessPaths, held.accessPaths, new Date(held.since)),
+    kept: keptOf(plan),
+    renamed,
+    interrupted: false,
+    stopped: null,
+    run: null,
+    seconds: 0,
+  };
+}
+
+/** Ids of the caller's own tokens. */
+function keptOf({ revocation }: LockdownPlan): readonly number[] {
+  return revocation?.kept.map(({ tokenId }) => tokenId) ?? [];
 }
 
 /**
@@ -62,14 +105,15 @@ export interface LockdownReport {
  * was; what the target throws where nothing could be tried.
  */
 export async function lockDown(options: LockDownOptions): Promise<LockdownReport> {
-  const { target, description, clock, plan, files } = options;
+  const { plan, files } = options;
   const { incident, scope, measures } = plan;
   const common = { incident };
-  const { renamed } = await requireMeant(target, plan);
   using work = new OperationRun(options, 'incident.lockdown');
-  const kept = plan.revocation?.kept.map(({ tokenId }) => tokenId) ?? [];
+  const { target, description, clock } = work.change;
+  const { renamed } = await requireMeant(target, plan);
+  const kept = keptOf(plan);
   await work.open(openingOf(plan, kept));
-  const history = await readIncidentHistory(options);
+  const history = await readIncidentHistory(work.change);
   // They are for the snapshot, which does without.
   const settings = await knownSettings(target);
   const locked: Lock[] = [];
@@ -83,7 +127,7 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
   });
   await work.take({ name: 'users', title: 'Deactivating users' }, async () => {
     if (!measures.deactivate) return [];
-    const { locks: users } = await userLocks({ target, description, scope, measures, history });
+    const { locks: users } = await userLocks(work.change, { scope, measures, history });
     return [await setUsers(work, { users, active: false, common, key: 'locks' })];
   });
   const set = new Map<number, Secret>();
@@ -91,7 +135,7 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
   const isLocal = measures.resetPasswords || measures.stripRoles || measures.endApplications;
   if (isLocal) {
     await work.take({ name: 'local', title: 'Ending local access' }, async () => {
-      local = await planLocalAccess({ target, description, scope, measures, history });
+      local = await planLocalAccess(work.change, { scope, measures, history });
       return [
         await resetPasswords(work, local.passwords, { common, set }),
         await stripRoles(work, local.roles, { common, key: 'locks' }),
@@ -104,7 +148,6 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
   });
   const { latestSession, settled } = await revokeAllAccess(work, {
     selector: () => selectorOf(scope, target),
-    sessions: target.sessions !== undefined && scope.kind !== 'applications',
     common,
     listeners: options,
   });

@@ -120,12 +120,8 @@ export async function planUserOffboarding(options: {
   const active = (await readUsers(target, { ids: userIds }))
     .filter(({ isActive }) => isActive)
     .map(({ id, username }) => ({ name: username, userId: id, before: true, locked: false }));
-  const local = await planLocalAccess({
-    target,
-    description,
-    scope: { kind: 'users', names: users, bound },
-    measures,
-  });
+  const scope = { kind: 'users' as const, names: users, bound };
+  const local = await planLocalAccess(options, { scope, measures });
   const may = capabilities.deactivateUsers;
   const staysActive = !may && active.length > 0;
   // The password of a user who is deactivated is refused.
@@ -202,7 +198,6 @@ export async function offboardUsers(
   }
   const { latestSession, settled } = await revokeAllAccess(work, {
     selector: async () => selectorOfUsers(await readUsers(target, { ids: userIds })),
-    sessions: target.sessions !== undefined,
     common,
     listeners: options,
   });

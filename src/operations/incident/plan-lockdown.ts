@@ -112,14 +112,9 @@ export async function planLockdown(asked: PlanLockdownOptions): Promise<Lockdown
   const { options, same, usersGone, renamed } = await resolveOrder(asked, history);
   const { scope, measures } = options;
   const { switches, lifetimes, settingsLeft } = await settingLocks(target, measures);
-  const { locks: users, kept: usersKept } = await userLocks({
-    target,
-    description,
-    scope,
-    measures,
-    history,
-  });
-  const local = await planLocalAccess({ target, description, scope, measures, history });
+  const order = { scope, measures, history };
+  const { locks: users, kept: usersKept } = await userLocks(asked, order);
+  const local = await planLocalAccess(asked, order);
   const selector = await selectorOf(scope, target);
   const counted = options.count !== false || same?.state === 'locked';
   const revocation = selector === null ? null : await (counted ? counting : notCounting)(options, selector);

@@ -24,11 +24,10 @@ const MAX_PASSES = 12;
 /** How often the requests under way are waited for, while what they made is found. */
 const MAX_WAITS = 4;
 
-/** Whose tokens are revoked and sessions ended. */
+/** Whose tokens are revoked and sessions ended: these are of users, not of applications. */
 interface Clearing {
   /** Asked before every pass: an identity provider makes accounts, and a plan is as old as its first page. */
   readonly selector: () => Promise<Selector | null>;
-  readonly sessions: boolean;
   readonly common: Step['common'];
   readonly listeners: RevocationListeners;
 }
@@ -108,7 +107,7 @@ async function revokeInPasses(
       clock,
       description,
       selector,
-      withSessions: clearing.sessions,
+      withSessions: target.sessions !== undefined && selector.applications === undefined,
     });
     if (amount(plan) === 0) {
       if (await isClear(work.target, selector)) return result;

@@ -5,11 +5,11 @@ import {
   endsRun,
   isRefusal,
   type OperationRun,
+  type Reading,
   type StepReport,
   type StepResult,
 } from '../journal/operation-run.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
-import type { Target, TargetDescription } from '../ports/target.ts';
 import { type KnownUser, usersOf } from './scope-selection.ts';
 
 /** Users that share one intent and one outcome in the audit log. */
@@ -127,14 +127,11 @@ interface UserLocks {
  *
  * @throws TokenctlError `unsupported` if the target cannot deactivate users, and whatever the target throws.
  */
-export async function userLocks(options: {
-  readonly target: Target;
-  readonly description: TargetDescription;
-  readonly scope: LockdownScope;
-  readonly measures: Measures;
-  readonly history: IncidentHistory;
-}): Promise<UserLocks> {
-  const { target, description, scope, measures, history } = options;
+export async function userLocks(
+  { target, description }: Pick<Reading, 'target' | 'description'>,
+  order: { readonly scope: LockdownScope; readonly measures: Measures; readonly history: IncidentHistory },
+): Promise<UserLocks> {
+  const { scope, measures, history } = order;
   if (!measures.deactivate) return { locks: [], kept: [] };
   if (!description.capabilities.deactivateUsers) throw cannotDeactivate();
   const users = await usersOf(scope, target);

@@ -20,6 +20,9 @@ export interface Change {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** What an operation that only reads needs of it. */
+export type Reading = Pick<Change, 'target' | 'description' | 'log' | 'clock'>;
+
 /** What ended work early, where the target did, as reports state it. */
 export interface Stopped {
   readonly code: TokenctlErrorCode;
