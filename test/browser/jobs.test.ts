@@ -263,8 +263,14 @@ describe.skipIf(chromium === null || !hasAnsible)(
         organization: 1,
         variables: 'ansible_connection: local\nport: 8000',
       });
-      for (const name of ['web1', 'web2', 'db1'])
-        await world.made('hosts', { name, inventory: inventory.id });
+      const variables = 'port: 8443';
+      const group = await world.made('groups', { name: 'frontend', inventory: inventory.id, variables });
+      for (const name of ['web1', 'web2', 'db1']) {
+        const { id } = await world.made('hosts', { name, inventory: inventory.id });
+        if (name === 'db1') continue;
+        const { status } = await world.admin.post(`/api/v2/groups/${group.id}/hosts/`, { id });
+        expect(status).toBe(204);
+      }
       const project = await world.made('projects', { name: 'Site', organization: 1, local_path: 'web' });
       await world.made('job_templates', {
         name: 'Configure',
@@ -292,12 +298,12 @@ describe.skipIf(chromium === null || !hasAnsible)(
     }
 
     it(
-      'as a check with tags and a limit, which changes nothing, and then for real',
+      'as a check with tags on a group of hosts, which changes nothing, and then for real',
       { timeout: 120_000 },
       () =>
         world.open('/templates', async (page) => {
           const variables = `{"folder": ${JSON.stringify(written)}, "greeting": "hi"}`;
-          const chosen = { extra_vars: variables, limit: 'web*', job_tags: 'greeting' };
+          const chosen = { extra_vars: variables, limit: 'frontend', job_tags: 'greeting' };
           await launch(page, { ...chosen, job_type: 'check' });
           const text = (await output(page).textContent()) ?? '';
           expect(text).toContain('changed: [web1]');
@@ -312,6 +318,8 @@ describe.skipIf(chromium === null || !hasAnsible)(
           const results = page.getByRole('grid', { name: 'results of tasks' });
           await results.getByRole('row').filter({ hasText: 'web2' }).getByText('Changed').waitFor();
           expect(await results.getByRole('row').count()).toBe(3);
+          await launch(page, { limit: 'frontend', job_tags: 'port' });
+          expect(await output(page).textContent()).toContain('port 8443');
         }),
     );
   },

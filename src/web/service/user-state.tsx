@@ -46,7 +46,7 @@ export function InactiveNotice({ user }: { readonly user: Pick<User, 'id' | 'use
   return <Alert isInline variant="warning" component="p" className="page-notice" title={title} />;
 }
 
-/** Deactivates a user after a question, or activates a deactivated one. Superusers only, and nobody themselves. */
+/** Deactivates a user after a question, or activates a deactivated one. For superusers, about other users. */
 export function ActivationButton({ user }: { readonly user: User }): ReactNode {
   const me = useMe();
   const inactive = useContext(Inactive);
