@@ -25,6 +25,7 @@ import { BODY_LIMIT, limitParameters, readForms, readJson, setClientNetworks } f
 import { serveAccessLists } from './resources/access-list.ts';
 import { serveActivity } from './resources/activity.ts';
 import { serveApplications } from './resources/applications.ts';
+import { serveCredentialTypes } from './resources/credential-types.ts';
 import { serveDashboard } from './resources/dashboard.ts';
 import { serveGroups } from './resources/groups.ts';
 import { serveInventoryScript } from './resources/inventory-script.ts';
@@ -87,6 +88,7 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
   serveActivity(app, service);
   serveNamedResources(app, service);
   serveGroups(app, service);
+  serveCredentialTypes(app, service);
   serveInventoryScript(app, service);
   serveDashboard(app, service);
   serveJobTemplates(app, service);

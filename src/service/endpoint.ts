@@ -266,7 +266,11 @@ function describeEndpoint(
     const { id } = endpoint.attaches ? fields.fields : {};
     actions['POST'] = {
       ...(id !== undefined && { id: describeField(id, true) }),
-      ...describeFields(fields, (field) => field.writable !== undefined, true),
+      ...describeFields(
+        fields,
+        ({ writable, described }) => writable !== undefined || described === true,
+        true,
+      ),
     };
   }
   if (handlers.PUT && mayWrite)

@@ -142,7 +142,7 @@ describe('fields that this service does not carry out', () => {
     [
       'credentials',
       { name: 'x', organization: 1 },
-      { credential_type: 1, inputs: { username: 'root', password: 'hush' }, user: 1, team: 1 },
+      { credential_type: 2, inputs: { username: 'root', password: 'hush' }, user: 1, team: 1 },
     ],
     ['organizations', { name: 'x' }, { default_environment: 1 }],
   ];

@@ -14,7 +14,8 @@ export function hiddenFixedFields(fields: Readonly<Record<string, Fixed>>): Fiel
   return Object.fromEntries(shown.map(([name, field]) => [name, { ...field, hidden: true }]));
 }
 
-function fixedField(name: string, [value, does, type = typeOf(value)]: Fixed): Field {
+/** One of them. */
+export function fixedField(name: string, [value, does, type = typeOf(value)]: Fixed): Field {
   const words = name.replaceAll('_', ' ').replace(/\bscm\b/, 'SCM');
   return {
     type,

@@ -20,7 +20,7 @@ import {
   type ResourceValues,
 } from '../store/resources.ts';
 import type { Problems } from './field-values.ts';
-import { fixedFields, hiddenFixedFields } from './fixed-fields.ts';
+import { fixedField, fixedFields, hiddenFixedFields } from './fixed-fields.ts';
 import type { Kind, Wanted } from './kind.ts';
 import { seenResource, serveKind, withOwner } from './named-resources.ts';
 import { leadingFields, nameAndDescription, namedRelation } from './resource.ts';
@@ -235,6 +235,9 @@ async function requireRoom(transaction: Queryable, inventory: number): Promise<v
   throw forbidden(`The organization has reached its maximum number of ${number}.`);
 }
 
+/** The id of the type of all credentials. */
+export const MACHINE_TYPE = 1;
+
 /** Credentials. They hold no secrets in this service. */
 export const CREDENTIAL: Kind<ResourceRecord> = {
   type: 'credential',
@@ -245,8 +248,8 @@ export const CREDENTIAL: Kind<ResourceRecord> = {
   ...byRoles('credential'),
   fields: fields('credential', {
     organization: organization({}),
+    ...fixedFields({ credential_type: [MACHINE_TYPE, 'have other types of credentials than Machine', 'id'] }),
     ...hiddenFixedFields({
-      credential_type: [null, 'have types of credentials'],
       inputs: [{}, 'store the secrets of credentials'],
       user: [null, 'have credentials of users: give an organization'],
       team: [null, 'have credentials of teams: give an organization'],
@@ -255,6 +258,7 @@ export const CREDENTIAL: Kind<ResourceRecord> = {
   nameTaken: { __all__: ['Credential with this Name and Organization already exists.'] },
   // The name and the kind of the type: all are of this one.
   namedBy: ['name', { text: 'Machine+ssh' }, 'organization_name'],
+  related: () => ({ credential_type: `/api/v2/credential_types/${MACHINE_TYPE}/` }),
 };
 
 const FETCH =
@@ -290,8 +294,8 @@ export const PROJECT: Kind<ResourceRecord> = {
       ],
     },
     organization: organization({}),
+    scm_type: { ...fixedField('scm_type', ['', FETCH]), described: true },
     ...fixedFields({
-      scm_type: ['', FETCH],
       scm_url: ['', FETCH],
       scm_branch: ['', FETCH],
       scm_refspec: ['', FETCH],

@@ -81,8 +81,11 @@ export function serveRoots(app: FastifyInstance, service: ServiceContext): void 
   }
 }
 
-/** Collections of the controller that the awx CLI asks for before every command on users, and that are empty here. */
-const EMPTY = ['workflow_job_templates', 'instance_groups'];
+/** Collections of the controller that the awx CLI asks for, before every command on users or to export, and that are empty here. */
+const EMPTY = [
+  ...['workflow_job_templates', 'instance_groups', 'notification_templates', 'inventory_sources'],
+  ...['execution_environments', 'schedules', 'system_job_templates'],
+];
 
 const COLLECTIONS = [
   'ping',
@@ -95,11 +98,13 @@ const COLLECTIONS = [
   'teams',
   'roles',
   'projects',
+  'credential_types',
   'credentials',
   'applications',
   'tokens',
   'inventory',
   'hosts',
+  'groups',
   'job_templates',
   'jobs',
   'unified_jobs',

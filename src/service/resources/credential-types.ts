@@ -1,0 +1,100 @@
+import type { FastifyInstance } from 'fastify';
+import type { ServiceContext } from '../context.ts';
+import { serveEndpoint } from '../endpoint.ts';
+import { notFound } from '../failure.ts';
+import type { FieldSet } from '../listing/fields.ts';
+import { list } from '../listing/listing.ts';
+import { pathId } from './request-values.ts';
+import { leadingFields } from './resource.ts';
+import { MACHINE_TYPE } from './resource-kinds.ts';
+
+/** The only type of credentials, as a row `x`. It is part of the service: nobody made it. */
+const FROM = `(SELECT ${MACHINE_TYPE} AS id, 'Machine' AS name, 'ssh' AS kind, 'ssh' AS namespace, true AS managed) x`;
+
+const text = (name: string, helpText: string) =>
+  ({ type: 'string', label: name[0]?.toUpperCase() + name.slice(1), helpText, column: `x.${name}` }) as const;
+
+const { created, modified, ...leading } = leadingFields({
+  type: 'credential_type',
+  name: 'credential type',
+  alias: 'x',
+  summary: 'What you may do with it: nothing.',
+});
+
+const credentialTypeFields: FieldSet = {
+  type: 'credential_type',
+  fields: {
+    ...leading,
+    name: text('name', 'Name of this type.'),
+    kind: text('kind', 'What the credentials of this type are for.'),
+    namespace: text('namespace', 'Name of this type for programs.'),
+    managed: {
+      type: 'boolean',
+      label: 'Managed',
+      helpText: 'Whether it is part of the service and cannot be changed.',
+      column: 'x.managed',
+    },
+    inputs: { type: 'object', label: 'Inputs', helpText: 'Always empty: credentials hold no secrets here.' },
+    injectors: { type: 'object', label: 'Injectors', helpText: 'Always empty.' },
+  },
+  relations: {},
+  searchFields: ['name'],
+  order: ['name'],
+};
+
+interface CredentialType {
+  readonly id: number;
+  readonly name: string;
+  readonly kind: string;
+  readonly namespace: string;
+  readonly managed: boolean;
+}
+
+/** `/api/v2/credential_types/`, which cannot be changed: this service has one type and no custom ones. */
+export function serveCredentialTypes(app: FastifyInstance, service: ServiceContext): void {
+  serveEndpoint(app, service, {
+    path: '/api/v2/credential_types/',
+    name: 'Credential types',
+    description: 'The types of credentials. This service has one, and no custom types.',
+    fields: credentialTypeFields,
+    handlers: {
+      GET: (exchange) =>
+        list<CredentialType>(exchange, {
+          fields: credentialTypeFields,
+          columns: '*',
+          from: FROM,
+          visible: { sql: 'TRUE', values: [] },
+          render: credentialTypeJson,
+        }),
+    },
+  });
+  serveEndpoint(app, service, {
+    path: '/api/v2/credential_types/:id(^\\d+$)/',
+    name: 'Credential type',
+    description: 'One type of credentials. It is part of the service and cannot be changed.',
+    fields: credentialTypeFields,
+    handlers: {
+      GET: async ({ service, params }) => {
+        const [found] = await service.database.query<CredentialType>(
+          `SELECT * FROM ${FROM} WHERE x.id = $1`,
+          [pathId(params['id'])],
+        );
+        if (found === undefined) throw notFound();
+        return credentialTypeJson(found);
+      },
+    },
+  });
+}
+
+function credentialTypeJson({ id, ...type }: CredentialType): Record<string, unknown> {
+  return {
+    id,
+    type: 'credential_type',
+    url: `/api/v2/credential_types/${id}/`,
+    related: {},
+    summary_fields: { user_capabilities: { edit: false, delete: false } },
+    ...type,
+    inputs: {},
+    injectors: {},
+  };
+}
