@@ -9,6 +9,7 @@ import {
   proveInclusion,
   rotateLogKey,
 } from '../../operations/audit-log/checkpoints.ts';
+import { code, lines } from '../../reports/document.ts';
 import { pendingFile, requireNewOrReplaced, writeReport } from '../../reports/report-file.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText } from '../../reports/tables/text.ts';
@@ -65,11 +66,11 @@ export async function checkpointFlow(
     ...(previous !== undefined && { previous }),
   });
   if (output !== undefined) await writeReport(output, once(note), 'public');
-  const written = `Wrote the checkpoint of ${countText(size, 'entry', 'entries')} to ${output}. Keep a copy where users who can write the log have no access.\n`;
-  return report({
-    json: { checkpoint: note, origin, size, root },
-    text: () => (output === undefined ? note : written),
-  });
+  const json = { checkpoint: note, origin, size, root };
+  if (output === undefined) return report({ json, text: () => note, verbatim: true });
+  const written = `Wrote the checkpoint of ${countText(size, 'entry', 'entries')} to ${output}.`;
+  const keep = 'Keep a copy where users who can write the log have no access.';
+  return report({ json, document: [lines(`${written} ${keep}`)] });
 }
 
 /**
@@ -95,11 +96,10 @@ export async function proofFlow(
     await writeReport(output, once(proof));
     await writeReport(`${output}.entry`, once(line));
   }
-  const written = `Wrote the proof that entry ${seq} is one of the ${countText(size, 'entry', 'entries')} of ${origin} to ${output}, and the entry to ${output}.entry.\n`;
-  return report({
-    json: { seq, entry: line, proof, origin, size },
-    text: () => (output === undefined ? proof : written),
-  });
+  const json = { seq, entry: line, proof, origin, size };
+  if (output === undefined) return report({ json, text: () => proof, verbatim: true });
+  const written = `Wrote the proof that entry ${seq} is one of the ${countText(size, 'entry', 'entries')} of ${origin} to ${output}`;
+  return report({ json, document: [lines(`${written}, and the entry to ${output}.entry.`)] });
 }
 
 async function* once(text: string): AsyncIterable<string> {
@@ -121,8 +121,16 @@ export async function keyFlow(
       ...options,
       name: name ?? `${runtime.operator['host'] ?? 'localhost'}/audit`,
     });
-    const text = `${verifier}\n\nThis is the public key. Give it to users who verify checkpoints. Entry ${entry.seq} records it.\n${besideText(runtime)}`;
-    return report({ json: { verifier, seq: entry.seq }, text: () => text });
+    return report({
+      json: { verifier, seq: entry.seq },
+      document: [
+        code(verifier),
+        lines(
+          `This is the public key. Give it to users who verify checkpoints. Entry ${entry.seq} records it.`,
+          isBeside(runtime) && BESIDE,
+        ),
+      ],
+    });
   }
   if (output !== undefined) requireNewFile(output);
   // Created first: the checkpoint cannot be made again if the file cannot be written.
@@ -131,24 +139,31 @@ export async function keyFlow(
     const { verifier, replaced, entry, checkpoint } = await rotateLogKey(options);
     file?.write(checkpoint);
     file?.commit();
-    const written = output === undefined ? `\n${checkpoint}` : `It is in ${output}.\n`;
     return report({
       json: { verifier, replaced, seq: entry.seq, checkpoint },
-      text: () =>
-        `${verifier}\n\nThis public key replaces ${replaced}. Keep the checkpoint that both keys signed: a user who trusts the old key can verify the new one with it.\n${written}`,
+      document: [
+        code(verifier),
+        lines(
+          `This public key replaces ${replaced}. Keep the checkpoint that both keys signed: a user who trusts the old key can verify the new one with it.`,
+          output !== undefined && `It is in ${output}.`,
+        ),
+        output === undefined && code(...checkpoint.trimEnd().split('\n')),
+      ],
     });
   } finally {
     file?.discard();
   }
 }
 
-/** The warning about a key in the folder of the log, as a finished line; empty for any other. */
-function besideText({ configuration: { auditLog } }: Runtime): string {
+/** Whether the key is in the folder of the log. */
+function isBeside({ configuration: { auditLog } }: Runtime): boolean {
   const { file, database, key } = auditLog;
-  if (database !== undefined || (key !== undefined && file !== undefined && dirname(key) !== dirname(file)))
-    return '';
-  return 'Warning: the key is in the folder of the log. A user who can write both can rewrite the log and sign it again: store checkpoints in another place (the job log-checkpoint), or set auditLog.key.\n';
+  if (database !== undefined) return false;
+  return key === undefined || file === undefined || dirname(key) === dirname(file);
 }
+
+const BESIDE =
+  'Warning: the key is in the folder of the log. A user who can write both can rewrite the log and sign it again: store checkpoints in another place (the job log-checkpoint), or set auditLog.key.';
 
 /**
  * Reads a small text file, such as a checkpoint.

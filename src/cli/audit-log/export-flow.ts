@@ -3,6 +3,7 @@ import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type ExportReport, exportLog } from '../../operations/audit-log/export-log.ts';
 import type { LogSink } from '../../operations/ports/log-sink.ts';
+import { lines } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
 import { instantOf } from '../flags.ts';
@@ -80,9 +81,12 @@ function exportResult({ entries, records, last }: ExportReport, { name }: LogSin
   const what = `${countText(entries, 'entry', 'entries')} as ${countText(records, 'record')}`;
   return report({
     json: { entries, records, last },
-    text: () =>
-      entries === 0
-        ? `Nothing to export: all entries up to ${last} are exported already.\n`
-        : `Exported ${what} to ${printable.value(name)}, up to entry ${last}.\n`,
+    document: [
+      lines(
+        entries === 0
+          ? `Nothing to export: all entries up to ${last} are exported already.`
+          : `Exported ${what} to ${name}, up to entry ${last}.`,
+      ),
+    ],
   });
 }

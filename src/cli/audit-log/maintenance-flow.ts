@@ -6,8 +6,9 @@ import { TokenctlError } from '../../domain/errors.ts';
 import { verifyInclusion } from '../../operations/audit-log/checkpoints.ts';
 import { pruneLog, rotateLog } from '../../operations/audit-log/rotate-log.ts';
 import { type VerifiedLog, verifyLog } from '../../operations/audit-log/verify-log.ts';
+import { type Lines, lines } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
-import { countText, printable } from '../../reports/tables/text.ts';
+import { countText } from '../../reports/tables/text.ts';
 import { textFile } from './checkpoint-flow.ts';
 import type { VerificationFlags } from './log-flags.ts';
 
@@ -76,8 +77,7 @@ export async function proofVerificationFlow(
   const { seq, origin, size } = proved;
   return report({
     json: proved,
-    text: () =>
-      `Entry ${seq} is one of the ${countText(size, 'entry', 'entries')} of ${printable.value(origin)}.\n`,
+    document: [lines(`Entry ${seq} is one of the ${countText(size, 'entry', 'entries')} of ${origin}.`)],
   });
 }
 
@@ -128,19 +128,23 @@ type LogPlace =
 /** The result for an intact log. */
 function verificationResult(verified: VerifiedLog, place: LogPlace): Report<VerificationJson> {
   const { entries, head, tornBytes, removed, checkpoint } = verified;
-  const torn = `Ignored an unfinished last line of ${countText(tornBytes, 'byte')}, left by an interrupted append.`;
-  const lines = [...summaryLines(verified, place), ...(tornBytes > 0 ? [torn] : [])];
   return report({
     json: {
       ...(place.kind === 'file' ? { file: place.name } : { database: place.name }),
       ...{ entries, head, tornBytes, removed, checkpoint },
     },
-    text: () => `${lines.join('\n')}\n`,
+    document: [
+      lines(
+        summaryLines(verified, place),
+        tornBytes > 0 &&
+          `Ignored an unfinished last line of ${countText(tornBytes, 'byte')}, left by an interrupted append.`,
+      ),
+    ],
   });
 }
 
-function summaryLines({ entries, head, removed, checkpoint }: VerifiedLog, place: LogPlace): string[] {
-  const name = printable.value(place.kind === 'file' ? place.name : `the database ${place.name}`);
+function summaryLines({ entries, head, removed, checkpoint }: VerifiedLog, place: LogPlace): Lines {
+  const name = place.kind === 'file' ? place.name : `the database ${place.name}`;
   if (place.kind === 'file' && !place.exists) {
     return [`No audit log yet. The first change creates ${name}.`];
   }
@@ -149,13 +153,10 @@ function summaryLines({ entries, head, removed, checkpoint }: VerifiedLog, place
   const covered = checkpoint?.size ?? 0;
   return [
     `Checked: each entry follows from the one before, from entry ${first} to ${entries}, in ${name}.`,
-    ...(removed === undefined
-      ? []
-      : [`Entries 1 to ${removed} were removed by retention, as the log records.`]),
-    ...(checkpoint === undefined
-      ? []
-      : [`Checked: entries 1 to ${covered} match the checkpoint of ${printable.value(checkpoint.origin)}.`]),
-    ...notChecked(entries, checkpoint === undefined ? null : covered),
+    removed !== undefined && `Entries 1 to ${removed} were removed by retention, as the log records.`,
+    checkpoint !== undefined &&
+      `Checked: entries 1 to ${covered} match the checkpoint of ${checkpoint.origin}.`,
+    notChecked(entries, checkpoint === undefined ? null : covered),
     `Head: ${head.hash}`,
   ];
 }
@@ -191,12 +192,13 @@ export async function rotationFlow(
   const pruning = removeOlderThan === undefined ? null : await pruneLog({ ...options, before });
   const closed = rotation?.archive ?? null;
   const removed = pruning?.files ?? [];
-  const lines = [
-    closed === null ? 'Nothing to rotate: the audit log has no entries.' : `Closed ${closed}.`,
-    ...(removeOlderThan === undefined ? [] : [`Removed ${countText(removed.length, 'file')}.`, ...removed]),
-  ];
   return report({
     json: { archive: closed, removed },
-    text: () => `${lines.map((line) => printable.value(line)).join('\n')}\n`,
+    document: [
+      lines(
+        closed === null ? 'Nothing to rotate: the audit log has no entries.' : `Closed ${closed}.`,
+        removeOlderThan !== undefined && [`Removed ${countText(removed.length, 'file')}.`, ...removed],
+      ),
+    ],
   });
 }

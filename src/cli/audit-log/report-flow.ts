@@ -5,6 +5,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import { type LogReport, reportLog } from '../../operations/audit-log/report-log.ts';
 import { requireIntact } from '../../operations/audit-log/verify-log.ts';
 import type { RunAccount } from '../../operations/journal/run-account.ts';
+import { lines } from '../../reports/document.ts';
 import { htmlDocument, markdownDocument } from '../../reports/document-formats.ts';
 import { type ReportFrame, reportBlocks } from '../../reports/log-report.ts';
 import { requireNewOrReplaced, writeReport } from '../../reports/report-file.ts';
@@ -72,7 +73,7 @@ export async function reportFlow({
   const counted = `${countText(runs, 'run')} with ${countText(entries, 'entry', 'entries')}`;
   return report({
     json: { output: flags.output, runs, entries },
-    text: () => `Wrote the report on ${counted} to ${flags.output}.\n`,
+    document: [lines(`Wrote the report on ${counted} to ${flags.output}.`)],
     failure: brokenLog(made),
   });
 }

@@ -12,6 +12,7 @@ import { absolutePath, type Environment } from '../../config/paths.ts';
 import { databaseConnection, readSecret, secretFrom, storeSecret } from '../../config/secrets.ts';
 import type { DatabaseSetting, SecretReference } from '../../config/value-schemas.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import { lines } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { ask, canAsk } from '../change/confirmation.ts';
 import { requireReadable } from '../flags.ts';
@@ -51,10 +52,13 @@ export async function contextFlow(request: ContextRequest): Promise<Report<Added
   const current = (configuration.currentContext ?? name) === name;
   return report({
     json: { ...contextToJson(context, current), file },
-    text: () =>
-      `Added context "${name}" to ${file}.\n` +
-      (current ? '' : `To use it: tokenctl context use ${name}, or --context ${name}.\n`) +
-      `To check it: tokenctl context check ${name}\n`,
+    document: [
+      lines(
+        `Added context "${name}" to ${file}.`,
+        !current && `To use it: tokenctl context use ${name}, or --context ${name}.`,
+        `To check it: tokenctl context check ${name}`,
+      ),
+    ],
   });
 }
 

@@ -2,8 +2,9 @@ import { assumptions } from '../../domain/tried-versions.ts';
 import type { CheckedTarget } from '../../operations/contexts/check-target.ts';
 import type { MissingRight, RightsPurpose, TargetDescription } from '../../operations/ports/target.ts';
 import { RIGHTS_TEXT } from '../../operations/visibility.ts';
+import { facts, lines, list, type Part } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
-import { expiryText, printable } from '../../reports/tables/text.ts';
+import { expiryText } from '../../reports/tables/text.ts';
 
 /** What is known of the caller without a check. */
 type Identity = Omit<CheckedTarget, 'warnings' | 'capabilities'>;
@@ -16,29 +17,29 @@ export type IdentityJson = Pick<
 
 /** The result of `context check`. */
 export function checkResult(checked: CheckedTarget): Report<CheckedTarget> {
-  return report({ json: checked, text: () => checkText(checked) });
-}
-
-function checkText(checked: CheckedTarget): string {
-  const { context, address, credential, transport, missingRights, sessionCache } = checked;
-  const can = abilities(checked);
-  const lines = [
-    `Context "${context}" ${can.able.length === 0 ? 'answers, but has no permissions' : 'works'}.`,
-    `  Target:   ${printable.value(answersText(checked))} at ${address}`,
-    ...triedLines(checked),
-    `  User:     ${identityText(checked)}, ${CREDENTIALS[credential]}`,
-    ...expiryLines(checked),
-    `  Sees:     ${seesText(checked)}`,
-    ...(credential === 'database_role' ? [`  Network:  ${TRANSPORTS[transport]}`] : []),
-    ...(sessionCache?.problem === null
-      ? [`  Cache:    sessions at ${sessionCache.addresses.join(', ')}`]
-      : []),
-    ...(can.able.length === 0 ? [] : [`  Can do:   ${can.able.join(', ')}`]),
-    ...(can.unable.length === 0 ? [] : [`  Cannot:   ${can.unable.join(', ')}`]),
-    ...checked.warnings.map((warning) => `  Warning:  ${printable.value(warning)}`),
-    ...missingLines(missingRights),
-  ];
-  return `${lines.join('\n')}\n`;
+  const { context, address, credential, transport, missingRights, sessionCache, warnings } = checked;
+  const { able, unable } = abilities(checked);
+  return report({
+    json: checked,
+    document: [
+      facts(
+        [
+          ['Target', `${answersText(checked)} at ${address}`],
+          ...triedFacts(checked),
+          ['User', `${identityText(checked)}, ${CREDENTIALS[credential]}`],
+          ['Expires', expiryOf(checked)],
+          ['Sees', seesText(checked)],
+          ['Network', credential === 'database_role' && TRANSPORTS[transport]],
+          ['Cache', sessionCache?.problem === null && `sessions at ${sessionCache.addresses.join(', ')}`],
+          ['Can do', able.join(', ')],
+          ['Cannot', unable.join(', ')],
+          ...warnings.map((warning) => ['Warning', warning] as const),
+        ],
+        `Context "${context}" ${able.length === 0 ? 'answers, but has no permissions' : 'works'}.`,
+      ),
+      ...missingParts(missingRights),
+    ],
+  });
 }
 
 /** The result of `whoami`. */
@@ -46,36 +47,30 @@ export function identityResult(checked: Identity): Report<IdentityJson> {
   const { context, address, identity, credential, ownToken, compatibility } = checked;
   return report({
     json: { context, address, identity, credential, ownToken, compatibility },
-    text: () =>
-      [
+    document: [
+      facts(
+        [['At', `${address} (context ${context})`], ...triedFacts(checked), ['Expires', expiryOf(checked)]],
         `${identityText(checked)}, ${CREDENTIALS[credential]}`,
-        `  At:       ${address} (context ${context})`,
-        ...triedLines(checked),
-        ...expiryLines(checked),
-      ]
-        .map((line) => `${line}\n`)
-        .join(''),
+      ),
+    ],
   });
 }
 
 /** How its version stands to those that were tried, and what is assumed of which nothing was seen. */
-function triedLines({ compatibility, dialect, version }: Identity): string[] {
-  const assumed = assumptions({ dialect, version });
+function triedFacts({ compatibility, dialect, version }: Identity) {
   return [
-    `  Tried:    ${printable.value(compatibility.text)}`,
-    ...(assumed.length === 0 ? [] : [`  Assumed:  ${assumed.join(' ')}`]),
-  ];
+    ['Tried', compatibility.text],
+    ['Assumed', assumptions({ dialect, version }).join(' ')],
+  ] as const;
 }
 
-/** When the own token expires; nothing without one. */
-function expiryLines({ credential, ownToken: own }: Identity): string[] {
-  if (credential !== 'token') return [];
-  if (own === null) return ['  Expires:  unknown: this target does not list the token of this context'];
+/** When the own token expires; null without one. */
+function expiryOf({ credential, ownToken: own }: Identity): string | null {
+  if (credential !== 'token') return null;
+  if (own === null) return 'unknown: this target does not list the token of this context';
   const { ids, earliest, latest } = own;
-  if (ids.length === 1) return [`  Expires:  ${expiryText(earliest)} (token ${ids[0]})`];
-  return [
-    `  Expires:  between ${expiryText(earliest)} and ${expiryText(latest)} (one of the tokens ${ids.join(', ')})`,
-  ];
+  if (ids.length === 1) return `${expiryText(earliest)} (token ${ids[0]})`;
+  return `between ${expiryText(earliest)} and ${expiryText(latest)} (one of the tokens ${ids.join(', ')})`;
 }
 
 const CREDENTIALS: Readonly<Record<TargetDescription['credential'], string>> = {
@@ -106,19 +101,18 @@ function identityText({
   visibility,
   credential,
 }: Identity) {
-  const name = printable.value(username);
-  if (credential === 'database_role') return name;
-  if (isSuperuser) return `${name} (superuser)`;
-  if (isSystemAuditor) return `${name} (system auditor)`;
-  const administered = visibility.kind === 'all' ? [] : visibility.organizations.map(printable.value);
-  if (administered.length === 0) return `${name} (normal user)`;
-  return `${name} (organization administrator of ${administered.join(', ')})`;
+  if (credential === 'database_role') return username;
+  if (isSuperuser) return `${username} (superuser)`;
+  if (isSystemAuditor) return `${username} (system auditor)`;
+  const administered = visibility.kind === 'all' ? [] : visibility.organizations;
+  if (administered.length === 0) return `${username} (normal user)`;
+  return `${username} (organization administrator of ${administered.join(', ')})`;
 }
 
 function seesText({ visibility }: CheckedTarget): string {
   if (visibility.kind === 'all') return 'all tokens, users and applications';
   const { tokens, users, applications } = visibility;
-  return printable.value([tokens, users, applications].join('; '));
+  return [tokens, users, applications].join('; ');
 }
 
 function abilities({ capabilities, identity, missingRights, credential }: CheckedTarget) {
@@ -149,11 +143,9 @@ function abilities({ capabilities, identity, missingRights, credential }: Checke
 const PURPOSES: Readonly<Record<RightsPurpose, string>> = { ...RIGHTS_TEXT, read: 'read' };
 
 /** The missing grants by purpose, for the database administrator. */
-function missingLines(missing: readonly MissingRight[]): string[] {
+function missingParts(missing: readonly MissingRight[]): Part[] {
   const byPurpose = Map.groupBy(missing, ({ purpose }) => purpose);
-  return [...byPurpose].flatMap(([purpose, rights]) => [
-    '',
-    `To ${PURPOSES[purpose]}, this role needs:`,
-    ...rights.map(({ grant }) => `  ${printable.value(grant)};`),
-  ]);
+  return Array.from(byPurpose, ([purpose, rights]) =>
+    lines(`To ${PURPOSES[purpose]}, this role needs:`, list(rights.map(({ grant }) => `${grant};`))),
+  );
 }

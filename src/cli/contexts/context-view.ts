@@ -135,13 +135,16 @@ function placeText(reference: SecretReference): string {
 
 /** The result of `context use`, with a note if the environment selects another context. */
 export function chosenResult(name: string, overriddenBy: string | undefined): Report<ChosenContextJson> {
-  const override =
-    overriddenBy === undefined || overriddenBy === name
-      ? ''
-      : `In this shell, an environment variable selects "${overriddenBy}" instead (TOKENCTL_CONTEXT, CONTROLLER_HOST or TOKENCTL_DATABASE).\n`;
+  const other = overriddenBy === name ? undefined : overriddenBy;
   return report({
-    json: { currentContext: name, overriddenBy: override === '' ? null : (overriddenBy ?? null) },
-    text: () => `The current context is "${name}".\n${override}`,
+    json: { currentContext: name, overriddenBy: other ?? null },
+    document: [
+      lines(
+        `The current context is "${name}".`,
+        other !== undefined &&
+          `In this shell, an environment variable selects "${other}" instead (TOKENCTL_CONTEXT, CONTROLLER_HOST or TOKENCTL_DATABASE).`,
+      ),
+    ],
   });
 }
 

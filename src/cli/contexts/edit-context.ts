@@ -3,6 +3,7 @@ import { type Configuration, writableFile } from '../../config/configuration.ts'
 import { removeContext, renameContext } from '../../config/contexts.ts';
 import { storedSecretPath } from '../../config/secrets.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import { lines } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 
 /** What `context remove` prints with `--json`. */
@@ -52,15 +53,14 @@ export function removalFlow(
   if (deleted !== null) deleteFile(deleted);
   return report({
     json: { name, file, groups, wasCurrent, deletedCredential: deleted },
-    text: () =>
-      [
+    document: [
+      lines(
         `Removed context "${name}" from ${file}.`,
-        ...(groups.length === 0 ? [] : [`It was in the groups ${groups.join(', ')}.`]),
-        ...(deleted === null ? [] : [`Deleted its stored credential, ${deleted}.`]),
-        ...(wasCurrent ? ['No context is current now. Select one: tokenctl context use NAME'] : []),
-      ]
-        .map((line) => `${line}\n`)
-        .join(''),
+        groups.length > 0 && `It was in the groups ${groups.join(', ')}.`,
+        deleted !== null && `Deleted its stored credential, ${deleted}.`,
+        wasCurrent && 'No context is current now. Select one: tokenctl context use NAME',
+      ),
+    ],
   });
 }
 
@@ -87,6 +87,6 @@ export function renamingFlow(
   renameContext(configuration, name, to);
   return report({
     json: { name: to, renamedFrom: name, file },
-    text: () => `Renamed context "${name}" to "${to}" in ${file}.\n`,
+    document: [lines(`Renamed context "${name}" to "${to}" in ${file}.`)],
   });
 }

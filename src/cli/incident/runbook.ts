@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { tickStep } from '../../operations/incident/runbook-steps.ts';
+import { lines } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
-import { printable } from '../../reports/tables/text.ts';
 import type { StepFlags } from './incident-flags.ts';
 import { runbooks } from './incident-flags.ts';
 
@@ -24,7 +24,7 @@ export type RunbookJson =
  */
 export async function runbookResult(root: string, name: string | undefined): Promise<Report<RunbookJson>> {
   if (name === undefined) {
-    return report({ json: { runbooks }, text: () => `${runbooks.join('\n')}\n` });
+    return report({ json: { runbooks }, document: [lines(runbooks)] });
   }
   const text = await runbookText(root, name);
   return report({ json: { name, text }, text: () => text, verbatim: true });
@@ -92,7 +92,8 @@ export async function stepFlow(request: {
   const act = undo ? 'Took back' : 'Ticked off';
   return report({
     json: { incident, runbook, step, title, done: !undo, changed },
-    text: () =>
-      `${printable.value(changed ? `${act} ${what}.` : `Nothing to do: ${what} is ${undo ? 'not ' : ''}ticked off.`)}\n`,
+    document: [
+      lines(changed ? `${act} ${what}.` : `Nothing to do: ${what} is ${undo ? 'not ' : ''}ticked off.`),
+    ],
   });
 }

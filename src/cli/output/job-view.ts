@@ -6,7 +6,7 @@ import type { RunRecord } from '../../operations/ports/scheduler.ts';
 import { facts, lines, list } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { type Listing, listing } from '../../reports/tables/listing.ts';
-import { countText, printable, timeText } from '../../reports/tables/text.ts';
+import { countText, timeText } from '../../reports/tables/text.ts';
 
 /** A run as `--json` shows it. */
 export type JobRunJson = Pick<
@@ -90,17 +90,13 @@ export function jobListing(rows: readonly JobState[]): Listing<JobState, JobJson
 /**
  * What was checked, as a command's result.
  *
- * @param warning A finished line about the audit log; null without one.
+ * @param warning A sentence about the audit log; null without one.
  */
 export function jobCheckResult(
   jobs: readonly CheckedJob[],
   warning: string | null,
 ): Report<readonly CheckedJobJson[]> {
   const wrong = jobs.filter(({ problem }) => problem !== null);
-  const lines = jobs.map(
-    (job) =>
-      `${job.name}: ${job.problem === null ? `fine (${modeText(job)})` : printable.value(job.problem.message)}`,
-  );
   return report({
     json: jobs.map(({ name, settings, problem }) => ({
       job: name,
@@ -108,7 +104,13 @@ export function jobCheckResult(
       problem: problem?.message ?? null,
       hint: problem?.hint ?? null,
     })),
-    text: () => `${[lines.length === 0 ? 'No jobs.' : lines.join('\n'), warning ?? []].flat().join('\n')}\n`,
+    document: [
+      lines(
+        jobs.length === 0 && 'No jobs.',
+        jobs.map((job) => `${job.name}: ${job.problem?.message ?? `fine (${modeText(job)})`}`),
+        warning,
+      ),
+    ],
     failure:
       wrong.length === 0
         ? undefined

@@ -10,9 +10,10 @@ import {
   type SentNotices,
   sendNotices,
 } from '../../operations/token-audit/expiry-notices.ts';
+import { lines } from '../../reports/document.ts';
 import { type Report, type Result, report } from '../../reports/result.ts';
 import { type Listing, listing } from '../../reports/tables/listing.ts';
-import { countText, dayText, printable, timeText } from '../../reports/tables/text.ts';
+import { countText, dayText, timeText } from '../../reports/tables/text.ts';
 import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
 import { noteLimit, notingLimit } from '../output/streams.ts';
 import type { NoticeFlags } from './audit-flags.ts';
@@ -107,16 +108,17 @@ function noticeListing(rows: AsyncIterable<ExpiryNotice>): Listing<ExpiryNotice,
 /** What was told, as a command's result. */
 function noticeResult(told: NoticeReport): Report<NoticeReport> {
   const { due, sent, sentBefore, failed, interrupted } = told;
-  const lines = [
-    `${countText(due, 'token')} about to expire: ${countText(sent, 'notice')} sent, ${sentBefore} sent before, ${failed.length} failed.`,
-    ...failed.map(
-      ({ tokenId, threshold, to, reason }) =>
-        `Not sent: token ${tokenId}, ${threshold} days, to the ${to}: ${printable.value(reason)}.`,
-    ),
-  ];
   return report({
     json: told,
-    text: () => `${lines.join('\n')}\n`,
+    document: [
+      lines(
+        `${countText(due, 'token')} about to expire: ${countText(sent, 'notice')} sent, ${sentBefore} sent before, ${failed.length} failed.`,
+        failed.map(
+          ({ tokenId, threshold, to, reason }) =>
+            `Not sent: token ${tokenId}, ${threshold} days, to the ${to}: ${reason}.`,
+        ),
+      ),
+    ],
     failure: failureOf(failed.length, interrupted),
   });
 }
