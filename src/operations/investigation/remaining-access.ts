@@ -1,5 +1,4 @@
-import { isSameActor } from '../../domain/investigation/deed.ts';
-import type { InvestigationItem } from '../../domain/investigation/investigation.ts';
+import type { Actor, InvestigationItem } from '../../domain/investigation/investigation.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import type { Token } from '../../domain/token.ts';
 import type { Window } from '../ports/evidence.ts';
@@ -30,33 +29,43 @@ export async function remainingAccess(
   const { chain, items, window, description } = found;
   const known = new Set(items.map(({ id }) => id));
   const tokens = new Map<number, InvestigationItem>();
-  const add = (token: Token, why: string) => {
+  const add = (token: Token, found: Pick<FoundToken, 'why' | 'by'>) => {
     const id = `o_auth2_access_token:${token.id}`;
-    if (!known.has(id)) tokens.set(token.id, tokenItem(token, { id, why, context: description.context }));
+    if (known.has(id) || tokens.has(token.id)) return;
+    tokens.set(token.id, tokenItem(token, { ...found, id, context: description.context }));
   };
-  const names = chain.members.map(({ user }) => user.username);
-  for await (const token of names.length === 0 ? [] : target.tokens({ users: names })) {
-    const member = chain.members.find(({ user }) => token.user !== null && isSameActor(user, token.user));
+  // The tokens of deleted users are deleted.
+  const userIds = chain.members.flatMap(({ user }) => user.id ?? []);
+  for await (const token of userIds.length === 0 ? [] : target.tokens({ userIds })) {
+    const member = chain.members.find(({ user }) => user.id === token.user?.id);
     if (member !== undefined && token.created >= member.since && token.created < window.until) {
-      add(token, 'issued by the token endpoint');
+      add(token, { why: 'issued by the token endpoint', by: [member.user] });
     }
   }
-  const applications = items.flatMap(({ object, act, state }) =>
-    object.kind === 'o_auth2_application' && act === 'made' && state === 'there' && object.name !== null
-      ? [object.name]
-      : [],
+  // By id: the name of an application is another's in another organization, and the actor may have changed it.
+  const applicationIds = items.flatMap(({ object, act, state }) =>
+    object.kind === 'o_auth2_application' && act === 'made' && state === 'there' ? (object.id ?? []) : [],
   );
-  for await (const token of applications.length === 0 ? [] : target.tokens({ applications })) {
-    add(token, 'issued to an application that the actor made');
+  for await (const token of applicationIds.length === 0 ? [] : target.tokens({ applicationIds })) {
+    add(token, { why: 'issued to an application that the actor made', by: [] });
   }
   const sessionsListed = target.sessions !== undefined;
   const sessions = sessionsListed ? await sessionItems(target, found) : [];
   return { items: [...tokens.values(), ...sessions], sessionsListed };
 }
 
+/** How a token was found. */
+interface FoundToken {
+  readonly id: string;
+  readonly why: string;
+  /** Who of the chain got it, if that is known. */
+  readonly by: readonly Actor[];
+  readonly context: string;
+}
+
 function tokenItem(
   { id: tokenId, user, application, created, description }: Token,
-  { id, why, context }: { readonly id: string; readonly why: string; readonly context: string },
+  { id, why, by, context }: FoundToken,
 ): InvestigationItem {
   const of = user === null ? '' : ` of ${user.username}`;
   const through = application === null ? '' : ` through ${application.name}`;
@@ -64,7 +73,7 @@ function tokenItem(
     ...{ id, group: 'ways_in', act: 'made', other: null, role: null, link: '' },
     object: { kind: 'o_auth2_access_token', id: tokenId, name: description || null },
     summary: `access token ${tokenId}${of}${through}, ${why}`,
-    by: user === null ? [] : [user],
+    by,
     first: created.toISOString(),
     last: created.toISOString(),
     ...{
