@@ -1,4 +1,4 @@
-import { renamesIn, type StreamEntry } from '../../src/domain/investigation/deed.ts';
+import { nameChangesIn, type StreamEntry } from '../../src/domain/investigation/deed.ts';
 import type { Actor, AssignedRole, ObjectReference } from '../../src/domain/investigation/investigation.ts';
 import type {
   AssignedRoles,
@@ -95,8 +95,8 @@ export class MemoryEvidence implements Evidence {
     return this.#among((entry) => found.has(entry) && !notBy.includes(entry.actor?.id ?? 0));
   }
 
-  async renames(since: Date) {
-    return renamesIn(this.entriesList.filter(({ at }) => at >= since));
+  async nameChanges(since: Date) {
+    return nameChangesIn(this.entriesList.filter(({ at }) => at >= since));
   }
 
   async entries(ids: readonly number[]) {

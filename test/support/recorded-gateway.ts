@@ -45,7 +45,13 @@ const LISTS: Readonly<Record<string, List>> = {
       FROM dab_oauth2_provider_oauth2accesstoken x LEFT JOIN aap_gateway_api_user u ON u.id = x.user_id
         LEFT JOIN dab_oauth2_provider_oauth2application a ON a.id = x.application_id`,
     columns: {
-      ...{ id: 'id', user: 'user_id', user__username: 'username', application__name: 'application_name' },
+      ...{
+        id: 'id',
+        user: 'user_id',
+        user__id: 'user_id',
+        user__username: 'username',
+        application__name: 'application_name',
+      },
       ...{ last_used: 'last_used', expires: 'expires' },
     },
   },

@@ -37,6 +37,7 @@ export interface ItemDraft {
   readonly last: Date;
   readonly entries: readonly number[];
   readonly entryCount: number;
+  readonly firstEntry: number;
   readonly lastEntry: number;
   /** By field. */
   readonly changes: ReadonlyMap<string, RecordedChange>;
@@ -50,8 +51,6 @@ export interface ItemDraft {
  */
 export class ItemCollector {
   readonly #items = new Map<string, Building>();
-  /** The names of settings, by the id of their row: the entry of a deleted one has only the id. */
-  readonly #settings = new Map<number, string>();
   readonly #max: number;
   #isFull = false;
 
@@ -70,18 +69,17 @@ export class ItemCollector {
    * @returns The id of its item; null if it was left out.
    */
   add(deed: Deed, actor: Actor): string | null {
-    const object = this.#named(deed);
-    const id = itemId(deed, object);
+    const id = itemId(deed);
     let item = this.#items.get(id);
     if (item === undefined) {
       if (this.#items.size >= this.#max) {
         this.#isFull = true;
         return null;
       }
-      item = new Building(id, deed, object);
+      item = new Building(id, deed);
       this.#items.set(id, item);
     }
-    item.add(deed, actor, object);
+    item.add(deed, actor);
     return id;
   }
 
@@ -89,16 +87,10 @@ export class ItemCollector {
   drafts(): ItemDraft[] {
     return [...this.#items.values()].map((item) => item.draft());
   }
-
-  #named({ object }: Deed): ObjectReference {
-    if (object.kind !== 'setting' || object.id === null) return object;
-    if (object.name !== null) this.#settings.set(object.id, object.name);
-    return { ...object, name: object.name ?? this.#settings.get(object.id) ?? null };
-  }
 }
 
 /** What names an item: the same for every entry about it. */
-function itemId({ id, operation, other, role, link }: Deed, object: ObjectReference): string {
+function itemId({ id, operation, object, other, role, link }: Deed): string {
   const self = object.kind === 'setting' && object.name !== null ? object.name : (object.id ?? `entry-${id}`);
   if (operation !== 'associate' && operation !== 'disassociate') return `${object.kind}:${self}`;
   if (role !== null)
@@ -116,6 +108,7 @@ class Building {
   #entryCount = 0;
   #first: Date;
   #last: Date;
+  #firstEntry: number;
   #lastEntry = 0;
   #made = false;
   #deleted = false;
@@ -123,22 +116,25 @@ class Building {
   #category: string | null = null;
   readonly #changes = new Map<string, RecordedChange>();
 
-  constructor(id: string, deed: Deed, object: ObjectReference) {
+  constructor(id: string, deed: Deed) {
     this.#id = id;
     this.#deed = deed;
-    this.#object = object;
+    this.#object = deed.object;
+    this.#firstEntry = deed.id;
     this.#other = deed.other;
     this.#first = deed.at;
     this.#last = deed.at;
     this.#lastOperation = deed.operation;
   }
 
-  add(deed: Deed, actor: Actor, object: ObjectReference): void {
+  add(deed: Deed, actor: Actor): void {
+    const { object } = deed;
     this.#entryCount += 1;
     if (this.#entries.length < MAX_ENTRIES) this.#entries.push(deed.id);
     if (!this.#by.some((each) => isSameActor(each, actor))) this.#by.push(actor);
     if (deed.at < this.#first) this.#first = deed.at;
     if (deed.at >= this.#last) this.#last = deed.at;
+    this.#firstEntry = Math.min(this.#firstEntry, deed.id);
     if (deed.id > this.#lastEntry) {
       this.#lastEntry = deed.id;
       this.#lastOperation = deed.operation;
@@ -184,6 +180,7 @@ class Building {
       last: this.#last,
       entries: this.#entries,
       entryCount: this.#entryCount,
+      firstEntry: this.#firstEntry,
       lastEntry: this.#lastEntry,
       changes: this.#changes,
       category: this.#category,
@@ -202,8 +199,11 @@ class Building {
   }
 }
 
-/** The values before and after by one field of an entry. A deleted setting has its default again, which is written as null. */
-function recordedValues(
+/**
+ * The values before and after by one field of an entry; null if it has none. A deleted setting has its
+ * default again, which is written as null.
+ */
+export function recordedValues(
   operation: Deed['operation'],
   value: unknown,
 ): readonly [before: unknown, after: unknown] | null {

@@ -118,24 +118,37 @@ export function changeOf(value: unknown): readonly [before: unknown, after: unkn
   return Array.isArray(value) && value.length === 2 ? [value[0], value[1]] : null;
 }
 
-/** That a user got another name. */
-export interface Rename {
+/** That a user got or gave up a name: by another name, by being created, or by being deleted. */
+export interface NameChange {
   readonly entry: number;
   readonly at: Date;
-  readonly userId: number;
-  readonly from: string;
-  readonly to: string;
+  /** Null for a renamed user who was deleted since: the controller drops the links of the entry. */
+  readonly userId: number | null;
+  /** Null for a user who was created. */
+  readonly from: string | null;
+  /** Null for one who was deleted. */
+  readonly to: string | null;
 }
 
 /** The changes of user names among entries about users, in their order. */
-export function renamesIn(entries: readonly StreamEntry[]): Rename[] {
+export function nameChangesIn(entries: readonly StreamEntry[]): NameChange[] {
   return entries.flatMap((entry) => {
     const deed = readDeed(entry);
-    const [from, to] = changeOf(entry.changes['username']) ?? [];
-    if (deed?.operation !== 'update' || deed.object.kind !== 'user' || deed.object.id === null) return [];
-    if (typeof from !== 'string' || typeof to !== 'string') return [];
-    return [{ entry: deed.id, at: deed.at, userId: deed.object.id, from, to }];
+    const recorded = entry.changes['username'];
+    if (deed === null || deed.object.kind !== 'user' || recorded === undefined) return [];
+    const { id, at, operation, object } = deed;
+    const [from, to] =
+      operation === 'create'
+        ? [null, recorded]
+        : operation === 'delete'
+          ? [recorded, null]
+          : (changeOf(recorded) ?? []);
+    return isName(from) && isName(to) ? [{ entry: id, at, userId: object.id, from, to }] : [];
   });
+}
+
+function isName(value: unknown): value is string | null {
+  return value === null || typeof value === 'string';
 }
 
 /** Whether two references are to one user: by id, or by name where one has none. */

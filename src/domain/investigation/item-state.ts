@@ -2,13 +2,21 @@ import type { ItemDraft, RecordedChange } from './collect-items.ts';
 import { type FieldChange, type InvestigationItem, isLeft, type LaterChange } from './investigation.ts';
 import { interimName, nameField } from './kinds.ts';
 import { isMasked, isSameValue, isSecretName, printableValue } from './recorded-values.ts';
-import { inOrder, leftOf, uninterrupted } from './value-parts.ts';
+import { type FieldEdit, inOrder, leftOf, leftOver, uninterrupted } from './value-parts.ts';
 
 /** What an object is now, as far as it was read. */
 export type Existence =
   | { readonly kind: 'exists'; readonly fields: Readonly<Record<string, unknown>> }
   | { readonly kind: 'gone' }
   | { readonly kind: 'unknown'; readonly why: string };
+
+/** What became of an item's object, and what others did to it since. */
+export interface Since {
+  readonly now: Existence;
+  readonly later: readonly LaterChange[];
+  /** The changes of a field by others between two entries; null for more than can be compared. */
+  readonly between: (field: string, first: number, last: number) => readonly FieldEdit[] | null;
+}
 
 /** The most fields of a created object that are shown: what is left of it does not depend on them. */
 const MAX_FIELDS = 40;
@@ -19,23 +27,21 @@ const WHOLE_SECRETS: ReadonlySet<string> = new Set(['password', 'client_secret',
 type State = Pick<InvestigationItem, 'state' | 'stateReason' | 'changes'>;
 
 /** What became of an object that was made or changed, with each field before, after and now. */
-export function stateOf(draft: ItemDraft, now: Existence, later: readonly LaterChange[]): State {
-  const changes = fieldsOf(draft, now, later);
+export function stateOf(draft: ItemDraft, since: Since): State {
+  const { now, later } = since;
+  const changes = fieldsOf(draft, since);
   if (draft.act === 'deleted' || draft.act === 'removed')
     return { state: 'gone', stateReason: null, changes };
   // A setting that is not set has its default: the actor set it, or reset it.
-  if (now.kind === 'gone') return { state: goneState(draft), stateReason: null, changes };
+  if (now.kind === 'gone') return { state: goneState(draft, changes), stateReason: null, changes };
   if (now.kind === 'unknown') return { state: 'unknown', stateReason: now.why, changes };
   if (draft.act === 'made') return { state: madeState(draft, now.fields), stateReason: null, changes };
   return { ...changedState(changes, later), changes };
 }
 
-function goneState({ object, changes }: ItemDraft): InvestigationItem['state'] {
+function goneState({ object }: ItemDraft, changes: readonly FieldChange[]): InvestigationItem['state'] {
   if (object.kind !== 'setting') return 'gone';
-  const isReset = [...changes.values()].some(
-    (change) => change.before !== undefined && change.after === null && baseOf(change).isDefault !== true,
-  );
-  return isReset ? 'there' : 'undone';
+  return changes.some(isLeft) ? 'there' : 'undone';
 }
 
 /** A deactivated user, a disabled schedule and a disabled host do nothing any more. */
@@ -68,12 +74,12 @@ function changedState(
   return { state: isBack ? 'undone' : 'changed', stateReason: null };
 }
 
-function fieldsOf(draft: ItemDraft, now: Existence, later: readonly LaterChange[]): FieldChange[] {
+function fieldsOf(draft: ItemDraft, since: Since): FieldChange[] {
   const isMade = draft.act === 'made' || draft.act === 'launched' || draft.act === 'deleted';
   const shown = [...draft.changes.values()].filter((change) => !isMade || saysSomething(change));
   return shown
     .slice(0, isMade ? MAX_FIELDS : undefined)
-    .map((change) => fieldOf(change, { now, later, object: draft.object }));
+    .map((change) => fieldOf(change, { ...since, object: draft.object }));
 }
 
 /** A created object records all its fields; those that are empty say nothing. */
@@ -109,11 +115,7 @@ function baseOf({ field, before, entry, edits }: RecordedChange): Base {
 
 function fieldOf(
   change: RecordedChange,
-  context: {
-    readonly now: Existence;
-    readonly later: readonly LaterChange[];
-    readonly object: ItemDraft['object'];
-  },
+  context: Since & { readonly object: ItemDraft['object'] },
 ): FieldChange {
   const { field, after, lastEntry } = change;
   const { before, entry, ...base } = baseOf(change);
@@ -136,17 +138,16 @@ function fieldOf(
   };
 }
 
-function fieldState(
-  change: RecordedChange,
-  context: {
-    readonly current: unknown;
-    /** The value to go back to. */
-    readonly base: unknown;
-    readonly isDefault: boolean;
-    readonly later: readonly LaterChange[];
-    readonly object: ItemDraft['object'];
-  },
-): FieldChange['state'] {
+/** What the state of a field depends on. */
+interface FieldContext extends Since {
+  readonly current: unknown;
+  /** The value to go back to. */
+  readonly base: unknown;
+  readonly isDefault: boolean;
+  readonly object: ItemDraft['object'];
+}
+
+function fieldState(change: RecordedChange, context: FieldContext): FieldChange['state'] {
   const { field, before, after, lastEntry } = change;
   const { current, later, base, object, isDefault } = context;
   const byOthers = later.some((each) => each.entry > lastEntry && each.fields.includes(field));
@@ -154,6 +155,8 @@ function fieldState(
   const isReset = object.kind === 'setting' && after === null;
   // A cleaning that did not end left it so.
   if (field === nameField(object.kind) && current === interimName(object)) return 'as_left';
+  const decided = decidedState(change, context) ?? unsetState(change, context);
+  if (decided !== null) return decided;
   if (current !== undefined && !isMasked(current)) {
     const isBack = (value: unknown) =>
       value !== undefined && !isMasked(value) && isSameValue(field, value, current);
@@ -162,6 +165,37 @@ function fieldState(
   }
   if (isReset && !byOthers) return before === undefined || isDefault ? 'as_before' : 'as_left';
   return comparedInPart(change, current, byOthers);
+}
+
+/** Whether a setting has no value of its own any more: the controller goes by the default. */
+function isUnset({ object, now }: Pick<FieldContext, 'object' | 'now'>): boolean {
+  return object.kind === 'setting' && now.kind === 'gone';
+}
+
+function unsetState({ before, after }: RecordedChange, context: FieldContext): FieldChange['state'] | null {
+  if (!isUnset(context)) return null;
+  if (before === undefined || context.isDefault) return 'as_before';
+  return after === null ? 'as_left' : 'changed';
+}
+
+/**
+ * The state of a field that others changed between the actor's changes, where something is the work of the actor: an actor who sets
+ * back what another one repaired leaves the value of before, and leaves it all the same. Null where this does not decide it.
+ */
+function decidedState(
+  { field, edits, after, entry, lastEntry }: RecordedChange,
+  context: FieldContext,
+): FieldChange['state'] | null {
+  const { current, between } = context;
+  const isReadable = current === undefined ? isUnset(context) : !isMasked(current);
+  if (edits === null || edits.length < 2 || !isReadable) return null;
+  const others = between(field, entry, lastEntry);
+  if (others === null) return 'not_reviewed';
+  if ([...edits, ...others].some((edit) => isMasked(edit.before) || isMasked(edit.after))) return null;
+  const left = leftOver(field, { edits, between: others }, current);
+  if (left === 'none') return null;
+  if (isSameValue(field, after, current)) return 'as_left';
+  return left === 'some' ? 'left_in_part' : 'not_reviewed';
 }
 
 /** The state of a field with a value that neither was before nor was left as a whole, or that cannot be read. */

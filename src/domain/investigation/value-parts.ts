@@ -30,6 +30,8 @@ const SEPARATED: Readonly<Record<string, RegExp>> = {
   skip_tags: /,/,
   limit: /[,:]/,
 };
+/** Of these, a value that is missing lets more happen: a host that was left out, or a task. */
+const NEEDED: ReadonlySet<string> = new Set(['limit', 'skip_tags']);
 
 /** The parts of a value that can be changed one by one. */
 interface Parts {
@@ -38,10 +40,12 @@ interface Parts {
    * nothing. `single`: a value that is replaced as a whole.
    */
   readonly shape: 'map' | 'list' | 'words' | 'single';
-  readonly parts: ReadonlySet<string>;
-  /** The paths of a map's entries. */
-  readonly paths: ReadonlySet<string>;
+  /** By path. A member of a list has no value, and a single value no path. */
+  readonly entries: ReadonlyMap<string, string>;
 }
+
+/** What is left of an actor's changes of a field. */
+type Left = 'none' | 'some' | 'undecided';
 
 /**
  * What is left now of what the actor put into a field, where others may have changed other parts of it since:
@@ -51,24 +55,21 @@ interface Parts {
  * @returns `none`: nothing that the actor put in is there, and nothing that the actor took out is missing.
  * `some`: something that the actor put in is there, or an entry of a map that the actor took out is missing.
  * `undecided`: nothing that was put in is there; lines or members that the actor took out are missing, which
- * somebody may have wanted since.
+ * somebody may have wanted since. A list that has nothing in common with the one that the actor left was written
+ * anew.
  */
-export function leftOf(
-  field: string,
-  edits: readonly FieldEdit[],
-  current: unknown,
-): 'none' | 'some' | 'undecided' {
+export function leftOf(field: string, edits: readonly FieldEdit[], current: unknown): Left {
   const now = partsOf(field, current);
-  const sides = edits.map(({ before, after }) => ({
-    old: partsOf(field, before),
-    made: partsOf(field, after),
-  }));
-  const parts = netChange(sides.map(({ old, made }) => [old.parts, made.parts]));
-  const paths = netChange(sides.map(({ old, made }) => [old.paths, made.paths]));
-  if ([...parts.putIn].some((part) => now.parts.has(part))) return 'some';
-  if ([...paths.takenOut].some((path) => !now.paths.has(path))) return 'some';
+  const sides = sidesOf(field, edits);
+  const parts = netChange(sides.map(({ old, made }) => [textsOf(old), textsOf(made)]));
+  const paths = netChange(sides.map(({ old, made }) => [pathsOf(old), pathsOf(made)]));
+  const present = textsOf(now);
+  if ([...parts.putIn].some((part) => present.has(part))) return 'some';
+  if ([...paths.takenOut].some((path) => !pathsOf(now).has(path))) return 'some';
+  const last = sides.at(-1);
+  if (last === undefined || isNew(now, last.made)) return 'none';
   const lists = sides.filter(({ old }) => old.shape === 'list');
-  const isMissing = (part: string) => lists.some(({ old }) => old.parts.has(part)) && !now.parts.has(part);
+  const isMissing = (part: string) => lists.some(({ old }) => textsOf(old).has(part)) && !present.has(part);
   return [...parts.takenOut].some(isMissing) ? 'undecided' : 'none';
 }
 
@@ -95,6 +96,76 @@ function isContinued(field: string, { after }: FieldEdit, { before }: FieldEdit)
     : isSameValue(field, after, before);
 }
 
+/** Whether a list has nothing in common with one of before. */
+function isNew(now: Parts, { shape, entries }: Parts): boolean {
+  const isList = shape !== 'single' || entries.size === 0;
+  return isList && now.entries.size > 0 && ![...now.entries.keys()].some((path) => entries.has(path));
+}
+
+/**
+ * What is left now of what the actor decided although others changed the same field between its changes. An
+ * actor who sets back what another one repaired leaves no value of its own, and what is there is its work.
+ *
+ * @param between The changes by others between the actor's first and last one.
+ * @returns As {@link leftOf}.
+ */
+export function leftOver(
+  field: string,
+  { edits, between }: { readonly edits: readonly FieldEdit[]; readonly between: readonly FieldEdit[] },
+  current: unknown,
+): Left {
+  if (between.length === 0) return 'none';
+  const own = new Set(edits);
+  const [first, ...rest] = [...edits, ...between].sort((a, b) => a.entry - b.entry);
+  if (first === undefined) return 'none';
+  const before = partsOf(field, first.before);
+  const without = new Map(before.entries);
+  let left = partsOf(field, first.after);
+  for (const edit of rest) {
+    const [old, made] = [partsOf(field, edit.before), partsOf(field, edit.after)];
+    // What was changed without an entry counts as the work of others.
+    change(without, left.entries, old.entries);
+    if (!own.has(edit)) change(without, old.entries, made.entries);
+    left = made;
+  }
+  const now = partsOf(field, current);
+  const decided = [...new Set([...without.keys(), ...left.entries.keys()])].filter(
+    (path) =>
+      without.get(path) !== left.entries.get(path) && left.entries.get(path) === now.entries.get(path),
+  );
+  if (decided.length === 0) return 'none';
+  const { shape } = left.entries.size > 0 ? left : before;
+  if (shape === 'map' || shape === 'single' || decided.some((path) => now.entries.has(path))) return 'some';
+  return shape === 'list' && !isNew(now, left) ? 'undecided' : 'none';
+}
+
+/** Changes parts as one value was changed to another. */
+function change(parts: Map<string, string>, from: Parts['entries'], to: Parts['entries']): void {
+  for (const path of new Set([...from.keys(), ...to.keys()])) {
+    const value = to.get(path);
+    if (from.get(path) === value) continue;
+    if (value === undefined) parts.delete(path);
+    else parts.set(path, value);
+  }
+}
+
+function sidesOf(
+  field: string,
+  edits: readonly FieldEdit[],
+): { readonly old: Parts; readonly made: Parts }[] {
+  return edits.map(({ before, after }) => ({ old: partsOf(field, before), made: partsOf(field, after) }));
+}
+
+/** The parts with their values. */
+function textsOf({ entries }: Parts): ReadonlySet<string> {
+  return new Set([...entries].map(([path, value]) => `${path}=${value}`));
+}
+
+/** The paths of a map's entries. */
+function pathsOf({ shape, entries }: Parts): ReadonlySet<string> {
+  return new Set(shape === 'map' ? entries.keys() : []);
+}
+
 /** What the actor's changes put in and took out, less what they undid themselves. */
 function netChange(changes: readonly (readonly [old: ReadonlySet<string>, made: ReadonlySet<string>])[]) {
   const [putIn, takenOut] = [new Set<string>(), new Set<string>()];
@@ -110,17 +181,13 @@ function partsOf(field: string, value: unknown): Parts {
     return single(field, value);
   const separator = SEPARATED[field];
   if (separator !== undefined && typeof value === 'string')
-    return { ...list(value.split(separator)), shape: 'words' };
+    return { ...list(value.split(separator)), shape: NEEDED.has(field) ? 'list' : 'words' };
   const plain = typeof value === 'string' ? structured(value) : value;
   if (Array.isArray(plain)) return list(plain.map((each) => JSON.stringify(sorted(each, 0))));
   if (typeof plain === 'object' && plain !== null) {
     const entries = new Map<string, string>();
     addEntries(entries, '', plain, 0);
-    return {
-      shape: 'map',
-      parts: new Set([...entries].map(([path, text]) => `${path}=${text}`)),
-      paths: new Set(entries.keys()),
-    };
+    return { shape: 'map', entries };
   }
   return typeof plain === 'string' && plain.includes('\n') ? list(plain.split('\n')) : single(field, plain);
 }
@@ -128,12 +195,12 @@ function partsOf(field: string, value: unknown): Parts {
 function single(field: string, value: unknown): Parts {
   const isNothing = value === null || value === undefined || value === '' || value === '---';
   const text = isReference(field) ? String(referenceId(value)) : JSON.stringify(value);
-  return { shape: 'single', parts: new Set(isNothing ? [] : [text]), paths: new Set() };
+  return { shape: 'single', entries: new Map(isNothing ? [] : [['', text]]) };
 }
 
 function list(members: readonly string[]): Parts {
   const parts = members.map((each) => each.trim()).filter((each) => each !== '' && each !== '---');
-  return { shape: 'list', parts: new Set(parts), paths: new Set() };
+  return { shape: 'list', entries: new Map(parts.map((each) => [each, ''])) };
 }
 
 /** The map or list that a text holds as JSON or YAML, which the API takes alike; else the text. */

@@ -2,6 +2,7 @@ import { ItemCollector } from '../../domain/investigation/collect-items.ts';
 import { type Deed, isSameActor, readDeed, type StreamEntry } from '../../domain/investigation/deed.ts';
 import type { Actor, ChainLink } from '../../domain/investigation/investigation.ts';
 import type { EntryTally, Evidence, Window } from '../ports/evidence.ts';
+import type { SettingNames } from './setting-names.ts';
 
 /** How far the chain is followed: from the subject to a user that it made, to a user that this one made, … */
 const MAX_DEPTH = 5;
@@ -42,9 +43,10 @@ export async function followChain(
     readonly subjects: readonly { readonly user: Actor; readonly since: Date }[];
     /** The users that still exist, with their names now: the entries of deleted ones are read in another way. */
     readonly existing: (users: readonly Actor[]) => Promise<ReadonlyMap<number, string>>;
+    readonly settingNames: SettingNames;
   },
 ): Promise<FollowedChain> {
-  const { until, existing } = options;
+  const { until, existing, settingNames } = options;
   const items = new ItemCollector(MAX_ITEMS);
   const chain = new Chain(options.subjects);
   const tallies = new Tallies(MAX_ITEMS);
@@ -55,8 +57,10 @@ export async function followChain(
     for (const { member, until: before } of wave) {
       const isPresent = chain.isPresent(member, present);
       for await (const entry of entriesBy(evidence, { member, until: before, isPresent, seen })) {
-        const deed = readDeed(entry);
-        if (deed === null) continue;
+        const recorded = readDeed(entry);
+        if (recorded === null) continue;
+        // Awaited for resets only: there are far more other entries.
+        const deed = recorded.object.kind === 'setting' ? await settingNames.named(recorded) : recorded;
         read += 1;
         tallies.add(entry, deed);
         const through = items.add(deed, member.user);

@@ -14,7 +14,7 @@ export const GATEWAY_MAY_HAVE_READ: readonly string[] = [
  * @param deleted The names of members of the chain who are not listed any more.
  */
 export function gatewayLimits(found: ReadEvidence, deleted: readonly string[]): EvidenceLimit[] {
-  const { subject, renames, chain, bounds, missingEntries } = found;
+  const { subject, names, chain, bounds, missingEntries } = found;
   const all = [
     ...prunedLimits(found),
     ...missingEntryLimits(missingEntries),
@@ -23,7 +23,7 @@ export function gatewayLimits(found: ReadEvidence, deleted: readonly string[]): 
       'The activity stream of a gateway does not record: logins, role assignments and removals, the auditor flag, authenticators and their maps, new client secrets, sessions, reads. Role assignments, role definitions, authenticators, maps and applications say who made them or changed them last: an earlier change, or a removal, is not known.',
     ),
     ...actorLimits(found, deleted),
-    ...renamed(subject, { renames, chain }),
+    ...renamed(subject, { names, chain }),
     limit('clock', 'Times are those of the gateway.'),
     ...tokenLimits(found),
     ...bounds.map((text) => limit('bound_reached', `${text}: the rest was not read.`)),

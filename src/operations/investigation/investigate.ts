@@ -6,11 +6,10 @@ import type {
   Actor,
   Investigation,
   InvestigationItem,
-  LaterChange,
   UnattributedEntry,
 } from '../../domain/investigation/investigation.ts';
 import { itemGroups } from '../../domain/investigation/investigation.ts';
-import { stateOf } from '../../domain/investigation/item-state.ts';
+import { type Since, stateOf } from '../../domain/investigation/item-state.ts';
 import { findingsOn } from '../../domain/investigation/risk.ts';
 import { severities } from '../../domain/policy/rule.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -24,7 +23,8 @@ import { readCircumstances } from './read-circumstances.ts';
 import { jobItems } from './read-jobs.ts';
 import { remainingAccess } from './remaining-access.ts';
 import { resolvedBefore, resolveSubject, type SubjectRequest } from './resolve-subject.ts';
-import { unrecordedUsers, withUnrecorded } from './unrecorded.ts';
+import { SettingNames } from './setting-names.ts';
+import { ownersOfPasswords, unrecordedUsers, withUnrecorded } from './unrecorded.ts';
 
 export interface InvestigationOptions extends SubjectRequest {
   readonly target: Target;
@@ -72,6 +72,7 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
   const begins = options.since === undefined ? beginningOf(found.since, repeats) : 'given';
   // Counting takes a while, and needs nothing of the rest.
   const missing = noticed(Promise.all([evidence.missingEntries(since), evidence.missingJobs(since)]));
+  const settingNames = new SettingNames(evidence);
   const chain = await followChain(evidence, {
     ...window,
     subjects: found.actors.map((actor) => ({
@@ -79,11 +80,12 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
       since: actor.since === null || actor.since < since ? since : actor.since,
     })),
     existing: (users) => existingUsers(evidence, users),
+    settingNames,
   });
   const recorded = await withRoles(evidence, chain.items.drafts());
   const { drafts: listed, unread } = await withUnrecorded(evidence, { drafts: recorded, chain, window });
   const drafts = await withDefaults(evidence, listed);
-  const circumstances = await readCircumstances(evidence, { drafts, chain, description });
+  const circumstances = await readCircumstances(evidence, { drafts, chain, description, settingNames });
   const context = description.context;
   const items = drafts
     .filter((draft) => draft.group !== 'ran')
@@ -106,8 +108,9 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
   );
   const read: ReadEvidence = {
     ...{ description, chain, window, extent, users, missingEntries, missingJobs, items: all },
-    ...{ subject: found.subject, begins, renames: found.renames ?? [], withoutActor: nameless.count },
+    ...{ subject: found.subject, begins, names: found.names ?? [], withoutActor: nameless.count },
     ...{ unreadKinds: unread, roles: roles.read, sessionsListed: access.sessionsListed },
+    passwordsOf: await ownersOfPasswords(evidence, { drafts, since }),
     bounds: [
       ...chain.bounds,
       ...(ran.isBounded ? ['More jobs ran than are listed'] : []),
@@ -251,14 +254,7 @@ async function withDefaults(evidence: Evidence, drafts: readonly ItemDraft[]): P
 }
 
 /** An item, with what was found about it. */
-function itemOf(
-  draft: ItemDraft,
-  found: {
-    readonly now: Parameters<typeof stateOf>[1];
-    readonly later: readonly LaterChange[];
-    readonly context: string;
-  },
-): InvestigationItem {
+function itemOf(draft: ItemDraft, found: Since & { readonly context: string }): InvestigationItem {
   const { id, group, act, object, other, role, link, by, first, last, entries, entryCount } = draft;
   const findings = findingsOn(draft);
   const item: InvestigationItem = {
@@ -266,7 +262,7 @@ function itemOf(
     summary: summaryOf(draft),
     first: first.toISOString(),
     last: last.toISOString(),
-    ...stateOf(draft, found.now, found.later),
+    ...stateOf(draft, found),
     changedSince: found.later,
     job: null,
     risk: findings[0]?.severity ?? null,

@@ -1,5 +1,6 @@
-import type { Rename } from '../../domain/investigation/deed.ts';
+import type { NameChange } from '../../domain/investigation/deed.ts';
 import type {
+  Actor,
   EvidenceLimit,
   Investigation,
   InvestigationItem,
@@ -24,7 +25,7 @@ export interface ReadEvidence {
   readonly items: readonly InvestigationItem[];
   readonly window: Window;
   readonly extent: StreamReach;
-  readonly renames: readonly Rename[];
+  readonly names: readonly NameChange[];
   /** How many entries have no actor; null where more were found than are counted. */
   readonly withoutActor: number | null;
   /** The users who were made in the period; null where they could not be listed. */
@@ -36,6 +37,8 @@ export interface ReadEvidence {
   /** The role assignments: how many name no one who made them; or that they could not be read, or that there is no such list. */
   readonly roles: { readonly unattributed: number } | 'unread' | 'absent';
   readonly sessionsListed: boolean;
+  /** Users who were deleted since, of whom one may have had its password set. */
+  readonly passwordsOf: readonly Actor[];
   /** Which bounds were reached, as the beginnings of sentences. */
   readonly bounds: readonly string[];
 }
@@ -106,7 +109,7 @@ export function missingEntryLimits(found: MissingNumbers | null): Limits {
   ];
 }
 
-function actorLimits({ withoutActor, subject, renames, chain, description }: ReadEvidence): Limits {
+function actorLimits({ withoutActor, subject, names, chain, description }: ReadEvidence): Limits {
   const { visibility, identity } = description;
   return [
     withoutActor !== 0 &&
@@ -114,7 +117,7 @@ function actorLimits({ withoutActor, subject, renames, chain, description }: Rea
         'no_actor',
         `${withoutActor === null ? 'More than 2,000' : withoutActor} entries in the period have no actor: management commands, token endpoints and the controller itself write such entries, and changes of is_system_auditor over REST. Direct SQL writes none.`,
       ),
-    ...renamed(subject, { renames, chain }),
+    ...renamed(subject, { names, chain }),
     limit('clock', 'Times are those of the controller.'),
     visibility.kind !== 'all' &&
       limit(
@@ -127,22 +130,35 @@ function actorLimits({ withoutActor, subject, renames, chain, description }: Rea
 /** Whose name the name of the subject was, and when. */
 export function renamed(
   subject: InvestigationSubject,
-  { renames, chain }: Pick<ReadEvidence, 'renames' | 'chain'>,
+  { names, chain }: Pick<ReadEvidence, 'names' | 'chain'>,
 ): EvidenceLimit[] {
-  if (renames.length === 0 || subject.kind !== 'user') return [];
-  const { name } = subject;
-  const ids = chain.members.filter(({ how }) => how === 'subject').map(({ user }) => user.id);
-  const what = renames.map(({ at, userId, from, to }) =>
-    from === name
-      ? `user ${userId} gave it up at ${at.toISOString()} and became ${to}`
-      : `user ${userId} (${from} before) got it at ${at.toISOString()}`,
+  const followed = chain.members.flatMap(({ how, user }) => (how === 'subject' ? [user] : []));
+  const isSame = names.every(
+    ({ userId, from, to }) => userId === names[0]?.userId && (from === null || to === null),
   );
-  const others = [...new Set(renames.map(({ userId }) => userId))].filter((id) => !ids.includes(id));
-  const text = `The name ${name} was not always the same user's: ${what.join('; ')}. This investigation follows user ${ids.join(', ')}.${
-    others.length === 0 ? '' : ` Not included: what user ${others.join(', ')} did under this name.`
-  }`;
-  return [limit('renamed', text)];
+  if ((isSame && followed.length === 1) || subject.kind !== 'user') return [];
+  const { name } = subject;
+  const what = names.map(({ at, userId, from, to }) => {
+    const who = userId === null ? DELETED : `user ${userId}`;
+    const then = `at ${at.toISOString()}`;
+    if (from === null) return `${who} was created with it ${then}`;
+    if (to === null) return `${who} was deleted ${then}`;
+    return from === name
+      ? `${who} gave it up ${then} and became ${to}`
+      : `${who} (${from} before) got it ${then}`;
+  });
+  const ids = new Set(names.flatMap(({ userId }) => userId ?? []));
+  for (const { id } of followed) ids.delete(id ?? 0);
+  const whom = followed.map(({ id }) => (id === null ? DELETED : `user ${id}`)).join(' and ');
+  const text = [
+    `The name ${name} was not always the same user's${what.length === 0 ? '' : `: ${what.join('; ')}`}.`,
+    `This investigation follows ${whom}.`,
+    ...(ids.size === 0 ? [] : [`Not included: what user ${[...ids].join(', ')} did under this name.`]),
+  ];
+  return [limit('renamed', text.join(' '))];
 }
+
+const DELETED = 'a user who was deleted since';
 
 /** What the activity stream does not record, less what the lists that were read show. */
 function recordingLimits({ description, unreadKinds, roles, missingJobs }: ReadEvidence): Limits {
@@ -209,7 +225,7 @@ function missingJobLimits(found: MissingNumbers | null): Limits {
 }
 
 /** What is not known of who did what. */
-export function tokenLimits({ subject, chain, items, begins }: ReadEvidence): Limits {
+export function tokenLimits({ subject, chain, items, begins, passwordsOf }: ReadEvidence): Limits {
   const shared = chain.members.filter(({ how }) => how === 'password_set').map(({ user }) => user.username);
   const lost = items.filter(({ object }) => object.id === null && object.kind !== 'session').length;
   return [
@@ -232,6 +248,11 @@ export function tokenLimits({ subject, chain, items, begins }: ReadEvidence): Li
       limit(
         'links_lost',
         `${lost === 1 ? '1 item is about an object that was' : `${lost} items are about objects that were`} deleted since: the activity stream no longer says which.`,
+      ),
+    passwordsOf.length > 0 &&
+      limit(
+        'links_lost',
+        `The password of a user was set who was deleted since: the activity stream no longer says whose. Deleted since then: ${passwordsOf.map(({ id, username }) => (id === null ? username : `${username} (${id})`)).join(', ')}. What they did is not included: investigate each with --user NAME.`,
       ),
   ];
 }

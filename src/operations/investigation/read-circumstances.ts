@@ -1,10 +1,12 @@
-import type { ItemDraft } from '../../domain/investigation/collect-items.ts';
+import { type ItemDraft, recordedValues } from '../../domain/investigation/collect-items.ts';
 import { changeOf, type Deed, isSameActor, readDeed } from '../../domain/investigation/deed.ts';
 import type { LaterChange } from '../../domain/investigation/investigation.ts';
-import type { Existence } from '../../domain/investigation/item-state.ts';
+import type { Existence, Since } from '../../domain/investigation/item-state.ts';
+import type { FieldEdit } from '../../domain/investigation/value-parts.ts';
 import type { CurrentObject, Evidence } from '../ports/evidence.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import type { FollowedChain } from './follow-chain.ts';
+import type { SettingNames } from './setting-names.ts';
 
 /** How many entries by others are read at most. */
 const MAX_LATER = 50_000;
@@ -12,11 +14,13 @@ const MAX_LATER = 50_000;
 const CONCURRENCY = 6;
 /** How many changes by others an item names. */
 const MAX_LATER_OF_ITEM = 20;
+/** How many changes of a field by others are compared with those of the actor. */
+const MAX_COMPARED = 50;
 
 /** What is now of the objects of items, and who changed them since. */
 interface Circumstances {
   /** A draft with what was found about it. */
-  readonly of: (draft: ItemDraft) => { readonly now: Existence; readonly later: readonly LaterChange[] };
+  readonly of: (draft: ItemDraft) => Since;
   /** Whether more was changed since than was read. */
   readonly isBounded: boolean;
 }
@@ -30,13 +34,14 @@ export async function readCircumstances(
     readonly drafts: readonly ItemDraft[];
     readonly chain: FollowedChain;
     readonly description: Pick<TargetDescription, 'visibility'>;
+    readonly settingNames: SettingNames;
   },
 ): Promise<Circumstances> {
-  const { drafts, chain, description } = found;
+  const { drafts, chain, description, settingNames } = found;
   const open = drafts.filter(({ act, group }) => act !== 'deleted' && act !== 'removed' && group !== 'ran');
   const objects = await readObjects(evidence, open);
   const settings = await readSettings(evidence, open);
-  const later = await readLater(evidence, { drafts: open, chain });
+  const later = await readLater(evidence, { drafts: open, chain, settingNames });
   const ties = await readTies(evidence, { drafts: open, objects });
   const seesAll = description.visibility.kind === 'all';
   return {
@@ -44,8 +49,24 @@ export async function readCircumstances(
     of: (draft) => ({
       now: withActivity(draft, existenceOf(draft, { objects, settings, ties, seesAll }), later.deeds),
       later: laterOf(draft, later.deeds).slice(0, MAX_LATER_OF_ITEM),
+      between: (field, first, last) =>
+        editsBetween(later.deeds.get(keyOf(draft.object)) ?? [], { field, first, last }),
     }),
   };
+}
+
+/** The changes of a field in entries between two others; null for more than can be compared. */
+function editsBetween(
+  deeds: readonly Deed[],
+  { field, first, last }: { readonly field: string; readonly first: number; readonly last: number },
+): readonly FieldEdit[] | null {
+  const edits = deeds.flatMap(({ id, operation, object, changes }) => {
+    const name = object.kind === 'setting' ? 'value' : field;
+    if (id <= first || id >= last || !Object.hasOwn(changes, name)) return [];
+    const values = recordedValues(operation, changes[name]);
+    return values === null ? [] : [{ entry: id, last: id, before: values[0], after: values[1] }];
+  });
+  return edits.length > MAX_COMPARED ? null : edits;
 }
 
 async function readObjects(evidence: Evidence, drafts: readonly ItemDraft[]): Promise<Objects> {
@@ -145,19 +166,26 @@ function settingExistence(name: string | null, settings: ReadonlyMap<string, unk
 /** The entries about the objects of items that are not by anyone in the chain. */
 async function readLater(
   evidence: Evidence,
-  { drafts, chain }: { readonly drafts: readonly ItemDraft[]; readonly chain: FollowedChain },
+  found: {
+    readonly drafts: readonly ItemDraft[];
+    readonly chain: FollowedChain;
+    readonly settingNames: SettingNames;
+  },
 ): Promise<{ readonly deeds: ReadonlyMap<string, readonly Deed[]>; readonly isBounded: boolean }> {
+  const { drafts, chain, settingNames } = found;
   const byKind = Map.groupBy(drafts, ({ object }) => object.kind);
   const deeds = new Map<string, Deed[]>();
   let read = 0;
-  // What a user did before its password was set is the work of another user.
-  const notBy = chain.members.flatMap(({ user, how }) =>
-    user.id === null || how === 'password_set' ? [] : [user.id],
+  // What a user did before it was in the chain is the work of another user.
+  const from = Math.min(...chain.members.map(({ since }) => since.getTime()));
+  const notBy = chain.members.flatMap(({ user, how, since }) =>
+    user.id !== null && (how === 'made' || since.getTime() === from) ? [user.id] : [],
   );
   await eachOf([...byKind], async ([kind, items]) => {
     const ids = [...new Set(items.flatMap(({ object }) => (object.id === null ? [] : [object.id])))];
-    const after = Math.min(...items.map(({ entries }) => entries[0] ?? Number.MAX_SAFE_INTEGER)) - 1;
-    if (ids.length === 0) return;
+    const after = Math.min(...items.map(({ firstEntry }) => firstEntry)) - 1;
+    // Entries that change a setting name it, and have no id.
+    if (ids.length === 0 && kind !== 'setting') return;
     const entries =
       kind === 'setting'
         ? evidence.settingEntries(after)
@@ -165,8 +193,9 @@ async function readLater(
     for await (const entry of entries) {
       read += 1;
       if (read > MAX_LATER) return;
-      const deed = readDeed(entry);
-      if (deed === null || isByChain(deed, chain)) continue;
+      const recorded = readDeed(entry);
+      if (recorded === null || isByChain(recorded, chain)) continue;
+      const deed = await settingNames.named(recorded);
       for (const key of keysOf(deed)) addTo(deeds, key, deed);
     }
   });
@@ -208,7 +237,7 @@ function laterOf(draft: ItemDraft, deeds: ReadonlyMap<string, readonly Deed[]>):
 
 /** Whether an entry by another user changed what the item is, after a change of the actor. */
 function concerns(
-  { object, other, role, link, act, entries, lastEntry, changes }: ItemDraft,
+  { object, other, role, link, act, firstEntry, lastEntry, changes }: ItemDraft,
   deed: Deed,
 ): boolean {
   const isTie = deed.operation === 'associate' || deed.operation === 'disassociate';
@@ -225,11 +254,9 @@ function concerns(
     return isTie && deed.id > lastEntry && deed.link === link && deed.other?.id === other.id;
   // To link a made object is to use it; to remove such a link, as a cleaning does, changes nothing of it.
   if (isTie) {
-    return (
-      act === 'made' && deed.operation === 'associate' && deed.id > (entries[0] ?? 0) && deed.role === null
-    );
+    return act === 'made' && deed.operation === 'associate' && deed.id > firstEntry && deed.role === null;
   }
-  if (act === 'made') return deed.operation === 'update' && deed.id > (entries[0] ?? 0);
+  if (act === 'made') return deed.operation === 'update' && deed.id > firstEntry;
   if (object.kind === 'setting') return deed.id > lastEntry;
   return Object.keys(deed.changes).some((field) => deed.id > (changes.get(field)?.lastEntry ?? deed.id));
 }

@@ -1,5 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Rename } from '../../domain/investigation/deed.ts';
+import type { NameChange } from '../../domain/investigation/deed.ts';
 import type { Actor, Investigation, InvestigationSubject } from '../../domain/investigation/investigation.ts';
 import type { Evidence, Window } from '../ports/evidence.ts';
 import type { Target } from '../ports/target.ts';
@@ -20,7 +20,7 @@ interface ResolvedSubject {
   /** From when to investigate, where nothing else is given. */
   readonly since: Date | null;
   /** Who got or gave up the name of the user in the period, in order. */
-  readonly renames?: readonly Rename[];
+  readonly names?: readonly NameChange[];
 }
 
 /**
@@ -50,56 +50,82 @@ export function resolvedBefore({ subject, chain, since }: Investigation): Resolv
 }
 
 async function userSubject(
-  { target, evidence, since, until }: Parameters<typeof resolveSubject>[0],
+  source: Parameters<typeof resolveSubject>[0],
   name: string,
 ): Promise<ResolvedSubject> {
-  const subject = { kind: 'user', name } as const;
-  const renames = (await evidence.renames(since)).filter(({ from, to }) => from === name || to === name);
-  const namesake = await deletedUser(evidence, { name, since, until });
-  const user = await holderOf({ target, evidence, name, renames }).catch((error: unknown) => {
-    if (namesake === null || !(error instanceof TokenctlError) || error.code !== 'not_found') throw error;
-    return null;
-  });
-  const actors = [user, namesake].filter((each) => each !== null);
-  return { subject, actors: actors.map((each) => ({ user: each, since: null })), since: null, renames };
+  const changes = await source.evidence.nameChanges(source.since);
+  const names = changes.filter(({ from, to }) => from === name || to === name);
+  const first = await firstHolder(source, { name, names, changes });
+  const users = first === null ? await holdersOf(source, { name, names }) : [first];
+  const actors = users.map((user) => ({ user, since: null }));
+  return { subject: { kind: 'user', name }, actors, since: null, names };
 }
 
 /**
- * The user of a name: the one who had it when the period began, whatever the name is now. Otherwise an intruder who gives its name
- * to another user would not be found by it.
+ * The user who had a name when the period began, or was made with it in the period, whatever the name is now, and whether the user was
+ * deleted since: an intruder who gives its name to another user is found by it. Null if no entry tells who that was.
  */
-async function holderOf(asked: {
-  readonly target: Target;
-  readonly evidence: Evidence;
-  readonly name: string;
-  readonly renames: readonly Rename[];
-}): Promise<Actor> {
-  const { target, evidence, name, renames } = asked;
-  const [first] = renames;
-  const named = async (id: number): Promise<Actor> => {
-    const found = await evidence.objects('user', [id]);
-    return { id, username: found?.get(id)?.name ?? name };
-  };
-  if (first?.from === name) return await named(first.userId);
+async function firstHolder(
+  source: Parameters<typeof resolveSubject>[0],
+  asked: {
+    readonly name: string;
+    readonly names: readonly NameChange[];
+    readonly changes: readonly NameChange[];
+  },
+): Promise<Actor | null> {
+  const { name, names, changes } = asked;
+  const [first] = names;
+  if (first === undefined || (first.from !== name && first.from !== null)) return null;
+  return first.userId === null ? deletedHolder(first, changes) : await named(source, first.userId, name);
+}
+
+async function named(
+  { evidence }: Parameters<typeof resolveSubject>[0],
+  id: number,
+  name: string,
+): Promise<Actor> {
+  const found = await evidence.objects('user', [id]);
+  return { id, username: found?.get(id)?.name ?? name };
+}
+
+/** The user who has a name now, or had it last; and one who acted under the name in the period and was deleted since. */
+async function holdersOf(
+  source: Parameters<typeof resolveSubject>[0],
+  { name, names }: { readonly name: string; readonly names: readonly NameChange[] },
+): Promise<readonly Actor[]> {
+  const deleted = await deletedUser(source.evidence, { name, since: source.since, until: source.until });
   try {
-    const { userIds } = await resolveNames(target, { users: [name] });
-    return { id: userIds?.get(name) ?? null, username: name };
+    const { userIds } = await resolveNames(source.target, { users: [name] });
+    return [{ id: userIds?.get(name) ?? null, username: name }, ...(deleted === null ? [] : [deleted])];
   } catch (error) {
+    if (!(error instanceof TokenctlError) || error.code !== 'not_found') throw error;
     // Nobody has it any more.
-    const last = renames.at(-1);
-    if (last === undefined || !(error instanceof TokenctlError) || error.code !== 'not_found') throw error;
-    return await named(last.userId);
+    const last = names.findLast(({ userId }) => userId !== null)?.userId;
+    if (last != null) return [await named(source, last, name)];
+    if (deleted === null) throw error;
+    return [deleted];
   }
 }
 
-/** A user of a name who acted in the period and was deleted since; the name may belong to another user now. */
+/** A user who was renamed and then deleted: only the entry of the deletion has the id, and the last name. */
+function deletedHolder(first: NameChange, changes: readonly NameChange[]): Actor {
+  let username = first.to ?? '';
+  for (const { entry, userId, from, to } of changes) {
+    if (entry <= first.entry || from !== username) continue;
+    if (to === null) return { id: userId, username };
+    if (userId === null) username = to;
+  }
+  return { id: null, username };
+}
+
+/** A user of a name who acted in the period and was deleted since. */
 async function deletedUser(
   evidence: Evidence,
   { name, ...window }: Window & { readonly name: string },
 ): Promise<Actor | null> {
   const users = [{ id: null, username: name }];
   for await (const { actor } of evidence.deedsOfDeleted({ ...window, users })) {
-    if (actor !== null) return { id: null, username: actor.username };
+    if (actor !== null) return actor;
   }
   return null;
 }

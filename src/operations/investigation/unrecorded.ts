@@ -87,8 +87,35 @@ function emptyDraft({ kind, id, name }: ListedObject, at: Date, by: Actor | null
     ...{ id: `${kind}:${id}`, group: kindOf(kind)?.group ?? 'other', act: 'changed' },
     ...{ object: { kind, id, name }, other: null, role: null, link: '' },
     ...{ by: by === null ? [] : [by], first: at, last: at },
-    ...{ entries: [], entryCount: 0, lastEntry: 0, changes: new Map(), category: null },
+    ...{
+      entries: [],
+      entryCount: 0,
+      firstEntry: Number.MAX_SAFE_INTEGER,
+      lastEntry: 0,
+      changes: new Map(),
+      category: null,
+    },
   };
+}
+
+/**
+ * The users who were deleted since the chain set the password of one whom the entry does not name any more: the controller drops the
+ * links of deleted users. None where every password is known to be whose.
+ */
+export async function ownersOfPasswords(
+  evidence: Evidence,
+  { drafts, since }: { readonly drafts: readonly ItemDraft[]; readonly since: Date },
+): Promise<readonly Actor[]> {
+  const lost = drafts.filter(
+    ({ object, act, changes }) =>
+      object.kind === 'user' && object.id === null && act === 'changed' && changes.has('password'),
+  );
+  if (lost.length === 0) return [];
+  const first = Math.min(...lost.map(({ firstEntry }) => firstEntry));
+  const names = await evidence.nameChanges(since);
+  return names.flatMap(({ entry, userId, from, to }) =>
+    to === null && from !== null && entry > first ? [{ id: userId, username: from }] : [],
+  );
 }
 
 /**

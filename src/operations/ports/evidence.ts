@@ -1,5 +1,5 @@
 import type { CleaningAct } from '../../domain/investigation/cleaning.ts';
-import type { Rename, StreamEntry } from '../../domain/investigation/deed.ts';
+import type { NameChange, StreamEntry } from '../../domain/investigation/deed.ts';
 import type { Actor, AssignedRole, ObjectReference } from '../../domain/investigation/investigation.ts';
 
 /** An object as it is now. */
@@ -152,8 +152,8 @@ export interface Evidence {
    * by the last name that a user with the id had.
    */
   deedsOfDeleted(selector: Window & { readonly users: readonly Actor[] }): AsyncIterable<StreamEntry>;
-  /** Who got another name since an instant, in order. */
-  renames(since: Date): Promise<readonly Rename[]>;
+  /** Which users got and gave up which names since an instant, in order. */
+  nameChanges(since: Date): Promise<readonly NameChange[]>;
   /** Streams the entries about any of these objects of one kind with a greater id, but not those by these users. */
   entriesAbout(selector: {
     readonly kind: string;

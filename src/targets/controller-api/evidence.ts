@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
-import { type Rename, renamesIn, type StreamEntry } from '../../domain/investigation/deed.ts';
+import { type NameChange, nameChangesIn, type StreamEntry } from '../../domain/investigation/deed.ts';
 import type { Actor, AssignedRole, ObjectReference } from '../../domain/investigation/investigation.ts';
 import { isKnownKind, kindOf, linkPath } from '../../domain/investigation/kinds.ts';
 import type {
@@ -129,13 +129,12 @@ class ApiEvidence implements Evidence {
     yield* this.#stream(queries.map((objects) => [...objects, ...others, ['id__gt', String(after)]]));
   }
 
-  async renames(since: Date): Promise<readonly Rename[]> {
+  async nameChanges(since: Date): Promise<readonly NameChange[]> {
     const query: Query = [
       ['timestamp__gte', since.toISOString()],
-      ['operation', 'update'],
       ['object1', 'user'],
     ];
-    return renamesIn(await Array.fromAsync(this.#stream([query])));
+    return nameChangesIn(await Array.fromAsync(this.#stream([query])));
   }
 
   async entries(ids: readonly number[]): Promise<readonly StreamEntry[]> {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
-import { type Rename, renamesIn, type StreamEntry } from '../../domain/investigation/deed.ts';
+import { type NameChange, nameChangesIn, type StreamEntry } from '../../domain/investigation/deed.ts';
 import {
   type GatewayEntry,
   gatewayModelOf,
@@ -171,9 +171,9 @@ class GatewayApiEvidence implements Evidence {
     }
   }
 
-  async renames(since: Date): Promise<readonly Rename[]> {
-    const query: Query = [['created__gte', since.toISOString()], ['operation', 'update'], ...ofModel('user')];
-    return renamesIn(await Array.fromAsync(this.#stream([query])));
+  async nameChanges(since: Date): Promise<readonly NameChange[]> {
+    const query: Query = [['created__gte', since.toISOString()], ...ofModel('user')];
+    return nameChangesIn(await Array.fromAsync(this.#stream([query])));
   }
 
   async *entriesAbout(selector: Parameters<Evidence['entriesAbout']>[0]): AsyncGenerator<StreamEntry, void> {

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Environment } from '../../db/connection-sources.ts';
 import type { Queryable } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { type Rename, renamesIn, type StreamEntry } from '../../domain/investigation/deed.ts';
+import { type NameChange, nameChangesIn, type StreamEntry } from '../../domain/investigation/deed.ts';
 import type { Actor, AssignedRole, ObjectReference } from '../../domain/investigation/investigation.ts';
 import { isKnownKind } from '../../domain/investigation/kinds.ts';
 import type { Secret } from '../../domain/secret.ts';
@@ -232,14 +232,14 @@ class DatabaseEvidence implements OpenedEvidence {
     });
   }
 
-  async renames(since: Date): Promise<readonly Rename[]> {
+  async nameChanges(since: Date): Promise<readonly NameChange[]> {
     const { first } = await this.#bounds({ since, until: since });
     const entries = await this.#readEntries(
-      `s.id IN (SELECT l.activitystream_id FROM main_activitystream_user l WHERE l.activitystream_id >= $1::bigint)
-         AND s.object1 = 'user' AND s.operation = 'update' AND s.timestamp >= $2 AND strpos(s.changes, '"username"') > 0`,
+      `s.id >= $1::bigint AND s.object1 = 'user' AND s.operation IN ('create', 'update', 'delete') AND s.timestamp >= $2
+         AND strpos(s.changes, '"username"') > 0`,
       [first, since],
     );
-    return renamesIn(entries);
+    return nameChangesIn(entries);
   }
 
   async entries(ids: readonly number[]): Promise<readonly StreamEntry[]> {

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { type Rename, renamesIn, type StreamEntry } from '../../domain/investigation/deed.ts';
+import { type NameChange, nameChangesIn, type StreamEntry } from '../../domain/investigation/deed.ts';
 import { gatewayModelOf, SYSTEM_USER, settingValue } from '../../domain/investigation/gateway-entries.ts';
 import type { Actor } from '../../domain/investigation/investigation.ts';
 import { GATEWAY_LISTED_KINDS } from '../../domain/investigation/kinds.ts';
@@ -147,13 +147,13 @@ class GatewayEvidence implements OpenedEvidence {
     return new Map(rows.map(({ id, username }) => [id, { id, username }]));
   }
 
-  async renames(since: Date): Promise<readonly Rename[]> {
+  async nameChanges(since: Date): Promise<readonly NameChange[]> {
     const entries = this.#pages({ since, until: null }, (conditions) =>
       conditions.require(
-        "c.model = 'user' AND s.operation = 'update' AND s.changes->'changed_fields' ? 'username'",
+        "c.model = 'user' AND (s.operation IN ('create', 'delete') OR s.changes->'changed_fields' ? 'username')",
       ),
     );
-    return renamesIn(await Array.fromAsync(entries));
+    return nameChangesIn(await Array.fromAsync(entries));
   }
 
   async *entriesAbout(selector: Parameters<Evidence['entriesAbout']>[0]) {

@@ -1,9 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { leftOf } from '../../../../src/domain/investigation/value-parts.ts';
+import { leftOf, leftOver } from '../../../../src/domain/investigation/value-parts.ts';
 
 /** What is left of one change. */
 function left(field: string, before: unknown, after: unknown, current: unknown) {
   return leftOf(field, [{ entry: 1, last: 1, before, after }], current);
+}
+
+function edit(entry: number, before: string, after: string) {
+  return { entry, last: entry, before, after };
 }
 
 const HARMLESS = 'a: 1\nb: 2\n';
@@ -55,7 +59,22 @@ describe('a value that others changed since', () => {
   });
 
   it('does not say whether lines that the actor took out are missed', () => {
-    expect(left('text', 'one\ntwo', 'one', 'three\nfour')).toBe('undecided');
+    expect(left('text', 'one\ntwo', 'one', 'one\nthree')).toBe('undecided');
+    expect(left('text', 'one\ntwo\nthree', 'one\ntwo', 'four\nfive')).toBe('none');
+  });
+
+  it('misses a host that the actor no longer left out', () => {
+    expect(left('limit', 'web:!prod', 'web', 'web:db')).toBe('undecided');
+    expect(left('limit', 'web:!prod', 'web', 'db')).toBe('none');
+    expect(left('job_tags', 'a,b', 'a', 'a,c')).toBe('none');
+  });
+
+  it('is what the actor decided over the changes of others', () => {
+    const edits = [edit(1, 'a: 1', 'a: 1\nevil: 1'), edit(3, 'a: 1\nevil: 1\ngood: 1', 'a: 1')];
+    const between = [edit(2, 'a: 1\nevil: 1', 'a: 1\nevil: 1\ngood: 1')];
+    expect(leftOver('variables', { edits, between }, 'a: 1')).toBe('some');
+    expect(leftOver('variables', { edits, between }, 'a: 1\ngood: 1')).toBe('none');
+    expect(leftOver('variables', { edits, between: [] }, 'a: 1')).toBe('none');
   });
 
   it('is compared with each change of the actor, not with the values between them', () => {
