@@ -75,7 +75,13 @@ export default defineConfig({
     server: { deps: { external: [/\/dist\//] } },
     // The programs that tests start compile once, not each time.
     env: { NODE_COMPILE_CACHE: join(tmpdir(), 'tokenctl-test-compile-cache') },
-    provide: { serviceDatabases: ['PostgreSQL'], auditedTokens: 10_000, malformedRequests: 2_000 },
+    provide: {
+      serviceDatabases: ['PostgreSQL'],
+      auditedTokens: 10_000,
+      malformedRequests: 2_000,
+      histories: 150,
+      endings: Number(process.env['ENDINGS'] ?? 40),
+    },
     projects: [
       project('unit', { isolate: false }),
       project('service', { isolate: false }),
@@ -85,9 +91,10 @@ export default defineConfig({
         include: [
           'test/soak/**/*.test.ts',
           'test/unit/operations/audit-planted-faults.test.ts',
+          'test/unit/operations/investigation-histories.test.ts',
           'test/service/every-route.test.ts',
         ],
-        provide: { auditedTokens: 100_000, malformedRequests: 20_000 },
+        provide: { auditedTokens: 100_000, malformedRequests: 20_000, histories: 10_000 },
         testTimeout: 3_600_000,
         hookTimeout: 300_000,
       }),

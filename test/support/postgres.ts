@@ -21,6 +21,10 @@ declare module 'vitest' {
     serviceDatabases: readonly DatabaseKind[];
     /** How many tokens the test of the policy's rules audits. */
     auditedTokens: number;
+    /** How many histories are investigated. */
+    histories: number;
+    /** After how many lockdowns and offboardings credentials are tried. */
+    endings: number;
     /** How many malformed requests the service gets. */
     malformedRequests: number;
   }
