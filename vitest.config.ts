@@ -80,7 +80,7 @@ export default defineConfig({
       auditedTokens: 10_000,
       malformedRequests: 2_000,
       histories: 150,
-      endings: Number(process.env['ENDINGS'] ?? 40),
+      endings: Number(process.env['ENDINGS'] ?? 20),
     },
     projects: [
       project('unit', { isolate: false }),

@@ -15,7 +15,7 @@ import { NO_MEASURE } from '../support/incident-fixture.ts';
 import { fillForLoad, PersistentUser } from '../support/incident-load.ts';
 import { startTestService } from '../support/service.ts';
 
-const ROUNDS = 20;
+const ROUNDS = inject('endings');
 const clock = { now: () => new Date() };
 
 /**
