@@ -1,4 +1,4 @@
-import { type Document, type Fact, type Line, type Part, partsOf } from './document.ts';
+import { type Document, type Fact, type Line, type Part, partsOf, plainText } from './document.ts';
 import { html, PAGE_END, pageStart } from './html.ts';
 import { numberText, printable } from './tables/text.ts';
 
@@ -119,11 +119,10 @@ function isStrong(part: Part): boolean {
 function paragraphsAndLists(part: Extract<Part, { kind: 'lines' | 'counts' | 'picture' }>) {
   const groups: (string | { readonly text: string; readonly depth: number }[])[] = [];
   for (const line of linesOf(part)) {
-    const {
-      text,
-      mark,
-      depth = mark === undefined ? 0 : 1,
-    }: Exclude<Line, string> = typeof line === 'string' ? { text: line } : line;
+    const text = plainText(line);
+    const mark = typeof line !== 'string' && 'mark' in line ? line.mark : undefined;
+    const deep = typeof line === 'string' ? undefined : line.depth;
+    const depth = deep ?? (mark === undefined ? 0 : 1);
     const marked = mark === undefined ? text : `${mark}: ${text}`;
     const last = groups.at(-1);
     if (depth === 0) groups.push(marked);

@@ -1,17 +1,31 @@
-import { numberText, printable } from './tables/text.ts';
+import { numberText, type Paint, printable, type Tone, unpainted } from './tables/text.ts';
 
 /** What is left out, so that a condition can be written where a line or a part would be. */
 export type Absent = null | undefined | false | '';
 
-/** One line of text. Texts are plain: the renderers escape them. */
+/** A word with its colour on a terminal. */
+interface Toned {
+  readonly word: string;
+  readonly tone: Tone;
+}
+
+/** Texts are plain: the renderers escape them. */
+type Text = string | readonly (string | Toned)[];
+
+/** One line of text. */
 export type Line =
   | string
   | {
-      readonly text: string;
+      readonly text: Text;
       /** How deep it is indented; 0 by default. */
       readonly depth?: number | undefined;
       /** How something ended (`done`, `OPEN`), in a column of its own. */
       readonly mark?: string | undefined;
+    }
+  | {
+      /** Under those of the lines above and below, numbers at the right. */
+      readonly columns: readonly (number | string | Toned)[];
+      readonly depth?: number | undefined;
     };
 
 /** Lines, and conditions for lines. */
@@ -118,13 +132,13 @@ const MARKS = 10;
  *
  * @returns Finished lines of any length, the last one with its line feed; empty for an empty document.
  */
-export function documentText(document: Document): string {
+export function documentText(document: Document, paint: Paint = unpainted): string {
   return partsOf(document)
     .map((part, index, all) => {
       const gap = index === 0 || all[index - 1]?.kind === 'heading' ? '' : '\n';
       return (
         gap +
-        textLines(part)
+        textLines(part, paint)
           .map((line) => `${line}\n`)
           .join('')
       );
@@ -132,13 +146,13 @@ export function documentText(document: Document): string {
     .join('');
 }
 
-function textLines(part: Part): string[] {
+function textLines(part: Part, paint: Paint): string[] {
   switch (part.kind) {
     case 'heading':
       return [`== ${printable.value(part.text)} ==`];
     case 'lines':
     case 'picture':
-      return indentedLines(part.lines);
+      return indentedLines(part.lines, paint);
     case 'facts': {
       const [title, indent] = titled(part.title);
       const width = Math.max(...part.facts.map(([name]) => name.length)) + 1;
@@ -171,17 +185,64 @@ function titled(title: string | undefined): readonly [title: readonly string[], 
   return title === undefined ? [[], ''] : [[printable.value(title)], STEP];
 }
 
-function indentedLines(all: readonly Line[]): string[] {
-  const width = Math.max(
-    MARKS,
-    ...all.map((line) => (typeof line === 'string' ? 0 : (line.mark?.length ?? 0))),
+function indentedLines(all: readonly Line[], paint: Paint): string[] {
+  const marks = all.map((line) =>
+    typeof line === 'string' || !('mark' in line) ? 0 : (line.mark?.length ?? 0),
   );
+  const width = Math.max(MARKS, ...marks);
+  const widths = columnWidths(all);
   return all.map((line) => {
     if (typeof line === 'string') return printable.value(line);
+    if ('columns' in line) {
+      const cells = line.columns.map((cell, place) => columnText(cell, widths[place] ?? 0, paint));
+      return `${STEP.repeat(line.depth ?? 0)}${cells.join(STEP)}`.trimEnd();
+    }
     const { text, mark, depth = mark === undefined ? 0 : 1 } = line;
     const column = mark === undefined ? '' : `${mark.padEnd(width)} `;
-    return `${STEP.repeat(depth)}${column}${printable.value(text)}`;
+    return `${STEP.repeat(depth)}${column}${painted(text, paint)}`;
   });
+}
+
+function columnWidths(all: readonly Line[]): readonly number[] {
+  const widths: number[] = [];
+  for (const line of all) {
+    if (typeof line === 'string' || !('columns' in line)) continue;
+    line.columns.forEach((cell, place) => {
+      widths[place] = Math.max(widths[place] ?? 0, cellText(cell).length);
+    });
+  }
+  return widths;
+}
+
+function columnText(cell: number | string | Toned, width: number, paint: Paint): string {
+  const text = printable.value(cellText(cell));
+  if (typeof cell === 'number') return text.padStart(width);
+  if (typeof cell === 'string') return text.padEnd(width);
+  return paint(cell.tone, text) + ' '.repeat(Math.max(0, width - text.length));
+}
+
+function cellText(cell: number | string | Toned): string {
+  if (typeof cell === 'number') return numberText(cell);
+  return typeof cell === 'string' ? cell : cell.word;
+}
+
+function painted(text: Text, paint: Paint): string {
+  return [text]
+    .flat()
+    .map((each) =>
+      typeof each === 'string' ? printable.value(each) : paint(each.tone, printable.value(each.word)),
+    )
+    .join('');
+}
+
+/** A line without its colours and columns. */
+export function plainText(line: Line): string {
+  if (typeof line === 'string') return line;
+  if ('columns' in line) return line.columns.map(cellText).join(' ');
+  return [line.text]
+    .flat()
+    .map((each) => (typeof each === 'string' ? each : each.word))
+    .join('');
 }
 
 function tableText(rows: readonly (readonly string[])[]): string[] {

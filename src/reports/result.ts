@@ -69,6 +69,7 @@ export function report<Json>(
 ): Report<Json> {
   if ('text' in parts) return { kind: 'report', ...parts };
   const { document, ...others } = parts;
-  const text = () => documentText(typeof document === 'function' ? document() : document);
+  const text = ({ paint }: Screen) =>
+    documentText(typeof document === 'function' ? document() : document, paint);
   return { kind: 'report', ...others, text };
 }

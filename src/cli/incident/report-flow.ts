@@ -76,12 +76,12 @@ export async function incidentReportFlow(
       ? auditLogFile(auditLog)
       : `the database ${databaseName(auditLog.database)}`;
   const document = documentOf(gathered, { format, place, version });
-  if (output !== undefined) await writeReport(output, document);
+  if (output !== undefined) await writeReport(output, document());
   return report({
     json: jsonOf(gathered),
     text: async () =>
       output === undefined
-        ? (await Array.fromAsync(document)).join('')
+        ? (await Array.fromAsync(document())).join('')
         : `Wrote the report on ${gathered.incident.id} to ${output}.\n`,
     verbatim: output === undefined,
   });
@@ -123,7 +123,7 @@ function documentOf(
     readonly place: string;
     readonly version: string;
   },
-): AsyncIterable<string> {
+): () => AsyncIterable<string> {
   const { format, place, version } = options;
   if (format === 'svg') {
     const { investigations } = gathered;
@@ -132,12 +132,12 @@ function documentOf(
         hint: 'Make one with `tokenctl incident investigate --out FILE`, and add --from FILE.',
       });
     }
-    return once(`${chainPicture(chainNodes(combined(investigations)), { standalone: true })}\n`);
+    return () => once(`${chainPicture(chainNodes(combined(investigations)), { standalone: true })}\n`);
   }
-  const parts = incidentParts(gathered, { log: place, version });
+  const parts = () => incidentParts(gathered, { log: place, version });
   return format === 'html'
-    ? htmlDocument(parts, `Incident ${gathered.incident.id}`)
-    : markdownDocument(parts);
+    ? () => htmlDocument(parts(), `Incident ${gathered.incident.id}`)
+    : () => markdownDocument(parts());
 }
 
 function jsonOf({ investigations, madeAt, ...gathered }: IncidentReport): IncidentReportJson {

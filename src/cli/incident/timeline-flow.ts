@@ -144,7 +144,7 @@ function linesOf(items: readonly TimelineItem[], context: TimelineContext): Docu
     ),
     lines(
       items.map((item) => [
-        `${timeText(item.at)}  ${SOURCES[item.source].padEnd(9)}  ${(item.who ?? '-').padEnd(12)}  ${item.what}`,
+        { columns: [timeText(item.at), SOURCES[item.source], item.who ?? '-', item.what] },
         more(item) !== '' && { text: more(item), depth: 2 },
       ]),
     ),

@@ -4,10 +4,11 @@ import type { Audit, AuditSummary, Finding, FixedFinding } from '../../domain/po
 import { type Policy, type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
 import { atLeast, type Severity, severities } from '../../domain/policy/rule.ts';
 import type { Token } from '../../domain/token.ts';
+import { type Document, documentText, type Line, lines } from '../document.ts';
 import { type Report, report, type Streamed } from '../result.ts';
 import { csvLines } from '../tables/listing.ts';
 import type { Screen } from '../tables/text.ts';
-import { countText, numberText, onScreen, type Paint, printable } from '../tables/text.ts';
+import { countText, numberText, onScreen, printable } from '../tables/text.ts';
 import type { ListedToken } from '../tables/token-view.ts';
 import { type Group, type Grouping, grouped, groupListing } from './groups.ts';
 import { type AuditJson, findingListing, ruleListing, severityTones } from './json-report.ts';
@@ -116,12 +117,16 @@ export async function* tableReport(
       gap = '\n';
     }
   }
-  const left = hidden === 0 ? '' : hiddenText(hidden, floor);
-  yield gap + onScreen(left + summaryText(audit, screen), screen);
+  yield gap +
+    onScreen(
+      documentText([lines(hidden > 0 && hiddenText(hidden, floor))]) +
+        documentText(summaryDocument(audit), screen.paint),
+      screen,
+    );
 }
 
 function hiddenText(hidden: number, floor: Severity): string {
-  return `Not shown: ${countText(hidden, 'finding')} below the severity ${floor}. To show them: --min-severity low\n`;
+  return `Not shown: ${countText(hidden, 'finding')} below the severity ${floor}. To show them: --min-severity low`;
 }
 
 const GROUP_INDENT = '  ';
@@ -238,7 +243,7 @@ export async function summaryResult(
   const summary = audit.summary();
   return report({
     json: { ...summary, visibility, ...(output !== undefined && { output }) },
-    text: (screen) => summaryText(audit, screen) + (output === undefined ? '' : `Written to ${output}\n`),
+    document: summaryDocument(audit, output),
     failure: tooSevere(summary, failOn),
   });
 }
@@ -261,7 +266,7 @@ export async function groupedResult(
       const { tableLines } = await import('../tables/table.ts');
       let text = '';
       for await (const block of tableLines(rows, screen)) text += block;
-      return `${text}${text === '' ? '' : '\n'}${summaryText(audit, screen)}`;
+      return `${text}${text === '' ? '' : '\n'}${documentText(summaryDocument(audit), screen.paint)}`;
     },
     csv: rows,
     failure: tooSevere(summary, failOn),
@@ -305,42 +310,40 @@ export function trendText({ found, known, fixed }: AuditSummary): string | null 
     : `${counts}, ${numberText(fixed)} fixed.`;
 }
 
-/** An audit in numbers, for people: finished lines. */
-function summaryText(audit: Audit, { paint }: Screen): string {
+/** An audit in numbers, for people. */
+function summaryDocument(audit: Audit, output?: string): Document {
   const summary = audit.summary();
   const { found, tokensRead, bySeverity, excused, notChecked } = summary;
-  const trend = trendText(summary);
-  const counts = severities.toReversed().map((severity) => {
-    const words = [severity, numberText(bySeverity[severity])];
+  const counts = severities.toReversed().flatMap((severity) => {
+    const number = numberText(bySeverity[severity]);
+    if (bySeverity[severity] === 0) return [', ', `${severity} ${number}`];
     const tone = severityTones[severity];
-    return words.map((word) => (bySeverity[severity] === 0 ? word : paint(tone, word))).join(' ');
+    return [', ', { word: severity, tone }, ' ', { word: number, tone }];
   });
   const kept = Object.values(excused).reduce((sum, count) => sum + count, 0);
-  const lines = [
-    `${countText(found, 'finding')} on ${countText(tokensRead, 'token')}: ${counts.join(', ')}.`,
-    ...ruleLines(summary, { policy: audit.policy, paint }),
-    ...(trend === null ? [] : [trend]),
-    ...(kept === 0 ? [] : [`Excused by exceptions of the policy: ${countText(kept, 'finding')}.`]),
-    ...notChecked.map(({ rule, why }) => `Not checked: ${rule}: ${printable.value(why)}.`),
+  const heading = `${countText(found, 'finding')} on ${countText(tokensRead, 'token')}: `;
+  return [
+    lines(
+      { text: [heading, ...counts.slice(1), '.'] },
+      ruleLines(summary, audit.policy),
+      trendText(summary),
+      kept > 0 && `Excused by exceptions of the policy: ${countText(kept, 'finding')}.`,
+      notChecked.map(({ rule, why }) => `Not checked: ${rule}: ${why}.`),
+      output !== undefined && `Written to ${output}`,
+    ),
   ];
-  return `${lines.join('\n')}\n`;
 }
 
 /** The number of findings of each rule that has findings, the most severe rules first. */
-function ruleLines(
-  { byRule, severities: here }: AuditSummary,
-  { policy, paint }: { readonly policy: Policy; readonly paint: Paint },
-): string[] {
-  const rows = ruleNames
+function ruleLines({ byRule, severities: here }: AuditSummary, policy: Policy): Line[] {
+  return ruleNames
     .map((rule) => ({ rule, severity: here?.[rule] ?? policy[rule].severity, count: byRule[rule] ?? 0 }))
     .filter(({ count }) => count > 0)
-    .sort((a, b) => severities.indexOf(b.severity) - severities.indexOf(a.severity));
-  const width = Math.max(0, ...rows.map(({ count }) => numberText(count).length));
-  const ruleWidth = Math.max(0, ...rows.map(({ rule }) => rule.length));
-  return rows.map(
-    ({ count, rule, severity }) =>
-      `  ${numberText(count).padStart(width)}  ${rule.padEnd(ruleWidth)}  ${paint(severityTones[severity], severity)}`,
-  );
+    .sort((a, b) => severities.indexOf(b.severity) - severities.indexOf(a.severity))
+    .map(({ count, rule, severity }) => ({
+      columns: [count, rule, { word: severity, tone: severityTones[severity] }],
+      depth: 1,
+    }));
 }
 
 /** So many findings are sorted; more than that come as they are found. */
