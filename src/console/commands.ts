@@ -8,6 +8,7 @@ import { revocationFlow } from '../cli/revocation/revocation-flow.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { shellWord } from '../domain/remedies.ts';
 import { scopeWords } from '../domain/token.ts';
+import { lines } from '../reports/document.ts';
 import { account, commandOf, membersOf, type Prepared, type Typed, typedOf } from './command-line.ts';
 import type { Places } from './places.ts';
 import { prepareSaved, savedSchema } from './saved-plans.ts';
@@ -142,7 +143,7 @@ async function prepareExtension(request: Extension, { places }: Preparation): Pr
       () =>
       async ({ runtime, confirmation }) => {
         await confirmation.confirm({
-          plan: `Would change when ${incident} ends: ${end}.\n`,
+          plan: [lines(`Would change when ${incident} ends: ${end}.`)],
           act: `change the end of ${incident}`,
           type: incident,
         });

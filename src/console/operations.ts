@@ -3,6 +3,7 @@ import type { Progress, Runtime } from '../app/runtime.ts';
 import type { Confirmation, Question } from '../cli/change/confirmation.ts';
 import { failureOf } from '../cli/errors/failure.ts';
 import { TokenctlError } from '../domain/errors.ts';
+import { documentText } from '../reports/document.ts';
 import type { Report } from '../reports/result.ts';
 import { noScreen } from '../reports/tables/text.ts';
 import type { OpenOptions, Places } from './places.ts';
@@ -279,7 +280,8 @@ function notConfirmed(message: string): NotConfirmed {
   return new NotConfirmed('not_confirmed', message);
 }
 
-function askedOf({ plan, act, type, json = null }: Question): Asked {
+function askedOf({ plan: document, act, type, json = null }: Question): Asked {
+  const plan = documentText(document);
   const digest = createHash('sha256').update(JSON.stringify({ plan, act, type, json })).digest('hex');
   return { plan, json, act, type, digest };
 }

@@ -2,7 +2,7 @@ import type { Progress, Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Change } from '../../operations/journal/operation-run.ts';
 import { refusalAhead } from '../../operations/visibility.ts';
-import { type Document, documentText, lines } from '../../reports/document.ts';
+import { type Document, lines } from '../../reports/document.ts';
 import { type Amount, type Report, report } from '../../reports/result.ts';
 import type { PlanFlags } from '../flags.ts';
 import { approvalFor, approvalRefusal, type Guard } from './approval.ts';
@@ -115,7 +115,7 @@ export async function change<Done, Json>(
   }
   planned.require?.();
   const approval = await approve();
-  await confirmation.confirm({ plan: documentText(plan), json: planned.planJson, ...question });
+  await confirmation.confirm({ plan, json: planned.planJson, ...question });
   const progress = runtime.progress('Revoking');
   const begin = async (working = runtime) => ({
     ...(await working.change({ ...flags, approval })),

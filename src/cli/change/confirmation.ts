@@ -1,14 +1,15 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { TokenctlError } from '../../domain/errors.ts';
+import { type Document, documentText } from '../../reports/document.ts';
 import { onScreen } from '../../reports/tables/text.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { screenOf, writeTo } from '../output/streams.ts';
 
 /** A question before a change. */
 export interface Question {
-  /** The plan, as finished lines above the question. */
-  readonly plan: string;
+  /** The plan, which is shown above the question. */
+  readonly plan: Document;
   /** The plan as --json prints it; only the console shows it. */
   readonly json?: unknown;
   /** The action as a phrase: `revoke 12 tokens`. */
@@ -70,14 +71,14 @@ export function confirmationFrom(
  * sees it on stderr as well.
  */
 async function showPlan(
-  plan: string,
+  plan: Document,
   { json, asks }: { readonly json: boolean; readonly asks: boolean },
 ): Promise<void> {
   const streams = [
     ...(json ? [] : [process.stdout]),
     ...(json || (asks && !process.stdout.isTTY) ? [process.stderr] : []),
   ];
-  for (const stream of streams) await writeTo(stream, `${onScreen(plan, screenOf(stream))}\n`);
+  for (const stream of streams) await writeTo(stream, `${onScreen(documentText(plan), screenOf(stream))}\n`);
 }
 
 /** Whether stdin and stderr are terminals. */

@@ -21,7 +21,6 @@ import { planUndo } from '../../operations/investigation/plan-undo.ts';
 import { isSameController } from '../../operations/journal/journal.ts';
 import type { Evidence } from '../../operations/ports/evidence.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import { documentText } from '../../reports/document.ts';
 import type { MaybeMade, Report } from '../../reports/result.ts';
 import { countText } from '../../reports/tables/text.ts';
 import { type Begun, type ChangeRequest, change, notMade, type PlannedChange } from '../change/change.ts';
@@ -152,7 +151,8 @@ async function confirmedPlan(request: CleanRequest, plan: CleaningPlan): Promise
   if (request.flags.yes === true || final.length === 0 || !isAsked) return plan;
   try {
     await request.confirmation.confirm({
-      ...{ plan: documentText(irreversibleDocument(final)), type: String(final.length) },
+      plan: irreversibleDocument(final),
+      type: String(final.length),
       act: `also do what cannot be undone to ${countText(final.length, 'item')}`,
     });
     return plan;

@@ -1,4 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
+import { lines, type Part } from '../../reports/document.ts';
 import type { Amount, Report, Result } from '../../reports/result.ts';
 import { type Listing, listing } from '../../reports/tables/listing.ts';
 import { countText, numberText, type Tone } from '../../reports/tables/text.ts';
@@ -8,6 +9,7 @@ import {
   type FailureJson,
   failureOf,
   failureToJson,
+  failureToText,
 } from '../errors/failure.ts';
 
 /** How a command ended in one context: with a result or with an error. */
@@ -54,13 +56,13 @@ export function multiContextFailure(
     .filter(({ error }) => error !== undefined && !(isFound && isNotFound(error)))
     .map(({ context, error }) => ({ context, error, failure: failureOf(error) }));
   if (failures.length === 0) return undefined;
-  const lines = failures.map(({ context, failure: { message, hint } }) => {
+  const each = failures.map(({ context, failure: { message, hint } }) => {
     return `  ${context}: ${message}${hint === undefined ? '' : ` ${hint}`}`;
   });
   const failed = failures.map(({ context }) => context);
   const cause = new AggregateError(failures.map(({ error }) => error));
   const notCompleted = (what: string) =>
-    `${what} in ${failures.length} of ${countText(contexts.length, 'context')}:\n${lines.join('\n')}`;
+    `${what} in ${failures.length} of ${countText(contexts.length, 'context')}:\n${each.join('\n')}`;
   const codes = new Set(failures.flatMap(({ failure }) => (failure.code === 'bug' ? [] : [failure.code])));
   if (failures.some(({ failure }) => failure.code === 'bug')) {
     return new BugInContexts(notCompleted('Not completed'), failed, cause);
@@ -84,7 +86,7 @@ function isStuck({ error, failure }: { readonly error: unknown; readonly failure
 }
 
 /** Whether a named object does not exist; an unknown API path has no `kind`. */
-export function isNotFound(error: unknown): boolean {
+function isNotFound(error: unknown): boolean {
   return (
     error instanceof TokenctlError && error.code === 'not_found' && error.details?.['kind'] !== undefined
   );
@@ -114,11 +116,11 @@ function isLeftToOther(outcome: ContextOutcome): boolean {
   return problem.code === 'credentials_refused' || problem.code === 'partly_done';
 }
 
-/** What became of the token of a context that another one revoked, as a line; empty for any other. */
+/** What became of the token of a context that another one revoked, as a sentence; empty for any other. */
 export function credentialText({ context, credentialRevokedBy: by }: ContextOutcome): string {
   return by === undefined
     ? ''
-    : `The token of context ${context} is revoked: the database of context ${by} does not have it any more. Configure a new one, or leave the context out.\n`;
+    : `The token of context ${context} is revoked: the database of context ${by} does not have it any more. Configure a new one, or leave the context out.`;
 }
 
 /** How a command ended in one context, as `--json` shows it. */
@@ -159,7 +161,7 @@ export function stateToJson(problem: unknown): ContextStateJson {
 export function changeToJson(outcome: ContextOutcome): ContextStateJson {
   const { credentialRevokedBy } = outcome;
   if (credentialRevokedBy !== undefined && isLeftToOther(outcome)) {
-    return { state: 'credentials_refused', credentialRevokedBy, message: credentialText(outcome).trimEnd() };
+    return { state: 'credentials_refused', credentialRevokedBy, message: credentialText(outcome) };
   }
   return { ...stateToJson(problemOf(outcome)), ...(credentialRevokedBy && { credentialRevokedBy }) };
 }
@@ -258,6 +260,13 @@ const STATES: { readonly [Code in Failure['code']]?: string } = {
 };
 
 /** The heading above one context's part of a text. */
-export function contextHeading(context: string): string {
-  return `== ${context} ==\n`;
+export function contextHeading(context: string): Part {
+  return { kind: 'heading', level: 1, text: context };
+}
+
+/** Why a command did not complete in a context; what is not there is no error of it. */
+export function problemPart(problem: unknown): Part {
+  const failure = failureOf(problem);
+  if (isNotFound(problem)) return lines(failure.message);
+  return lines(failureToText(failure).trimEnd().split('\n'));
 }

@@ -1,5 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import { countText, printable } from '../../reports/tables/text.ts';
+import { lines } from '../../reports/document.ts';
+import { countText } from '../../reports/tables/text.ts';
 import type { Confirmation, Question } from '../change/confirmation.ts';
 import { writeNotice } from '../output/streams.ts';
 import { contextHeading } from './context-outcomes.ts';
@@ -167,17 +168,16 @@ function jointQuestion(
   asked: readonly Asked[],
   failed: readonly { readonly context: string; readonly why: string }[] = [],
 ): Question {
-  const plans = asked.map(({ context, question }) => `${contextHeading(context)}${question.plan}`);
-  const missing = failed.map(
-    ({ context, why }) => `${contextHeading(context)}Skipped: ${printable.value(why)}\n`,
-  );
   const contexts = countText(asked.length, 'context');
   const questions = asked.map(({ question }) => question);
   const [first] = questions;
   const areTokens = questions.every(({ tokens }) => tokens !== undefined);
   const sameAct = !areTokens && first !== undefined && questions.every(({ act }) => act === first.act);
   return {
-    plan: [...plans, ...missing].join('\n'),
+    plan: [
+      ...asked.flatMap(({ context, question }) => [contextHeading(context), ...question.plan]),
+      ...failed.flatMap(({ context, why }) => [contextHeading(context), lines(`Skipped: ${why}`)]),
+    ],
     act: `${sameAct ? first.act : 'do all of this'} in ${contexts}`,
     type: typed(questions) ?? contexts,
   };

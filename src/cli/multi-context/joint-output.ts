@@ -1,15 +1,15 @@
 import { Readable } from 'node:stream';
+import { documentText } from '../../reports/document.ts';
 import type { Streamed } from '../../reports/result.ts';
 import { type Column, IncompleteListing, type Listing, listing } from '../../reports/tables/listing.ts';
 import type { Screen } from '../../reports/tables/text.ts';
 import { onScreen, printable } from '../../reports/tables/text.ts';
-import { failureOf, failureOnScreen } from '../errors/failure.ts';
 import {
   type ContextOutcome,
   contextHeading,
-  isNotFound,
   type MultiContextOutcome,
   multiContextFailure,
+  problemPart,
   stateToJson,
 } from './context-outcomes.ts';
 
@@ -132,7 +132,7 @@ async function* textChunks(
 ): AsyncIterable<string> {
   let gap = '';
   for (const { context, chunks, failure } of parts) {
-    yield gap + onScreen(contextHeading(context), screen);
+    yield gap + onScreen(documentText([contextHeading(context)]), screen);
     let problem: unknown;
     try {
       yield* chunks;
@@ -142,8 +142,7 @@ async function* textChunks(
     }
     if (problem !== undefined) {
       errors.set(context, problem);
-      const failure = failureOf(problem);
-      yield isNotFound(problem) ? `${printable.value(failure.message)}\n` : failureOnScreen(failure, screen);
+      yield onScreen(documentText([problemPart(problem)]), screen);
     }
     gap = '\n';
   }

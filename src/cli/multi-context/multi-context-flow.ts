@@ -4,21 +4,20 @@ import { readSecret } from '../../config/secrets.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { Target } from '../../operations/ports/target.ts';
+import { documentText, lines } from '../../reports/document.ts';
 import { type Report, type Result, report } from '../../reports/result.ts';
 import type { Screen } from '../../reports/tables/text.ts';
-import { printable } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../change/confirmation.ts';
-import { failureOf, failureOnScreen } from '../errors/failure.ts';
 import {
   type ContextOutcome,
   changeToJson,
   contextHeading,
   credentialText,
-  isNotFound,
   type MultiContextOutcome,
   multiContextFailure,
   outcomeTable,
   problemOf,
+  problemPart,
   reportOf,
   type SeveralContextsJson,
   totalOf,
@@ -272,21 +271,15 @@ async function jointText({ outcomes, changes }: MultiContextOutcome, screen: Scr
   const parts: string[] = [];
   for (const outcome of outcomes) {
     const text = await reportOf(outcome)?.text(screen);
-    if (text !== undefined) parts.push(contextHeading(outcome.context) + text);
-    else if (!changes) {
-      const problem = problemOf(outcome);
-      const failure = failureOf(problem);
-      const why = isNotFound(problem)
-        ? `${printable.value(failure.message)}\n`
-        : failureOnScreen(failure, screen);
-      parts.push(contextHeading(outcome.context) + why);
-    }
+    const heading = contextHeading(outcome.context);
+    if (text !== undefined) parts.push(documentText([heading]) + text);
+    else if (!changes) parts.push(documentText([heading, problemPart(problemOf(outcome))]));
   }
   if (changes) {
     const { tableLines } = await import('../../reports/tables/table.ts');
     let table = '';
     for await (const block of tableLines(outcomeTable(outcomes), screen)) table += block;
-    parts.push(table + outcomes.map(credentialText).join(''));
+    parts.push(table + documentText([lines(outcomes.map(credentialText))]));
   }
   return parts.join('\n');
 }
