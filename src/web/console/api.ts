@@ -54,8 +54,33 @@ export async function send(path: string, { body, signal, quiet = false }: Option
   });
   if (response.ok) return response;
   const failed = (await response.json().catch(() => null)) as { error?: Problem } | null;
-  const { message = `The console answered with status ${response.status}.`, hint } = failed?.error ?? {};
-  throw new ApiError([message, hint].filter(Boolean).join(' '), { status: response.status });
+  const {
+    message = `The console answered with status ${response.status}.`,
+    hint,
+    code,
+  } = failed?.error ?? {};
+  throw new ConsoleError([message, hint].filter(Boolean).join(' '), { status: response.status, code });
+}
+
+/** An error that the console answered with. */
+class ConsoleError extends ApiError {
+  /** The code of the error as the commands have it with `--json`; undefined if there is none. */
+  readonly code: string | undefined;
+
+  constructor(message: string, facts: { readonly status: number; readonly code: string | undefined }) {
+    super(message, facts);
+    this.code = facts.code;
+  }
+}
+
+const UNREACHABLE: ReadonlySet<string | undefined> = new Set(['target_unreachable', 'database_unreachable']);
+const REFUSED: ReadonlySet<string | undefined> = new Set(['credentials_refused', 'permission_refused']);
+
+/** What a context that cannot be read is called: one that refuses the credential was reached. */
+export function unreadText(error: Error): string {
+  const code = error instanceof ConsoleError ? error.code : undefined;
+  if (UNREACHABLE.has(code)) return 'not reachable';
+  return REFUSED.has(code) ? 'refused' : 'not read';
 }
 
 /** Saves an answer as a file. */

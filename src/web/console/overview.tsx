@@ -19,7 +19,7 @@ import { useQueries, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
 import { numberText } from '../shared/times.tsx';
-import { type ContextRead, call, query, uncheckedIn, useFacts, useRead } from './api.ts';
+import { type ContextRead, call, query, uncheckedIn, unreadText, useFacts, useRead } from './api.ts';
 import type { AuditRead } from './audit.tsx';
 import { Calendar } from './charts.tsx';
 import type { IncidentsRead } from './incidents.tsx';
@@ -148,7 +148,7 @@ function ContextCard({ state }: { readonly state: ContextState }): ReactNode {
         {error === null ? (
           data !== undefined && <Label color="green">reachable</Label>
         ) : (
-          <Label color="red">not reachable</Label>
+          <Label color="red">{unreadText(error)}</Label>
         )}
       </CardTitle>
       <CardBody>
@@ -160,6 +160,12 @@ function ContextCard({ state }: { readonly state: ContextState }): ReactNode {
   );
 }
 
+function roleText({ identity, credential }: ContextRead): string {
+  if (credential === 'database_role') return 'database role';
+  if (identity.isSuperuser) return 'superuser';
+  return identity.isSystemAuditor ? 'system auditor' : 'user';
+}
+
 function ContextFacts({
   data,
   state,
@@ -169,7 +175,7 @@ function ContextFacts({
 }): ReactNode {
   const { place, incidents, audit, sweep } = state;
   const { address, dialect, product, identity, warnings, ownToken, incomplete } = data;
-  const role = identity.isSuperuser ? 'superuser' : identity.isSystemAuditor ? 'system auditor' : 'user';
+  const role = roleText(data);
   return (
     <>
       {incomplete !== null && <Alert isInline isPlain variant="warning" title={incomplete} />}
