@@ -140,7 +140,8 @@ export abstract class TokenctlCommand extends Command {
     const contexts = resolveContexts(runtime.configuration, flags['all-contexts'] === true);
     const { currentContext: current = '' } = runtime.configuration;
     if (contexts === null && (await runtime.components()).length < 2) {
-      return await work({ runtime, confirmation, context: current, several: false });
+      const contexts = [current];
+      return await work({ runtime, confirmation, context: current, contexts, several: false });
     }
     const { multiContextFlow } = await import('./multi-context/multi-context-flow.ts');
     const joined = await multiContextFlow({
@@ -167,11 +168,25 @@ export abstract class TokenctlCommand extends Command {
       const result = await this.run();
       if (result !== undefined) {
         const { present } = await import('./output/present.ts');
-        process.exitCode = await present(result, { format: this.#format(), recorded: this.#changes });
+        const { resultNamingContext } = await import('./errors/named-context.ts');
+        const named = resultNamingContext(result, this.#contextName());
+        process.exitCode = await present(named, { format: this.#format(), recorded: this.#changes });
       }
       return result as T;
+    } catch (error) {
+      const { errorNamingContext } = await import('./errors/named-context.ts');
+      throw errorNamingContext(error, this.#contextName());
     } finally {
       await this.#runtime?.close();
+    }
+  }
+
+  /** The context of this command; undefined if it has none, or its configuration cannot be read. */
+  #contextName(): string | undefined {
+    try {
+      return this.#runtime?.configuration.currentContext;
+    } catch {
+      return undefined;
     }
   }
 

@@ -8,6 +8,7 @@ import { documentText, lines } from '../../reports/document.ts';
 import { type Report, type Result, report } from '../../reports/result.ts';
 import type { Screen } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../change/confirmation.ts';
+import { errorNamingContext, resultNamingContext } from '../errors/named-context.ts';
 import {
   type ContextOutcome,
   changeToJson,
@@ -32,7 +33,9 @@ export interface ContextRun<Asking extends Confirmation | null> {
   readonly confirmation: Asking;
   /** The context's name; empty if no context is selected. */
   readonly context: string;
-  /** Whether the command runs in other contexts as well. */
+  /** All contexts in which the command runs. */
+  readonly contexts: readonly string[];
+  /** Whether there are others. */
   readonly several: boolean;
 }
 
@@ -74,7 +77,7 @@ export async function multiContextFlow<Asking extends Confirmation | null>(
       return outcomes;
     } catch (error) {
       joint?.ended(label, error);
-      return [{ context: label, error }];
+      return [{ context: label, error: errorNamingContext(error, label) }];
     }
   }
 
@@ -85,8 +88,14 @@ export async function multiContextFlow<Asking extends Confirmation | null>(
   ): Promise<readonly ContextOutcome[]> {
     return attempt(label, async () => {
       const asking = (joint === null ? null : confirmAfter(before, joint.member(label))) as Asking;
-      const result = await work({ runtime: place, confirmation: asking, context: label, several: true });
-      return [{ context: label, result }];
+      const result = await work({
+        runtime: place,
+        confirmation: asking,
+        context: label,
+        contexts,
+        several: true,
+      });
+      return [{ context: label, result: resultNamingContext(result, label) }];
     });
   }
 
