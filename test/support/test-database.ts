@@ -48,8 +48,12 @@ export interface TestDatabase {
   close(): Promise<void>;
 }
 
-export async function createTestDatabase(layout: (typeof LAYOUTS)[number]): Promise<TestDatabase> {
-  const url = await createDatabase(inject('postgresUrl'));
+/** @param server A superuser's URL of another server than that of the tests. */
+export async function createTestDatabase(
+  layout: (typeof LAYOUTS)[number],
+  server = inject('postgresUrl'),
+): Promise<TestDatabase> {
+  const url = await createDatabase(server);
   const database = await openOn(url);
   if (layout === 'gateway') {
     await makeGatewayTables(database);
