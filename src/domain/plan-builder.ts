@@ -59,7 +59,8 @@ export class PlanBuilder {
   readonly #refreshUsers = new NameCounter();
   readonly #applications = new NameCounter();
   readonly #scopes = new NameCounter();
-  readonly #ownerIds = new Set<number>();
+  readonly #ownerIds = new Map<string, number>();
+  readonly #refreshOwnerIds = new Map<string, number>();
   #withRefreshToken = 0;
   #expiredRefreshTokens = 0;
 
@@ -79,7 +80,7 @@ export class PlanBuilder {
     this.#ids.add(token.id);
     this.#applications.add(token.application?.name ?? '(personal access token)');
     this.#scopes.add(token.scope);
-    if (token.user !== null) this.#ownerIds.add(token.user.id);
+    if (token.user !== null) this.#ownerIds.set(owner, token.user.id);
     if (!token.hasRefreshToken) return;
     this.#withRefreshToken += 1;
     const { refreshExpiry: expiry } = this.#options;
@@ -97,7 +98,9 @@ export class PlanBuilder {
     const isBeside =
       accessTokenId !== null && (this.#ids.has(accessTokenId) || this.#candidates.has(accessTokenId));
     if (isBeside) return;
-    this.#refresh.add(id, this.#refreshUsers.add(ownerName(user)));
+    const owner = this.#refreshUsers.add(ownerName(user));
+    this.#refresh.add(id, owner);
+    if (user !== null) this.#refreshOwnerIds.set(owner, user.id);
     const { refreshExpiry: expiry } = this.#options;
     if (accessTokenId === null || expiry === undefined) return;
     if (refreshTokenExpiry(token, expiry.lifetime) < expiry.now) this.#expiredRefreshTokens += 1;
@@ -125,7 +128,7 @@ export class PlanBuilder {
 
   /** The ids of the owners of the tokens so far. */
   get ownerIds(): ReadonlySet<number> {
-    return this.#ownerIds;
+    return new Set(this.#ownerIds.values());
   }
 
   /** The plan; nothing is added afterwards. */
@@ -148,6 +151,7 @@ export class PlanBuilder {
       selection,
       tokenIds,
       owners: joined(planned.owners, own.owners),
+      ownerIds: Object.fromEntries([...this.#refreshOwnerIds, ...this.#ownerIds]),
       ownTokenIds: own.ids,
       absentIds: facts.absentIds,
       notSeen: facts.notSeen ?? null,

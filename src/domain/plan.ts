@@ -44,6 +44,8 @@ export interface RevocationPlan {
   readonly tokenIds: readonly number[];
   /** Owners' names: `owners[i]` owns `tokenIds[i]`. */
   readonly owners: readonly string[];
+  /** The ids of the owners of these tokens, and of refresh tokens, by their names when it was planned. */
+  readonly ownerIds: Readonly<Record<string, number>>;
   /** The last of `tokenIds` that may be the caller's own credential: revoked singly, at the very end. */
   readonly ownTokenIds: readonly number[];
   /**

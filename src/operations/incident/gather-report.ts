@@ -1,12 +1,14 @@
 import { type RecordedPath, recordedPaths } from '../../domain/access.ts';
 import { openCheckpoint } from '../../domain/checkpoint.ts';
+import { controllerTime } from '../../domain/clock-difference.ts';
 import type { TokenctlError } from '../../domain/errors.ts';
 import type { Incident } from '../../domain/incident/incident.ts';
 import { type Investigation, remains } from '../../domain/investigation/investigation.ts';
 import { parseVerifier } from '../../domain/note-key.ts';
 import { listRuns, numberSince } from '../audit-log/list-log.ts';
 import { requireIntact } from '../audit-log/verify-log.ts';
-import { isSameController, listOf, objectOf, objectsIn, textOf } from '../journal/journal.ts';
+import { type EntrySubject, isAboutSubject } from '../journal/entry-subjects.ts';
+import { isSameController, objectsIn, textOf } from '../journal/journal.ts';
 import type { RunAccount } from '../journal/run-account.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
@@ -128,13 +130,13 @@ async function relatedRuns(
   const runs = new Set<string>();
   let lockdown: RecordedLockdown | null = null;
   const cleanings = new Cleanings();
-  const names = new Set<unknown>('names' in incident.scope ? incident.scope.names : []);
+  const subject = subjectOf(incident);
   for await (const entry of log.entries(await numberSince(log, of.since))) {
     if (!isSameController(entry.target, description)) continue;
     const { data, run, operation, kind } = entry;
     const undoes = textOf(data['undoes']);
     const isUndoing = undoes !== undefined && runs.has(undoes);
-    if (!isUndoing && !runs.has(run) && !belongs(entry, { incident, names })) continue;
+    if (!isUndoing && !runs.has(run) && !belongs(entry, { incident, subject })) continue;
     runs.add(run);
     const clearing = textOf(data['clearing']);
     if (clearing !== undefined) runs.add(clearing);
@@ -154,7 +156,9 @@ class Cleanings {
   readonly undone = new Map<string, string>();
   readonly #acts = new Map<number, string | undefined>();
 
-  add({ operation, seq, closes, kind, at, data }: Entry): void {
+  add(entry: Entry): void {
+    const { operation, seq, closes, kind, data } = entry;
+    const at = controllerTime(entry).toISOString();
     const item = textOf(data['item']);
     if (item === undefined) return;
     // What was given back since is not cleaned any more.
@@ -175,24 +179,27 @@ class Cleanings {
   }
 }
 
+/** The users or applications that an incident was ordered for; null if it names none. */
+function subjectOf({ scope }: Incident): EntrySubject | null {
+  if (!('names' in scope)) return null;
+  const ids = scope.bound === undefined ? null : new Set(scope.bound.map(({ id }) => id));
+  return { kind: scope.kind === 'users' ? 'user' : 'application', ids, names: new Set(scope.names) };
+}
+
 function belongs(
   { data }: Entry,
-  { incident, names }: { readonly incident: Incident; readonly names: ReadonlySet<unknown> },
+  { incident, subject }: { readonly incident: Incident; readonly subject: EntrySubject | null },
 ): boolean {
   if (data['incident'] === incident.id) return true;
   if (incident.ticket !== null && data['ticket'] === incident.ticket) return true;
-  const application = objectOf(data['application'])?.['name'];
-  const owners = objectsIn(data['tokens']).map(({ user }) => user);
-  // Of a cleaning: whose deeds it cleaned.
-  const subject = objectOf(data['subject']);
-  const named = [application, subject?.['name'], subject?.['user']];
-  return [...listOf(data['users']), ...owners, ...named].some((name) => names.has(name));
+  return subject !== null && isAboutSubject(data, subject);
 }
 
-function recordedLockdown({ at, data }: Entry): RecordedLockdown {
+function recordedLockdown(entry: Entry): RecordedLockdown {
+  const { data } = entry;
   const text = (value: unknown) => textOf(value) ?? '';
   return {
-    at,
+    at: controllerTime(entry).toISOString(),
     result: text(data['result']),
     steps: objectsIn(data['steps']).map(({ step, result }) => ({ step: text(step), result: text(result) })),
     accessPaths: recordedPaths(data),

@@ -1,7 +1,9 @@
+import { controllerTime } from '../../domain/clock-difference.ts';
 import { foldUses, isUses, type RecordedUses } from '../../domain/recorded-use.ts';
 import type { Activity, RefreshToken, Token } from '../../domain/token.ts';
 import { numberSince } from '../audit-log/list-log.ts';
-import { intendedIds, isSameController } from '../journal/journal.ts';
+import { type EntrySubject, isAboutSubject } from '../journal/entry-subjects.ts';
+import { intendedIds, isSameController, objectsIn } from '../journal/journal.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import type { ActivitySelector } from '../ports/target-parts.ts';
@@ -46,11 +48,20 @@ export interface TimelineOptions {
 export async function timeline(options: TimelineOptions): Promise<readonly TimelineItem[]> {
   const { target, subject } = options;
   const userId = 'user' in subject ? await idOf(target, subject.user) : null;
-  const tokens = await tokensOf(target, subject);
-  const refresh = await refreshTokensOf(options);
-  const { entries, uses } = await entriesAbout(options);
+  const tokens = await tokensOf(target, subject, userId);
+  const refresh = await refreshTokensOf(options, userId);
+  const meant: Meant =
+    'tokenId' in subject
+      ? subject
+      : {
+          kind: 'user',
+          name: subject.user,
+          names: new Set([subject.user]),
+          ids: userId === null ? null : new Set([userId]),
+        };
+  const { entries, uses } = await entriesAbout(options, meant);
   const named =
-    'tokenId' in subject ? [subject.tokenId] : [...tokens.map(({ id }) => id), ...namedIn(entries, subject)];
+    'tokenId' in meant ? [meant.tokenId] : [...tokens.map(({ id }) => id), ...namedIn(entries, meant)];
   const activity = await activityAbout(options, { userId, tokenIds: [...new Set(named)] });
   const items = [
     ...foldUses(activity).map((each) => (isUses(each) ? usesItem(each) : activityItem(each))),
@@ -67,32 +78,43 @@ async function idOf(target: Target, user: string): Promise<number | null> {
   return userIds?.get(user) ?? null;
 }
 
-async function tokensOf(target: Target, subject: TimelineSubject): Promise<Token[]> {
+/** The token, or the user by id and by the name for entries without ids. */
+type Meant = { readonly tokenId: number } | (EntrySubject & { readonly name: string });
+
+async function tokensOf(target: Target, subject: TimelineSubject, userId: number | null): Promise<Token[]> {
   const tokens: Token[] = [];
-  const selector = 'user' in subject ? { users: [subject.user] } : { ids: [subject.tokenId] };
+  const selector =
+    'user' in subject
+      ? { users: [subject.user], ...(userId !== null && { userIds: [userId] }) }
+      : { ids: [subject.tokenId] };
   for await (const token of target.tokens(selector)) tokens.push(token);
   return tokens;
 }
 
-async function refreshTokensOf({ target, subject }: TimelineOptions): Promise<RefreshToken[]> {
+async function refreshTokensOf(
+  { target, subject }: TimelineOptions,
+  userId: number | null,
+): Promise<RefreshToken[]> {
   const tokens: RefreshToken[] = [];
   if (!target.refreshTokens || !('user' in subject)) return tokens;
-  for await (const token of target.refreshTokens.list({ users: [subject.user] })) tokens.push(token);
+  const selector = { users: [subject.user], ...(userId !== null && { userIds: [userId] }) };
+  for await (const token of target.refreshTokens.list(selector)) tokens.push(token);
   return tokens;
 }
 
 /** The entries that name the user or the token, and the outcomes of these; and the uses by this tool. */
 async function entriesAbout(
   options: TimelineOptions,
+  meant: Meant,
 ): Promise<{ readonly entries: readonly Entry[]; readonly uses: readonly OwnUse[] }> {
-  const { log, description, subject, since } = options;
+  const { log, description, since } = options;
   const found: Entry[] = [];
   const uses: OwnUse[] = [];
   const open = new Set<number>();
   for await (const entry of log.entries(await numberSince(log, since))) {
     if (!isSameController(entry.target, description)) continue;
     uses.push(...ownUsesIn(entry));
-    const isMeant = isAbout(entry, subject) || (entry.closes !== undefined && open.has(entry.closes));
+    const isMeant = isAbout(entry, meant) || (entry.closes !== undefined && open.has(entry.closes));
     if (!isMeant) continue;
     if (entry.kind === 'intent') open.add(entry.seq);
     found.push(entry);
@@ -105,29 +127,20 @@ function usesOf({ id, fingerprint }: Token, uses: readonly OwnUse[]): readonly O
   return uses.filter((use) => (fingerprint === null ? use.tokenId === id : use.fingerprint === fingerprint));
 }
 
-function isAbout({ data, actor }: Entry, subject: TimelineSubject): boolean {
-  if ('tokenId' in subject) return namesToken(data, subject.tokenId);
-  return actor['as'] === subject.user || names(data, subject.user);
-}
-
-/** Whether a name occurs anywhere in an entry as a whole value. */
-function names(value: unknown, name: string): boolean {
-  if (value === name) return true;
-  if (typeof value !== 'object' || value === null) return false;
-  return Object.values(value).some((each) => names(each, name));
+function isAbout({ data, actor }: Entry, meant: Meant): boolean {
+  if ('tokenId' in meant) return namesToken(data, meant.tokenId);
+  return actor['as'] === meant.name || isAboutSubject(data, meant);
 }
 
 /** The ids that entries list under a user: of access tokens that were deleted. */
-function namedIn(entries: readonly Entry[], { user }: { readonly user: string }): number[] {
-  return entries.flatMap(({ data }) => {
-    if (data['step'] !== 'batch') return [];
-    const groups = Array.isArray(data['tokens']) ? (data['tokens'] as unknown[]) : [];
-    return groups.flatMap((group) =>
-      typeof group === 'object' && group !== null && 'user' in group && group.user === user
-        ? intendedIds(group as Entry['data'])
-        : [],
-    );
-  });
+function namedIn(entries: readonly Entry[], subject: EntrySubject): number[] {
+  return entries.flatMap(({ data }) =>
+    data['step'] !== 'batch'
+      ? []
+      : objectsIn(data['tokens']).flatMap((group) =>
+          isAboutSubject(group, subject) ? intendedIds(group) : [],
+        ),
+  );
 }
 
 async function activityAbout(
@@ -166,12 +179,13 @@ function activityItem({ id, at, operation, actor, object, changes }: Activity): 
   };
 }
 
-function entryItem({ seq, at, kind, operation, run, actor, data }: Entry): TimelineItem {
+function entryItem(entry: Entry): TimelineItem {
+  const { seq, kind, operation, run, actor, data } = entry;
   const step = typeof data['step'] === 'string' && data['step'] !== 'operation' ? ` (${data['step']})` : '';
   const { reason, ticket, result } = data;
   const selection = operation.startsWith('incident.step') ? data['selection'] : undefined;
   return {
-    at: new Date(at),
+    at: controllerTime(entry),
     source: 'audit_log',
     who: actor['user'] ?? null,
     what: `${kind} ${operation}${step}`,

@@ -52,9 +52,10 @@ export interface CleanOptions extends Change {
  */
 export function clean(options: CleanOptions): Promise<CleaningReport> {
   const { plan } = options;
-  const { incident, subject } = plan.investigation;
+  const { incident, subject, chain } = plan.investigation;
+  const userIds = chain.flatMap(({ user, how }) => (how === 'subject' ? (user.id ?? []) : []));
   return carryOut(options, {
-    ...{ operation: 'incident.clean', plan, stated: { subject } },
+    ...{ operation: 'incident.clean', plan, stated: { subject, userIds } },
     common: incident === null ? {} : { incident },
     remaining: async () => remaining(plan, await repeated(options)),
   });

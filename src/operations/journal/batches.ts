@@ -8,6 +8,8 @@ interface Batch {
   readonly ids: readonly number[];
   /** The owner of `ids[i]`; absent where owners are not told. */
   readonly owners?: readonly string[];
+  /** The ids of owners by their names then. */
+  readonly ownerIds?: Readonly<Record<string, number>>;
 }
 
 /** Cuts a stretch of ids into batches, each when its turn comes. */
@@ -18,7 +20,7 @@ export function* batchesOf(
   for (let start = stretch.from; start < stretch.to; start += stretch.size) {
     const end = Math.min(start + stretch.size, stretch.to);
     const owners = all.owners?.slice(start, end);
-    yield { ids: all.ids.slice(start, end), ...(owners !== undefined && { owners }) };
+    yield { ...all, ids: all.ids.slice(start, end), ...(owners !== undefined && { owners }) };
   }
 }
 
@@ -97,7 +99,7 @@ const DELETES: ReadonlySet<BatchStep> = new Set(['refresh_token_rows', 'authoriz
 /** What the intent of a batch states: its ids, under their owners where these are known. */
 function batchIntent(step: BatchStep, batch: Batch): EntryDraft['data'] {
   const { ids, owners } = batch;
-  return owners === undefined ? { step, ids } : { step, tokens: byOwner(ids, owners) };
+  return owners === undefined ? { step, ids } : { step, tokens: byOwner({ ...batch, owners }) };
 }
 
 /**
@@ -155,8 +157,15 @@ export class BatchOutcome {
   }
 }
 
-/** `[{ user, ids }]`, in the order in which the owners appear. */
-function byOwner(ids: readonly number[], owners: readonly string[]): { user: string; ids: number[] }[] {
+/** The tokens of one owner in a batch. */
+interface OwnedTokens {
+  readonly user: string;
+  readonly userId?: number;
+  readonly ids: readonly number[];
+}
+
+/** By owner, in the order in which the owners appear. */
+function byOwner({ ids, owners, ownerIds }: Required<Pick<Batch, 'ids' | 'owners'>> & Batch): OwnedTokens[] {
   const groups = new Map<string, number[]>();
   ids.forEach((id, index) => {
     const user = owners[index] ?? '';
@@ -164,7 +173,10 @@ function byOwner(ids: readonly number[], owners: readonly string[]): { user: str
     if (group === undefined) groups.set(user, [id]);
     else group.push(id);
   });
-  return Array.from(groups, ([user, group]) => ({ user, ids: group }));
+  return Array.from(groups, ([user, group]) => {
+    const userId = ownerIds !== undefined && Object.hasOwn(ownerIds, user) ? ownerIds[user] : undefined;
+    return { user, ...(userId !== undefined && { userId }), ids: group };
+  });
 }
 
 /** A token that was tried and not revoked. */

@@ -112,9 +112,9 @@ async function revokeAlone(
   options: { readonly plan: RevocationPlan; readonly tally: RevocationTally; readonly size: number },
 ): Promise<void> {
   const { plan, tally, size } = options;
-  const { refreshTokenIds: ids, refreshTokenOwners: owners } = plan;
+  const { refreshTokenIds: ids, refreshTokenOwners: owners, ownerIds } = plan;
   await runBatches(work, {
-    batches: batchesOf({ ids, owners }, { from: 0, to: ids.length, size }),
+    batches: batchesOf({ ids, owners, ownerIds }, { from: 0, to: ids.length, size }),
     concurrency: CONCURRENCY,
     step: 'refresh_tokens',
     act: (batch) => partOf(work.target, 'refreshTokens').revoke(batch),
@@ -136,7 +136,7 @@ async function revokeStretch(
   const { plan, tally, ...stretch } = options;
   const withRefreshTokens = plan.reach.refreshTokens;
   await runBatches(work, {
-    batches: batchesOf({ ids: plan.tokenIds, owners: plan.owners }, stretch),
+    batches: batchesOf({ ids: plan.tokenIds, owners: plan.owners, ownerIds: plan.ownerIds }, stretch),
     concurrency: CONCURRENCY,
     step: 'batch',
     act: (batch) => work.target.revoke(batch, { withRefreshTokens, signal: work.change.signal }),

@@ -147,8 +147,8 @@ function isItOver({ investigations, lockdown, incident }: IncidentReport): Docum
     ...remainingTexts(investigations).map(strong),
     lines(
       lockdown === null
-        ? 'The audit log has no lockdown of this incident that ended.'
-        : `By the audit log, the lockdown ended at ${lockdown.at}, and ${lockdown.result === 'locked' ? 'every step of it was done' : 'not every step of it was done'}.${pathsText(paths, 'open')}${pathsText(paths, 'not_checked')}`,
+        ? 'The audit log has no outcome of a lockdown of this incident.'
+        : `By the audit log, ${lockdownText(lockdown)}.${pathsText(paths, 'open')}${pathsText(paths, 'not_checked')}`,
       incident.lifted !== null &&
         `By the audit log, it was lifted at ${incident.lifted.at}. What was revoked stays revoked.`,
     ),
@@ -186,6 +186,12 @@ function remainingText(last: Investigation): string {
     ...(unknown === 0 ? [] : [`${countText(unknown, 'more was', 'more were')} not checked.`]),
     ...(isPart ? [`More may remain: ${last.as} sees only part of the controller.`] : []),
   ].join(' ');
+}
+
+function lockdownText({ at, result }: NonNullable<IncidentReport['lockdown']>): string {
+  return result === 'locked'
+    ? `the lockdown was complete at ${at}: every step of it was done`
+    : `the lockdown was not complete at ${at}: not every step of it was done`;
 }
 
 type Paths = NonNullable<IncidentReport['lockdown']>['accessPaths'];

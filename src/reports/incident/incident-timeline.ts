@@ -1,3 +1,4 @@
+import { controllerTime } from '../../domain/clock-difference.ts';
 import { notNamed } from '../../domain/investigation/earlier-items.ts';
 import {
   type Investigation,
@@ -89,7 +90,7 @@ export function timeline({ investigations, runs }: IncidentReport): Document {
     ...listed.map((item) => ({ at: item.first, intruder: deedText(item), responders: '' })),
     ...runs
       .slice(0, MAX_EVENTS)
-      .map((run) => ({ at: run.began, intruder: '', responders: runSentence(run) })),
+      .map((run) => ({ at: beganAt(run), intruder: '', responders: runSentence(run) })),
   ];
   const more = found.length - listed.length + Math.max(0, runs.length - MAX_EVENTS);
   if (events.length === 0) return [lines('No events.')];
@@ -103,6 +104,11 @@ export function timeline({ investigations, runs }: IncidentReport): Document {
     },
     lines(more > 0 && `${countText(more, 'event is', 'events are')} left out, those with the lowest risk.`),
   ];
+}
+
+/** When a run began, by the clock that the intruder's deeds are dated by. */
+function beganAt({ began, target }: IncidentReport['runs'][number]): string {
+  return controllerTime({ at: began, target }).toISOString();
 }
 
 function deedText({ by, summary, entryCount, group, job, first, last }: InvestigationItem): string {

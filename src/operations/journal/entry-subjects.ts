@@ -1,0 +1,80 @@
+import type { Entry } from '../ports/audit-log.ts';
+import { objectOf } from './journal.ts';
+
+/** The users, or the applications, that entries are looked for. */
+export interface EntrySubject {
+  readonly kind: 'user' | 'application';
+  /** Null if they are not known: names decide then, as in entries without ids. */
+  readonly ids: ReadonlySet<number> | null;
+  readonly names: ReadonlySet<string>;
+}
+
+/** Members whose texts name no user and no application. */
+const OTHER_TEXTS: ReadonlySet<string> = new Set([
+  ...['step', 'result', 'selection', 'reason', 'ticket', 'digest', 'what', 'kind', 'act', 'item', 'message'],
+  ...['description', 'summary', 'why', 'how', 'path', 'file', 'scope', 'context', 'incident'],
+]);
+
+/** Members whose objects are users or applications by their `id`; elsewhere, `id` may be that of anything. */
+const WITH_ID: ReadonlySet<string> = new Set([
+  'users',
+  'bound',
+  'keepActiveBound',
+  'application',
+  'applications',
+]);
+
+/**
+ * Whether what an entry states is about one of these users or applications. An id counts where one is stated, whatever the name
+ * is now: a name may be another's since. Entries from before ids were recorded have names only.
+ */
+export function isAboutSubject(data: Entry['data'], subject: EntrySubject): boolean {
+  return mentions(data, subject, { key: '', kind: 'user' });
+}
+
+/** Where in an entry a value is. */
+interface Place {
+  readonly key: string;
+  /** What names here are of. */
+  readonly kind: EntrySubject['kind'];
+}
+
+function mentions(value: unknown, subject: EntrySubject, place: Place): boolean {
+  const { key, kind } = place;
+  const isMeant = kind === subject.kind;
+  if (typeof value === 'string') return isMeant && !OTHER_TEXTS.has(key) && subject.names.has(value);
+  if (typeof value === 'number') {
+    return isMeant && (key === 'userIds' || key === 'users') && subject.ids?.has(value) === true;
+  }
+  if (Array.isArray(value)) return value.some((each) => mentions(each, subject, place));
+  const object = objectOf(value);
+  if (object === undefined) return false;
+  const id = object['userId'] ?? (WITH_ID.has(key) ? object['id'] : undefined);
+  if (typeof id === 'number' && subject.ids !== null) return isMeant && subject.ids.has(id);
+  return Object.entries(object).some(
+    ([name, each]) =>
+      !(subject.ids !== null && hasIdsBeside(name, { object, subject })) &&
+      mentions(each, subject, { key: name, kind: kindOf(name, object, kind) }),
+  );
+}
+
+/** Whether the names of a member are those of the ids beside them. A cleaning states those of its subject. */
+function hasIdsBeside(
+  name: string,
+  { object, subject }: { readonly object: Readonly<Record<string, unknown>>; readonly subject: EntrySubject },
+): boolean {
+  if (name === 'names') return Array.isArray(object['bound']);
+  const isOfUsers = name === 'users' || (name === 'subject' && subject.kind === 'user');
+  return isOfUsers && Array.isArray(object['userIds']);
+}
+
+function kindOf(
+  name: string,
+  object: Readonly<Record<string, unknown>>,
+  kind: EntrySubject['kind'],
+): EntrySubject['kind'] {
+  if (name === 'application' || name === 'applications') return 'application';
+  if (name === 'user' || name === 'users') return 'user';
+  // A scope, or the subject of an investigation.
+  return /^applications?$/.test(String(object['kind'] ?? '')) ? 'application' : kind;
+}
