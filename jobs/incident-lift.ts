@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { sentenceOf } from '../src/domain/access.ts';
 import { TokenctlError } from '../src/domain/errors.ts';
-import type { LiftReport } from '../src/operations/incident/lift.ts';
+import type { DueIncident, LiftReport } from '../src/operations/incident/lift.ts';
 import { defineJob, type JobNotice } from '../src/operations/jobs/job.ts';
 
 /** Lifts incidents whose end time has passed, as `incident lift --due` does. */
@@ -13,7 +13,9 @@ export const incidentLift = defineJob({
   parameters: () => z.strictObject({}).prefault({}),
   async run(context) {
     const { dueIncidents, liftIncident } = await import('../src/operations/incident/lift.ts');
-    const due = await dueIncidents(context);
+    const { here, elsewhere } = await dueIncidents(context);
+    const due = here.map(({ id }) => id);
+    if (due.length === 0 && elsewhere.length > 0) return elsewhereReport(elsewhere);
     if (due.length === 0) return { message: 'No incident is due', summary: { due } };
     if (context.dryRun) return { message: `Would lift ${due.join(', ')}`, summary: { due } };
     const reports: LiftReport[] = [];
@@ -24,6 +26,15 @@ export const incidentLift = defineJob({
     return reportOf(due, reports);
   },
 });
+
+/** Another context may have a job of its own; the run says what it leaves. */
+function elsewhereReport(elsewhere: readonly DueIncident[]) {
+  const named = elsewhere.map(({ id, context }) => `${id} (${context})`).join(', ');
+  return {
+    message: `No incident is due in this context. Past the end time in others: ${named}`,
+    summary: { due: [], elsewhere: elsewhere.map(({ id, context }) => ({ id, context })) },
+  };
+}
 
 function reportOf(due: readonly string[], reports: readonly LiftReport[]) {
   const whole = reports.filter(({ result }) => result !== 'partly').map(({ incident }) => incident);

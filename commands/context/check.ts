@@ -44,7 +44,7 @@ With --json, prints what docs/schemas/context-check.json describes.`;
     requireOneName(args.name, flags);
     const named = { ...flags, context: args.name ?? flags.context };
     return await this.inContexts(named, null, async ({ runtime }) =>
-      checkResult(await checkTarget({ target: await runtime.target(), clock: runtime.clock })),
+      checkResult(await checkTarget({ target: await runtime.target(), clock: await runtime.targetClock() })),
     );
   }
 }

@@ -80,7 +80,7 @@ Exit code 5: something is left.`;
       ...{ runtime, confirmation, flags, from, undo, incident, items, rules },
       restContext: flags['rest-context'],
       irreversible: flags.irreversible === true,
-      since: since && instantOf(since, runtime.clock.now()),
+      since: since && instantOf(since, (await runtime.targetClock()).now()),
     });
   }
 }

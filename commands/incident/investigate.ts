@@ -67,7 +67,7 @@ With --json, prints what docs/schemas/incident-investigate.json describes.`;
     const { flags } = await this.input(IncidentInvestigate);
     const { investigateFlow } = await import('../../src/cli/investigation/investigate-flow.ts');
     const runtime = await this.runtime(flags);
-    const now = runtime.clock.now();
+    const now = (await runtime.targetClock()).now();
     const { user, token, application, incident, since, until, out, all = false } = flags;
     return await investigateFlow({
       ...{ runtime, user, token, application, incident, out, all },

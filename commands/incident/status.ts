@@ -45,7 +45,7 @@ effect, overdue or unfinished.`;
         target: await runtime.target(),
         description,
         log: await runtime.auditLog(),
-        clock: runtime.clock,
+        clock: await runtime.targetClock(),
         all: flags.all === true,
         ...(flags.wait === true && { wait: waitUntil }),
       });

@@ -2,6 +2,7 @@ import { custom, option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, count, instantOf, type Moment, parseMoment } from '../../src/cli/flags.ts';
 import type { TimelineJson } from '../../src/cli/incident/timeline-flow.ts';
+import { endOfNow } from '../../src/operations/ports/clock.ts';
 import type { Result } from '../../src/reports/result.ts';
 
 const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });
@@ -38,16 +39,20 @@ With --json, prints what docs/schemas/incident-timeline.json describes.`;
     const { requireMergeable, timelineFlow } = await import('../../src/cli/incident/timeline-flow.ts');
     const { user, token, format = 'text' } = flags;
     const { requireOneContext } = await import('../../src/cli/multi-context/multi-context-flow.ts');
-    return await this.inContexts(flags, null, ({ runtime, several, context }) => {
+    return await this.inContexts(flags, null, async ({ runtime, several, context }) => {
       if (token !== undefined) requireOneContext({ several, context }, '--token');
-      const now = runtime.clock.now();
+      const clock = await runtime.targetClock();
+      const now = clock.now();
       if (several) requireMergeable(format);
-      return timelineFlow({
+      return await timelineFlow({
         runtime,
         user,
         tokenId: token,
         since: instantOf(flags.since ?? { ago: 86_400_000 }, now),
-        until: flags.until === undefined ? now : instantOf(flags.until, now),
+        until:
+          flags.until === undefined
+            ? endOfNow(clock, await runtime.description())
+            : instantOf(flags.until, now),
         format,
       });
     });

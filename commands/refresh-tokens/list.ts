@@ -42,6 +42,7 @@ With --json, prints what docs/schemas/refresh-tokens-list.json describes.`;
     const { refreshLifetime, refreshTokenListing } = await import(
       '../../src/cli/tokens/refresh-token-view.ts'
     );
+    const { notingLimit } = await import('../../src/cli/output/streams.ts');
     const { user: users, application: applications, state: states } = flags;
     const selector = {
       ...(users !== undefined && { users }),
@@ -51,7 +52,8 @@ With --json, prints what docs/schemas/refresh-tokens-list.json describes.`;
     return await this.inContexts(flags, null, async ({ runtime }) => {
       const target = await runtime.target();
       const lifetime = await refreshLifetime(runtime);
-      return refreshTokenListing(listRefreshTokens({ target, selector, lifetime, clock: runtime.clock }));
+      const tokens = listRefreshTokens({ target, selector, lifetime, clock: await runtime.targetClock() });
+      return refreshTokenListing(notingLimit(runtime, tokens));
     });
   }
 }

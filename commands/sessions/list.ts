@@ -35,9 +35,11 @@ With --json, prints what docs/schemas/sessions-list.json describes.`;
     const { flags } = await this.input(SessionsList);
     const { listSessions } = await import('../../src/operations/sessions/sessions.ts');
     const { sessionListing } = await import('../../src/cli/sessions.ts');
+    const { notingLimit } = await import('../../src/cli/output/streams.ts');
     const { user: users } = flags;
-    return await this.inContexts(flags, null, async ({ runtime }) =>
-      sessionListing(listSessions({ target: await runtime.target(), ...(users !== undefined && { users }) })),
-    );
+    return await this.inContexts(flags, null, async ({ runtime }) => {
+      const target = await runtime.target();
+      return sessionListing(notingLimit(runtime, listSessions({ target, ...(users && { users }) })));
+    });
   }
 }

@@ -1,5 +1,5 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { selectionOrAllFrom } from '../../src/cli/flags.ts';
+import { instantFor, selectionOrAllFrom } from '../../src/cli/flags.ts';
 import { auditFlags } from '../../src/cli/token-audit/audit-flags.ts';
 import type { ExplanationJson } from '../../src/cli/token-audit/policy-flags.ts';
 import type { AuditGroupsJson, AuditSummaryJson } from '../../src/reports/audit/audit-result.ts';
@@ -48,12 +48,16 @@ Exit code 3: there are findings at or above --fail-on.`;
     const { selectorWithFindings } = await import('../../src/cli/tokens/token-selection.ts');
     const { filesPerContext, requireAuditFiles } = await import('../../src/cli/token-audit/audit-flow.ts');
     const own = await this.runtime(flags);
-    const selection = selectionOrAllFrom({ ...flags, 'unused-for': undefined }, own.clock.now());
+    const selecting = { ...flags, 'unused-for': undefined };
     await requireAuditFiles(own, flags);
     return await this.inContexts(flags, null, async ({ runtime, several, context }) =>
       auditFlow({
         runtime,
-        selector: await selectorWithFindings(runtime, selection, flags),
+        selector: await selectorWithFindings(
+          runtime,
+          selectionOrAllFrom(selecting, await instantFor(selecting, runtime)),
+          flags,
+        ),
         flags: filesPerContext(flags, { context, several, format }),
         format,
         version: this.config.version,

@@ -1,5 +1,5 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { selectionOrAllFrom } from '../../src/cli/flags.ts';
+import { instantFor, selectionOrAllFrom } from '../../src/cli/flags.ts';
 import type { Counted } from '../../src/cli/tokens/list-flow.ts';
 import { listFlags } from '../../src/cli/tokens/token-flags.ts';
 import type { Result } from '../../src/reports/result.ts';
@@ -34,7 +34,9 @@ With --json, prints what docs/schemas/tokens-list.json describes.`;
   async run(): Promise<Result<readonly TokenJson[] | readonly Counted[]>> {
     const { flags } = await this.input(TokensList);
     const { tokenListFlow } = await import('../../src/cli/tokens/list-flow.ts');
-    const selection = selectionOrAllFrom(flags, (await this.runtime(flags)).clock.now());
-    return await this.inContexts(flags, null, ({ runtime }) => tokenListFlow({ runtime, selection, flags }));
+    return await this.inContexts(flags, null, async ({ runtime }) => {
+      const selection = selectionOrAllFrom(flags, await instantFor(flags, runtime));
+      return await tokenListFlow({ runtime, selection, flags });
+    });
   }
 }

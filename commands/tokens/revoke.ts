@@ -1,4 +1,5 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { instantFor } from '../../src/cli/flags.ts';
 import { revocationSelection, revokeFlags } from '../../src/cli/revocation/revocation-flags.ts';
 import type { RevocationJson } from '../../src/cli/revocation/revocation-flow.ts';
 import type { Result } from '../../src/reports/result.ts';
@@ -41,10 +42,8 @@ REST API as well, and new tokens and sessions are counted. Exit code 130: interr
   async run(): Promise<Result<RevocationJson>> {
     const { flags } = await this.input(TokensRevoke);
     const { readPlanFile } = await import('../../src/cli/change/plan-file.ts');
-    const selection =
-      flags.plan === undefined
-        ? revocationSelection(flags, (await this.runtime(flags)).clock.now())
-        : readPlanFile(flags.plan);
+    const plan = flags.plan === undefined ? undefined : readPlanFile(flags.plan);
+    if (plan === undefined) revocationSelection(flags, (await this.runtime(flags)).clock.now());
     if (flags.finding !== undefined) {
       const { policyOf, ruleNamed } = await import('../../src/cli/token-audit/policy-flags.ts');
       for (const rule of flags.finding) ruleNamed(rule);
@@ -54,11 +53,12 @@ REST API as well, and new tokens and sessions are counted. Exit code 130: interr
     if (flags['all-contexts'] !== true) await this.openingRuntime(flags);
     const { requireOneContext } = await import('../../src/cli/multi-context/multi-context-flow.ts');
     const { revocationFlow } = await import('../../src/cli/revocation/revocation-flow.ts');
-    return await this.inContexts(flags, confirmation, (member) => {
+    return await this.inContexts(flags, confirmation, async (member) => {
       if (flags.id !== undefined) requireOneContext(member, '--id');
       if (flags.plan !== undefined) requireOneContext(member, '--plan');
       if (flags['plan-out'] !== undefined) requireOneContext(member, '--plan-out');
-      return revocationFlow({ ...member, selection, flags });
+      const selection = plan ?? revocationSelection(flags, await instantFor(flags, member.runtime));
+      return await revocationFlow({ ...member, selection, flags });
     });
   }
 }

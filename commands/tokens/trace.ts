@@ -2,6 +2,7 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import {
   countArgument,
   findingPolicyFlag,
+  instantFor,
   selectionFrom,
   selectionOrAllFrom,
   selectorFlags,
@@ -46,6 +47,6 @@ With --json, prints what docs/schemas/tokens-trace.json describes.`;
     );
     if (args.id !== undefined) return await traceFlow(runtime, args.id);
     const given = flags.finding === undefined ? selectionFrom : selectionOrAllFrom;
-    return await traceSelectedFlow(runtime, given(flags, runtime.clock.now()), flags);
+    return await traceSelectedFlow(runtime, given(flags, await instantFor(flags, runtime)), flags);
   }
 }

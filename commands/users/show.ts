@@ -26,7 +26,12 @@ With --json, prints what docs/schemas/users-show.json describes.`;
     const { shownUserResult } = await import('../../src/cli/users/user-view.ts');
     const description = await runtime.description();
     const target = await runtime.target();
-    const shown = await showUser({ target, description, name: args.name, clock: runtime.clock });
+    const shown = await showUser({
+      target,
+      description,
+      name: args.name,
+      clock: await runtime.targetClock(),
+    });
     await noteLimit(runtime);
     return shownUserResult(shown, description.visibility);
   }

@@ -4,11 +4,13 @@ import { contextOf, withTokenFile } from '../config/contexts.ts';
 import { insecureWarning } from '../config/insecure.ts';
 import { absolutePath, type Environment } from '../config/paths.ts';
 import { readSecret } from '../config/secrets.ts';
+import { standbyText } from '../domain/claims.ts';
+import { clockText } from '../domain/clock-difference.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import type { RecordedApproval } from '../operations/journal/journal.ts';
 import type { Change, Reading } from '../operations/journal/operation-run.ts';
 import type { AuditLog, LogKeys } from '../operations/ports/audit-log.ts';
-import { type Clock, machineClock } from '../operations/ports/clock.ts';
+import { type Clock, controllerClock, machineClock } from '../operations/ports/clock.ts';
 import type { LogSink } from '../operations/ports/log-sink.ts';
 import type { Notifier } from '../operations/ports/notifier.ts';
 import type { Target, TargetDescription } from '../operations/ports/target.ts';
@@ -118,6 +120,8 @@ export interface Runtime extends RunResources {
   target(): Promise<Target>;
   /** Describes the target and the caller; the target is asked once. */
   description(): Promise<TargetDescription>;
+  /** The clock of the controller, by which tokens expire and its records are dated: the description says how it differs. */
+  targetClock(): Promise<Clock>;
   /** The components of a platform that keep tokens; empty if the target is no platform, or the context names one. */
   components(): Promise<readonly Component[]>;
   /** The context of a change. Signals are caught from now on. Throws `interrupted` after a signal. */
@@ -140,20 +144,24 @@ export function createRuntime(options: RuntimeOptions): Runtime {
   async function warnOfExpiry(target: Target, description: TargetDescription): Promise<void> {
     if (description.credential !== 'token') return;
     const { expiryWarningBeforeChange } = await import('../operations/contexts/own-token.ts');
-    const now = resources.clock.now();
+    const now = controllerClock(resources.clock, description).now();
     const warning = await expiryWarningBeforeChange({ target, description, now });
     if (warning !== null) options.notify(`Warning: ${warning}`);
   }
   const resources = runResources(options, () => opened.map(({ awaited }) => awaited()).join(' and '));
   const warned = new Set<string>();
+  const warn = (warning: string) => {
+    if (!warned.has(warning)) options.notify(`Warning: ${warning}${warning.endsWith('.') ? '' : '.'}`);
+    warned.add(warning);
+  };
   return runtimeIn(resources, {
     progress,
     onAsking,
-    onInsecure(warning) {
-      if (!warned.has(warning)) options.notify(`Warning: ${warning}`);
-      warned.add(warning);
+    onInsecure: warn,
+    async onDescribed(target, found) {
+      for (const warning of [standbyText(found), clockText(found)]) if (warning !== null) warn(warning);
+      if (options.changes === true) await warnOfExpiry(target, found);
     },
-    onDescribed: (target, found) => (options.changes === true ? warnOfExpiry(target, found) : undefined),
     onOpen: (target) => opened.push(target),
     onClose: () => resources.close(),
   });
@@ -166,7 +174,7 @@ function runtimeIn(
     /** Called with a warning before a credential is sent so that others can read it. */
     readonly onInsecure: (warning: string) => void;
     readonly onOpen: (target: OpenedTarget) => void;
-    readonly onDescribed: (target: Target, found: TargetDescription) => Promise<void> | undefined;
+    readonly onDescribed: (target: Target, found: TargetDescription) => Promise<void>;
     readonly onClose?: () => Promise<void>;
   },
 ): Runtime {
@@ -203,7 +211,7 @@ function runtimeIn(
   async function changeBasics() {
     const found = await description();
     const actor = { ...operator, as: found.identity.username };
-    return { description: found, target: await target(), clock, actor };
+    return { description: found, target: await target(), clock: controllerClock(clock, found), actor };
   }
 
   return {
@@ -222,6 +230,7 @@ function runtimeIn(
     progress,
     target,
     description,
+    targetClock: async () => controllerClock(clock, await description()),
     components: async () => await (await open()).components(),
     async change({ reason, ticket, approval }) {
       const signal = stopSignal();
@@ -238,7 +247,11 @@ function runtimeIn(
       };
     },
     async reading() {
-      return { target: await target(), description: await description(), log: await auditLog(), clock };
+      const found = await description();
+      return {
+        ...{ target: await target(), description: found, log: await auditLog() },
+        clock: controllerClock(clock, found),
+      };
     },
     async dryRun() {
       const basics = await changeBasics();

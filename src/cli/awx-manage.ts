@@ -8,6 +8,7 @@ import type { TargetDescription } from '../operations/ports/target.ts';
 import { planRevocation } from '../operations/revocation/plan-revocation.ts';
 import { revokeTokens } from '../operations/revocation/revoke-tokens.ts';
 import { planSessionExpiry } from '../operations/sessions/expire-sessions.ts';
+import { fullViewHint, type Viewer } from '../operations/visibility.ts';
 import { type Report, report } from '../reports/result.ts';
 import { printable } from '../reports/tables/text.ts';
 import { tokenToJson } from '../reports/tables/token-view.ts';
@@ -52,7 +53,7 @@ export async function managementRevocation(request: ManagementRevocation): Promi
       ...revocationChange(plan, { description }),
       async act(begin) {
         const opened = await begin();
-        if (plan.notSeen !== null) throw notAllVisible(plan.notSeen);
+        if (plan.notSeen !== null) throw notAllVisible(plan.notSeen, description);
         await warnAboutOtherComponents(runtime);
         const lines = lineWriter();
         const onOutcome = (outcome: Outcome, kind: TokenKind) => {
@@ -69,9 +70,9 @@ export async function managementRevocation(request: ManagementRevocation): Promi
 }
 
 /** The management commands work on all tokens. */
-function notAllVisible(notSeen: string): TokenctlError {
+function notAllVisible(notSeen: string, viewer: Viewer): TokenctlError {
   return new TokenctlError('permission_refused', `Not every selected token is visible: ${notSeen}`, {
-    hint: "Use a superuser's account, or a database context.",
+    hint: fullViewHint(viewer),
   });
 }
 
@@ -93,7 +94,7 @@ async function planFor({ runtime, flags }: ManagementRevocation) {
       keepCodes: true,
       target,
       selector: flags.user === undefined ? { all: true } : { users: [flags.user] },
-      clock: runtime.clock,
+      clock: await runtime.targetClock(),
       includeOwn: true,
       accessOnly: !withRefreshTokens,
       description,
@@ -274,11 +275,11 @@ export async function managementCleanup({
   const description = await runtime.description();
   const plan = await planCleanup({
     target: await runtime.target(),
-    clock: runtime.clock,
+    clock: await runtime.targetClock(),
     description,
     keepRevokedFor: KEEP_REVOKED_FOR,
   });
-  if (plan.notSeen !== null) throw notAllVisible(plan.notSeen);
+  if (plan.notSeen !== null) throw notAllVisible(plan.notSeen, description);
   const print = (deleted: (kind: CleanupKind) => number) => {
     if (!json && flags.verbosity !== '0') for (const line of linesFor(deleted)) writeNotice(line);
   };

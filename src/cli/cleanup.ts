@@ -35,7 +35,7 @@ export async function cleanupFlow(request: ChangeRequest<CleanupFlags>): Promise
   const description = await runtime.description();
   const plan = await planCleanup({
     target: await runtime.target(),
-    clock: runtime.clock,
+    clock: await runtime.targetClock(),
     description,
     keepRevokedFor,
     ...(limit !== undefined && { limit }),
@@ -74,9 +74,9 @@ export function cleanupChange(
     ],
     question: total === 0 ? null : { act: `delete ${countText(total, 'row')}`, type: String(total) },
     amount: { what: 'row', planned: total },
-    incomplete: incomplete(plan),
+    incomplete: incomplete(plan, description),
     act: async (begin) => cleanupTokens({ ...(await begin()), plan }),
-    ended: cleanupEnding,
+    ended: (done) => cleanupEnding(done, description),
     json: ({ dryRun, done }) => ({
       dryRun,
       plan: counted,
@@ -86,7 +86,7 @@ export function cleanupChange(
   };
 }
 
-function cleanupEnding(done: CleanupReport): Ending {
+function cleanupEnding(done: CleanupReport, viewer: TargetDescription): Ending {
   const { planned, deleted, byKind, interrupted, stopped, seconds, run } = done;
   const text = `${numberText(deleted)} of ${countText(planned, 'row')}`;
   return {
@@ -106,13 +106,16 @@ function cleanupEnding(done: CleanupReport): Ending {
         stopped,
         open: Object.values(byKind).some(({ failed, notTried }) => failed.length > 0 || notTried > 0),
         left: `${text} were deleted`,
-      }) ?? incomplete(done),
+      }) ?? incomplete(done, viewer),
   };
 }
 
 /** An account that sees only part cannot clean up the whole. */
-function incomplete({ notSeen }: Pick<CleanupPlan, 'notSeen'>): TokenctlError | undefined {
-  return notSeen === null ? undefined : notSeenFailure(`Not all tokens are included: ${notSeen}`);
+function incomplete(
+  { notSeen }: Pick<CleanupPlan, 'notSeen'>,
+  viewer: TargetDescription,
+): TokenctlError | undefined {
+  return notSeen === null ? undefined : notSeenFailure(`Not all tokens are included: ${notSeen}`, viewer);
 }
 
 function kindCounts(count: (kind: CleanupKind) => number): Part {

@@ -2,6 +2,7 @@ import { accessSync, constants, statSync } from 'node:fs';
 import { custom as customArgument, string as textArgument } from '@oclif/core/args';
 import { boolean, custom, option, string } from '@oclif/core/flags';
 import type { Flag, FlagInput } from '@oclif/core/interfaces';
+import type { Runtime } from '../app/runtime.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { type Selection, validateSelector } from '../domain/selector.ts';
 import { NEVER_DAYS, scopeWords } from '../domain/token.ts';
@@ -356,6 +357,21 @@ export function selectionFrom(flags: SelectorFlags, now: Date): Selection {
 export function selectionOrAllFrom(flags: SelectorFlags, now: Date): Selection {
   const selection = criteriaOf(flags, now);
   return Object.keys(selection).length === 0 ? { all: true } : selection;
+}
+
+/**
+ * The instant that ages count from in the context of a runtime: the controller's, which is asked only if flags have ages.
+ *
+ * @throws TokenctlError whatever the target throws.
+ */
+export async function instantFor(flags: SelectorFlags, runtime: Runtime): Promise<Date> {
+  const moments = [flags['created-before'], flags['created-after']];
+  const isRelative =
+    moments.some((moment) => moment !== undefined && 'ago' in moment) ||
+    [flags['unused-for'], flags['expires-within'], flags.expired, flags['never-expires']].some(
+      (flag) => flag !== undefined,
+    );
+  return (isRelative ? await runtime.targetClock() : runtime.clock).now();
 }
 
 function criteriaOf(flags: SelectorFlags, now: Date): Selection {

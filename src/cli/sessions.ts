@@ -68,7 +68,7 @@ export async function sessionExpiryChange(
       ? null
       : await unseenSessions(await runtime.target(), {
           capabilities: description.capabilities,
-          ...{ userIds, now: runtime.clock.now(), latestExpiry: null },
+          ...{ userIds, now: (await runtime.targetClock()).now(), latestExpiry: null },
         });
   const others = unseen !== null && `Not checked. ${unseenText(unseen)}`;
   const planned: Document = [

@@ -107,7 +107,7 @@ export class Audits {
 async function audited(runtime: Runtime, baseline: Baseline | undefined): Promise<AuditRead> {
   const audit = await auditTokens({
     target: await runtime.target(),
-    clock: runtime.clock,
+    clock: await runtime.targetClock(),
     policy: policyOf(runtime, {}),
     selector: { all: true },
     baseline,
@@ -260,7 +260,7 @@ async function exported(
   const { format, baseline, version } = options;
   const selector = { all: true } as const;
   if (format === 'baseline') {
-    const { clock } = runtime;
+    const clock = await runtime.targetClock();
     const keys: string[] = [];
     const { findings } = await auditTokens({
       target: await runtime.target(),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { instantFor } from '../cli/flags.ts';
 import { extendFlags, liftFlags, lockdownFlags, lockdownForm } from '../cli/incident/incident-flags.ts';
 import { extendFlow, liftFlow } from '../cli/incident/lift-flow.ts';
 import { lockdownFlow } from '../cli/incident/lockdown-flow.ts';
@@ -172,10 +173,13 @@ async function prepareRevocation(request: Revocation, { findIds, places }: Prepa
     request,
     places,
   });
-  const selection = revocationSelection(flags, new Date());
+  revocationSelection(flags, new Date());
   return {
     command,
-    flow: (plans) => (run) => revocationFlow({ ...run, selection, flags: plans ? dryRun : flags }),
+    flow: (plans) => async (run) => {
+      const selection = revocationSelection(flags, await instantFor(flags, run.runtime));
+      return await revocationFlow({ ...run, selection, flags: plans ? dryRun : flags });
+    },
   };
 }
 

@@ -14,6 +14,7 @@ import { TokenctlError } from '../domain/errors.ts';
 import { checkTarget } from '../operations/contexts/check-target.ts';
 import { incidentStatus } from '../operations/incident/incident-status.ts';
 import { stepsDone } from '../operations/incident/runbook-steps.ts';
+import { endOfNow } from '../operations/ports/clock.ts';
 import { type Audits, serveAudits } from './audits.ts';
 import { choicesOf } from './command-line.ts';
 import { filterOf, filterSchema, type Preparation, prepare, requestSchema } from './commands.ts';
@@ -81,7 +82,7 @@ export type Overview = Awaited<ReturnType<typeof overviewOf>>;
 
 async function overviewOf(runtime: Runtime, place: string) {
   const target = await runtime.target();
-  const found = await checkTarget({ target, clock: runtime.clock });
+  const found = await checkTarget({ target, clock: await runtime.targetClock() });
   const { address, dialect, version: product, identity, credential, transport, ownToken, warnings } = found;
   return {
     place,
@@ -94,7 +95,8 @@ async function overviewOf(runtime: Runtime, place: string) {
     ownToken,
     warnings,
     visibility: found.visibility.kind,
-    incomplete: incompleteText(found),
+    // Of a standby, the warnings say it.
+    incomplete: found.standby === undefined ? incompleteText(found) : null,
     databaseContext: found.databaseContext ?? null,
     capabilities: found.capabilities,
     settings: await settingsOf(runtime),
@@ -244,7 +246,7 @@ export type Incidents = Awaited<ReturnType<typeof incidentsOf>>;
 
 async function incidentsOf(runtime: Runtime) {
   const description = await runtime.description();
-  const { clock } = runtime;
+  const clock = await runtime.targetClock();
   const [target, log] = [await runtime.target(), await runtime.auditLog()];
   const found = await incidentStatus({ target, description, log, clock, all: true });
   const incidents = found.incidents.map((each) => ({
@@ -282,7 +284,7 @@ function serveIncidents(app: FastifyInstance, { places, root }: ConsoleParts): v
       .extend({ user: z.string().min(1).max(300), since: z.coerce.date() })
       .parse(query);
     return await places.work(place, async (runtime) => {
-      const until = runtime.clock.now();
+      const until = endOfNow(await runtime.targetClock(), await runtime.description());
       const request = { runtime, user, tokenId: undefined, since, until, format: 'markdown' } as const;
       return await endedOf(await timelineFlow(request));
     });

@@ -14,6 +14,37 @@ export type Visibility =
       readonly organizations: readonly string[];
     };
 
+/**
+ * A copy of a controller's database that replays the changes of the primary server and takes none itself. What the primary has
+ * changed since is not in it: nothing that is read there says what is so now.
+ */
+export interface Standby {
+  /** When the last change that it has was committed at the primary; null if it has replayed none since it started. */
+  readonly replayedUntil: Date | null;
+  /** How many seconds before the description that was, by the standby's clock; null as above. */
+  readonly lagSeconds: number | null;
+  /** Whether it is connected to the primary, or to another standby, to receive changes. */
+  readonly isReceiving: boolean;
+}
+
+/** How far behind a standby is, as a remark in brackets. */
+export function replayedText({ replayedUntil, lagSeconds, isReceiving }: Standby): string {
+  const last =
+    replayedUntil === null
+      ? 'no change since it started'
+      : `last change of ${replayedUntil.toISOString().slice(0, 19)}Z, ${lagSeconds ?? 0} s ago`;
+  return isReceiving ? last : `${last}; it receives none at present`;
+}
+
+/** That an answer comes from a standby, as a sentence without a full stop; null for a primary and over REST. */
+export function standbyText(place: {
+  readonly address: string;
+  readonly standby?: Standby | undefined;
+}): string | null {
+  if (place.standby === undefined) return null;
+  return `${place.address} is a standby: it shows what it has replayed of the primary's changes (${replayedText(place.standby)}), and not what is so now`;
+}
+
 /** What an account sees of one kind of thing, as a sentence without a full stop; null if it sees all. */
 export function limitText(
   {
@@ -25,8 +56,15 @@ export function limitText(
   return visibility.kind === 'all' ? null : `${identity.username} sees only ${visibility[what]}`;
 }
 
-/** That a list or report leaves out what the account does not see, as a sentence without a full stop; null if it sees all. */
-export function incompleteText(viewer: Parameters<typeof limitText>[0]): string | null {
+/**
+ * That a list or report leaves out what the account does not see, or comes from a standby, as a sentence without a full stop;
+ * null if it has everything that is so now.
+ */
+export function incompleteText(
+  viewer: Parameters<typeof limitText>[0] & Parameters<typeof standbyText>[0],
+): string | null {
+  const standby = standbyText(viewer);
+  if (standby !== null) return standby;
   const limit = limitText(viewer);
   return limit === null ? null : `Not all tokens are included: ${limit}`;
 }

@@ -14,6 +14,7 @@ import {
   type Whose,
 } from '../domain/selector.ts';
 import type { Target } from './ports/target.ts';
+import { fullViewHint } from './visibility.ts';
 
 /** A selection, resolved at one target. */
 export interface ResolvedSelection {
@@ -149,7 +150,7 @@ async function noMatch(
   return new TokenctlError(
     'permission_refused',
     `No ${kind} that is visible to ${description.identity.username} matches "${pattern}"`,
-    { hint: `${limit}: use a superuser's account to see others.`, details },
+    { hint: `${limit}. ${fullViewHint(description)}`, details },
   );
 }
 
@@ -204,7 +205,7 @@ export async function resolveTokenIds(target: Target, ids: readonly number[]): P
       'permission_refused',
       `No ${noun} is visible to ${description.identity.username}`,
       {
-        hint: `${limit}. Use a superuser's account to see others.`,
+        hint: `${limit}. ${fullViewHint(description)}`,
         details: { kind: 'token', ids },
       },
     );
@@ -257,7 +258,7 @@ async function refuseMissing(
   const limit = limitText(description, `${kind}s`);
   if (limit !== null) {
     throw new TokenctlError('permission_refused', `${what} is visible to ${description.identity.username}`, {
-      hint: `Check the spelling. ${limit}: use a superuser's account to see others.`,
+      hint: `Check the spelling. ${limit}. ${fullViewHint(description)}`,
       details,
     });
   }

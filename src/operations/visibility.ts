@@ -1,12 +1,23 @@
-import { limitText } from '../domain/claims.ts';
+import { limitText, standbyText } from '../domain/claims.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { formatAlternatives, type Selector } from '../domain/selector.ts';
 import type { RightsPurpose, TargetDescription } from './ports/target.ts';
 
 /** Who the caller is, and what the account sees. */
-export type Viewer = Pick<TargetDescription, 'identity' | 'visibility' | 'credential'>;
+export type Viewer = Pick<
+  TargetDescription,
+  'identity' | 'visibility' | 'credential' | 'address' | 'standby'
+>;
 
 const ANOTHER_ACCOUNT = "Use a superuser's account, or a database context.";
+
+/** How to see everything, as a sentence. A role of a database is no account that could be a superuser's. */
+export function fullViewHint({ credential, standby }: Pick<Viewer, 'credential' | 'standby'>): string {
+  if (standby !== undefined) return 'Use a context of the primary server.';
+  return credential === 'database_role'
+    ? 'Use a role that may read all rows: `tokenctl context check` lists what it lacks.'
+    : ANOTHER_ACCOUNT;
+}
 
 /**
  * Why the account does not see the whole selection, as a sentence without a full stop; null if it does. An account
@@ -18,19 +29,36 @@ export function unseenPart(viewer: Viewer, { users }: Pick<Selector, 'users'>): 
 }
 
 /**
+ * Refuses changes, and what is claimed of their effect, at a standby of the database: it takes none, and what it shows was so
+ * some time ago.
+ *
+ * @param what The refused operation, as the beginning of a sentence: `A lockdown`.
+ * @throws TokenctlError `permission_refused`
+ */
+export function requirePrimary(place: Pick<TargetDescription, 'address' | 'standby'>, what: string): void {
+  const standby = standbyText(place);
+  if (standby === null) return;
+  throw new TokenctlError('permission_refused', `${what} needs the primary database: ${standby}`, {
+    hint: 'Use a context of the primary server.',
+    details: { standby: place.standby },
+  });
+}
+
+/**
  * Refuses what cannot be verified by an account that sees only part.
  *
  * @param what The refused operation, as the beginning of a sentence: `A lockdown`.
  * @throws TokenctlError `permission_refused`
  */
 export function requireFullView(viewer: Viewer, what: string): void {
+  requirePrimary(viewer, what);
   const limit = limitText(viewer);
   if (limit === null) return;
   throw new TokenctlError(
     'permission_refused',
     `${what} needs an account that sees all tokens and users: ${limit}`,
     {
-      hint: ANOTHER_ACCOUNT,
+      hint: fullViewHint(viewer),
       details: { visibility: viewer.visibility },
     },
   );

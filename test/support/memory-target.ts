@@ -240,8 +240,9 @@ export class MemoryTarget implements Target {
   readonly settings = {
     read: async () => {
       await this.#authenticate();
-      const { isSuperuser, isSystemAuditor } = this.self.identity;
-      if (isSuperuser || isSystemAuditor) return this.values;
+      const { credential, identity } = this.self;
+      const { isSuperuser, isSystemAuditor } = identity;
+      if (credential === 'database_role' || isSuperuser || isSystemAuditor) return this.values;
       throw new TokenctlError('permission_refused', 'This account may not read the settings');
     },
     write: async (change: Partial<AuthenticationSettings>) => {
@@ -468,7 +469,7 @@ export function databaseDescription(): TargetDescription {
   return description({
     address: 'postgresql://database.example.org:5432/awx',
     version: null,
-    identity: { id: null, username: 'tokenctl', isSuperuser: true, isSystemAuditor: true },
+    identity: { id: null, username: 'tokenctl', isSuperuser: false, isSystemAuditor: false },
     credential: 'database_role',
     transport: 'tls',
     capabilities: {

@@ -14,7 +14,7 @@ import type {
   SharedSettings,
 } from '../../operations/jobs/job.ts';
 import type { AuditLog } from '../../operations/ports/audit-log.ts';
-import type { Clock } from '../../operations/ports/clock.ts';
+import { type Clock, controllerClock } from '../../operations/ports/clock.ts';
 import type { Notifier } from '../../operations/ports/notifier.ts';
 import type { RunContext } from '../../scheduler/scheduled-job.ts';
 import { dryRunAuditLog } from '../open-audit-log.ts';
@@ -81,7 +81,8 @@ export async function runJob(
       const target = dryRun ? dryTarget : await place.target();
       const actor = { ...caller, ...marks };
       const files = filesIn({ context: named, component }, options.files);
-      return await kind.run({ ...shared, files, target, description, actor }, parameters);
+      const its = controllerClock(clock, description);
+      return await kind.run({ ...shared, clock: its, files, target, description, actor }, parameters);
     });
   } finally {
     await runtime.close();

@@ -68,7 +68,7 @@ export async function shownApplicationFlow(
 ): Promise<Report<ShownApplicationJson>> {
   const description = await runtime.description();
   const target = await runtime.target();
-  const shown = await showApplication({ target, description, clock: runtime.clock, name });
+  const shown = await showApplication({ target, description, clock: await runtime.targetClock(), name });
   await noteLimit(runtime);
   const { visibility } = description;
   return report({ json: { ...shownJson(shown), visibility }, document: () => shownDocument(shown) });
@@ -150,7 +150,7 @@ export async function deletionFlow(request: ChangeRequest & Named): Promise<Repo
   const plan = await planDeletion({
     target: await runtime.target(),
     description,
-    clock: runtime.clock,
+    clock: await runtime.targetClock(),
     name,
   });
   const { application, accessTokens, refreshTokens } = plan;
@@ -226,7 +226,7 @@ export async function secretFlow(
   const controllerKey = keyFrom(flags['secret-key'], runtime);
   const description = await runtime.description();
   const target = await runtime.target();
-  const shown = await showApplication({ target, description, clock: runtime.clock, name });
+  const shown = await showApplication({ target, description, clock: await runtime.targetClock(), name });
   const { application } = shown;
   requireReplaceable(shown, description, controllerKey);
   const named = printable.value(application.name);

@@ -1,7 +1,7 @@
 import type { Progress, Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Change } from '../../operations/journal/operation-run.ts';
-import { refusalAhead } from '../../operations/visibility.ts';
+import { refusalAhead, requirePrimary } from '../../operations/visibility.ts';
 import { type Document, lines } from '../../reports/document.ts';
 import { type Amount, type Report, report } from '../../reports/result.ts';
 import type { PlanFlags } from '../flags.ts';
@@ -49,6 +49,8 @@ export interface PlannedChange<Done, Json> {
   readonly question: Omit<Question, 'plan' | 'json'> | null;
   /** How much would be changed. */
   readonly amount?: Pick<Amount, 'what' | 'planned'> | undefined;
+  /** Whether it changes nothing at the target, so that a standby of its database will do. */
+  readonly readsOnly?: true;
   /** Throws what the target would refuse. */
   readonly require?: (() => void) | undefined;
   /** What the target would refuse as far as that is known before it is tried; by default what `require` throws. */
@@ -95,6 +97,11 @@ export async function change<Done, Json>(
       json: planned.json({ dryRun, done: null, file }),
     });
   const unmade = [...plan, ...(planned.preview ?? [])];
+  const description = await runtime.description();
+  const requireWritable = () => {
+    if (planned.readsOnly !== true) requirePrimary(description, 'A change');
+  };
+  if (!dryRun) requireWritable();
   const path = flags['plan-out'];
   if (path !== undefined && planned.save !== undefined && question !== null) {
     const { digest } = await planned.save(path);
@@ -106,7 +113,8 @@ export async function change<Done, Json>(
   }
   const foreseen = planned.refusal ?? (() => refusalAhead(() => planned.require?.()));
   if (dryRun) {
-    const refused = foreseen() ?? incomplete ?? (await approvalRefusal(approve));
+    const refused =
+      refusalAhead(requireWritable) ?? foreseen() ?? incomplete ?? (await approvalRefusal(approve));
     return unchanged({ document: [...unmade, DRY_RUN], failure: refused });
   }
   if (question === null) {

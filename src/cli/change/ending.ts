@@ -1,5 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { StepReport, Stopped } from '../../operations/journal/operation-run.ts';
+import { fullViewHint, type Viewer } from '../../operations/visibility.ts';
 import type { Line } from '../../reports/document.ts';
 import type { Amount } from '../../reports/result.ts';
 import { countText } from '../../reports/tables/text.ts';
@@ -85,8 +86,6 @@ export function failedLines(
 }
 
 /** The failure of an account that sees only part of what was selected. */
-export function notSeenFailure(message: string): TokenctlError {
-  return new TokenctlError('partly_done', message, {
-    hint: "Use a superuser's account, or a database context.",
-  });
+export function notSeenFailure(message: string, viewer: Viewer): TokenctlError {
+  return new TokenctlError('partly_done', message, { hint: fullViewHint(viewer) });
 }

@@ -1,15 +1,16 @@
+import { standbyText } from '../../domain/claims.ts';
 import type { Tally } from '../../domain/plan.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import type { Part } from '../../reports/document.ts';
 import { countText, numberText, printable } from '../../reports/tables/text.ts';
 
 /** Where a plan would be carried out. */
-export function placeText({
-  address,
-  context,
-  identity,
-}: Pick<TargetDescription, 'address' | 'context' | 'identity'>): string {
-  return `At ${address} (context ${context}, as ${identity.username}).`;
+export function placeText(
+  description: Pick<TargetDescription, 'address' | 'context' | 'identity' | 'standby'>,
+): string {
+  const { address, context, identity } = description;
+  const standby = standbyText(description);
+  return `At ${address} (context ${context}, as ${identity.username}).${standby === null ? '' : ` ${standby}.`}`;
 }
 
 /** Lines of a tally to show. */

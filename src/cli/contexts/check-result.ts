@@ -35,11 +35,16 @@ export function checkResult(checked: CheckedTarget): Report<CheckedTarget> {
           ['Cannot', unable.join(', ')],
           ...warnings.map((warning) => ['Warning', warning] as const),
         ],
-        `Context "${context}" ${able.length === 0 ? 'answers, but has no permissions' : 'works'}.`,
+        `Context "${context}" ${worksText(checked, able)}.`,
       ),
       ...missingParts(missingRights),
     ],
   });
+}
+
+function worksText({ standby }: CheckedTarget, able: readonly string[]): string {
+  if (able.length === 0) return 'answers, but has no permissions';
+  return standby === undefined ? 'works' : 'works for reading only: it is a standby';
 }
 
 /** The result of `whoami`. */

@@ -1,7 +1,9 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { type AccessPath, leftOpen, untilText } from '../../domain/access.ts';
-import { dueIncidents } from '../../operations/incident/lift.ts';
+import { shellWord } from '../../domain/remedies.ts';
+import { type DueIncident, dueIncidents } from '../../operations/incident/lift.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
+import { timeText } from '../../reports/tables/text.ts';
 import { writeNotice } from '../output/streams.ts';
 
 /**
@@ -34,18 +36,47 @@ export function hintForPaths(
 }
 
 /**
- * Prints a notice on stderr if incidents of the context are overdue. Changes nothing.
+ * Prints notices on stderr if incidents of the audit log are overdue, one for each context. Changes nothing.
  *
  * @throws TokenctlError as `dueIncidents`.
  */
 export async function tellOfDue(runtime: Runtime): Promise<void> {
   const description = await runtime.description();
   const log = await runtime.auditLog();
-  const due = await dueIncidents({ description, log, clock: runtime.clock });
-  if (due.length > 0) writeNotice(dueText(due, description));
+  const { here, elsewhere } = await dueIncidents({ description, log, clock: await runtime.targetClock() });
+  const { context } = description;
+  for (const line of dueTexts([...here.map((each) => ({ ...each, context })), ...elsewhere]))
+    writeNotice(line);
 }
 
-/** The overdue incidents and the command that lifts them. */
-export function dueText(ids: readonly string[], { context }: TargetDescription): string {
-  return `Past the end time but not lifted: ${ids.join(', ')} (context ${context}). Run: tokenctl incident lift --due`;
+/** The overdue incidents of each context, and the command that lifts them there. */
+export function dueTexts(due: readonly Pick<DueIncident, 'id' | 'context'>[]): readonly string[] {
+  return [...Map.groupBy(due, ({ context }) => context)].map(
+    ([context, incidents]) =>
+      `Past the end time but not lifted: ${incidents.map(({ id }) => id).join(', ')} (context ${context}). Run: ${liftDueCommand(context)}`,
+  );
+}
+
+/**
+ * When a lockdown ends, and what lifts it then: a job of the configuration, or nothing but the command.
+ *
+ * @param until Null for a lockdown without an end.
+ */
+export async function endText(
+  { configuration }: Pick<Runtime, 'configuration'>,
+  { context, until }: { readonly context: string; readonly until: Date | null },
+): Promise<string> {
+  if (until === null) return 'No end time.';
+  const { liftJobOf } = await import('../../app/jobs/lift-job.ts');
+  const job = liftJobOf(configuration, { context, until });
+  const command = `Lift it then with: ${liftDueCommand(context)}`;
+  const ends = `Ends at ${timeText(until)} unless extended.`;
+  if (job === null) return `${ends} No job of this configuration lifts it. ${command}`;
+  if (job.dryRun) return `${ends} The job ${job.name} is a dry run, which lifts nothing. ${command}`;
+  return `${ends} The job ${job.name} lifts it at ${timeText(job.at)} if a scheduler runs it (tokenctl jobs start). Otherwise: ${liftDueCommand(context)}`;
+}
+
+/** The command that lifts the overdue incidents of a context. */
+export function liftDueCommand(context: string): string {
+  return `tokenctl incident lift --due --context ${shellWord(context)}`;
 }

@@ -3,6 +3,7 @@ import { untilText } from '../../domain/access.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import {
+  type DueIncident,
   dueIncidents,
   type LaterRun,
   type LiftItem,
@@ -22,7 +23,7 @@ import { type ChangeRequest, change, type PlannedChange } from '../change/change
 import { runLine, stepAmount, stepLines, unfinishedWork } from '../change/ending.ts';
 import { placeText } from '../change/plan-text.ts';
 import type { ExtendFlags, LiftFlags } from './incident-flags.ts';
-import { tellOfDue } from './incident-text.ts';
+import { dueTexts, endText, liftDueCommand, tellOfDue } from './incident-text.ts';
 import { valueText } from './lockdown-flow.ts';
 
 /** What `incident lift` prints with `--json`. */
@@ -43,6 +44,8 @@ export interface ExtensionJson {
 export interface LiftRequest extends ChangeRequest<LiftFlags> {
   /** The incident's id; undefined with `due`, and for the only open one. */
   readonly incident: string | undefined;
+  /** All contexts in which the command runs. */
+  readonly contexts?: readonly string[];
 }
 
 /**
@@ -74,17 +77,19 @@ function onlyOne(open: readonly string[]): readonly string[] {
 export async function liftFlow(request: LiftRequest): Promise<Report<LiftJson>> {
   const { runtime, incident, flags } = request;
   const description = await runtime.description();
-  const { clock } = runtime;
+  const clock = await runtime.targetClock();
   const reading = { target: await runtime.target(), description, log: await runtime.auditLog(), clock };
   const isDue = flags.due === true;
-  const open = isDue ? dueIncidents : async () => onlyOne(await openIncidents(reading));
+  const due = isDue ? await dueIncidents(reading) : null;
+  const open = async () => due?.here.map(({ id }) => id) ?? onlyOne(await openIncidents(reading));
   const plans: LiftPlan[] = [];
   // Who types the answer has read until when old sessions are accepted again.
   const acceptSessions = flags['accept-sessions'] === true || flags.yes !== true;
-  for (const id of incident === undefined ? await open(reading) : [incident]) {
+  for (const id of incident === undefined ? await open() : [incident]) {
     plans.push(await planLift({ ...reading, incident: id, acceptSessions }));
   }
-  const result = await change(request, liftChange(plans, { description, acceptSessions }));
+  const elsewhere = (due?.elsewhere ?? []).filter((each) => !isIncluded(each, request.contexts ?? []));
+  const result = await change(request, liftChange(plans, { description, acceptSessions, elsewhere }));
   if (!isDue) await tellOfDue(runtime);
   return result;
 }
@@ -94,7 +99,12 @@ function liftChange(
   {
     description,
     acceptSessions,
-  }: { readonly description: TargetDescription; readonly acceptSessions: boolean },
+    elsewhere,
+  }: {
+    readonly description: TargetDescription;
+    readonly acceptSessions: boolean;
+    readonly elsewhere: readonly DueIncident[];
+  },
 ): PlannedChange<readonly LiftReport[], LiftJson> {
   const ids = plans.flatMap(({ incident: { id, state } }) => (state === 'lifted' ? [] : [id]));
   const [only = ''] = ids;
@@ -103,11 +113,13 @@ function liftChange(
     plan: [
       lines(
         plans.length === 0
-          ? 'No incidents to lift.'
+          ? nothingText(elsewhere)
           : [...plans.flatMap((plan) => planLines(plan, description)), placeText(description)],
       ),
       ...plans.flatMap(({ accessPaths }) => accessParts(accessPaths)),
+      lines(dueTexts(elsewhere)),
     ],
+    incomplete: elsewhereFailure(elsewhere),
     question:
       ids.length === 0
         ? null
@@ -126,17 +138,39 @@ function liftChange(
           ...reports.flatMap(({ accessPaths }) => accessParts(accessPaths)),
         ],
         amount: stepAmount(reports.flatMap(({ steps }) => steps)),
-        failure: unfinishedWork({
-          interrupted: reports.some(({ interrupted }) => interrupted),
-          stopped: reports.find((each) => each.stopped !== null)?.stopped ?? null,
-          left: `Not everything was lifted: ${partly.map(({ incident }) => incident).join(', ')}`,
-          open: partly.length > 0,
-          hint: waitingHint(partly),
-        }),
+        failure:
+          unfinishedWork({
+            interrupted: reports.some(({ interrupted }) => interrupted),
+            stopped: reports.find((each) => each.stopped !== null)?.stopped ?? null,
+            left: `Not everything was lifted: ${partly.map(({ incident }) => incident).join(', ')}`,
+            open: partly.length > 0,
+            hint: waitingHint(partly),
+          }) ?? elsewhereFailure(elsewhere),
       };
     },
     json: ({ dryRun, done }) => ({ dryRun, plans, reports: done ?? [] }),
   };
+}
+
+/** Whether the same command also works in the context of an incident. */
+function isIncluded({ context }: DueIncident, contexts: readonly string[]): boolean {
+  const [base = ''] = context.split('/');
+  return contexts.length > 1 && (contexts.includes(context) || contexts.includes(base));
+}
+
+function nothingText(elsewhere: readonly DueIncident[]): string {
+  return elsewhere.length === 0 ? 'No incidents to lift.' : 'No incidents to lift in this context.';
+}
+
+/** What is past its end in other contexts stays locked down. */
+function elsewhereFailure(elsewhere: readonly DueIncident[]): TokenctlError | undefined {
+  if (elsewhere.length === 0) return undefined;
+  const contexts = [...new Set(elsewhere.map(({ context }) => context))];
+  return new TokenctlError(
+    'partly_done',
+    `Past the end time but not lifted, in other contexts: ${elsewhere.map(({ id, context }) => `${id} (${context})`).join(', ')}`,
+    { hint: `Run ${contexts.map((context) => `\`${liftDueCommand(context)}\``).join(' and ')}.` },
+  );
 }
 
 function planLines({ incident, items, revived }: LiftPlan, { context }: TargetDescription): Lines {
@@ -252,17 +286,19 @@ export async function extendFlow(request: {
 }): Promise<Report<ExtensionJson>> {
   const { runtime, flags } = request;
   const lasts = flags.for;
-  const until = lasts === undefined ? null : new Date(runtime.clock.now().getTime() + lasts);
+  const until = lasts === undefined ? null : new Date((await runtime.targetClock()).now().getTime() + lasts);
   const { target: _target, ...change } = await runtime.change(flags);
   const incident = await extendIncident({ ...change, incident: request.incident, until });
   await tellOfDue(runtime);
+  const { context } = await runtime.description();
+  const lift = `tokenctl incident lift ${incident} --context ${shellWord(context)}`;
   return report({
     json: { incident, until },
     document: [
       lines(
         until === null
-          ? `${incident} has no end time. Lift it with: tokenctl incident lift ${incident}`
-          : `${incident} ends at ${timeText(until)} unless extended. Lift it then with: tokenctl incident lift ${incident}`,
+          ? `${incident} has no end time. Lift it with: ${lift}`
+          : `${incident}: ${await endText(runtime, { context, until })}`,
       ),
     ],
   });

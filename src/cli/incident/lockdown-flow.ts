@@ -5,6 +5,7 @@ import { type AccessPath, pathNames, uncheckedPaths } from '../../domain/access.
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Lock, LockdownScope } from '../../domain/incident/incident.ts';
 import { amountsOf } from '../../domain/plan.ts';
+import { shellWord } from '../../domain/remedies.ts';
 import { cautionOf } from '../../operations/access/check-paths.ts';
 import { renamedText, requireMeant, requireUnchanged } from '../../operations/bound-names.ts';
 import { heldLockdown, type LockdownReport, lockDown } from '../../operations/incident/lock-down.ts';
@@ -16,7 +17,7 @@ import { requireMayChange } from '../../operations/visibility.ts';
 import { accessParts } from '../../reports/access-lines.ts';
 import { type Document, lines, list } from '../../reports/document.ts';
 import type { MaybeMade, Report } from '../../reports/result.ts';
-import { countText, timeText } from '../../reports/tables/text.ts';
+import { countText } from '../../reports/tables/text.ts';
 import { type ChangeRequest, change, type Ending, notMade, type PlanFileJson } from '../change/change.ts';
 import type { Question } from '../change/confirmation.ts';
 import { runLine, stepAmount, stepLines, tookText, unfinishedWork } from '../change/ending.ts';
@@ -33,7 +34,7 @@ import {
 } from '../rescue-token.ts';
 import { expiredText } from '../revocation/revocation-plan.ts';
 import type { LockdownFlags } from './incident-flags.ts';
-import { hintForPaths, tellOfDue } from './incident-text.ts';
+import { endText, hintForPaths, tellOfDue } from './incident-text.ts';
 import { localSteps } from './local-access.ts';
 import { isOfOneUser, type LockdownOrder } from './lockdown-order.ts';
 import { snapshotFiles } from './snapshot-file.ts';
@@ -88,7 +89,7 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report<Loc
   const result = await change<Locked, LockdownJson>(request, {
     plan: [
       lines(rescueFile !== null && rescuePlanLine(rescueFile, description)),
-      ...lockdownPlanDocument(plan, description),
+      ...lockdownPlanDocument(plan, description, await endText(runtime, { ...description, ...plan })),
     ],
     question: held === null ? { act: `lock down ${plan.selection}`, ...answerFor(plan) } : null,
     save: (path) => writeLockdownFile(runtime, { path, flags, lasts, ...ordered(plan) }),
@@ -103,7 +104,7 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report<Loc
       command: 'incident lockdown',
       saved: saved ?? undefined,
     },
-    nothing: held === null ? undefined : () => lockdownEnding(held, plan, { description, rescue: [] }),
+    nothing: held === null ? undefined : () => lockdownEnding(held, plan, { runtime, rescue: [] }),
     async act(begin) {
       await requireMeant(await runtime.target(), plan);
       const rescue =
@@ -126,8 +127,8 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report<Loc
       });
     },
     async ended({ plan: agreed, report, rescue }) {
-      const here = await (rescue?.runtime ?? runtime).description();
-      return lockdownEnding(report, agreed, { description: here, rescue: await rescueLines(rescue) });
+      const here = rescue?.runtime ?? runtime;
+      return await lockdownEnding(report, agreed, { runtime: here, rescue: await rescueLines(rescue) });
     },
     json: ({ dryRun, done, file }) => ({
       dryRun,
@@ -194,11 +195,12 @@ function answerFor({ scope, incident, revocation }: LockdownPlan): Pick<Question
 }
 
 /** How a lockdown reads that was done, or was in effect already. */
-function lockdownEnding(
+async function lockdownEnding(
   report: LockdownReport,
   { selection, scope }: LockdownPlan,
-  { description, rescue }: { readonly description: TargetDescription; readonly rescue: readonly string[] },
-): Ending {
+  { runtime, rescue }: { readonly runtime: Runtime; readonly rescue: readonly string[] },
+): Promise<Ending> {
+  const description = await runtime.description();
   const { incident, result, seconds, steps, accessPaths, kept, renamed, run, interrupted, stopped } = report;
   const isLimited = result === 'locked' && uncheckedPaths(accessPaths).length > 0;
   const limit = isLimited ? ' as far as this context can check' : '';
@@ -212,7 +214,7 @@ function lockdownEnding(
       ),
       lines(stepLines(steps), renamedText(kindOf(scope), renamed)),
       ...accessParts(accessPaths),
-      lines(keptText(kept), untilText(report), runLine(run), rescue),
+      lines(keptText(kept), await untilText(runtime, report), runLine(run), rescue),
     ],
     amount: stepAmount(steps),
     failure:
@@ -241,23 +243,27 @@ function keptText(kept: readonly number[]): string {
   return kept.length === 0 ? '' : `Kept: your own access (token ${kept.join(', ')}).`;
 }
 
-function untilText({ incident, until }: Pick<LockdownReport, 'incident' | 'until'>): string {
+async function untilText(
+  runtime: Runtime,
+  { incident, until }: Pick<LockdownReport, 'incident' | 'until'>,
+): Promise<string> {
+  const { context } = await runtime.description();
   return until === null
-    ? `To lift it: tokenctl incident lift ${incident}`
-    : `Ends at ${timeText(until)} unless extended. Lift it then with: tokenctl incident lift --due`;
+    ? `To lift it: tokenctl incident lift ${incident} --context ${shellWord(context)}`
+    : await endText(runtime, { context, until });
 }
 
 /** User names to list. */
 const SHOWN = 8;
 
 /** A lockdown plan to read. */
-function lockdownPlanDocument(plan: LockdownPlan, description: TargetDescription): Document {
-  const { incident, continues, selection, until, usersKept, usersGone } = plan;
+function lockdownPlanDocument(plan: LockdownPlan, description: TargetDescription, ends: string): Document {
+  const { incident, continues, selection, usersKept, usersGone } = plan;
   return [
     lines(
       `Would lock down ${selection}, as ${incident}${continues ? ', an open incident' : ''}.`,
       placeText(description),
-      until === null ? 'No end time.' : `Ends at ${timeText(until)} unless extended.`,
+      ends,
     ),
     lines('Steps:', list(...stepsOf(plan, description).map((text, index) => `${index + 1}. ${text}`))),
     lines(

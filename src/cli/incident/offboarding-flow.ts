@@ -46,7 +46,7 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
   const plan = await planUserOffboarding({
     target,
     description,
-    clock: runtime.clock,
+    clock: await runtime.targetClock(),
     users: asked,
     measures,
   });
@@ -62,10 +62,10 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
       ? afterAct(
           plan.revocation.accessPaths,
           await accessPathsOf(plan, {
-            ...{ target, description, clock: runtime.clock },
-            settle: flags['dry-run'] !== true,
+            ...{ target, description, clock: await runtime.targetClock() },
+            settledBy: flags['dry-run'] === true ? undefined : await runtime.auditLog(),
           }),
-          runtime.clock.now(),
+          (await runtime.targetClock()).now(),
         )
       : null;
   const ended = (found: Found) => offboardingEnding(found, { plan, description });

@@ -20,7 +20,7 @@ import { type Document, type Lines, lines, list, type Part } from '../../reports
 import { type Report, report } from '../../reports/result.ts';
 import { countText, timeText } from '../../reports/tables/text.ts';
 import { writeNotice } from '../output/streams.ts';
-import { dueText } from './incident-text.ts';
+import { dueTexts, liftDueCommand } from './incident-text.ts';
 import { valueText } from './lockdown-flow.ts';
 
 /** The result of `incident status`; the JSON is `Incidents`. Overdue incidents are also reported on stderr. */
@@ -28,10 +28,13 @@ export function statusResult(
   found: Incidents,
   { description, check }: { readonly description: TargetDescription; readonly check: boolean },
 ): Report<Incidents> {
-  const due = found.incidents
-    .filter(({ isOverdue, address }) => isOverdue && address === description.address)
-    .map(({ id }) => id);
-  if (due.length > 0) writeNotice(dueText(due, description));
+  const due = [
+    ...found.incidents.map((each) =>
+      each.address === description.address ? { ...each, context: description.context } : each,
+    ),
+    ...found.elsewhere,
+  ].filter(({ isOverdue }) => isOverdue);
+  for (const line of dueTexts(due)) writeNotice(line);
   return report({
     json: found,
     document: () => statusDocument(found, description),
@@ -54,7 +57,9 @@ function statusDocument({ incidents, elsewhere }: Incidents, description: Target
   const { address, context } = description;
   return [
     lines(incidents.length === 0 && `No lockdown at ${address} (context ${context}).`),
-    ...incidents.map((incident) => incidentPart(incident, address)),
+    ...incidents.map((incident) =>
+      incidentPart(incident.address === address ? { ...incident, context } : incident, address),
+    ),
     elsewherePart(elsewhere),
   ];
 }
@@ -63,7 +68,7 @@ const STATES: Readonly<Record<IncidentStatus['state'], string>> = {
   unfinished: 'UNFINISHED: interrupted, or still running. Run the same lockdown again.',
   locked: 'locked down',
   partly: 'PARTLY LOCKED DOWN: run the same lockdown again.',
-  lifting: 'partly lifted: run incident lift again.',
+  lifting: 'partly lifted: lift it again.',
   lifted: 'lifted',
 };
 
@@ -124,9 +129,9 @@ function who(by: Readonly<Record<string, string>>): string {
   return `${by['user'] ?? 'unknown'}${by['host'] === undefined ? '' : ` on ${by['host']}`}`;
 }
 
-function untilText({ until, isOverdue }: IncidentStatus): string {
+function untilText({ until, isOverdue, context }: IncidentStatus): string {
   if (until === null) return 'no end time';
-  const over = isOverdue ? ', OVERDUE: run tokenctl incident lift --due' : '';
+  const over = isOverdue ? `, OVERDUE: run ${liftDueCommand(context)}` : '';
   return `until ${timeText(new Date(until))}${over}`;
 }
 

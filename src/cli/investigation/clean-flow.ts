@@ -239,7 +239,8 @@ async function investigateAgain(
   },
 ): Promise<Investigation> {
   const { evidence, description, saved, since } = found;
-  const common = { evidence, description, clock: runtime.clock, target: await runtime.target(), since };
+  const clock = await runtime.targetClock();
+  const common = { evidence, description, clock, target: await runtime.target(), since };
   if (saved !== undefined)
     return await investigate({ ...common, repeats: saved, incident: incident ?? saved.incident });
   return await investigate({ ...common, ...(await subjectOfIncident(runtime, incident ?? '')) });

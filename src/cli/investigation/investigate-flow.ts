@@ -35,7 +35,7 @@ export async function investigateFlow(request: InvestigateRequest): Promise<Repo
   const evidence = await openEvidence(runtime);
   try {
     const investigation = await investigate({
-      ...{ evidence, description, clock: runtime.clock, ...subject },
+      ...{ evidence, description, clock: await runtime.targetClock(), ...subject },
       target: await runtime.target(),
       since: request.since,
       until: request.until,

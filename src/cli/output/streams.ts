@@ -153,13 +153,14 @@ function barText({ done, total }: Progress, length: number): string {
 
 /**
  * Says on stderr what a list or a report leaves out because the account sees only part. A list in JSON is an array and has
- * no place for it.
+ * no place for it. Of a standby, the runtime says it for every command.
  *
  * @throws TokenctlError whatever the target throws.
  */
 export async function noteLimit(runtime: Runtime): Promise<void> {
-  const text = incompleteText(await runtime.description());
-  if (text !== null) writeNotice(`${printable.value(text)}.`);
+  const description = await runtime.description();
+  const text = incompleteText(description);
+  if (text !== null && description.standby === undefined) writeNotice(`${printable.value(text)}.`);
 }
 
 /**

@@ -119,7 +119,7 @@ function notVerified(revocation: RevocationReport, cause: NotCheckedCause): Toke
 
 /** What to do where the same command would do no more. */
 const HINTS: { readonly [Cause in NotCheckedCause]?: string } = {
-  part_seen: "Run the same command with a superuser's account, or with a database context.",
+  part_seen: 'Run the same command with an account that sees all tokens, or with a database context.',
   sessions_unseen: 'Deactivate the users to end their sessions at once, or add `cache` to the context.',
 };
 

@@ -72,7 +72,7 @@ export async function revocationFlow(request: RevocationRequest): Promise<Report
   const description = await runtime.description();
   const { plan, saved, selector } = await planSelected({
     target: await runtime.target(),
-    clock: runtime.clock,
+    clock: await runtime.targetClock(),
     description,
     selection,
     includeOwn,
@@ -100,7 +100,9 @@ export function revocationChange(
   const inPlan = (saved?.accessTokens.length ?? 0) + (saved?.refreshTokens.length ?? 0);
   const tokens = amounts.accessTokens + amounts.refreshTokens;
   const incomplete =
-    plan.notSeen === null ? undefined : notSeenFailure(`The plan is incomplete: ${plan.notSeen}`);
+    plan.notSeen === null
+      ? undefined
+      : notSeenFailure(`The plan is incomplete: ${plan.notSeen}`, description);
   return {
     plan: planDocument(plan, description),
     planJson: revocationJson(plan)({ dryRun: true, done: null, file: { planFile: null, digest: null } }),

@@ -70,7 +70,7 @@ export async function lifetimeFlow(request: ChangeRequest<LifetimeFlags>): Promi
   const holds = capabilities.settingsHold;
   const isCautious = lifetimeCaution(dialect) !== null;
   const revived = await countRevived({
-    ...{ target, description, clock: runtime.clock },
+    ...{ target, description, clock: await runtime.targetClock() },
     from: before.REFRESH_TOKEN_EXPIRE_SECONDS,
     to: after.REFRESH_TOKEN_EXPIRE_SECONDS,
   });

@@ -242,7 +242,7 @@ async function countExisting(runtime: Runtime, users: readonly string[]): Promis
   const plan: RevocationPlan = await planRevocation({
     target: await runtime.target(),
     selector: { users },
-    clock: runtime.clock,
+    clock: await runtime.targetClock(),
   });
   return { users: users.length, tokens: plan.tokenIds.length + plan.kept.length };
 }

@@ -72,7 +72,7 @@ export async function auditFlow(options: AuditFlowOptions): Promise<AuditResult>
       target,
       selector: options.selector,
       policy,
-      clock: options.runtime.clock,
+      clock: await options.runtime.targetClock(),
       ...(rules && { rules }),
       baseline,
       withKnown: hasTrend,
@@ -156,7 +156,8 @@ async function lastUseReader({ runtime, flags }: AuditFlowOptions): Promise<Last
   const { capabilities } = await runtime.description();
   if (flags['last-used'] !== true || capabilities.lastUsed) return undefined;
   const target = await runtime.target();
-  return (tokens) => lastUseDays(target, { tokens, now: runtime.clock.now() });
+  const clock = await runtime.targetClock();
+  return (tokens) => lastUseDays(target, { tokens, now: clock.now() });
 }
 
 /** The rules of `--rule`, enabled or not. */

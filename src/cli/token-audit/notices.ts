@@ -48,7 +48,7 @@ export async function noticeFlow(
 ): Promise<Result<readonly NoticeJson[] | NoticeReport>> {
   const plan: PlanNoticesOptions = {
     target: await runtime.target(),
-    clock: runtime.clock,
+    clock: await runtime.targetClock(),
     thresholds: flags.within,
   };
   const notifiers = await webhooksOf(runtime, flags);

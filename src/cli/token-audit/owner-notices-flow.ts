@@ -67,7 +67,13 @@ export async function ownerNoticesFlow(
   await noteLimit(runtime);
   const log = await runtime.auditLog();
   const target = await runtime.target();
-  const plan = await planOwnerNotices({ target, description, log, clock: runtime.clock, rules });
+  const plan = await planOwnerNotices({
+    target,
+    description,
+    log,
+    clock: await runtime.targetClock(),
+    rules,
+  });
   const owners = plan.digests.length;
   const shown = flags['dry-run'] === true ? flags.show : undefined;
   return await change(request, {
@@ -76,6 +82,7 @@ export async function ownerNoticesFlow(
     question:
       owners === 0 ? null : { act: `send mail to ${countText(owners, 'owner')}`, type: String(owners) },
     amount: { what: 'mail', planned: owners },
+    readsOnly: true,
     async act(begin) {
       const mailer = openOwnerMailer(settings, runtime.environment);
       try {

@@ -73,7 +73,7 @@ async function traceOf(runtime: Runtime, tokenId: number): Promise<Report<TraceJ
     description,
     log: await runtime.auditLog(),
     tokenId,
-    clock: runtime.clock,
+    clock: await runtime.targetClock(),
   });
   return traceResult(trace, description.visibility);
 }

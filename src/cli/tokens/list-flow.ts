@@ -155,7 +155,8 @@ async function* read(runtime: Runtime, tokens: AsyncIterable<Token>): AsyncItera
     const much = countText(Math.min(held.length, MAX_LAST_USES), 'token');
     writeNotice(`Reading the last use of ${much}, which this target only selects by. This can take minutes.`);
   }
-  const days = await lastUseDays(await runtime.target(), { tokens: held, now: runtime.clock.now() });
+  const now = (await runtime.targetClock()).now();
+  const days = await lastUseDays(await runtime.target(), { tokens: held, now });
   for (const token of held) {
     const day = days.get(token.id);
     yield day === undefined ? token : { ...token, lastUsedOn: day };

@@ -40,7 +40,7 @@ export async function shownTokenFlow(
   tokenId: number,
   flags: { readonly policy?: string | undefined },
 ): Promise<Report<ShownTokenJson>> {
-  const { clock } = runtime;
+  const clock = await runtime.targetClock();
   const target = await runtime.target();
   const token = await readToken(target, tokenId, clock);
   if (token === null) {

@@ -28,7 +28,7 @@ export async function selectTokens(
   const { findingTokens } = await import('../../operations/token-audit/finding-tokens.ts');
   const rules = [...new Set(flags.finding)].map(ruleNamed);
   const policy = policyOf(runtime, { policy: flags.policy });
-  const { clock } = runtime;
+  const clock = await runtime.targetClock();
   return { selector, tokens: () => findingTokens({ target, selector, policy, rules, clock }) };
 }
 

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type RecordedPath, recordedPaths } from '../access.ts';
+import { controllerTime } from '../clock-difference.ts';
 import {
   type Incident,
   type IncidentEntry,
@@ -20,6 +21,8 @@ export interface Hold {
   readonly holders: readonly string[];
   /** When the first of them came to hold it (RFC 3339). */
   readonly since: string;
+  /** The same by the clock of the controller. */
+  readonly setAt: Date;
 }
 
 /** An incident as a holder: one that several contexts share has the same id at each address. */
@@ -134,12 +137,18 @@ export class IncidentHistory {
     const { result } = entry.data;
     const state = result === 'locked' || result === 'partly' ? result : 'unfinished';
     const ends = laterEnds(known.ends, recordedPaths(entry.data));
-    this.#incidents.set(id, { ...known, state, ends, ...(state === 'locked' && { locked: entry.at }) });
+    this.#incidents.set(id, {
+      ...known,
+      state,
+      ends,
+      ...(state === 'locked' && { locked: controllerTime(entry).toISOString() }),
+    });
   }
 
-  #step(incident: Incident, { kind, seq, at, closes, data }: IncidentEntry): void {
+  #step(incident: Incident, entry: IncidentEntry): void {
+    const { kind, seq, closes, data } = entry;
     if (kind === 'intent') {
-      const fresh = locksIn(data).filter((lock) => this.#claim(incident.id, at, lock));
+      const fresh = locksIn(data).filter((lock) => this.#claim(incident.id, entry, lock));
       this.#claimed.set(seq, fresh.map(lockKey));
       return;
     }
@@ -160,7 +169,7 @@ export class IncidentHistory {
    *
    * @returns Whether it did not hold it already.
    */
-  #claim(incident: string, at: string, { before, locked, ...lock }: Lock): boolean {
+  #claim(incident: string, entry: IncidentEntry, { before, locked, ...lock }: Lock): boolean {
     const key = lockKey(lock);
     const hold = this.#holds.byKey.get(key);
     const isHolder = hold !== undefined && this.#isHeld(hold, incident);
@@ -170,7 +179,8 @@ export class IncidentHistory {
       lock,
       before: asLeft ? hold.before : before,
       locked,
-      since: asLeft ? hold.since : at,
+      since: asLeft ? hold.since : entry.at,
+      setAt: asLeft ? hold.setAt : controllerTime(entry),
       holders: isHolder ? hold.holders : [...(hold?.holders ?? []), holder],
     });
     return !isHolder;

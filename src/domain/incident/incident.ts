@@ -35,7 +35,7 @@ export interface Incident {
    * `lifting` one was begun to be lifted; `lifted` is over.
    */
   readonly state: 'unfinished' | 'locked' | 'partly' | 'lifting' | 'lifted';
-  /** When its lockdown last went through; null where it never did. */
+  /** When its lockdown last went through, by the clock of the controller; null where it never did. */
   readonly locked: string | null;
   readonly lifted: { readonly at: string; readonly by: Readonly<Record<string, string>> } | null;
   /** What was there before, and the SHA-256 (hex) of that file. */

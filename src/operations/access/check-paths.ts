@@ -10,6 +10,7 @@ import {
 import { basicAuthCaution, orphanUse } from '../../domain/dialect.ts';
 import type { Lock, LockdownScope } from '../../domain/incident/incident.ts';
 import type { Hold } from '../../domain/incident/incident-history.ts';
+import { shellWord } from '../../domain/remedies.ts';
 import { whoseOf } from '../../domain/selector.ts';
 import { refreshTokenExpiry, refreshTokenState } from '../../domain/token.ts';
 import { settingNamed } from '../incident/lock-settings.ts';
@@ -257,7 +258,7 @@ export function appliedAt(
 /** When what incidents hold was set, by name; what was so before is left out. */
 export function setTimes(holds: readonly Hold[]): ReadonlyMap<string, Date> {
   const changed = holds.filter(({ before, locked }) => before !== locked);
-  return new Map(changed.map(({ lock, since }) => [lock.name, new Date(since)]));
+  return new Map(changed.map(({ lock, setAt }) => [lock.name, setAt]));
 }
 
 async function switches(checks: Checks, { switches: locks }: ClosedPaths): Promise<readonly AccessPath[]> {
@@ -281,10 +282,13 @@ async function switches(checks: Checks, { switches: locks }: ClosedPaths): Promi
 }
 
 /** What else turning a switch off does, as sentences after another; empty if it does nothing else. */
-export function cautionOf(name: string, { dialect }: Pick<TargetDescription, 'dialect'>): string {
+export function cautionOf(
+  name: string,
+  { dialect, context }: Pick<TargetDescription, 'dialect' | 'context'>,
+): string {
   const caution = name === 'AUTH_BASIC_ENABLED' ? basicAuthCaution(dialect) : null;
   if (caution === null) return '';
-  return ` ${caution} Log in with an identity provider account there. \`tokenctl incident lift\` turns it on again.`;
+  return ` ${caution} Log in with an identity provider account there. \`tokenctl incident lift --context ${shellWord(context)}\` turns it on again.`;
 }
 
 /** The way in that a switch closes. */

@@ -84,7 +84,7 @@ function codesLeft(facts: RevocationFacts): readonly AccessPath[] {
   const { reach, selection } = facts;
   if (reach.authorizationCodes || selection.kind === 'tokens') return [];
   const how = 'They were not selected, or this role may not delete them. They can be exchanged for tokens.';
-  const remedy = `${authorizationCodesRemedy(selection, placeOf(facts))} \`tokenctl context check\` lists missing rights.`;
+  const remedy = `${authorizationCodesRemedy(selection, placeOf(facts))} \`tokenctl context check --context ${shellWord(facts.description.context)}\` lists missing rights.`;
   return [uncheckedPath('authorization_codes', how, { remedy })];
 }
 

@@ -7,9 +7,10 @@ import {
   uncheckedPath,
   untilText,
 } from '../../domain/access.ts';
+import { shellWord } from '../../domain/remedies.ts';
 import type { OperationRun } from '../journal/operation-run.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Target } from '../ports/target.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
 import type { OpenTransaction } from '../ports/target-parts.ts';
 
 /** How the transactions ended that were open after an act. */
@@ -62,6 +63,11 @@ export async function settleRequests(waiting: Waiting): Promise<SettledRequests 
 /** A controller ends requests after 115 seconds (`harakiri` of its web server, in AWX 24.6.1), if nothing else is set. */
 const REQUEST_LIMIT_S = 120;
 
+/** When a request from before an instant has ended (RFC 3339). */
+export function requestsEnd(acted: Date): string {
+  return lastsUntil(acted, REQUEST_LIMIT_S);
+}
+
 /**
  * Whether a request that the target took before an act can still make access after it.
  *
@@ -70,10 +76,18 @@ const REQUEST_LIMIT_S = 120;
  */
 export function requestsPath(
   settled: SettledRequests | null,
-  { target, acted }: { readonly target: Target; readonly acted: Date },
+  {
+    target,
+    description,
+    acted,
+  }: {
+    readonly target: Target;
+    readonly description: Pick<TargetDescription, 'context'>;
+    readonly acted: Date;
+  },
 ): readonly AccessPath[] {
   if (settled !== null) return [transactionsPath(settled)];
-  return target.identifies === 'by_trying' ? [unlistedRequests(lastsUntil(acted, REQUEST_LIMIT_S))] : [];
+  return target.identifies === 'by_trying' ? [unlistedRequests(requestsEnd(acted), description)] : [];
 }
 
 function transactionsPath({ found, left, seconds, isBusy }: SettledRequests): AccessPath {
@@ -110,14 +124,14 @@ function transactionText({ pid, program, seconds }: OpenTransaction): string {
 }
 
 /** A request of before can make access until this time (RFC 3339). */
-function unlistedRequests(until: string): AccessPath {
+function unlistedRequests(until: string, place: Pick<TargetDescription, 'context'>): AccessPath {
   const how =
     'A request that the server took before can still make a token. A controller ends requests after two minutes by default.';
-  return uncheckedPath('requests', how, { until, remedy: secondLook(until) });
+  return uncheckedPath('requests', how, { until, remedy: secondLook(until, place) });
 }
 
-function secondLook(until: string): string {
-  return `Run the same command again after ${untilText(until)}, or \`tokenctl incident status --wait\` for a lockdown.`;
+function secondLook(until: string, { context }: Pick<TargetDescription, 'context'>): string {
+  return `Run the same command again after ${untilText(until)}, or \`tokenctl incident status --wait --context ${shellWord(context)}\` for a lockdown.`;
 }
 
 /**
@@ -130,9 +144,15 @@ export async function requestsSince(
   act: { readonly ended: Date; readonly recorded: string | undefined },
   {
     target,
+    description,
     clock,
     wait,
-  }: { readonly target: Target; readonly clock: Clock; readonly wait?: Wait | undefined },
+  }: {
+    readonly target: Target;
+    readonly description: Pick<TargetDescription, 'context'>;
+    readonly clock: Clock;
+    readonly wait?: Wait | undefined;
+  },
 ): Promise<readonly AccessPath[]> {
   if (target.transactions !== undefined) {
     const seconds = (clock.now().getTime() - act.ended.getTime()) / 1000;
@@ -146,10 +166,10 @@ export async function requestsSince(
       : [closedPath('requests', NONE_OLDER)];
   }
   if (target.identifies !== 'by_trying') return [];
-  const until = act.recorded ?? lastsUntil(act.ended, REQUEST_LIMIT_S);
+  const until = act.recorded ?? requestsEnd(act.ended);
   await wait?.(new Date(until));
   return Date.parse(until) > clock.now().getTime()
-    ? [unlistedRequests(until)]
+    ? [unlistedRequests(until, description)]
     : [closedPath('requests', TIME_IS_OVER)];
 }
 

@@ -1,4 +1,5 @@
-import { limitText } from '../../domain/claims.ts';
+import { limitText, standbyText } from '../../domain/claims.ts';
+import { clockText } from '../../domain/clock-difference.ts';
 import { isLoopback } from '../../domain/secret.ts';
 import { type Compatibility, compatibilityOf } from '../../domain/tried-versions.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -86,6 +87,8 @@ export async function checkTarget(options: { target: Target; clock: Clock }): Pr
 
 function warnings(description: TargetDescription): string[] {
   return [
+    ...standbyWarnings(description),
+    ...[clockText(description)].filter((text) => text !== null),
     ...wayWarnings(description),
     ...storageWarnings(description),
     ...cacheWarnings(description),
@@ -93,6 +96,13 @@ function warnings(description: TargetDescription): string[] {
       ? roleWarnings(description)
       : accountWarnings(description)),
   ];
+}
+
+function standbyWarnings(description: TargetDescription): string[] {
+  const standby = standbyText(description);
+  return standby === null
+    ? []
+    : [`${standby}. It takes no changes. Use the primary for changes, and to check what they did.`];
 }
 
 /** What can be seen or changed on the way there. */

@@ -177,7 +177,10 @@ async function statusOf(
         ]
       : [];
   const isSeen = limit === null && missing.length === 0;
-  const isOpenAgain = tokens.aliveCount > 0 || accessPaths.some(({ state }) => state === 'open');
+  // What a standby shows may be closed at the primary by now.
+  const isOpenAgain =
+    description.standby === undefined &&
+    (tokens.aliveCount > 0 || accessPaths.some(({ state }) => state === 'open'));
   return {
     ...incident,
     address: history.address,

@@ -15,12 +15,7 @@ import { requireFullView } from '../visibility.ts';
 import { giveRoles } from './end-local-access.ts';
 import { foundOf, isDue, usersNow } from './incident-status.ts';
 import { changeTo, settingNamed } from './lock-settings.ts';
-import {
-  incidentReference,
-  readIncidentHistories,
-  readIncidentHistory,
-  requireIncident,
-} from './recorded-incidents.ts';
+import { incidentReference, readIncidentHistories, requireIncident } from './recorded-incidents.ts';
 import { setUsers } from './set-users.ts';
 
 /** What lifting an incident did, and what it left. */
@@ -280,19 +275,39 @@ function revivedBy(
   return countRevived({ target, clock, from: Number(item.found), to: Number(item.before) });
 }
 
+/** An open incident that is due. */
+export interface DueIncident {
+  readonly id: string;
+  /** Where it was locked down. */
+  readonly context: string;
+  readonly address: string;
+}
+
+/** The open incidents that are due, in the order in which they began. */
+export interface DueIncidents {
+  /** At the address of the target. */
+  readonly here: readonly DueIncident[];
+  /** At all other addresses that the audit log has. */
+  readonly elsewhere: readonly DueIncident[];
+}
+
 /**
- * The ids of open incidents that are due, in the order in which they began. Reads only.
+ * Which open incidents of the audit log are due. Reads only.
  *
  * @throws TokenctlError whatever the log throws.
  */
 export async function dueIncidents(options: {
-  readonly description: TargetDescription;
+  readonly description: Pick<TargetDescription, 'address' | 'installUuid'>;
   readonly log: Pick<AuditLog, 'entries'>;
   readonly clock: Clock;
-}): Promise<readonly string[]> {
+}): Promise<DueIncidents> {
   const { description, log, clock } = options;
-  const history = await readIncidentHistory({ log, description });
-  return history.open.filter((incident) => isDue(incident, clock.now())).map(({ id }) => id);
+  const now = clock.now();
+  const due = [...(await readIncidentHistories(log)).all.values()].flatMap(({ address, open }) =>
+    open.filter((incident) => isDue(incident, now)).map(({ id, context }) => ({ id, context, address })),
+  );
+  const isHere = ({ address }: DueIncident) => address === description.address;
+  return { here: due.filter(isHere), elsewhere: due.filter((each) => !isHere(each)) };
 }
 
 /**

@@ -174,7 +174,7 @@ export async function lockDown(options: LockDownOptions): Promise<LockdownReport
     });
     accessPaths = [
       ...(await withLocalPaths(found, { target, description, plan: local, set })),
-      ...requestsPath(settled, { target, acted: clock.now() }),
+      ...requestsPath(settled, { target, description, acted: clock.now() }),
       ...missingUsersPath(plan.usersGone),
     ];
     return [];

@@ -1,4 +1,5 @@
-import { type AccessPath, afterAct, covering, recordOf } from '../../domain/access.ts';
+import { type AccessPath, afterAct, covering, recordedPaths, recordOf } from '../../domain/access.ts';
+import { controllerTime } from '../../domain/clock-difference.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Bound, LocalMeasures } from '../../domain/incident/incident.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
@@ -12,10 +13,11 @@ import {
   localPathsLeft,
   otherComponents,
 } from '../access/lockdown-paths.ts';
-import { requestsPath, settleRequests } from '../access/requests-under-way.ts';
+import { requestsEnd, requestsPath, requestsSince, settleRequests } from '../access/requests-under-way.ts';
 import { bindUsers, type Renamed, readSince } from '../bound-names.ts';
-import { Journal } from '../journal/journal.ts';
+import { isSameController, Journal, numbersIn } from '../journal/journal.ts';
 import { type Change, OperationRun, type StepReport, type Stopped } from '../journal/operation-run.ts';
+import type { AuditLog } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { resolveNames } from '../resolve-names.ts';
@@ -211,7 +213,7 @@ export async function offboardUsers(
       plan.staysActive && all.some(({ path, state }) => path === 'passwords' && state === 'closed');
     accessPaths = [
       ...all.filter(({ path }) => path !== 'users' || !isShut),
-      ...requestsPath(settled, { target, acted: options.clock.now() }),
+      ...requestsPath(settled, { target, description, acted: options.clock.now() }),
     ];
     return [];
   });
@@ -244,14 +246,17 @@ export async function accessPathsOf(
     description,
     clock,
     latestSession = null,
-    settle = false,
+    settledBy,
   }: Pick<Change, 'target' | 'description' | 'clock'> & {
     readonly latestSession?: Date | null;
-    /** Waits for open transactions first. */
-    readonly settle?: boolean;
+    /**
+     * Says whether requests from before are under way: waits for open transactions first; over REST, this log says when they have
+     * ended.
+     */
+    readonly settledBy?: Pick<AuditLog, 'entries'> | undefined;
   },
 ): Promise<readonly AccessPath[]> {
-  const settled = settle ? await settleRequests({ target, shouldStop: false }) : null;
+  const settled = settledBy ? await settleRequests({ target, shouldStop: false }) : null;
   const paths = await checkAccessPaths(
     { target, description, ownTokens: [], now: clock.now(), latestSession },
     {
@@ -260,5 +265,32 @@ export async function accessPathsOf(
       users: bound.map(({ id, name }) => ({ name, userId: id })),
     },
   );
-  return settled === null ? paths : [...paths, ...requestsPath(settled, { target, acted: clock.now() })];
+  if (settledBy === undefined) return paths;
+  if (settled !== null)
+    return [...paths, ...requestsPath(settled, { target, description, acted: clock.now() })];
+  const place = { target, description, clock };
+  const act = { ended: clock.now(), recorded: await recordedEnd(settledBy, { description, bound }) };
+  return [...paths, ...(await requestsSince(act, place))];
+}
+
+/** Until when (RFC 3339) requests from before the last offboarding of these users can make access; undefined without one. */
+async function recordedEnd(
+  log: Pick<AuditLog, 'entries'>,
+  { description, bound }: { readonly description: TargetDescription; readonly bound: readonly Bound[] },
+): Promise<string | undefined> {
+  let end: string | undefined;
+  const ofUsers = new Set<number>();
+  for await (const entry of log.entries(1, { operations: ['users.offboard'] })) {
+    const { kind, seq, closes = 0, data, target } = entry;
+    if (data['step'] !== 'operation' || !isSameController(target, description)) continue;
+    const named = new Set(numbersIn(data['userIds']));
+    if (bound.every(({ id }) => named.has(id))) {
+      ofUsers.add(seq);
+      // Nothing was to be done then: what was under way had begun before.
+      if (kind === 'note') end ??= requestsEnd(controllerTime(entry));
+    }
+    if (kind !== 'outcome' || !ofUsers.has(closes)) continue;
+    end = recordedPaths(data).find(({ path }) => path === 'requests')?.until ?? end;
+  }
+  return end;
 }

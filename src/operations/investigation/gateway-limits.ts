@@ -1,6 +1,15 @@
+import { clockText } from '../../domain/clock-difference.ts';
 import type { EvidenceLimit } from '../../domain/investigation/investigation.ts';
 import { nounOf } from '../../domain/investigation/kinds.ts';
-import { type Limits, limit, missingEntryLimits, type ReadEvidence, renamed, tokenLimits } from './limits.ts';
+import {
+  type Limits,
+  limit,
+  missingEntryLimits,
+  notSeen,
+  type ReadEvidence,
+  renamed,
+  tokenLimits,
+} from './limits.ts';
 
 /** What the log of a gateway cannot show. */
 export const GATEWAY_MAY_HAVE_READ: readonly string[] = [
@@ -24,7 +33,7 @@ export function gatewayLimits(found: ReadEvidence, deleted: readonly string[]): 
     ),
     ...actorLimits(found, deleted),
     ...renamed(subject, { names, chain }),
-    limit('clock', 'Times are those of the gateway.'),
+    limit('clock', clockText(found.description) ?? 'Times are those of the gateway.'),
     ...tokenLimits(found),
     ...bounds.map((text) => limit('bound_reached', `${text}: the rest was not read.`)),
     ...listLimits(found),
@@ -40,7 +49,7 @@ function prunedLimits({ extent: { oldest }, window }: ReadEvidence): Limits {
 }
 
 function actorLimits({ withoutActor, description }: ReadEvidence, deleted: readonly string[]): Limits {
-  const { visibility, identity } = description;
+  const { visibility } = description;
   const [was, its, it] = deleted.length === 1 ? ['was', 'its', 'it'] : ['were', 'their', 'they'];
   return [
     withoutActor !== 0 &&
@@ -54,11 +63,7 @@ function actorLimits({ withoutActor, description }: ReadEvidence, deleted: reado
         'no_actor',
         `${deleted.join(', ')} ${was} deleted: the gateway then removed the actor from ${its} entries. Only what ${it} made, or changed as the first one, still says so. Other changes are among the entries without an actor.`,
       ),
-    visibility.kind !== 'all' &&
-      limit(
-        'visibility',
-        `${identity.username} sees only ${visibility.users}: what this account may not see is left out.`,
-      ),
+    notSeen(description),
   ];
 }
 

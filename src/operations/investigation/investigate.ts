@@ -12,7 +12,7 @@ import { itemGroups } from '../../domain/investigation/investigation.ts';
 import { type Since, stateOf } from '../../domain/investigation/item-state.ts';
 import { findingsOn } from '../../domain/investigation/risk.ts';
 import { severities } from '../../domain/policy/rule.ts';
-import type { Clock } from '../ports/clock.ts';
+import { type Clock, endOfNow } from '../ports/clock.ts';
 import type { Evidence } from '../ports/evidence.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { assignedRoleItems } from './assigned-roles.ts';
@@ -61,7 +61,8 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
   const { target, evidence, description, clock, incident = null } = options;
   const now = clock.now();
   const { repeats } = options;
-  const until = repeats === undefined ? (options.until ?? now) : new Date(repeats.until);
+  const until =
+    repeats === undefined ? (options.until ?? endOfNow(clock, description)) : new Date(repeats.until);
   const searched = { since: options.since ?? new Date(until.getTime() - DEFAULT_PERIOD_MS), until };
   const found =
     repeats === undefined

@@ -1,3 +1,5 @@
+import { standbyText } from '../../domain/claims.ts';
+import { clockText } from '../../domain/clock-difference.ts';
 import type { NameChange } from '../../domain/investigation/deed.ts';
 import type {
   Actor,
@@ -16,7 +18,16 @@ import type { FollowedChain } from './follow-chain.ts';
 export interface ReadEvidence {
   readonly description: Pick<
     TargetDescription,
-    'visibility' | 'identity' | 'version' | 'dialect' | 'capabilities' | 'components' | 'context'
+    | 'visibility'
+    | 'identity'
+    | 'version'
+    | 'dialect'
+    | 'capabilities'
+    | 'components'
+    | 'context'
+    | 'address'
+    | 'standby'
+    | 'clock'
   >;
   readonly subject: InvestigationSubject;
   /** What the beginning of the period is. */
@@ -110,7 +121,6 @@ export function missingEntryLimits(found: MissingNumbers | null): Limits {
 }
 
 function actorLimits({ withoutActor, subject, names, chain, description }: ReadEvidence): Limits {
-  const { visibility, identity } = description;
   return [
     withoutActor !== 0 &&
       limit(
@@ -118,13 +128,22 @@ function actorLimits({ withoutActor, subject, names, chain, description }: ReadE
         `${withoutActor === null ? 'More than 2,000' : withoutActor} entries in the period have no actor: management commands, token endpoints and the controller itself write such entries, and changes of is_system_auditor over REST. Direct SQL writes none.`,
       ),
     ...renamed(subject, { names, chain }),
-    limit('clock', 'Times are those of the controller.'),
-    visibility.kind !== 'all' &&
-      limit(
-        'visibility',
-        `${identity.username} sees only ${visibility.users}: the activity stream leaves out what this account may not see.`,
-      ),
+    limit('clock', clockText(description) ?? 'Times are those of the controller.'),
+    notSeen(description),
   ];
+}
+
+/** What the account does not see, and that a standby of a database shows what was so some time ago. */
+export function notSeen(description: ReadEvidence['description']): EvidenceLimit | false {
+  const { visibility, identity } = description;
+  if (visibility.kind === 'all') return false;
+  const standby = standbyText(description);
+  return limit(
+    'visibility',
+    standby === null
+      ? `${identity.username} sees only ${visibility.users}: the activity stream leaves out what this account may not see.`
+      : `${standby}. What is said to remain may be gone at the primary, and what was done since is not listed.`,
+  );
 }
 
 /** Whose name the name of the subject was, and when. */

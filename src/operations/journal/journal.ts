@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Approval } from '../../domain/approval.ts';
+import { recordedClock } from '../../domain/clock-difference.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { AuditLog, Entry, EntryDraft } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
-import { requireMayChange } from '../visibility.ts';
+import { requireMayChange, requirePrimary } from '../visibility.ts';
 
 /**
  * That a second person approved what is done, as the audit log keeps it (`Approval` of the domain); or that the rule of two
@@ -29,9 +30,11 @@ const WITHOUT_RIGHTS: ReadonlySet<string> = new Set([
   'tokens.create',
   'tokens.revoke',
   'tokens.find',
-  // Changes nothing at the target.
   'tokens.notify-owners',
 ]);
+
+/** What changes nothing at the target, so that a standby of its database will do. */
+const READS_ONLY: ReadonlySet<string> = new Set(['tokens.notify-owners']);
 
 /** One run's side of the audit log: what it intends and what came of it. */
 export class Journal {
@@ -50,11 +53,12 @@ export class Journal {
   /**
    * Records what is about to be done. Returns when it is on stable storage.
    *
-   * @throws TokenctlError `audit_unavailable`: it must not be done; `permission_refused` for a system auditor, except for
-   * what it may do to its own tokens.
+   * @throws TokenctlError `audit_unavailable`: it must not be done; `permission_refused` at a standby of a database, and for a
+   * system auditor, except for what it may do to its own tokens.
    */
   async intent(data: EntryDraft['data']): Promise<Entry> {
     const { description, operation } = this.#options;
+    if (!READS_ONLY.has(operation)) requirePrimary(description, 'A change');
     if (!WITHOUT_RIGHTS.has(operation)) requireMayChange(description);
     return await this.#options.log.append(this.#draft('intent', data));
   }
@@ -97,7 +101,8 @@ export class Journal {
 
   #draft(kind: EntryDraft['kind'], data: EntryDraft['data']): EntryDraft {
     const { actor, operation, description } = this.#options;
-    return { kind, operation, run: this.run, actor, target: entryTarget(description), data };
+    const target = { ...entryTarget(description), ...recordedClock(description) };
+    return { kind, operation, run: this.run, actor, target, data };
   }
 }
 

@@ -16,13 +16,15 @@ interface ReconcileOptions {
 
 /**
  * Closes what runs on the same target left open when they were killed: each of their intents gets an
- * outcome that says what can still be found out, marked `reconciled`.
+ * outcome that says what can still be found out, marked `reconciled`. At a standby nothing is closed: it does not show what is
+ * there now.
  *
  * @returns How many intents were closed. Those that another process closed meanwhile are not counted.
  * @throws TokenctlError `audit_unavailable`, and whatever the target throws.
  */
 export async function reconcile(options: ReconcileOptions): Promise<number> {
   const { log, description } = options;
+  if (description.standby !== undefined) return 0;
   const abandoned = (await log.abandonedIntents()).filter(
     (intent) => intent.target['address'] === description.address,
   );

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type ClockDifference, certainlyAhead } from '../../domain/clock-difference.ts';
 
 /** The current time, passed in so that tests can set it. */
 export interface Clock {
@@ -23,3 +24,26 @@ export const machineClock: SchedulerClock = {
   wait: (milliseconds, signal) =>
     sleep(Math.min(milliseconds, MAX_TIMER_MS), undefined, { signal }).catch(() => undefined),
 };
+
+/** A target whose clock was compared with this machine's. */
+interface ComparedClock {
+  readonly clock?: ClockDifference | undefined;
+}
+
+/**
+ * The clock of a controller, by which tokens expire and its records are dated; that of this machine if the target does not tell
+ * the time, or if it may be the same.
+ */
+export function controllerClock(machine: Clock, { clock }: ComparedClock): Clock {
+  if (clock === undefined || certainlyAhead(clock) === 0) return machine;
+  return { now: () => new Date(machine.now().getTime() + clock.aheadMs) };
+}
+
+/**
+ * An instant that has not passed at the controller: the end of a period that is to have everything up to now.
+ *
+ * @param clock As of {@link controllerClock}, which may be behind by twice what is uncertain.
+ */
+export function endOfNow(clock: Clock, compared: ComparedClock): Date {
+  return new Date(clock.now().getTime() + 2 * Math.ceil(compared.clock?.uncertaintyMs ?? 0));
+}

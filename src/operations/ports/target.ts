@@ -1,4 +1,5 @@
-import type { Visibility } from '../../domain/claims.ts';
+import type { Standby, Visibility } from '../../domain/claims.ts';
+import type { ClockDifference } from '../../domain/clock-difference.ts';
 import type { Outcome } from '../../domain/plan.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { Selector } from '../../domain/selector.ts';
@@ -244,8 +245,8 @@ export interface TargetDescription {
   /** The product version that the target states; null where it states none, as tables do not. */
   readonly version: string | null;
   /**
-   * Who the caller is: a user, or the role of the database (`id` null). A role counts as superuser where
-   * nothing is missing for revoking, and as system auditor where nothing is missing for reading.
+   * Who the caller is: a user, or the role of the database (`id` null). A role is a superuser if it is one of the database server,
+   * and never a system auditor: what it may do, `missingRights` says.
    */
   readonly identity: {
     readonly id: number | null;
@@ -255,6 +256,10 @@ export interface TargetDescription {
   };
   /** What the caller sees of tokens, users and applications. What it may not see is left out of every list. */
   readonly visibility: Visibility;
+  /** Of a standby of the database, how far it is behind; absent at a primary, and over REST. */
+  readonly standby?: Standby;
+  /** How its clock differs from that of this machine; absent if it does not tell the time. */
+  readonly clock?: ClockDifference;
   /** How the tool authenticates there. */
   readonly credential: 'token' | 'password' | 'database_role';
   /**

@@ -4,6 +4,7 @@ import type { Policy, RuleName } from '../../domain/policy/policy.ts';
 import type { Selection, Selector } from '../../domain/selector.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import { resolveSelection, resolveTokenIds } from '../resolve-names.ts';
+import { fullViewHint } from '../visibility.ts';
 import { type PlanRevocationOptions, planRevocation } from './plan-revocation.ts';
 import { planFromSaved, type SavedPlan } from './saved-plan.ts';
 
@@ -55,11 +56,15 @@ function isEmpty(plan: RevocationPlan): boolean {
 }
 
 /** Nothing to revoke is only true of what the account sees. */
-function requireVisible(plan: RevocationPlan, { identity }: TargetDescription): void {
+function requireVisible(plan: RevocationPlan, description: TargetDescription): void {
   if (plan.notSeen === null || !isEmpty(plan)) return;
-  throw new TokenctlError('permission_refused', `No selected token is visible to ${identity.username}`, {
-    hint: `${plan.notSeen}. Use a superuser's account, or a database context.`,
-  });
+  throw new TokenctlError(
+    'permission_refused',
+    `No selected token is visible to ${description.identity.username}`,
+    {
+      hint: `${plan.notSeen}. ${fullViewHint(description)}`,
+    },
+  );
 }
 
 /** The selected tokens that violate rules. */

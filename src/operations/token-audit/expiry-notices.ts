@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { recordedClock } from '../../domain/clock-difference.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { DAY } from '../../domain/policy/rule.ts';
 import type { Token } from '../../domain/token.ts';
@@ -178,7 +179,7 @@ async function record(told: {
     expires: token.expires.toISOString(),
     to,
   };
-  const target = entryTarget(description);
+  const target = { ...entryTarget(description), ...recordedClock(description) };
   try {
     await log.append({ kind: 'note', operation: NOTICE_OPERATION, run, actor, target, data });
   } catch (cause) {

@@ -10,6 +10,7 @@ import {
   SlowResponse,
   withRetries,
 } from './network-errors.ts';
+import { ServerClock } from './server-clock.ts';
 
 /** How tokenctl authenticates to a controller. */
 export type Credential =
@@ -71,6 +72,8 @@ export class Connection {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #pool: Pool;
   readonly #bodyGraceMs: number;
+  /** The clock of the server, as its responses state it. */
+  readonly clock = new ServerClock();
   #hasResponded = false;
   #requestsInFlight = 0;
 
@@ -150,6 +153,8 @@ export class Connection {
   #dispatch(request: HttpRequest, idempotent: boolean): Promise<HttpResponse> {
     const { method, path, json, authorization, accept, timeoutMs } = request;
     const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();
+    const sent = Date.now();
+    const onHead = (headers: IncomingHttpHeaders) => this.clock.note(headers, sent, Date.now());
     this.#pool.dispatch(
       {
         method,
@@ -166,7 +171,7 @@ export class Connection {
         blocking: false,
         ...(timeoutMs !== undefined && { headersTimeout: timeoutMs, bodyTimeout: timeoutMs }),
       },
-      new ResponseHandler({ resolve, reject, bodyGraceMs: this.#bodyGraceMs }),
+      new ResponseHandler({ resolve, reject, onHead, bodyGraceMs: this.#bodyGraceMs }),
     );
     return promise;
   }
@@ -176,6 +181,8 @@ export class Connection {
 interface ResponseOptions {
   readonly resolve: (response: HttpResponse) => void;
   readonly reject: (error: unknown) => void;
+  /** Called when the head of the response arrives. */
+  readonly onHead: (headers: IncomingHttpHeaders) => void;
   readonly bodyGraceMs: number;
 }
 
@@ -208,6 +215,7 @@ class ResponseHandler implements Dispatcher.DispatchHandler {
     }
     this.#status = status;
     this.#headers = headers;
+    this.#options.onHead(headers);
     this.#expectBody(controller, performance.now(), this.#options.bodyGraceMs);
   }
 

@@ -100,7 +100,12 @@ class ControllerApi implements ControllerApiTarget {
   async describe(): Promise<TargetDescription> {
     const description = await describeApi(await this.#api(), this.#context);
     const databaseContext = this.#databaseContext;
-    return databaseContext === undefined ? description : { ...description, databaseContext };
+    const clock = this.#connection.clock.difference;
+    return {
+      ...description,
+      ...(databaseContext !== undefined && { databaseContext }),
+      ...(clock !== undefined && { clock }),
+    };
   }
 
   tokens(selector: Selector): AsyncIterable<Token> {

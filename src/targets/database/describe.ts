@@ -1,5 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
-import type { Visibility } from '../../domain/claims.ts';
+import { replayedText, type Standby, type Visibility } from '../../domain/claims.ts';
+import type { ClockDifference } from '../../domain/clock-difference.ts';
 import type { MissingRight, RightsPurpose, TargetDescription } from '../../operations/ports/target.ts';
 import type { Connection } from './connection.ts';
 import { PURPOSES, requiredColumns } from './required-rights.ts';
@@ -53,11 +54,15 @@ export async function describeDatabase(
 ): Promise<TargetDescription> {
   const { layout, recognized, address, database } = connection;
   const { accessTokens, refreshTokens, sessionMemberships, settings } = TABLES[layout];
-  const { role, version, missing, filtered } = await connection.read(async (queryable) => ({
-    version: layout === 'controller' ? await readVersion(queryable) : null,
-    missing: await missingRights(queryable, layout),
-    ...(await readRole(queryable, [...requiredColumns(layout).keys()])),
-  }));
+  const clock = await connection.read(compareClocks);
+  const { role, isSuperuser, version, missing, filtered, standby } = await connection.read(
+    async (queryable) => ({
+      standby: await readStandby(queryable),
+      version: layout === 'controller' ? await readVersion(queryable) : null,
+      missing: await missingRights(queryable, layout),
+      ...(await readRole(queryable, [...requiredColumns(layout).keys()])),
+    }),
+  );
   const storage =
     layout === 'gateway' && mayRead(missing, accessTokens, refreshTokens)
       ? await connection.read(readTokenStorage)
@@ -75,8 +80,10 @@ export async function describeDatabase(
     dialect: layout,
     version,
     installUuid,
-    identity: { id: null, username: role, isSuperuser: may('revoke'), isSystemAuditor: may('read') },
-    visibility: visibilityOf(layout, missing, filtered),
+    identity: { id: null, username: role, isSuperuser, isSystemAuditor: false },
+    visibility: visibilityOf(layout, { missing, filtered, standby }),
+    ...(standby && { standby }),
+    clock,
     credential: 'database_role',
     transport: database.transport,
     capabilities: {
@@ -87,8 +94,8 @@ export async function describeDatabase(
       }),
       lastUsed: true,
       settingsHold: recognized.isServiceDatabase ? 'at_once' : SETTINGS_HOLD[layout],
-      deactivateUsers: may('users'),
-      changes: PURPOSES.some((purpose) => !READING.includes(purpose) && may(purpose)),
+      deactivateUsers: standby === null && may('users'),
+      changes: standby === null && PURPOSES.some((purpose) => !READING.includes(purpose) && may(purpose)),
       batchSize: BATCH_SIZE,
     },
     missingRights: missing,
@@ -97,19 +104,21 @@ export async function describeDatabase(
   };
 }
 
-/** The current role, and the tables of which row-level security may hide rows from it. */
+/** The current role, whether it is a superuser of the server, and the tables of which row-level security may hide rows from it. */
 async function readRole(
   database: Queryable,
   tables: readonly string[],
-): Promise<{ readonly role: string; readonly filtered: readonly string[] }> {
-  const [row] = await database.query<{ role: string; filtered: string[] }>(
-    `SELECT current_user::text AS role, ARRAY(
-       SELECT w.name FROM unnest($1::text[]) AS w(name)
-       WHERE to_regclass(w.name) IS NOT NULL AND row_security_active(to_regclass(w.name))
-     ) AS filtered`,
+): Promise<{ readonly role: string; readonly isSuperuser: boolean; readonly filtered: readonly string[] }> {
+  const [row] = await database.query<{ role: string; isSuperuser: boolean; filtered: string[] }>(
+    `SELECT current_user::text AS role,
+       EXISTS (SELECT FROM pg_roles r WHERE r.rolname = current_user AND r.rolsuper) AS "isSuperuser",
+       ARRAY(
+         SELECT w.name FROM unnest($1::text[]) AS w(name)
+         WHERE to_regclass(w.name) IS NOT NULL AND row_security_active(to_regclass(w.name))
+       ) AS filtered`,
     [tables],
   );
-  return row ?? { role: '', filtered: [] };
+  return row ?? { role: '', isSuperuser: false, filtered: [] };
 }
 
 /**
@@ -118,16 +127,27 @@ async function readRole(
  */
 function visibilityOf(
   layout: Layout,
-  missing: readonly MissingRight[],
-  filtered: readonly string[],
+  {
+    missing,
+    filtered,
+    standby,
+  }: {
+    readonly missing: readonly MissingRight[];
+    readonly filtered: readonly string[];
+    readonly standby: Standby | null;
+  },
 ): Visibility {
   const { users, applications, accessTokens } = TABLES[layout];
   const isReadable = mayRead(missing, users, applications, accessTokens);
-  if (isReadable && filtered.length === 0) return { kind: 'all' };
-  const what = (name: string) =>
-    isReadable
-      ? `${name} that row-level security shows to this role (policies on ${filtered.join(', ')})`
-      : `${name} that its rights allow it to read`;
+  if (isReadable && filtered.length === 0 && standby === null) return { kind: 'all' };
+  const reasons = [
+    ...(isReadable ? [] : ['its rights allow it to read']),
+    ...(isReadable && filtered.length > 0
+      ? [`row-level security shows to this role (policies on ${filtered.join(', ')})`]
+      : []),
+    ...(standby === null ? [] : [`this standby has replayed (${replayedText(standby)})`]),
+  ];
+  const what = (name: string) => `${name} that ${reasons.join(' and that ')}`;
   return {
     kind: 'part',
     tokens: what('tokens'),
@@ -135,6 +155,36 @@ function visibilityOf(
     applications: what('applications'),
     organizations: [],
   };
+}
+
+/** The clock of the database server, read between two looks at this machine's. */
+async function compareClocks(database: Queryable): Promise<ClockDifference> {
+  const sent = Date.now();
+  const [row] = await database.query<{ now: number }>(
+    'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now',
+  );
+  const received = Date.now();
+  const now = row?.now ?? received;
+  return {
+    aheadMs: Math.round(now - (sent + received) / 2),
+    uncertaintyMs: Math.ceil((received - sent) / 2) + 1,
+  };
+}
+
+/**
+ * How far a standby is behind; null for a primary. The age of the last replayed transaction is an upper bound: a primary on which
+ * nothing is changed sends none. The process that receives them is seen by every role, its state is not.
+ */
+async function readStandby(database: Queryable): Promise<Standby | null> {
+  const [row] = await database.query<Standby & { isStandby: boolean }>(
+    `SELECT pg_is_in_recovery() AS "isStandby", pg_last_xact_replay_timestamp() AS "replayedUntil",
+       extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())::float8 AS "lagSeconds",
+       EXISTS (SELECT FROM pg_stat_wal_receiver r WHERE r.pid IS NOT NULL) AS "isReceiving"`,
+  );
+  if (row?.isStandby !== true) return null;
+  const { replayedUntil, isReceiving } = row;
+  const lagSeconds = row.lagSeconds === null ? null : Math.max(0, Math.round(row.lagSeconds));
+  return { replayedUntil, lagSeconds, isReceiving };
 }
 
 /** The version that every web node of a controller states; null if they differ, or if the role may not read it. */

@@ -89,7 +89,7 @@ async function byDatabase(at: ContractService, dialect: TargetDescription['diale
       version: null,
       credential: 'database_role',
       transport: 'plain',
-      identity: { id: null, username: wrong.username, isSuperuser: true, isSystemAuditor: true },
+      identity: { id: null, username: wrong.username, isSuperuser: true, isSystemAuditor: false },
     },
     withToken: null,
     cannot: { 'create a token for nobody': () => target.createToken({ scope: 'read', description: '' }) },

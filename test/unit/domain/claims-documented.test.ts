@@ -98,3 +98,11 @@ test('the page of claims has no sentence that cannot be printed', () => {
   const claims = claimsInSources();
   expect([...PAGE].filter((sentence) => !claims.has(sentence))).toEqual([]);
 });
+
+test('the page says of every claim whether it is about a moment, a state or the past', () => {
+  const page = readFileSync(new URL('docs/claims.md', ROOT), 'utf8');
+  const rows = page.split('\n').filter((line) => line.startsWith('| `'));
+  const about =
+    /\| (?:A moment|A state|The past|The same|Not checked|As of|Not a claim|A condition)[^|]* \|$/;
+  expect(rows.filter((row) => !about.test(row))).toEqual([]);
+});

@@ -105,7 +105,7 @@ describe('settings that a gateway has not', () => {
       remedy: expect.stringContaining('OAUTH2_PROVIDER__ACCESS_TOKEN_EXPIRE_SECONDS'),
     });
     expect(paths['basic_authentication']?.how).toMatch(
-      /local accounts cannot log in.*`tokenctl incident lift`/,
+      /local accounts cannot log in.*`tokenctl incident lift --context test`/,
     );
     const lifted = await at.lift(report.incident, { acceptSessions: true });
     expect(lifted.result).toBe('lifted');

@@ -99,7 +99,7 @@ test('checkTarget tells a role’s missing rights by purpose, and nothing of pas
   const grant = (what: string) => `GRANT ${what} TO tokenctl`;
   target.self = {
     ...databaseDescription(),
-    identity: { id: null, username: 'tokenctl', isSuperuser: false, isSystemAuditor: true },
+    identity: { id: null, username: 'tokenctl', isSuperuser: false, isSystemAuditor: false },
     missingRights: [
       { purpose: 'revoke', grant: grant('DELETE ON main_oauth2accesstoken') },
       { purpose: 'revoke', grant: grant('INSERT ON main_activitystream') },

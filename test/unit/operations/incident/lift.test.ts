@@ -211,13 +211,15 @@ describe('lifting an incident', () => {
     await using at = await incidentFixture('database');
     const { incident } = await at.lockDown({ lasts: HOUR });
     const later = (hours: number) => ({ now: () => new Date(stillClock.now().getTime() + hours * HOUR) });
-    expect(await dueIncidents({ ...at.common, clock: later(0.9) })).toEqual([]);
-    expect(await dueIncidents({ ...at.common, clock: later(1) })).toEqual([incident]);
+    const due = async (hours: number) =>
+      (await dueIncidents({ ...at.common, clock: later(hours) })).here.map(({ id }) => id);
+    expect(await due(0.9)).toEqual([]);
+    expect(await due(1)).toEqual([incident]);
     const until = new Date(stillClock.now().getTime() + 3 * HOUR);
     await extendIncident({ ...at.common, incident, until });
-    expect(await dueIncidents({ ...at.common, clock: later(2) })).toEqual([]);
+    expect(await due(2)).toEqual([]);
     await extendIncident({ ...at.common, incident, until: null });
-    expect(await dueIncidents({ ...at.common, clock: later(100) })).toEqual([]);
+    expect(await due(100)).toEqual([]);
   });
 });
 
@@ -319,7 +321,10 @@ describe('the status of an incident', () => {
     expect(await extendIncident({ ...at.common, incident: incident.slice(0, 7), until })).toBe(incident);
     expect(await at.status()).toMatchObject([{ until: until.toISOString() }]);
     // What is due is lifted at the address where it was locked down.
-    expect(await dueIncidents({ ...at.common, clock: { ...stillClock, now: () => until } })).toEqual([]);
+    expect(await dueIncidents({ ...at.common, clock: { ...stillClock, now: () => until } })).toEqual({
+      here: [],
+      elsewhere: [{ id: incident, context: rest.context, address: rest.address }],
+    });
     expect(await at.lift(incident)).toMatchObject({ result: 'lifted', left: [] });
     expect(at.target.values).toEqual(before);
     expect(await at.lift(incident)).toMatchObject({ result: 'unchanged' });

@@ -25,7 +25,7 @@ describe.each(LAYOUTS)('the tables of the %s', (layout) => {
       dialect: layout,
       version: null,
       installUuid: null,
-      identity: { id: null, username: 'postgres', isSuperuser: true, isSystemAuditor: true },
+      identity: { id: null, username: 'postgres', isSuperuser: true, isSystemAuditor: false },
       credential: 'database_role',
       transport: 'plain',
       capabilities: {
@@ -40,6 +40,7 @@ describe.each(LAYOUTS)('the tables of the %s', (layout) => {
       },
       missingRights: [],
       visibility: { kind: 'all' },
+      clock: { aheadMs: expect.any(Number), uncertaintyMs: expect.any(Number) },
       ...(layout === 'gateway' && { tokensInClear: false, unhashedTokens: null }),
     });
     expect(JSON.stringify(description)).not.toContain(password);

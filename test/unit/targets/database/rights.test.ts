@@ -69,7 +69,7 @@ describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {
     const { tables } = place;
     const reader = await roleFor('read');
     const { capabilities, identity, missingRights } = await checked(reader);
-    expect(identity).toMatchObject({ isSuperuser: false, isSystemAuditor: true });
+    expect(identity).toMatchObject({ isSuperuser: false, isSystemAuditor: false });
     expect(capabilities).toMatchObject({
       refreshTokens: true,
       sessions: true,

@@ -1,0 +1,156 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LAYOUTS } from '../../support/controller-tables.ts';
+import { type ReplicatedPostgres, startReplicatedPostgres } from '../../support/embedded-postgres.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { temporaryFolder, tokenctl } from './program.ts';
+
+let servers: ReplicatedPostgres;
+let place: TestDatabase;
+
+beforeAll(async () => {
+  servers = await startReplicatedPostgres();
+  place = await createTestDatabase(LAYOUTS[0] ?? 'service', servers.primary);
+  // By this, the log's incidents of the primary are those of the standby.
+  await place.database.execute(
+    `INSERT INTO conf_setting (created, modified, key, value)
+     VALUES (now(), now(), 'INSTALL_UUID', '"00000000-0000-4000-8000-000000000001"')`,
+  );
+});
+afterAll(async () => {
+  await servers.stop();
+});
+
+/** A home with a context of the primary, and one of the standby. */
+function home() {
+  const folder = temporaryFolder();
+  const onStandby = new URL(servers.standby);
+  onStandby.pathname = new URL(place.url).pathname;
+  for (const [name, url] of [
+    ['primary', place.url],
+    ['standby', onStandby.href],
+  ] as const) {
+    writeFileSync(join(folder, name), url, { mode: 0o600 });
+  }
+  mkdirSync(join(folder, '.config/tokenctl'), { recursive: true });
+  writeFileSync(
+    join(folder, '.config/tokenctl/tokenctl.yaml'),
+    `currentContext: standby
+contexts:
+  primary: { database: { file: "${join(folder, 'primary')}" } }
+  standby: { database: { file: "${join(folder, 'standby')}" } }
+`,
+  );
+  return (...args: readonly string[]) => tokenctl(args, { env: { HOME: folder } });
+}
+
+const IS_STANDBY =
+  /is a standby: it shows what it has replayed of the primary's changes \(last change of 20\S+Z, \d+ s ago\), and not what is so now\./;
+
+describe('a standby of the database', () => {
+  it('is named in every answer', async () => {
+    const run = home();
+    await place.tokens(2);
+    await servers.caughtUp();
+    const checked = await run('context', 'check');
+    expect(checked.stdout).toMatch(/^Context "standby" works for reading only: it is a standby\.$/m);
+    expect(checked.stdout).toMatch(IS_STANDBY);
+    expect(checked.stdout).toMatch(/^ {2}Cannot: {3}revoke access tokens, create tokens, change settings/m);
+    const { standby, capabilities } = JSON.parse((await run('context', 'check', '--json')).stdout);
+    expect(standby).toEqual({
+      replayedUntil: expect.stringMatching(/Z$/),
+      lagSeconds: expect.any(Number),
+      isReceiving: true,
+    });
+    expect(capabilities).toMatchObject({ changes: false, deactivateUsers: false, createTokens: false });
+    for (const command of [
+      ['tokens', 'list'],
+      ['tokens', 'list', '--json'],
+      ['tokens', 'audit'],
+      ['incident', 'status'],
+      ['settings', 'show'],
+      ['sessions', 'list'],
+      ['refresh-tokens', 'list'],
+      ['users', 'list'],
+      ['users', 'show', 'alice'],
+      ['applications', 'list'],
+    ]) {
+      expect((await run(...command)).stderr, command.join(' ')).toMatch(IS_STANDBY);
+    }
+    const audited = JSON.parse((await run('tokens', 'audit', '--json')).stdout);
+    expect(audited.visibility).toMatchObject({
+      kind: 'part',
+      tokens: expect.stringContaining('that this standby has replayed'),
+    });
+  });
+
+  it('takes no changes, and records none', async () => {
+    const run = home();
+    await place.tokens(1);
+    await servers.caughtUp();
+    const plan = await run('tokens', 'revoke', '--user', 'alice', '--dry-run');
+    expect(plan.code).toBe(4);
+    expect(plan.stdout).toMatch(IS_STANDBY);
+    expect(plan.stderr).toMatch(/Without --dry-run, this is refused: A change needs the primary database/);
+    for (const command of [
+      ['tokens', 'revoke', '--user', 'alice', '--yes'],
+      ['tokens', 'revoke', '--user', 'alice', '--plan-out', 'nowhere.json'],
+      ['tokens', 'revoke', '--user', 'leaver', '--yes'],
+      ['tokens', 'cleanup', '--yes'],
+      ['tokens', 'create', '--user', 'alice', '--scope', 'read', '--output', 'nowhere', '--yes'],
+      ['users', 'offboard', 'alice', '--yes'],
+      ['incident', 'lockdown', '--user', 'alice', '--yes'],
+      ['sessions', 'expire', '--user', 'alice', '--yes'],
+      ['settings', 'basic-auth', 'on', '--yes'],
+      ['settings', 'basic-auth', 'off', '--yes'],
+    ]) {
+      const { code, stderr, stdout } = await run(...command);
+      expect([command.join(' '), code, stderr]).toEqual([
+        command.join(' '),
+        4,
+        expect.stringMatching(
+          /(needs the primary database|No selected token is visible).*Use a context of the primary server\./s,
+        ),
+      ]);
+      expect(stdout).not.toMatch(/Verified|already|Nothing/);
+    }
+    expect(JSON.parse((await run('log', 'list', '--json')).stdout)).toEqual([]);
+  });
+
+  it('is not asked whether a lockdown is in effect, while the primary says that it is not', async () => {
+    const run = home();
+    const locked = await run('incident', 'lockdown', '--user', 'alice', '--yes', '--context', 'primary');
+    expect(locked.stdout).toMatch(/Locked down/);
+    await servers.caughtUp();
+    await servers.pause(true);
+    try {
+      await place.tokens(1);
+      const there = await run('incident', 'status', '--check', '--context', 'primary');
+      expect(there.stdout).toMatch(/NOT IN EFFECT/);
+      const id = /inc-[0-9a-f]{8}/.exec(locked.stdout)?.[0] ?? '';
+      const here = await run('incident', 'status', '--check');
+      expect(here.stdout).toContain(id);
+      expect(here.stdout).toMatch(/NOT CHECKED: postgres sees only tokens that this standby has replayed/);
+      expect(here.stdout).not.toMatch(/in effect|Verified/i);
+      expect(here.code).toBe(3);
+      const { incidents } = JSON.parse((await run('incident', 'status', '--json')).stdout);
+      expect(incidents).toMatchObject([{ id, holds: null, accessPaths: [] }]);
+      const lift = await run('incident', 'lift', id, '--yes');
+      expect(lift).toMatchObject({ code: 4, stderr: expect.stringContaining('needs the primary database') });
+    } finally {
+      await servers.pause(false);
+    }
+  });
+
+  it('says that it receives nothing once its primary is gone', async () => {
+    const run = home();
+    await place.close();
+    await servers.stopPrimary();
+    const ended = async () => {
+      const { stderr } = await run('tokens', 'list');
+      return /it receives none at present/.test(stderr);
+    };
+    await expect.poll(ended, { timeout: 20_000 }).toBe(true);
+  });
+});
