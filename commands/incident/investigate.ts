@@ -65,7 +65,9 @@ With --json, prints what docs/schemas/incident-investigate.json describes.`;
 
   async run(): Promise<Result<Investigation>> {
     const { flags } = await this.input(IncidentInvestigate);
+    const { requireNewFile } = await import('../../src/cli/investigation/investigation-file.ts');
     const { investigateFlow } = await import('../../src/cli/investigation/investigate-flow.ts');
+    if (flags.out !== undefined) requireNewFile(flags.out);
     const runtime = await this.runtime(flags);
     const now = (await runtime.targetClock()).now();
     const { user, token, application, incident, since, until, out, all = false } = flags;

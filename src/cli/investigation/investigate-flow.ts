@@ -7,7 +7,7 @@ import { readIncidentHistories, requireIncident } from '../../operations/inciden
 import { investigate } from '../../operations/investigation/investigate.ts';
 import { lines } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
-import { requireNewFile, writeInvestigationFile } from './investigation-file.ts';
+import { writeInvestigationFile } from './investigation-file.ts';
 import { investigationDocument } from './investigation-text.ts';
 
 export interface InvestigateRequest {
@@ -29,7 +29,6 @@ export interface InvestigateRequest {
  */
 export async function investigateFlow(request: InvestigateRequest): Promise<Report<Investigation>> {
   const { runtime, out, all } = request;
-  if (out !== undefined) requireNewFile(out);
   const description = await runtime.description();
   const subject = await subjectOf(request);
   const evidence = await openEvidence(runtime);

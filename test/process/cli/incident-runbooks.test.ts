@@ -33,7 +33,8 @@ function argumentsOf(command: string, incident: string, cleaning: string): strin
         command,
       );
   const ids: Readonly<Record<string, string>> = { 'inc-1a2b3c4d': incident, '0b9c8f1e': cleaning };
-  return [...words.map((word) => ids[word] ?? word), ...(asks ? ['--yes'] : [])];
+  const final = command.startsWith('incident clean') ? ['--irreversible'] : [];
+  return [...words.map((word) => ids[word] ?? word), ...(asks ? ['--yes', ...final] : [])];
 }
 
 /**
@@ -71,7 +72,7 @@ async function place() {
      VALUES ('chat', 'confidential', 'password', 'x', 'chatops')`,
   );
   await service.database.execute(
-    `WITH lena AS (INSERT INTO auth_user (username, password) VALUES ('lena', '!') RETURNING id)
+    `WITH lena AS (INSERT INTO auth_user (username, password, date_joined) VALUES ('lena', '!', '2026-01-01') RETURNING id)
      INSERT INTO main_profile (user_id, ldap_dn) SELECT id, 'uid=lena,dc=example,dc=org' FROM lena`,
   );
   const folder = temporaryFolder();

@@ -10,6 +10,7 @@ import {
   switchFlow,
 } from '../../../src/cli/settings/switch-flow.ts';
 import { Secret } from '../../../src/domain/secret.ts';
+import { documentText } from '../../../src/reports/document.ts';
 import { noScreen } from '../../../src/reports/tables/text.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 import { Gateway } from '../../support/gateway.ts';
@@ -67,7 +68,7 @@ async function turned(runtime: ReturnType<typeof createRuntime>, setting: Switch
   const done = await to(on);
   await to(!on);
   await runtime.close();
-  return [asked[0]?.plan, preview, done];
+  return [documentText(asked[0]?.plan ?? []), preview, done];
 }
 
 test('turning basic authentication off at a gateway says whom that keeps out, before and after', async () => {

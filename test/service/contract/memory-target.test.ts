@@ -18,7 +18,7 @@ function placeOf(target: MemoryTarget): Omit<Place, 'withToken' | 'strangers' | 
   return {
     service: new MemoryController(target),
     target,
-    limited: opened({ ...target.self, identity }),
+    limited: opened({ ...target.self, identity, credential: 'password' }),
     expected: target.self,
   };
 }
