@@ -37,6 +37,8 @@ interface Place {
   readonly key: string;
   /** What names here are of. */
   readonly kind: EntrySubject['kind'];
+  /** Whether it is in a list: a number elsewhere is a count. */
+  readonly isListed?: true;
 }
 
 function mentions(value: unknown, subject: EntrySubject, place: Place): boolean {
@@ -44,9 +46,11 @@ function mentions(value: unknown, subject: EntrySubject, place: Place): boolean 
   const isMeant = kind === subject.kind;
   if (typeof value === 'string') return isMeant && !OTHER_TEXTS.has(key) && subject.names.has(value);
   if (typeof value === 'number') {
-    return isMeant && (key === 'userIds' || key === 'users') && subject.ids?.has(value) === true;
+    const isId = place.isListed === true && (key === 'userIds' || key === 'users');
+    return isMeant && isId && subject.ids?.has(value) === true;
   }
-  if (Array.isArray(value)) return value.some((each) => mentions(each, subject, place));
+  if (Array.isArray(value))
+    return value.some((each) => mentions(each, subject, { ...place, isListed: true }));
   const object = objectOf(value);
   if (object === undefined) return false;
   const id = object['userId'] ?? (WITH_ID.has(key) ? object['id'] : undefined);
