@@ -4,8 +4,8 @@ import { type Course, courses } from '../../support/histories/history.ts';
 import { InvestigatedHistories } from '../../support/histories/investigated.ts';
 import { REAL_PEERS } from '../../support/real-tables.ts';
 
-/** A number repeats the histories of a run that failed: HISTORY_SEED=N. */
-const SEED = Number(process.env['HISTORY_SEED'] ?? Date.now() % 2 ** 31);
+/** The same histories each time, so that no other change fails by chance; HISTORY_SEED=N makes others. */
+const SEED = Number(process.env['HISTORY_SEED'] ?? 8);
 
 describe.runIf(REAL_PEERS.includes('awx-24.6.1'))('an investigation of awx-24.6.1', () => {
   let histories: InvestigatedHistories;
