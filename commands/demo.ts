@@ -6,7 +6,7 @@ export default class Demo extends TokenctlCommand {
   static override summary = 'Run a demo against a local service';
 
   static override description =
-    `Starts an automation service on a free port of this machine, with a few hundred users and some thousand tokens, \
+    `Starts an automation service on a free port of this machine, with a few hundred users and 2,000 tokens, \
 and runs the real commands against it. Touches nothing else, and removes what it created. Exits with 0 only if \
 every step ended as expected. Prints the same text with --json.`;
 

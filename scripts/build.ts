@@ -1,6 +1,7 @@
 // Bundles the program and its web interface into dist/, and writes what is made from the jobs and the commands: the list
 // of the jobs; oclif.manifest.json, which lets the program start without loading every command; and docs/commands.md. With
-// --check it leaves these alone and fails where they are out of date. Types are checked by `npm run check:types`.
+// --check it leaves these alone and fails where they are out of date. --program builds all but the web interface, --web
+// only that. Types are checked by `npm run check:types`.
 import { globSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { basename, join, relative } from 'node:path';
@@ -168,6 +169,13 @@ function keep(file: string, content: string): void {
   }
 }
 
-keep('src/app/jobs/job-kinds.ts', jobList());
-await Promise.all([bundle(), buildWeb(root, licensesOf)]);
-for (const [file, content] of await generated()) keep(file, content);
+async function buildProgram(): Promise<void> {
+  keep('src/app/jobs/job-kinds.ts', jobList());
+  await bundle();
+  for (const [file, content] of await generated()) keep(file, content);
+}
+
+await Promise.all([
+  process.argv.includes('--web') || buildProgram(),
+  process.argv.includes('--program') || buildWeb(root, licensesOf),
+]);

@@ -4,8 +4,9 @@ import { copyFile, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Environment } from '../../config/paths.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import { countText } from '../../reports/tables/text.ts';
 import { catchSignals } from '../signals.ts';
-import { type DemoService, startDemoService } from './stage.ts';
+import { DEMO_SIZE, type DemoService, startDemoService } from './stage.ts';
 
 /** What the demo is started with. */
 export interface DemoOptions {
@@ -25,6 +26,10 @@ export interface DemoOptions {
  */
 export async function playDemo(options: DemoOptions): Promise<void> {
   const started = performance.now();
+  const { users, tokens } = DEMO_SIZE;
+  const size = `${countText(users, 'user')} and ${countText(tokens, 'token')}`;
+  process.stdout.write(`Starting an automation service with ${size}, in memory …
+`);
   const stage = await startDemoService(options.version, options.environment);
   try {
     const stageShell = shell(join(options.root, 'bin/tokenctl.js'), stage.environment);
@@ -42,11 +47,8 @@ export async function playDemo(options: DemoOptions): Promise<void> {
   }
 }
 
-async function findOut(run: Shell, { service, estate }: DemoService): Promise<void> {
-  run.say(
-    `An automation service runs at ${service.url}, with ${estate.users.length} users and ` +
-      `${estate.tokens.length} tokens.\nWho am I there, and what can tokenctl do?`,
-  );
+async function findOut(run: Shell, { service }: DemoService): Promise<void> {
+  run.say(`The service runs at ${service.url}. Who am I there, and what can tokenctl do?`);
   await run.run('context check');
   run.say('What is wrong with the tokens? By the default policy, worst rules first:');
   await run.run('tokens audit --summary');
@@ -80,7 +82,7 @@ async function cleanUp(run: Shell): Promise<void> {
   run.say('Next, tokens unused for half a year, with a limit in case the selection is too wide:');
   await run.run('tokens revoke --unused-for 180d --at-most 100 --yes', { expected: 2 });
   run.say('The selection was too wide, and nothing was revoked. With a higher limit:');
-  await run.run('tokens revoke --unused-for 180d --at-most 4000 --yes --reason "quarterly clean-up"');
+  await run.run('tokens revoke --unused-for 180d --at-most 1000 --yes --reason "quarterly clean-up"');
 }
 
 async function laptopStolen(run: Shell, stage: DemoService): Promise<void> {

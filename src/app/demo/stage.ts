@@ -10,7 +10,8 @@ import { storeEstate } from '../../service/sample/store-estate.ts';
 import { storeOperations, writeSamplePlaybooks } from '../../service/sample/store-operations.ts';
 import { type RunningService, startService } from '../../service/server.ts';
 
-const SIZE = { users: 320, tokens: 5000 } as const;
+/** What the service of the demo has. */
+export const DEMO_SIZE = { users: 320, tokens: 2000 } as const;
 
 /** What the demo plays on: a service of its own with a sample estate, and a folder for what commands write. */
 export interface DemoService {
@@ -40,7 +41,7 @@ export async function startDemoService(version: string, environment: Environment
     logLevel: 'error',
   });
   const now = new Date();
-  const estate = sampleEstate(SIZE, { now });
+  const estate = sampleEstate(DEMO_SIZE, { now });
   await storeEstate(service.database, estate);
   await writeSamplePlaybooks(projects);
   await storeOperations(service.database, sampleOperations(estate, { now }));
