@@ -72,7 +72,12 @@ for (const user of [FEW, MANY]) {
   const measured = await measureInTurn(ROUNDS, {
     tokenctl: async () => {
       const { stream } = await investigate({
-        ...{ target, evidence, description, clock, user: user.name, since: new Date(SINCE) },
+        target,
+        evidence,
+        description,
+        clock,
+        user: user.name,
+        since: new Date(SINCE),
       });
       if (stream.read !== user.entries) throw new Error(`read ${stream.read} entries of ${user.entries}`);
     },

@@ -54,7 +54,9 @@ const asAdmin = {
 };
 const form = (path: string, body: string): Sent => ({ path, method: 'POST', headers: FORM, body });
 const json = (path: string, body: string | object, method = 'POST'): Sent => ({
-  ...{ path, method, headers: asAdmin },
+  path,
+  method,
+  headers: asAdmin,
   body: typeof body === 'string' ? body : JSON.stringify(body),
 });
 const get = (path: string, headers: Readonly<Record<string, string>> = asAdmin): Sent => ({ path, headers });
@@ -114,12 +116,10 @@ const REQUESTS: Readonly<Record<string, (size: number) => Sent>> = {
   'JSON: description': (size) => json('/api/v2/tokens/', { description: fill('a', size), scope: 'read' }),
   'JSON: redirect URIs': (size) =>
     json('/api/v2/applications/', {
-      ...{
-        name: 'a',
-        organization: 1,
-        client_type: 'public',
-        authorization_grant_type: 'authorization-code',
-      },
+      name: 'a',
+      organization: 1,
+      client_type: 'public',
+      authorization_grant_type: 'authorization-code',
       redirect_uris: fill('https://a.example/ ', size),
     }),
   'JSON: organization map': (size) =>
@@ -172,17 +172,19 @@ async function answering(results: unknown): Promise<string> {
 }
 
 const aToken = (id: number, description: string) => ({
-  ...{
-    id,
-    description,
-    user: 1,
-    application: null,
-    scope: 'read',
-    token: '************',
-    refresh_token: null,
-  },
-  ...{ created: '2026-01-01T00:00:00Z', modified: '2026-01-01T00:00:00Z', expires: '3025-01-01T00:00:00Z' },
-  ...{ last_used: null, summary_fields: { user: { id: 1, username: 'a' } }, type: 'o_auth2_access_token' },
+  id,
+  description,
+  user: 1,
+  application: null,
+  scope: 'read',
+  token: '************',
+  refresh_token: null,
+  created: '2026-01-01T00:00:00Z',
+  modified: '2026-01-01T00:00:00Z',
+  expires: '3025-01-01T00:00:00Z',
+  last_used: null,
+  summary_fields: { user: { id: 1, username: 'a' } },
+  type: 'o_auth2_access_token',
 });
 
 async function listed(results: unknown): Promise<() => Promise<void>> {
@@ -203,8 +205,17 @@ async function listed(results: unknown): Promise<() => Promise<void>> {
 const entry = (data: object) =>
   Buffer.from(
     JSON.stringify({
-      ...{ v: 1, seq: 1, at: '2026-01-01T00:00:00.000Z', previous: '0'.repeat(64), open: [], kind: 'note' },
-      ...{ operation: 'a', run: 'a', actor: {}, target: {}, data },
+      v: 1,
+      seq: 1,
+      at: '2026-01-01T00:00:00.000Z',
+      previous: '0'.repeat(64),
+      open: [],
+      kind: 'note',
+      operation: 'a',
+      run: 'a',
+      actor: {},
+      target: {},
+      data,
     }),
   );
 const configuration = (text: string) => () => parseConfiguration(text, 'tokenctl.yaml');
@@ -213,7 +224,9 @@ const thread = new SamlThread();
 const saml = (xml: string) => () =>
   thread.verify({
     response: Buffer.from(xml).toString('base64'),
-    ...{ configuration: { security: {}, privateKey: '' }, idp: { entity_id: '' }, callback: '' },
+    configuration: { security: {}, privateKey: '' },
+    idp: { entity_id: '' },
+    callback: '',
   } as unknown as Parameters<typeof thread.verify>[0]);
 
 /** The toolkit's parsers: what to run for a size. */
@@ -267,8 +280,13 @@ const REFERENCES: Readonly<Record<string, (size: number) => () => unknown>> = {
 /** The service, in a process of its own; it answers each message with the processor time that it used, in milliseconds. */
 async function serve(): Promise<void> {
   const service = await startService({
-    ...{ host: '127.0.0.1', port: 0, database: { folder: null }, version: '0', logLevel: 'error' },
-    ...{ adminPassword: new Secret(ADMIN.password), passwordIterations: 1 },
+    host: '127.0.0.1',
+    port: 0,
+    database: { folder: null },
+    version: '0',
+    logLevel: 'error',
+    adminPassword: new Secret(ADMIN.password),
+    passwordIterations: 1,
     logTo: { write: () => undefined },
   });
   const post = async (path: string, body: object) => {
@@ -372,7 +390,9 @@ async function measureAll(): Promise<void> {
     const { path = '/', method = 'GET', headers, body } = REQUESTS[row]?.(size) ?? {};
     const before = await processorTime();
     const response = await fetch(url + path, {
-      ...{ method, headers: { ...headers }, redirect: 'manual' },
+      method,
+      headers: { ...headers },
+      redirect: 'manual',
       ...(body !== undefined && { body }),
     });
     await response.arrayBuffer();

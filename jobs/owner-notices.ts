@@ -50,7 +50,13 @@ async function tellOwners(context: TargetJobContext, mailer: Mailer): Promise<Jo
   const report = await sendOwnerNotices({ ...context, plan, rules, mailer });
   const { sent, failed, notTried, skipped, interrupted, run: auditRun } = report;
   const summary = {
-    ...{ planned, sent, skipped, notTried, failed: failed.length, ...counted, auditRun },
+    planned,
+    sent,
+    skipped,
+    notTried,
+    failed: failed.length,
+    ...counted,
+    auditRun,
     undeliverable: report.undeliverable.length,
   };
   const message = `Sent mail to ${sent} of ${planned} owners, and cannot reach ${unreachable}${limit}`;

@@ -24,7 +24,11 @@ app.post<{ Body: { client_id: string; refresh_token: string } }>('/', async ({ b
   const at = new Date();
   const lifetime = OAUTH2_PROVIDER.ACCESS_TOKEN_EXPIRE_SECONDS;
   const pair = {
-    ...{ at, client, node: 'bench', scope: old.granted, granted: null },
+    at,
+    client,
+    node: 'bench',
+    scope: old.granted,
+    granted: null,
     accessToken: hashToken(access),
     refreshToken: hashToken(refresh),
     expires: new Date(at.getTime() + lifetime * 1000),

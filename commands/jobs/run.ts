@@ -43,7 +43,11 @@ If a run fails, exits with the code of its error.`;
     const dryRun = flags['dry-run'] === true;
     return ranResult(
       await runManually({
-        ...{ runtime, name: args.job, dryRun, version: this.config.version, notify },
+        runtime,
+        name: args.job,
+        dryRun,
+        version: this.config.version,
+        notify,
         within: flags.context,
       }),
     );

@@ -53,7 +53,13 @@ function requirePlaceholders(template: MailTemplate): void {
 export function ownerNoticeRules(settings: OwnerNoticesSettings): OwnerNoticeRules {
   const { thresholds, revoked, revokedWithin, optOut, domains, atMost, organizations } = settings;
   return {
-    ...{ thresholds, revoked, revokedWithin: revokedWithin * 1000, optOut, domains, atMost, organizations },
+    thresholds,
+    revoked,
+    revokedWithin: revokedWithin * 1000,
+    optOut,
+    domains,
+    atMost,
+    organizations,
     template: settings.template ?? defaultTemplate,
   };
 }

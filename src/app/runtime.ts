@@ -192,7 +192,10 @@ function runtimeIn(
     const warning = opened === undefined ? insecureWarning(settings) : null;
     if (warning !== null) onInsecure(warning);
     opened ??= openTarget(tokenFile === undefined ? settings : withTokenFile(settings, tokenFile), {
-      ...{ environment, component, label, interruption: caughtSignal },
+      environment,
+      component,
+      label,
+      interruption: caughtSignal,
     }).then((target) => {
       onOpen(target);
       return target;
@@ -249,7 +252,9 @@ function runtimeIn(
     async reading() {
       const found = await description();
       return {
-        ...{ target: await target(), description: found, log: await auditLog() },
+        target: await target(),
+        description: found,
+        log: await auditLog(),
         clock: controllerClock(clock, found),
       };
     },

@@ -68,7 +68,9 @@ export async function sessionExpiryChange(
       ? null
       : await unseenSessions(await runtime.target(), {
           capabilities: description.capabilities,
-          ...{ userIds, now: (await runtime.targetClock()).now(), latestExpiry: null },
+          userIds,
+          now: (await runtime.targetClock()).now(),
+          latestExpiry: null,
         });
   const others = unseen !== null && `Not checked. ${unseenText(unseen)}`;
   const planned: Document = [
@@ -123,7 +125,10 @@ export function expiryEnding(done: SessionExpiryReport): Ending {
     ],
     amount: { what: 'session', planned, done: ended },
     failure: unfinishedWork({
-      ...{ interrupted, stopped, hint, left: leftText(done) },
+      interrupted,
+      stopped,
+      hint,
+      left: leftText(done),
       open: !verified || (begunSince ?? 0) > 0,
     }),
   };

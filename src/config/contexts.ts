@@ -106,8 +106,11 @@ export function approvalRuleOf(configuration: Configuration, label: string): App
   const own = context?.approval ?? sameController?.approval;
   const { key: _key, ...shared } = forAll ?? {};
   const defaults = {
-    ...{ required: own !== undefined || forAll !== undefined, approvers: {}, aloneUpTo: 0 },
-    ...{ validFor: APPROVAL_VALID_FOR, breakGlass: true },
+    required: own !== undefined || forAll !== undefined,
+    approvers: {},
+    aloneUpTo: 0,
+    validFor: APPROVAL_VALID_FOR,
+    breakGlass: true,
   };
   return { ...defaults, ...given(shared), ...given(own) };
 }

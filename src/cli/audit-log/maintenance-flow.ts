@@ -131,7 +131,11 @@ function verificationResult(verified: VerifiedLog, place: LogPlace): Report<Veri
   return report({
     json: {
       ...(place.kind === 'file' ? { file: place.name } : { database: place.name }),
-      ...{ entries, head, tornBytes, removed, checkpoint },
+      entries,
+      head,
+      tornBytes,
+      removed,
+      checkpoint,
     },
     document: [
       lines(

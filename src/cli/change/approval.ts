@@ -115,7 +115,11 @@ export async function approvalFor(change: GuardedChange): Promise<RecordedApprov
     );
   }
   return await requireApproved({
-    ...{ plan: saved, note, rule, now: runtime.clock.now(), log: await runtime.auditLog() },
+    plan: saved,
+    note,
+    rule,
+    now: runtime.clock.now(),
+    log: await runtime.auditLog(),
     actor: { ...runtime.operator, as: description.identity.username },
   });
 }

@@ -100,7 +100,9 @@ export async function writePlanFile(
   const description = await runtime.description();
   const requiresApproval = requestedApproval(flags, { runtime, context: description.context });
   const saved = await savePlan({
-    ...{ ...planned, requiresApproval, description },
+    ...planned,
+    requiresApproval,
+    description,
     target: await runtime.target(),
     ...(await madeNow(runtime)),
   });
@@ -124,7 +126,9 @@ export async function writeLockdownFile(
   const description = await runtime.description();
   const { at, by } = await madeNow(runtime);
   const draft: Omit<SavedLockdown, 'digest'> = {
-    ...{ format: 'tokenctl-lockdown-plan', version: 1, made: { at: at.toISOString(), by } },
+    format: 'tokenctl-lockdown-plan',
+    version: 1,
+    made: { at: at.toISOString(), by },
     target: entryTarget(description),
     ...order,
     ...(requestedApproval(flags, { runtime, context: description.context }) && { requiresApproval: true }),

@@ -51,13 +51,11 @@ export async function leakedFlow(request: LeakedRequest): Promise<Report<LeakedJ
   const description = await runtime.description();
   await noteLimit(runtime);
   const leaked = await findLeaked({
-    ...{
-      target,
-      description,
-      lines: request.lines,
-      log: await runtime.auditLog(),
-      clock: await runtime.targetClock(),
-    },
+    target,
+    description,
+    lines: request.lines,
+    log: await runtime.auditLog(),
+    clock: await runtime.targetClock(),
     change: () => runtime.change(flags),
     withoutUse: flags['dry-run'] === true,
   });

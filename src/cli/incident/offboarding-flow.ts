@@ -62,7 +62,9 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
       ? afterAct(
           plan.revocation.accessPaths,
           await accessPathsOf(plan, {
-            ...{ target, description, clock: await runtime.targetClock() },
+            target,
+            description,
+            clock: await runtime.targetClock(),
             settledBy: flags['dry-run'] === true ? undefined : await runtime.auditLog(),
           }),
           (await runtime.targetClock()).now(),

@@ -67,7 +67,11 @@ export async function incidentReportFlow(
   const investigations = saved.map(({ investigation }) => investigation);
   const log = await runtime.auditLog();
   const gathered = await gatherReport({
-    ...{ log, description, investigations, incident: request.incident, now: runtime.clock.now() },
+    log,
+    description,
+    investigations,
+    incident: request.incident,
+    now: runtime.clock.now(),
     checkpoint: () => checkpointOf(runtime),
   });
   const { auditLog } = runtime.configuration;

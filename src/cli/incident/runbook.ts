@@ -86,7 +86,10 @@ export async function stepFlow(request: {
   const { title } = found;
   const { target: _target, ...change } = await runtime.change(flags);
   const { incident, changed } = await tickStep({
-    ...{ ...change, incident: request.incident, step: { runbook, step, title }, isDone: !undo },
+    ...change,
+    incident: request.incident,
+    step: { runbook, step, title },
+    isDone: !undo,
   });
   const what = `step ${step} of ${runbook} (${title}) for ${incident}`;
   const act = undo ? 'Took back' : 'Ticked off';

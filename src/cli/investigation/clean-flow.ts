@@ -124,7 +124,9 @@ export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJ
     const { investigation, earlier } = chosen(now, saved);
     const planned = planCleaning(investigation, {
       selection: { items: request.items, rules: request.rules },
-      ...{ ways, restProblem, ownTokens },
+      ways,
+      restProblem,
+      ownTokens,
     });
     const histories = await readIncidentHistories(await runtime.auditLog());
     const incidents = histories.ofController(description).flatMap((each) => each.incidents);
@@ -134,7 +136,8 @@ export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJ
     return await change(
       request,
       cleaningChange(plan, {
-        ...{ description, beginning: [theft.text, ...earlierText(earlier)] },
+        description,
+        beginning: [theft.text, ...earlierText(earlier)],
         confirmed: () => confirmedPlan(request, plan),
         clean: (opened, confirmed) => clean({ ...opened, plan: confirmed, evidence }),
       }),
@@ -172,7 +175,9 @@ async function undoFlow(request: CleanRequest, run: string): Promise<Report<Clea
     return await change(
       request,
       cleaningChange(plan, {
-        ...{ description, beginning: [], confirmed: async () => plan },
+        description,
+        beginning: [],
+        confirmed: async () => plan,
         clean: (opened, confirmed) => undoCleaning({ ...opened, plan: confirmed, evidence }),
       }),
     );
@@ -289,16 +294,30 @@ function planJson(plan: AnyPlan): CleaningPlanJson {
     : { ...plan.investigation, undoes: null };
   const { subject, since, until, undoes } = about;
   return {
-    ...{ subject, since, until, incident, undoes },
+    subject,
+    since,
+    until,
+    incident,
+    undoes,
     clean: planned.map(({ item, act, way }) => ({
-      ...{ id: item.id, act: act.act, summary: item.summary, risk: item.risk, undoable: act.undoable },
+      id: item.id,
+      act: act.act,
+      summary: item.summary,
+      risk: item.risk,
+      undoable: act.undoable,
       ...authored(item),
       irreversible: isIrreversible({ act }),
-      ...{ via: way.via, context: way.context },
+      via: way.via,
+      context: way.context,
       fields: act.act === 'restore' ? act.fields : [],
     })),
     keep: keep.map(({ item, reason, why }) => ({
-      ...{ id: item.id, reason, why, summary: item.summary, risk: item.risk, remedy: item.remedy },
+      id: item.id,
+      reason,
+      why,
+      summary: item.summary,
+      risk: item.risk,
+      remedy: item.remedy,
       ...authored(item),
     })),
   };

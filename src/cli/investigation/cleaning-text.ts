@@ -68,7 +68,9 @@ function itemsOf({ clean: planned }: Pick<AnyPlan, 'clean'>): number {
 /** Why nothing to do is no success. */
 export function nothingFailure(plan: AnyPlan): TokenctlError | undefined {
   return unfinishedWork({
-    ...{ interrupted: false, stopped: null, hint: BY_HAND },
+    interrupted: false,
+    stopped: null,
+    hint: BY_HAND,
     left: leftText(plan, null),
     open: leftOver(plan).length > 0,
   });
@@ -127,7 +129,10 @@ export function countsOf(plan: AnyPlan, done: CleaningReport): CleaningCounts {
   const inPart = unended.filter((id) => !failed.has(id) && byHand.has(id)).length;
   const remaining = unended.length - inPart;
   return {
-    ...{ planned: planned.size, ended: planned.size - unended.length, inPart, remaining },
+    planned: planned.size,
+    ended: planned.size - unended.length,
+    inPart,
+    remaining,
     byHand: byHand.size,
   };
 }

@@ -34,7 +34,10 @@ export async function investigateFlow(request: InvestigateRequest): Promise<Repo
   const evidence = await openEvidence(runtime);
   try {
     const investigation = await investigate({
-      ...{ evidence, description, clock: await runtime.targetClock(), ...subject },
+      evidence,
+      description,
+      clock: await runtime.targetClock(),
+      ...subject,
       target: await runtime.target(),
       since: request.since,
       until: request.until,

@@ -42,7 +42,10 @@ const file = z.looseObject({
   version: z.literal(1),
   madeAt: z.iso.datetime(),
   target: z.looseObject({
-    ...{ context: text, address: text, installUuid: text.nullable(), version: text.nullable() },
+    context: text,
+    address: text,
+    installUuid: text.nullable(),
+    version: text.nullable(),
   }),
   as: text,
   visibility: z.looseObject({ kind: z.enum(['all', 'part']) }),
@@ -56,8 +59,12 @@ const file = z.looseObject({
   until: z.iso.datetime(),
   chain: z.array(
     z.looseObject({
-      ...{ user: actor, by: actor.nullable(), how: z.enum(['subject', 'made', 'password_set']) },
-      ...{ through: text.nullable(), since: z.iso.datetime(), exists: z.boolean().nullable() },
+      user: actor,
+      by: actor.nullable(),
+      how: z.enum(['subject', 'made', 'password_set']),
+      through: text.nullable(),
+      since: z.iso.datetime(),
+      exists: z.boolean().nullable(),
     }),
   ),
   items: z.array(item),

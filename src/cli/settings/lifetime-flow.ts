@@ -70,7 +70,8 @@ export async function lifetimeFlow(request: ChangeRequest<LifetimeFlags>): Promi
   const holds = capabilities.settingsHold;
   const isCautious = lifetimeCaution(dialect) !== null;
   const revived = await countRevived({
-    ...{ target, description, clock: await runtime.targetClock() },
+    target,
+    clock: await runtime.targetClock(),
     from: before.REFRESH_TOKEN_EXPIRE_SECONDS,
     to: after.REFRESH_TOKEN_EXPIRE_SECONDS,
   });
@@ -87,7 +88,11 @@ export async function lifetimeFlow(request: ChangeRequest<LifetimeFlags>): Promi
       document: changed ? [lifetimeFacts(after, before, 'Set:'), remarks] : already,
     }),
     json: ({ dryRun, done }) => ({
-      ...{ setting: SETTING, lifetimes: after, changed: done?.changed ?? preview.changed, dryRun, holds },
+      setting: SETTING,
+      lifetimes: after,
+      changed: done?.changed ?? preview.changed,
+      dryRun,
+      holds,
       applicationTokens: isCautious ? ('after_restart' as const) : holds,
     }),
   });

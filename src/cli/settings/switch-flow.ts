@@ -130,13 +130,11 @@ export async function switchFlow<More extends object>(
         ],
       }),
       json: ({ dryRun, done }) => ({
-        ...{
-          setting: setting.setting,
-          enabled: on,
-          changed: done?.changed ?? preview.changed,
-          dryRun,
-          holds,
-        },
+        setting: setting.setting,
+        enabled: on,
+        changed: done?.changed ?? preview.changed,
+        dryRun,
+        holds,
         ...rescueJson(done?.rescue ?? null),
         ...setting.more,
       }),

@@ -126,7 +126,10 @@ function planToJson(
       ...digest,
       subject: mailFor(digest, options).subject,
       expiring: digest.expiring.map(({ token, threshold, daysLeft }) => ({
-        ...{ token: token.id, threshold, daysLeft, expires: token.expires },
+        token: token.id,
+        threshold,
+        daysLeft,
+        expires: token.expires,
       })),
     })),
   };

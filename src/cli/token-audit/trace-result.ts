@@ -34,7 +34,9 @@ function traceToJson({
   return {
     ...rest,
     token: token === null ? null : tokenToJson(token),
-    ...{ made, history, ownerActivity },
+    made,
+    history,
+    ownerActivity,
   };
 }
 

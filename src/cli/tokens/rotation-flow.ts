@@ -268,7 +268,10 @@ async function revokeOld(
   const target = await working.target();
   const selector = { ids: [tokenId] };
   const plan = await planRevocation({
-    ...{ target, selector, includeOwn: true, clock: await runtime.targetClock() },
+    target,
+    selector,
+    includeOwn: true,
+    clock: await runtime.targetClock(),
     description: await working.description(),
   });
   const revocation = await revokeTokens({ ...(await working.change(flags)), plan });

@@ -80,7 +80,12 @@ export function streamEntryOf(
       : []),
   ];
   return {
-    ...{ id, at, operation, object1: kind, object2: isLink ? other : '', relationship: relatedField },
+    id,
+    at,
+    operation,
+    object1: kind,
+    object2: isLink ? other : '',
+    relationship: relatedField,
     actor: entry.actor?.username === SYSTEM_USER ? null : entry.actor,
     changes: isLink ? { object1_pk: object, object2_pk: numberOf(relatedId) } : changesOf(kind, changes),
     setting: kind === 'setting' && object !== null ? (settings.get(object) ?? null) : null,

@@ -107,7 +107,8 @@ function baseOf({ field, before, entry, edits }: RecordedChange): Base {
   const isMasking = earlier.length > 0 && [last.before, ...earlier.map(({ after }) => after)].some(isMasked);
   const isMixed = earlier.length > 0 && (isMasking || leftOf(field, earlier, last.before) !== 'none');
   return {
-    ...{ before: last.before, entry: last.entry },
+    before: last.before,
+    entry: last.entry,
     ...(last.isDefault === true && { isDefault: true }),
     ...(isMixed && { isMixed: true }),
   };

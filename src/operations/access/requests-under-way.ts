@@ -157,7 +157,9 @@ export async function requestsSince(
   if (target.transactions !== undefined) {
     const seconds = (clock.now().getTime() - act.ended.getTime()) / 1000;
     const settled = await settleRequests({
-      ...{ target, shouldStop: false, timeoutMs: wait === undefined ? LOOK_MS : REQUEST_LIMIT_S * 1000 },
+      target,
+      shouldStop: false,
+      timeoutMs: wait === undefined ? LOOK_MS : REQUEST_LIMIT_S * 1000,
       // One whose age is not visible is waited for a moment: most are younger.
       isMeant: (each) => each.seconds === null || each.seconds >= seconds,
     });

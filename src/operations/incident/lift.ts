@@ -83,7 +83,9 @@ export async function liftIncident(
     steps: work.stepsRecorded,
     accessPaths: recordOf(accessPaths),
     left: left.map(({ what, name, action, endedBy }) => ({
-      ...{ what, name, action },
+      what,
+      name,
+      action,
       ...(endedBy !== null && { endedBy: endedBy.run }),
     })),
   });

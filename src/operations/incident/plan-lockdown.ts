@@ -136,7 +136,15 @@ export async function planLockdown(asked: PlanLockdownOptions): Promise<Lockdown
     counted,
     revocation,
     accessPaths: lockdownPaths({
-      ...{ scope, measures, description, lifetimes, settingsLeft, revocation, usersGone, usersKept, local },
+      scope,
+      measures,
+      description,
+      lifetimes,
+      settingsLeft,
+      revocation,
+      usersGone,
+      usersKept,
+      local,
     }),
   };
 }
@@ -188,7 +196,9 @@ async function resolveOrder(asked: PlanLockdownOptions, history: IncidentHistory
   const { renamed, gone } = await requireMeant(target, options);
   const usersGone = gone.map(({ name }) => name);
   return {
-    ...{ options, same, renamed },
+    options,
+    same,
+    renamed,
     usersGone: options.scope.kind !== 'users' ? [] : hasIds ? usersGone : missingNames(options.scope),
   };
 }

@@ -45,7 +45,10 @@ export async function planOffboarding(options: PlanOffboardingOptions): Promise<
   const users = [...gone.keys()].sort();
   if (users.length === 0) return { plan: null, users, tokens: 0 };
   const plan = await planAccess({
-    ...{ target, clock, users, description },
+    target,
+    clock,
+    users,
+    description,
     userIds: users.map((name) => gone.get(name) ?? 0),
   });
   const shares = await readShares(target, { plan, users });

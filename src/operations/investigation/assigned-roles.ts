@@ -77,8 +77,16 @@ function isSame(a: ObjectReference, b: ObjectReference): boolean {
 }
 
 const NOTHING = {
-  ...{ entries: [], entryCount: 0, other: null, role: null, link: '', stateReason: null },
-  ...{ changes: [], changedSince: [], job: null, remedy: null },
+  entries: [],
+  entryCount: 0,
+  other: null,
+  role: null,
+  link: '',
+  stateReason: null,
+  changes: [],
+  changedSince: [],
+  job: null,
+  remedy: null,
 } as const;
 
 function assignmentItem(assignment: RoleAssignment, context: string): InvestigationItem {
@@ -87,12 +95,18 @@ function assignmentItem(assignment: RoleAssignment, context: string): Investigat
   const findings = assignmentFindings(assignment);
   const item: InvestigationItem = {
     ...NOTHING,
-    ...{ id: `${kind}:${id}`, group: 'ways_in', act: 'made', state: 'there' },
+    id: `${kind}:${id}`,
+    group: 'ways_in',
+    act: 'made',
+    state: 'there',
     object: { kind, id, name: `${definition.name} of ${holder.name ?? holder.id}` },
     assignment: assignedRole(assignment),
     summary: `granted ${definition.name} ${on} to ${objectText(holder)}${NOT_IN_STREAM}`,
     by: by === null ? [] : [by],
-    ...{ first: at.toISOString(), last: at.toISOString(), findings, risk: findings[0]?.severity ?? null },
+    first: at.toISOString(),
+    last: at.toISOString(),
+    findings,
+    risk: findings[0]?.severity ?? null,
   };
   return { ...item, remedy: remedyOf(item, context) };
 }
@@ -135,16 +149,17 @@ function definitionItem(
   ];
   const item: InvestigationItem = {
     ...NOTHING,
-    ...{ id: `role_definition:${id}`, group: 'ways_in', act: isMade ? 'made' : 'changed', state: 'there' },
+    id: `role_definition:${id}`,
+    group: 'ways_in',
+    act: isMade ? 'made' : 'changed',
+    state: 'there',
     object: { kind: 'role_definition', id, name },
     summary: `${isMade ? 'created' : 'changed'} the role definition ${name} (${id})${NOT_IN_STREAM}`,
     by: by === null ? [] : [by],
-    ...{
-      first: (isMade ? created : modified).toISOString(),
-      last: modified.toISOString(),
-      findings,
-      risk: 'high',
-    },
+    first: (isMade ? created : modified).toISOString(),
+    last: modified.toISOString(),
+    findings,
+    risk: 'high',
   };
   return { ...item, remedy: remedyOf(item, context) };
 }

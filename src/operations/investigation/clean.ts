@@ -55,7 +55,9 @@ export function clean(options: CleanOptions): Promise<CleaningReport> {
   const { incident, subject, chain } = plan.investigation;
   const userIds = chain.flatMap(({ user, how }) => (how === 'subject' ? (user.id ?? []) : []));
   return carryOut(options, {
-    ...{ operation: 'incident.clean', plan, stated: { subject, userIds } },
+    operation: 'incident.clean',
+    plan,
+    stated: { subject, userIds },
     common: incident === null ? {} : { incident },
     remaining: async () => remaining(plan, await repeated(options)),
   });
@@ -73,7 +75,9 @@ export function undoCleaning(
   const { plan } = options;
   const { incident, undoes } = plan;
   return carryOut(options, {
-    ...{ operation: 'incident.clean-undo', plan, stated: {} },
+    operation: 'incident.clean-undo',
+    plan,
+    stated: {},
     common: { ...(incident !== null && { incident }), undoes },
     remaining: async () => {
       const ids = new Set(plan.clean.map(({ item }) => item.id));
@@ -187,7 +191,10 @@ async function cleanItem(
     title: titleOf(planned),
     common: { ...common, item: item.id },
     intent: {
-      ...{ ...act, ...elsewhere, summary: item.summary, entries: item.entries },
+      ...act,
+      ...elsewhere,
+      summary: item.summary,
+      entries: item.entries,
       about: { object: item.object, other: item.other, role: item.role },
     },
     act: async () => {

@@ -86,7 +86,12 @@ class Chain {
 
   constructor(subjects: readonly { readonly user: Actor; readonly since: Date }[]) {
     this.members = subjects.map(({ user, since }) => ({
-      ...{ user, since, how: 'subject', by: null, through: null, depth: 0 },
+      user,
+      since,
+      how: 'subject',
+      by: null,
+      through: null,
+      depth: 0,
     }));
     this.#waiting = this.members.map((member) => ({ member, until: null }));
   }

@@ -107,16 +107,16 @@ function rank({ item: { object, role }, act }: Planned): number {
   if (object.kind === 'user') return 3;
   const ofObject = object.kind === 'schedule' ? 4 : 7;
   const ranks = {
-    ...{
-      cancel: 4,
-      restore: 5,
-      rename: 5,
-      disassociate: 6,
-      unassign: 2,
-      delete: ofObject,
-      disable: ofObject,
-    },
-    ...{ enable: 0, associate: 0, assign: 0 },
+    cancel: 4,
+    restore: 5,
+    rename: 5,
+    disassociate: 6,
+    unassign: 2,
+    delete: ofObject,
+    disable: ofObject,
+    enable: 0,
+    associate: 0,
+    assign: 0,
   };
   return ranks[act.act];
 }

@@ -135,7 +135,11 @@ function recordedAct({ data }: Entry): RecordedAct | null {
   const named = objectOf(data['about']) ?? {};
   const entries = Array.isArray(data['entries']) ? data['entries'].map(Number) : [];
   const item: CleanedItem = {
-    ...{ id, entries, summary: textOf(data['summary']) ?? id, risk: null, remedy: null },
+    id,
+    entries,
+    summary: textOf(data['summary']) ?? id,
+    risk: null,
+    remedy: null,
     object: (named['object'] ?? { ...about, name: null }) as ObjectReference,
     other: (named['other'] ?? null) as ObjectReference | null,
     role: (named['role'] ?? null) as CleanedItem['role'],
@@ -260,7 +264,11 @@ async function decideFields(
   if (back.length === 0) return kept === null ? null : { act: null, changes: [], kept };
   const changes = back.map(
     ({ field, entry, lastEntry }): FieldChange => ({
-      ...{ field, entry, lastEntry, hidden: true, state: 'as_before' },
+      field,
+      entry,
+      lastEntry,
+      hidden: true,
+      state: 'as_before',
       ...(field === 'webhook_service' && { after: values[field]?.[0] }),
     }),
   );

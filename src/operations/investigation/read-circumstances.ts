@@ -265,7 +265,10 @@ function laterChange({ id, at, actor, operation, object, changes }: Deed): Later
   const names = Object.keys(changes).filter((name) => name !== 'id');
   const fields = object.kind === 'setting' && object.name !== null ? [object.name] : names;
   return {
-    ...{ entry: id, at: at.toISOString(), by: actor, operation },
+    entry: id,
+    at: at.toISOString(),
+    by: actor,
+    operation,
     fields: operation === 'update' || object.kind === 'setting' ? fields : [],
   };
 }

@@ -72,7 +72,11 @@ function changedDraft(each: ListedObject, known: ItemDraft | undefined): ItemDra
   if (each.kind === 'o_auth2_application' && draft.changes.size > 0) return null;
   const entry = draft.entries[0] ?? 0;
   const change: RecordedChange = {
-    ...{ field, before: HIDDEN, after: HIDDEN, entry, lastEntry: draft.lastEntry },
+    field,
+    before: HIDDEN,
+    after: HIDDEN,
+    entry,
+    lastEntry: draft.lastEntry,
     edits: [{ entry, last: draft.lastEntry, before: HIDDEN, after: HIDDEN }],
   };
   return {
@@ -84,17 +88,22 @@ function changedDraft(each: ListedObject, known: ItemDraft | undefined): ItemDra
 
 function emptyDraft({ kind, id, name }: ListedObject, at: Date, by: Actor | null): ItemDraft {
   return {
-    ...{ id: `${kind}:${id}`, group: kindOf(kind)?.group ?? 'other', act: 'changed' },
-    ...{ object: { kind, id, name }, other: null, role: null, link: '' },
-    ...{ by: by === null ? [] : [by], first: at, last: at },
-    ...{
-      entries: [],
-      entryCount: 0,
-      firstEntry: Number.MAX_SAFE_INTEGER,
-      lastEntry: 0,
-      changes: new Map(),
-      category: null,
-    },
+    id: `${kind}:${id}`,
+    group: kindOf(kind)?.group ?? 'other',
+    act: 'changed',
+    object: { kind, id, name },
+    other: null,
+    role: null,
+    link: '',
+    by: by === null ? [] : [by],
+    first: at,
+    last: at,
+    entries: [],
+    entryCount: 0,
+    firstEntry: Number.MAX_SAFE_INTEGER,
+    lastEntry: 0,
+    changes: new Map(),
+    category: null,
   };
 }
 
@@ -161,11 +170,27 @@ function userItem(
   ];
   const object = { kind: 'user', id, name: username };
   const item: InvestigationItem = {
-    ...{ id: `user:${id}`, group: 'ways_in', act: 'made', object, other: null, role: null, link: '' },
+    id: `user:${id}`,
+    group: 'ways_in',
+    act: 'made',
+    object,
+    other: null,
+    role: null,
+    link: '',
     summary: `${isSuperuser ? 'superuser' : 'user'} ${objectText(object).replace(/^user /, '')} was made${NOT_IN_STREAM}`,
-    ...{ by: [], first: at.toISOString(), last: at.toISOString(), entries: [], entryCount: 0 },
-    ...{ state: isOff ? 'undone' : 'there', stateReason: null, changes: [], changedSince: [], job: null },
-    ...{ findings, risk: findings[0]?.severity ?? null, remedy: null },
+    by: [],
+    first: at.toISOString(),
+    last: at.toISOString(),
+    entries: [],
+    entryCount: 0,
+    state: isOff ? 'undone' : 'there',
+    stateReason: null,
+    changes: [],
+    changedSince: [],
+    job: null,
+    findings,
+    risk: findings[0]?.severity ?? null,
+    remedy: null,
   };
   return { ...item, remedy: remedyOf(item, context) };
 }

@@ -104,7 +104,12 @@ export async function findLeaked(options: {
       const ofToken = uses?.filter((use) => use.fingerprint === fingerprint);
       const lastUsed = ofToken && lastUseBefore(each.lastUsed, ofToken);
       const token = {
-        ...{ kind, live, ids, user: user?.username ?? null, fingerprint, usedAt },
+        kind,
+        live,
+        ids,
+        user: user?.username ?? null,
+        fingerprint,
+        usedAt,
         ...(lastUsed !== undefined && { lastUsed }),
         ...(needsUse === true && { needsUse }),
       };
@@ -206,7 +211,8 @@ export async function planLeaked(options: {
   }
   return builder.build({
     accessPaths: await pathsNotCovered({
-      ...{ target, description },
+      target,
+      description,
       tokensWithRefreshToken: builder.tokensWithRefreshToken,
       reach,
       selection: { kind: 'tokens', names: [], owners: builder.ownerNames },

@@ -47,13 +47,11 @@ export class UseRecord {
       usedAt === null
         ? []
         : ids.map((id) => ({
-            ...{
-              id,
-              user,
-              fingerprint,
-              usedAt: usedAt.toISOString(),
-              created: created.get(id)?.toISOString(),
-            },
+            id,
+            user,
+            fingerprint,
+            usedAt: usedAt.toISOString(),
+            created: created.get(id)?.toISOString(),
             ...lastUseOf(lastUsed),
           })),
     );

@@ -89,7 +89,8 @@ export async function planRevocation(options: PlanRevocationOptions): Promise<Re
   const users = selector.all === true && !findings ? 'all' : [...(named?.values() ?? builder.ownerIds)];
   const plan = builder.build({
     accessPaths: await pathsNotCovered({
-      ...{ target, description },
+      target,
+      description,
       tokensWithRefreshToken: builder.tokensWithRefreshToken,
       expiredRefreshTokens: builder.expiredRefreshTokens,
       reach,
@@ -99,7 +100,8 @@ export async function planRevocation(options: PlanRevocationOptions): Promise<Re
     notSeen: isSeenById(selector, absent) ? null : unseenPart(description, selector),
     sessions: reach.sessions
       ? await planSessions(target, ascending(users), {
-          ...{ capabilities: description.capabilities, now: options.clock.now() },
+          capabilities: description.capabilities,
+          now: options.clock.now(),
         })
       : null,
   });

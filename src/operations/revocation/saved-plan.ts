@@ -207,7 +207,8 @@ export async function planFromSaved(options: {
   const isWhole = Object.values(gone).every((ids) => ids.length === 0);
   const plan = builder.build({
     accessPaths: await pathsNotCovered({
-      ...{ target, description },
+      target,
+      description,
       tokensWithRefreshToken: builder.tokensWithRefreshToken,
       expiredRefreshTokens: builder.expiredRefreshTokens,
       reach,

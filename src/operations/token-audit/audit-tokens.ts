@@ -222,7 +222,10 @@ class AuditRun {
 function asKnown(finding: Finding): Finding {
   const { rule, severity, subject } = finding;
   return {
-    ...{ rule, severity, subject, isKnown: true },
+    rule,
+    severity,
+    subject,
+    isKnown: true,
     get message() {
       return finding.message;
     },

@@ -105,10 +105,15 @@ export async function createUser(
 function createdFacts(wanted: WantedUser, id: number): Record<string, unknown> {
   const { username, first_name, last_name, email, is_superuser, is_system_auditor, is_active } = wanted;
   return {
-    ...{ username, first_name, last_name, email, is_superuser },
+    username,
+    first_name,
+    last_name,
+    email,
+    is_superuser,
     ...(is_system_auditor && { is_system_auditor }),
     ...(!is_active && { is_active }),
-    ...{ password: 'hidden', id },
+    password: 'hidden',
+    id,
   };
 }
 

@@ -324,8 +324,12 @@ async function changeLink(
     object2,
     relationship,
     changes: {
-      ...{ object1: 'group', object1_pk: group, object2, object2_pk: member },
-      ...{ action: operation, relationship },
+      object1: 'group',
+      object1_pk: group,
+      object2,
+      object2_pk: member,
+      action: operation,
+      relationship,
     },
     resource: { type: 'group', id: group },
   });

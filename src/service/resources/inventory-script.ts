@@ -98,8 +98,10 @@ function script(
   const ofHost = ({ id, variables: text, enabled }: InventoryContent['hosts'][number]) => ({
     ...variablesOf(text),
     ...(towervars && {
-      ...{ remote_host_enabled: String(enabled), remote_host_id: id },
-      ...{ remote_tower_enabled: String(enabled), remote_tower_id: id },
+      remote_host_enabled: String(enabled),
+      remote_host_id: id,
+      remote_tower_enabled: String(enabled),
+      remote_tower_id: id,
     }),
   });
   return {

@@ -12,7 +12,10 @@ import { namedRelation } from './resource.ts';
 export function seenParts(user: UserRecord, held: readonly HeldRole[], first: number): Condition {
   const part = (type: 'inventory' | 'project', alias: string, from: number) =>
     visibleObjects(user, held, {
-      ...{ type, id: `${alias}.id`, organization: `${alias}.organization_id`, first: from },
+      type,
+      id: `${alias}.id`,
+      organization: `${alias}.organization_id`,
+      first: from,
     });
   const inventory = part('inventory', 'gi', first);
   const project = part('project', 'gp', first + inventory.values.length);
@@ -57,7 +60,9 @@ export const PART_RELATIONS: Readonly<Record<'organization' | 'inventory' | 'pro
 export function seenPartsOfJobs(user: UserRecord, held: readonly HeldRole[], first: number): Condition {
   const parts = seenParts(user, held, first);
   const template = visibleObjects(user, held, {
-    ...{ type: 'job_template', id: 'gj.id', organization: 'gj.organization_id' },
+    type: 'job_template',
+    id: 'gj.id',
+    organization: 'gj.organization_id',
     first: first + parts.values.length,
   });
   return {

@@ -190,7 +190,11 @@ async function changeRoleOfTeam(exchange: Exchange, role: RoleRecord, team: Team
       object1: 'team',
       object2: type,
       changes: {
-        ...{ object1: 'team', object1_pk: team.id, object2: type, object2_pk: role.id, action: operation },
+        object1: 'team',
+        object1_pk: team.id,
+        object2: type,
+        object2_pk: role.id,
+        action: operation,
         relationship: 'awx.main.models.rbac.Role_parents',
       },
       relationship: roleRelation(type, role.role),

@@ -61,8 +61,14 @@ function listing(kind: ListedKind): Listing<ListedObject & { readonly isManaged:
         summary_fields: of,
       } = found;
       return {
-        ...{ kind, id: number, name: name ?? field ?? null, created, modified, isManaged: managed === true },
-        ...{ createdBy: actorOf(of.created_by), modifiedBy: actorOf(of.modified_by) },
+        kind,
+        id: number,
+        name: name ?? field ?? null,
+        created,
+        modified,
+        isManaged: managed === true,
+        createdBy: actorOf(of.created_by),
+        modifiedBy: actorOf(of.modified_by),
       };
     },
   };
@@ -110,7 +116,10 @@ const USERS: Listing<Omit<MadeUser, 'isRecorded'>> = {
 const madeUser = z
   .object({ id, username: z.string(), created: instant, is_superuser: z.boolean() })
   .transform(({ id: number, username, created, is_superuser: isSuperuser }) => ({
-    ...{ id: number, username, at: created, isSuperuser },
+    id: number,
+    username,
+    at: created,
+    isSuperuser,
   }));
 
 /** Lists the users who were made in a period, and whether an entry of the activity stream says so. */

@@ -118,7 +118,11 @@ const job = z
     const used =
       z.array(named).safeParse(credentials).data ?? z.array(named).safeParse([credential]).data ?? [];
     return {
-      ...{ kind: body.type, id: body.id, name: body.name, status: body.status, created: body.created },
+      kind: body.type,
+      id: body.id,
+      name: body.name,
+      status: body.status,
+      created: body.created,
       launchType: body.launch_type ?? null,
       started: body.started ?? null,
       finished: body.finished ?? null,
@@ -183,7 +187,10 @@ const assignment = z
     summary_fields: ofAssignment,
   })
   .transform(({ id: number, created, content_type: type, object_id: about, summary_fields: of }) => ({
-    ...{ id: number, at: created, by: actorIn(of.created_by), definition: of.role_definition },
+    id: number,
+    at: created,
+    by: actorIn(of.created_by),
+    definition: of.role_definition,
     holder:
       of.user === undefined
         ? { kind: 'team', id: of.team?.id ?? null, name: of.team?.name ?? null }

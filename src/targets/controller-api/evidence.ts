@@ -208,7 +208,8 @@ class ApiEvidence implements Evidence {
   async roles(ids: readonly number[]): Promise<ReadonlyMap<number, RoleRecord>> {
     const found = new Map<number, RoleRecord>();
     const listing: Listing<RoleRecord> = {
-      ...{ path: 'roles/', what: 'the list of roles' },
+      path: 'roles/',
+      what: 'the list of roles',
       read: (body) => role.safeParse(body).data ?? null,
     };
     try {

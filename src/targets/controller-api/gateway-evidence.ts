@@ -54,7 +54,9 @@ const streamEntry = z
   })
   .transform(
     (body): GatewayEntry => ({
-      ...{ id: body.id, at: body.created, operation: body.operation },
+      id: body.id,
+      at: body.created,
+      operation: body.operation,
       actor: body.summary_fields.created_by ?? null,
       model: body.content_type_model ?? '',
       objectId: body.object_id ?? null,
@@ -86,7 +88,8 @@ const listed = z
 function listOf(kind: string): Listing<ListedObject> {
   const path = `${kindOf(kind)?.path}/`;
   return {
-    ...{ path, what: `the list ${path}` },
+    path,
+    what: `the list ${path}`,
     read: (body) => {
       const { data } = listed.safeParse(body);
       return data === undefined ? null : { kind, ...data };
@@ -95,14 +98,18 @@ function listOf(kind: string): Listing<ListedObject> {
 }
 
 const USERS: Listing<Omit<MadeUser, 'isRecorded'>> = {
-  ...{ path: 'users/', what: 'the list of users' },
+  path: 'users/',
+  what: 'the list of users',
   read: (body) => madeUser.safeParse(body).data ?? null,
 };
 
 const madeUser = z
   .object({ id, username: z.string(), created: instant, is_superuser: z.boolean() })
   .transform(({ id: number, username, created, is_superuser: isSuperuser }) => ({
-    ...{ id: number, username, at: created, isSuperuser },
+    id: number,
+    username,
+    at: created,
+    isSuperuser,
   }));
 
 /**
@@ -211,7 +218,8 @@ class GatewayApiEvidence implements Evidence {
     const path = kind === 'setting' ? undefined : kindOf(kind)?.path;
     if (path === undefined) return null;
     const listing: Listing<CurrentObject> = {
-      ...{ path: `${path}/`, what: `the list ${path}` },
+      path: `${path}/`,
+      what: `the list ${path}`,
       read: (body) => currentObject.safeParse(body).data ?? null,
     };
     const found = await orMissing(async () =>

@@ -243,7 +243,13 @@ class TokenSearch {
     const isKnown = ids.length === 1 && id !== undefined && !this.#own.includes(id);
     const lastUsed = isKnown ? this.#lastUses.get(id) : undefined;
     return {
-      ...{ index, kind: 'access_token', live: true, fingerprint, ids, user: owner, usedAt: null },
+      index,
+      kind: 'access_token',
+      live: true,
+      fingerprint,
+      ids,
+      user: owner,
+      usedAt: null,
       ...(lastUsed !== undefined && { lastUsed }),
       ...(ids.length !== 1 && { needsUse: true }),
     };
@@ -265,7 +271,12 @@ class TokenSearch {
     const isKnown = found.ids.length === 1 && id !== undefined && !this.#own.includes(id);
     const lastUsed = isKnown ? this.#lastUses.get(id) : undefined;
     return {
-      ...{ index, kind: 'access_token', live: true, fingerprint, ids: found.ids, user: found.user },
+      index,
+      kind: 'access_token',
+      live: true,
+      fingerprint,
+      ids: found.ids,
+      user: found.user,
       ...(lastUsed !== undefined && { lastUsed }),
       usedAt: found.usedAt,
     };

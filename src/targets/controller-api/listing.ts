@@ -278,7 +278,9 @@ export function tokenQueries(selector: Selector): Query[] {
   const ids = listFilter('id', selector.ids && ascending(selector.ids));
   const users = idOrName('user', { ids: selector.userIds, field: 'username', names: selector.users });
   const applications = idOrName('application', {
-    ...{ ids: selector.applicationIds, field: 'name', names: selector.applications },
+    ids: selector.applicationIds,
+    field: 'name',
+    names: selector.applications,
   });
   return ids.flatMap((id) =>
     users.flatMap((user) => applications.map((application) => [...common, ...id, ...user, ...application])),

@@ -112,7 +112,8 @@ async function listAssignments(
 ): Promise<readonly z.output<typeof assignment>[]> {
   const path = 'role_user_assignments/';
   const listing: Listing<z.output<typeof assignment>> = {
-    ...{ path, what: `the role assignments of user ${userId}` },
+    path,
+    what: `the role assignments of user ${userId}`,
     read: (body) => assignment.safeParse(body).data ?? null,
   };
   const probe = await api.send({ method: 'GET', path: `${path}?user__id=${userId}&page_size=1` });
@@ -250,7 +251,9 @@ export async function readContacts(
     }
   }
   return users.map(({ id: userId, username, email }) => ({
-    ...{ id: userId, username, email: email === undefined || email === '' ? null : email },
+    id: userId,
+    username,
+    email: email === undefined || email === '' ? null : email,
     organizations: organizations.filter((name) => members.get(name)?.has(userId) === true),
   }));
 }

@@ -142,7 +142,9 @@ export function deleteApplication(connection: Connection, id: number): Promise<b
     }
     await transaction.execute(
       insertEntries(layout, {
-        ...{ operation: 'delete', objectType: 'application', id: 'a.id' },
+        operation: 'delete',
+        objectType: 'application',
+        id: 'a.id',
         changes: layout === 'gateway' ? GATEWAY_DELETED : CONTROLLER_DELETED,
         from: `FROM ${applications} a WHERE a.id = $1`,
       }),
@@ -203,7 +205,9 @@ export function replaceClientSecret(
 /** The entry about a new secret, with the link that a controller's entries have. */
 function secretChanged(layout: Layout): string {
   const entry = insertEntries(layout, {
-    ...{ operation: 'update', objectType: 'application', id: '$1::bigint' },
+    operation: 'update',
+    objectType: 'application',
+    id: '$1::bigint',
     changes:
       layout === 'gateway'
         ? gatewayChanges('changed_fields', `'{"client_secret": ["$encrypted$", "$encrypted$"]}'::jsonb`)

@@ -37,7 +37,10 @@ export async function openDatabaseCleaner(
 ): Promise<Cleaner & { close(): Promise<void> }> {
   const { connection: url, environment, interruption } = options;
   const connection = await openConnection({
-    ...{ url, environment, interruption, connections: 1 },
+    url,
+    environment,
+    interruption,
+    connections: 1,
     applicationName: 'tokenctl cleaning',
     statementTimeout: STATEMENT_TIMEOUT_MS,
     lockTimeout: LOCK_TIMEOUT_MS,
@@ -234,7 +237,8 @@ function columnsOf(
   return [
     { table: found.parent, key: 'id', columns: known.filter(isShared).map(column) },
     {
-      ...{ table: found.table, key: `${found.parent.replace('main_', '')}_ptr_id` },
+      table: found.table,
+      key: `${found.parent.replace('main_', '')}_ptr_id`,
       columns: known.filter((field) => !isShared(field)).map(column),
     },
   ];
@@ -406,8 +410,12 @@ async function removeLink(
   if (rows.length === 0) return 'unchanged';
   const ids = { object1: object.kind, object1_pk: object.id, object2: other.kind, object2_pk: other.id };
   await record(transaction, {
-    ...{ operation: 'disassociate', object1: object.kind, object2: other.kind, like: entry },
-    ...{ changes: { ...ids, action: 'disassociate' }, links: [object, other] },
+    operation: 'disassociate',
+    object1: object.kind,
+    object2: other.kind,
+    like: entry,
+    changes: { ...ids, action: 'disassociate' },
+    links: [object, other],
   });
   return 'done';
 }

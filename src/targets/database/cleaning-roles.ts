@@ -84,14 +84,12 @@ export async function removeRole(
     relationship,
   };
   await record(transaction, {
-    ...{
-      operation: 'disassociate',
-      object1: kind,
-      object2: 'user',
-      changes,
-      links: [object, other, about],
-      like: entry,
-    },
+    operation: 'disassociate',
+    object1: kind,
+    object2: 'user',
+    changes,
+    links: [object, other, about],
+    like: entry,
   });
   return 'done';
 }

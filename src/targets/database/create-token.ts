@@ -49,12 +49,18 @@ export async function createPersonalToken(
     requireLifetime(lifetime);
     const stored = await storedToken(transaction, { layout, value, hash });
     const { id, created, expires } = await insertToken(transaction, {
-      ...{ layout, stored, scope, description, lifetime },
+      layout,
+      stored,
+      scope,
+      description,
+      lifetime,
       userId: owner.id,
     });
     return {
       token: {
-        ...{ id, scope, description },
+        id,
+        scope,
+        description,
         user: { id: owner.id, username: owner.username },
         application: null,
         created: dateOf(created),

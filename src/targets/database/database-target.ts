@@ -73,7 +73,10 @@ export async function openDatabaseTarget(options: DatabaseTargetOptions): Promis
   const { connection: url, environment, context, lockRetryMs = LOCK_RETRY_MS } = options;
   const cache = options.sessionCache === undefined ? null : new SessionCache(options.sessionCache);
   const connection = await openConnection({
-    ...{ url, environment, interruption: options.interruption, connections: CONNECTIONS },
+    url,
+    environment,
+    interruption: options.interruption,
+    connections: CONNECTIONS,
     applicationName: 'tokenctl',
     statementTimeout: STATEMENT_TIMEOUT_MS,
     lockTimeout: LOCK_TIMEOUT_MS,

@@ -42,8 +42,12 @@ export function jobOf(row: JobRow): JobRecord {
   const kind = kindOfModel(row.model);
   return {
     // The name of an ad hoc command ends with its arguments, which may hold secrets.
-    ...{ kind, id, name: kind === 'ad_hoc_command' ? name.split(':', 1).join('') : name },
-    ...{ status, scheduleId: row.schedule_id, credentials: row.credentials ?? [] },
+    kind,
+    id,
+    name: kind === 'ad_hoc_command' ? name.split(':', 1).join('') : name,
+    status,
+    scheduleId: row.schedule_id,
+    credentials: row.credentials ?? [],
     launchType: row.launch_type,
     created: dateOf(row.created),
     started: dateOrNull(row.started),

@@ -85,7 +85,11 @@ async function tablesWithMakers(
 function listedOf(row: ListedRow): ListedObject {
   const { kind, id, name, created, modified } = row;
   return {
-    ...{ kind, id, name, created: dateOf(created), modified: dateOf(modified) },
+    kind,
+    id,
+    name,
+    created: dateOf(created),
+    modified: dateOf(modified),
     createdBy: actorOf(row.created_id, row.created_name),
     modifiedBy: actorOf(row.modified_id, row.modified_name),
   };
@@ -110,7 +114,11 @@ export async function readUsersMade(
     ),
   );
   return rows.map(({ id, username, at, superuser, recorded }) => ({
-    ...{ id, username, at: dateOf(at), isSuperuser: superuser, isRecorded: recorded },
+    id,
+    username,
+    at: dateOf(at),
+    isSuperuser: superuser,
+    isRecorded: recorded,
   }));
 }
 

@@ -100,7 +100,10 @@ export async function readAssignedRoles(
 function assignmentOf(kind: RoleAssignment['kind'], row: AssignmentRow): RoleAssignment {
   const { id, at, definition, name, managed, holder, holder_name: holderName, model, about } = row;
   return {
-    ...{ kind, id, at: dateOf(at), by: actorOf(row.by_id, row.by_name) },
+    kind,
+    id,
+    at: dateOf(at),
+    by: actorOf(row.by_id, row.by_name),
     definition: { id: definition, name, managed },
     holder: { kind: kind === 'role_user_assignment' ? 'user' : 'team', id: holder, name: holderName },
     about: model === null || about === null ? null : { kind: kindOfModel(model), id: about, name: null },
@@ -110,7 +113,10 @@ function assignmentOf(kind: RoleAssignment['kind'], row: AssignmentRow): RoleAss
 function definitionOf(row: DefinitionRow): RoleDefinition {
   const { id, name, created, modified } = row;
   return {
-    ...{ id, name, created: dateOf(created), modified: dateOf(modified) },
+    id,
+    name,
+    created: dateOf(created),
+    modified: dateOf(modified),
     createdBy: actorOf(row.created_id, row.created_name),
     modifiedBy: actorOf(row.modified_id, row.modified_name),
   };

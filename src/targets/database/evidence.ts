@@ -61,7 +61,10 @@ const CLOCK_MARGIN_MS = 3_600_000;
 export async function openDatabaseEvidence(options: DatabaseEvidenceOptions): Promise<OpenedEvidence> {
   const { connection: url, environment, interruption } = options;
   const connection = await openConnection({
-    ...{ url, environment, interruption, connections: 4 },
+    url,
+    environment,
+    interruption,
+    connections: 4,
     applicationName: 'tokenctl investigation',
     statementTimeout: STATEMENT_TIMEOUT_MS,
     settings: { default_transaction_read_only: 'on' },

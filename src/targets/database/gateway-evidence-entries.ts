@@ -80,8 +80,15 @@ export async function readGatewayEntries(
         : { id: row.actor_id, username: row.actor ?? '' };
     const entry = streamEntryOf(
       {
-        ...{ id: row.id, at: dateOf(row.at), operation: row.operation, model: row.model, actor, changes },
-        ...{ objectId: row.object_id, relatedModel: row.related_model ?? '', relatedId: row.related_id },
+        id: row.id,
+        at: dateOf(row.at),
+        operation: row.operation,
+        model: row.model,
+        actor,
+        changes,
+        objectId: row.object_id,
+        relatedModel: row.related_model ?? '',
+        relatedId: row.related_id,
         relatedField: row.related_field ?? '',
       },
       settingNames,

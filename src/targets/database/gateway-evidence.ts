@@ -272,7 +272,11 @@ class GatewayEvidence implements OpenedEvidence {
       [since, until],
     );
     return rows.map(({ id, username, at, superuser, recorded }) => ({
-      ...{ id, username, at: dateOf(at), isSuperuser: superuser, isRecorded: recorded },
+      id,
+      username,
+      at: dateOf(at),
+      isSuperuser: superuser,
+      isRecorded: recorded,
     }));
   }
 
@@ -304,7 +308,9 @@ class GatewayEvidence implements OpenedEvidence {
       .add(window.until, (at) => `s.created < ${at}::timestamptz`)
       .add(SYSTEM_USER, (name) => `(s.created_by_id IS NULL OR u.username = ${name})`);
     const { entries: some, next } = await this.#read({
-      ...{ conditions, limit: MAX_WITHOUT_ACTOR, newestFirst: true },
+      conditions,
+      limit: MAX_WITHOUT_ACTOR,
+      newestFirst: true,
     });
     const named = await Array.fromAsync(this.#names.named(some));
     return { count: next === null ? some.length : null, some: named };
@@ -369,7 +375,11 @@ function listedOf(kind: string, row: ListedRow): ListedObject {
   const actor = (id: number | null, username: string | null) =>
     id === null ? null : { id, username: username ?? '' };
   return {
-    ...{ kind, id: row.id, name: row.name, created: dateOf(row.created), modified: dateOf(row.modified) },
+    kind,
+    id: row.id,
+    name: row.name,
+    created: dateOf(row.created),
+    modified: dateOf(row.modified),
     createdBy: actor(row.created_by_id, row.creator),
     modifiedBy: actor(row.modified_by_id, row.modifier),
   };

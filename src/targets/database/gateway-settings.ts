@@ -161,7 +161,9 @@ function readPreferences(database: Queryable): Promise<StoredPreference[]> {
 }
 
 const UPDATE_ENTRY = insertEntries('gateway', {
-  ...{ operation: 'update', objectType: 'setting', id: 'p.id' },
+  operation: 'update',
+  objectType: 'setting',
+  id: 'p.id',
   changes: gatewayChanges(
     'changed_fields',
     "jsonb_build_object('raw_value', jsonb_build_array($4::text, p.raw_value))",
@@ -183,7 +185,9 @@ async function updatePreference(
 }
 
 const CREATE_ENTRY = insertEntries('gateway', {
-  ...{ operation: 'create', objectType: 'setting', id: 'p.id' },
+  operation: 'create',
+  objectType: 'setting',
+  id: 'p.id',
   changes: gatewayChanges(
     'added_fields',
     "jsonb_build_object('id', p.id::text, 'section', p.section, 'name', p.name, 'raw_value', p.raw_value)",

@@ -75,7 +75,11 @@ export async function* processRows(
   const { ids, lockRetryMs, signal, purpose, process, findRemaining } = options;
   const { unprocessed, failure } = yield* eachOf(
     processInBatches<number, Outcome>({
-      ...{ connection, purpose, lockRetryMs, signal, findRemaining },
+      connection,
+      purpose,
+      lockRetryMs,
+      signal,
+      findRemaining,
       items: ids,
       batchSize: BATCH_SIZE,
       process: async (database, batch) =>

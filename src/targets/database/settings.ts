@@ -170,7 +170,9 @@ async function insertSettingEntry(
 ): Promise<void> {
   await transaction.execute(
     insertEntries('controller', {
-      ...{ operation: entry.operation, objectType: 'setting', id: 'NULL' },
+      operation: entry.operation,
+      objectType: 'setting',
+      id: 'NULL',
       changes: '$1::text',
       setting: "jsonb_build_object('name', $2::text, 'category', 'authentication')",
       from: '',

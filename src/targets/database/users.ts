@@ -50,7 +50,9 @@ export async function readContacts(
     for (const { id, username, email } of users) {
       const of = new Set(byUser.get(id)?.map(({ name }) => name));
       contacts.push({
-        ...{ id, username, email: email === '' ? null : email },
+        id,
+        username,
+        email: email === '' ? null : email,
         organizations: organizations.filter((name) => of.has(name)),
       });
     }
@@ -210,7 +212,9 @@ async function updateUserActive(
        UPDATE ${users} SET is_active = $2${userTimestamp} WHERE id = $1 AND is_active <> $2 RETURNING id
      ), entry AS (
        ${insertEntries(layout, {
-         ...{ operation: 'update', objectType: 'user', id: 'c.id' },
+         operation: 'update',
+         objectType: 'user',
+         id: 'c.id',
          changes: layout === 'gateway' ? GATEWAY_CHANGES : CONTROLLER_CHANGES,
          from: 'FROM changed c RETURNING id',
        })}

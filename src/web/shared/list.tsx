@@ -109,7 +109,14 @@ export function ResourceList<T extends { readonly id: number }>(props: ListProps
         </ToolbarContent>
         <ActiveFilters filters={filters} address={address} />
       </Toolbar>
-      <Rows {...props} {...{ deletion, read, address, selected, setSelected }} />
+      <Rows
+        {...props}
+        deletion={deletion}
+        read={read}
+        address={address}
+        selected={selected}
+        setSelected={setSelected}
+      />
       {count > DEFAULT_SIZE && <ListPages position="bottom" name={name} count={count} address={address} />}
     </>
   );
