@@ -94,7 +94,11 @@ export default defineConfig({
           'test/unit/operations/investigation-histories.test.ts',
           'test/service/every-route.test.ts',
         ],
-        provide: { auditedTokens: 100_000, malformedRequests: 20_000, histories: 300 },
+        provide: {
+          auditedTokens: 100_000,
+          malformedRequests: 20_000,
+          histories: Number(process.env['HISTORIES'] ?? 300),
+        },
         testTimeout: 3_600_000,
         hookTimeout: 300_000,
       }),

@@ -2,7 +2,7 @@ import type { ItemDraft, RecordedChange } from './collect-items.ts';
 import { type FieldChange, type InvestigationItem, isLeft, type LaterChange } from './investigation.ts';
 import { interimName, nameField } from './kinds.ts';
 import { isMasked, isSameValue, isSecretName, printableValue } from './recorded-values.ts';
-import { type FieldEdit, inOrder, leftOf, leftOver, uninterrupted } from './value-parts.ts';
+import { type FieldEdit, inOrder, isSameContent, leftOf, leftOver, uninterrupted } from './value-parts.ts';
 
 /** What an object is now, as far as it was read. */
 export type Existence =
@@ -160,7 +160,9 @@ function fieldState(change: RecordedChange, context: FieldContext): FieldChange[
   if (decided !== null) return decided;
   if (current !== undefined && !isMasked(current)) {
     const isBack = (value: unknown) =>
-      value !== undefined && !isMasked(value) && isSameValue(field, value, current);
+      value !== undefined &&
+      !isMasked(value) &&
+      (isSameValue(field, value, current) || isSameContent(value, current));
     if (isBack(base) || isBack(before)) return 'as_before';
     if (!isReset && !isMasked(after) && isSameValue(field, after, current)) return 'as_left';
   }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { parseDocument } from 'yaml';
 import { isMasked, isReference, isSameValue, referenceId } from './recorded-values.ts';
 
@@ -203,11 +204,27 @@ function list(members: readonly string[]): Parts {
   return { shape: 'list', entries: new Map(parts.map((each) => [each, ''])) };
 }
 
+/** Whether two values are the same JSON or YAML, written another way: the order of lists counts, that of keys does not. */
+export function isSameContent(first: unknown, second: unknown): boolean {
+  const [one, other] = [first, second].map((value) =>
+    typeof value === 'string' ? structured(value) : value,
+  );
+  return typeof one === 'object' && one !== null && isDeepStrictEqual(one, other);
+}
+
+/** Read by controllers with PyYAML, but as other objects than maps and lists here. */
+const OTHER_TAGS = ['binary', 'omap', 'pairs', 'set', 'timestamp'].map((name) => `tag:yaml.org,2002:${name}`);
+
 /** The map or list that a text holds as JSON or YAML, which the API takes alike; else the text. */
 function structured(text: string): unknown {
   if (text.length > MAX_YAML || !/[:{[]|^\s*-/m.test(text)) return text;
   try {
-    const document = parseDocument(text, { logLevel: 'silent', uniqueKeys: false });
+    const document = parseDocument(text, {
+      ...{ logLevel: 'silent', uniqueKeys: false },
+      // Controllers and Ansible read YAML 1.1: `no` is false, and "no" is a text.
+      version: '1.1',
+      customTags: (tags) => tags.filter((each) => typeof each === 'string' || !OTHER_TAGS.includes(each.tag)),
+    });
     if (document.errors.length > 0) return text;
     const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
     return typeof value === 'object' && value !== null ? value : text;

@@ -28,12 +28,14 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))('an investigation of awx-24.6.
   }
 
   it(`names what intruders left, and nothing of others, in ${inject('histories')} histories`, async () => {
+    // A long run shows each fault, as a short history while they are few: to shorten one takes many more.
+    const faults: (readonly string[])[] = [];
     const property = fc.asyncProperty(courses, async (course) => {
       const wrong = await histories.wrong(course);
-      if (wrong.length > 0) expect({ seed: SEED, wrong: await shortest(course) }).toEqual({ wrong: [] });
+      if (wrong.length > 0) faults.push(faults.length < 5 ? await shortest(course) : wrong);
     });
-    // Its own way to shorten a history takes minutes.
-    await fc.assert(property, { numRuns: inject('histories'), seed: SEED, endOnFailure: true });
+    await fc.assert(property, { numRuns: inject('histories'), seed: SEED });
+    expect({ seed: SEED, faults }).toEqual({ seed: SEED, faults: [] });
   });
 
   it('names a value that the intruder set back after another user had repaired it', async () => {
@@ -50,6 +52,20 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))('an investigation of awx-24.6.
         state: 'there',
         changes: [{ field: 'playbook', before: 'safe.yml', after: 'hello_world.yml', state: 'as_left' }],
       },
+    ]);
+  });
+
+  it('names no variables that the intruder wrote another way, and another user once more', async () => {
+    const { items } = await histories.after(({ controller, accounts }) => {
+      const template = [...controller.objects.values()].find(({ kind }) => kind === 'job_template');
+      if (template === undefined) throw new Error('no template');
+      const [honest = 0, intruder = 0] = [accounts.honest[0], accounts.intruders[0]];
+      controller.update(honest, template, { extra_vars: '# kept by operations\nregion: east\n' });
+      controller.update(intruder, template, { extra_vars: '{"region": "east"}' });
+      controller.update(honest, template, { extra_vars: '{"region":"east"}' });
+    });
+    expect(items).toMatchObject([
+      { state: 'undone', changes: [{ field: 'extra_vars', state: 'as_before' }] },
     ]);
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { leftOf, leftOver } from '../../../../src/domain/investigation/value-parts.ts';
+import { isSameContent, leftOf, leftOver } from '../../../../src/domain/investigation/value-parts.ts';
 
 /** What is left of one change. */
 function left(field: string, before: unknown, after: unknown, current: unknown) {
@@ -43,6 +43,14 @@ describe('a value that others changed since', () => {
     ['a member of a list in a map', 'X', { A: ['x'] }, { A: ['x', 'evil'] }, { A: ['evil', 'y'] }],
     ['a line of a text', 'playbook_text', 'one\ntwo', 'one\ntwo\nevil', 'three\nevil'],
     ['a host pattern', 'limit', 'web', 'web:db', 'db:cache'],
+    [
+      'a text that YAML 1.1 would read as false',
+      'variables',
+      'a: no\nb: 1',
+      'a: "no"\nb: 1',
+      'a: "no"\nb: 2',
+    ],
+    ['what a merged map holds', 'variables', 'a: 1', 'x: &x {y: 1}\na:\n  <<: *x', '{"a": {"y": 1}}'],
   ])('has %s of the actor', (_what, field, before, after, current) => {
     expect(left(field, before, after, current)).toBe('some');
   });
@@ -53,6 +61,7 @@ describe('a value that others changed since', () => {
     ['a variable with a value of its own', 'variables', 'a: 1\nb: 1', 'a: 9\nb: 1', 'a: 3\nb: 1'],
     ['a redirect URI', 'redirect_uris', 'https://a', 'https://evil', 'https://b'],
     ['a project', 'project', 'Demo-6', 'Evil-7', 8],
+    ['a timestamp in YAML', 'variables', 'a: 2001-01-01', 'a: 2002-02-02', 'a: 2003-03-03'],
     ['everything', 'variables', HARMLESS, HOSTILE, ''],
   ])('has nothing left of %s', (_what, field, before, after, current) => {
     expect(left(field, before, after, current)).toBe('none');
@@ -85,6 +94,14 @@ describe('a value that others changed since', () => {
     ];
     expect(leftOf('variables', edits, 'a: 1\ngood: 1')).toBe('none');
     expect(leftOf('variables', edits.slice(0, 1), 'a: 1\nevil: 1\ngood: 1')).toBe('some');
+  });
+
+  it('is the same content in JSON and in YAML, with comments or without, and not in another order of a list', () => {
+    expect(isSameContent('# kept\nregion: east\n', '{"region":"east"}')).toBe(true);
+    expect(isSameContent('{"a": 1, "b": [1, 2]}', { b: [1, 2], a: 1 })).toBe(true);
+    expect(isSameContent('run: [one, two]', '{"run": ["two", "one"]}')).toBe(false);
+    expect(isSameContent('a: no', 'a: "no"')).toBe(false);
+    expect(isSameContent('site.yml', 'site.yml ')).toBe(false);
   });
 
   it('is not expanded where aliases of YAML stand for more than it holds', () => {
