@@ -32,7 +32,13 @@ export interface Charts {
   readonly lastUse: readonly Bar[] | null;
 }
 
-type Rows = readonly { readonly token: Token }[];
+/** A token, and by how many milliseconds the clock of its context is later than the time of the charts. */
+export interface ChartedToken {
+  readonly token: Token;
+  readonly laterMs: number;
+}
+
+type Rows = readonly ChartedToken[];
 
 /** The charts of tokens: `forExpiry` and `forUse` are what they are chosen from by a range of that chart. */
 export function chartsOf(
@@ -66,8 +72,8 @@ function facet(rows: Rows, of: (token: Token) => string | null): Facet[] {
 function expiryBars(rows: Rows, now: Date): Bar[] {
   const ends = expirySteps.map(([days]) => now.getTime() + days * DAY);
   const counts = expirySteps.map(() => 0);
-  for (const { token } of rows) {
-    const at = token.expires.getTime();
+  for (const { token, laterMs } of rows) {
+    const at = token.expires.getTime() - laterMs;
     let step = 0;
     while (at > (ends[step] ?? Number.POSITIVE_INFINITY)) step += 1;
     counts[step] = (counts[step] ?? 0) + 1;
@@ -85,12 +91,13 @@ function useBars(rows: Rows, now: Date): Bar[] {
   const begins = useSteps.map(([days]) => now.getTime() - days * DAY);
   const counts = useSteps.map(() => 0);
   let never = 0;
-  for (const { token } of rows) {
-    const at = token.lastUsed?.getTime();
-    if (at === undefined) {
+  for (const { token, laterMs } of rows) {
+    const used = token.lastUsed?.getTime();
+    if (used === undefined) {
       never += 1;
       continue;
     }
+    const at = used - laterMs;
     let step = 0;
     while (at <= (begins[step] ?? Number.NEGATIVE_INFINITY)) step += 1;
     counts[step] = (counts[step] ?? 0) + 1;

@@ -7,7 +7,7 @@ import { NEVER_DAYS, type ScopeWord, type Token } from '../domain/token.ts';
 import { type TokenJson, tokenToJson } from '../reports/tables/token-view.ts';
 import { type Problem, problemOf } from './operations.ts';
 import { inTurns, type Places } from './places.ts';
-import { type Charts, chartsOf } from './token-charts.ts';
+import { type ChartedToken, type Charts, chartsOf } from './token-charts.ts';
 
 /** The tokens that are held in memory, of one context. */
 const MAX_HELD = 200_000;
@@ -29,6 +29,8 @@ interface Reading {
   state: 'reading' | 'complete' | 'cut' | 'failed';
   problem: Problem | null;
   seconds: number;
+  /** By how many milliseconds the clock of the context is ahead of this machine's. */
+  aheadMs: number;
   /** The ids that the target, or an audit of it, selects by what its tokens do not tell: by criterion. */
   readonly selected: Map<string, Promise<ReadonlySet<number>>>;
 }
@@ -88,8 +90,7 @@ export interface TokenPage {
   }[];
 }
 
-interface Row {
-  readonly token: Token;
+interface Row extends ChartedToken {
   readonly place: string;
 }
 
@@ -125,6 +126,7 @@ export class TokenTable {
       state: 'reading',
       problem: null,
       seconds: 0,
+      aheadMs: 0,
       selected: new Map(),
     };
     this.#readings.set(place, reading);
@@ -153,9 +155,19 @@ export class TokenTable {
     };
   }
 
+  /**
+   * The time by which the charts of contexts go, and the ranges that are chosen in them: of one context, its own;
+   * of several, this machine's, to which the times of each context are converted.
+   */
+  #now(places: readonly string[]): Date {
+    const [only, ...others] = places;
+    const isOne = only !== undefined && others.length === 0;
+    return new Date(Date.now() + (isOne ? this.reading(only).aheadMs : 0));
+  }
+
   /** What matches, in order. Kept for a while, because the page asks for it in parts as one scrolls. */
   #view(filter: TokenFilter, order: Order): Promise<View> {
-    const now = new Date();
+    const now = this.#now(filter.places);
     const readings = filter.places.map((place) => this.reading(place));
     const state = readings.map(({ began, tokens }) => [began, tokens.length]);
     const key = JSON.stringify([filter, order, state, Math.floor(now.getTime() / VIEW_MS)]);
@@ -188,7 +200,7 @@ export class TokenTable {
 
   /** The ids of all tokens of one context that match, ascending. */
   async ids(filter: TokenFilter): Promise<number[]> {
-    const found = await this.#matching(filter, new Date());
+    const found = await this.#matching(filter, this.#now(filter.places));
     return found.map(({ token }) => token.id).sort((a, b) => a - b);
   }
 
@@ -196,12 +208,14 @@ export class TokenTable {
     const found: Row[] = [];
     for (const place of filter.places) {
       const reading = this.reading(place);
-      const uses = await this.#usesIn(reading, filter, now);
-      const matches = matcher(uses === null ? filter : withoutUse(filter), now);
+      const own = this.#now([place]);
+      const laterMs = own.getTime() - now.getTime();
+      const uses = await this.#usesIn(reading, filter, own);
+      const matches = matcher(uses === null ? filter : withoutUse(filter), { now: own, laterMs });
       const tests = [...(uses ?? []), ...(await this.#findingsIn(reading, filter))];
       let seen = 0;
       for (const token of reading.tokens) {
-        if (matches(token) && tests.every((test) => test(token.id))) found.push({ token, place });
+        if (matches(token) && tests.every((test) => test(token.id))) found.push({ token, place, laterMs });
         seen += 1;
         if (seen % TURN === 0) await nextTurn();
       }
@@ -278,6 +292,7 @@ export class TokenTable {
     try {
       await this.#places.work(place, async (runtime) => {
         const target = await runtime.target();
+        reading.aheadMs = (await runtime.targetClock()).now().getTime() - runtime.clock.now().getTime();
         for await (const token of target.tokens({ all: true })) {
           if (tokens.length >= MAX_HELD) return done('cut');
           tokens.push(token);
@@ -328,10 +343,20 @@ function withoutUse({ use: _use, unusedFor: _unusedFor, ...filter }: TokenFilter
   return filter;
 }
 
-/** A filter as one test of a token. The criteria that the command has as flags mean the same as there. */
-function matcher(filter: TokenFilter, now: Date): (token: Token) => boolean {
-  const { users, applications, scope, createdSince, createdBefore, expiresSince, expiresBefore } = filter;
-  const { usedSince, usedBefore } = filter;
+/**
+ * A filter as one test of a token. The criteria that the command has as flags mean the same as there.
+ *
+ * @param clocks.now By the clock of the token's context.
+ * @param clocks.laterMs By how much that is later than the time by which ranges were chosen in a chart.
+ */
+function matcher(
+  filter: TokenFilter,
+  { now, laterMs }: { readonly now: Date; readonly laterMs: number },
+): (token: Token) => boolean {
+  const { users, applications, scope, createdSince, createdBefore } = filter;
+  const chosen = (at: Date | undefined) => at && new Date(at.getTime() + laterMs);
+  const [expiresSince, expiresBefore] = [chosen(filter.expiresSince), chosen(filter.expiresBefore)];
+  const [usedSince, usedBefore] = [chosen(filter.usedSince), chosen(filter.usedBefore)];
   const { expiry, use, unusedFor, expiresWithin } = filter;
   const text = filter.text?.toLowerCase();
   const soon = expiresWithin === undefined ? undefined : new Date(now.getTime() + expiresWithin * DAY);

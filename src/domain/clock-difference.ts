@@ -24,8 +24,12 @@ function isNotable(clock: ClockDifference | undefined): clock is ClockDifference
   return clock !== undefined && Math.abs(certainlyAhead(clock)) > NOTABLE_MS;
 }
 
-/** That the clock of this machine is wrong by more than a few seconds, as two sentences; null if it is not. */
+/**
+ * That the clock of this machine is wrong by more than a few seconds, or cannot be compared, as two sentences; null if it is right.
+ */
 export function clockText({ address, clock }: Place): string | null {
+  if (clock === undefined)
+    return `${address} does not tell its time: its responses have no Date header. Times are those of this machine.`;
   if (!isNotable(clock)) return null;
   const [where, by] = clock.aheadMs > 0 ? ['behind', clock.aheadMs] : ['ahead of', -clock.aheadMs];
   return `The clock of this machine is ${spanText(by)} ${where} that of ${address}. Times are those of the controller; the audit log has those of this machine.`;

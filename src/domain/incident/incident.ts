@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { controllerTime } from '../clock-difference.ts';
 import { formatAlternatives } from '../selector.ts';
 
 /** An entry of the audit log, as far as incidents are concerned. */
@@ -21,8 +22,10 @@ export interface Incident {
   readonly measures: Measures;
   /** The scope in words. */
   readonly selection: string;
-  /** When it began. */
+  /** When it began, by the clock of the controller. */
   readonly since: string;
+  /** The same by the clock of the machine that wrote the audit log, as the times of its entries. */
+  readonly loggedAt: string;
   /** Who began it. */
   readonly by: Readonly<Record<string, string>>;
   readonly context: string;
@@ -97,7 +100,8 @@ export function openingOf(entry: IncidentEntry, before: Incident | null): Incide
     scope: data['scope'] as LockdownScope,
     measures: data['measures'] as Measures,
     selection: text('selection') ?? '',
-    since: before?.since ?? at,
+    since: before?.since ?? controllerTime(entry).toISOString(),
+    loggedAt: before?.loggedAt ?? at,
     by: before?.by ?? actor,
     context: target['context'] ?? '',
     reason: text('reason') ?? before?.reason ?? null,
@@ -242,7 +246,7 @@ export function neededSince(incidents: readonly Incident[]): string | null {
   let since: string | null = null;
   for (const incident of incidents.toSorted((a, b) => endOf(b) - endOf(a))) {
     const isNeeded = incident.lifted === null || (since !== null && incident.lifted.at >= since);
-    if (isNeeded && (since === null || incident.since < since)) since = incident.since;
+    if (isNeeded && (since === null || incident.loggedAt < since)) since = incident.loggedAt;
   }
   return since;
 }

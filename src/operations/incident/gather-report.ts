@@ -79,7 +79,7 @@ export async function gatherReport(options: {
   const { log, description, investigations, now } = options;
   const histories = (await readIncidentHistories(log)).ofController(description);
   const { incident, history } = requireIncident(histories, options.incident);
-  const since = new Date(Date.parse(incident.since) - BEFORE_MS);
+  const since = new Date(Date.parse(incident.loggedAt) - BEFORE_MS);
   const {
     runs: related,
     lockdown,

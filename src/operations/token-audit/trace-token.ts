@@ -1,3 +1,4 @@
+import { controllerTime } from '../../domain/clock-difference.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type RecordedUses, usedToken } from '../../domain/recorded-use.ts';
 import type { Activity, Token, UserReference } from '../../domain/token.ts';
@@ -196,6 +197,7 @@ function unknown(tokenId: number): TokenctlError {
 /** An entry of the audit log, as far as it concerns one token. */
 export interface EntryOfToken {
   readonly seq: number;
+  /** By the clock of the controller (RFC 3339), as the other times of a trace. */
   readonly at: string;
   readonly kind: Entry['kind'];
   readonly operation: string;
@@ -229,8 +231,10 @@ async function entriesOfToken(options: {
   const { log, description, tokenId, since } = options;
   const found: EntryOfToken[] = [];
   const start = since === null ? 1 : await numberSince(log, since);
-  for await (const { seq, at, kind, operation, run, actor, target, data } of log.entries(start)) {
+  for await (const entry of log.entries(start)) {
+    const { seq, kind, operation, run, actor, target, data } = entry;
     if (!isSameController(target, description) || !namesToken(data, tokenId)) continue;
+    const at = controllerTime(entry).toISOString();
     const result = RESULTS.find((name) => lists(data[name], tokenId)) ?? null;
     found.push({ seq, at, kind, operation, run, actor, result: kind === 'outcome' ? result : null });
   }

@@ -266,7 +266,7 @@ it('counts tokens in the steps of the report, and filters by a range of them', a
       lastUsed: age > 50_000 ? null : days(-Math.abs(age)),
     }),
   );
-  const rows = tokens.map((each) => ({ token: each }));
+  const rows = tokens.map((each) => ({ token: each, laterMs: 0 }));
   const charts = chartsOf({ found: rows, forExpiry: rows, forUse: rows }, now);
   const statistics = new TokenStatistics(facts(), { unusedDays: 90 });
   for (const each of tokens) statistics.add(each);

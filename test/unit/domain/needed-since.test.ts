@@ -16,7 +16,8 @@ function incident(began: number, lifted: number | null): Incident {
       lifetimes: false,
     },
     selection: '',
-    since: day(began),
+    since: '2030-01-01T00:00:00.000Z',
+    loggedAt: day(began),
     by: {},
     context: '',
     reason: null,
@@ -86,10 +87,10 @@ test('whatever overlaps, by a row of others, what is open is needed, and nothing
         grown = needed.size;
         for (const each of incidents) {
           const end = each.lifted?.at ?? '9';
-          if ([...needed].some(({ since }) => end >= since)) needed.add(each);
+          if ([...needed].some(({ loggedAt }) => end >= loggedAt)) needed.add(each);
         }
       }
-      const earliest = [...needed].map(({ since }) => since).sort()[0] ?? null;
+      const earliest = [...needed].map(({ loggedAt }) => loggedAt).sort()[0] ?? null;
       expect(neededSince(incidents)).toBe(earliest);
     }),
   );

@@ -1,0 +1,192 @@
+import { randomBytes } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { createServer, request as httpRequest, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { testConsole } from '../../support/console.ts';
+import { databaseEstate } from './database-estate.ts';
+import { estate, homeFor } from './estate.ts';
+import { startTokenctl } from './program.ts';
+
+const MINUTE = 60_000;
+/** The program is started a few seconds before it looks at its clock. */
+const NEAR_MS = 30_000;
+
+/** A machine whose clock is wrong by some minutes, as runs of the program in a home. */
+function machine(folder: string, minutes: number) {
+  const shift = join(folder, 'shift-clock.mjs');
+  writeFileSync(
+    shift,
+    `const by = ${minutes * MINUTE};
+globalThis.Date = class extends Date {
+  constructor(...args) { if (args.length === 0) super(Date.now()); else super(...args); }
+  static now() { return super.now() + by; }
+};
+`,
+  );
+  const env = { HOME: folder, NODE_OPTIONS: `--import ${pathToFileURL(shift).href}` };
+  const run = (...args: readonly string[]) => startTokenctl(args, { env }).ended;
+  const json = async (...args: readonly string[]) => JSON.parse((await run(...args, '--json')).stdout);
+  return { run, json };
+}
+
+function isNow(time: string): void {
+  expect(Math.abs(Date.parse(time) - Date.now())).toBeLessThan(NEAR_MS);
+}
+
+describe.each([
+  ['behind', -2],
+  ['ahead', 2],
+])('on a machine whose clock is two minutes %s', (where, minutes) => {
+  const db = databaseEstate();
+  const rest = estate({ users: 4, tokens: 12 });
+  const wrong = new RegExp(
+    `Warning: The clock of this machine is 2 minutes ${where === 'ahead' ? 'ahead of' : 'behind'} that of`,
+  );
+
+  async function makeToken(name: string, expires = "now() + interval '1 day'"): Promise<number> {
+    const [row] = await db.database().query<{ id: number }>(
+      `INSERT INTO main_oauth2accesstoken (token, expires, scope, user_id)
+       VALUES ($1, ${expires}, 'write', (SELECT id FROM auth_user WHERE username = $2)) RETURNING id`,
+      [randomBytes(32).toString('hex'), name],
+    );
+    return row?.id ?? 0;
+  }
+
+  test('a lockdown in the database begins, is compared and is lifted by the clock of the database', async () => {
+    const { name } = await db.addUser();
+    const { run, json } = machine(db.home().folder, minutes);
+    const locked = await run('incident', 'lockdown', '--user', name, '--deactivate', '--for', '1h', '--yes');
+    expect(locked).toMatchObject({ code: 0, stderr: expect.stringMatching(wrong) });
+    const [incident] = (await json('incident', 'status')).incidents;
+    expect(incident).toMatchObject({ holds: true, isOverdue: false });
+    isNow(incident.since);
+    expect(Math.abs(Date.parse(incident.until) - Date.now() - 60 * MINUTE)).toBeLessThan(NEAR_MS);
+
+    await makeToken(name);
+    expect((await run('incident', 'status', '--check')).stdout).toContain('NOT IN EFFECT');
+    const again = await run('incident', 'lockdown', '--user', name, '--deactivate', '--yes');
+    expect(again).toMatchObject({ code: 0 });
+    const report = await json('incident', 'report', incident.id);
+    isNow(report.incident.since);
+
+    expect((await run('incident', 'lift', '--due', '--yes')).stdout).toContain('No incidents to lift');
+    expect(await run('incident', 'lift', incident.id, '--yes')).toMatchObject({ code: 0 });
+  });
+
+  test('a lockdown is due by the clock of the database', async () => {
+    const { name } = await db.addUser();
+    const { run, json } = machine(db.home().folder, minutes);
+    const locked = await run('incident', 'lockdown', '--user', name, '--deactivate', '--for', '1m', '--yes');
+    expect(locked).toMatchObject({ code: 0 });
+    const status = async () => (await json('incident', 'status')).incidents[0];
+    const { until, isOverdue } = await status();
+    expect(isOverdue).toBe(false);
+    if (where === 'ahead') return;
+    await expect
+      .poll(async () => (await status()).isOverdue, { timeout: 100_000, interval: 2000 })
+      .toBe(true);
+    expect(Date.now()).toBeGreaterThan(Date.parse(until));
+    const lifted = await json('incident', 'lift', '--due', '--yes');
+    expect(lifted.reports).toMatchObject([{ result: 'lifted' }]);
+  });
+
+  test('a lockdown over REST begins and is compared by the clock of the controller', async () => {
+    const home = homeFor(rest.url());
+    const { run, json } = machine(home.folder, minutes);
+    const [{ user }] = JSON.parse((await home.run(['tokens', 'list', '--json'])).stdout);
+    const { username } = user;
+    const locked = await run('incident', 'lockdown', '--user', username, '--deactivate', '--yes');
+    expect(locked.stderr).toMatch(wrong);
+    const [incident] = (await json('incident', 'status')).incidents;
+    isNow(incident.since);
+    const requests = incident.accessPaths.find(({ path }: { path: string }) => path === 'requests');
+    // Two minutes after the act, rounded up to the minute.
+    const left = Date.parse(requests.until) - Date.now();
+    expect(left).toBeGreaterThan(MINUTE);
+    expect(left).toBeLessThan(3 * MINUTE);
+  });
+
+  test('a trace has the times of the audit log by the clock of the database', async () => {
+    const { name, personal } = await db.addUser();
+    const { run, json } = machine(db.home().folder, minutes);
+    await run('tokens', 'revoke', '--user', name, '--yes');
+    const { entries } = await json('tokens', 'trace', String(personal.id));
+    expect(entries.length).toBeGreaterThan(1);
+    for (const { at } of entries) isNow(at);
+  });
+
+  describe('in the console', () => {
+    afterEach(() => {
+      vi.useRealTimers();
+    });
+
+    test('tokens are expired by the clock of the database', async () => {
+      const { name } = await db.addUser();
+      const other = await db.addUser();
+      await makeToken(name, "now() - interval '1 minute'");
+      await makeToken(name, "now() + interval '1 minute'");
+      const { folder } = db.home();
+      vi.useFakeTimers({ toFake: ['Date'], shouldAdvanceTime: true, now: Date.now() + minutes * MINUTE });
+      const { send, operations, app } = await testConsole({ home: folder });
+      onTestFinished(async () => {
+        await operations.close();
+        await app.close();
+      });
+      const page = async (query: string) =>
+        (await send(`/api/tokens?place=db&user=${name}&sort=id&offset=0&limit=50${query}`)).json();
+      await expect
+        .poll(async () => (await page('')).readings[0]?.state, { timeout: 20_000 })
+        .toBe('complete');
+      expect((await page('')).total).toBe(4);
+      expect((await page('&expiry=expired')).total).toBe(1);
+      expect((await page('&expiry=live')).total).toBe(3);
+      const { expiry } = await page('');
+      expect(expiry[0]).toMatchObject({ count: 1 });
+      for (const { from, to, count } of expiry) {
+        const range = [from && `&expiresSince=${from}`, to && `&expiresBefore=${to}`]
+          .filter(Boolean)
+          .join('');
+        expect((await page(range)).total, `${from} to ${to}`).toBe(count);
+      }
+      expect(other.name).not.toBe(name);
+    });
+  });
+});
+
+describe('a controller that does not tell its time', () => {
+  const { url } = estate({ users: 2, tokens: 2 });
+  let proxy: Server;
+
+  beforeAll(async () => {
+    proxy = createServer((request, response) => {
+      const to = new URL(request.url ?? '/', url());
+      const onward = httpRequest(
+        to,
+        { method: request.method, headers: { ...request.headers, host: to.host } },
+        (answer) => {
+          const { date: _, ...headers } = answer.headers;
+          response.sendDate = false;
+          response.writeHead(answer.statusCode ?? 502, headers);
+          answer.pipe(response);
+        },
+      );
+      request.pipe(onward);
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  });
+  afterAll(() => {
+    proxy.close();
+  });
+
+  test('is named in a warning', async () => {
+    const home = homeFor(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}`);
+    const text =
+      /does not tell its time: its responses have no Date header\. Times are those of this machine\./;
+    expect((await home.run(['tokens', 'list'])).stderr).toMatch(text);
+    expect((await home.run(['context', 'check'])).stdout).toMatch(text);
+    expect((await homeFor(url()).run(['tokens', 'list'])).stderr).not.toMatch(text);
+  });
+});
