@@ -7,11 +7,14 @@ import { documentText } from '../reports/document.ts';
 import type { Report } from '../reports/result.ts';
 import { noScreen } from '../reports/tables/text.ts';
 import type { OpenOptions, Places } from './places.ts';
+import { type ShownPart, shownDocument } from './shown-document.ts';
 
 /** What is planned, and what to type. */
 interface Asked {
   /** The plan as the command prints it. */
   readonly plan: string;
+  /** The same as data, for a page that lays it out. */
+  readonly document: readonly ShownPart[];
   /** The plan as the command prints it with --json; null where it has no such form. */
   readonly json: unknown;
   readonly act: string;
@@ -26,6 +29,8 @@ export interface Ended {
   readonly json: unknown;
   /** As the command prints it. */
   readonly text: string;
+  /** The same as data, for a page that lays it out; null where the command prints a text of its own. */
+  readonly document: readonly ShownPart[] | null;
   readonly failure: Problem | null;
 }
 
@@ -283,7 +288,7 @@ function notConfirmed(message: string): NotConfirmed {
 function askedOf({ plan: document, act, type, json = null }: Question): Asked {
   const plan = documentText(document);
   const digest = createHash('sha256').update(JSON.stringify({ plan, act, type, json })).digest('hex');
-  return { plan, json, act, type, digest };
+  return { plan, document: shownDocument(document), json, act, type, digest };
 }
 
 /** A report of a command as the page shows it. */
@@ -292,6 +297,7 @@ export async function endedOf(report: Report): Promise<Ended> {
   return {
     json,
     text: await report.text(noScreen),
+    document: report.document === undefined ? null : shownDocument(report.document()),
     failure: failure === undefined ? null : problemOf(failure),
   };
 }

@@ -150,11 +150,12 @@ async function savedPlanOf(runtime: Runtime, path: string, approvalFile: string 
   const { context = '' } = shown.json.plan.target;
   // The tokens of a plan are many; the text counts them.
   const { plan, ...state } = shown.json;
-  const { text } = await endedOf(shown);
+  const { text, document } = await endedOf(shown);
   return {
     ...state,
     path,
     text,
+    document,
     context,
     format: plan.format,
     rule: ruleOf(runtime, context),

@@ -26,6 +26,8 @@ export interface Report<Json = unknown> {
    * terminal are broken, and the words for states get their colours, when it is printed.
    */
   readonly text: (screen: Screen) => string | Promise<string>;
+  /** The text as data, where it was built from that: for a page that lays it out itself. */
+  readonly document?: (() => Document) | undefined;
   /** The text is a document of its own (Markdown, a script), which is printed unchanged. */
   readonly verbatim?: boolean | undefined;
   /** What a change planned and did. */
@@ -64,12 +66,12 @@ export type Result<Json = unknown> =
 
 /** Builds a {@link Report} from its text, or from a document, which a terminal shows as {@link documentText} lays it out. */
 export function report<Json>(
-  parts: Omit<Report<Json>, 'kind' | 'text'> &
+  parts: Omit<Report<Json>, 'kind' | 'text' | 'document'> &
     (Pick<Report<Json>, 'text'> | { readonly document: Document | (() => Document) }),
 ): Report<Json> {
   if ('text' in parts) return { kind: 'report', ...parts };
   const { document, ...others } = parts;
-  const text = ({ paint }: Screen) =>
-    documentText(typeof document === 'function' ? document() : document, paint);
-  return { kind: 'report', ...others, text };
+  const made = () => (typeof document === 'function' ? document() : document);
+  const text = ({ paint }: Screen) => documentText(made(), paint);
+  return { kind: 'report', ...others, text, document: made };
 }

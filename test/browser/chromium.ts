@@ -57,8 +57,14 @@ export async function takePictures(page: Page, name: string): Promise<void> {
   await page.setViewportSize(size);
 }
 
-/** What axe finds in a page as it is, of the impacts that keep users out; of its colours in the dark theme as well. */
-export async function barriers(page: Page): Promise<readonly string[]> {
+/** The impacts that keep users out, from the least. */
+const IMPACTS = ['minor', 'moderate', 'serious', 'critical'] as const;
+
+/** What axe finds in a page as it is, from an impact upwards; of its colours in the dark theme as well. */
+export async function barriers(
+  page: Page,
+  from: (typeof IMPACTS)[number] = 'serious',
+): Promise<readonly string[]> {
   // What still fades in after a change of the width is too pale while it does.
   await page.waitForFunction(() =>
     document.getAnimations().every((animation) => !(animation instanceof CSSTransition)),
@@ -66,17 +72,21 @@ export async function barriers(page: Page): Promise<readonly string[]> {
   // Past the page's Content-Security-Policy, which allows no script of others.
   const session = await page.context().newCDPSession(page);
   await session.send('Runtime.evaluate', { expression: axe.source });
+  const impacts = IMPACTS.slice(IMPACTS.indexOf(from));
   const find = (rules: readonly string[] | null) =>
-    page.evaluate(async (only) => {
-      // The page learns of another theme before its next frame.
-      await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
-      const { axe: loaded } = globalThis as unknown as { axe: typeof axe };
-      const options = only === null ? {} : { runOnly: [...only] };
-      const { violations } = await loaded.run(document, { resultTypes: ['violations'], ...options });
-      return violations
-        .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-        .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
-    }, rules);
+    page.evaluate(
+      async ({ only, meant }) => {
+        // The page learns of another theme before its next frame.
+        await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+        const { axe: loaded } = globalThis as unknown as { axe: typeof axe };
+        const options = only === null ? {} : { runOnly: [...only] };
+        const { violations } = await loaded.run(document, { resultTypes: ['violations'], ...options });
+        return violations
+          .filter(({ impact }) => meant.some((each) => each === impact))
+          .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`);
+      },
+      { only: rules, meant: impacts },
+    );
   const found = await find(null);
   // Without motion, colours change at once.
   await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' });

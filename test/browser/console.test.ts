@@ -64,7 +64,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await card.getByRole('img', { name: /^Expiries in the coming year: [1-9]/ }).waitFor();
     await card.getByText('new tokens live 1,000 years').waitFor();
     expect(page.url()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
-    expect(await barriers(page)).toEqual([]);
+    expect(await barriers(page, 'moderate')).toEqual([]);
     await takePictures(page, 'console-overview');
   });
 
@@ -93,7 +93,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await whole.waitFor({ state: 'detached' });
     await page.getByText(/^\d+ tokens$/).waitFor();
     expect(new URL(page.url()).searchParams.get('user')).toBe('backup');
-    expect(await barriers(page)).toEqual([]);
+    expect(await barriers(page, 'moderate')).toEqual([]);
     await takePictures(page, 'console-tokens');
     const total = Number((await page.getByText(/^\d+ tokens$/).textContent())?.split(' ')[0]);
     expect(total).toBeGreaterThan(1);
@@ -102,7 +102,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await page.getByRole('button', { name: 'Plan', exact: true }).click();
     const answer = page.getByLabel(`Type ${total} to revoke ${total} tokens`);
     await answer.waitFor();
-    expect(await barriers(page)).toEqual([]);
+    expect(await barriers(page, 'moderate')).toEqual([]);
     await takePictures(page, 'console-plan');
     await page.reload();
     await answer.fill(String(total));
@@ -144,7 +144,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await step.click();
     await page.getByText(/, entry \d+ of the audit log$/).waitFor();
     expect(await step.isChecked()).toBe(true);
-    expect(await barriers(page)).toEqual([]);
+    expect(await barriers(page, 'moderate')).toEqual([]);
     await page.getByRole('heading', { name: 'Incidents', exact: true }).scrollIntoViewIfNeeded();
     await takePictures(page, 'console-board');
   });
@@ -153,7 +153,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await go('Audit');
     await page.getByRole('button', { name: /^never-expires/ }).click();
     await page.getByRole('button', { name: 'About this rule' }).click();
-    expect(await barriers(page)).toEqual([]);
+    expect(await barriers(page, 'moderate')).toEqual([]);
     const saving = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download: Baseline' }).click();
     const baseline = join(home, 'audit.baseline');
@@ -167,7 +167,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await page.getByLabel('Excuses').selectOption({ index: 1 });
     await page.getByLabel('Reason').fill('deployments, OPS-2');
     await page.getByText('reason: deployments, OPS-2').waitFor();
-    expect(await barriers(page)).toEqual([]);
+    expect(await barriers(page, 'moderate')).toEqual([]);
     await takePictures(page, 'console-exception');
     await page.getByRole('button', { name: 'Close' }).first().click();
     await go('Audit log');
@@ -177,7 +177,7 @@ describe.skipIf(chromium === null)('the console', () => {
       .waitFor();
     await page.getByRole('button', { name: 'Verify', exact: true }).click();
     await page.getByText(/Intact: entries 1 to \d+/).waitFor();
-    expect(await barriers(page)).toEqual([]);
+    expect(await barriers(page, 'moderate')).toEqual([]);
     await takePictures(page, 'console-log');
     await go('Jobs');
     await page.getByRole('button', { name: 'Dry run of nightly@east' }).click();
@@ -187,7 +187,7 @@ describe.skipIf(chromium === null)('the console', () => {
       .waitFor();
     await page.getByRole('button', { name: 'Close' }).first().click();
     await page.getByRole('grid', { name: 'Runs of jobs' }).getByText('dry run, by hand').waitFor();
-    expect(await barriers(page)).toEqual([]);
+    expect(await barriers(page, 'moderate')).toEqual([]);
     await takePictures(page, 'console-jobs');
     await go('Changes');
     await page.getByText(/tokenctl incident lockdown --user monitoring/).waitFor();

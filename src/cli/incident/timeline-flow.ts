@@ -85,7 +85,8 @@ function timelineResult(
   const document = documentOf(items, context);
   const pieces = () =>
     format === 'html' ? htmlDocument(document, titleOf(context)) : markdownDocument(document);
-  return report({ json, text: async () => (await Array.fromAsync(pieces())).join(''), verbatim: true });
+  const text = async () => (await Array.fromAsync(pieces())).join('');
+  return { ...report({ json, text, verbatim: true }), document: () => document };
 }
 
 const SOURCES: Readonly<Record<TimelineItem['source'], string>> = {

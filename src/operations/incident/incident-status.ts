@@ -364,14 +364,26 @@ function valuePaths(
   // Another address may be the database, whose changes take longest to be applied.
   const settingsHold = isElsewhere ? 'within_a_minute' : description.capabilities.settingsHold;
   return values.map((value) => {
-    const { name, locked, found, holds } = value;
+    const { name, holds } = value;
     const path = pathOf(value);
-    const how = `${name}: ${JSON.stringify(found)}, set by the lockdown: ${JSON.stringify(locked)}.`;
+    const how = heldText(value);
     if (!holds) return openPath(path, how);
     const isSwitch = path === 'basic_authentication' || path === 'external_tokens';
     const until = isSwitch ? appliedAt(set.get(name) ?? null, { settingsHold, now: clock.now() }) : null;
     return until === null ? closedPath(path, how) : switchUntilApplied(name, until.toISOString());
   });
+}
+
+function heldText({ what, name, found, locked }: HeldValue): string {
+  const word = (value: LockValue) => {
+    if (typeof value !== 'boolean') return String(value);
+    if (what === 'user') return value ? 'active' : 'deactivated';
+    if (what === 'role') return value ? 'held' : 'taken';
+    return value ? 'on' : 'off';
+  };
+  if (found === locked) return `${name} is ${word(found)}, as the lockdown set it.`;
+  if (found === null) return `${name} cannot be read, or is gone. The lockdown set it to ${word(locked)}.`;
+  return `${name} is ${word(found)}. The lockdown set it to ${word(locked)}.`;
 }
 
 function pathOf({ what, name }: HeldValue): AccessPath['path'] {

@@ -164,13 +164,20 @@ function tinted(text: string, paint: Paint): string {
     .map((line) => {
       const start = line.length - line.trimStart().length;
       const rest = line.slice(start);
-      for (const [words, tone] of TINTS) {
-        const [found] = words.exec(rest) ?? [];
-        if (found !== undefined) return line.slice(0, start) + paint(tone, found) + rest.slice(found.length);
-      }
-      return line;
+      const tint = tintOf(rest);
+      if (tint === null) return line;
+      return line.slice(0, start) + paint(tint.tone, tint.words) + rest.slice(tint.words.length);
     })
     .join('\n');
+}
+
+/** The words at the beginning of a line that say how something is, and what they say; null for a line without such words. */
+export function tintOf(line: string): { readonly words: string; readonly tone: Tone } | null {
+  for (const [words, tone] of TINTS) {
+    const [found] = words.exec(line) ?? [];
+    if (found !== undefined) return { words: found, tone };
+  }
+  return null;
 }
 
 /**

@@ -1,7 +1,6 @@
 /** Findings by rule and by owner, against a baseline, with exceptions to propose and the reports of the command to download. */
 
 import {
-  Alert,
   Button,
   ExpandableSection,
   FormSelect,
@@ -22,7 +21,7 @@ import { numberText } from '../shared/times.tsx';
 import { call, type Json, query, saved, send, useFacts } from './api.ts';
 import { OwnCommand } from './commands.tsx';
 import { ExceptionDialog, type RuleRead } from './exception.tsx';
-import { Bars, Heading, Severity, When } from './parts.tsx';
+import { Bars, Heading, Message, Severity, When } from './parts.tsx';
 
 /** Compared with a baseline. */
 type State = NonNullable<Json<Audited>['findings'][number]['state']>;
@@ -120,7 +119,7 @@ export function Audit(): ReactNode {
             </ToolbarItem>
           </ToolbarContent>
         </Toolbar>
-        {error !== null && <Alert isInline isLiveRegion variant="danger" title={error.message} />}
+        {error !== null && <Message isLiveRegion variant="danger" title={error.message} />}
         <Loaded query={read}>
           {(data) => (
             <Findings data={data} rule={rule} onRule={(value) => set('rule', value)} place={place} />
@@ -203,9 +202,9 @@ function Findings(props: {
   });
   return (
     <>
-      {incomplete !== null && <Alert isInline variant="warning" title={incomplete} />}
+      {incomplete !== null && <Message variant="warning" title={incomplete} />}
       {summary.notChecked.map((each) => (
-        <Alert key={each.rule} isInline variant="warning" title={`Not checked: ${each.rule}. ${each.why}`} />
+        <Message key={each.rule} variant="warning" title={`Not checked: ${each.rule}. ${each.why}`} />
       ))}
       <p className="counts">
         {numberText(summary.found)} {trend === null ? '' : 'new '}findings in {numberText(summary.tokensRead)}{' '}

@@ -1,7 +1,6 @@
 /** An exception of the policy as text for the configuration. */
 
 import {
-  Alert,
   ClipboardCopy,
   ClipboardCopyVariant,
   Form,
@@ -17,6 +16,7 @@ import { type ReactNode, useState } from 'react';
 import type { AuditRead } from '../../console/audits.ts';
 import { numberText } from '../shared/times.tsx';
 import { query, useRead } from './api.ts';
+import { Message } from './parts.tsx';
 
 /** A rule, and what it found. */
 export type RuleRead = AuditRead['rules'][number];
@@ -87,7 +87,7 @@ export function ExceptionDialog({
             />
           </FormGroup>
         </Form>
-        {read.error !== null && <Alert isInline variant="danger" title={read.error.message} />}
+        {read.error !== null && <Message variant="danger" title={read.error.message} />}
         {read.data !== undefined && reason.trim() !== '' && (
           <>
             <p className="counts">

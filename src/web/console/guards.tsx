@@ -1,8 +1,9 @@
 /** The rule of two persons in the forms of changes: what needs an approval, and how to save a plan for it. */
-import { Alert, Button, Checkbox, ExpandableSection, FormGroup, TextInput } from '@patternfly/react-core';
+import { Button, Checkbox, ExpandableSection, FormGroup, TextInput } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
 import { numberText } from '../shared/times.tsx';
 import type { ApprovalRule } from './api.ts';
+import { Message } from './parts.tsx';
 
 /** The rule of a context in words; null without approvers. */
 export function ruleText({ required, approvers, aloneUpTo }: ApprovalRule): string | null {
@@ -41,7 +42,7 @@ export function GuardFields(props: {
     <FormGroup role="group" label="Two persons" fieldId="require-approval">
       {!isSaved && (
         <>
-          <Alert isInline isPlain variant="info" title={ruleText(rule)} />
+          <Message isPlain variant="info" title={ruleText(rule)} />
           <Checkbox
             id="require-approval"
             label="Require an approval, whatever the rule says"

@@ -1,7 +1,6 @@
 /** Lockdowns: the ways in of each open one as a board, its timeline, and the runbooks. */
 
 import {
-  Alert,
   Button,
   Card,
   CardBody,
@@ -22,9 +21,10 @@ import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
 import { type AccessPath, type Ended, type Json, query, uncheckedIn, useFacts, useRead } from './api.ts';
 import { Printed } from './commands.tsx';
+import { Report } from './document.tsx';
 import { LockdownForm } from './lockdown-form.tsx';
 import { useBegin } from './operation.tsx';
-import { Heading, When } from './parts.tsx';
+import { Heading, Message, When } from './parts.tsx';
 import { RunbookSteps } from './runbook-steps.tsx';
 
 type Incident = IncidentsRead['incidents'][number];
@@ -159,7 +159,7 @@ function Board({
             ]}
           />
         )}
-        {begin.error !== null && <Alert isInline isLiveRegion variant="danger" title={begin.error.message} />}
+        {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
         {incident.scope.kind === 'users' && (
           <div className="actions">
             {incident.scope.names?.map((user) => (
@@ -220,7 +220,7 @@ function TimelineDialog(props: {
     <Modal isOpen variant="large" onClose={onClose} aria-labelledby="timeline-title">
       <ModalHeader title={`Timeline of ${user} at ${place}`} labelId="timeline-title" />
       <ModalBody tabIndex={0} aria-label="The timeline">
-        <Loaded query={read}>{({ text }) => <Printed text={text} label="Timeline" />}</Loaded>
+        <Loaded query={read}>{(ended) => <Report ended={ended} label="Timeline" />}</Loaded>
       </ModalBody>
     </Modal>
   );

@@ -1,7 +1,6 @@
 /** The jobs of the configuration: schedules, next ticks, history, and a dry run by hand. */
 
 import {
-  Alert,
   Button,
   ExpandableSection,
   Label,
@@ -18,8 +17,9 @@ import type { Jobs as Answer } from '../../console/jobs.ts';
 import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
 import { call, type Ended, type Json, type Operation, query, useFacts, useRead } from './api.ts';
-import { OwnCommand, Printed } from './commands.tsx';
-import { Heading, RunState, When } from './parts.tsx';
+import { OwnCommand } from './commands.tsx';
+import { Report } from './document.tsx';
+import { Heading, Message, RunState, When } from './parts.tsx';
 
 type JobRun = JobsRead['runs'][number];
 
@@ -76,7 +76,7 @@ function JobTable({
   });
   return (
     <>
-      {begin.error !== null && <Alert isInline isLiveRegion variant="danger" title={begin.error.message} />}
+      {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
       <PlainTable
         label="Jobs"
         rows={jobs}
@@ -190,7 +190,7 @@ function RunDialog({ run, onClose }: { readonly run: string; readonly onClose: (
     <Modal isOpen variant="large" onClose={onClose} aria-labelledby="job-run-title">
       <ModalHeader title="Run of a job" labelId="job-run-title" />
       <ModalBody tabIndex={0} aria-label="The run">
-        <Loaded query={read}>{({ text }) => <Printed text={text} label="Run" />}</Loaded>
+        <Loaded query={read}>{(ended) => <Report ended={ended} label="Run" />}</Loaded>
         <OwnCommand words={`jobs show ${run}`} />
       </ModalBody>
     </Modal>

@@ -1,6 +1,5 @@
 /** The form of a new lockdown. Its plan is the dry run of the command, and follows the choices. */
 import {
-  Alert,
   Button,
   Card,
   CardBody,
@@ -19,9 +18,11 @@ import { type ReactNode, useEffect, useState } from 'react';
 import type { FormChoice } from '../../console/command-line.ts';
 import { type ContextRead, call, type Ended, query, useFacts, useRead } from './api.ts';
 import { ChoiceFields, type Choices, isPossible } from './choices.tsx';
-import { CommandLine, Printed } from './commands.tsx';
+import { CommandLine } from './commands.tsx';
+import { Report } from './document.tsx';
 import { GuardFields, guardsOf, noGuards, SavePlan } from './guards.tsx';
 import { type Account, AccountFields, ProblemAlert, useBegin } from './operation.tsx';
+import { Message } from './parts.tsx';
 
 const SCOPES = [
   ['user', 'Users'],
@@ -217,9 +218,7 @@ export function LockdownForm({ place, user }: { readonly place: string; readonly
               </FormGroup>
               <AccountFields account={account} onChange={setAccount} />
               <GuardFields rule={context.data?.approval} guards={guards} onChange={setGuards} />
-              {begin.error !== null && (
-                <Alert isInline isLiveRegion variant="danger" title={begin.error.message} />
-              )}
+              {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
               {!readOnly && (
                 <Button
                   variant="danger"
@@ -241,11 +240,11 @@ export function LockdownForm({ place, user }: { readonly place: string; readonly
           <GridItem lg={7}>
             {!isWhole && <p>Name a user or an application to see the plan.</p>}
             {planned.isFetching && <Spinner size="md" aria-label="Planning" />}
-            {planned.error !== null && <Alert isInline variant="danger" title={planned.error.message} />}
+            {planned.error !== null && <Message variant="danger" title={planned.error.message} />}
             {planned.data != null && (
               <>
                 {planned.data.failure !== null && <ProblemAlert problem={planned.data.failure} />}
-                <Printed text={planned.data.text} label="Plan" />
+                <Report ended={planned.data} label="Plan" />
                 <CommandLine command={planned.data.command} />
               </>
             )}

@@ -1,7 +1,6 @@
 /** One run of the audit log with its entries, each with a proof to download. */
 
 import {
-  Alert,
   Button,
   DescriptionList,
   DescriptionListDescription,
@@ -19,7 +18,7 @@ import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
 import { call, type Json, query, saved, useRead } from './api.ts';
 import { OwnCommand } from './commands.tsx';
-import { When } from './parts.tsx';
+import { Message, When } from './parts.tsx';
 
 /** Shows a run. */
 export function RunDialog({
@@ -69,7 +68,7 @@ function Entries({ entries }: { readonly entries: Json<LogRun>['entries'] }): Re
   });
   return (
     <>
-      {prove.error !== null && <Alert isInline isLiveRegion variant="danger" title={prove.error.message} />}
+      {prove.error !== null && <Message isLiveRegion variant="danger" title={prove.error.message} />}
       <PlainTable
         label="Entries"
         rows={entries}

@@ -1,7 +1,6 @@
 /** What was done: the runs of the audit log, and the changes of this console. */
 
 import {
-  Alert,
   Button,
   FormSelect,
   FormSelectOption,
@@ -21,7 +20,7 @@ import { numberText } from '../shared/times.tsx';
 import { call, type Json, type Operation, query, saved, useRead } from './api.ts';
 import { TextSearch } from './commands.tsx';
 import { RunDialog } from './log-run.tsx';
-import { Heading, When } from './parts.tsx';
+import { Heading, Message, When } from './parts.tsx';
 
 type Run = LogRead['runs'][number];
 
@@ -213,7 +212,7 @@ function LogState({
   return (
     <>
       <VerificationAlert verification={verification} size={head.size} />
-      {failed !== null && <Alert isInline isLiveRegion variant="danger" title={failed.message} />}
+      {failed !== null && <Message isLiveRegion variant="danger" title={failed.message} />}
       <div className="actions">
         <Button variant="secondary" isLoading={verify.isPending} onClick={() => verify.mutate(undefined)}>
           Verify
@@ -242,8 +241,7 @@ function VerificationAlert({
 }): ReactNode {
   if (verification === null) {
     return (
-      <Alert
-        isInline
+      <Message
         variant="info"
         title={`${numberText(size)} entries, not verified since the console started.`}
       />
@@ -252,16 +250,15 @@ function VerificationAlert({
   const { at, verified, problem } = verification;
   if (verified === null) {
     return (
-      <Alert isInline isLiveRegion variant="danger" title={problem?.message ?? 'The audit log is broken.'}>
+      <Message isLiveRegion variant="danger" title={problem?.message ?? 'The audit log is broken.'}>
         Verified <When at={at} />. {problem?.hint}
-      </Alert>
+      </Message>
     );
   }
   const { entries, removed, checkpoint, head } = verified;
   const since = size - entries;
   return (
-    <Alert
-      isInline
+    <Message
       isLiveRegion
       variant="success"
       title={`Intact: entries ${(removed ?? 0) + 1} to ${numberText(entries)}.`}
@@ -270,7 +267,7 @@ function VerificationAlert({
       {checkpoint !== undefined &&
         ` Entries 1 to ${numberText(checkpoint.size)} match the checkpoint of ${checkpoint.origin}.`}
       {since > 0 && ` Not verified: ${numberText(since)} entries that were added since.`}
-    </Alert>
+    </Message>
   );
 }
 

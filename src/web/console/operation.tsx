@@ -1,7 +1,6 @@
 /** One change from its plan to its report, in a dialog that can be closed and opened again at any time. */
 
 import {
-  Alert,
   Button,
   Form,
   FormGroup,
@@ -16,12 +15,13 @@ import {
   TextInput,
 } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import type { RevocationJson } from '../../cli/revocation/revocation-flow.ts';
 import { call, type Json, type Operation, type Problem, query, useFacts, useOperation } from './api.ts';
-import { CommandLine, Printed } from './commands.tsx';
-import { Bars } from './parts.tsx';
+import { CommandLine } from './commands.tsx';
+import { DocumentView, Report } from './document.tsx';
+import { Message } from './parts.tsx';
 
 /** Begins an operation, and shows it. */
 export function useBegin() {
@@ -38,12 +38,12 @@ export function useBegin() {
 }
 
 const TITLES: Readonly<Record<Operation['state'], string>> = {
-  planning: 'Planning',
-  asking: 'Confirm the plan',
-  working: 'Under way',
-  done: 'Report',
-  failed: 'Not carried out',
-  cancelled: 'Cancelled',
+  planning: 'planning',
+  asking: 'confirm the plan',
+  working: 'under way',
+  done: 'report',
+  failed: 'not carried out',
+  cancelled: 'cancelled',
 };
 
 export function OperationDialog({
@@ -60,7 +60,7 @@ export function OperationDialog({
     // What was read before the change is out of date.
     if (state === 'done' || state === 'failed') void queries.invalidateQueries();
   }, [state, queries]);
-  const title = operation === null ? 'Operation' : `${operation.kind}: ${TITLES[operation.state]}`;
+  const title = operation === null ? 'A change' : titleOf(operation);
   return (
     <Modal isOpen variant="large" onClose={onClose} aria-labelledby="operation-title">
       <ModalHeader title={title} labelId="operation-title" />
@@ -68,8 +68,7 @@ export function OperationDialog({
         <Stack hasGutter>
           {isLost && (
             <StackItem>
-              <Alert
-                isInline
+              <Message
                 isLiveRegion
                 variant="warning"
                 title="The connection to the console is lost. What was confirmed goes on; this page looks for it."
@@ -78,7 +77,7 @@ export function OperationDialog({
           )}
           {error !== null && (
             <StackItem>
-              <Alert isInline variant="danger" title={error.message} />
+              <Message variant="danger" title={error.message} />
             </StackItem>
           )}
           {operation === null ? (
@@ -93,13 +92,28 @@ export function OperationDialog({
   );
 }
 
+/** What the change is, in words, and how far it is. */
+function titleOf({ kind, place, state }: Operation): string {
+  const what = KINDS[kind] ?? kind;
+  return `${what}${place === null ? '' : ` at ${place}`}: ${TITLES[state]}`;
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  'tokens revoke': 'Revoke tokens',
+  'incident lockdown': 'Lock down',
+  'incident lift': 'Lift a lockdown',
+  'incident extend': 'Change when a lockdown ends',
+  'incident clean': 'Clean up',
+  'jobs run': 'Dry run of a job',
+};
+
 function Stage({ operation }: { readonly operation: Operation }): ReactNode {
   const { state, asked, progress, result, failure, command, notices } = operation;
   return (
     <>
       {notices.map((notice) => (
         <StackItem key={notice}>
-          <Alert isInline isPlain variant="warning" title={notice} />
+          <Message isPlain variant="warning" title={notice} />
         </StackItem>
       ))}
       {failure !== null && state !== 'cancelled' && (
@@ -114,7 +128,7 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
       )}
       {state === 'cancelled' && (
         <StackItem>
-          <Alert isInline variant="info" title={failure?.message ?? 'Cancelled. Nothing was changed.'} />
+          <Message variant="info" title={failure?.message ?? 'Cancelled. Nothing was changed.'} />
         </StackItem>
       )}
       {state === 'asking' && asked !== null && <PlanItem asked={asked} />}
@@ -135,11 +149,15 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
       {result !== null && (
         <StackItem>
           {result.failure === null ? (
-            <Alert isInline isLiveRegion variant="success" title="Done. The report says what was checked." />
+            <Message isLiveRegion variant="success" title="Done. The report says what was checked." />
           ) : (
             <ProblemAlert problem={result.failure} />
           )}
-          <Printed text={result.text} label="Report" />
+        </StackItem>
+      )}
+      {result !== null && (
+        <StackItem>
+          <Report ended={result} label="Report" />
           <SavedPlanLink json={result.json} />
         </StackItem>
       )}
@@ -160,13 +178,11 @@ function SavedPlanLink({ json }: { readonly json: unknown }): ReactNode {
 /** A failure in the words of the command. */
 export function ProblemAlert({ problem }: { readonly problem: Problem }): ReactNode {
   return (
-    <Alert isInline isLiveRegion variant="danger" title={problem.message}>
+    <Message isLiveRegion variant="danger" title={problem.message}>
       {problem.hint}
-    </Alert>
+    </Message>
   );
 }
-
-const SHOWN = 6;
 
 function PlanItem({ asked }: { readonly asked: NonNullable<Operation['asked']> }): ReactNode {
   // Changes without tokens have no such plan.
@@ -175,35 +191,27 @@ function PlanItem({ asked }: { readonly asked: NonNullable<Operation['asked']> }
     <>
       {plan != null && (
         <StackItem>
-          <div className="charts">
-            <Bars title="By owner, hardest hit first" bars={named(plan.byUser)} />
-            <Bars title="By application" bars={named(plan.byApplication)} />
-          </div>
           <p>
             Digest of the plan: <code>{plan.digest.slice(0, 12)}</code>
           </p>
         </StackItem>
       )}
       <StackItem>
-        <Printed text={asked.plan} label="Plan" />
+        <DocumentView parts={asked.document} label="Plan" />
       </StackItem>
       {plan != null && plan.accessPaths.length > 0 && (
         <StackItem>
-          <Alert isInline variant="warning" title="Not covered">
+          <Message variant="warning" title="Not covered">
             <ul>
               {plan.accessPaths.map(({ path, how }) => (
                 <li key={path}>{how}</li>
               ))}
             </ul>
-          </Alert>
+          </Message>
         </StackItem>
       )}
     </>
   );
-}
-
-function named(counts: readonly { readonly name: string; readonly count: number }[]) {
-  return counts.slice(0, SHOWN).map(({ name, count }) => ({ label: name, count }));
 }
 
 function Actions({
@@ -219,14 +227,7 @@ function Actions({
     onSuccess: onClose,
   });
   if (state === 'asking' && asked !== null) {
-    return (
-      <>
-        <ConfirmForm id={id} asked={asked} />
-        <Button variant="link" onClick={() => cancel.mutate()}>
-          Cancel
-        </Button>
-      </>
-    );
+    return <ConfirmForm id={id} asked={asked} onCancel={() => cancel.mutate()} />;
   }
   return (
     <Button variant="secondary" onClick={onClose}>
@@ -238,10 +239,15 @@ function Actions({
 function ConfirmForm({
   id,
   asked,
+  onCancel,
 }: {
   readonly id: string;
   readonly asked: NonNullable<Operation['asked']>;
+  readonly onCancel: () => void;
 }): ReactNode {
+  const field = useRef<HTMLInputElement>(null);
+  // The dialog was open before there was anything to type.
+  useEffect(() => field.current?.focus(), []);
   const [answer, setAnswer] = useState('');
   const { act, type, digest } = asked;
   const confirm = useMutation({
@@ -258,17 +264,21 @@ function ConfirmForm({
       <FormGroup label={`Type ${type} to ${act}`} fieldId="confirm-answer">
         <TextInput
           id="confirm-answer"
+          ref={field}
           value={answer}
           autoComplete="off"
           onChange={(_event, value) => setAnswer(value)}
         />
       </FormGroup>
-      {confirm.error !== null && (
-        <Alert isInline isLiveRegion variant="danger" title={confirm.error.message} />
-      )}
-      <Button type="submit" variant="danger" isDisabled={answer.trim() !== type || confirm.isPending}>
-        {act.slice(0, 1).toUpperCase() + act.slice(1)}
-      </Button>
+      {confirm.error !== null && <Message isLiveRegion variant="danger" title={confirm.error.message} />}
+      <div className="buttons">
+        <Button type="submit" variant="danger" isDisabled={answer.trim() !== type || confirm.isPending}>
+          {act.slice(0, 1).toUpperCase() + act.slice(1)}
+        </Button>
+        <Button variant="link" onClick={onCancel}>
+          Cancel
+        </Button>
+      </div>
     </Form>
   );
 }

@@ -1,6 +1,5 @@
 /** Every context as a card, those with problems first. */
 import {
-  Alert,
   Button,
   Card,
   CardBody,
@@ -24,7 +23,7 @@ import type { AuditRead } from './audit.tsx';
 import { Calendar } from './charts.tsx';
 import type { IncidentsRead } from './incidents.tsx';
 import type { JobsRead } from './jobs.tsx';
-import { Heading, RunState, Severity, When } from './parts.tsx';
+import { Heading, Message, RunState, Severity, When } from './parts.tsx';
 
 /** What was read, or why it was not; neither while it is read. */
 interface Answer<T> {
@@ -152,7 +151,7 @@ function ContextCard({ state }: { readonly state: ContextState }): ReactNode {
         )}
       </CardTitle>
       <CardBody>
-        {error !== null && <Alert isInline variant="danger" title={error.message} />}
+        {error !== null && <Message variant="danger" title={error.message} />}
         {error === null && data === undefined && <Spinner size="md" aria-label={`Reading ${place}`} />}
         {data !== undefined && <ContextFacts data={data} state={state} />}
       </CardBody>
@@ -178,9 +177,9 @@ function ContextFacts({
   const role = roleText(data);
   return (
     <>
-      {incomplete !== null && <Alert isInline isPlain variant="warning" title={incomplete} />}
+      {incomplete !== null && <Message isPlain variant="warning" title={incomplete} />}
       {warnings.map((warning) => (
-        <Alert key={warning} isInline isPlain variant="warning" title={warning} />
+        <Message key={warning} isPlain variant="warning" title={warning} />
       ))}
       <DescriptionList
         className="facts"

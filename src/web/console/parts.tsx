@@ -1,5 +1,5 @@
 /** Parts that the first page of the console shares with others. */
-import { Flex, FlexItem, Label, PageSection, Title } from '@patternfly/react-core';
+import { Alert, type AlertProps, Flex, FlexItem, Label, PageSection, Title } from '@patternfly/react-core';
 import { type ReactNode, useEffect } from 'react';
 import { localText, numberText } from '../shared/times.tsx';
 
@@ -143,4 +143,9 @@ export function RunState({
       {run.kind === 'manual' && 'by hand'}
     </>
   );
+}
+
+/** A message where it belongs. Its title is no heading: it would stand in the outline of the page. */
+export function Message(props: AlertProps): ReactNode {
+  return <Alert isInline component="p" {...props} />;
 }

@@ -1,6 +1,5 @@
 /** Plans the revocation of selected tokens, or of all that match a filter. */
 import {
-  Alert,
   Button,
   Form,
   FormGroup,
@@ -15,9 +14,11 @@ import { type ReactNode, useState } from 'react';
 import { numberText } from '../shared/times.tsx';
 import { type ContextRead, call, type Ended, query, useFacts, useRead } from './api.ts';
 import { ChoiceFields, type Choices } from './choices.tsx';
-import { CommandLine, Printed } from './commands.tsx';
+import { CommandLine } from './commands.tsx';
+import { Report } from './document.tsx';
 import { GuardFields, guardsOf, noGuards, SavePlan } from './guards.tsx';
 import { type Account, AccountFields, ProblemAlert, useBegin } from './operation.tsx';
+import { Message } from './parts.tsx';
 import type { Row } from './token-rows.tsx';
 
 /** Opens the dialog. */
@@ -107,12 +108,12 @@ function RevokeDialog(props: {
           )}
         </Form>
         {(error ?? begin.error) !== null && (
-          <Alert isInline isLiveRegion variant="danger" title={(error ?? begin.error)?.message} />
+          <Message isLiveRegion variant="danger" title={(error ?? begin.error)?.message} />
         )}
         {planned !== null && (
           <>
             {planned.failure !== null && <ProblemAlert problem={planned.failure} />}
-            <Printed text={planned.text} label="Plan" />
+            <Report ended={planned} label="Plan" />
             <CommandLine command={planned.command} />
           </>
         )}

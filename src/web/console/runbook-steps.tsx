@@ -1,12 +1,12 @@
 /** The steps of a runbook beside an incident, ticked off in the audit log. */
 
-import { Alert, Checkbox, ExpandableSection, FormSelect, FormSelectOption } from '@patternfly/react-core';
+import { Checkbox, ExpandableSection, FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { Incidents, Steps } from '../../console/routes.ts';
 import { call, type Ended, type Json, query, useFacts, useRead } from './api.ts';
 import { Printed } from './commands.tsx';
-import { When } from './parts.tsx';
+import { Message, When } from './parts.tsx';
 
 /** The incident, as far as this needs it. Its reason and ticket go with what is ticked off. */
 type Incident = Pick<Incidents['incidents'][number], 'id' | 'reason' | 'ticket'>;
@@ -38,7 +38,7 @@ export function RunbookSteps({
   });
   const { data } = read;
   if (data === undefined)
-    return read.error === null ? null : <Alert isInline variant="danger" title={read.error.message} />;
+    return read.error === null ? null : <Message variant="danger" title={read.error.message} />;
   const { runbook, runbooks, steps, done } = data;
   return (
     <section aria-label={`Runbook for ${id}`}>
@@ -53,7 +53,7 @@ export function RunbookSteps({
           <FormSelectOption key={name} value={name} label={`Runbook: ${name}`} />
         ))}
       </FormSelect>
-      {tick.error !== null && <Alert isInline isLiveRegion variant="danger" title={tick.error.message} />}
+      {tick.error !== null && <Message isLiveRegion variant="danger" title={tick.error.message} />}
       {runbook !== null &&
         steps.map(({ step, title, text }) => {
           const ticked = done.find((each) => each.runbook === runbook && each.step === step);

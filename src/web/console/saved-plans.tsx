@@ -1,7 +1,6 @@
 /** A plan in a file: what it would change, which approval it needs and has, and applying it. */
 
 import {
-  Alert,
   Button,
   Card,
   CardBody,
@@ -18,10 +17,11 @@ import { useSearchParams } from 'react-router';
 import type { ShownPlan } from '../../console/saved-plans.ts';
 import { Loaded } from '../shared/states.tsx';
 import { call, type Json, query, useFacts, useRead } from './api.ts';
-import { CommandLine, Printed } from './commands.tsx';
+import { CommandLine } from './commands.tsx';
+import { Report } from './document.tsx';
 import { GuardFields, noGuards, ruleText } from './guards.tsx';
 import { type Account, AccountFields, useBegin } from './operation.tsx';
-import { Heading } from './parts.tsx';
+import { Heading, Message } from './parts.tsx';
 
 /** A plan as the console read it from its file. */
 type SavedPlanRead = Json<ShownPlan>;
@@ -112,7 +112,7 @@ function UploadForm({ onShow }: { readonly onShow: (files: Files) => void }): Re
           onChange={({ target }) => setApproval(target.files?.[0] ?? null)}
         />
       </FormGroup>
-      {upload.error !== null && <Alert isInline isLiveRegion variant="danger" title={upload.error.message} />}
+      {upload.error !== null && <Message isLiveRegion variant="danger" title={upload.error.message} />}
       <div className="actions">
         <Button type="submit" isDisabled={plan === null || upload.isPending} isLoading={upload.isPending}>
           Show the plan
@@ -174,7 +174,7 @@ function PlanCard({
   readonly plan: SavedPlanRead;
   readonly approvalFile: string;
 }): ReactNode {
-  const { path, approve, text, context, state, why, approvers, applied, rule } = plan;
+  const { path, approve, text, document, context, state, why, approvers, applied, rule } = plan;
   const { places, readOnly } = useFacts();
   const [account, setAccount] = useState<Account>({ reason: '', ticket: '' });
   const [guards, setGuards] = useState(noGuards);
@@ -191,9 +191,9 @@ function PlanCard({
             </Label>
           )}
         </p>
-        {why !== null && <Alert isInline variant="danger" title={why} />}
+        {why !== null && <Message variant="danger" title={why} />}
         {ruleText(rule) !== null && <p>{ruleText(rule)}</p>}
-        <Printed text={text} label="Saved plan" />
+        <Report ended={{ document, text }} label="The plan" />
         {state !== 'approved' && approvers.length > 0 && (
           <>
             <p>For the approver, who has to be another person:</p>
@@ -201,8 +201,7 @@ function PlanCard({
           </>
         )}
         {!isHere && (
-          <Alert
-            isInline
+          <Message
             variant="warning"
             title={`This console does not have the context ${context} of the plan.`}
           />
@@ -211,9 +210,7 @@ function PlanCard({
           <Form className="narrow">
             <GuardFields rule={rule} guards={guards} onChange={setGuards} isSaved />
             <AccountFields account={account} onChange={setAccount} />
-            {begin.error !== null && (
-              <Alert isInline isLiveRegion variant="danger" title={begin.error.message} />
-            )}
+            {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
             <div className="actions">
               <Button
                 variant="danger"

@@ -8,7 +8,8 @@ import type { TokenPage as Page } from '../../console/token-table.ts';
 import { Loaded } from '../shared/states.tsx';
 import { isNever } from '../shared/times.tsx';
 import { call, type Ended, type Json, query, useFacts, useRead } from './api.ts';
-import { OwnCommand, Printed } from './commands.tsx';
+import { OwnCommand } from './commands.tsx';
+import { Report } from './document.tsx';
 import { When } from './parts.tsx';
 
 /** A token as a row. */
@@ -139,7 +140,7 @@ function TraceDialog({ row, onClose }: { readonly row: Row; readonly onClose: ()
     <Modal isOpen variant="large" onClose={onClose} aria-labelledby="trace-title">
       <ModalHeader title={`Token ${id} at ${place}`} labelId="trace-title" />
       <ModalBody tabIndex={0} aria-label="The history of the token">
-        <Loaded query={read}>{({ text }) => <Printed text={text} label="History" />}</Loaded>
+        <Loaded query={read}>{(ended) => <Report ended={ended} label="History" />}</Loaded>
         <OwnCommand words={`tokens trace ${id}`} place={place} />
       </ModalBody>
     </Modal>

@@ -1,6 +1,5 @@
 /** One table of the tokens of all contexts; the filters are in the address. */
 import {
-  Alert,
   Button,
   FormSelect,
   FormSelectOption,
@@ -20,7 +19,7 @@ import { call, query, useFacts, useRead } from './api.ts';
 import type { AuditRead } from './audit.tsx';
 import { Histogram } from './charts.tsx';
 import { TextSearch } from './commands.tsx';
-import { Bars, Heading, When } from './parts.tsx';
+import { Bars, Heading, Message, When } from './parts.tsx';
 import { RevokeButton } from './revoke.tsx';
 import { type Bar, CHUNK, keyOf, type Row, Rows, type TokenPage } from './token-rows.tsx';
 
@@ -288,13 +287,12 @@ function FindingFilter({
 function Readings({ readings }: { readonly readings: TokenPage['readings'] }): ReactNode {
   return readings.map(({ place, at, state, tokens, problem }) => {
     if (state === 'failed') {
-      return <Alert key={place} isInline variant="danger" title={`${place}: ${problem?.message}`} />;
+      return <Message key={place} variant="danger" title={`${place}: ${problem?.message}`} />;
     }
     if (state === 'cut') {
       return (
-        <Alert
+        <Message
           key={place}
-          isInline
           variant="warning"
           title={`${place}: only the first ${numberText(tokens)} tokens are held. Use the commands for the others.`}
         />

@@ -314,7 +314,9 @@ describe('what a console reads', () => {
     expect(audit.findings.length).toBe(audit.summary.found);
     const [{ tokenId }] = audit.findings.filter((each: { tokenId: number | null }) => each.tokenId !== null);
     expect((await read(`/api/trace?place=test&id=${tokenId}`)).text).toContain(`${tokenId}`);
-    expect((await read('/api/timeline?place=test&user=admin&since=2020-01-01')).text).toMatch(/^# /);
+    expect((await read('/api/timeline?place=test&user=admin&since=2020-01-01')).document).toEqual(
+      expect.arrayContaining([expect.objectContaining({ kind: 'table' })]),
+    );
     expect((await read('/api/runbooks?name=stolen-token')).text).toMatch(/^# /);
     expect(await read('/api/jobs')).toEqual({ jobs: [], runs: [] });
     for (const [url, status] of [

@@ -1,0 +1,287 @@
+/** Plans, reports and histories of the commands, laid out as what they are: steps with their state, ways in, facts, counts. */
+import {
+  Button,
+  ClipboardCopy,
+  DescriptionList,
+  DescriptionListDescription,
+  DescriptionListGroup,
+  DescriptionListTerm,
+  Label,
+  type LabelProps,
+} from '@patternfly/react-core';
+import { type ReactNode, useState } from 'react';
+import type { ShownLine, ShownPart } from '../../console/shown-document.ts';
+import { PlainTable } from '../shared/table.tsx';
+import type { Ended } from './api.ts';
+import { Printed } from './commands.tsx';
+import { Bars } from './parts.tsx';
+
+/** The lines of a part that are drawn at first. */
+const MOST_LINES = 200;
+
+/** What a command ended with: laid out, or as it prints it where that is a text of its own. */
+export function Report({
+  ended: { document, text },
+  label,
+}: {
+  readonly ended: Pick<Ended, 'document' | 'text'>;
+  readonly label: string;
+}): ReactNode {
+  return document === null ? (
+    <Printed text={text} label={label} />
+  ) : (
+    <DocumentView parts={document} label={label} />
+  );
+}
+
+/** A text of a command as its parts. */
+export function DocumentView(props: {
+  readonly parts: readonly ShownPart[];
+  /** Names the region. */
+  readonly label: string;
+  /** The level of its main headings: one below that of what it stands in. */
+  readonly headingLevel?: 2 | 3 | 4;
+}): ReactNode {
+  const { parts, label, headingLevel = 2 } = props;
+  return (
+    <section aria-label={label} className="document">
+      {parts.map((part, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a text have no other name, and stay where they are
+        <PartView key={index} part={part} headingLevel={headingLevel} />
+      ))}
+    </section>
+  );
+}
+
+function PartView({
+  part,
+  headingLevel,
+}: {
+  readonly part: ShownPart;
+  readonly headingLevel: 2 | 3 | 4;
+}): ReactNode {
+  switch (part.kind) {
+    case 'heading': {
+      const Heading = `h${headingLevel + Math.max(0, part.level - 2)}` as 'h2';
+      return <Heading>{part.text}</Heading>;
+    }
+    case 'lines':
+      return <Lines lines={part.lines} strong={part.strong} />;
+    case 'facts':
+      return (
+        <>
+          {part.title !== null && <p className="title">{part.title}</p>}
+          <DescriptionList isHorizontal isCompact horizontalTermWidthModifier={{ default: '10rem' }}>
+            {part.facts.map(({ name, values }) => (
+              <DescriptionListGroup key={name}>
+                <DescriptionListTerm>{name}</DescriptionListTerm>
+                <DescriptionListDescription>
+                  {values.length === 1 ? <Sentence text={values[0] ?? ''} /> : <TextList texts={values} />}
+                </DescriptionListDescription>
+              </DescriptionListGroup>
+            ))}
+          </DescriptionList>
+        </>
+      );
+    case 'counts':
+      return (
+        <>
+          <Bars
+            {...(part.title !== null && { title: part.title.replace(/:$/, '') })}
+            bars={part.counts.map(({ count, what }) => ({ label: what, count }))}
+          />
+          {part.rest !== null && <p>{part.rest}</p>}
+        </>
+      );
+    case 'table':
+      return (
+        <PlainTable<readonly string[]>
+          label={part.heads.join(', ')}
+          rows={part.rows}
+          keyOf={(cells) => part.rows.indexOf(cells)}
+          columns={part.heads.map((title, place) => ({ title, show: (cells) => cells[place] }))}
+        />
+      );
+    case 'code':
+      return part.lines.map((line) => <Command key={line} command={line} />);
+  }
+}
+
+/** A sentence with what belongs to it: the lines under it that are marked or indented. */
+interface Block {
+  readonly line: ShownLine;
+  readonly under: ShownLine[];
+}
+
+function Lines({
+  lines,
+  strong,
+}: {
+  readonly lines: readonly ShownLine[];
+  readonly strong: boolean;
+}): ReactNode {
+  const [isWhole, setWhole] = useState(false);
+  const shown = isWhole ? lines : lines.slice(0, MOST_LINES);
+  return (
+    <div>
+      {groupsOf(shown).map((group, index) =>
+        group.kind === 'list' ? (
+          // biome-ignore lint/suspicious/noArrayIndexKey: as above
+          <BlockList key={index} blocks={group.blocks} />
+        ) : (
+          // biome-ignore lint/suspicious/noArrayIndexKey: as above
+          <Paragraph key={index} line={group.line} isTitle={group.isTitle || strong} />
+        ),
+      )}
+      {shown.length < lines.length && (
+        <Button variant="link" isInline onClick={() => setWhole(true)}>
+          Show all {lines.length} lines
+        </Button>
+      )}
+    </div>
+  );
+}
+
+type Group =
+  | { readonly kind: 'paragraph'; readonly line: ShownLine; readonly isTitle: boolean }
+  | { readonly kind: 'list'; readonly blocks: Block[] };
+
+/** Lines that are not indented as paragraphs; the others as lists, with what is deeper under each. */
+function groupsOf(lines: readonly ShownLine[]): readonly Group[] {
+  const groups: Group[] = [];
+  lines.forEach((line, place) => {
+    const last = groups.at(-1);
+    const next = lines[place + 1];
+    if (line.mark === null && line.depth === 0 && line.cells === null) {
+      const isTitle = line.text.endsWith(':') && next !== undefined && next.depth > 0;
+      groups.push({ kind: 'paragraph', line, isTitle });
+      return;
+    }
+    const blocks = last?.kind === 'list' ? last.blocks : [];
+    if (last?.kind !== 'list') groups.push({ kind: 'list', blocks });
+    const above = blocks.at(-1);
+    const belongs = above !== undefined && line.mark === null && line.depth > above.line.depth;
+    if (belongs) above.under.push(line);
+    else blocks.push({ line, under: [] });
+  });
+  return groups;
+}
+
+const TONES: Readonly<Record<NonNullable<ShownLine['tone']>, string>> = {
+  good: 'tone-good',
+  warning: 'tone-warning',
+  bad: 'tone-bad',
+  strong: 'tone-strong',
+  faint: 'tone-faint',
+};
+
+function Paragraph({ line, isTitle }: { readonly line: ShownLine; readonly isTitle: boolean }): ReactNode {
+  const tone = line.tone === null ? '' : TONES[line.tone];
+  return (
+    <p className={isTitle ? 'title' : tone}>
+      <Sentence text={line.text} />
+    </p>
+  );
+}
+
+function BlockList({ blocks }: { readonly blocks: readonly Block[] }): ReactNode {
+  const hasMarks = blocks.some(({ line }) => line.mark !== null);
+  return (
+    // biome-ignore lint/a11y/noRedundantRoles: Safari takes a list without bullets for no list
+    <ul role="list" className={hasMarks ? 'marked' : 'plain'}>
+      {blocks.map(({ line, under }, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the lines of a text have no other name, and stay where they are
+        <li key={index}>
+          {line.mark !== null && <Mark mark={line.mark} />}
+          <div>
+            {line.cells === null ? <Sentence text={line.text} /> : <Cells cells={line.cells} />}
+            {under.map((each, place) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: as above
+              <p key={place} className="under">
+                <Sentence text={each.text} />
+              </p>
+            ))}
+          </div>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Cells({ cells }: { readonly cells: readonly string[] }): ReactNode {
+  return cells.map((cell, place) => (
+    // biome-ignore lint/suspicious/noArrayIndexKey: columns stay where they are
+    <span key={place} className="cell">
+      {cell}
+    </span>
+  ));
+}
+
+function TextList({ texts }: { readonly texts: readonly string[] }): ReactNode {
+  return (
+    <ul className="plain">
+      {texts.map((text) => (
+        <li key={text}>
+          <Sentence text={text} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const MARKS: Readonly<Record<string, readonly [word: string, color: LabelProps['color']]>> = {
+  done: ['done', 'green'],
+  'as before': ['as before', 'grey'],
+  partly: ['in part', 'orange'],
+  failed: ['failed', 'red'],
+  'not tried': ['not tried', 'orange'],
+  closed: ['closed', 'green'],
+  open: ['open', 'red'],
+  'not checked': ['not checked', 'orange'],
+  left: ['left', 'orange'],
+  critical: ['critical', 'red'],
+  high: ['high', 'orangered'],
+  medium: ['medium', 'orange'],
+  low: ['low', 'grey'],
+  '-': ['no finding', 'grey'],
+};
+
+/** How something ended, or how grave it is. */
+function Mark({ mark }: { readonly mark: string }): ReactNode {
+  const [word, color] = MARKS[mark.toLowerCase()] ?? [mark, 'grey'];
+  return (
+    <Label isCompact color={color} className="mark">
+      {word}
+    </Label>
+  );
+}
+
+/** A command at the end of a sentence. */
+const COMMAND = /^(.*?:) (tokenctl .+)$/;
+
+/** A sentence; a command at its end can be copied. */
+function Sentence({ text }: { readonly text: string }): ReactNode {
+  const [, before, command] = COMMAND.exec(text) ?? [];
+  if (command === undefined) return codeIn(text);
+  return (
+    <>
+      {before} <Command command={command} />
+    </>
+  );
+}
+
+/** What stands in backticks is a command, a setting or a name. */
+function codeIn(text: string): ReactNode {
+  const parts = text.split('`');
+  if (parts.length < 3 || parts.length % 2 === 0) return text;
+  // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a sentence stay where they are
+  return parts.map((part, place) => (place % 2 === 0 ? part : <code key={place}>{part}</code>));
+}
+
+function Command({ command }: { readonly command: string }): ReactNode {
+  return (
+    <ClipboardCopy isCode variant="inline-compact" isBlock hoverTip="Copy" clickTip="Copied">
+      {command}
+    </ClipboardCopy>
+  );
+}
