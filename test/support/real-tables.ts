@@ -16,6 +16,8 @@ import { createDatabase } from './embedded-postgres.ts';
 /** Dumps of the databases of real controllers and gateways; kept beside the project, not in it. */
 const FOLDER = join(import.meta.dirname, '../../../shared/tables');
 
+const SHIFT = existsSync(join(FOLDER, 'shift.sql')) ? readFileSync(join(FOLDER, 'shift.sql'), 'utf8') : '';
+
 const PEERS = [
   'awx-21.14.0',
   'awx-23.5.1',
@@ -69,12 +71,13 @@ export interface RealTables {
   close(): Promise<void>;
 }
 
-/** Loads the tables of a peer into a new database of the tests' server; takes about a second. */
+/**
+ * Makes a new database of the tests' server with the tables of a peer: a copy of a template, which the first test that needs it loads
+ * for all processes.
+ */
 export async function loadRealTables(peer: Peer): Promise<RealTables> {
-  const url = await createDatabase(inject('postgresUrl'));
-  await run(url, gunzipSync(readFileSync(join(FOLDER, `${peer}.sql.gz`))).toString());
-  // The dump leaves its connection without a search path.
-  await run(url, readFileSync(join(FOLDER, 'shift.sql'), 'utf8'));
+  const server = inject('postgresUrl');
+  const url = await createDatabase(server, { template: await templateOf(server, peer) });
   const database = await openOn(url);
   const targets: Target[] = [];
   return {
@@ -98,11 +101,29 @@ export async function loadRealTables(peer: Peer): Promise<RealTables> {
   };
 }
 
-async function run(url: string, sql: string): Promise<void> {
+/** The template of a peer on the server, which is made if it is not there yet. */
+async function templateOf(server: string, peer: Peer): Promise<string> {
+  const run = inject('serviceTemplate').replace(/.*_/, '');
+  const name = `real_${peer.replaceAll(/[^a-z0-9]/g, '_')}_${run}`;
+  return await on(server, async (client) => {
+    // Other processes wait here until it is there.
+    await client.query('SELECT pg_advisory_lock(hashtext($1))', [name]);
+    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [name]);
+    if (rowCount === 1) return name;
+    const url = await createDatabase(server, { name: `${name}_new` });
+    const dump = gunzipSync(readFileSync(join(FOLDER, `${peer}.sql.gz`))).toString();
+    // The dump leaves its connection without a search path.
+    for (const sql of [dump, SHIFT]) await on(url, (loading) => loading.query(sql));
+    await client.query(`ALTER DATABASE ${name}_new RENAME TO ${name}`);
+    return name;
+  });
+}
+
+async function on<Result>(url: string, act: (client: pg.Client) => Promise<Result>): Promise<Result> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {
-    await client.query(sql);
+    return await act(client);
   } finally {
     await client.end();
   }
