@@ -37,6 +37,7 @@ const LONGEST = [
   'service/access',
   'process/faults/incident-killed',
   'process/cli/multi-context',
+  'process/cli/drop-ins',
   'process/faults/revocation-boundaries',
   'browser/every-page',
   'browser/login',

@@ -212,9 +212,8 @@ export async function managementCreation({
   const token = await inManagementWords(createIntoFile({ runtime, flags, request, output }), {
     code: 'not_found',
     message: 'The user does not exist.',
-  }).catch(async (error: unknown) => {
-    const refused = error instanceof TokenctlError && error.code === 'permission_refused';
-    throw refused && (await isDenied(runtime, user)) ? accessDenied(error) : error;
+  }).catch((error: unknown) => {
+    throw deniedAs(error) ?? error;
   });
   writeNotice(`The token is in ${printable.value(output)}, which only you can read.`);
   return report({
@@ -223,27 +222,14 @@ export async function managementCreation({
   });
 }
 
-/** Whether this is an external user while external users may not create tokens. */
-async function isDenied(runtime: Runtime, user: string): Promise<boolean> {
-  try {
-    const target = await runtime.target();
-    if ((await target.settings.read()).ALLOW_OAUTH2_FOR_EXTERNAL_USERS) return false;
-    for await (const { externalAccount } of target.users.list({ names: [user] })) {
-      if (externalAccount !== null) return true;
-    }
-    return false;
-  } catch {
-    // Report the first error.
-    return false;
-  }
-}
-
-function accessDenied(cause: unknown): ManagementError {
-  return new ManagementError(
-    'permission_refused',
-    '(access_denied) OAuth2 Tokens cannot be created by users associated with an external authentication provider',
-    { cause },
-  );
+/** The refusal of a token for a user of an identity provider, in the words of the management command; null for other errors. */
+function deniedAs(cause: unknown): ManagementError | null {
+  const provider = cause instanceof TokenctlError ? cause.details?.['provider'] : undefined;
+  if (provider === undefined) return null;
+  const named = typeof provider === 'string' ? ` (${provider})` : '';
+  const refusal =
+    'OAuth2 Tokens cannot be created by users associated with an external authentication provider';
+  return new ManagementError('permission_refused', `(access_denied) ${refusal}${named}`, { cause });
 }
 
 /** The default file name, if the user name is a valid file name. */

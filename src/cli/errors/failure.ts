@@ -35,7 +35,7 @@ export function failureOf(error: unknown): Failure {
       label: inManagementWords ? ManagementError.label : LABEL,
       exit: inManagementWords ? exitCodes.managementError : exitCodeOf(error.code),
       code: error.code,
-      message: sentence(withoutParserFrame(error.message)),
+      message: inManagementWords ? error.message : sentence(withoutParserFrame(error.message)),
       hint: error.hint === undefined ? undefined : sentence(error.hint),
       details: error.details,
     };

@@ -74,12 +74,15 @@ function isFields(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null;
 }
 
+/** How the refusal of a token names the provider [seen on controllers and gateways]. */
+const PROVIDER = /external authentication provider \(([^()"]{1,512})\)/;
+
 const createdToken = z.object({ token: z.string().min(1) });
 
 /**
  * Creates a personal access token for the caller.
  *
- * @throws TokenctlError as requests do; `unsupported` for another user or a lifetime; `permission_refused` with the setting's name if the
+ * @throws TokenctlError as requests do; `unsupported` for another user or a lifetime; `permission_refused` with the provider in its details if the
  * caller is an external user and such users may not have tokens.
  */
 export async function createPersonalToken(api: Api, request: TokenRequest): Promise<CreatedToken> {
@@ -95,6 +98,7 @@ export async function createPersonalToken(api: Api, request: TokenRequest): Prom
       'Users of an external identity provider may not have tokens here',
       {
         hint: 'Use a local account, or ask an administrator to run `tokenctl settings external-tokens allow`.',
+        details: { provider: PROVIDER.exec(response.body.toString())?.[1] ?? null },
       },
     );
   }

@@ -10,7 +10,7 @@ import { dateOf, milliseconds } from './queries.ts';
 import { currentSettings } from './settings.ts';
 import { HASH_PREFIX, type Layout, TABLES } from './tables.ts';
 import { newestForm } from './tokens.ts';
-import { externalAccount } from './users.ts';
+import { providerName } from './users.ts';
 
 /** Letters and digits in a token: some 178 bits, as in the controller's tokens. */
 const TOKEN_LENGTH = 30;
@@ -24,7 +24,7 @@ const GATEWAY_LIFETIME_SECONDS = 31_536_000;
  * may be inactive.
  *
  * @throws TokenctlError `unsupported` without a user, `not_found` for a user that does not exist,
- * `permission_refused` for an external user if such users may not have tokens.
+ * `permission_refused` with the provider in its details for an external user if such users may not have tokens.
  */
 export async function createPersonalToken(
   connection: Connection,
@@ -91,11 +91,14 @@ async function storedToken(
 }
 
 function requireAllowed(owner: Owner, allowExternalUsers: boolean): void {
-  if (owner.external_account === null || allowExternalUsers) return;
+  if (owner.provider === null || allowExternalUsers) return;
   throw new TokenctlError(
     'permission_refused',
     'Users of an external identity provider may not have tokens here',
-    { hint: 'Use a local account, or run `tokenctl settings external-tokens allow`.' },
+    {
+      hint: 'Use a local account, or run `tokenctl settings external-tokens allow`.',
+      details: { provider: owner.provider },
+    },
   );
 }
 
@@ -110,7 +113,8 @@ function requireLifetime(seconds: number): void {
 interface Owner {
   readonly id: number;
   readonly username: string;
-  readonly external_account: string | null;
+  /** The identity provider that the user comes from, as the management command names it; null for a local account. */
+  readonly provider: string | null;
 }
 
 async function findOwner(
@@ -118,7 +122,7 @@ async function findOwner(
   { recognized, username }: { readonly recognized: RecognizedLayout; readonly username: string },
 ): Promise<Owner | null> {
   const rows = await database.query<Owner>(
-    `SELECT u.id, u.username, ${externalAccount(recognized)} AS external_account
+    `SELECT u.id, u.username, ${providerName(recognized)} AS provider
      FROM ${TABLES[recognized.layout].users} u WHERE u.username = $1`,
     [username],
   );

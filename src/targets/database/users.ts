@@ -117,19 +117,30 @@ const CONTROLLER_ACCOUNTS: readonly (readonly [(typeof ACCOUNT_TABLES)[number], 
   ],
 ];
 
-const GATEWAY_ACCOUNT = `(SELECT CASE substring(a.type FROM '[^.]*$') WHEN 'ldap' THEN 'ldap'
-      WHEN 'radius' THEN 'enterprise' WHEN 'tacacs' THEN 'enterprise' ELSE 'social' END
+/** A column of the authenticator of a gateway's user, if it is not the local one. */
+const ofAuthenticator = (column: string) => `(SELECT ${column}
     FROM dab_authentication_authenticatoruser l
     JOIN dab_authentication_authenticator a ON a.slug = l.provider_id
     WHERE l.user_id = u.id AND a.type <> 'ansible_base.authentication.authenticator_plugins.local'
     ORDER BY l.id LIMIT 1)`;
+
+const GATEWAY_ACCOUNT = ofAuthenticator(`CASE substring(a.type FROM '[^.]*$') WHEN 'ldap' THEN 'ldap'
+      WHEN 'radius' THEN 'enterprise' WHEN 'tacacs' THEN 'enterprise' ELSE 'social' END`);
+
+/**
+ * SQL for what the management commands call the identity provider of a user `u`: the kind in a controller, the name of the authenticator
+ * in a gateway [seen on both]; null for a local account.
+ */
+export function providerName(recognized: Pick<RecognizedLayout, 'layout' | 'accountTables'>): string {
+  return recognized.layout === 'gateway' ? ofAuthenticator('a.name') : externalAccount(recognized);
+}
 
 /**
  * SQL for the kind of identity provider that a user `u` comes from, as the controller names it; null for a local account. In a gateway a
  * user is external with any authenticator but the local one, even with a password. The type of an authenticator
  * ends with its kind: `….local`, `….ldap`, `….saml`.
  */
-export function externalAccount({
+function externalAccount({
   layout,
   accountTables,
 }: Pick<RecognizedLayout, 'layout' | 'accountTables'>): string {
