@@ -18,6 +18,8 @@ import { RIGHTS_TEXT } from '../visibility.ts';
 export interface RevocationFacts {
   readonly target: Pick<Target, 'settings' | 'sessions'>;
   readonly description: TargetDescription;
+  /** The settings, where they were read already; they are read otherwise. */
+  readonly settings?: KnownSettings;
   /** How many of the selected access tokens have a live refresh token. */
   readonly tokensWithRefreshToken: number;
   /** How many of these refresh tokens are expired; null or absent where that is not known. */
@@ -33,7 +35,7 @@ export interface RevocationFacts {
  * @throws TokenctlError whatever the target throws.
  */
 export async function pathsNotCovered(facts: RevocationFacts): Promise<readonly AccessPath[]> {
-  const settings = await knownSettings(facts.target);
+  const settings = facts.settings ?? (await knownSettings(facts.target));
   const isRest = facts.description.credential !== 'database_role';
   const paths = isRest
     ? [unlistedRefreshTokens(facts), ...unlistedCodes(facts, settings), unlistedSessions(facts)]

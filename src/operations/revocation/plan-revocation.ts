@@ -17,7 +17,7 @@ import type { Target, TargetDescription } from '../ports/target.ts';
 import type { RefreshTokenSelector } from '../ports/target-parts.ts';
 import { resolveNames } from '../resolve-names.ts';
 import { noSessions, planSessions } from '../sessions/sessions.ts';
-import { readRefreshLifetime } from '../settings/known-settings.ts';
+import { knownSettings, refreshLifetimeIn } from '../settings/known-settings.ts';
 import { partOf } from '../target-parts.ts';
 import { unseenPart } from '../visibility.ts';
 
@@ -40,7 +40,7 @@ export interface PlanRevocationOptions {
   /** Restricts the plan to the selected access tokens that these rules of the policy found. */
   readonly findings?: { readonly rules: readonly RuleName[]; readonly ids: readonly number[] } | undefined;
   /** Refuses a plan of more tokens than this: access tokens, and refresh tokens without one of these. */
-  readonly atMost?: number;
+  readonly atMost?: number | undefined;
 }
 
 /**
@@ -60,7 +60,8 @@ export async function planRevocation(options: PlanRevocationOptions): Promise<Re
   const description = options.description ?? (await target.describe());
   const reach = reachOf(options, description);
   const { userIds } = await resolveNames(target, selector);
-  const lifetime = await readRefreshLifetime(target);
+  const settings = await knownSettings(target);
+  const lifetime = refreshLifetimeIn(settings);
   const builder = new PlanBuilder({
     ...(lifetime !== null && { refreshExpiry: { lifetime, now: options.clock.now() } }),
     selection:
@@ -91,6 +92,7 @@ export async function planRevocation(options: PlanRevocationOptions): Promise<Re
     accessPaths: await pathsNotCovered({
       target,
       description,
+      settings,
       tokensWithRefreshToken: builder.tokensWithRefreshToken,
       expiredRefreshTokens: builder.expiredRefreshTokens,
       reach,

@@ -18,7 +18,7 @@ import { entryTarget, isSameController, objectOf, textOf } from '../journal/jour
 import type { AuditLog, EntryDraft } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
-import { readRefreshLifetime } from '../settings/known-settings.ts';
+import { knownSettings, refreshLifetimeIn } from '../settings/known-settings.ts';
 import { partOf } from '../target-parts.ts';
 import { unseenPart } from '../visibility.ts';
 import { refuseTooLarge } from './plan-revocation.ts';
@@ -173,7 +173,8 @@ export async function planFromSaved(options: {
     authorizationCodes: saved.authorizationCodes.length > 0,
     sessions: false,
   };
-  const lifetime = await readRefreshLifetime(target);
+  const settings = await knownSettings(target);
+  const lifetime = refreshLifetimeIn(settings);
   const builder = new PlanBuilder({
     ...(lifetime !== null && { refreshExpiry: { lifetime, now: clock.now() } }),
     selection: saved.selection,
@@ -209,6 +210,7 @@ export async function planFromSaved(options: {
     accessPaths: await pathsNotCovered({
       target,
       description,
+      settings,
       tokensWithRefreshToken: builder.tokensWithRefreshToken,
       expiredRefreshTokens: builder.expiredRefreshTokens,
       reach,

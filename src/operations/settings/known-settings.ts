@@ -35,7 +35,11 @@ export async function knownSettings({ settings }: Pick<Target, 'settings'>): Pro
 }
 
 /** REFRESH_TOKEN_EXPIRE_SECONDS; null where it is not known, and at a target that has no such setting. */
-export async function readRefreshLifetime(target: Pick<Target, 'settings'>): Promise<number | null> {
-  const { values } = await knownSettings(target);
+export function refreshLifetimeIn({ values }: KnownSettings): number | null {
   return values?.OAUTH2_PROVIDER?.REFRESH_TOKEN_EXPIRE_SECONDS ?? null;
+}
+
+/** The same, read from a target. */
+export async function readRefreshLifetime(target: Pick<Target, 'settings'>): Promise<number | null> {
+  return refreshLifetimeIn(await knownSettings(target));
 }
