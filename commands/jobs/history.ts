@@ -39,12 +39,6 @@ With --json, prints what docs/schemas/jobs-history.json describes.`;
     const { jobHistory } = await import('../../src/app/jobs/inspect.ts');
     const { runListing } = await import('../../src/cli/output/job-view.ts');
     const { job, state, limit = LIMIT } = flags;
-    return runListing(
-      await jobHistory(runtime, {
-        limit,
-        ...(job !== undefined && { job }),
-        ...(state !== undefined && { states: state }),
-      }),
-    );
+    return runListing(await jobHistory(runtime, { limit, job, states: state }));
   }
 }

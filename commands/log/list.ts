@@ -47,12 +47,12 @@ With --json, prints what docs/schemas/log-list.json describes.`;
     const { limit, operation, run, kind, since, raw } = flags;
     const options = {
       log: await runtime.auditLog(),
-      ...(limit !== undefined && { last: limit }),
-      ...(operation !== undefined && { operation }),
-      ...(run !== undefined && { run }),
-      ...(since !== undefined && { since: instantOf(since, runtime.clock.now()) }),
+      last: limit,
+      operation,
+      run,
+      since: since && instantOf(since, runtime.clock.now()),
     };
     if (raw !== true) return runListing(listRuns(options));
-    return entryListing(listLog({ ...options, ...(kind !== undefined && { kind }) }));
+    return entryListing(listLog({ ...options, kind }));
   }
 }

@@ -39,7 +39,7 @@ With --json, prints what docs/schemas/sessions-list.json describes.`;
     const { user: users } = flags;
     return await this.inContexts(flags, null, async ({ runtime }) => {
       const target = await runtime.target();
-      return sessionListing(notingLimit(runtime, listSessions({ target, ...(users && { users }) })));
+      return sessionListing(notingLimit(runtime, listSessions({ target, users })));
     });
   }
 }

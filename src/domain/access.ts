@@ -47,7 +47,7 @@ export interface AccessPath {
    * When (RFC 3339) what was issued before the act has expired, or a setting is applied: then the path is
    * closed by itself. Of a path that is closed, until when undoing the act can open it again.
    */
-  readonly until?: string;
+  readonly until?: string | undefined;
   /** Of a plan: what was issued before the act expires after at most so many seconds. */
   readonly lifetime?: number;
   /** What to do about it: commands that do no more than the selection meant, or where to do it by hand. */
@@ -161,13 +161,7 @@ export interface RecordedPath {
 
 /** The ways in as the outcome of an operation states them. */
 export function recordOf(paths: readonly AccessPath[]) {
-  return paths.map(({ path, state, covered, count, until }) => ({
-    path,
-    state,
-    covered,
-    ...(count !== undefined && { count }),
-    ...(until !== undefined && { until }),
-  }));
+  return paths.map(({ path, state, covered, count, until }) => ({ path, state, covered, count, until }));
 }
 
 /**

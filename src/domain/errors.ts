@@ -56,7 +56,7 @@ export interface TokenctlErrorOptions {
   /** The original error. Never shown to users: it may contain sensitive data. */
   cause?: unknown;
   /** Machine-readable facts for `--json`: plain JSON, never a secret. */
-  details?: Readonly<Record<string, unknown>>;
+  details?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /**

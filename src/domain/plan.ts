@@ -30,7 +30,7 @@ export interface PlannedSessions {
   /** How many there were when it was planned. */
   readonly count: number;
   /** Why others may be accepted that are not listed; absent if that is ruled out. */
-  readonly unseen?: AccessPath;
+  readonly unseen?: AccessPath | undefined;
 }
 
 /**

@@ -52,7 +52,7 @@ export async function returningSessions(
         ? 'Sessions without a recorded owner exist in the database, and may be of these users.'
         : 'The gateway can have them in its cache.';
   const how = `${where} Those from before the lockdown are accepted again once the users are active.`;
-  return [uncheckedPath('sessions', how, { ...(until !== undefined && { until }), remedy })];
+  return [uncheckedPath('sessions', how, { until, remedy })];
 }
 
 /** The sessions of users that are listed, and when the last of them expires (RFC 3339). */

@@ -10,7 +10,7 @@ interface MakeCheckpointOptions {
   readonly log: Pick<AuditLog, 'verify'>;
   readonly keys: Pick<LogKeys, 'signer' | 'verifiers'>;
   /** The last checkpoint. The new one must be consistent with it. */
-  readonly previous?: string;
+  readonly previous?: string | undefined;
 }
 
 /** A checkpoint and its contents. */

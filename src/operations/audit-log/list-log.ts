@@ -6,14 +6,14 @@ import type { AuditLog, Entry } from '../ports/audit-log.ts';
 export interface ListLogOptions {
   readonly log: Pick<AuditLog, 'entries' | 'head'>;
   /** An operation, or a prefix: `tokens` matches `tokens.revoke`. */
-  readonly operation?: string;
+  readonly operation?: string | undefined;
   /** The UUID of a run, or its first characters. */
-  readonly run?: string;
-  readonly kind?: Entry['kind'];
+  readonly run?: string | undefined;
+  readonly kind?: Entry['kind'] | undefined;
   /** Appended at or after this instant. */
-  readonly since?: Date;
+  readonly since?: Date | undefined;
   /** The maximum number of entries: the newest ones. */
-  readonly last?: number;
+  readonly last?: number | undefined;
 }
 
 /**
@@ -99,8 +99,7 @@ async function* accountsFrom(
   from: number,
   { log, operation, run, since }: ListRunsOptions,
 ): AsyncIterable<RunAccount> {
-  const isWanted = (entry: Entry) =>
-    matches(entry, { log, ...(operation !== undefined && { operation }), ...(run !== undefined && { run }) });
+  const isWanted = (entry: Entry) => matches(entry, { log, operation, run });
   const ends = new Map<string, number>();
   for await (const entry of log.entries(from)) {
     // An outcome without its intent is of a run that began before what is read.

@@ -24,7 +24,7 @@ export interface PlanCleanupOptions {
   /** How long revoked refresh tokens are kept, in milliseconds. */
   readonly keepRevokedFor: number;
   /** Plans no more rows than this, all kinds together. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** Of the target, where it has been described already; it is asked otherwise. */
   readonly description?: TargetDescription;
 }

@@ -27,7 +27,7 @@ export type Reading = Pick<Change, 'target' | 'description' | 'log' | 'clock'>;
 export interface Stopped {
   readonly code: TokenctlErrorCode;
   readonly message: string;
-  readonly hint?: string;
+  readonly hint?: string | undefined;
 }
 
 /** What became of one step of a lockdown, a lift or an offboarding. */
@@ -142,7 +142,7 @@ export class OperationRun implements Disposable {
   get stopReason(): Stopped | null {
     if (this.#stopped === null) return null;
     const { code, message, hint } = this.#stopped;
-    return { code, message, ...(hint === undefined ? {} : { hint }) };
+    return { code, message, hint };
   }
 
   /** Whether each step found or left everything as it was to be. */

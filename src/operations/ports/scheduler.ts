@@ -81,8 +81,8 @@ export interface RunRecord extends TickName {
 
 /** Selects runs of the history, newest first. */
 export interface HistorySelector {
-  readonly job?: string;
-  readonly states?: readonly RunState[];
+  readonly job?: string | undefined;
+  readonly states?: readonly RunState[] | undefined;
   readonly limit: number;
 }
 

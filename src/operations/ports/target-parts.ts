@@ -170,7 +170,7 @@ export interface ApplicationDetails extends Application {
   /** Whether it gets tokens without the user's consent. */
   readonly skipAuthorization: boolean;
   /** How many id tokens of it are stored, expired ones included; absent where the target does not list them. */
-  readonly idTokens?: number;
+  readonly idTokens?: number | undefined;
 }
 
 /** A role that a user holds directly, or a flag of the user that gives rights. */
@@ -201,7 +201,7 @@ export interface Contact {
 export interface UserSelector {
   readonly ids?: readonly number[];
   /** User names, exactly. */
-  readonly names?: readonly string[];
+  readonly names?: readonly string[] | undefined;
   /** Deactivated users only. */
   readonly inactive?: true;
 }
@@ -218,7 +218,7 @@ export interface RefreshTokenSelector {
   /** As of `Selector.applicationIds`. */
   readonly applicationIds?: readonly number[];
   /** One of these states. */
-  readonly states?: readonly StoredRefreshTokenState[];
+  readonly states?: readonly StoredRefreshTokenState[] | undefined;
   /** Made before this instant. */
   readonly createdBefore?: Date;
   /** Revoked before this instant. */

@@ -48,7 +48,7 @@ export interface Identified {
   /** The first 12 hex digits of the SHA-256 of the value. */
   readonly fingerprint: string;
   /** The last use before it was identified, rounded down to seconds over REST; null for never; absent where it is unknown. */
-  readonly lastUsed?: Date | null;
+  readonly lastUsed?: Date | null | undefined;
   /** When identifying it counted as a use, by the clock of the target; null if it did not. */
   readonly usedAt: Date | null;
   /** Only a use tells which of `ids` it is, and none was made. */
@@ -64,7 +64,7 @@ export interface IntendedUse {
     readonly id: number;
     readonly user: string;
     readonly created: Date;
-    readonly lastUsed?: Date | null;
+    readonly lastUsed?: Date | null | undefined;
   }[];
 }
 
@@ -229,7 +229,7 @@ export interface TargetDescription {
   /** Where it is, without credentials: a base URL, or `postgresql://host:port/database`. */
   readonly address: string;
   /** The configured context for the database of the same controller; only over REST. */
-  readonly databaseContext?: string;
+  readonly databaseContext?: string | undefined;
   /** Whose API answers, or whose tables are there; `service` is tokenctl's own service by its tables. */
   readonly dialect: 'controller' | 'gateway' | 'service';
   /**
@@ -259,7 +259,7 @@ export interface TargetDescription {
   /** Of a standby of the database, how far it is behind; absent at a primary, and over REST. */
   readonly standby?: Standby;
   /** How its clock differs from that of this machine; absent if it does not tell the time. */
-  readonly clock?: ClockDifference;
+  readonly clock?: ClockDifference | undefined;
   /** How the tool authenticates there. */
   readonly credential: 'token' | 'password' | 'database_role';
   /**

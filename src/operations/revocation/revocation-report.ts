@@ -48,7 +48,7 @@ export interface RevocationReport {
   /** Whether the caller's own credential was revoked, shown by its being refused afterwards. */
   readonly ownAccessEnded: boolean;
   /** The saved plan that was applied; absent for others. */
-  readonly plan?: SavedPlanReference;
+  readonly plan?: SavedPlanReference | undefined;
   readonly kept: readonly Kept[];
   /** The ways in that it left open or could not check; those that it covers and closed are left out. */
   readonly accessPaths: readonly AccessPath[];

@@ -24,7 +24,7 @@ import {
 export interface RevokeTokensOptions extends Change, RevocationListeners {
   readonly plan: RevocationPlan;
   /** The selector of the plan, to check for tokens created since; not checked if absent. */
-  readonly selector?: Selector;
+  readonly selector?: Selector | undefined;
   /** Tokens per batch, each batch being one intent and one outcome in the log; what the target asks for by default. */
   readonly batchSize?: number;
 }
@@ -79,7 +79,7 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
     verification,
     verified: verification.result === 'checked',
     ownAccessEnded: read.ownAccessEnded,
-    ...(plan.saved && { plan: plan.saved }),
+    plan: plan.saved,
     kept: plan.kept,
     accessPaths: afterAct(plan.accessPaths, sessions?.unseen ? [sessions.unseen] : [], clock.now()),
     ...work.ending(!unfinished),

@@ -27,7 +27,7 @@ export interface SessionExpiryPlan {
  */
 export async function planSessionExpiry(options: {
   readonly target: Target;
-  readonly users?: readonly string[];
+  readonly users?: readonly string[] | undefined;
 }): Promise<SessionExpiryPlan> {
   const { target, users } = options;
   const named = await resolveNames(target, users === undefined ? {} : { users });

@@ -17,7 +17,7 @@ import { partOf } from '../target-parts.ts';
  */
 export async function* listSessions(options: {
   readonly target: Target;
-  readonly users?: readonly string[];
+  readonly users?: readonly string[] | undefined;
 }): AsyncIterable<Session> {
   const { target, users } = options;
   const { userIds } = await resolveNames(target, users === undefined ? {} : { users });
@@ -56,7 +56,7 @@ export async function planSessions(
 ): Promise<PlannedSessions> {
   const count = await countSessions(target, userIds);
   const unseen = await unseenSessions(target, { capabilities, userIds, now, latestExpiry: null });
-  return { userIds, count, ...(unseen !== null && { unseen }) };
+  return { userIds, count, unseen: unseen ?? undefined };
 }
 
 /** Sessions were asked for at a target that has none to show: over REST, or a database that cannot. */

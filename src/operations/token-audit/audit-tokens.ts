@@ -32,7 +32,7 @@ export interface AuditTokensOptions {
   readonly policy: Policy;
   readonly clock: Clock;
   /** Only these of the rules that the policy applies. */
-  readonly rules?: readonly RuleName[];
+  readonly rules?: readonly RuleName[] | undefined;
   /** What does not count. */
   readonly baseline?: Baseline | undefined;
   /** Hands out the findings that the baseline has as well, marked as known. They are not counted as found. */

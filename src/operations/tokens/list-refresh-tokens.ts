@@ -52,7 +52,7 @@ export async function* listRefreshTokens(options: {
   const stored = new Set(states?.map((state) => (state === 'expired' ? 'live' : state)));
   for await (const token of partOf(target, 'refreshTokens').list({
     ...others,
-    ...(states && { states: [...stored] }),
+    states: states && [...stored],
   })) {
     const row = refreshTokenState(token);
     const expires = row === 'live' && lifetime !== null ? refreshTokenExpiry(token, lifetime) : null;

@@ -58,7 +58,7 @@ async function deactivatedIds(
   names: readonly string[] | undefined,
 ): Promise<ReadonlySet<number> | null> {
   try {
-    const found = target.users.list({ inactive: true, ...(names && { names }) });
+    const found = target.users.list({ inactive: true, names });
     return new Set(await Array.fromAsync(found, ({ id }) => id));
   } catch (error) {
     if (!isRefusal(error)) throw error;

@@ -24,7 +24,7 @@ export interface ConnectionOptions {
   /** False accepts any certificate. */
   readonly verifyTls: boolean;
   /** A PEM file with the certificate authorities to trust instead of the default ones. */
-  readonly caFile?: string;
+  readonly caFile?: string | undefined;
   /** How long to wait for a response, in milliseconds. */
   readonly timeoutMs?: number;
 }

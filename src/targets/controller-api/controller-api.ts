@@ -45,9 +45,9 @@ export interface ControllerApiOptions extends ConnectionOptions {
   /** The context's name, for descriptions and the audit log. */
   readonly context: string;
   /** Which component of a platform. By default the gateway if one responds, otherwise the controller. */
-  readonly component?: Component;
+  readonly component?: Component | undefined;
   /** The configured context for the database of the same controller, to name it in remedies. */
-  readonly databaseContext?: string;
+  readonly databaseContext?: string | undefined;
 }
 
 /** A target over a REST API. */
@@ -101,11 +101,7 @@ class ControllerApi implements ControllerApiTarget {
     const description = await describeApi(await this.#api(), this.#context);
     const databaseContext = this.#databaseContext;
     const clock = this.#connection.clock.difference;
-    return {
-      ...description,
-      ...(databaseContext !== undefined && { databaseContext }),
-      ...(clock !== undefined && { clock }),
-    };
+    return { ...description, databaseContext, clock };
   }
 
   tokens(selector: Selector): AsyncIterable<Token> {

@@ -36,7 +36,7 @@ import { readDefaults } from './setting-defaults.ts';
 
 /** Which controller, and how to reach it. */
 export interface ApiEvidenceOptions extends ConnectionOptions {
-  readonly component?: 'gateway' | 'controller';
+  readonly component?: 'gateway' | 'controller' | undefined;
 }
 
 /** How many jobs have their hosts counted: each takes a request. */

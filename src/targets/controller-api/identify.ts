@@ -224,7 +224,7 @@ class TokenSearch {
       for (const { id, created } of this.#possible(each) ?? []) {
         const lastUsed = this.#lastUses.get(id);
         const user = each.owner?.username ?? '';
-        found.set(id, { id, user, created, ...(lastUsed !== undefined && { lastUsed }) });
+        found.set(id, { id, user, created, lastUsed });
       }
     }
     return [...found.values()];
@@ -250,7 +250,7 @@ class TokenSearch {
       ids,
       user: owner,
       usedAt: null,
-      ...(lastUsed !== undefined && { lastUsed }),
+      lastUsed,
       ...(ids.length !== 1 && { needsUse: true }),
     };
   }
@@ -277,7 +277,7 @@ class TokenSearch {
       fingerprint,
       ids: found.ids,
       user: found.user,
-      ...(lastUsed !== undefined && { lastUsed }),
+      lastUsed,
       usedAt: found.usedAt,
     };
   }

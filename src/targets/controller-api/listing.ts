@@ -158,7 +158,7 @@ async function getPage(
   } catch (error) {
     if (!(error instanceof TokenctlError)) throw error;
     const { code, message, hint, cause } = error;
-    throw new TokenctlError(code, `${message} (${what})`, { ...(hint !== undefined && { hint }), cause });
+    throw new TokenctlError(code, `${message} (${what})`, { hint, cause });
   }
   return parseJson(response, api, what);
 }

@@ -61,7 +61,7 @@ export async function readApplication(
     const idTokens = await countIdTokens(connection, id);
     return {
       ...rest,
-      ...(idTokens !== null && { idTokens }),
+      idTokens: idTokens ?? undefined,
       created: dateOf(created),
       redirectUris: uris.split(/\s+/).filter((uri) => uri !== ''),
     };

@@ -128,7 +128,7 @@ export class Connection {
             ? 'Run `tokenctl context check` to print the missing grants, and ask the database administrator for them.'
             : `Ask the database administrator to run \`${grants.join('; ')};\``,
         cause: error,
-        ...(translated.details !== undefined && { details: { ...translated.details, grants } }),
+        details: translated.details && { ...translated.details, grants },
       },
     );
   }
@@ -192,7 +192,7 @@ export function databaseError(error: unknown, address: string): unknown {
   if (state === null) return error;
   const { message, code, hint } = describeState(state, address);
   return new TokenctlError(code, message, {
-    ...(hint !== undefined && { hint }),
+    hint,
     cause: error,
     details: { sqlstate: state },
   });

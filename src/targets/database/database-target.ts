@@ -51,7 +51,7 @@ export interface DatabaseTargetOptions {
   /** How long to wait for transactions of others to end, in milliseconds. */
   readonly transactionTimeoutMs?: number;
   /** The signal that interrupts, once signals are caught: after it, no answer is awaited for longer than half a second. */
-  readonly interruption?: () => AbortSignal | undefined;
+  readonly interruption?: (() => AbortSignal | undefined) | undefined;
 }
 
 /** Each concurrent revocation uses a connection. */

@@ -48,7 +48,7 @@ export interface GatewayEntryQuery {
   /** The names of settings by the ids of their rows. */
   readonly settingNames: ReadonlyMap<number, string>;
   /** Whose entry it is, by who made its object, where the entry has no actor. */
-  readonly actorOf?: (maker: number | null) => Actor | null;
+  readonly actorOf?: ((maker: number | null) => Actor | null) | undefined;
 }
 
 /** A page of entries, and the id after which there may be more; null if there are none. */

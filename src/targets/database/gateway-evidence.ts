@@ -339,11 +339,7 @@ class GatewayEvidence implements OpenedEvidence {
           .add(window?.since, (at) => `s.created >= ${at}::timestamptz`)
           .add(window?.until ?? undefined, (at) => `s.created < ${at}::timestamptz`),
       );
-      const { entries, next } = await this.#read({
-        conditions,
-        limit: PAGE_SIZE,
-        ...(actorOf && { actorOf }),
-      });
+      const { entries, next } = await this.#read({ conditions, limit: PAGE_SIZE, actorOf });
       yield* this.#names.named(entries);
       if (next === null) return;
       after = next;
