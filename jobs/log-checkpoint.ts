@@ -25,7 +25,7 @@ export const logCheckpoint = defineJob({
     const { note, origin, size, root } = await makeCheckpoint({
       log,
       keys: await services.logKeys(key),
-      ...(previous !== null && { previous }),
+      previous: previous ?? undefined,
     });
     if (keepIn !== undefined && !dryRun) await files.replace(keepIn, note);
     const message = `Signed the audit log with ${size} entries`;

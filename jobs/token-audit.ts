@@ -45,7 +45,7 @@ export const tokenAudit = defineJob({
       policy,
       clock,
       selector: { all: true },
-      ...(rules !== undefined && { rules }),
+      rules,
       ...(path !== undefined && { onKey: (key) => keys.push(key) }),
       statistics: report?.endsWith('.html') === true,
     });

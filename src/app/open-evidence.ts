@@ -185,7 +185,7 @@ function apiOptions(runtime: Runtime, context: NamedRestContext): ApiEvidenceOpt
     address: context.url,
     credential: credentialOf(context, runtime.environment),
     verifyTls: context.verifyTls ?? true,
-    ...(context.caFile !== undefined && { caFile: context.caFile }),
-    ...(component !== undefined && { component }),
+    caFile: context.caFile,
+    component,
   };
 }

@@ -49,8 +49,8 @@ export async function openTarget(context: NamedContext, options: OpenOptions): P
   const target = await openDatabaseTarget({
     context: context.name,
     connection: databaseConnection(context.database, options.environment),
-    ...(options.interruption && { interruption: options.interruption }),
-    ...(context.cache && { sessionCache: cacheOptions(context.cache, options.environment) }),
+    interruption: options.interruption,
+    sessionCache: context.cache && cacheOptions(context.cache, options.environment),
   });
   const awaited = () => `the database to finish the current batch (context ${context.name})`;
   const garbage = limitGarbage();
@@ -81,9 +81,9 @@ async function openRest(
     address: context.url,
     credential,
     verifyTls: context.verifyTls ?? true,
-    ...(context.caFile !== undefined && { caFile: context.caFile }),
-    ...(component !== undefined && { component }),
-    ...(databaseContext !== undefined && { databaseContext }),
+    caFile: context.caFile,
+    component,
+    databaseContext,
   });
   const awaited = () => {
     const requests = target.requestsInFlight();

@@ -103,12 +103,12 @@ function serviceOptions(
     fixedSettings: fixedSettings(environment),
     ...(adminPassword && { adminPassword: new Secret(adminPassword) }),
     ...(secretKey && { secretKey }),
-    ...(sessionCookieName !== undefined && { sessionCookieName }),
+    sessionCookieName,
     ...(publicUrl && { publicUrl }),
-    ...(behindProxy !== undefined && { behindProxy }),
-    ...(requirePkce !== undefined && { requirePkce }),
-    ...(allowImplicitGrant !== undefined && { allowImplicitGrant }),
-    ...(logLevel !== undefined && { logLevel }),
+    behindProxy,
+    requirePkce,
+    allowImplicitGrant,
+    logLevel,
     ...(tls && { tls }),
   };
 }

@@ -38,7 +38,7 @@ export async function cleanupFlow(request: ChangeRequest<CleanupFlags>): Promise
     clock: await runtime.targetClock(),
     description,
     keepRevokedFor,
-    ...(limit !== undefined && { limit }),
+    limit,
   });
   return await change(request, cleanupChange(plan, description));
 }

@@ -66,7 +66,7 @@ export function managementArguments(argv: readonly string[]): readonly string[] 
 function optionOf(
   word: string,
   options: Options,
-): { readonly option: string | null; readonly value?: string } {
+): { readonly option: string | null; readonly value?: string | undefined } {
   if (/^-v/.test(word)) return { option: 'verbosity', ...(word.length > 2 && { value: word.slice(2) }) };
   if (word === '-h') return { option: 'help' };
   if (!word.startsWith('--')) return { option: null };
@@ -76,7 +76,7 @@ function optionOf(
     const choice = meant.map((each) => `--${each}`).join(' or ');
     throw new TokenctlError('usage', `Ambiguous flag --${name}: ${choice}`, { hint: 'Write it in full.' });
   }
-  return { option: meant[0] ?? null, ...(value !== undefined && { value }) };
+  return { option: meant[0] ?? null, value };
 }
 
 /** Whether the arguments of such a command ask for the stack of an error. */

@@ -47,10 +47,7 @@ export async function sessionExpiryFlow(
 ): Promise<Report<SessionExpiryJson>> {
   const { runtime, flags } = request;
   const { user: users } = flags;
-  const plan = await planSessionExpiry({
-    target: await runtime.target(),
-    ...(users !== undefined && { users }),
-  });
+  const plan = await planSessionExpiry({ target: await runtime.target(), users });
   return await change(request, await sessionExpiryChange(runtime, plan, flags['dry-run']));
 }
 

@@ -138,15 +138,10 @@ async function runsOf(
 ) {
   const isSearch = state !== undefined || Boolean(text);
   const last = isSearch ? MAX_SEARCHED : limit;
-  const found = await Array.fromAsync(
-    listRuns({
-      log,
-      last,
-      ...(operation !== undefined && { operation }),
-      ...(since !== undefined && { since }),
-    }),
-    (account) => ({ ...account, sentence: runSentence(account) }),
-  );
+  const found = await Array.fromAsync(listRuns({ log, last, operation, since }), (account) => ({
+    ...account,
+    sentence: runSentence(account),
+  }));
   const wanted = text?.toLowerCase() ?? '';
   const matches = (run: RunAccount & { readonly sentence: string }) =>
     (state === undefined || run.state === state) &&

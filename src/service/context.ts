@@ -46,5 +46,5 @@ export interface ServiceContext {
   /** The discovered metadata of identity providers. */
   readonly discoveries: Discoveries;
   /** Certificate chain and key in PEM, if the service terminates TLS. */
-  readonly tls?: { readonly cert: string; readonly key: string };
+  readonly tls?: { readonly cert: string; readonly key: string } | undefined;
 }

@@ -33,14 +33,14 @@ export interface ServiceOptions {
   readonly database: Place;
   /** The superuser's password on the first start. Generated if missing. */
   readonly adminPassword?: Secret;
-  readonly sessionCookieName?: string;
+  readonly sessionCookieName?: string | undefined;
   /** The URL under which browsers reach the service, without a path. Required to listen on other than loopback addresses. */
   readonly publicUrl?: string;
-  readonly behindProxy?: boolean;
+  readonly behindProxy?: boolean | undefined;
   /** Whether public clients must use PKCE (RFC 9700 §2.1.1). True by default. */
-  readonly requirePkce?: boolean;
+  readonly requirePkce?: boolean | undefined;
   /** Whether applications may use the implicit grant, which RFC 9700 §2.1.2 advises against. */
-  readonly allowImplicitGrant?: boolean;
+  readonly allowImplicitGrant?: boolean | undefined;
   /** Certificate chain and key in PEM. */
   readonly tls?: { readonly cert: string; readonly key: string };
   /** The folder of the projects' playbooks. Default: `projects` in the data folder, or a temporary folder. */
@@ -54,7 +54,7 @@ export interface ServiceOptions {
   /** The PBKDF2 iterations of new password hashes. As many as the controller's by default. */
   readonly passwordIterations?: number;
   readonly version: string;
-  readonly logLevel?: LogLevel;
+  readonly logLevel?: LogLevel | undefined;
   /** Where the log goes, line by line. Stderr by default. */
   readonly logTo?: { write(line: string): void };
   readonly now?: () => Date;
@@ -169,7 +169,7 @@ function context(
     allowImplicitGrant: options.allowImplicitGrant ?? false,
     fixedSettings: options.fixedSettings ?? new Map(),
     discoveries: new Discoveries(),
-    ...(options.tls && { tls: options.tls }),
+    tls: options.tls,
   };
 }
 

@@ -131,7 +131,7 @@ function openNotifier(settings: RecipientSettings, environment: Environment): No
   const { url, signingSecret, kind } = settings;
   return openWebhook({
     url: readSecret(url, environment),
-    ...(signingSecret !== undefined && { signingSecret: readSecret(signingSecret, environment) }),
+    signingSecret: signingSecret && readSecret(signingSecret, environment),
     ...(kind === 'slack' && { encode: slackMessage }),
   });
 }

@@ -170,7 +170,7 @@ function joined(parts: readonly Part[]): JobReport {
   if (first !== undefined) {
     const same = errors.length === parts.length && errors.every(({ code }) => code === first.code);
     throw new TokenctlError(same ? first.code : 'partly_done', message, {
-      ...(first.hint !== undefined && { hint: first.hint }),
+      hint: first.hint,
       details: summary,
       cause: first,
     });

@@ -29,9 +29,9 @@ export interface EventSubject {
   /** The id in the controller; the fingerprint of a session; the run of an operation. */
   readonly id?: string;
   readonly name?: string;
-  readonly fingerprint?: string;
+  readonly fingerprint?: string | undefined;
   /** The user who owns it. */
-  readonly owner?: string;
+  readonly owner?: string | undefined;
 }
 
 /** One event of an entry, in no particular format. An outcome that names a thousand tokens has a thousand events. */
@@ -42,7 +42,7 @@ interface LogEvent {
   /** A short text for people. */
   readonly message: string;
   /** The reason for a failure, or other information. */
-  readonly detail?: string;
+  readonly detail?: string | undefined;
   /** The number of objects, if they are not listed one by one. */
   readonly count?: number;
   readonly before?: Readonly<Record<string, unknown>>;
@@ -78,9 +78,9 @@ function* batchOutcomes({ data }: Entry, kind: Kind, intent: Entry | undefined):
     return {
       act: 'delete',
       status,
-      subject: { kind, id: String(id), ...(owner !== undefined && { owner }) },
+      subject: { kind, id: String(id), owner },
       message: `${capital(kind)} ${id} ${message}`,
-      ...(detail !== undefined && { detail }),
+      detail,
     };
   };
   yield* done(data, event);
@@ -239,7 +239,7 @@ function userEvents(entry: Entry, intent: Entry | undefined): LogEvent[] | undef
         status,
         subject: { kind: 'user', id: String(userId), name: user },
         message: `User ${user}: ${verb} (${phrases[status]})`,
-        ...(detail !== undefined && { detail }),
+        detail,
       },
     ];
   });
@@ -322,11 +322,11 @@ function creation(entry: Entry, intent: Entry | undefined): LogEvent {
     subject: {
       kind: 'access token',
       ...(typeof token === 'number' ? { id: String(token) } : { name: 'a new access token' }),
-      ...(mark !== undefined && { fingerprint: mark }),
-      ...(owner !== undefined && { owner }),
+      fingerprint: mark,
+      owner,
     },
     message: status === 'done' ? `Access token ${String(token)} was created` : createPhrases[status],
-    ...(detail !== undefined && { detail }),
+    detail,
   };
 }
 
@@ -342,7 +342,7 @@ function operationEvent({ kind, operation, run, data }: Entry): LogEvent {
     status,
     subject: { kind: 'operation', id: run, name },
     message: `${name} ${phrase}`,
-    ...(detail !== undefined && { detail }),
+    detail,
   };
 }
 

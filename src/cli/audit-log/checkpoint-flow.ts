@@ -63,7 +63,7 @@ export async function checkpointFlow(
   const { note, origin, size, root } = await makeCheckpoint({
     log: await runtime.auditLog(),
     keys: await runtime.logKeys(),
-    ...(previous !== undefined && { previous }),
+    previous,
   });
   if (output !== undefined) await writeReport(output, once(note), 'public');
   const json = { checkpoint: note, origin, size, root };

@@ -55,7 +55,7 @@ interface DatabaseContextJson {
   /** The connection, or its location if it contains a secret. */
   readonly database: DatabaseSetting;
   /** Where a gateway caches sessions: the location of the address, never the address. */
-  readonly cache?: DatabaseContext['cache'];
+  readonly cache?: DatabaseContext['cache'] | undefined;
 }
 
 /** The result of `context list`. */
@@ -97,7 +97,7 @@ export function contextToJson(context: NamedContext, current: boolean): ContextJ
   const { name } = context;
   if (context.database !== undefined) {
     const { database, cache } = context;
-    return { name, current, kind: 'database', database, ...(cache && { cache }) };
+    return { name, current, kind: 'database', database, cache };
   }
   const { url, username, token, password, caFile, verifyTls, component, databaseContext } = context;
   return {

@@ -25,7 +25,7 @@ export function errorNamingContext(error: unknown, context: string | undefined):
   const { code, message, hint, cause, details } = error;
   const named = hint === undefined ? undefined : namingContext(hint, context);
   if (named === hint) return error;
-  const same = new TokenctlError(code, message, { hint: named, cause, ...(details && { details }) });
+  const same = new TokenctlError(code, message, { hint: named, cause, details });
   if (error.stack !== undefined) same.stack = error.stack;
   return same;
 }

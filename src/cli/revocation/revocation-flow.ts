@@ -81,12 +81,12 @@ export async function revocationFlow(request: RevocationRequest): Promise<Report
     sameNames:
       'format' in selection && needsTwoPersons(runtime, { context: description.context, saved: selection }),
     violating: await violatingOf(request),
-    ...(flags['at-most'] !== undefined && { atMost: flags['at-most'] }),
+    atMost: flags['at-most'],
   });
   return await change(request, {
     ...revocationChange(plan, { description, saved }),
     save: (path) => writePlanFile(runtime, { path, plan, includeOwn, flags }),
-    act: async (begin) => revokeTokens({ ...(await begin()), plan, ...(selector && { selector }) }),
+    act: async (begin) => revokeTokens({ ...(await begin()), plan, selector }),
   });
 }
 

@@ -73,7 +73,7 @@ export async function auditFlow(options: AuditFlowOptions): Promise<AuditResult>
       selector: options.selector,
       policy,
       clock: await options.runtime.targetClock(),
-      ...(rules && { rules }),
+      rules,
       baseline,
       withKnown: hasTrend,
       onKey: written && ((key) => written.write(`${key}\n`)),

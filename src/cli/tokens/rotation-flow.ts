@@ -169,12 +169,7 @@ function requestFor(
   }
   const lifetime = expires === undefined ? undefined : Math.round(expires / 1000);
   requireLifetime({ lifetime }, credential);
-  return {
-    scope: scopeLike(old),
-    description: old.description,
-    ...(isRole && { user: owner }),
-    ...(lifetime !== undefined && { lifetime }),
-  };
+  return { scope: scopeLike(old), description: old.description, ...(isRole && { user: owner }), lifetime };
 }
 
 /** The scope of a token like the old one. `write` includes `read`; another word, as gateways have them, is kept as it is. */

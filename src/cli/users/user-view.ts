@@ -24,7 +24,7 @@ export interface UserJson {
 /** A listed user as `--json` shows it. */
 export interface ListedUserJson extends UserJson {
   /** With --tokens. */
-  readonly accessTokens?: number;
+  readonly accessTokens?: number | undefined;
 }
 
 /** A listed application as `--json` shows it. */
@@ -33,7 +33,7 @@ export interface ApplicationJson extends ApplicationReference {
   readonly grantType: string;
   readonly created: Date;
   /** With --tokens. */
-  readonly accessTokens?: number;
+  readonly accessTokens?: number | undefined;
 }
 
 /** What `users show` prints with `--json`. */
@@ -76,10 +76,7 @@ export function userListing(rows: AsyncIterable<ListedUser>): Listing<ListedUser
       },
       tokensColumn(),
     ],
-    json: ({ accessTokens, ...user }) => ({
-      ...userToJson(user),
-      ...(accessTokens !== undefined && { accessTokens }),
-    }),
+    json: ({ accessTokens, ...user }) => ({ ...userToJson(user), accessTokens }),
     none: 'No users.',
   });
 }
@@ -135,7 +132,7 @@ export function applicationListing(
       clientType,
       grantType,
       created,
-      ...(accessTokens !== undefined && { accessTokens }),
+      accessTokens,
     }),
     none: 'No applications.',
   });

@@ -216,7 +216,7 @@ export async function* firstOf(
 export interface AuditSummaryJson extends AuditSummary {
   readonly visibility: Visibility;
   /** The file of --output. */
-  readonly output?: string;
+  readonly output?: string | undefined;
 }
 
 /** What `tokens audit` prints with `--json --group-by`. */
@@ -242,7 +242,7 @@ export async function summaryResult(
   for await (const _finding of audit.findings);
   const summary = audit.summary();
   return report({
-    json: { ...summary, visibility, ...(output !== undefined && { output }) },
+    json: { ...summary, visibility, output },
     document: summaryDocument(audit, output),
     failure: tooSevere(summary, failOn),
   });

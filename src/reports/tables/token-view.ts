@@ -19,7 +19,7 @@ export interface TokenJson {
   readonly created: Date;
   readonly expires: Date;
   /** Null for never; missing where the target does not tell. */
-  readonly lastUsed?: Date | null;
+  readonly lastUsed?: Date | null | undefined;
   /** A day, `2026-11-22`, where the target does not tell the time; null for never; missing if it was not read. */
   readonly lastUsedOn?: string | null;
   readonly hasRefreshToken: boolean;
@@ -39,7 +39,7 @@ export function tokenToJson(token: ListedToken): TokenJson {
     description: token.description,
     created: token.created,
     expires: token.expires,
-    ...(lastUsed !== undefined && { lastUsed }),
+    lastUsed,
     ...(lastUsedOn !== undefined && { lastUsedOn: lastUsedOn === null ? null : dayText(lastUsedOn) }),
     hasRefreshToken: token.hasRefreshToken,
     fingerprint: token.fingerprint,

@@ -170,11 +170,7 @@ function bodySchema({ fields }: FieldSet, purpose: 'create' | 'replace' | 'chang
     properties: Object.fromEntries(
       taken.map(([name, field]) => [
         name,
-        {
-          ...describe(field),
-          ...(field.maxLength !== undefined && { maxLength: field.maxLength }),
-          ...(field.defaultValue !== undefined && { default: field.defaultValue }),
-        },
+        { ...describe(field), maxLength: field.maxLength, default: field.defaultValue },
       ]),
     ),
     ...(purpose !== 'change' && required.length > 0 && { required }),

@@ -191,7 +191,7 @@ async function loginPage(
   return sendPage(reply, {
     status,
     title: 'Log in',
-    ...(client !== null && { formAction: client }),
+    formAction: client ?? undefined,
     main: `${problem === null ? '' : `<p id="problem" role="alert">${textHtml(problem)}</p>`}
 ${local}
 ${providers}`,

@@ -25,7 +25,7 @@ interface Page {
   /** HTML. */
   readonly main: string;
   /** Where else the page's form may end, by a redirect: a source of the Content-Security-Policy. */
-  readonly formAction?: string;
+  readonly formAction?: string | undefined;
 }
 
 /** Sends a page: no script, styles from this service alone, in no frame, forms to this service only. */

@@ -191,7 +191,7 @@ function relatedIn<R extends ResourceRow>(
     {
       id: row[name],
       name: row[`${name}_name`],
-      ...(row[`${name}_description`] !== undefined && { description: row[`${name}_description`] }),
+      description: row[`${name}_description`],
       // A host or a group belongs to the organization of its inventory.
       ...(name === 'inventory' &&
         fields.fields['organization'] === undefined && { organization_id: row['organization'] }),

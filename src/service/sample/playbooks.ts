@@ -3,7 +3,7 @@ interface SampleTask {
   readonly name: string;
   readonly isChange: boolean;
   /** What it prints, with `HOST` in place of the name of the host; nothing without it. */
-  readonly message?: string;
+  readonly message?: string | undefined;
 }
 
 /** A playbook of the sample project. */
@@ -14,11 +14,7 @@ export interface SamplePlaybook {
   readonly causes: readonly string[];
 }
 
-const task = (name: string, message?: string): SampleTask => ({
-  name,
-  isChange: false,
-  ...(message !== undefined && { message }),
-});
+const task = (name: string, message?: string): SampleTask => ({ name, isChange: false, message });
 const change = (name: string, message?: string): SampleTask => ({ ...task(name, message), isChange: true });
 
 /** The playbooks of the sample project by their paths. */

@@ -111,9 +111,7 @@ function fieldOf(input: Input, stored: Credential['inputs'] = {}): FormField {
     name: `inputs.${id}`,
     label,
     kind: kindOfInput({ type, secret, multiline, choices }),
-    ...(choices !== undefined && {
-      choices: ['', ...choices].map((choice) => [choice, choice || 'None'] as const),
-    }),
+    choices: choices && ['', ...choices].map((choice) => [choice, choice || 'None'] as const),
     ...(texts !== '' && { help: texts }),
     isStored,
   };

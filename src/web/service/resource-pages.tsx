@@ -173,7 +173,7 @@ function deletionOf<T extends Shown>(kind: ResourceKind<T>): Deletion<T> {
     plural: kind.plural.toLowerCase(),
     path: ({ id }) => `${kind.api}${id}/`,
     describe: nameOf,
-    ...(kind.consequence !== undefined && { consequence: kind.consequence }),
+    consequence: kind.consequence,
     mayDelete: ({ summary_fields }) => summary_fields.user_capabilities?.delete === true,
   };
 }
@@ -214,8 +214,8 @@ export function KindList<T extends Shown>({
       deletion={deletionOf(kind)}
       // The page of another resource lists what belongs to it, which is visible with it.
       isWhole={api !== kind.api}
-      {...(rowActions && { rowActions })}
-      {...(around && { around })}
+      rowActions={rowActions}
+      around={around}
     />
   );
 }

@@ -73,7 +73,7 @@ export function ResourceList<T extends { readonly id: number }>(props: ListProps
   const { name, path, filters = [], order, actions, every } = props;
   const address = useListAddress();
   const query = withQuery(path, { [ORDER]: order, [SIZE]: DEFAULT_SIZE, ...address.parameters });
-  const read = useApi<Page<T>>(query, { keepPrevious: true, ...(every !== undefined && { every }) });
+  const read = useApi<Page<T>>(query, { keepPrevious: true, every });
   const [selected, setSelected] = useState<ReadonlyMap<number, T>>(new Map());
   // The last page is gone once all of its rows are deleted.
   const isPastEnd = PAGE in address.parameters && read.error instanceof ApiError && read.error.status === 404;
