@@ -31,8 +31,14 @@ describe.each(DATABASES)('filters across relations on %s', (kind) => {
     ] as const) {
       const organization = await make('organizations', { name });
       const inventory = await make('inventories', { name: `${name} hosts`, organization });
-      await make('hosts', { name: `${name}-web`, inventory });
+      const web = await make('hosts', { name: `${name}-web`, inventory });
       await make('hosts', { name: `${name}-db`, inventory, enabled: false });
+      const front = await make('groups', { name: `${name}-front`, inventory });
+      const site = await make('groups', { name: `${name}-site`, inventory });
+      await admin.post(`/api/v2/groups/${front}/hosts/`, { id: web });
+      await admin.post(`/api/v2/groups/${site}/children/`, { id: front });
+      await make('credentials', { name: `${name} key`, organization });
+      ids[`${name} front`] = front;
       const project = await make('projects', { name: `${name} books`, organization, local_path: folder });
       ids[name] = organization;
       ids[`${name} template`] = await make('job_templates', {
@@ -90,11 +96,30 @@ describe.each(DATABASES)('filters across relations on %s', (kind) => {
     ['organizations/?inventories__name=East hosts&projects__name=East books', ['East']],
     ['organizations/?created_by__username=admin&name=East', ['East']],
     ['inventories/?hosts__name=West-db', ['West hosts']],
+    ['inventories/?groups__name=West-front&hosts__name=West-db', ['West hosts']],
+    ['inventories/?groups__isnull=true', ['Demo Inventory']],
+    ['hosts/?groups__name=East-front', ['East-web']],
+    ['hosts/?groups__search=front&groups__isnull=false&order_by=-name', ['West-web', 'East-web']],
+    ['hosts/?not__groups__name__startswith=East&inventory__name=East hosts', ['East-db']],
+    ['groups/?hosts__name=West-web', ['West-front']],
+    ['groups/?children__name__in=East-front,East-site', ['East-site']],
+    ['groups/?parents__isnull=false&order_by=name', ['East-front', 'West-front']],
+    ['credentials/?credential_type__kind=ssh&name__startswith=East', ['East key']],
+    ['credentials/?credential_type__kind__in=vault,scm', []],
+    [
+      'credentials/?credential_type=1&credential_type__search=mach&order_by=credential_type__name,-name',
+      ['West key', 'East key', 'Demo Credential', 'Ansible Galaxy'],
+    ],
     ['users/?main_oauth2accesstoken__description=of boss', ['boss']],
     ['users/?main_oauth2accesstoken__isnull=true', ['admin']],
     ['users/?main_oauth2accesstoken__description__icontains=NOBODY', ['nobody']],
   ])('answer %s', async (path, expected) => {
     expect(await found(path)).toEqual(expected);
+  });
+
+  it('take the id of a related object', async () => {
+    expect(await found(`hosts/?groups=${ids['West front']}`)).toEqual(['West-web']);
+    expect(await found('hosts/?groups=0')).toEqual([]);
   });
 
   it.each([

@@ -2,14 +2,27 @@ import type { FastifyInstance } from 'fastify';
 import type { ServiceContext } from '../context.ts';
 import { serveEndpoint } from '../endpoint.ts';
 import { notFound } from '../failure.ts';
-import type { FieldSet } from '../listing/fields.ts';
+import type { FieldSet, Relation } from '../listing/fields.ts';
 import { list } from '../listing/listing.ts';
 import { pathId } from './request-values.ts';
 import { leadingFields } from './resource.ts';
-import { MACHINE_TYPE } from './resource-kinds.ts';
 
-/** The only type of credentials, as a row `x`. It is part of the service: nobody made it. */
-const FROM = `(SELECT ${MACHINE_TYPE} AS id, 'Machine' AS name, 'ssh' AS kind, 'ssh' AS namespace, true AS managed) x`;
+/** The only type of credentials. It is part of the service: nobody made it. */
+export const MACHINE_TYPE = { id: 1, name: 'Machine', kind: 'ssh', namespace: 'ssh', managed: true } as const;
+
+/** Its values in SQL. With their types, since rows cannot be sorted by constants. */
+const COLUMNS = {
+  id: `${MACHINE_TYPE.id}::integer`,
+  name: `'${MACHINE_TYPE.name}'::text`,
+  kind: `'${MACHINE_TYPE.kind}'::text`,
+  namespace: `'${MACHINE_TYPE.namespace}'::text`,
+  managed: `${MACHINE_TYPE.managed}::boolean`,
+} as const;
+
+/** A row `x`. */
+const FROM = `(SELECT ${Object.entries(COLUMNS)
+  .map(([name, column]) => `${column} AS ${name}`)
+  .join(', ')}) x`;
 
 const text = (name: string, helpText: string) =>
   ({ type: 'string', label: name[0]?.toUpperCase() + name.slice(1), helpText, column: `x.${name}` }) as const;
@@ -40,6 +53,17 @@ const credentialTypeFields: FieldSet = {
   relations: {},
   searchFields: ['name'],
   order: ['name'],
+};
+
+/** The relation of credentials to their type. */
+export const TYPE_OF_CREDENTIAL: Relation = {
+  searchFields: credentialTypeFields.searchFields,
+  fields: Object.fromEntries(
+    Object.entries(COLUMNS).flatMap(([name, column]) => {
+      const field = credentialTypeFields.fields[name];
+      return field === undefined ? [] : [[name, { ...field, column }]];
+    }),
+  ),
 };
 
 interface CredentialType {

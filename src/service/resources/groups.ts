@@ -19,7 +19,7 @@ import {
 } from '../store/groups.ts';
 import { heldRoles } from '../store/object-roles.ts';
 import { findResource, type ResourceRecord } from '../store/resources.ts';
-import type { Kind } from './kind.ts';
+import { addresses, type Kind } from './kind.ts';
 import {
   create,
   listKind,
@@ -32,12 +32,12 @@ import {
 import { idIn } from './request-values.ts';
 import { logChange, nameAndDescription } from './resource.ts';
 import {
-  addresses,
   BY_INVENTORY,
   fields,
   HOST,
   INVENTORY,
   inInventory,
+  relationToMany,
   requireOtherName,
   VARIABLES,
 } from './resource-kinds.ts';
@@ -54,11 +54,25 @@ export const GROUP: Kind<GroupRecord> = {
   },
   storage: GROUPS,
   ...BY_INVENTORY,
-  fields: fields('group', {
-    ...nameAndDescription('group', { check: groupNameProblem }),
-    inventory: inInventory('group'),
-    variables: VARIABLES,
-  }),
+  fields: fields(
+    'group',
+    {
+      ...nameAndDescription('group', { check: groupNameProblem }),
+      inventory: inInventory('group'),
+      variables: VARIABLES,
+    },
+    {
+      hosts: relationToMany('main_group_hosts l JOIN main_host r ON r.id = l.host_id', 'l.group_id = x.id'),
+      children: relationToMany(
+        'main_group_parents l JOIN main_group r ON r.id = l.from_group_id',
+        'l.to_group_id = x.id',
+      ),
+      parents: relationToMany(
+        'main_group_parents l JOIN main_group r ON r.id = l.to_group_id',
+        'l.from_group_id = x.id',
+      ),
+    },
+  ),
   nameTaken: { __all__: ['Group with this Name and Inventory already exists.'] },
   namedBy: ['name', 'inventory_name', 'organization_name'],
   related: (url) => addresses(url, ['variable_data', 'hosts', 'potential_children', 'children', 'all_hosts']),

@@ -99,6 +99,11 @@ function namedBy<R extends ResourceRow>(kind: Kind<R>, resource: R): string {
     .join('++');
 }
 
+/** The related addresses of these names. */
+export function addresses(url: string, names: readonly string[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(names.map((name) => [name, `${url}${name}/`]));
+}
+
 /** What the names in a named URL mean; null if they cannot mean one. Texts that are the same for all may be left out. */
 export function namedIn<R extends ResourceRow>(kind: Kind<R>, names: readonly string[]): Condition | null {
   const parts = kind.namedBy.filter((part) => typeof part === 'string');

@@ -19,15 +19,18 @@ import {
   type ResourceRecord,
   type ResourceValues,
 } from '../store/resources.ts';
+import { MACHINE_TYPE, TYPE_OF_CREDENTIAL } from './credential-types.ts';
 import type { Problems } from './field-values.ts';
 import { fixedField, fixedFields, hiddenFixedFields } from './fixed-fields.ts';
-import type { Kind, Wanted } from './kind.ts';
+import { addresses, type Kind, type Wanted } from './kind.ts';
 import { seenResource, serveKind, withOwner } from './named-resources.ts';
 import { leadingFields, nameAndDescription, namedRelation } from './resource.ts';
 
 /** `/api/v2/inventories/`, `/hosts/`, `/credentials/` and `/projects/`, each with its `N/`. */
 export function serveNamedResources(app: FastifyInstance, service: ServiceContext): void {
-  for (const kind of [INVENTORY, HOST, CREDENTIAL, PROJECT]) serveKind(app, service, kind);
+  for (const kind of [INVENTORY, HOST, CREDENTIAL, PROJECT]) {
+    serveKind(app, service, kind);
+  }
   serveEndpoint(app, service, {
     path: `${PROJECT.path}:id/playbooks/`,
     name: 'Playbooks of a project',
@@ -39,11 +42,6 @@ export function serveNamedResources(app: FastifyInstance, service: ServiceContex
       },
     },
   });
-}
-
-/** The related addresses of these names. */
-export function addresses(url: string, names: readonly string[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(names.map((name) => [name, `${url}${name}/`]));
 }
 
 /** Who sees and changes the objects of a kind with roles of its own in organizations. */
@@ -92,11 +90,10 @@ function organization(more: Partial<Field>): Field {
   };
 }
 
-/** The hosts of an inventory. Who sees the inventory sees them. */
-const HOSTS_OF_INVENTORY: Relation = {
-  ...namedRelation('r'),
-  many: { from: 'main_host r', on: 'r.inventory_id = x.id' },
-};
+/** Hosts or groups `r` of an inventory, of a group or of a host `x`. Who sees `x` sees them. */
+export function relationToMany(from: string, on: string): Relation {
+  return { ...namedRelation('r'), many: { from, on } };
+}
 
 /** The field `inventory` of what belongs to one. */
 export function inInventory(type: 'host' | 'group'): Field {
@@ -110,8 +107,12 @@ export function inInventory(type: 'host' | 'group'): Field {
   };
 }
 
-/** The fields of a kind: those that all have, and further ones. */
-export function fields(type: string, further: FieldSet['fields']): FieldSet {
+/** The fields of a kind: those that all have, and further ones, with further relations. */
+export function fields(
+  type: string,
+  further: FieldSet['fields'],
+  relations: FieldSet['relations'] = {},
+): FieldSet {
   return {
     type,
     fields: {
@@ -128,7 +129,7 @@ export function fields(type: string, further: FieldSet['fields']): FieldSet {
       ...(type === 'host' || type === 'group'
         ? { inventory: { ...namedRelation('i'), relations: { organization: namedRelation('o') } } }
         : { organization: namedRelation('o') }),
-      ...(type === 'inventory' && { hosts: HOSTS_OF_INVENTORY }),
+      ...relations,
     },
     searchFields: ['name', 'description'],
     order: ['name'],
@@ -144,17 +145,28 @@ export const INVENTORY: Kind<ResourceRecord> = {
   plural: 'Inventories',
   storage: INVENTORIES,
   ...byRoles('inventory'),
-  fields: fields('inventory', {
-    organization: organization({ required: true }),
-    variables: VARIABLES,
-    ...fixedFields({
-      kind: ['', 'have smart or constructed inventories'],
-      host_filter: [null, 'have smart inventories', 'string'],
-      prevent_instance_group_fallback: [false, 'have instance groups'],
-    }),
-    total_hosts: { type: 'integer', label: 'Total hosts', helpText: 'Number of hosts in this inventory.' },
-    total_groups: { type: 'integer', label: 'Total groups', helpText: 'Number of groups in this inventory.' },
-  }),
+  fields: fields(
+    'inventory',
+    {
+      organization: organization({ required: true }),
+      variables: VARIABLES,
+      ...fixedFields({
+        kind: ['', 'have smart or constructed inventories'],
+        host_filter: [null, 'have smart inventories', 'string'],
+        prevent_instance_group_fallback: [false, 'have instance groups'],
+      }),
+      total_hosts: { type: 'integer', label: 'Total hosts', helpText: 'Number of hosts in this inventory.' },
+      total_groups: {
+        type: 'integer',
+        label: 'Total groups',
+        helpText: 'Number of groups in this inventory.',
+      },
+    },
+    {
+      hosts: relationToMany('main_host r', 'r.inventory_id = x.id'),
+      groups: relationToMany('main_group r', 'r.inventory_id = x.id'),
+    },
+  ),
   nameTaken: { __all__: ['Inventory with this Name and Organization already exists.'] },
   usedBy: 'inventory_id',
   deletedLater: true,
@@ -170,19 +182,25 @@ export const HOST: Kind<ResourceRecord> = {
   plural: 'Hosts',
   storage: HOSTS,
   ...BY_INVENTORY,
-  fields: fields('host', {
-    inventory: inInventory('host'),
-    enabled: {
-      type: 'boolean',
-      label: 'Enabled',
-      helpText: 'Whether jobs run on this host.',
-      column: 'x.enabled',
-      writable: 'change',
-      defaultValue: true,
+  fields: fields(
+    'host',
+    {
+      inventory: inInventory('host'),
+      enabled: {
+        type: 'boolean',
+        label: 'Enabled',
+        helpText: 'Whether jobs run on this host.',
+        column: 'x.enabled',
+        writable: 'change',
+        defaultValue: true,
+      },
+      variables: VARIABLES,
+      ...fixedFields({ instance_id: ['', 'have inventory sources'] }),
     },
-    variables: VARIABLES,
-    ...fixedFields({ instance_id: ['', 'have inventory sources'] }),
-  }),
+    {
+      groups: relationToMany('main_group_hosts l JOIN main_group r ON r.id = l.group_id', 'l.host_id = x.id'),
+    },
+  ),
   nameTaken: { __all__: ['Host with this Name and Inventory already exists.'] },
   namedBy: ['name', 'inventory_name', 'organization_name'],
   related: (url) => addresses(url, ['variable_data', 'groups', 'all_groups']),
@@ -235,9 +253,6 @@ async function requireRoom(transaction: Queryable, inventory: number): Promise<v
   throw forbidden(`The organization has reached its maximum number of ${number}.`);
 }
 
-/** The id of the type of all credentials. */
-export const MACHINE_TYPE = 1;
-
 /** Credentials. They hold no secrets in this service. */
 export const CREDENTIAL: Kind<ResourceRecord> = {
   type: 'credential',
@@ -246,19 +261,30 @@ export const CREDENTIAL: Kind<ResourceRecord> = {
   plural: 'Credentials',
   storage: CREDENTIALS,
   ...byRoles('credential'),
-  fields: fields('credential', {
-    organization: organization({}),
-    ...fixedFields({ credential_type: [MACHINE_TYPE, 'have other types of credentials than Machine', 'id'] }),
-    ...hiddenFixedFields({
-      inputs: [{}, 'store the secrets of credentials'],
-      user: [null, 'have credentials of users: give an organization'],
-      team: [null, 'have credentials of teams: give an organization'],
-    }),
-  }),
+  fields: fields(
+    'credential',
+    {
+      organization: organization({}),
+      credential_type: {
+        ...fixedField('credential_type', [
+          MACHINE_TYPE.id,
+          `have other types of credentials than ${MACHINE_TYPE.name}`,
+          'id',
+        ]),
+        column: `${MACHINE_TYPE.id}::integer`,
+      },
+      ...hiddenFixedFields({
+        inputs: [{}, 'store the secrets of credentials'],
+        user: [null, 'have credentials of users: give an organization'],
+        team: [null, 'have credentials of teams: give an organization'],
+      }),
+    },
+    { credential_type: TYPE_OF_CREDENTIAL },
+  ),
   nameTaken: { __all__: ['Credential with this Name and Organization already exists.'] },
   // The name and the kind of the type: all are of this one.
-  namedBy: ['name', { text: 'Machine+ssh' }, 'organization_name'],
-  related: () => ({ credential_type: `/api/v2/credential_types/${MACHINE_TYPE}/` }),
+  namedBy: ['name', { text: `${MACHINE_TYPE.name}+${MACHINE_TYPE.kind}` }, 'organization_name'],
+  related: () => ({ credential_type: `/api/v2/credential_types/${MACHINE_TYPE.id}/` }),
 };
 
 const FETCH =
