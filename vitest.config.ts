@@ -35,6 +35,7 @@ const LONGEST = [
   'peers/gateway/commands',
   'service/rights-matrix',
   'service/access',
+  'service/collection/collection',
   'process/faults/incident-killed',
   'process/cli/multi-context',
   'process/cli/drop-ins',
