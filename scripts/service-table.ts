@@ -89,7 +89,10 @@ function row(paths: ApiDescription['paths'], name: string): string {
   const one = paths[detail] ?? {};
   const related = Object.keys(paths)
     .filter((path) => path.startsWith(`/api/v2/${name}/{`) && path !== detail)
-    .map((path) => `\`${path.split('/').slice(5, -1).join('/')}\``);
+    .map((path) => {
+      const isEmpty = paths[path]?.['get']?.description?.startsWith('Always empty') === true;
+      return `\`${path.split('/').slice(5, -1).join('/')}\`${isEmpty ? ' (always empty)' : ''}`;
+    });
   const isEmpty = collection['get']?.description?.startsWith('This service has none') === true;
   const properties = collection['post']?.requestBody?.content['application/json']?.schema.properties ?? {};
   const refused = Object.entries(properties).filter(([, property]) => 'const' in property);

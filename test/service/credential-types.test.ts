@@ -5,9 +5,12 @@ import { ADMIN, basic, Client, DATABASES, startTestService } from '../support/se
 describe.each(DATABASES)('what awx export asks for on %s', (kind) => {
   let service: RunningService;
   let admin: Client;
+  let reader: Client;
   beforeAll(async () => {
     service = await startTestService(kind);
     admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
+    await admin.post('/api/v2/users/', { username: 'reader', password: 'a-password' });
+    reader = new Client(service.url, basic('reader', 'a-password'));
   });
   afterAll(() => service.close());
 
@@ -37,6 +40,38 @@ describe.each(DATABASES)('what awx export asks for on %s', (kind) => {
     ]);
     const other = { name: 'd', organization: 1, credential_type: 2 };
     expect((await admin.post('/api/v2/credentials/', other)).status).toBe(400);
+  });
+
+  it.each([
+    ['organizations', 'galaxy_credentials', 'fetch collections'],
+    ['organizations', 'notification_templates_approvals', 'send notifications'],
+    ['organizations', 'execution_environments', 'have execution environments'],
+    ['inventories', 'labels', 'have labels'],
+    ['projects', 'notification_templates_error', 'send notifications'],
+    ['job_templates', 'credentials', 'pass credentials to jobs'],
+    ['job_templates', 'schedules', 'have schedules'],
+    ['job_templates', 'instance_groups', 'have instance groups'],
+  ])('has for %s the empty address %s', async (collection, name, does) => {
+    const { related } = (await admin.get(`/api/v2/${collection}/1/`)).json as unknown as {
+      related: Record<string, string>;
+    };
+    const path = `/api/v2/${collection}/1/${name}/`;
+    expect(related[name]).toBe(path);
+    expect((await admin.get(path)).json).toEqual({ count: 0, next: null, previous: null, results: [] });
+    // Without a POST to describe, awx import fails.
+    expect((await admin.send('OPTIONS', path)).json['actions']).toMatchObject({ POST: { id: {}, name: {} } });
+    const refused = await admin.post(path, { id: 1 });
+    expect([refused.status, refused.json]).toEqual([400, { detail: `This service does not ${does}.` }]);
+    expect((await admin.get(`/api/v2/${collection}/9999/${name}/`)).status).toBe(404);
+    expect((await reader.post(path, { id: 1 })).status).toBe(403);
+    expect((await reader.get(path)).status).toBe(403);
+  });
+
+  it('has no surveys', async () => {
+    const path = '/api/v2/job_templates/1/survey_spec/';
+    expect((await admin.get(path)).json).toEqual({});
+    const refused = await admin.post(path, { name: '', spec: [{ variable: 'x' }] });
+    expect([refused.status, refused.json]).toEqual([400, { detail: 'This service does not run surveys.' }]);
   });
 
   it('describes the ids of roles, and the scm_type of a project', async () => {

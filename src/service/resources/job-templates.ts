@@ -10,6 +10,7 @@ import { findProject, JOB_TEMPLATES, type JobTemplateRecord } from '../store/job
 import { heldRoles } from '../store/object-roles.ts';
 import { findInventory, type ResourceValues } from '../store/resources.ts';
 import { changeRole } from '../store/roles.ts';
+import { EMPTY_RELATIONS, serveEmptyRelations } from './empty-relations.ts';
 import { noSuchId } from './field-values.ts';
 import { fixedFields } from './fixed-fields.ts';
 import { ASK_FIELDS, TEMPLATE_OPTIONS } from './job-options.ts';
@@ -22,6 +23,7 @@ import { byRoles } from './resource-kinds.ts';
 /** `/api/v2/job_templates/` and `/api/v2/job_templates/N/`. */
 export function serveJobTemplates(app: FastifyInstance, service: ServiceContext): void {
   serveKind(app, service, JOB_TEMPLATE);
+  serveEmptyRelations(app, service, JOB_TEMPLATE);
 }
 
 /** The job template that the path names. Throws 404, or 403 if the caller may not see it. */
@@ -123,6 +125,7 @@ const JOB_TEMPLATE: Kind<JobTemplateRecord> = {
   namedBy: ['name', 'organization_name'],
   nameTaken: { __all__: ['Job template with this Name and Organization already exists.'] },
   usedBy: 'job_template_id',
+  empty: EMPTY_RELATIONS.job_template,
   ...byRoles('job_template'),
   joined: seenParts,
   related: (url) => ({ launch: `${url}launch/`, jobs: `${url}jobs/` }),

@@ -63,6 +63,8 @@ export interface Kind<R extends ResourceRow = ResourceRow> {
   joined?(user: UserRecord, held: readonly HeldRole[], first: number): Condition;
   /** Whether a user may change or delete a resource. */
   mayChange(user: UserRecord, held: readonly HeldRole[], resource: Owned): boolean;
+  /** Related addresses of the controller that are always empty here, each with what this service does not do. */
+  readonly empty?: Readonly<Record<string, string>>;
   /** Further related addresses, by the address of the resource. */
   related?(url: string, resource: R): Readonly<Record<string, string>>;
   /** Further `summary_fields`. */
@@ -151,6 +153,7 @@ export async function renderer<R extends ResourceRow>(
       related: {
         ...(detail && { named_url: `${kind.path}${namedBy(kind, resource)}/` }),
         ...makers.related,
+        ...addresses(url, Object.keys(kind.empty ?? {})),
         ...kind.related?.(url, resource),
         ...(roles && { object_roles: `${url}object_roles/`, access_list: `${url}access_list/` }),
         ...Object.fromEntries(

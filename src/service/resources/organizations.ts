@@ -7,6 +7,7 @@ import type { Condition } from '../listing/filters.ts';
 import { organizationsWithRole, viewerRow } from '../role-levels.ts';
 import { recordApplicationDeletions, recordTeamDeletions, recordTokenDeletions } from '../store/activity.ts';
 import { ORGANIZATIONS, type OrganizationRecord } from '../store/organizations.ts';
+import { EMPTY_RELATIONS, serveEmptyRelations } from './empty-relations.ts';
 import { fixedFields } from './fixed-fields.ts';
 import type { Kind } from './kind.ts';
 import { listKind, mayChangeSeen, refuse, seenResource, serveKind } from './named-resources.ts';
@@ -83,6 +84,7 @@ const ORGANIZATION: Kind<OrganizationRecord> = {
     order: ['name'],
   },
   namedBy: ['name'],
+  empty: EMPTY_RELATIONS.organization,
   nameTaken: { name: ['Organization with this Name already exists.'] },
   visible: visibleOrganizations,
   withRole: organizationsWithRole,
@@ -114,6 +116,7 @@ export const organizationFields = ORGANIZATION.fields;
 /** `/api/v2/organizations/` and `/api/v2/organizations/N/`. */
 export function serveOrganizations(app: FastifyInstance, service: ServiceContext): void {
   serveKind(app, service, ORGANIZATION);
+  serveEmptyRelations(app, service, ORGANIZATION);
 }
 
 /** Lists the organizations that the caller sees and that meet a condition. */

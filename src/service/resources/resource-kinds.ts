@@ -20,6 +20,7 @@ import {
   type ResourceValues,
 } from '../store/resources.ts';
 import { MACHINE_TYPE, TYPE_OF_CREDENTIAL } from './credential-types.ts';
+import { EMPTY_RELATIONS, serveEmptyRelations } from './empty-relations.ts';
 import type { Problems } from './field-values.ts';
 import { fixedField, fixedFields, hiddenFixedFields } from './fixed-fields.ts';
 import { addresses, type Kind, type Wanted } from './kind.ts';
@@ -30,6 +31,7 @@ import { leadingFields, nameAndDescription, namedRelation } from './resource.ts'
 export function serveNamedResources(app: FastifyInstance, service: ServiceContext): void {
   for (const kind of [INVENTORY, HOST, CREDENTIAL, PROJECT]) {
     serveKind(app, service, kind);
+    serveEmptyRelations(app, service, kind);
   }
   serveEndpoint(app, service, {
     path: `${PROJECT.path}:id/playbooks/`,
@@ -171,6 +173,7 @@ export const INVENTORY: Kind<ResourceRecord> = {
   usedBy: 'inventory_id',
   deletedLater: true,
   namedBy: IN_ORGANIZATION,
+  empty: EMPTY_RELATIONS.inventory,
   related: (url) => addresses(url, ['hosts', 'groups', 'root_groups', 'variable_data', 'script']),
 };
 
@@ -340,6 +343,7 @@ export const PROJECT: Kind<ResourceRecord> = {
   nameTaken: { __all__: ['Project with this (name, organization) combination already exists.'] },
   usedBy: 'project_id',
   namedBy: IN_ORGANIZATION,
+  empty: EMPTY_RELATIONS.project,
   related: (url) => ({ playbooks: `${url}playbooks/` }),
   async shownToo({ service }) {
     const folders = await projectFolders(service.jobs.projects);
