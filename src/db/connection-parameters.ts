@@ -8,9 +8,11 @@ import {
   type Environment,
   inHome,
   type Keywords,
+  ONE_SERVER,
   passwordFrom,
   readConnectionString,
   readService,
+  severalHosts,
 } from './connection-sources.ts';
 
 /** The parameters of a database connection, as libpq resolves them. */
@@ -104,6 +106,13 @@ export function readConnection(connection: Secret, environment: Environment): Co
   const user = value('user') ?? localUser();
   const database = value('dbname') ?? user;
   const host = value('host') ?? hostAddress ?? localHost();
+  for (const [name, text] of [
+    ['host', host],
+    ['hostaddr', hostAddress],
+    ['port', value('port')],
+  ] as const) {
+    if (text?.includes(',') === true) throw severalHosts(name);
+  }
   const port = portOf(value('port'));
   const passfile = value('passfile') ?? inHome('.pgpass', environment);
   const password =
@@ -171,11 +180,14 @@ function requireKnown(keywords: Keywords): void {
     throw new TokenctlError(
       'configuration',
       `The connection parameter ${keyword} is not supported${keyword in RESTRICTED ? ' with this value' : ''}`,
-      {
-        hint: 'Leave it out.',
-      },
+      { hint: `Leave it out.${serverHint(keyword)}` },
     );
   }
+}
+
+/** A choice among servers is left to who names them. */
+function serverHint(keyword: string): string {
+  return keyword === 'target_session_attrs' ? ` ${ONE_SERVER}` : '';
 }
 
 /** An unknown keyword may be part of an unquoted password, so the message does not repeat it. */
@@ -190,7 +202,7 @@ function requireKnownVariables(environment: Environment): void {
     const value = environment[variable];
     if (!value || RESTRICTED[keyword]?.includes(value)) continue;
     throw new TokenctlError('configuration', `The value of ${variable} is not supported`, {
-      hint: `Unset ${variable}.`,
+      hint: `Unset ${variable}.${serverHint(keyword)}`,
     });
   }
 }

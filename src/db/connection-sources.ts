@@ -28,7 +28,7 @@ function readUrl(text: string): Keywords {
   // An unencoded / or ? in the password: what follows it is not a database name and must not be repeated.
   if (database.includes('@') || query.includes('@')) throw unreadableUrl();
   const [isPlace, host = '', port = ''] = HOST_AND_PORT.exec(place) ?? [];
-  if (place.includes(',')) throw severalHosts();
+  if (place.includes(',')) throw severalHosts('a connection string');
   if (matched === undefined || isPlace === undefined) throw unreadableUrl();
   const colon = credentials.indexOf(':');
   const named: [string, string][] = [
@@ -72,7 +72,6 @@ function readKeywords(text: string): Keywords {
     found.set(keyword, (quoted ?? plain).replace(/\\(.)/gs, '$1'));
   }
   if (found.size === 0) throw unreadableKeywords();
-  if (found.get('host')?.includes(',') === true) throw severalHosts();
   return found;
 }
 
@@ -88,11 +87,20 @@ function unreadableKeywords(): TokenctlError {
   });
 }
 
-function severalHosts(): TokenctlError {
-  return new TokenctlError('configuration', 'The database connection names several hosts', {
-    hint: 'Name only the primary server.',
+/**
+ * Servers of which libpq would take the first that answers, or that `target_session_attrs` fits.
+ *
+ * @param where What names them.
+ */
+export function severalHosts(where: string): TokenctlError {
+  return new TokenctlError('configuration', `Several database hosts in ${where} are not supported`, {
+    hint: `${ONE_SERVER} Add a context for each other server.`,
   });
 }
+
+/** What to do about a choice among servers. */
+export const ONE_SERVER =
+  'Name one server: the primary for changes, or a standby for lists and reports. `tokenctl context check` says which it is.';
 
 /** A file of the home folder; null without HOME. */
 export function inHome(path: string, environment: Environment): string | null {

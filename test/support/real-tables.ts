@@ -72,11 +72,10 @@ export interface RealTables {
 }
 
 /**
- * Makes a new database of the tests' server with the tables of a peer: a copy of a template, which the first test that needs it loads
- * for all processes.
+ * Makes a new database of the tests' server, or of another, with the tables of a peer: a copy of a template, which the first test that
+ * needs it loads for all processes.
  */
-export async function loadRealTables(peer: Peer): Promise<RealTables> {
-  const server = inject('postgresUrl');
+export async function loadRealTables(peer: Peer, server = inject('postgresUrl')): Promise<RealTables> {
   const url = await createDatabase(server, { template: await templateOf(server, peer) });
   const database = await openOn(url);
   const targets: Target[] = [];

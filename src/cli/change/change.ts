@@ -49,8 +49,6 @@ export interface PlannedChange<Done, Json> {
   readonly question: Omit<Question, 'plan' | 'json'> | null;
   /** How much would be changed. */
   readonly amount?: Pick<Amount, 'what' | 'planned'> | undefined;
-  /** Whether it changes nothing at the target, so that a standby of its database will do. */
-  readonly readsOnly?: true;
   /** Throws what the target would refuse. */
   readonly require?: (() => void) | undefined;
   /** What the target would refuse as far as that is known before it is tried; by default what `require` throws. */
@@ -98,9 +96,7 @@ export async function change<Done, Json>(
     });
   const unmade = [...plan, ...(planned.preview ?? [])];
   const description = await runtime.description();
-  const requireWritable = () => {
-    if (planned.readsOnly !== true) requirePrimary(description, 'A change');
-  };
+  const requireWritable = () => requirePrimary(description, 'A change');
   if (!dryRun) requireWritable();
   const path = flags['plan-out'];
   if (path !== undefined && planned.save !== undefined && question !== null) {

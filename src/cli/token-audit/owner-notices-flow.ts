@@ -82,7 +82,6 @@ export async function ownerNoticesFlow(
     question:
       owners === 0 ? null : { act: `send mail to ${countText(owners, 'owner')}`, type: String(owners) },
     amount: { what: 'mail', planned: owners },
-    readsOnly: true,
     async act(begin) {
       const mailer = openOwnerMailer(settings, runtime.environment);
       try {

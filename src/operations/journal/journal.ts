@@ -33,9 +33,6 @@ const WITHOUT_RIGHTS: ReadonlySet<string> = new Set([
   'tokens.notify-owners',
 ]);
 
-/** What changes nothing at the target, so that a standby of its database will do. */
-const READS_ONLY: ReadonlySet<string> = new Set(['tokens.notify-owners']);
-
 /** One run's side of the audit log: what it intends and what came of it. */
 export class Journal {
   readonly run: string = randomUUID();
@@ -58,7 +55,7 @@ export class Journal {
    */
   async intent(data: EntryDraft['data']): Promise<Entry> {
     const { description, operation } = this.#options;
-    if (!READS_ONLY.has(operation)) requirePrimary(description, 'A change');
+    requirePrimary(description, operation === 'tokens.notify-owners' ? 'Mail to owners' : 'A change');
     if (!WITHOUT_RIGHTS.has(operation)) requireMayChange(description);
     return await this.#options.log.append(this.#draft('intent', data));
   }

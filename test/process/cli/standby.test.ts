@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYOUTS } from '../../support/controller-tables.ts';
 import { type ReplicatedPostgres, startReplicatedPostgres } from '../../support/embedded-postgres.ts';
+import { mailServer } from '../../support/mail-server.ts';
+import { loadRealTables, REAL_PEERS } from '../../support/real-tables.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
 import { temporaryFolder, tokenctl } from './program.ts';
 
@@ -22,16 +24,17 @@ afterAll(async () => {
   await servers.stop();
 });
 
-/** A home with a context of the primary, and one of the standby. */
-function home() {
+/** A home with a context of the primary, and one of the standby, and with a mail server where one is given. */
+function home(mail?: string, url = place.url) {
   const folder = temporaryFolder();
   const onStandby = new URL(servers.standby);
-  onStandby.pathname = new URL(place.url).pathname;
-  for (const [name, url] of [
-    ['primary', place.url],
+  onStandby.pathname = new URL(url).pathname;
+  for (const [name, text] of [
+    ['mail', mail ?? ''],
+    ['primary', url],
     ['standby', onStandby.href],
   ] as const) {
-    writeFileSync(join(folder, name), url, { mode: 0o600 });
+    writeFileSync(join(folder, name), text, { mode: 0o600 });
   }
   mkdirSync(join(folder, '.config/tokenctl'), { recursive: true });
   writeFileSync(
@@ -40,9 +43,15 @@ function home() {
 contexts:
   primary: { database: { file: "${join(folder, 'primary')}" } }
   standby: { database: { file: "${join(folder, 'standby')}" } }
-`,
+${mail === undefined ? '' : mailSettings(folder)}`,
   );
   return (...args: readonly string[]) => tokenctl(args, { env: { HOME: folder } });
+}
+
+function mailSettings(folder: string): string {
+  return `ownerNotices: { server: { file: "${join(folder, 'mail')}" }, from: tokenctl@example.com, allowPlain: true, thresholds: [36500] }
+jobs: { mail: { job: owner-notices, dryRun: false } }
+`;
 }
 
 const IS_STANDBY =
@@ -142,6 +151,66 @@ describe('a standby of the database', () => {
       await servers.pause(false);
     }
   });
+
+  it('sends no mail to owners, who cannot be told that it was out of date', async () => {
+    await using mail = await mailServer();
+    const run = home(mail.url);
+    await place.tokens(1);
+    await place.database.execute("UPDATE auth_user SET email = username || '@example.com'");
+    await servers.caughtUp();
+    const planned = await run('tokens', 'notify-owners', '--dry-run');
+    expect(planned).toMatchObject({ code: 4, stderr: expect.stringContaining('needs the primary database') });
+    expect(planned.stderr).toMatch(IS_STANDBY);
+    const sent = await run('tokens', 'notify-owners', '--yes');
+    expect(sent).toMatchObject({ code: 4, stderr: expect.stringContaining('needs the primary database') });
+    const job = await run('jobs', 'run', 'mail');
+    expect(job.code).toBe(4);
+    expect(job.stderr).toContain('Mail to owners needs the primary database');
+    expect(mail.mails).toEqual([]);
+  });
+
+  it.runIf(REAL_PEERS.includes('awx-24.6.1'))(
+    'is investigated as of the last change that it has replayed',
+    async () => {
+      const real = await loadRealTables('awx-24.6.1', servers.primary);
+      try {
+        const run = home(undefined, real.url);
+        const changed = async (field: 'limit' | 'job_tags') => {
+          const [template] = await real.database.query<{ id: number }>(
+            `UPDATE main_jobtemplate SET "${field}" = 'evil' WHERE unifiedjobtemplate_ptr_id =
+             (SELECT min(unifiedjobtemplate_ptr_id) FROM main_jobtemplate) RETURNING unifiedjobtemplate_ptr_id AS id`,
+          );
+          await real.database.execute(
+            `WITH made AS (
+             INSERT INTO main_activitystream (operation, timestamp, changes, object1, object2, object_relationship_type,
+               actor_id, action_node, setting)
+             VALUES ('update', now(), $1, 'job_template', '', '', (SELECT id FROM auth_user WHERE username = 'bob'),
+               'test', '{}') RETURNING id)
+           INSERT INTO main_activitystream_job_template (activitystream_id, jobtemplate_id) SELECT made.id, $2 FROM made`,
+            [JSON.stringify({ [field]: ['', 'evil'] }), template?.id],
+          );
+        };
+        await changed('limit');
+        await servers.caughtUp();
+        await servers.pause(true);
+        await changed('job_tags');
+        const investigate = ['incident', 'investigate', '--user', 'bob', '--since', '1h'];
+        const there = await run(...investigate, '--context', 'primary');
+        expect(there.stdout).toContain('job_tags');
+        const here = await run(...investigate);
+        expect(here.stderr).toMatch(IS_STANDBY);
+        expect(here.stdout).toContain('limit');
+        expect(here.stdout).not.toContain('job_tags');
+        expect(here.stdout).toContain(
+          'What is said to remain may be gone at the primary, and what was done since is not listed.',
+        );
+        expect(here.stdout).not.toMatch(/Nothing is known to remain/);
+      } finally {
+        await servers.pause(false);
+        await real.close();
+      }
+    },
+  );
 
   it('says that it receives nothing once its primary is gone', async () => {
     const run = home();

@@ -74,6 +74,25 @@ describe('a connection', () => {
     },
   );
 
+  it.each([
+    ['postgresql://db1.example,db2.example/awx', {}],
+    ['postgresql://db1.example:5432,db2.example:5433/awx', {}],
+    ['postgresql:///awx?host=db1.example,db2.example', {}],
+    ['host=db1.example,db2.example dbname=awx', {}],
+    ['hostaddr=10.0.0.1,10.0.0.2 dbname=awx', {}],
+    ['host=db1.example port=5432,5433 dbname=awx', {}],
+    ['dbname=awx', { PGHOST: 'db1.example,db2.example' }],
+    ['postgresql://db1.example/awx?target_session_attrs=read-write', {}],
+    ['host=db1.example', { PGTARGETSESSIONATTRS: 'primary' }],
+  ])('asks for one server instead of a choice among several: %s %o', (text, variables) => {
+    expect(() => read(text, { HOME: '/nowhere', ...variables })).toThrow(
+      expect.objectContaining({
+        code: 'configuration',
+        hint: expect.stringContaining('Name one server: the primary for changes, or a standby'),
+      }),
+    );
+  });
+
   it('takes from variables what the text leaves out, and from the service before them', () => {
     const HOME = home({
       '.pg_service.conf': [
