@@ -1,0 +1,124 @@
+import { describe, expect, test } from 'vitest';
+import { ADMIN } from '../../support/service.ts';
+import { estate } from './estate.ts';
+import { typedInto } from './terminal.ts';
+
+const at = estate({ users: 3, tokens: 6 });
+const PASSWORD = 'correct-horse-battery';
+const DAY = 86_400_000;
+
+let made = 0;
+
+/** An intruder who changed the address of another user, which can be given back, and made an application, which is deleted for good. */
+async function intrusion() {
+  const home = at.home();
+  made += 1;
+  const [intruder, victim] = [`intruder${made}`, `victim${made}`];
+  const send = async (user: string, method: string, path: string, body?: object) => {
+    const response = await fetch(`${at.url()}/api/v2/${path}`, {
+      method,
+      headers: { authorization: `Basic ${btoa(user)}`, 'content-type': 'application/json' },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    return (await response.json()) as { readonly id: number; readonly email: string; readonly count: number };
+  };
+  const admin = `${ADMIN.username}:${ADMIN.password}`;
+  await send(admin, 'POST', 'users/', { username: intruder, password: PASSWORD, is_superuser: true });
+  const { id } = await send(admin, 'POST', 'users/', {
+    ...{ username: victim, password: PASSWORD, email: 'v@example.org' },
+  });
+  const login = `${intruder}:${PASSWORD}`;
+  await send(login, 'PATCH', `users/${id}/`, { email: 't@example.org' });
+  const client = { client_type: 'public', authorization_grant_type: 'password', organization: 1 };
+  await send(login, 'POST', 'applications/', { name: `app${made}`, ...client });
+  return {
+    ...{ home, intruder },
+    left: async () => ({
+      email: (await send(admin, 'GET', `users/${id}/`)).email,
+      applications: (await send(admin, 'GET', `applications/?name=app${made}`)).count,
+    }),
+    /** Locks the intruder down for a reason. */
+    async lockDown(reason: string): Promise<string> {
+      const lockdown = ['incident', 'lockdown', '--user', intruder, '--yes', '--json', '--reason', reason];
+      return JSON.parse((await home.run(lockdown)).stdout).incident;
+    },
+  };
+}
+
+const day = (ago: number) => new Date(Date.now() - ago * DAY).toISOString().slice(0, 10);
+const FIRST = { question: 'Type 1 to clean 1 item that can be given back', answer: '1' };
+const SECOND = 'Type 1 to also do what cannot be undone to 1 item';
+
+describe('a cleaning on a terminal', () => {
+  test('asks a second time for what cannot be undone, and does the rest if that is not confirmed', async () => {
+    const { home, left, lockDown } = await intrusion();
+    const incident = await lockDown(`stolen on ${day(1)}`);
+    const clean = ['incident', 'clean', '--incident', incident];
+    const { screen, code } = await typedInto(clean, {
+      ...{ home: home.folder, ...FIRST, next: { question: SECOND, answer: 'no' } },
+    });
+    expect(screen).toContain(`Cleans only what was done since ${day(1)}T00:00:00.000Z.`);
+    expect(screen).toContain(`The date is from the reason of ${incident}: check it, or add --since WHEN.`);
+    expect(screen).toContain(SECOND);
+    expect(screen).toMatch(/created the application app\d+/);
+    expect(code).toBe(5);
+    expect(await left()).toEqual({ email: 'v@example.org', applications: 1 });
+    // The second run has nothing but that.
+    const rest = await typedInto(clean, {
+      home: home.folder,
+      question: 'Type 1 to clean 1 item, which cannot be undone',
+      answer: '1',
+    });
+    expect([rest.code, await left()]).toEqual([0, { email: 'v@example.org', applications: 0 }]);
+    expect(rest.screen).not.toContain('also do what cannot be undone');
+  });
+
+  test('does all of it if both are confirmed', async () => {
+    const { home, left, lockDown } = await intrusion();
+    const incident = await lockDown(`stolen on ${day(1)}`);
+    const { screen, code } = await typedInto(['incident', 'clean', '--incident', incident], {
+      ...{ home: home.folder, ...FIRST, next: { question: SECOND, answer: '1' } },
+    });
+    expect(screen).toContain('Cleaned: 2 of 2 items.');
+    expect([code, await left()]).toEqual([0, { email: 'v@example.org', applications: 0 }]);
+  });
+
+  test('changes nothing, and asks nothing more, if the first is not confirmed', async () => {
+    const { home, left, lockDown } = await intrusion();
+    const incident = await lockDown(`stolen on ${day(1)}`);
+    const { screen, code } = await typedInto(['incident', 'clean', '--incident', incident], {
+      ...{
+        home: home.folder,
+        question: FIRST.question,
+        answer: '2',
+        next: { question: SECOND, answer: '1' },
+      },
+    });
+    expect(screen).toContain('Not confirmed. Nothing was changed.');
+    expect(screen).not.toContain(SECOND);
+    expect([code, await left()]).toEqual([2, { email: 't@example.org', applications: 1 }]);
+  });
+
+  test('leaves alone what is older than the date in the reason', async () => {
+    const { home, left, lockDown } = await intrusion();
+    // A date that has not begun when the deeds were done, in time zones ahead of it as well.
+    const incident = await lockDown(`seen at ${new Date(Date.now()).toISOString()}`);
+    const { stdout, code } = await home.run(['incident', 'clean', '--incident', incident, '--dry-run']);
+    expect([code, stdout]).toEqual([0, expect.stringContaining('The date is from the reason of')]);
+    expect(stdout).not.toMatch(/Delete the application|email/);
+    expect(await left()).toEqual({ email: 't@example.org', applications: 1 });
+  });
+
+  test.each([
+    ['no date', 'stolen'],
+    ['two dates', 'stolen between 2026-01-02 and 2026-01-05'],
+    ['a date that does not exist', 'stolen on 2026-13-45'],
+    ['a date that was not yet', 'stolen on 2126-01-01'],
+  ])('asks for --since if the reason has %s', async (_what, reason) => {
+    const { home, left, lockDown } = await intrusion();
+    const incident = await lockDown(reason);
+    const { code, stderr } = await home.run(['incident', 'clean', '--incident', incident, '--yes']);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('Add --since WHEN.')]);
+    expect(await left()).toEqual({ email: 't@example.org', applications: 1 });
+  });
+});
