@@ -31,6 +31,7 @@ nothing with --json.`;
   async run(): Promise<void> {
     const { flags } = await this.input(Console);
     const { writeNotice: notify } = await import('../src/cli/output/streams.ts');
+    const { machineEnvironment } = await import('../src/config/machine-place.ts');
     const { runConsole } = await import('../src/console/server.ts');
     await runConsole({
       flags: {
@@ -43,7 +44,7 @@ nothing with --json.`;
       port: flags.port ?? 0,
       open: flags.open ?? true,
       readOnly: flags['read-only'] === true,
-      environment: process.env,
+      environment: machineEnvironment(process.env, flags),
       version: this.config.version,
       root: this.config.root,
       notify,

@@ -37,8 +37,12 @@ With --json, prints what docs/schemas/jobs-history.json describes.`;
     const { flags } = await this.input(JobsHistory);
     const runtime = await this.runtime(flags);
     const { jobHistory } = await import('../../src/app/jobs/inspect.ts');
+    const { ledgerName } = await import('../../src/app/jobs/open-ledger.ts');
     const { runListing } = await import('../../src/cli/output/job-view.ts');
     const { job, state, limit = LIMIT } = flags;
-    return runListing(await jobHistory(runtime, { limit, job, states: state }));
+    return runListing(
+      await jobHistory(runtime, { limit, job, states: state }),
+      ledgerName(runtime.configuration, runtime.environment),
+    );
   }
 }

@@ -13,7 +13,7 @@ are served on a port of the loopback address. Prints nothing with --json.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',
-    '<%= config.bin %> <%= command.id %> --config /etc/tokenctl/tokenctl.yaml',
+    '<%= config.bin %> <%= command.id %> --config ./tokenctl.yaml',
   ];
 
   async run(): Promise<void> {
@@ -26,6 +26,8 @@ are served on a port of the loopback address. Prints nothing with --json.`;
       logFile: flags['log-file'],
       databaseFile: flags['database-file'],
     };
-    await startScheduler({ flags: settings, environment: process.env, version: this.config.version, notify });
+    const { machineEnvironment } = await import('../../src/config/machine-place.ts');
+    const environment = machineEnvironment(process.env, flags);
+    await startScheduler({ flags: settings, environment, version: this.config.version, notify });
   }
 }

@@ -44,6 +44,8 @@ With --json, prints what docs/schemas/log-list.json describes.`;
     const runtime = await this.runtime(flags);
     const { listLog, listRuns } = await import('../../src/operations/audit-log/list-log.ts');
     const { entryListing, runListing } = await import('../../src/cli/audit-log/entry-listing.ts');
+    const { auditLogName } = await import('../../src/app/open-audit-log.ts');
+    const log = auditLogName(runtime.configuration);
     const { limit, operation, run, kind, since, raw } = flags;
     const options = {
       log: await runtime.auditLog(),
@@ -52,7 +54,7 @@ With --json, prints what docs/schemas/log-list.json describes.`;
       run,
       since: since && instantOf(since, runtime.clock.now()),
     };
-    if (raw !== true) return runListing(listRuns(options));
-    return entryListing(listLog({ ...options, kind }));
+    if (raw !== true) return runListing(listRuns(options), log);
+    return entryListing(listLog({ ...options, kind }), log);
   }
 }

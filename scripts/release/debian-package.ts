@@ -79,9 +79,15 @@ Description: admin and ops toolkit for the OAuth2 tokens of automation controlle
 `;
 }
 
+/** What is done after the installation of either package. Version 0.1 had another name for the file of the token. */
+export const AFTER_INSTALLATION = `cd /etc/tokenctl/secrets
+if [ -e controller.token ] && [ ! -e controller-token ]; then ln -s controller.token controller-token; fi
+if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
+`;
+
 /** Units are stopped before their files go; systemd reads the units again after each change. */
 const SCRIPTS: Readonly<Record<string, string>> = {
-  postinst: `if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi\n`,
+  postinst: AFTER_INSTALLATION,
   prerm: `if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
   systemctl disable --now ${UNITS_TO_DISABLE.join(' ')}
 fi

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { UNITS_TO_DISABLE } from './debian-package.ts';
+import { AFTER_INSTALLATION, UNITS_TO_DISABLE } from './debian-package.ts';
 import { packageVersion } from './program-tree.ts';
 
 /** RPM's names of processors. */
@@ -85,8 +85,7 @@ cp -a %{tree}/. %{buildroot}/
 ${files.join('\n')}
 
 %post
-if [ -d /run/systemd/system ]; then systemctl daemon-reload; fi
-
+${AFTER_INSTALLATION}
 %preun
 if [ "$1" = 0 ] && [ -d /run/systemd/system ]; then systemctl disable --now ${UNITS_TO_DISABLE.join(' ')}; fi
 

@@ -36,9 +36,15 @@ export async function openAuditLog(
   return openPostgresLog({
     // One to append, one to read, and one for each run that is held.
     open: () => openPostgres({ url, applicationName: 'tokenctl audit log', connections: 2 + runs }),
-    name: `in the database ${databaseName(database)}`,
+    name: auditLogName({ auditLog }),
     clock,
   });
+}
+
+/** Where the audit log is, for people. Throws `configuration` without a folder for it. */
+export function auditLogName({ auditLog }: Pick<Configuration, 'auditLog'>): string {
+  const { database } = auditLog;
+  return database === undefined ? auditLogFile(auditLog) : `in the database ${databaseName(database)}`;
 }
 
 /** Where the audit log is exported to, and as what. Paths are as the user wrote them. */

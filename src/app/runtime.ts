@@ -2,7 +2,8 @@ import { hostname, userInfo } from 'node:os';
 import { type Configuration, loadConfiguration, type SettingFlags } from '../config/configuration.ts';
 import { contextOf, withTokenFile } from '../config/contexts.ts';
 import { insecureWarning } from '../config/insecure.ts';
-import { absolutePath, type Environment } from '../config/paths.ts';
+import { giveToOwner } from '../config/machine-place.ts';
+import { absolutePath, type Environment, stateFolderIfKnown } from '../config/paths.ts';
 import { readSecret } from '../config/secrets.ts';
 import { standbyText } from '../domain/claims.ts';
 import { clockText } from '../domain/clock-difference.ts';
@@ -335,6 +336,8 @@ function runResources(options: RuntimeOptions, awaited: () => string): RunResour
     async close() {
       signals?.release();
       await Promise.allSettled([...opened.map((each) => each.close()), log?.then((each) => each.close())]);
+      const state = stateFolderIfKnown(environment);
+      if (state !== null) giveToOwner(state);
     },
   };
 }

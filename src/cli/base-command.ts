@@ -85,6 +85,7 @@ export abstract class TokenctlCommand extends Command {
   /** The runtime of this command: configuration, target, audit log, clock and signals, created on first use. */
   protected async runtime(flags: Input<typeof TokenctlCommand>['flags']): Promise<Runtime> {
     const { createRuntime } = await import('../app/runtime.ts');
+    const { machineEnvironment } = await import('../config/machine-place.ts');
     this.#runtime ??= createRuntime({
       flags: {
         context: flags.context,
@@ -92,7 +93,7 @@ export abstract class TokenctlCommand extends Command {
         logFile: flags['log-file'],
         databaseFile: flags['database-file'],
       },
-      environment: process.env,
+      environment: machineEnvironment(process.env, flags),
       notify: writeNotice,
       progress: progressLine,
       version: this.config.version,

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { Document, isMap, isScalar, isSeq } from 'yaml';
 import type { ApprovalRule } from '../domain/approval.ts';
 import { TokenctlError } from '../domain/errors.ts';
@@ -5,6 +6,7 @@ import { nearestName } from '../domain/nearest-name.ts';
 import type { Secret } from '../domain/secret.ts';
 import { type Configuration, writableFile } from './configuration.ts';
 import { parseConfiguration, readConfiguration } from './layers.ts';
+import { MACHINE } from './machine-place.ts';
 import { type Environment, replaceFile } from './paths.ts';
 import {
   type ApprovalSettings,
@@ -365,11 +367,23 @@ function noSuchContext(name: string, known: readonly string[]): TokenctlError {
   });
 }
 
+/**
+ * Edits the configuration file, which keeps its mode; a new one is of mode 0600, or that of the machine 0644: its service is
+ * another user, and secrets are in files of their own.
+ *
+ * @throws TokenctlError `configuration` if it cannot be read or written
+ */
 function editFile(file: string, edit: (document: Document) => void): void {
   const text = readConfiguration({ path: file, named: false });
   const document = text === undefined ? new Document({}) : parseConfiguration(text, file).document;
   edit(document);
-  replaceFile(file, document.toString());
+  replaceFile(file, document.toString(), modeOf(file));
+}
+
+function modeOf(file: string): number {
+  const status = statSync(file, { throwIfNoEntry: false });
+  if (status !== undefined) return status.mode & 0o644;
+  return file === MACHINE.configuration ? 0o644 : 0o600;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { mkdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, realpathSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { TokenctlError } from '../domain/errors.ts';
 
@@ -38,9 +38,10 @@ const CREDENTIALS = '$CREDENTIALS_DIRECTORY/';
 
 /**
  * A path as people write it: `~/` is the home folder, `$CREDENTIALS_DIRECTORY/` the folder of credentials that systemd
- * gives a service, and what is relative starts at `base`.
+ * gives a service, and what is relative starts at `base`. Outside of a service, `$CREDENTIALS_DIRECTORY/` is the folder
+ * `secrets` at `base`, from which the units of the packages load the credentials.
  *
- * @throws TokenctlError `configuration` if HOME or CREDENTIALS_DIRECTORY is needed and not set
+ * @throws TokenctlError `configuration` if HOME is needed and not set
  */
 export function absolutePath(path: string, base: string, environment: Environment): string {
   if (path.startsWith('~/')) {
@@ -51,13 +52,8 @@ export function absolutePath(path: string, base: string, environment: Environmen
     });
   }
   if (path.startsWith(CREDENTIALS)) {
-    const folder = environment['CREDENTIALS_DIRECTORY'];
-    if (folder) return join(folder, path.slice(CREDENTIALS.length));
-    throw new TokenctlError(
-      'configuration',
-      `No folder for the path ${path}: CREDENTIALS_DIRECTORY is not set`,
-      { hint: 'Start the program from a systemd unit with LoadCredential=, or write the path in full.' },
-    );
+    const folder = environment['CREDENTIALS_DIRECTORY'] || join(base, 'secrets');
+    return join(folder, path.slice(CREDENTIALS.length));
   }
   return resolve(base, path);
 }
@@ -70,16 +66,17 @@ function programFolder(environment: Environment, variable: string, inHome: strin
 }
 
 /**
- * Writes a file that only its owner can read. It replaces an existing file in one step, so that a reader always finds
+ * Writes a file that only its owner can read, unless `mode` says more. It replaces an existing file in one step, so that a reader always finds
  * the old content or the new. A symbolic link is kept.
  *
  * @throws TokenctlError `configuration` where it cannot be written
  */
-export function replaceFile(path: string, content: string): void {
+export function replaceFile(path: string, content: string, mode = 0o600): void {
   const fresh = `${targetOf(path)}.${process.pid}.new`;
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     writeFileSync(fresh, content, { mode: 0o600, flag: 'wx', flush: true });
+    if (mode !== 0o600) chmodSync(fresh, mode);
     renameSync(fresh, targetOf(path));
   } catch (cause) {
     rmSync(fresh, { force: true });

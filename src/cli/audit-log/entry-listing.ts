@@ -6,8 +6,8 @@ import { type Report, report } from '../../reports/result.ts';
 import { type Listing, listing } from '../../reports/tables/listing.ts';
 import { countText, type Tone } from '../../reports/tables/text.ts';
 
-/** Entries of the audit log as the result of a command. In JSON they are unchanged. */
-export function entryListing(rows: AsyncIterable<Entry>): Listing<Entry, Entry> {
+/** Entries of the audit log `log` (its file, say) as the result of a command. In JSON they are unchanged. */
+export function entryListing(rows: AsyncIterable<Entry>, log: string): Listing<Entry, Entry> {
   return listing({
     rows,
     columns: [
@@ -21,12 +21,12 @@ export function entryListing(rows: AsyncIterable<Entry>): Listing<Entry, Entry> 
       { name: 'data', cell: ({ data }) => JSON.stringify(data), narrow: 'below' },
     ],
     json: (entry) => entry,
-    none: 'No entries.',
+    none: `No entries in the audit log ${log}.`,
   });
 }
 
-/** Runs of the audit log as the result of a command: a sentence each. */
-export function runListing(rows: AsyncIterable<RunAccount>): Listing<RunAccount, RunJson> {
+/** Runs of the audit log `log` as the result of a command: a sentence each. */
+export function runListing(rows: AsyncIterable<RunAccount>, log: string): Listing<RunAccount, RunJson> {
   return listing({
     rows,
     columns: [
@@ -43,7 +43,7 @@ export function runListing(rows: AsyncIterable<RunAccount>): Listing<RunAccount,
       { name: 'what', cell: (run) => runSentence(run, { state: false }), narrow: 'below' },
     ],
     json: runToJson,
-    none: 'No runs.',
+    none: `No runs in the audit log ${log}.`,
   });
 }
 

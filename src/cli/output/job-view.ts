@@ -120,8 +120,12 @@ export function jobCheckResult(
   });
 }
 
-/** Runs as a command's result. */
-export function runListing(rows: readonly RunRecord[]): Listing<RunRecord, JobRunJson> {
+/**
+ * Runs as a command's result.
+ *
+ * @param ledger Where they are recorded, for people.
+ */
+export function runListing(rows: readonly RunRecord[], ledger: string): Listing<RunRecord, JobRunJson> {
   return listing({
     rows,
     columns: [
@@ -140,7 +144,7 @@ export function runListing(rows: readonly RunRecord[]): Listing<RunRecord, JobRu
       { name: 'message', cell: messageOf, narrow: 'below' },
     ],
     json: runJson,
-    none: 'No runs.',
+    none: `No runs in the ledger ${ledger}.`,
   });
 }
 

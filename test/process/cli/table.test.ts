@@ -69,7 +69,7 @@ test('the data of a log entry goes below it, and none of it is lost', async () =
     data: { reason: 'x'.repeat(100), ticket: 'SEC-9' },
   };
   const rows = only(entry) as unknown as Parameters<typeof entryListing>[0];
-  const [heading, below, row, ...data] = await table(entryListing(rows), 80);
+  const [heading, below, row, ...data] = await table(entryListing(rows, 'audit.jsonl'), 80);
   expect(heading).toMatch(/^SEQ +AT +KIND +OPERATION +ACTOR +TARGET$/);
   expect(below).toBe('  DATA');
   expect(row).toContain('2026-11-07T10:11:12Z');
