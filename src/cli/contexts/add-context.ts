@@ -79,8 +79,8 @@ function outlineOf({ environment, name, flags }: ContextRequest): NamedContext {
   });
 }
 
-/** Refuses now what every command would refuse in this context. */
-function requireSecure(outline: NamedContext): void {
+/** Refuses now what every command would refuse in this context. Throws `usage`. */
+export function requireSecure(outline: NamedContext): void {
   try {
     insecureWarning(outline);
   } catch (error) {
@@ -96,7 +96,7 @@ function requireSecure(outline: NamedContext): void {
  *
  * @throws TokenctlError `usage`
  */
-function requireDatabaseContext({ contexts }: Configuration, context: NamedContext): void {
+export function requireDatabaseContext({ contexts }: Configuration, context: NamedContext): void {
   const name = context.database === undefined ? context.databaseContext : undefined;
   if (typeof name !== 'string' || contexts[name]?.database !== undefined) return;
   const problem = contexts[name] === undefined ? 'does not exist' : 'is not the context of a database';

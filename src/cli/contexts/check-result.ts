@@ -101,11 +101,12 @@ function answersText({ dialect, version, credential }: CheckedTarget): string {
   return `the tables of ${dialect === 'service' ? "tokenctl's own service" : `a ${dialect}`}`;
 }
 
-function identityText({
+/** Who the caller is, with the role. */
+export function identityText({
   identity: { username, isSuperuser, isSystemAuditor },
   visibility,
   credential,
-}: Identity) {
+}: Pick<Identity, 'identity' | 'visibility' | 'credential'>): string {
   if (credential === 'database_role') return username;
   if (isSuperuser) return `${username} (superuser)`;
   if (isSystemAuditor) return `${username} (system auditor)`;

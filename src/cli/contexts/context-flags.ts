@@ -1,5 +1,5 @@
 import { boolean, option, string } from '@oclif/core/flags';
-import type { FlagsOf } from '../flags.ts';
+import { accountFlags, changeFlags, type FlagsOf } from '../flags.ts';
 
 const GROUP = { helpGroup: 'CREDENTIAL' } as const;
 
@@ -54,13 +54,8 @@ const databaseFlags = {
 /** What {@link databaseFlags} parse to. */
 export type DatabaseFlags = FlagsOf<typeof databaseFlags>;
 
-/** The flags of `context add`. */
-export const addContextFlags = {
-  url: string({
-    summary: 'The address of the controller.',
-    exclusive: ['database', 'database-file', 'database-env'],
-  }),
-  username: string({ summary: 'The user name for a password.', helpValue: 'NAME' }),
+/** How the connection to a controller is secured. */
+const transportFlags = {
   'ca-file': string({
     summary: "The CA certificate that signed the controller's certificate.",
     helpValue: 'FILE',
@@ -72,11 +67,55 @@ export const addContextFlags = {
   insecure: boolean({
     summary: 'Send the credential to another machine over plain HTTP, or without verifying its certificate.',
   }),
+};
+
+const databaseContextSummary =
+  "The existing context of the same controller's database, to name in printed commands.";
+
+/** The flags of `login`. */
+export const loginFlags = {
+  name: string({
+    summary: "The name of the context. Default: its name so far, or the first part of the host's name.",
+    helpValue: 'NAME',
+  }),
+  username: string({ ...GROUP, summary: 'The user to log in as.', helpValue: 'NAME' }),
+  'password-file': string({
+    ...GROUP,
+    summary: 'Read the password from this file, which only you can read.',
+    exclusive: ['password-stdin'],
+    helpValue: 'FILE',
+  }),
+  'password-stdin': boolean({ ...GROUP, summary: 'Read the password from stdin.' }),
+  browser: boolean({
+    ...GROUP,
+    summary: 'Paste a token that you create in a browser.',
+    exclusive: ['username', 'password-file', 'password-stdin', 'scope'],
+  }),
+  scope: option({ options: ['read', 'write'] as const })({
+    summary: 'The scope of the new token; write by default. The scope write includes read.',
+  }),
+  ...transportFlags,
+  'database-context': string({ summary: databaseContextSummary, helpValue: 'NAME' }),
+  'dry-run': changeFlags['dry-run'],
+  ...accountFlags,
+};
+
+/** What {@link loginFlags} parse to. */
+export type LoginFlags = FlagsOf<typeof loginFlags>;
+
+/** The flags of `context add`. */
+export const addContextFlags = {
+  url: string({
+    summary: 'The address of the controller.',
+    exclusive: ['database', 'database-file', 'database-env'],
+  }),
+  username: string({ summary: 'The user name for a password.', helpValue: 'NAME' }),
+  ...transportFlags,
   component: option({ options: ['gateway', 'controller'] as const })({
     summary: 'Use only this component of a platform. Default: both.',
   }),
   'database-context': string({
-    summary: "The existing context of the same controller's database, to name in printed commands.",
+    summary: databaseContextSummary,
     helpValue: 'NAME',
     exclusive: ['database', 'database-file', 'database-env'],
   }),

@@ -1,0 +1,269 @@
+import { mkdirSync, renameSync, rmSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { dirname } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { createRuntime, type Runtime } from '../../app/runtime.ts';
+import { type Configuration, writableFile } from '../../config/configuration.ts';
+import {
+  addContext,
+  checkedContext,
+  type NamedRestContext,
+  requireFreeName,
+  useContext,
+} from '../../config/contexts.ts';
+import { absolutePath, type Environment } from '../../config/paths.ts';
+import { ENVIRONMENT_CONTEXT } from '../../config/schema.ts';
+import { readSecret, secretFrom, storedSecretPath, storeSecret } from '../../config/secrets.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Secret } from '../../domain/secret.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
+import { lines } from '../../reports/document.ts';
+import { type Report, report } from '../../reports/result.ts';
+import { expiryText } from '../../reports/tables/text.ts';
+import { ask, canAsk } from '../change/confirmation.ts';
+import { requireReadable } from '../flags.ts';
+import { writeNotice } from '../output/streams.ts';
+import { createIntoFile } from '../tokens/creation-flow.ts';
+import { requireDatabaseContext, requireSecure } from './add-context.ts';
+import { identityText } from './check-result.ts';
+import type { LoginFlags } from './context-flags.ts';
+
+/** What `login` prints with `--json`. */
+export interface LoginJson {
+  readonly dryRun: boolean;
+  /** The name of the context. */
+  readonly context: string;
+  readonly address: string;
+  readonly identity: TargetDescription['identity'];
+  /** The id of the new token; null if none was made: with --browser, or in a dry run. */
+  readonly tokenId: number | null;
+  /** When the new token expires; null if none was made. */
+  readonly expires: Date | null;
+  /** The file with the token; null in a dry run. */
+  readonly tokenFile: string | null;
+  /** The configuration file. */
+  readonly file: string;
+  /** The context that the environment selects instead of this one; null without one. */
+  readonly overriddenBy: string | null;
+}
+
+/** What a login needs. */
+export interface LoginRequest {
+  readonly configuration: Configuration;
+  readonly environment: Environment;
+  /** As the user gave it: the scheme may be missing. */
+  readonly address: string | undefined;
+  readonly flags: LoginFlags;
+  readonly version: string;
+}
+
+/** The name of the variable in which the runtime of a login finds what was typed; it is in no environment of a process. */
+const TYPED = 'TOKENCTL_LOGIN';
+
+/**
+ * Logs in at a controller with a password, makes a token, stores it, tries it, and makes a context of it the current one. With
+ * `--browser`, the user makes the token. Nothing is kept of the password, and nothing is written before the controller has
+ * accepted it. A second login at the same address replaces the token of the context, and leaves its other settings.
+ *
+ * @throws TokenctlError `usage`, `interrupted`, `credentials_refused`, `permission_refused`, `audit_unavailable` with nothing changed;
+ * `partly_done` if a token was made that does not work
+ */
+export async function loginFlow(request: LoginRequest): Promise<Report<LoginJson>> {
+  const { configuration, environment, flags } = request;
+  const file = writableFile(configuration);
+  requireAnswers(request);
+  const url = addressOf(request.address ?? (await ask('Address of the controller: ')).trim());
+  const outline = outlineOf(url, request);
+  requireDatabaseContext(configuration, outline);
+  requireSecure(outline);
+  if (outline.caFile !== undefined) requireReadable(outline.caFile, 'The file of --ca-file');
+  const { secret, username } = flags.browser === true ? await pasted(url) : await typed(url, request);
+  const credential =
+    username === undefined ? { token: { env: TYPED } } : { username, password: { env: TYPED } };
+  const runtime = createRuntime({
+    flags: {},
+    configuration: {
+      ...configuration,
+      currentContext: outline.name,
+      contexts: { ...configuration.contexts, [outline.name]: { ...outline, ...credential } },
+    },
+    environment: { ...environment, [TYPED]: secret.reveal() },
+    notify: writeNotice,
+    version: request.version,
+  });
+  try {
+    const description = await runtime.description();
+    const overriddenBy = configuration.environmentContext ?? null;
+    const found = { context: outline.name, address: description.address, identity: description.identity };
+    if (flags['dry-run'] === true) {
+      const json = {
+        ...found,
+        dryRun: true,
+        tokenId: null,
+        expires: null,
+        tokenFile: null,
+        file,
+        overriddenBy,
+      };
+      return report({
+        json,
+        document: [
+          lines(
+            `Logged in to ${description.address} as ${identityText(description)}.`,
+            `Would ${username === undefined ? 'store the token' : `create a token of scope ${scopeOf(flags)}`} for the context "${outline.name}".`,
+          ),
+          lines('Dry run. Nothing was changed.'),
+        ],
+      });
+    }
+    const place = { configurationFile: file, context: outline.name, kind: 'token' };
+    const made =
+      username === undefined ? null : await makeToken(runtime, { flags, path: storedSecretPath(place) });
+    const tokenFile = made === null ? storeSecret(secret, place) : storedSecretPath(place);
+    addContext(file, { ...outline, token: { file: tokenFile } });
+    useContext(
+      { ...configuration, contexts: { ...configuration.contexts, [outline.name]: outline } },
+      outline.name,
+    );
+    const isAgain = Object.hasOwn(configuration.contexts, outline.name);
+    return report({
+      json: {
+        ...{ ...found, dryRun: false, tokenFile, file, overriddenBy },
+        ...{ tokenId: made?.id ?? null, expires: made?.expires ?? null },
+      },
+      document: [
+        lines(
+          `Logged in to ${description.address} as ${identityText(description)}.`,
+          made === null
+            ? `The token is in ${tokenFile}, which only you can read.`
+            : `Created token ${made.id}, scope ${made.scope}, expires ${expiryText(made.expires)}. It is in ${tokenFile}, which only you can read.`,
+          isAgain &&
+            'The earlier token of this context is not revoked: tokenctl tokens list --user ' +
+              description.identity.username,
+          overriddenBy === null
+            ? `The current context is "${outline.name}".`
+            : `The environment selects the context "${overriddenBy}" instead: unset its variables, or add --context ${outline.name}.`,
+        ),
+      ],
+    });
+  } finally {
+    await runtime.close();
+  }
+}
+
+/** Everything that will be asked, before the first question. */
+function requireAnswers({ address, flags }: LoginRequest): void {
+  const isGiven = flags['password-file'] !== undefined || flags['password-stdin'] === true;
+  const missing = [
+    ...(address === undefined ? ['ADDRESS'] : []),
+    ...(flags.browser !== true && flags.username === undefined ? ['--username'] : []),
+    ...(flags.browser === true || !isGiven ? ['--password-file or --password-stdin'] : []),
+  ];
+  if (missing.length === 0 || canAsk()) return;
+  throw new TokenctlError('usage', 'Cannot ask for a login without a terminal', {
+    hint:
+      flags.browser === true
+        ? 'Use `tokenctl context add NAME --url URL --token-stdin`.'
+        : `Add ${missing.join(', ')}.`,
+  });
+}
+
+function addressOf(text: string): string {
+  const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`;
+  if (text !== '' && URL.canParse(url)) return url;
+  throw new TokenctlError('usage', `"${text}" is not the address of a controller`, {
+    hint: 'Give a URL such as https://controller.example.org.',
+  });
+}
+
+/** The context without a credential: what an earlier one of the same address says, and the flags over it. */
+function outlineOf(url: string, { configuration, environment, flags }: LoginRequest): NamedRestContext {
+  const same = Object.entries(configuration.contexts).flatMap(([name, context]) =>
+    context.url !== undefined && isSameAddress(context.url, url) && name !== ENVIRONMENT_CONTEXT
+      ? [{ ...context, name }]
+      : [],
+  );
+  const known = same.find(({ name }) => flags.name === undefined || name === flags.name);
+  const name = flags.name ?? known?.name ?? nameOf(url, configuration);
+  requireFreeName(configuration, name, known !== undefined);
+  const caFile = flags['ca-file'];
+  const context = checkedContext(name, {
+    url,
+    caFile: caFile === undefined ? known?.caFile : absolutePath(caFile, process.cwd(), environment),
+    verifyTls: flags['verify-ssl'] ?? known?.verifyTls,
+    insecure: flags.insecure === true || known?.insecure,
+    component: known?.component,
+    databaseContext: flags['database-context'] ?? known?.databaseContext,
+  });
+  if (context.database === undefined) return context;
+  throw new TokenctlError('usage', `The context "${name}" is one of a database`);
+}
+
+function isSameAddress(one: string, other: string): boolean {
+  return new URL(one).href.replace(/\/$/, '') === new URL(other).href.replace(/\/$/, '');
+}
+
+/** The first part of the host's name, unless another context has it or it is an IP address. */
+function nameOf(url: string, { contexts, groups }: Configuration): string {
+  const { hostname: host, port } = new URL(url);
+  const short = /^[a-z][a-z0-9-]*/i.exec(host)?.[0];
+  const isFree = short !== undefined && !Object.hasOwn(contexts, short) && !Object.hasOwn(groups, short);
+  return isFree ? short : `${host.replace(/[^\w.-]/g, '')}${port === '' ? '' : `-${port}`}`;
+}
+
+interface Answer {
+  readonly secret: Secret;
+  /** The user whose password it is; undefined for a token. */
+  readonly username?: string | undefined;
+}
+
+async function typed(url: string, { flags, environment }: LoginRequest): Promise<Answer> {
+  const username = flags.username ?? (await ask('User name: ')).trim();
+  if (username === '') throw new TokenctlError('usage', 'No user name given');
+  const file = flags['password-file'];
+  if (file !== undefined) {
+    const path = absolutePath(file, process.cwd(), environment);
+    return { username, secret: readSecret({ file: path }, environment) };
+  }
+  const isPiped = flags['password-stdin'] === true && process.stdin.isTTY !== true;
+  const password = isPiped
+    ? await text(process.stdin)
+    : await ask(`Password of ${username} at ${url} (it is not stored): `, { hidden: true });
+  return { username, secret: secretFrom(password, isPiped ? 'The input on stdin' : 'The input') };
+}
+
+/** For single sign-on, where there is no password. */
+async function pasted(url: string): Promise<Answer> {
+  writeNotice(
+    `Log in at ${url} in a browser, create a personal access token of your user there, and paste it here.`,
+  );
+  return { secret: secretFrom(await ask('Token: ', { hidden: true }), 'The input') };
+}
+
+function scopeOf(flags: LoginFlags): 'read' | 'write' {
+  return flags.scope ?? 'write';
+}
+
+/** Makes a token, tries it, and only then puts it in the place of an earlier one. */
+async function makeToken(
+  runtime: Runtime,
+  { flags, path }: { readonly flags: LoginFlags; readonly path: string },
+) {
+  const output = `${path}.${process.pid}.new`;
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const request = { scope: scopeOf(flags), description: `tokenctl on ${hostname()}`, user: undefined };
+  const token = await createIntoFile({ runtime, flags, request, output });
+  try {
+    await runtime.withToken(output).description();
+    renameSync(output, path);
+  } catch (cause) {
+    rmSync(output, { force: true });
+    const why = cause instanceof TokenctlError ? cause.message : 'its file cannot be moved';
+    throw new TokenctlError('partly_done', `Token ${token.id} was created, but it is not used: ${why}`, {
+      hint: `Its value is deleted. Revoke it: tokenctl tokens revoke --id ${token.id}`,
+      details: { tokenId: token.id },
+      cause,
+    });
+  }
+  return token;
+}
