@@ -15,6 +15,7 @@ import { severities } from '../../domain/policy/rule.ts';
 import { type Clock, endOfNow } from '../ports/clock.ts';
 import type { Evidence } from '../ports/evidence.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
+import { ifReadable } from '../settings/known-settings.ts';
 import { assignedRoleItems } from './assigned-roles.ts';
 import { followChain } from './follow-chain.ts';
 import { GATEWAY_MAY_HAVE_READ, gatewayLimits } from './gateway-limits.ts';
@@ -254,9 +255,9 @@ async function withDefaults(evidence: Evidence, drafts: readonly ItemDraft[]): P
       ? [{ name: object.name, category }]
       : [];
   });
-  const defaults = wanted.length === 0 ? new Map() : await evidence.settingDefaults(wanted);
+  const defaults = wanted.length === 0 ? null : await ifReadable(evidence.settingDefaults(wanted));
   return drafts.map((draft) => {
-    const found = draft.object.kind === 'setting' ? defaults.get(draft.object.name ?? '') : undefined;
+    const found = draft.object.kind === 'setting' ? defaults?.get(draft.object.name ?? '') : undefined;
     if (found === undefined) return draft;
     const before: unknown = found === 'unset' ? undefined : found.value;
     const filled = [...draft.changes].map(([field, change]) => {

@@ -5,6 +5,8 @@ import type { Existence, Since } from '../../domain/investigation/item-state.ts'
 import type { FieldEdit } from '../../domain/investigation/value-parts.ts';
 import type { CurrentObject, Evidence } from '../ports/evidence.ts';
 import type { TargetDescription } from '../ports/target.ts';
+import { PATIENCE } from '../ports/target-parts.ts';
+import { ifReadable } from '../settings/known-settings.ts';
 import type { FollowedChain } from './follow-chain.ts';
 import type { SettingNames } from './setting-names.ts';
 
@@ -91,7 +93,7 @@ async function readSettings(
   const names = drafts.flatMap(({ object }) =>
     object.kind === 'setting' && object.name !== null ? [object.name] : [],
   );
-  return names.length === 0 ? new Map() : await evidence.settings([...new Set(names)]);
+  return names.length === 0 ? new Map() : await ifReadable(evidence.settings([...new Set(names)], PATIENCE));
 }
 
 /** Whether roles are still held and links still there, by item; null where that cannot be read. */

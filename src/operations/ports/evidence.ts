@@ -1,6 +1,7 @@
 import type { CleaningAct } from '../../domain/investigation/cleaning.ts';
 import type { NameChange, StreamEntry } from '../../domain/investigation/deed.ts';
 import type { Actor, AssignedRole, ObjectReference } from '../../domain/investigation/investigation.ts';
+import type { Patience } from './target-parts.ts';
 
 /** An object as it is now. */
 export interface CurrentObject {
@@ -170,7 +171,7 @@ export interface Evidence {
   /** The objects of one kind that exist and that the caller may see; null for a kind that cannot be read here. */
   objects(kind: string, ids: readonly number[]): Promise<ReadonlyMap<number, CurrentObject> | null>;
   /** The values of settings, by name; those that are not set are missing where the target tells. */
-  settings(names: readonly string[]): Promise<ReadonlyMap<string, unknown> | null>;
+  settings(names: readonly string[], patience?: Patience): Promise<ReadonlyMap<string, unknown> | null>;
   /**
    * What settings have that nobody set, by name: the value, or `unset` where a setting without one has no row. Missing where it is
    * not known.

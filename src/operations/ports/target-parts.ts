@@ -122,16 +122,23 @@ export interface Transactions {
   readonly timeoutMs: number;
 }
 
+/** Of a request that only a remark needs: how long to wait, without a second try. */
+export interface Patience {
+  readonly timeoutMs: number;
+}
+
+/** For settings that only a remark needs. They take a few milliseconds. */
+export const PATIENCE: Patience = { timeoutMs: 5000 };
+
 /** The authentication settings of a target. */
 export interface Settings {
   /**
    * What only a remark needs is read with `knownSettings`.
    *
-   * @param options.timeoutMs Over REST, how long to wait, in milliseconds, without a second try. A wait of this kind that was in vain
-   * is not repeated.
+   * @param patience Over REST. A wait of this kind that was in vain is not repeated.
    * @throws TokenctlError `permission_refused`, and what requests and statements throw.
    */
-  read(options?: { readonly timeoutMs: number }): Promise<AuthenticationSettings>;
+  read(patience?: Patience): Promise<AuthenticationSettings>;
   /**
    * Writes the given keys and returns the settings as the target then has them. Null leaves a setting alone.
    *

@@ -1,6 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Target } from '../ports/target.ts';
-import type { AuthenticationSettings } from '../ports/target-parts.ts';
+import { type AuthenticationSettings, PATIENCE } from '../ports/target-parts.ts';
 
 /** The authentication settings, or why they are not known. */
 export type KnownSettings =
@@ -12,9 +12,6 @@ export type KnownSettings =
       readonly error: TokenctlError;
     };
 
-/** How long to wait for settings that only a remark needs, in milliseconds. They take a few. */
-const PATIENCE_MS = 5000;
-
 /**
  * Reads the settings for what can do without them: a revocation, a plan, a remark. Where they cannot be read, for whatever
  * reason, says why instead. A proxy may hide them, a role may lack the right, a version may answer otherwise. What is to change
@@ -24,13 +21,23 @@ const PATIENCE_MS = 5000;
  */
 export async function knownSettings({ settings }: Pick<Target, 'settings'>): Promise<KnownSettings> {
   try {
-    return { values: await settings.read({ timeoutMs: PATIENCE_MS }), why: null };
+    return { values: await settings.read(PATIENCE), why: null };
   } catch (error) {
     if (!(error instanceof TokenctlError) || error.code === 'interrupted') throw error;
     if (error.code === 'permission_refused') {
       return { values: null, why: 'this account may not read the settings', error };
     }
     return { values: null, why: `the settings could not be read (${error.message})`, error };
+  }
+}
+
+/** What is read of settings for a remark, as {@link knownSettings} does; null where it cannot be read. */
+export async function ifReadable<Found>(read: Promise<Found>): Promise<Found | null> {
+  try {
+    return await read;
+  } catch (error) {
+    if (!(error instanceof TokenctlError) || error.code === 'interrupted') throw error;
+    return null;
   }
 }
 

@@ -17,6 +17,7 @@ import type {
   Applications,
   AuthenticationSettings,
   Passwords,
+  Patience,
   Roles,
   Settings,
   UserSelector,
@@ -159,7 +160,7 @@ class ControllerApi implements ControllerApiTarget {
   };
 
   readonly settings: Settings = {
-    read: (options) => this.#readSettings(options),
+    read: (patience) => this.#readSettings(patience),
     write: async (change) => await writeSettings(await this.#api(), change),
   };
 
@@ -187,10 +188,10 @@ class ControllerApi implements ControllerApiTarget {
   }
 
   /** A remark waits for the settings once: a proxy that swallows the request would delay each step of a revocation. */
-  async #readSettings(options?: { readonly timeoutMs: number }): Promise<AuthenticationSettings> {
-    if (options !== undefined && this.#settingsMissed !== undefined) throw this.#settingsMissed;
+  async #readSettings(patience?: Patience): Promise<AuthenticationSettings> {
+    if (patience !== undefined && this.#settingsMissed !== undefined) throw this.#settingsMissed;
     try {
-      return await readSettings(await this.#api(), options);
+      return await readSettings(await this.#api(), patience);
     } catch (error) {
       if (error instanceof TokenctlError && error.code === 'target_unreachable') this.#settingsMissed = error;
       throw error;

@@ -17,6 +17,7 @@ import type {
   StreamReach,
   Window,
 } from '../../operations/ports/evidence.ts';
+import { PATIENCE, type Patience } from '../../operations/ports/target-parts.ts';
 import type { Api, Query } from './api.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { recognizeApi } from './controller-api.ts';
@@ -188,8 +189,11 @@ class ApiEvidence implements Evidence {
     return found;
   }
 
-  async settings(names: readonly string[]): Promise<ReadonlyMap<string, unknown> | null> {
-    const body = await this.#get('settings/all/', 'the settings');
+  async settings(
+    names: readonly string[],
+    patience?: Patience,
+  ): Promise<ReadonlyMap<string, unknown> | null> {
+    const body = await this.#get('settings/all/', 'the settings', patience);
     const all = z.record(z.string(), z.unknown()).safeParse(body).data;
     if (all === undefined) return null;
     return new Map(names.filter((name) => Object.hasOwn(all, name)).map((name) => [name, all[name]]));
@@ -350,13 +354,13 @@ class ApiEvidence implements Evidence {
     return null;
   }
 
-  /** Null where this account may not read the settings. */
+  /** Null where the settings cannot be read, for whatever reason: only a remark needs them. */
   async #enabled(): Promise<boolean | null> {
     try {
-      const enabled = (await this.settings([STREAM_SWITCH]))?.get(STREAM_SWITCH);
+      const enabled = (await this.settings([STREAM_SWITCH], PATIENCE))?.get(STREAM_SWITCH);
       return typeof enabled === 'boolean' ? enabled : null;
     } catch (error) {
-      if (isMissing(error)) return null;
+      if (error instanceof TokenctlError && error.code !== 'interrupted') return null;
       throw error;
     }
   }
@@ -374,9 +378,9 @@ class ApiEvidence implements Evidence {
     yield* listItems(await this.#open(), queries, STREAM);
   }
 
-  async #get(path: string, what: string): Promise<unknown> {
+  async #get(path: string, what: string, patience?: Patience): Promise<unknown> {
     const api = await this.#open();
-    return parseJson(await api.send({ method: 'GET', path }), api, what);
+    return parseJson(await api.send({ method: 'GET', path, ...patience }), api, what);
   }
 
   async #count(path: string, query: Query, what: string): Promise<number | null> {

@@ -24,6 +24,7 @@ import type {
   StreamReach,
   Window,
 } from '../../operations/ports/evidence.ts';
+import type { Patience } from '../../operations/ports/target-parts.ts';
 import { GatewayObjectNames } from '../gateway-object-names.ts';
 import { type Api, id, instant, type Query } from './api.ts';
 import { Connection } from './connection.ts';
@@ -228,11 +229,18 @@ class GatewayApiEvidence implements Evidence {
     return found === null ? null : new Map(found.map((each) => [each.id, each]));
   }
 
-  async settings(names: readonly string[]): Promise<ReadonlyMap<string, unknown> | null> {
+  async settings(
+    names: readonly string[],
+    patience?: Patience,
+  ): Promise<ReadonlyMap<string, unknown> | null> {
     return await orMissing(async () => {
       const api = await this.#open();
       const what = 'the settings';
-      const body = parseJson(await api.send({ method: 'GET', path: 'settings/all/' }), api, what);
+      const body = parseJson(
+        await api.send({ method: 'GET', path: 'settings/all/', ...patience }),
+        api,
+        what,
+      );
       const all = z.record(z.string(), z.unknown()).safeParse(body).data ?? {};
       const present = names.filter((name) => Object.hasOwn(all, name));
       return new Map(present.map((name) => [name, settingValue(all[name])]));

@@ -1,5 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import type { AuthenticationSettings } from '../../operations/ports/target-parts.ts';
+import type { AuthenticationSettings, Patience } from '../../operations/ports/target-parts.ts';
 import type { Api } from './api.ts';
 import { parseJson } from './responses.ts';
 
@@ -8,11 +8,8 @@ import { parseJson } from './responses.ts';
  *
  * @throws TokenctlError `target_misbehaved` for a body without them, and as requests do.
  */
-export async function readSettings(
-  api: Api,
-  options?: { readonly timeoutMs: number },
-): Promise<AuthenticationSettings> {
-  const response = await api.send({ method: 'GET', path: api.dialect.settings.path, ...options });
+export async function readSettings(api: Api, patience?: Patience): Promise<AuthenticationSettings> {
+  const response = await api.send({ method: 'GET', path: api.dialect.settings.path, ...patience });
   return settingsIn(parseJson(response, api, 'its authentication settings'), api);
 }
 

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -70,6 +70,62 @@ describe.each(HIDING_WAYS.filter((way) => way !== 'time-out'))(
       expect([code, stdout]).toEqual([0, expect.stringContaining('Not checked: basic-auth-on: ')]);
     });
 
+    test('stops no saved plan, rotation, deletion, cleaning or job', async () => {
+      proxy.way = way;
+      const home = homeFor(proxy.url);
+      const jobs = {
+        cleanup: { job: 'token-cleanup', dryRun: false },
+        leavers: { job: 'offboarding', dryRun: false, parameters: { stopAbovePercent: 100 } },
+        guard: {
+          job: 'settings-guard',
+          dryRun: false,
+          parameters: { enforce: true, settings: { AUTH_BASIC_ENABLED: false } },
+        },
+      };
+      appendFileSync(join(home.folder, '.config/tokenctl/tokenctl.yaml'), `jobs: ${JSON.stringify(jobs)}\n`);
+      const [user, intruder, leaver] = [await someone(), await someone(), await someone()];
+      const done = async (...args: string[]) => {
+        const run = await home.run(args);
+        expect([args.join(' '), run.stderr, run.code]).toEqual([args.join(' '), expect.any(String), 0]);
+        return run.stdout;
+      };
+
+      const plan = join(home.folder, 'plan.json');
+      await done('tokens', 'revoke', '--id', String(user.tokenId), '--plan-out', plan);
+      expect(await user.isAccepted()).toBe(true);
+      await done('tokens', 'revoke', '--plan', plan, '--yes');
+      expect(await user.isAccepted()).toBe(false);
+
+      const [old, renewed] = [join(home.folder, 'old.token'), join(home.folder, 'renewed.token')];
+      const made = await done('tokens', 'create', '--scope', 'read', '--output', old, '--yes', '--json');
+      const { id } = (JSON.parse(made) as { token: { id: number } }).token;
+      await done('tokens', 'rotate', String(id), '--output', renewed, '--yes');
+      expect((await client.get(`/api/v2/tokens/${id}/`)).status).toBe(404);
+
+      const application = { client_type: 'public', authorization_grant_type: 'password', organization: 1 };
+      const { json: app } = await client.post('/api/v2/applications/', { name: `of ${way}`, ...application });
+      await done('applications', 'delete', `of ${way}`, '--yes');
+      expect((await client.get(`/api/v2/applications/${app['id']}/`)).status).toBe(404);
+
+      const found = join(home.folder, 'found.json');
+      const investigate = ['incident', 'investigate', '--user', intruder.username];
+      const investigation = await done(...investigate, '--since', '1d', '--out', found);
+      expect(investigation).toContain('Not checked: whether the activity stream was on all the time.');
+      await done('incident', 'clean', '--from', found, '--yes', '--irreversible');
+      expect(await intruder.isAccepted()).toBe(false);
+
+      await client.patch(`/api/v2/users/${leaver.id}/`, { is_active: false });
+      await done('jobs', 'run', 'leavers');
+      expect((await client.get(`/api/v2/tokens/${leaver.tokenId}/`)).status).toBe(404);
+      await done('jobs', 'run', 'cleanup');
+      // What is to change settings fails, and changes none.
+      const guard = await home.run(['jobs', 'run', 'guard']);
+      expect(guard.code).not.toBe(0);
+      expect(guard.stdout).toContain('guard@test: failed: ');
+      const { json } = await client.get('/api/v2/settings/authentication/');
+      expect(json['AUTH_BASIC_ENABLED']).toBe(true);
+    });
+
     test('leaves out the settings of a lockdown, and says so', async () => {
       proxy.way = way;
       const home = homeFor(proxy.url);
@@ -104,6 +160,15 @@ test('a proxy that never answers for the settings delays a revocation once', asy
   expect(code).toBe(5);
   expect(stdout).toContain('revoked 1 of 1 access tokens');
   expect(await user.isAccepted()).toBe(false);
+  expect(proxy.asked).toBe(1);
+}, 60_000);
+
+test('a proxy that never answers for the settings delays an investigation once', async () => {
+  proxy.way = 'time-out';
+  proxy.asked = 0;
+  const { username } = await someone();
+  const found = await homeFor(proxy.url).run(['incident', 'investigate', '--user', username]);
+  expect(found).toMatchObject({ code: 0, stdout: expect.stringContaining('the activity stream was on') });
   expect(proxy.asked).toBe(1);
 }, 60_000);
 
