@@ -112,6 +112,14 @@ describe.skipIf(chromium === null)('every page of the web interface, on the embe
       inventory,
       variables: `text: '${hostile('host variables')}'`,
     });
+    // The API refuses braces in the name of a group; these texts have none.
+    const { id: group } = await made('groups', {
+      ...named('group'),
+      inventory,
+      variables: `text: '${hostile('group variables')}'`,
+    });
+    await admin.post(`/api/v2/groups/${group}/hosts/`, { id: ids['hosts'] });
+    await admin.post(`/api/v2/groups/${group}/children/`, named('child group'));
     const { id: project } = await made('projects', { ...owned('project'), local_path: folder });
     await made('credentials', owned('credential'));
     const limit = hostile('limit');

@@ -17,7 +17,7 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
   let service: RunningService;
   let browser: Browser;
   let admin: Client;
-  let odd: Record<'inventory' | 'host' | 'project' | 'credential' | 'template' | 'job', number>;
+  let odd: Record<'inventory' | 'host' | 'group' | 'project' | 'credential' | 'template' | 'job', number>;
 
   const made = async (path: string, json: unknown): Promise<Body> => {
     const answer = await admin.post(`/api/v2/${path}`, json);
@@ -37,6 +37,8 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
     const owned = { name: MARKUP, description: MARKUP, organization };
     const inventory = await made('inventories/', { ...owned, variables: `text: '${MARKUP}'` });
     const host = await made('hosts/', { ...owned, inventory: inventory.id, variables: `text: '${MARKUP}'` });
+    const group = await made('groups/', { name: `${MARKUP}.`, inventory: inventory.id });
+    await admin.post(`/api/v2/groups/${group.id}/hosts/`, { id: host.id });
     const project = await made('projects/', { ...owned, local_path: 'odd' });
     const credential = await made('credentials/', owned);
     const template = await made('job_templates/', {
@@ -50,6 +52,7 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
     odd = {
       inventory: inventory.id,
       host: host.id,
+      group: group.id,
       project: project.id,
       credential: credential.id,
       template: template.id,
@@ -98,6 +101,11 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
   const heading = (page: Page, name: string | RegExp) =>
     page.getByRole('heading', { level: 1, name }).waitFor();
 
+  const names = async (collection: string) =>
+    (await admin.get(`/api/v2/${collection}/?order_by=id`)).json.results.map(({ name }) => name);
+  const inventoryOf = async (group: string) =>
+    (await admin.get(`/api/v2/groups/?name=${group}`)).json.results[0]?.['inventory'];
+
   it('are made from nothing to a running job, which is canceled', () =>
     open('/inventories', async (page) => {
       await follow(page, 'Create inventory');
@@ -120,6 +128,50 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
       await press(page, 'Create host');
       await heading(page, 'web1');
       await page.getByText('Enabled').waitFor();
+
+      await page.locator('dl').getByRole('link', { name: 'Web servers' }).click();
+      await follow(page, 'Groups');
+      await page.getByRole('link', { name: 'Create group' }).click();
+      await field(page, 'Name').fill('all');
+      await press(page, 'Create group');
+      await page.getByText('Invalid group name.').waitFor();
+      await field(page, 'Name').fill('front');
+      await field(page, 'Variables').fill('tier: 1');
+      await press(page, 'Create group');
+      await heading(page, 'front');
+      await page.getByText('tier: 1').waitFor();
+      await follow(page, 'Hosts');
+      await press(page, 'Add host');
+      const dialog = page.getByRole('dialog');
+      await dialog.getByLabel('Host').selectOption('web1');
+      await dialog.getByRole('button', { name: 'Add host' }).click();
+      await page.getByText('Added a host to front.').waitFor();
+      await follow(page, 'web1');
+      await follow(page, 'front');
+      await made('groups/', { name: 'caches', inventory: Number((await inventoryOf('front')) ?? 0) });
+      await follow(page, 'Child groups');
+      await press(page, 'Add group');
+      await dialog.getByLabel('Group').selectOption('caches');
+      await dialog.getByRole('button', { name: 'Add group' }).click();
+      await page.getByText('Added a group to front.').waitFor();
+      await press(page, 'Remove caches');
+      await page.getByText('caches is no longer in front.').waitFor();
+      await page
+        .getByText(/no child groups/i)
+        .first()
+        .waitFor();
+      await follow(page, 'Details');
+      await follow(page, 'Edit');
+      await field(page, 'Variables').fill('tier: 2');
+      await press(page, 'Save');
+      await page.getByText('tier: 2').waitFor();
+      await press(page, 'Delete');
+      await page.getByText('that are in no other group are deleted as well').waitFor();
+      await press(page, 'Delete group');
+      await heading(page, 'Web servers');
+      await page.getByRole('link', { name: 'caches' }).waitFor();
+      expect(await names('groups')).not.toContain('front');
+      expect(await names('hosts')).not.toContain('web1');
 
       await page.goto(`${service.url}/projects/add`);
       await field(page, 'Name').fill('Site');
@@ -192,7 +244,7 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
       await page.goto(`${service.url}/inventories?name__icontains=old`);
       await page.getByRole('checkbox', { name: /^Select all/ }).check();
       await press(page, 'Delete');
-      await page.getByText('Its hosts are deleted with it.', { exact: false }).waitFor();
+      await page.getByText('Its hosts and groups are deleted with it.', { exact: false }).waitFor();
       await press(page, 'Delete 2 inventories');
       await page.getByText('Deleted 2 inventories.').waitFor();
       // The button of the list is disabled now: the focus goes to the page.
@@ -252,11 +304,14 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
       '/templates',
       async (page) => {
         await page.getByRole('link', { name: 'Demo Job Template' }).waitFor();
-        for (const path of ['/templates', `/templates/${odd.template}`, '/projects', `/jobs/${odd.job}`]) {
+        for (const path of [
+          ...['/templates', `/templates/${odd.template}`, '/projects', `/jobs/${odd.job}`, '/groups'],
+          ...[`/groups/${odd.group}`, `/groups/${odd.group}/hosts`, `/inventories/${odd.inventory}/groups`],
+        ]) {
           await page.goto(`${service.url}${path}`);
           await page.waitForLoadState('networkidle');
           await page.getByRole('heading', { level: 1 }).waitFor();
-          const names = /^(Launch|Edit|Create|Cancel job)/;
+          const names = /^(Launch|Edit|Create|Cancel job|Add|Remove|Delete)/;
           const found = [
             ...(await page.getByRole('button', { name: names }).allTextContents()),
             ...(await page.getByRole('link', { name: names }).allTextContents()),

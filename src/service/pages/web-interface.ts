@@ -12,7 +12,7 @@ import { sendPage } from './page.ts';
 /** The first segments of the addresses of the web interface (src/web/service/pages.tsx); any other is not found. */
 const SECTIONS: readonly string[] = [
   ...['users', 'organizations', 'teams', 'applications', 'tokens', 'settings', 'activity'],
-  ...['inventories', 'hosts', 'projects', 'credentials', 'templates', 'jobs'],
+  ...['inventories', 'hosts', 'groups', 'projects', 'credentials', 'templates', 'jobs'],
 ];
 
 const TYPES: Readonly<Record<string, string>> = {

@@ -32,6 +32,7 @@ export const KINDS: readonly (readonly [string, string, string | null])[] = [
   ['setting', 'setting', null],
   ['inventory', 'inventory', '/inventories'],
   ['host', 'host', '/hosts'],
+  ['group', 'group', '/groups'],
   ['project', 'project', '/projects'],
   ['credential', 'credential', '/credentials'],
   ['job_template', 'job template', '/templates'],

@@ -1,6 +1,6 @@
-/** Inventories and their hosts. */
+/** Inventories and their hosts. Their groups are in groups.tsx. */
 import { CodeBlock, CodeBlockCode, Label } from '@patternfly/react-core';
-import type { ReactNode } from 'react';
+import { Fragment, type ReactNode } from 'react';
 import { Link } from 'react-router';
 import type { FormField } from '../shared/form.tsx';
 import { Access } from './access.tsx';
@@ -8,6 +8,7 @@ import { AddResource, EditResource } from './resource-forms.tsx';
 import {
   KindList,
   KindPage,
+  type Named,
   ORGANIZATION,
   ORGANIZATION_FIELD,
   organizationOf,
@@ -16,26 +17,47 @@ import {
   ResourcePage,
 } from './resource-pages.tsx';
 
-interface InventoryRow extends Resource {
+/** An inventory as the API shows it. */
+export interface InventoryRow extends Resource {
   readonly organization: number | null;
   readonly variables: string;
   readonly total_hosts: number;
+  readonly total_groups: number;
 }
 
-interface HostRow extends Resource {
+/** What belongs to an inventory. */
+export interface OfInventory extends Resource {
   readonly inventory: number;
-  readonly enabled: boolean;
   readonly variables: string;
 }
 
-const VARIABLES: FormField = {
+interface HostRow extends OfInventory {
+  readonly enabled: boolean;
+  readonly summary_fields: Resource['summary_fields'] & {
+    /** The number of the groups that hold it directly, and the first of them. */
+    readonly groups?: { readonly count: number; readonly results: readonly Named[] };
+  };
+}
+
+/** The field for variables. */
+export const VARIABLES: FormField = {
   name: 'variables',
   label: 'Variables',
   kind: 'textarea',
   help: 'A mapping in YAML or JSON, such as "ansible_host: 192.0.2.1".',
 };
 
-function variablesOf({ variables }: { readonly variables: string }): ReactNode {
+/** The field for the inventory of something new. */
+export const INVENTORY_FIELD: FormField = {
+  name: 'inventory',
+  label: 'Inventory',
+  kind: 'lookup',
+  collection: '/api/v2/inventories/',
+  required: true,
+};
+
+/** The fact of the variables. */
+export function variablesOf({ variables }: { readonly variables: string }): ReactNode {
   if (variables === '') return '';
   return (
     <CodeBlock>
@@ -44,7 +66,8 @@ function variablesOf({ variables }: { readonly variables: string }): ReactNode {
   );
 }
 
-const INVENTORY: ResourceKind<InventoryRow> = {
+/** What the pages of inventories show. */
+export const INVENTORY: ResourceKind<InventoryRow> = {
   noun: 'inventory',
   plural: 'Inventories',
   path: '/inventories',
@@ -55,12 +78,18 @@ const INVENTORY: ResourceKind<InventoryRow> = {
       title: 'Hosts',
       show: ({ id, total_hosts }) => <Link to={`/inventories/${id}/hosts`}>{total_hosts}</Link>,
     },
+    {
+      title: 'Groups',
+      show: ({ id, total_groups }) => <Link to={`/inventories/${id}/groups`}>{total_groups}</Link>,
+    },
   ],
   filters: [{ name: 'organization__name__icontains', label: 'Organization' }],
-  consequence: 'Its hosts are deleted with it. Job templates that use it cannot be launched any more.',
+  consequence:
+    'Its hosts and groups are deleted with it. Job templates that use it cannot be launched any more.',
   facts: (inventory) => [
     ['Organization', organizationOf(inventory)],
     ['Hosts', inventory.total_hosts],
+    ['Groups', inventory.total_groups],
     ['Variables', variablesOf(inventory)],
   ],
   fields: () => [ORGANIZATION_FIELD, VARIABLES],
@@ -70,11 +99,13 @@ const INVENTORY: ResourceKind<InventoryRow> = {
   }),
   tabs: [
     ['hosts', 'Hosts'],
+    ['groups', 'Groups'],
     ['access', 'Access'],
   ],
 };
 
-const HOST: ResourceKind<HostRow> = {
+/** What the pages of hosts show. */
+export const HOST: ResourceKind<HostRow> = {
   noun: 'host',
   plural: 'Hosts',
   path: '/hosts',
@@ -98,20 +129,11 @@ const HOST: ResourceKind<HostRow> = {
   facts: (host) => [
     ['Inventory', inventoryOf(host)],
     ['State', <HostState key="state" host={host} />],
+    ['Groups', groupsOf(host)],
     ['Variables', variablesOf(host)],
   ],
   fields: (host) => [
-    ...(host === undefined
-      ? [
-          {
-            name: 'inventory',
-            label: 'Inventory',
-            kind: 'lookup',
-            collection: '/api/v2/inventories/',
-            required: true,
-          } as const,
-        ]
-      : []),
+    ...(host === undefined ? [INVENTORY_FIELD] : []),
     { name: 'enabled', label: 'Enabled', kind: 'checkbox', help: 'Jobs run on enabled hosts only.' },
     VARIABLES,
   ],
@@ -120,18 +142,46 @@ const HOST: ResourceKind<HostRow> = {
     enabled: host?.enabled ?? true,
     variables: host?.variables ?? '',
   }),
-  above: ({ inventory, summary_fields }) => [
-    ['/inventories', 'Inventories'],
-    [`/inventories/${inventory}`, summary_fields.inventory?.name ?? `Inventory ${inventory}`],
-    [`/inventories/${inventory}/hosts`, 'Hosts'],
-  ],
+  above: (host) => insideInventory(host, 'hosts', 'Hosts'),
 };
 
-function inventoryOf({ inventory, summary_fields }: HostRow): ReactNode {
+/** The groups that hold a host directly: the first ones, and how many more there are. */
+function groupsOf({ summary_fields: { groups } }: HostRow): ReactNode {
+  if (groups === undefined || groups.count === 0) return '';
+  const more = groups.count - groups.results.length;
+  return (
+    <>
+      {groups.results.map(({ id, name }, index) => (
+        <Fragment key={id}>
+          {index > 0 && ', '}
+          <Link to={`/groups/${id}`}>{name}</Link>
+        </Fragment>
+      ))}
+      {more > 0 && ` and ${more} more`}
+    </>
+  );
+}
+
+/** Where something of an inventory is: in a tab of the inventory. */
+export function insideInventory(
+  { inventory, summary_fields }: OfInventory,
+  tab: string,
+  title: string,
+): readonly (readonly [string, string])[] {
+  return [
+    ['/inventories', 'Inventories'],
+    [`/inventories/${inventory}`, summary_fields.inventory?.name ?? `Inventory ${inventory}`],
+    [`/inventories/${inventory}/${tab}`, title],
+  ];
+}
+
+/** The column and the fact of the inventory. */
+export function inventoryOf({ inventory, summary_fields }: OfInventory): ReactNode {
   return <Link to={`/inventories/${inventory}`}>{summary_fields.inventory?.name ?? `ID ${inventory}`}</Link>;
 }
 
-function HostState({ host: { enabled } }: { readonly host: HostRow }): ReactNode {
+/** Whether jobs run on a host. */
+export function HostState({ host: { enabled } }: { readonly host: HostRow }): ReactNode {
   return (
     <Label isCompact color={enabled ? 'green' : 'grey'}>
       {enabled ? 'Enabled' : 'Disabled'}

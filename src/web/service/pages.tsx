@@ -52,6 +52,7 @@ const teams = () => import('./teams.tsx');
 const settings = () => import('./settings.tsx');
 const applications = () => import('./applications.tsx');
 const inventories = () => import('./inventories.tsx');
+const groups = () => import('./groups.tsx');
 const projects = () => import('./projects.tsx');
 const credentials = () => import('./credentials.tsx');
 const templates = () => import('./templates.tsx');
@@ -100,12 +101,19 @@ const PAGES: readonly PageRoute[] = [
   { path: '/inventories/add', page: page(inventories, 'AddInventory') },
   { path: '/inventories/:id', page: page(inventories, 'InventoryDetails') },
   { path: '/inventories/:id/hosts', page: page(inventories, 'InventoryHosts') },
+  { path: '/inventories/:id/groups', page: page(groups, 'InventoryGroups') },
   { path: '/inventories/:id/access', page: page(inventories, 'InventoryAccess') },
   { path: '/inventories/:id/edit', page: page(inventories, 'EditInventory') },
   { path: '/hosts', page: page(inventories, 'Hosts') },
   { path: '/hosts/add', page: page(inventories, 'AddHost') },
   { path: '/hosts/:id', page: page(inventories, 'HostDetails') },
   { path: '/hosts/:id/edit', page: page(inventories, 'EditHost') },
+  { path: '/groups', page: page(groups, 'Groups') },
+  { path: '/groups/add', page: page(groups, 'AddGroup') },
+  { path: '/groups/:id', page: page(groups, 'GroupDetails') },
+  { path: '/groups/:id/hosts', page: page(groups, 'GroupHosts') },
+  { path: '/groups/:id/children', page: page(groups, 'GroupChildren') },
+  { path: '/groups/:id/edit', page: page(groups, 'EditGroup') },
   { path: '/projects', page: page(projects, 'Projects') },
   { path: '/projects/add', page: page(projects, 'AddProject') },
   { path: '/projects/:id', page: page(projects, 'ProjectDetails') },
@@ -153,6 +161,7 @@ export const NAVIGATION: readonly (readonly [string | null, readonly NavigationE
       { path: '/projects', title: 'Projects' },
       { path: '/inventories', title: 'Inventories' },
       { path: '/hosts', title: 'Hosts' },
+      { path: '/groups', title: 'Groups' },
       { path: '/credentials', title: 'Credentials' },
     ],
   ],

@@ -1,13 +1,9 @@
 /** The people with a role: list, adding and removing one. */
-import { Button, Modal, ModalBody, ModalHeader } from '@patternfly/react-core';
-import { useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { Link } from 'react-router';
-import { callApi, problemText } from '../shared/api.ts';
-import { ApiForm } from '../shared/form.tsx';
 import { ResourceList } from '../shared/list.tsx';
-import { useNotify } from '../shared/notices.tsx';
 import type { User } from '../shared/queries.ts';
+import { AddMember, RemoveMember } from './members.tsx';
 import { InactiveUsers, UserState } from './user-state.tsx';
 
 const WITH_ARTICLE = {
@@ -47,82 +43,26 @@ export function People({
       filters={[{ name: 'username__icontains', label: 'Username' }]}
       isWhole={mayEdit}
       around={(users, table) => <InactiveUsers users={users}>{table}</InactiveUsers>}
-      actions={mayEdit && <AddPerson path={path} noun={noun} />}
+      actions={
+        mayEdit && (
+          <AddMember
+            path={path}
+            title={`Add ${noun}`}
+            done={`Added ${WITH_ARTICLE[noun]}.`}
+            choice={{ label: 'User', collection: '/api/v2/users/', shows: 'username' }}
+          />
+        )
+      }
       {...(mayEdit && {
-        rowActions: (user: User) => <RemovePerson path={path} user={user} noun={noun} />,
+        rowActions: ({ id, username }: User) => (
+          <RemoveMember
+            path={path}
+            id={id}
+            name={username}
+            done={`${username} is no longer ${WITH_ARTICLE[noun]}.`}
+          />
+        ),
       })}
     />
-  );
-}
-
-function AddPerson({ path, noun }: { readonly path: string; readonly noun: Noun }): ReactNode {
-  const [isOpen, setOpen] = useState(false);
-  const notify = useNotify();
-  const title = `Add ${noun}`;
-  return (
-    <>
-      <Button onClick={() => setOpen(true)}>{title}</Button>
-      <Modal isOpen={isOpen} variant="small" onClose={() => setOpen(false)} aria-labelledby="add-title">
-        <ModalHeader title={title} labelId="add-title" />
-        <ModalBody>
-          <ApiForm
-            fields={[
-              {
-                name: 'id',
-                label: 'User',
-                kind: 'lookup',
-                collection: '/api/v2/users/',
-                shows: 'username',
-                required: true,
-              },
-            ]}
-            initial={{ id: '' }}
-            submitLabel={title}
-            onCancel={() => setOpen(false)}
-            send={async ({ id }) => {
-              await callApi(path, { method: 'POST', body: { id: Number(id) } });
-              notify(`Added ${WITH_ARTICLE[noun]}.`);
-              setOpen(false);
-            }}
-          />
-        </ModalBody>
-      </Modal>
-    </>
-  );
-}
-
-function RemovePerson({
-  path,
-  user,
-  noun,
-}: {
-  readonly path: string;
-  readonly user: User;
-  readonly noun: Noun;
-}): ReactNode {
-  const queries = useQueryClient();
-  const notify = useNotify();
-  const [isBusy, setBusy] = useState(false);
-  const remove = async () => {
-    setBusy(true);
-    try {
-      await callApi(path, { method: 'POST', body: { id: user.id, disassociate: true } });
-      notify(`${user.username} is no longer ${WITH_ARTICLE[noun]}.`);
-    } catch (error) {
-      notify(`${user.username} was not removed: ${problemText(error)}`, 'danger');
-    }
-    setBusy(false);
-    await queries.invalidateQueries();
-  };
-  return (
-    <Button
-      variant="link"
-      isInline
-      isDisabled={isBusy}
-      aria-label={`Remove ${user.username}`}
-      onClick={() => void remove()}
-    >
-      Remove
-    </Button>
   );
 }

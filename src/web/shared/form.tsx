@@ -40,6 +40,8 @@ export interface FormField {
   readonly choices?: readonly (readonly [string, string])[];
   /** The collection that a `lookup` chooses from, such as `/api/v2/organizations/`; its value is an id. */
   readonly collection?: string;
+  /** The list of them to choose from, if it is not the whole collection. */
+  readonly listedIn?: string;
   /** The path with the texts that a `listed` field chooses from, by the form's values; null for none yet. */
   readonly listedAt?: (values: FormValues) => string | null;
   /** The texts in what that path answers; the answer itself without it. */
@@ -338,10 +340,10 @@ const MAX_OPTIONS = 200;
 
 /** A choice of a collection's resources; where there are more than fit into a menu, a text finds them. */
 function Lookup({ field, ...input }: InputProps & { readonly field: FormField }): ReactNode {
-  const { collection = '', shows = 'name', label, required = false } = field;
+  const { collection = '', listedIn = collection, shows = 'name', label, required = false } = field;
   const [text, setText] = useState('');
   const page = useApi<Page<Record<string, unknown>>>(
-    withQuery(collection, { order_by: shows, page_size: MAX_OPTIONS, [`${shows}__icontains`]: text }),
+    withQuery(listedIn, { order_by: shows, page_size: MAX_OPTIONS, [`${shows}__icontains`]: text }),
     { keepPrevious: true },
   );
   const found = (page.data?.results ?? []).map((each): [string, string] => [

@@ -1,0 +1,88 @@
+/** Adding resources that exist to a list, such as users to a team or hosts to a group, and removing them from it. */
+import { Button, Modal, ModalBody, ModalHeader } from '@patternfly/react-core';
+import { useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { callApi, problemText } from '../shared/api.ts';
+import { ApiForm, type FormField } from '../shared/form.tsx';
+import { useNotify } from '../shared/notices.tsx';
+
+/** A button with a dialog that adds one. */
+export function AddMember({
+  path,
+  title,
+  done,
+  choice,
+}: {
+  /** The address of the list, which takes the id of what to add. */
+  readonly path: string;
+  /** What the button says, such as "Add member". */
+  readonly title: string;
+  /** What is said afterwards. */
+  readonly done: string;
+  /** What there is to choose from. */
+  readonly choice: Pick<FormField, 'label' | 'collection' | 'listedIn' | 'shows'>;
+}): ReactNode {
+  const [isOpen, setOpen] = useState(false);
+  const notify = useNotify();
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>{title}</Button>
+      <Modal isOpen={isOpen} variant="small" onClose={() => setOpen(false)} aria-labelledby="add-title">
+        <ModalHeader title={title} labelId="add-title" />
+        <ModalBody>
+          <ApiForm
+            fields={[{ name: 'id', kind: 'lookup', required: true, ...choice }]}
+            initial={{ id: '' }}
+            submitLabel={title}
+            onCancel={() => setOpen(false)}
+            send={async ({ id }) => {
+              await callApi(path, { method: 'POST', body: { id: Number(id) } });
+              notify(done);
+              setOpen(false);
+            }}
+          />
+        </ModalBody>
+      </Modal>
+    </>
+  );
+}
+
+/** The button of a row that takes it out of the list. */
+export function RemoveMember({
+  path,
+  id,
+  name,
+  done,
+}: {
+  readonly path: string;
+  readonly id: number;
+  readonly name: string;
+  /** What is said afterwards. */
+  readonly done: string;
+}): ReactNode {
+  const queries = useQueryClient();
+  const notify = useNotify();
+  const [isBusy, setBusy] = useState(false);
+  const remove = async () => {
+    setBusy(true);
+    try {
+      await callApi(path, { method: 'POST', body: { id, disassociate: true } });
+      notify(done);
+    } catch (error) {
+      notify(`${name} was not removed: ${problemText(error)}`, 'danger');
+    }
+    setBusy(false);
+    await queries.invalidateQueries();
+  };
+  return (
+    <Button
+      variant="link"
+      isInline
+      isDisabled={isBusy}
+      aria-label={`Remove ${name}`}
+      onClick={() => void remove()}
+    >
+      Remove
+    </Button>
+  );
+}
