@@ -246,7 +246,10 @@ function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The response to OPTIONS: the resource and its writable fields, in the form that the awx CLI reads. */
+/**
+ * The response to OPTIONS: the resource and its writable fields, in the form that the awx CLI reads. Fields that are not carried out
+ * are among them: awx import does not send what OPTIONS does not have, so that nothing would refuse it.
+ */
 function describeEndpoint(
   endpoint: Pick<Endpoint, 'name' | 'description' | 'fields' | 'objectRoles'> & Partial<Endpoint>,
   mayWrite: boolean,
@@ -266,11 +269,7 @@ function describeEndpoint(
     const { id } = endpoint.attaches ? fields.fields : {};
     actions['POST'] = {
       ...(id !== undefined && { id: describeField(id, true) }),
-      ...describeFields(
-        fields,
-        ({ writable, described }) => writable !== undefined || described === true,
-        true,
-      ),
+      ...describeFields(fields, ({ writable, fixed }) => writable !== undefined || fixed !== undefined, true),
     };
   }
   if (handlers.PUT && mayWrite)
@@ -298,6 +297,11 @@ function describeFields(
   return Object.fromEntries(entries.map(([name, field]) => [name, describeField(field, forWriting)]));
 }
 
+function defaultOf({ fixed, defaultValue }: Field): Readonly<Record<string, unknown>> {
+  if (fixed !== undefined) return { default: fixed.value };
+  return defaultValue === undefined ? {} : { default: defaultValue };
+}
+
 function describeField(field: Field, forWriting: boolean): Record<string, unknown> {
   return {
     type: field.type,
@@ -312,6 +316,6 @@ function describeField(field: Field, forWriting: boolean): Record<string, unknow
       filterable: field.column !== undefined && !field.unannounced,
     }),
     ...(field.choices !== undefined && { choices: field.choices }),
-    ...(forWriting && field.defaultValue !== undefined && { default: field.defaultValue }),
+    ...(forWriting && defaultOf(field)),
   };
 }

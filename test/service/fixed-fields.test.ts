@@ -191,12 +191,23 @@ describe('fields that this service does not carry out', () => {
     expect(credential.json).not.toHaveProperty('inputs');
   });
 
-  it('are in OPTIONS as what is shown, not as what can be written', async () => {
+  it('are in OPTIONS: awx import leaves out what is not, and nothing would refuse it', async () => {
     const { actions } = (await admin.send('OPTIONS', '/api/v2/job_templates/')).json as unknown as {
       actions: Record<string, Body>;
     };
     expect(actions['GET']?.['survey_enabled']).toMatchObject({ type: 'boolean' });
-    expect(actions['POST']).not.toHaveProperty('survey_enabled');
+    for (const method of ['POST', 'GET']) {
+      expect(actions[method]?.['survey_enabled']).toMatchObject({
+        help_text: expect.stringContaining('surveys'),
+      });
+    }
+    expect(actions['POST']?.['job_slice_count']).toMatchObject({
+      type: 'integer',
+      required: false,
+      default: 1,
+    });
+    const credentials = (await admin.send('OPTIONS', '/api/v2/credentials/')).json['actions'];
+    expect(credentials).toMatchObject({ POST: { inputs: {}, credential_type: { default: 1 } } });
   });
 
   it('of hosts: a port in the name becomes a variable, as on the controller', async () => {

@@ -44,8 +44,6 @@ export interface Field {
   readonly fixed?: { readonly value: unknown; readonly does: string };
   /** Why a text that is not blank is refused, or null. */
   readonly check?: (text: string) => string | null;
-  /** OPTIONS describes it for POST although it has one value only: awx import fails without the scm_type of a project. */
-  readonly described?: true;
   readonly choices?: readonly (readonly [string | number, string])[];
 }
 

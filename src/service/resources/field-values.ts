@@ -169,8 +169,8 @@ function fixedProblems(
   { fields }: Pick<FieldSet, 'fields'>,
   body: Readonly<Record<string, unknown>>,
 ): Problems {
-  const refused = Object.entries(fields).flatMap(([name, { fixed }]) =>
-    fixed === undefined || body[name] === undefined || isSame(body[name], fixed.value)
+  const refused = Object.entries(fields).flatMap(([name, { fixed, type }]) =>
+    fixed === undefined || body[name] === undefined || isSame(body[name], fixed.value, type)
       ? []
       : [[name, [`This service does not ${fixed.does}.`]] as const],
   );
@@ -178,7 +178,10 @@ function fixedProblems(
 }
 
 /** Whether a value is the default, in one of the forms in which clients send it. */
-function isSame(given: unknown, value: unknown): boolean {
-  if (given === null || given === '' || String(given).toLowerCase() === String(value)) return true;
+function isSame(given: unknown, value: unknown, type: Field['type']): boolean {
+  // Clients send null for another resource that they did not find.
+  const isBlank = given === null || given === '';
+  if (isBlank && !(type === 'id' && value !== null)) return true;
+  if (String(given).toLowerCase() === String(value)) return true;
   return isEmpty(value) && (isEmpty(given) || given === '0');
 }

@@ -323,8 +323,8 @@ export const PROJECT: Kind<ResourceRecord> = {
       ],
     },
     organization: organization({}),
-    scm_type: { ...fixedField('scm_type', ['', FETCH]), described: true },
     ...fixedFields({
+      scm_type: ['', FETCH],
       scm_url: ['', FETCH],
       scm_branch: ['', FETCH],
       scm_refspec: ['', FETCH],

@@ -84,7 +84,7 @@ export function serveRoots(app: FastifyInstance, service: ServiceContext): void 
 /** Collections of the controller that the awx CLI asks for, before every command on users or to export, and that are empty here. */
 const EMPTY = [
   ...['workflow_job_templates', 'instance_groups', 'notification_templates', 'inventory_sources'],
-  ...['execution_environments', 'schedules', 'system_job_templates'],
+  ...['execution_environments', 'schedules', 'system_job_templates', 'labels'],
 ];
 
 const COLLECTIONS = [
