@@ -373,7 +373,7 @@ function noSuchContext(name: string, known: readonly string[]): TokenctlError {
  *
  * @throws TokenctlError `configuration` if it cannot be read or written
  */
-function editFile(file: string, edit: (document: Document) => void): void {
+export function editFile(file: string, edit: (document: Document) => void): void {
   const text = readConfiguration({ path: file, named: false });
   const document = text === undefined ? new Document({}) : parseConfiguration(text, file).document;
   edit(document);

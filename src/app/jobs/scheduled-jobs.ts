@@ -67,6 +67,11 @@ export function scheduledJobs(options: WorkOptions): readonly ScheduledJob[] {
   );
 }
 
+/** Checks a schedule. Throws TokenctlError `configuration`. */
+export function requireSchedule(schedule: { readonly expression: string; readonly timeZone: string }): void {
+  new Schedule(schedule);
+}
+
 function scheduled(job: CheckedJob & { readonly schedule: Schedule }, options: WorkOptions): ScheduledJob {
   const { name, settings, schedule, expression, context } = job;
   const { timeout, jitter, missed, onFailure, dryRun, timeZone } = settings;

@@ -168,7 +168,8 @@ function requireAnswers({ address, flags }: LoginRequest): void {
   });
 }
 
-function addressOf(text: string): string {
+/** The URL of an address, whose scheme may be missing. Throws `usage`. */
+export function addressOf(text: string): string {
   const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`;
   if (text !== '' && URL.canParse(url)) return url;
   throw new TokenctlError('usage', `"${text}" is not the address of a controller`, {

@@ -11,6 +11,8 @@ interface Typing {
   readonly answer: string;
   /** The next question, if there is one. */
   readonly next?: { readonly question: string; readonly answer: string };
+  /** Those after that. */
+  readonly more?: readonly { readonly question: string; readonly answer: string }[];
   /** More of the environment. There are no colours without an empty NO_COLOR here. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -18,14 +20,14 @@ interface Typing {
 /** Runs the built program on a terminal of its own (`script` of util-linux makes it), and types an answer. */
 export function typedInto(
   args: readonly string[],
-  { home, question, answer, next: second, env = {} }: Typing,
+  { home, question, answer, next: second, more = [], env = {} }: Typing,
 ): Promise<{ readonly screen: string; readonly code: number | null }> {
   const command = [process.execPath, bin, ...args].map((word) => `'${word}'`).join(' ');
   const child = spawn('/usr/bin/script', ['-qec', command, '/dev/null'], {
     env: { PATH: process.env['PATH'], HOME: home, TERM: 'xterm', NO_COLOR: '1', ...env },
   });
   let screen = '';
-  const questions = [{ question, answer }, ...(second === undefined ? [] : [second])];
+  const questions = [{ question, answer }, ...(second === undefined ? [] : [second]), ...more];
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     screen += chunk;
     const [next] = questions;

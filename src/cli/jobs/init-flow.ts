@@ -1,0 +1,273 @@
+import { requireSchedule } from '../../app/jobs/scheduled-jobs.ts';
+import { createRuntime, type Runtime } from '../../app/runtime.ts';
+import { type Configuration, writableFile } from '../../config/configuration.ts';
+import { contextOf, editFile } from '../../config/contexts.ts';
+import { MACHINE } from '../../config/machine-place.ts';
+import { replaceFile } from '../../config/paths.ts';
+import { ENVIRONMENT_CONTEXT } from '../../config/schema.ts';
+import { secretFrom, storeSecret } from '../../config/secrets.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { nearestName } from '../../domain/nearest-name.ts';
+import { defaultPolicy, type RuleName, requireUsable, ruleNames } from '../../domain/policy/policy.ts';
+import { lines, list } from '../../reports/document.ts';
+import { type Report, report } from '../../reports/result.ts';
+import { ask, canAsk } from '../change/confirmation.ts';
+import { addressOf, loginFlow } from '../contexts/login-flow.ts';
+import { type RanJobJson, ranResult } from '../output/job-view.ts';
+import { writeNotice } from '../output/streams.ts';
+import { dropInFor, SERVICE_DROP_IN } from './service-secrets.ts';
+
+/** What `jobs init` prints with `--json`. */
+export interface JobsInitJson {
+  /** The configuration file. */
+  readonly file: string;
+  readonly job: string;
+  readonly context: string;
+  readonly rules: readonly string[];
+  /** A cron expression. */
+  readonly schedule: string;
+  readonly timeZone: string;
+  /** Whether the job only reports what it would revoke. */
+  readonly dryRun: boolean;
+  /** What the job would do now. */
+  readonly preview: readonly RanJobJson[];
+  /** The commands that start the job on its schedule. */
+  readonly start: readonly string[];
+}
+
+/** What is asked, and what the flags say already. */
+export interface InitRequest {
+  readonly runtime: Runtime;
+  readonly flags: {
+    readonly context?: string | undefined;
+    readonly config?: string | undefined;
+    /** Names of rules with commas between them. */
+    readonly rules?: string | undefined;
+    /** HH:MM, or a cron expression. */
+    readonly schedule?: string | undefined;
+    readonly 'time-zone'?: string | undefined;
+    readonly live?: boolean | undefined;
+  };
+  readonly version: string;
+}
+
+const JOB = 'nightly-sweep';
+const SCHEDULE = '0 3 * * *';
+const RULES = 'owner-inactive,unused-for';
+
+/** What the questions gave. */
+interface Answers {
+  /** An existing context; null for one that a login makes. */
+  readonly context: string | null;
+  /** The address to log in at. */
+  readonly address: string;
+  readonly rules: readonly RuleName[];
+  readonly schedule: string;
+  readonly timeZone: string;
+  readonly dryRun: boolean;
+  /** The URL of a webhook; empty for none. */
+  readonly webhook: string;
+}
+
+/**
+ * Writes a first configuration of a sweep: asks for what no flag says, logs in where there is no context, and tries the job as a
+ * dry run. Nothing is written before the last answer. On a machine with the package, the secrets are handed to the service.
+ *
+ * @throws TokenctlError `usage` for a wrong answer, or if there are jobs already; `interrupted`; what the login and the job throw
+ */
+export async function initFlow(request: InitRequest): Promise<Report<JobsInitJson>> {
+  const { configuration, environment } = request.runtime;
+  const file = writableFile(configuration);
+  requireNoJobs(configuration, file);
+  const answers = await answersOf(request);
+  const context = answers.context ?? (await newContext(answers, request));
+  if (answers.context !== null)
+    await request.runtime.in({ context, progress: request.runtime.progress }).description();
+  const isService = file === MACHINE.configuration;
+  const fresh = createRuntime({ flags: { config: request.flags.config }, environment, notify: writeNotice });
+  try {
+    const secrets = isService ? dropInFor(contextOf(fresh.configuration, context)) : null;
+    const url = webhookFile(answers.webhook, file);
+    writeJob(file, {
+      ...answers,
+      context,
+      url: isService && url !== null ? `$CREDENTIALS_DIRECTORY/${WEBHOOK}` : url,
+    });
+    if (secrets !== null) {
+      editFile(file, (document) =>
+        document.setIn(['contexts', context, ...secrets.setting], secrets.reference),
+      );
+      replaceFile(SERVICE_DROP_IN, secrets.text(url === null ? [] : [WEBHOOK]), 0o644);
+    }
+  } finally {
+    await fresh.close();
+  }
+  return await tried(request, { ...answers, context, file, isService });
+}
+
+function requireNoJobs({ jobs }: Configuration, file: string): void {
+  const names = Object.keys(jobs);
+  if (names.length === 0) return;
+  throw new TokenctlError('usage', `${file} has jobs already: ${names.join(', ')}`, {
+    hint: `See what one would do: tokenctl jobs run ${names[0]} --dry-run. Add others to the section jobs of the file.`,
+  });
+}
+
+async function answersOf({ runtime, flags }: InitRequest): Promise<Answers> {
+  const { configuration } = runtime;
+  const { context, address } = await controllerOf(configuration, flags);
+  const rules = rulesOf(
+    flags.rules ??
+      (await answer(`Revoke tokens by which rules of the audit? See docs/policy.md [${RULES}]: `, RULES)),
+  );
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const schedule = scheduleOf(flags.schedule ?? (await answer('When, as HH:MM or cron [03:00]: ', SCHEDULE)));
+  const timeZone = flags['time-zone'] ?? (await answer(`Time zone [${zone}]: `, zone));
+  requireSchedule({ expression: schedule, timeZone });
+  const mode =
+    flags.live === true
+      ? 'live'
+      : await answer('Revoke (live), or only report (dry-run) [dry-run]: ', 'dry-run');
+  if (mode !== 'live' && mode !== 'dry-run')
+    throw new TokenctlError('usage', `"${mode}" is neither live nor dry-run`);
+  const webhook = canAsk()
+    ? (
+        await ask('URL of a webhook or of Slack for notices, not shown (empty for none): ', { hidden: true })
+      ).trim()
+    : '';
+  if (webhook !== '' && !/^https?:\/\//.test(webhook))
+    throw new TokenctlError('usage', 'Invalid webhook URL');
+  return { context, address, rules, schedule, timeZone, dryRun: mode !== 'live', webhook };
+}
+
+/** The answer on the terminal, or the default: for an empty answer, and without a terminal. */
+async function answer(question: string, byDefault: string): Promise<string> {
+  return canAsk() ? (await ask(question)).trim() || byDefault : byDefault;
+}
+
+async function controllerOf(
+  configuration: Configuration,
+  flags: InitRequest['flags'],
+): Promise<Pick<Answers, 'context' | 'address'>> {
+  const { [ENVIRONMENT_CONTEXT]: _, ...contexts } = configuration.contexts;
+  const [first] = Object.keys(contexts);
+  if (first === undefined) {
+    if (!canAsk()) {
+      throw new TokenctlError('usage', 'There is no context, and no terminal to ask for one', {
+        hint: 'Run `tokenctl login ADDRESS` before.',
+      });
+    }
+    return { context: null, address: addressOf((await ask('Address of the controller: ')).trim()) };
+  }
+  const current = configuration.currentContext;
+  const byDefault = current !== undefined && Object.hasOwn(contexts, current) ? current : first;
+  const name = flags.context ?? (await answer(`Context [${byDefault}]: `, byDefault));
+  return { context: contextOf(configuration, name).name, address: '' };
+}
+
+function rulesOf(text: string): readonly RuleName[] {
+  const names = text.split(',').map((name) => name.trim());
+  return names.map((name) => {
+    const rule = ruleNames.find((each) => each === name);
+    if (rule === undefined) {
+      const near = nearestName(name, ruleNames);
+      throw new TokenctlError('usage', `No rule named "${name}"`, {
+        hint: near === undefined ? `Use some of: ${ruleNames.join(', ')}.` : `Did you mean "${near}"?`,
+      });
+    }
+    requireUsable(rule, defaultPolicy);
+    return rule;
+  });
+}
+
+function scheduleOf(text: string): string {
+  const [, hours, minutes] = /^(\d{1,2}):(\d{2})$/.exec(text) ?? [];
+  return hours === undefined ? text : `${Number(minutes)} ${Number(hours)} * * *`;
+}
+
+async function newContext({ address }: Answers, { runtime, version }: InitRequest): Promise<string> {
+  const { configuration, environment } = runtime;
+  const { json } = await loginFlow({ configuration, environment, address, flags: {}, version });
+  return json.context;
+}
+
+/** The name of the file of the webhook's URL, which is a secret. */
+const WEBHOOK = 'notices.url';
+
+function webhookFile(url: string, configurationFile: string): string | null {
+  if (url === '') return null;
+  return storeSecret(secretFrom(url, 'The URL of the webhook'), {
+    configurationFile,
+    context: 'notices',
+    kind: 'url',
+  });
+}
+
+function writeJob(
+  file: string,
+  { context, rules, schedule, timeZone, dryRun, webhook, url }: Answers & { readonly url: string | null },
+): void {
+  editFile(file, (document) => {
+    const job = {
+      job: 'revocation-sweep',
+      schedule,
+      timeZone,
+      contexts: [context],
+      dryRun,
+      parameters: { rules },
+    };
+    document.setIn(['jobs', JOB], document.createNode(job));
+    if (url === null) return;
+    const kind = new URL(webhook).hostname === 'hooks.slack.com' ? 'slack' : 'webhook';
+    document.setIn(
+      ['scheduler', 'notify', 'notices'],
+      document.createNode({ kind, url: { file: url }, at: 'info' }),
+    );
+  });
+}
+
+/** Runs the job as a dry run, by the configuration that was written. */
+async function tried(
+  { runtime, flags, version }: InitRequest,
+  {
+    context,
+    ...written
+  }: Answers & { readonly context: string; readonly file: string; readonly isService: boolean },
+): Promise<Report<JobsInitJson>> {
+  const { runManually } = await import('../../app/jobs/run-manually.ts');
+  const { file, isService, rules, schedule, timeZone, dryRun } = written;
+  const { environment } = runtime;
+  const fresh = createRuntime({ flags: { config: flags.config }, environment, notify: writeNotice, version });
+  try {
+    const ran = ranResult(
+      await runManually({
+        runtime: fresh,
+        name: JOB,
+        dryRun: true,
+        version,
+        notify: writeNotice,
+        within: undefined,
+      }),
+    );
+    const start = isService
+      ? ['systemctl daemon-reload', 'systemctl enable --now tokenctl-jobs']
+      : ['tokenctl jobs check', 'tokenctl jobs start'];
+    const mode = dryRun
+      ? 'It only reports what it would revoke, until the file says `dryRun: false`.'
+      : 'It revokes.';
+    return report({
+      json: { file, job: JOB, context, rules, schedule, timeZone, dryRun, preview: ran.json, start },
+      document: [
+        lines(`Wrote the job ${JOB} to ${file}: ${rules.join(', ')} at "${schedule}" ${timeZone}.`, mode),
+        lines(
+          'Now, it would do this:',
+          list(...ran.json.map(({ job, summary }) => `${job}: ${String(summary['message'] ?? '')}`)),
+        ),
+        lines('Start it:', list(start)),
+      ],
+      failure: ran.failure,
+    });
+  } finally {
+    await fresh.close();
+  }
+}

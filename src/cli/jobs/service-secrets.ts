@@ -1,0 +1,56 @@
+import { basename, dirname, join } from 'node:path';
+import type { NamedContext } from '../../config/contexts.ts';
+import { MACHINE } from '../../config/machine-place.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+
+/** What systemd reads beside the unit of the package. */
+export const SERVICE_DROP_IN = '/etc/systemd/system/tokenctl-jobs.service.d/secrets.conf';
+
+/** How the service of the machine, which is another user than root, gets the credential of a context. */
+export interface ServiceSecret {
+  /** The path of the setting in the context. */
+  readonly setting: readonly string[];
+  /** The credential as the configuration names it. */
+  readonly reference: { readonly file: string };
+  /** The drop-in that hands over the credential, and further secrets of the same folder by their names. */
+  text(others: readonly string[]): string;
+}
+
+/**
+ * How the service gets the credential of a context. The drop-in replaces the credential that the unit names: the unit does not
+ * start if its file is missing.
+ *
+ * @throws TokenctlError `configuration` if the credential is not in the folder of the machine's secrets
+ */
+export function dropInFor(context: NamedContext): ServiceSecret {
+  const folder = join(dirname(MACHINE.configuration), 'secrets');
+  const [setting, secret] =
+    context.database !== undefined
+      ? (['database', context.database] as const)
+      : context.token !== undefined
+        ? (['token', context.token] as const)
+        : (['password', context.password] as const);
+  const file = typeof secret === 'object' && 'file' in secret ? secret.file : undefined;
+  if (file === undefined || dirname(file) !== folder) {
+    throw new TokenctlError(
+      'configuration',
+      `The service cannot read the credential of the context "${context.name}": it is not in ${folder}`,
+      {
+        hint: 'Log in again: tokenctl login ADDRESS. Or move its file there, and name it in the configuration.',
+      },
+    );
+  }
+  const name = basename(file);
+  return {
+    setting: [setting],
+    reference: { file: `$CREDENTIALS_DIRECTORY/${name}` },
+    text: (others) =>
+      [
+        '# Written by `tokenctl jobs init`. systemd hands these files to the service; only root can read them.',
+        '[Service]',
+        'LoadCredential=',
+        ...[name, ...others].map((each) => `LoadCredential=${each}:${join(folder, each)}`),
+        '',
+      ].join('\n'),
+  };
+}
