@@ -38,6 +38,7 @@ const LONGEST = [
   'service/collection/collection',
   'process/faults/incident-killed',
   'process/cli/multi-context',
+  'process/cli/version-matrix',
   'process/cli/drop-ins',
   'process/faults/revocation-boundaries',
   'browser/every-page',

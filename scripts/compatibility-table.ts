@@ -5,7 +5,6 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { effects, layouts, triedVersions } from '../src/domain/tried-versions.ts';
 
 const PAGE = new URL('../docs/compatibility.md', import.meta.url);
-const MARKS = ['<!-- versions: node scripts/compatibility-table.ts -->', '<!-- end of versions -->'] as const;
 
 /** The table, in Markdown: a row for each effect, a column for each version. */
 export function compatibilityTable(): string {
@@ -17,12 +16,17 @@ export function compatibilityTable(): string {
   return [header, `|---|${'---|'.repeat(triedVersions.length)}`, ...rows].join('\n');
 }
 
-/** The page with its table replaced. */
+/** The page with its table of versions replaced. */
 export function withTable(page: string): string {
-  const [before, rest] = page.split(MARKS[0]);
-  const after = rest?.split(MARKS[1])[1];
-  if (before === undefined || after === undefined) throw new Error('docs/compatibility.md has no marks');
-  return `${before}${MARKS[0]}\n\n${compatibilityTable()}\n\n${MARKS[1]}${after}`;
+  return withPart(page, 'versions', compatibilityTable());
+}
+
+/** The page with what is between the marks of a part replaced. */
+export function withPart(page: string, name: 'versions' | 'commands', text: string): string {
+  const [, before, mark, after] =
+    new RegExp(`^(.*)(<!-- ${name}: [^\\n]* -->).*(<!-- end of ${name} -->.*)$`, 's').exec(page) ?? [];
+  if (mark === undefined) throw new Error(`docs/compatibility.md has no marks of ${name}`);
+  return `${before}${mark}\n\n${text}\n\n${after}`;
 }
 
 if (import.meta.main) await writeFile(PAGE, withTable(await readFile(PAGE, 'utf8')));

@@ -50,6 +50,8 @@ interface Filling {
       }
     >
   >;
+  /** A token of the superuser, of scope write. */
+  readonly admintoken: string;
   /** Every token with its value in clear; those of an application come without their id. */
   readonly tokens: readonly {
     readonly user: string;

@@ -1,17 +1,14 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import type { Database } from '../../src/db/database.ts';
 import { json } from './fake-controller.ts';
 import type { RealTables } from './real-tables.ts';
+import { passwordUser } from './recordings.ts';
+import { pageOf, type TableList } from './table-lists.ts';
 
 const API = '/api/gateway/v1/';
-
-/** A list of the API: its rows `t`, and the columns that it filters by. */
-interface List {
-  readonly sql: string;
-  readonly columns: Readonly<Record<string, string>>;
-}
 
 /** Who made a row and who changed it last, as summaries. */
 const MAKERS = `jsonb_strip_nulls(jsonb_build_object(
@@ -19,12 +16,12 @@ const MAKERS = `jsonb_strip_nulls(jsonb_build_object(
     'modified_by', CASE WHEN m.id IS NOT NULL THEN jsonb_build_object('id', m.id, 'username', m.username) END))`;
 const WITH_MAKERS = `LEFT JOIN aap_gateway_api_user c ON c.id = x.created_by_id
   LEFT JOIN aap_gateway_api_user m ON m.id = x.modified_by_id`;
-const made = (table: string): List => ({
+const made = (table: string): TableList => ({
   sql: `SELECT to_jsonb(x) - '{password,client_secret,token,configuration}'::text[]
       || jsonb_build_object('summary_fields', ${MAKERS}) AS body, x.* FROM ${table} x ${WITH_MAKERS}`,
   columns: { id: 'id' },
 });
-const assigned = (table: string, holder: 'user' | 'team', holders: string, name: string): List => ({
+const assigned = (table: string, holder: 'user' | 'team', holders: string, name: string): TableList => ({
   sql: `SELECT jsonb_build_object('id', x.id, 'created', x.created, 'object_id', x.object_id,
       'content_type', CASE WHEN o.id IS NOT NULL THEN 'shared.' || o.model END,
       'summary_fields', jsonb_build_object(
@@ -37,10 +34,11 @@ const assigned = (table: string, holder: 'user' | 'team', holders: string, name:
   columns: { id: 'id' },
 });
 
-const LISTS: Readonly<Record<string, List>> = {
+const LISTS: Readonly<Record<string, TableList>> = {
   tokens: {
     sql: `SELECT to_jsonb(x) - '{token}'::text[] || jsonb_build_object('user', x.user_id, 'application', x.application_id,
-        'summary_fields', jsonb_build_object('user', jsonb_build_object('id', u.id, 'username', u.username))) AS body,
+        'summary_fields', jsonb_strip_nulls(jsonb_build_object('user', jsonb_build_object('id', u.id, 'username', u.username),
+          'application', CASE WHEN a.id IS NOT NULL THEN jsonb_build_object('id', a.id, 'name', a.name) END))) AS body,
         x.id, x.user_id, x.last_used, x.expires, u.username, a.name AS application_name
       FROM dab_oauth2_provider_oauth2accesstoken x LEFT JOIN aap_gateway_api_user u ON u.id = x.user_id
         LEFT JOIN dab_oauth2_provider_oauth2application a ON a.id = x.application_id`,
@@ -84,8 +82,8 @@ const NUMBERS =
   /^(id|user|application|organization|created_by|modified_by|access_token|source_refresh_token)$/;
 
 /**
- * The read-only REST API of a platform gateway on the tables of a real one, in the forms that were recorded: the lists that an
- * investigation reads, and the owner of a bearer token. Each request sets the last use of its token, and one of the scope write adds an
+ * The REST API of a platform gateway on the tables of a real one, in the forms that were recorded: the lists that tokenctl
+ * reads, and the owner of a bearer token. Tokens can be made and deleted, settings changed, by a superuser. Each request sets the last use of its token, and one of the scope write adds an
  * entry to the activity stream. A filter that it does not know is refused.
  */
 export class RecordedGateway implements AsyncDisposable {
@@ -121,7 +119,8 @@ export class RecordedGateway implements AsyncDisposable {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     this.requests.push(`${request.method} ${request.url}`);
     const [status, body] = await this.#answer(request);
-    json(response, status, body);
+    if (status === 204) response.writeHead(204).end();
+    else json(response, status, body);
   }
 
   async #answer(request: IncomingMessage): Promise<readonly [status: number, body: object]> {
@@ -132,7 +131,10 @@ export class RecordedGateway implements AsyncDisposable {
     if (userId === null) return [401, { detail: 'Authentication credentials were not provided.' }];
     const path = url.pathname.slice(API.length).replace(/\/$/, '');
     if (request.method === 'OPTIONS') return [200, { actions: { POST: {} } }];
+    if (request.method !== 'GET') return await this.#write(request, { path, userId });
     if (path === 'settings/all') return [200, await this.#settings()];
+    const [, one] = /^tokens\/(\d+)$/.exec(path) ?? [];
+    if (one !== undefined) return await this.#token(one);
     const [list, query] =
       path === 'me' ? ['users', new URLSearchParams({ id: String(userId) })] : [path, url.searchParams];
     if (!Object.hasOwn(LISTS, list)) return [404, { detail: 'Not found.' }];
@@ -140,8 +142,64 @@ export class RecordedGateway implements AsyncDisposable {
     return page === null ? [400, { detail: 'no such field' }] : [200, page];
   }
 
-  /** The user of a bearer token, whose use is recorded. */
+  async #token(id: string): Promise<readonly [status: number, body: object]> {
+    const [body] =
+      (await pageOf(this.#database, LISTS['tokens'] as TableList, new URLSearchParams({ id })))?.bodies ?? [];
+    return body === undefined ? [404, { detail: 'Not found.' }] : [200, body];
+  }
+
+  /** Makes and deletes tokens and changes settings, as a superuser. */
+  async #write(
+    request: IncomingMessage,
+    { path, userId }: { readonly path: string; readonly userId: number },
+  ): Promise<readonly [status: number, body: object]> {
+    const sent = JSON.parse((await text(request)) || '{}') as Readonly<Record<string, unknown>>;
+    if (request.method === 'PUT' && path === 'settings/all') {
+      for (const [name, value] of Object.entries(sent)) await this.#set(name, value);
+      return [200, await this.#settings()];
+    }
+    if (request.method === 'POST' && path === 'tokens') {
+      const value = randomBytes(15).toString('hex');
+      const [row] = await this.#database.query<{ id: number }>(
+        `INSERT INTO dab_oauth2_provider_oauth2accesstoken (token, user_id, scope, description, expires, created, modified, created_by_id, modified_by_id)
+         SELECT CASE WHEN t.token LIKE '$sha256$%' THEN '$sha256$' || encode(sha256($1::text::bytea), 'hex') ELSE $1::text END,
+           $2, $3, $4, now() + interval '1 year', now(), now(), $2, $2
+         FROM dab_oauth2_provider_oauth2accesstoken t LIMIT 1 RETURNING id`,
+        [value, userId, sent['scope'], sent['description'] ?? ''],
+      );
+      const [status, body] = await this.#token(String(row?.id));
+      return [status === 200 ? 201 : status, { ...body, token: value }];
+    }
+    const [, id] = /^tokens\/(\d+)$/.exec(path) ?? [];
+    if (request.method !== 'DELETE' || id === undefined) return [405, { detail: 'Method not allowed.' }];
+    await this.#database.execute(
+      'UPDATE dab_oauth2_provider_oauth2refreshtoken SET access_token_id = NULL WHERE access_token_id = $1',
+      [id],
+    );
+    const count = await this.#database.execute(
+      'DELETE FROM dab_oauth2_provider_oauth2accesstoken WHERE id = $1',
+      [id],
+    );
+    return count === 0 ? [404, { detail: 'Not found.' }] : [204, {}];
+  }
+
+  /** Stores a setting as the table has it. */
+  async #set(name: string, value: unknown): Promise<void> {
+    const stored = typeof value === 'boolean' ? (value ? 'True' : 'False') : String(value);
+    await this.#database.execute('UPDATE aap_gateway_api_preference SET raw_value = $2 WHERE name = $1', [
+      name,
+      stored,
+    ]);
+  }
+
+  /** The user of a password, or of a bearer token, whose use is recorded. */
   async #callerOf({ headers }: IncomingMessage): Promise<number | null> {
+    const name = passwordUser(headers.authorization);
+    if (name !== null) {
+      const query = new URLSearchParams({ username: name });
+      const page = await pageOf(this.#database, LISTS['users'] as TableList, query);
+      return Number(page?.bodies[0]?.['id'] ?? Number.NaN) || null;
+    }
     const [, value = ''] = /^Bearer (.+)$/.exec(headers.authorization ?? '') ?? [];
     const hashed = `$sha256$${createHash('sha256').update(value).digest('hex')}`;
     const [token] = await this.#database.query<{ id: number; user_id: number; scope: string }>(
@@ -169,45 +227,12 @@ export class RecordedGateway implements AsyncDisposable {
 
   /** Null for a filter that is not known. */
   async #page(name: string, query: URLSearchParams): Promise<object | null> {
-    const { sql, columns } = LISTS[name] as List;
-    const conditions: string[] = ['true'];
-    const values: unknown[] = [];
-    for (const [parameter, value] of query) {
-      if (['page_size', 'order_by', 'count_disabled'].includes(parameter)) continue;
-      const condition = conditionOf(columns, parameter, values.length + 1);
-      if (condition === null) return null;
-      values.push(/__in$/.test(parameter) ? value.split(',') : value);
-      conditions.push(condition);
-    }
-    const descending = (query.get('order_by') ?? '').startsWith('-');
-    const size = Math.min(Number(query.get('page_size') ?? 50), 200);
-    const rows = await this.#database.query<{ body: Record<string, unknown>; count: number }>(
-      `SELECT p.body, count(*) OVER ()::int AS count FROM (${sql}) p WHERE ${conditions.join(' AND ')}
-       ORDER BY p.id ${descending ? 'DESC' : ''} LIMIT ${size}`,
-      values,
-    );
-    const count = rows[0]?.count ?? 0;
-    const results = rows.map(({ body }) => (name === 'activitystream' ? entryBody(body) : body));
+    const page = await pageOf(this.#database, LISTS[name] as TableList, query);
+    if (page === null) return null;
+    const { count } = page;
+    const results = page.bodies.map((body) => (name === 'activitystream' ? entryBody(body) : body));
     return { count, next: count > results.length ? '/more' : null, previous: null, results };
   }
-}
-
-const OPERATORS: Readonly<Record<string, string>> = { gt: '>', gte: '>=', lt: '<', lte: '<=' };
-
-/** The condition of a filter on its value, which is a parameter; null for a filter that is not known. */
-function conditionOf(columns: List['columns'], parameter: string, position: number): string | null {
-  const [, not, field = '', lookup = ''] =
-    /^(not__)?(.+?)(?:__(in|gt|gte|lt|lte|isnull))?$/.exec(parameter) ?? [];
-  if (columns[field] === undefined) return null;
-  const [column, value] = [`p.${columns[field]}`, `$${position}`];
-  const isTime = /^(created|last_used|expires)$/.test(field);
-  const condition =
-    lookup === 'isnull'
-      ? `(${column} IS NULL)::text = ${value}`
-      : lookup === 'in'
-        ? `${column}::text = ANY(${value})`
-        : `${column} ${OPERATORS[lookup] ?? '='} ${value}${isTime ? '::timestamptz' : ''}`;
-  return not === undefined ? condition : `(${condition}) IS NOT TRUE`;
 }
 
 function entryBody(body: Record<string, unknown>): object {

@@ -72,3 +72,10 @@ export function recordedExchange(isMeant: (exchange: Exchange) => boolean): Exch
   if (found === undefined) throw new Error('not recorded');
   return found;
 }
+
+/** The user of a Basic Authorization header; the password of each is the name followed by `pw`. */
+export function passwordUser(authorization: string | undefined): string | null {
+  const [, encoded = ''] = /^Basic (.+)$/.exec(authorization ?? '') ?? [];
+  const [name = '', password] = Buffer.from(encoded, 'base64').toString().split(':');
+  return name !== '' && password === `${name}pw` ? name : null;
+}
