@@ -95,6 +95,7 @@ export default defineConfig({
           'test/soak/**/*.test.ts',
           'test/unit/operations/audit-planted-faults.test.ts',
           'test/unit/operations/investigation-histories.test.ts',
+          'test/unit/operations/chance-real-tables.test.ts',
           'test/service/every-route.test.ts',
         ],
         provide: {
