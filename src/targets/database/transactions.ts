@@ -2,17 +2,32 @@ import type { Queryable } from '../../db/database.ts';
 import type { OpenTransaction } from '../../operations/ports/target-parts.ts';
 
 /**
- * The open transactions of other programs in this database, the oldest first. Every transaction holds a lock on its virtual id, from its
+ * The open transactions of other programs in this database that may write, the oldest first. Every transaction holds a lock on its virtual id, from its
  * first statement until what it wrote is visible (PostgreSQL, pg_locks); any role sees these locks, but the age only of its own
  * transactions without `pg_read_all_stats`. The server's own processes, such as autovacuum, have no user.
+ *
+ * Whether a transaction is read-only is not shown to others, and one that has no transaction id yet may get one with its next statement: a
+ * request reads before it writes. So only those are left out that may not write: of roles that have no right to write any table, nor can
+ * become a role that has (SET ROLE), as a role for backups that is a member of pg_read_all_data. Functions that run as their owner may write
+ * for every role.
  */
 export async function openTransactions(database: Queryable): Promise<readonly OpenTransaction[]> {
   return await database.query<OpenTransaction>(
-    `SELECT l.virtualxid AS key, a.pid, coalesce(a.application_name, '') AS program,
+    `WITH writer AS MATERIALIZED (
+       SELECT u.usesysid FROM (SELECT DISTINCT usesysid FROM pg_stat_activity WHERE usesysid IS NOT NULL) u
+       WHERE EXISTS (
+         SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+         WHERE p.prosecdef AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+       ) OR EXISTS (
+         SELECT FROM pg_roles r CROSS JOIN pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+         WHERE pg_has_role(u.usesysid, r.oid, 'MEMBER') AND c.relkind IN ('r', 'p', 'v')
+           AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
+           AND (has_any_column_privilege(r.oid, c.oid, 'INSERT') OR has_any_column_privilege(r.oid, c.oid, 'UPDATE'))))
+     SELECT l.virtualxid AS key, a.pid, coalesce(a.application_name, '') AS program,
        extract(epoch FROM clock_timestamp() - a.xact_start)::float8 AS seconds
      FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
      WHERE l.locktype = 'virtualxid' AND l.mode = 'ExclusiveLock' AND l.granted
-       AND a.datname = current_database() AND a.usesysid IS NOT NULL AND a.pid <> pg_backend_pid()
+       AND a.datname = current_database() AND a.usesysid IN (SELECT usesysid FROM writer) AND a.pid <> pg_backend_pid()
      UNION ALL
      SELECT gid, NULL, 'a prepared transaction', extract(epoch FROM clock_timestamp() - prepared)::float8
      FROM pg_prepared_xacts WHERE database = current_database()

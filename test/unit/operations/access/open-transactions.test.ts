@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -50,6 +51,7 @@ async function withRequest(peer: Peer, { transactionTimeoutMs }: { readonly tran
   const description = await target.describe();
   const common = { target, description, log, clock, actor: { user: 'test' } };
   return {
+    url: real.url,
     target,
     request,
     tokens: async () =>
@@ -130,6 +132,34 @@ test.runIf(PEERS.includes('awx-24.6.1'))(
     await at.request.query('ROLLBACK');
     await at.request.query('BEGIN');
     await at.request.query("SELECT is_active FROM auth_user WHERE username = 'alice'");
+    expect(requestsOf((await at.offboard()).accessPaths)?.state).toBe('not_checked');
+  },
+);
+
+test.runIf(PEERS.includes('awx-24.6.1'))(
+  'a transaction of a role that may write nothing is not waited for, unless it can become one that may',
+  async () => {
+    const at = await withRequest('awx-24.6.1', { transactionTimeoutMs: 200 });
+    await at.request.query('ROLLBACK');
+    const role = `backup_${randomBytes(4).toString('hex')}`;
+    await at.request.query(`CREATE ROLE ${role} LOGIN PASSWORD 'backup' IN ROLE pg_read_all_data`);
+    await at.request.query(`CREATE ROLE ${role}_writer NOLOGIN`);
+    await at.request.query(`GRANT INSERT ON main_oauth2accesstoken TO ${role}_writer`);
+    const url = new URL(at.url);
+    [url.username, url.password] = [role, 'backup'];
+    const backup = new pg.Client({ connectionString: url.href, application_name: 'pg_dump' });
+    await backup.connect();
+    onTestFinished(() => backup.end().catch(() => undefined));
+    await backup.query('BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+    await backup.query('SELECT count(*) FROM main_oauth2accesstoken');
+    expect(requestsOf((await at.offboard()).accessPaths)?.state).toBe('closed');
+    await at.request.query(`GRANT ${role}_writer TO ${role}`);
+    expect(requestsOf((await at.offboard()).accessPaths)).toMatchObject({ state: 'not_checked', count: 1 });
+    await at.request.query(`REVOKE ${role}_writer FROM ${role}`);
+    expect(requestsOf((await at.offboard()).accessPaths)?.state).toBe('closed');
+    await at.request.query(
+      'CREATE FUNCTION mint() RETURNS void LANGUAGE sql SECURITY DEFINER AS $$ DELETE FROM django_session $$',
+    );
     expect(requestsOf((await at.offboard()).accessPaths)?.state).toBe('not_checked');
   },
 );
