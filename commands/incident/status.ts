@@ -20,7 +20,8 @@ such requests have ended, for up to two minutes, and lists the tokens after that
 With --json, prints what docs/schemas/incident-status.json describes.
 
 Exit code 0, whatever it finds: the question was answered. With --check, exit code 3 means that an open incident is not in \
-effect, overdue or unfinished.`;
+effect, overdue or unfinished, or that one of another context is overdue. Exit code 5 means that it is in effect as far as this \
+context can check, and that something was not checked.`;
 
   static override examples = [
     '<%= config.bin %> <%= command.id %>',
@@ -31,7 +32,9 @@ effect, overdue or unfinished.`;
   static override flags = {
     all: boolean({ summary: 'Include lifted incidents.' }),
     wait: boolean({ summary: 'First wait for requests from before the lockdown.' }),
-    check: boolean({ summary: 'Exit with 3 if a lockdown is not fully in effect.' }),
+    check: boolean({
+      summary: 'Exit with 3 if a lockdown is not in effect, and with 5 if that was not fully checked.',
+    }),
     ...allContextsFlag,
   };
 

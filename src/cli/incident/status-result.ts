@@ -38,7 +38,7 @@ export function statusResult(
   return report({
     json: found,
     document: () => statusDocument(found, description),
-    failure: check ? problem(found.incidents) : undefined,
+    failure: check ? problem(found) : undefined,
   });
 }
 
@@ -210,12 +210,24 @@ function effectText({ holds, notSeen, accessPaths }: IncidentStatus): string {
   return `In effect as far as this context can check. Not checked: ${unchecked}.`;
 }
 
-function problem(incidents: readonly IncidentStatus[]): TokenctlError | undefined {
+/** What --check fails for: what is seen to be wrong, wherever it is; else what this context cannot check. */
+function problem({ incidents, elsewhere }: Incidents): TokenctlError | undefined {
   const open = incidents.filter(({ state }) => state !== 'lifted');
-  const wrong = open.filter(({ holds, isOverdue, state }) => !holds || isOverdue || state !== 'locked');
-  if (wrong.length === 0) return undefined;
-  return new TokenctlError(
-    'findings',
-    `${countText(wrong.length, 'incident needs', 'incidents need')} attention: ${wrong.map(({ id }) => id).join(', ')}`,
-  );
+  const wrong = [
+    ...open.filter(({ holds, isOverdue, state }) => !holds || isOverdue || state !== 'locked'),
+    ...elsewhere.filter(({ isOverdue }) => isOverdue),
+  ];
+  if (wrong.length > 0) {
+    const ids = wrong.map(({ id }) => id).join(', ');
+    return new TokenctlError(
+      'findings',
+      `${countText(wrong.length, 'incident needs', 'incidents need')} attention: ${ids}`,
+    );
+  }
+  const unsure = open.filter(({ accessPaths }) => uncheckedPaths(accessPaths).length > 0);
+  if (unsure.length === 0) return undefined;
+  const paths = pathNames(uncheckedPaths(unsure.flatMap(({ accessPaths }) => accessPaths)));
+  return new TokenctlError('partly_done', `Not checked: ${paths}`, {
+    hint: 'Use a database context, which checks more, or wait until the times above.',
+  });
 }
