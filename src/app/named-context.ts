@@ -1,7 +1,7 @@
-import { DATABASE_FILE_CONTEXT, ENVIRONMENT_CONTEXT } from '../../config/schema.ts';
-import { TokenctlError } from '../../domain/errors.ts';
-import { shellWord } from '../../domain/remedies.ts';
-import type { Result } from '../../reports/result.ts';
+import { DATABASE_FILE_CONTEXT, ENVIRONMENT_CONTEXT } from '../config/schema.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import { shellWord } from '../domain/remedies.ts';
+import type { Result } from '../reports/result.ts';
 
 /** Commands that work in a context, between backticks or at the end of a text. Those of a configuration, a log or a plan do not. */
 const COMMANDS =

@@ -169,13 +169,13 @@ export abstract class TokenctlCommand extends Command {
       const result = await this.run();
       if (result !== undefined) {
         const { present } = await import('./output/present.ts');
-        const { resultNamingContext } = await import('./errors/named-context.ts');
+        const { resultNamingContext } = await import('../app/named-context.ts');
         const named = resultNamingContext(result, this.#contextName());
         process.exitCode = await present(named, { format: this.#format(), recorded: this.#changes });
       }
       return result as T;
     } catch (error) {
-      const { errorNamingContext } = await import('./errors/named-context.ts');
+      const { errorNamingContext } = await import('../app/named-context.ts');
       throw errorNamingContext(error, this.#contextName());
     } finally {
       await this.#runtime?.close();

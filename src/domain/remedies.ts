@@ -86,14 +86,14 @@ export function sessionsRemedy(selection: RemedySelection, place: RemedyPlace): 
     const commands = forUsers(users, databaseContext, 'sessions expire');
     if (commands !== null) return `Run ${commands}.`;
     const why = users.length === 0 ? 'The owners of the tokens were not read.' : tooMany(users);
-    return `${why} Choose them from \`tokenctl sessions list --context ${context}\`, and end their sessions with tokenctl sessions expire.`;
+    return `${why} Choose them from \`tokenctl sessions list --context ${context}\`, and end their sessions with \`tokenctl sessions expire --context ${context}\` and a --user for each.`;
   }
   const { endSessions } = managementCommands(dialect);
   if (endSessions === null) {
-    return 'Use a database context with `tokenctl sessions expire`, which requires a recent release of the gateway: `aap-gateway-manage clearsessions` only removes expired sessions.';
+    return 'Add a database context, and use the command `sessions expire` there, which requires a recent release of the gateway: `aap-gateway-manage clearsessions` only removes expired sessions.';
   }
   if (!isAll && users.length === 0) {
-    return 'The owners of the tokens were not read. Use a database context: tokenctl sessions list shows whose sessions there are.';
+    return 'The owners of the tokens were not read. Add a database context: there, the command `sessions list` shows whose sessions there are.';
   }
   return isAll ? `Run \`${endSessions}\` on the server.` : onServer(endSessions, users);
 }

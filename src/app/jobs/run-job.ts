@@ -17,6 +17,7 @@ import type { AuditLog } from '../../operations/ports/audit-log.ts';
 import { type Clock, controllerClock } from '../../operations/ports/clock.ts';
 import type { Notifier } from '../../operations/ports/notifier.ts';
 import type { RunContext } from '../../scheduler/scheduled-job.ts';
+import { errorNamingContext } from '../named-context.ts';
 import { dryRunAuditLog } from '../open-audit-log.ts';
 import type { Component } from '../open-target.ts';
 import { openOwnerMailer, ownerNoticeRules, requireOwnerNotices } from '../owner-notices.ts';
@@ -141,7 +142,11 @@ interface Part {
  */
 async function inEachComponent(runtime: Runtime, context: string, work: PartWork): Promise<JobReport> {
   const components = await runtime.components();
-  if (components.length < 2) return await work(runtime, null);
+  if (components.length < 2) {
+    return await work(runtime, null).catch((error: unknown) => {
+      throw errorNamingContext(error, context);
+    });
+  }
   const parts: Part[] = [];
   for (const component of components) {
     const label = `${context}/${component}`;
@@ -150,7 +155,7 @@ async function inEachComponent(runtime: Runtime, context: string, work: PartWork
       parts.push({ component, report: await work(place, component) });
     } catch (error) {
       if (!(error instanceof TokenctlError)) throw error;
-      parts.push({ component, error });
+      parts.push({ component, error: errorNamingContext(error, label) });
     }
   }
   return joined(parts);

@@ -1,3 +1,4 @@
+import { errorNamingContext, resultNamingContext } from '../../app/named-context.ts';
 import type { Progress, ProgressView, Runtime, ShowProgress } from '../../app/runtime.ts';
 import { contextOf } from '../../config/contexts.ts';
 import { readSecret } from '../../config/secrets.ts';
@@ -8,7 +9,6 @@ import { documentText, lines } from '../../reports/document.ts';
 import { type Report, type Result, report } from '../../reports/result.ts';
 import type { Screen } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../change/confirmation.ts';
-import { errorNamingContext, resultNamingContext } from '../errors/named-context.ts';
 import {
   type ContextOutcome,
   changeToJson,

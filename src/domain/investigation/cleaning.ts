@@ -310,7 +310,7 @@ export function remedyOf(item: InvestigationItem, context: string): ItemRemedy |
         text: `POST ${cleaning.path} ${JSON.stringify({ id: cleaning.id, disassociate: true })}`,
       };
     case 'restore':
-      return restoreRemedy(item, cleaning);
+      return restoreRemedy(item, cleaning, context);
   }
 }
 
@@ -319,7 +319,11 @@ function isShortened(value: unknown): boolean {
   return /\[hidden\]|…/.test(JSON.stringify(value ?? null));
 }
 
-function restoreRemedy(item: InvestigationItem, act: Extract<CleaningAct, { act: 'restore' }>): ItemRemedy {
+function restoreRemedy(
+  item: InvestigationItem,
+  act: Extract<CleaningAct, { act: 'restore' }>,
+  context: string,
+): ItemRemedy {
   const { changes } = item;
   const { path, fields, newWebhookKey, survey } = act;
   const byHand = leftByHand(item, act);
@@ -327,13 +331,14 @@ function restoreRemedy(item: InvestigationItem, act: Extract<CleaningAct, { act:
     const change = changes.find((each) => each.field === field);
     return change === undefined ? [] : [[field, asWritten(field, change.before)] as const];
   });
+  const clean = `\`tokenctl incident clean --context ${shellWord(context)} --from FILE\``;
   if (printable.some(([, value]) => value === undefined)) {
-    return { kind: 'manual', text: 'Reset it with `tokenctl incident clean`: it had its default before.' };
+    return { kind: 'manual', text: `Reset it with ${clean}: it had its default before.` };
   }
   if (printable.some(([, value]) => isShortened(value))) {
     return {
       kind: 'manual',
-      text: 'Restore it with `tokenctl incident clean`: the values are not printed whole.',
+      text: `Restore it with ${clean}: the values are not printed whole.`,
     };
   }
   const calls = [

@@ -103,7 +103,7 @@ function restOf(kind: string, fields: readonly string[]): string {
 /** A change of which nothing is recorded. */
 function unrecorded(kind: string): string {
   return kind === 'o_auth2_application'
-    ? 'What was changed is not recorded: it may be the client secret. Replace it with `tokenctl applications rotate-secret` in a database context, and compare the other fields.'
+    ? 'What was changed is not recorded: it may be the client secret. Replace it with the command `applications rotate-secret` in a database context, and compare the other fields.'
     : (BY_HAND[kind] ?? 'Compare it with what it should be: the values before are not recorded.');
 }
 

@@ -45,7 +45,7 @@ export function lockdownPaths(options: {
     ...missingUsersPath(options.usersGone),
     ...covering(
       [
-        ...(isOfUsers || measures.endApplications ? [] : [application(description)]),
+        ...(isOfUsers || measures.endApplications ? [] : [application(scope, description)]),
         ...(isOfUsers && !measures.deactivate && !isReset ? [passwords(description)] : []),
         ...localPathsLeft(local, description),
         ...(options.usersKept.length > 0 ? [usersKept(options.usersKept)] : []),
@@ -69,12 +69,21 @@ function settingsUnread(measures: Measures, why: string): readonly AccessPath[] 
   return wantedSwitches(measures).map((name) => unreadSwitch(name, why));
 }
 
-function application({ address, dialect }: TargetDescription): AccessPath {
+function application(
+  scope: LockdownScope,
+  { address, dialect, context, databaseContext, credential }: TargetDescription,
+): AccessPath {
   const page = `${address}/${dialect === 'gateway' ? 'access' : '#'}/applications`;
   const how =
     'The application stays, and cannot be disabled. Its client secret can still be used to obtain tokens.';
+  const [name, ...others] = 'names' in scope ? scope.names : [];
+  const command = (what: string, place: string | undefined) =>
+    name === undefined || others.length > 0 || place === undefined
+      ? `the command \`applications ${what}\``
+      : `\`tokenctl applications ${what} --context ${shellWord(place)} ${name.startsWith('-') ? '-- ' : ''}${shellWord(name)}\``;
+  const inDatabase = credential === 'database_role' ? context : databaseContext;
   return openPath('applications', how, {
-    remedy: `Run \`tokenctl applications delete\`, add --end-applications, or replace its secret with \`tokenctl applications rotate-secret\` in a database context. Its page is ${/^https?:/.test(address) ? `at ${page}` : `in the web interface of the ${dialect}`}.`,
+    remedy: `Use ${command('delete', context)}, add --end-applications, or replace its secret with ${command('rotate-secret', inDatabase)}${inDatabase === undefined ? ' in a database context' : ''}. Its page is ${/^https?:/.test(address) ? `at ${page}` : `in the web interface of the ${dialect}`}.`,
   });
 }
 
@@ -85,7 +94,7 @@ function passwords({ capabilities, credential, context }: TargetDescription): Ac
   return openPath('login', how, {
     remedy: capabilities.deactivateUsers
       ? 'Add --deactivate, or change the passwords.'
-      : `${isRole ? `Grant the rights to deactivate users that \`tokenctl context check --context ${context}\` lists and add --deactivate` : 'Use --deactivate with a database context'}, or change the passwords (at the identity provider for external accounts).`,
+      : `${isRole ? `Grant the rights to deactivate users that \`tokenctl context check --context ${shellWord(context)}\` lists and add --deactivate` : 'Use --deactivate with a database context'}, or change the passwords (at the identity provider for external accounts).`,
   });
 }
 

@@ -13,7 +13,7 @@ import {
 
 /** What the log of a gateway cannot show. */
 export const GATEWAY_MAY_HAVE_READ: readonly string[] = [
-  'A gateway records no reads: what was read of users, settings, applications and authenticators is not known. It records that a token of the scope write was used, as a change of the token: `tokenctl tokens trace` counts these uses.',
+  'A gateway records no reads: what was read of users, settings, applications and authenticators is not known. It records that a token of the scope write was used, as a change of the token: the command `tokens trace` counts these uses.',
 ];
 
 /**

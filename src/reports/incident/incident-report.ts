@@ -46,7 +46,7 @@ export function incidentParts(report: IncidentReport, place: ReportPlace): Docum
     section('What was ended'),
     whatWasEnded(report),
     section('What remains'),
-    ...whatRemains(investigations),
+    ...whatRemains(report),
     section('What is not known'),
     whatIsNotKnown(report),
     section('Evidence, and how to check it'),
@@ -71,11 +71,13 @@ function about({ incident, address, madeAt }: IncidentReport): Part {
   );
 }
 
-const NOT_INVESTIGATED =
-  'What the intruder did is not part of this report: no investigation was made. Make one with tokenctl incident investigate.';
+function notInvestigated({ id, context }: IncidentReport['incident']): string {
+  const command = `tokenctl incident investigate --context ${shellWord(context)} --incident ${id} --out FILE`;
+  return `What the intruder did is not part of this report: no investigation was made. Make one with \`${command}\`.`;
+}
 
 function whatHappened({ investigations, incident }: IncidentReport): Document {
-  if (investigations.length === 0) return [lines(NOT_INVESTIGATED)];
+  if (investigations.length === 0) return [lines(notInvestigated(incident))];
   const worst = combined(investigations)
     .items.filter(({ group, risk }) => group !== 'other' && (risk === 'critical' || risk === 'high'))
     .sort(byRisk)
@@ -317,8 +319,8 @@ function dealtWith(investigations: readonly Investigation[]): readonly Investiga
   );
 }
 
-function whatRemains(investigations: readonly Investigation[]): Document {
-  if (investigations.length === 0) return [lines(NOT_INVESTIGATED)];
+function whatRemains({ investigations, incident }: IncidentReport): Document {
+  if (investigations.length === 0) return [lines(notInvestigated(incident))];
   const left = combined(investigations).items.filter(remains);
   if (left.length === 0) return [lines(remainingTexts(investigations))];
   return [
@@ -338,7 +340,7 @@ function whatRemains(investigations: readonly Investigation[]): Document {
   ];
 }
 
-function whatIsNotKnown({ investigations, lockdown }: IncidentReport): Part {
+function whatIsNotKnown({ investigations, lockdown, incident }: IncidentReport): Part {
   const last = lastOfEach(investigations);
   const unattributed = last.flatMap((each) => each.unattributed);
   const paths = lockdown?.accessPaths ?? [];
@@ -366,7 +368,7 @@ function whatIsNotKnown({ investigations, lockdown }: IncidentReport): Part {
         `${at}: ${operation} ${object.kind} ${object.name ?? object.id ?? ''}${owner == null ? '' : ` of ${owner}`}`.trim(),
       ),
   ];
-  return lines(items.length === 0 ? NOT_INVESTIGATED : list(...new Set(items)));
+  return lines(items.length === 0 ? notInvestigated(incident) : list(...new Set(items)));
 }
 
 function evidenceParts(
