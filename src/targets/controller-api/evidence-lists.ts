@@ -107,7 +107,8 @@ export async function listMadeBy(
   return { objects, unread };
 }
 
-const USERS: Listing<Omit<MadeUser, 'isRecorded'>> = {
+/** A list of users, with what an investigation reads of each. */
+export const MADE_USERS: Listing<Omit<MadeUser, 'isRecorded'>> = {
   path: 'users/',
   what: 'the list of users',
   read: (body) => madeUser.safeParse(body).data ?? null,
@@ -145,10 +146,10 @@ export async function listUsersMade(api: Api, window: Window): Promise<readonly 
 /** By the column that the list shows as `created`; all users where it is no filter. */
 async function madeUsers(api: Api, window: Window): Promise<readonly Omit<MadeUser, 'isRecorded'>[]> {
   try {
-    return await Array.fromAsync(listItems(api, [within('date_joined', window)], USERS));
+    return await Array.fromAsync(listItems(api, [within('date_joined', window)], MADE_USERS));
   } catch (error) {
     if (!(error instanceof TokenctlError && error.code === 'unsupported')) throw error;
-    return await Array.fromAsync(listItems(api, [[]], USERS));
+    return await Array.fromAsync(listItems(api, [[]], MADE_USERS));
   }
 }
 

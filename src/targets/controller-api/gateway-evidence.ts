@@ -15,21 +15,21 @@ import type {
   AssignedRoles,
   CurrentObject,
   Evidence,
-  JobRecord,
   ListedObject,
   ListedObjects,
   MadeUser,
   MissingNumbers,
-  RoleRecord,
   StreamReach,
   Window,
 } from '../../operations/ports/evidence.ts';
 import type { Patience } from '../../operations/ports/target-parts.ts';
+import { GatewayEvidenceGaps } from '../gateway-evidence-gaps.ts';
 import { GatewayObjectNames } from '../gateway-object-names.ts';
 import { type Api, id, instant, type Query } from './api.ts';
 import { Connection } from './connection.ts';
 import { recognizeApi } from './controller-api.ts';
 import type { ApiEvidenceOptions } from './evidence.ts';
+import { MADE_USERS } from './evidence-lists.ts';
 import { assignments, currentObject, DEFINITIONS } from './evidence-records.ts';
 import { type Listing, listFilter, listItems, newestItems, queryString } from './listing.ts';
 import { parseJson } from './responses.ts';
@@ -98,21 +98,6 @@ function listOf(kind: string): Listing<ListedObject> {
   };
 }
 
-const USERS: Listing<Omit<MadeUser, 'isRecorded'>> = {
-  path: 'users/',
-  what: 'the list of users',
-  read: (body) => madeUser.safeParse(body).data ?? null,
-};
-
-const madeUser = z
-  .object({ id, username: z.string(), created: instant, is_superuser: z.boolean() })
-  .transform(({ id: number, username, created, is_superuser: isSuperuser }) => ({
-    id: number,
-    username,
-    at: created,
-    isSuperuser,
-  }));
-
 /**
  * Opens the REST API of a platform gateway to investigate; nothing is sent yet. It sends GET requests only. With a token of the scope
  * write, each of them adds an entry to the activity stream, as any request does there.
@@ -129,13 +114,14 @@ export function openGatewayApiEvidence(options: ApiEvidenceOptions): Evidence & 
   return new GatewayApiEvidence(open, () => connection.close());
 }
 
-class GatewayApiEvidence implements Evidence {
+class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
   readonly #open: () => Promise<Api>;
   readonly close: () => Promise<void>;
   #settingNames: Promise<ReadonlyMap<number, string>> | undefined;
   readonly #objectNames = new GatewayObjectNames((kind, ids) => this.objects(kind, ids));
 
   constructor(open: () => Promise<Api>, close: () => Promise<void>) {
+    super();
     this.#open = open;
     this.close = close;
   }
@@ -247,11 +233,6 @@ class GatewayApiEvidence implements Evidence {
     });
   }
 
-  /** A gateway has the newer tables of roles only. */
-  roles(): Promise<ReadonlyMap<number, RoleRecord>> {
-    return Promise.resolve(new Map());
-  }
-
   /** The lists are read whole: filters of these lists by who made an item are not known. */
   async assignedRoles({
     by,
@@ -277,27 +258,6 @@ class GatewayApiEvidence implements Evidence {
     });
   }
 
-  hasRole(): Promise<null> {
-    return Promise.resolve(null);
-  }
-
-  /** What a gateway has for a setting that nobody set is not known. */
-  settingDefaults(): Promise<ReadonlyMap<string, { readonly value: unknown } | 'unset'>> {
-    return Promise.resolve(new Map());
-  }
-
-  hasAssignment(): Promise<null> {
-    return Promise.resolve(null);
-  }
-
-  hasLink(): Promise<null> {
-    return Promise.resolve(null);
-  }
-
-  async *jobs(): AsyncGenerator<JobRecord, void> {
-    // A gateway runs none.
-  }
-
   /** Each list is read whole: filters of these lists by who made an item are not known. */
   async madeBy({ by, since, until }: Parameters<Evidence['madeBy']>[0]): Promise<ListedObjects> {
     const api = await this.#open();
@@ -320,7 +280,7 @@ class GatewayApiEvidence implements Evidence {
   async usersMade({ since, until }: Window): Promise<readonly MadeUser[] | null> {
     return await orMissing(async () => {
       const api = await this.#open();
-      const users = (await Array.fromAsync(listItems(api, [[]], USERS))).filter(
+      const users = (await Array.fromAsync(listItems(api, [[]], MADE_USERS))).filter(
         ({ at }) => at >= since && at < until,
       );
       const recorded = new Set<number | null>();

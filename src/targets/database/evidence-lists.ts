@@ -13,10 +13,14 @@ import { STORES } from './evidence-tables.ts';
 import { dateOf, milliseconds } from './queries.ts';
 
 /** A row of the list of all kinds; times in milliseconds. */
-interface ListedRow {
+interface ListedRow extends MakingRow {
   readonly kind: string;
   readonly id: number;
   readonly name: string | null;
+}
+
+/** When a row was made and changed last, in milliseconds, and by whom. */
+export interface MakingRow {
   readonly created: number;
   readonly modified: number;
   readonly created_id: number | null;
@@ -83,19 +87,27 @@ async function tablesWithMakers(
 }
 
 function listedOf(row: ListedRow): ListedObject {
-  const { kind, id, name, created, modified } = row;
+  const { kind, id, name } = row;
   return {
     kind,
     id,
     name,
-    created: dateOf(created),
-    modified: dateOf(modified),
+    ...makingOf(row),
+  };
+}
+
+/** What a {@link MakingRow} says. */
+export function makingOf(row: MakingRow) {
+  return {
+    created: dateOf(row.created),
+    modified: dateOf(row.modified),
     createdBy: actorOf(row.created_id, row.created_name),
     modifiedBy: actorOf(row.modified_id, row.modified_name),
   };
 }
 
-function actorOf(id: number | null, username: string | null): Actor | null {
+/** A user that a row names, if it names one. */
+export function actorOf(id: number | null, username: string | null): Actor | null {
   return id === null ? null : { id, username: username ?? '' };
 }
 

@@ -1,4 +1,4 @@
-import type { Actor, AssignedRole } from '../../domain/investigation/investigation.ts';
+import type { AssignedRole } from '../../domain/investigation/investigation.ts';
 import { kindOfModel } from '../../domain/investigation/kinds.ts';
 import type {
   AssignedRoles,
@@ -8,6 +8,7 @@ import type {
   RoleRecord,
 } from '../../operations/ports/evidence.ts';
 import type { Connection } from './connection.ts';
+import { actorOf, type MakingRow, makingOf } from './evidence-lists.ts';
 import { dateOf, milliseconds } from './queries.ts';
 
 /** A row of the newer tables of roles; times in milliseconds. */
@@ -25,15 +26,9 @@ interface AssignmentRow {
   readonly about: number | null;
 }
 
-interface DefinitionRow {
+interface DefinitionRow extends MakingRow {
   readonly id: number;
   readonly name: string;
-  readonly created: number;
-  readonly modified: number;
-  readonly created_id: number | null;
-  readonly created_name: string | null;
-  readonly modified_id: number | null;
-  readonly modified_name: string | null;
 }
 
 /** Where the holders of roles are. All values are constants. */
@@ -111,19 +106,12 @@ function assignmentOf(kind: RoleAssignment['kind'], row: AssignmentRow): RoleAss
 }
 
 function definitionOf(row: DefinitionRow): RoleDefinition {
-  const { id, name, created, modified } = row;
+  const { id, name } = row;
   return {
     id,
     name,
-    created: dateOf(created),
-    modified: dateOf(modified),
-    createdBy: actorOf(row.created_id, row.created_name),
-    modifiedBy: actorOf(row.modified_id, row.modified_name),
+    ...makingOf(row),
   };
-}
-
-function actorOf(id: number | null, username: string | null): Actor | null {
-  return id === null ? null : { id, username: username ?? '' };
 }
 
 /** Whether a user or team has a role by the newer tables of roles. */

@@ -8,15 +8,14 @@ import type {
   AssignedRoles,
   CurrentObject,
   Evidence,
-  JobRecord,
   ListedObject,
   ListedObjects,
   MadeUser,
   MissingNumbers,
-  RoleRecord,
   StreamReach,
   Window,
 } from '../../operations/ports/evidence.ts';
+import { GatewayEvidenceGaps } from '../gateway-evidence-gaps.ts';
 import { GatewayObjectNames } from '../gateway-object-names.ts';
 import type { Connection } from './connection.ts';
 import { readMissingEntries } from './evidence-lists.ts';
@@ -94,7 +93,7 @@ export async function openGatewayEvidence(connection: Connection): Promise<Opene
   });
 }
 
-class GatewayEvidence implements OpenedEvidence {
+class GatewayEvidence extends GatewayEvidenceGaps implements OpenedEvidence {
   readonly #connection: Connection;
   readonly #present: ReadonlySet<string>;
   readonly #settingNames: ReadonlyMap<number, string>;
@@ -104,6 +103,7 @@ class GatewayEvidence implements OpenedEvidence {
     connection: Connection,
     facts: { readonly present: ReadonlySet<string>; readonly settingNames: ReadonlyMap<number, string> },
   ) {
+    super();
     this.#connection = connection;
     this.#present = facts.present;
     this.#settingNames = facts.settingNames;
@@ -206,35 +206,9 @@ class GatewayEvidence implements OpenedEvidence {
     return new Map(rows.map(({ name, value }) => [name, settingValue(value)]));
   }
 
-  /** A gateway has the newer tables of roles only. */
-  roles(): Promise<ReadonlyMap<number, RoleRecord>> {
-    return Promise.resolve(new Map());
-  }
-
   async assignedRoles(selector: Parameters<Evidence['assignedRoles']>[0]): Promise<AssignedRoles | 'absent'> {
     if (!ASSIGNMENTS.every((table) => this.#present.has(table))) return 'absent';
     return await readAssignedRoles(this.#connection, selector, ROLE_TABLES);
-  }
-
-  hasRole(): Promise<null> {
-    return Promise.resolve(null);
-  }
-
-  /** What a gateway has for a setting that nobody set is not known. */
-  settingDefaults(): Promise<ReadonlyMap<string, { readonly value: unknown } | 'unset'>> {
-    return Promise.resolve(new Map());
-  }
-
-  hasAssignment(): Promise<null> {
-    return Promise.resolve(null);
-  }
-
-  hasLink(): Promise<null> {
-    return Promise.resolve(null);
-  }
-
-  async *jobs(): AsyncGenerator<JobRecord, void> {
-    // A gateway runs none.
   }
 
   async madeBy({ by, since, until }: Parameters<Evidence['madeBy']>[0]): Promise<ListedObjects> {
