@@ -26,7 +26,6 @@ export interface OpenedTarget {
   readonly awaited: () => string;
 }
 
-/** How a context is opened. */
 interface OpenOptions {
   readonly environment: Environment;
   /** The component of a platform, if the context does not name one. */

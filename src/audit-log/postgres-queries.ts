@@ -172,7 +172,6 @@ export class PostgresRunLocks {
     }
   }
 
-  /** Releases all locks. */
   releaseAll(): void {
     for (const run of this.#locks.keys()) this.#release(run);
   }

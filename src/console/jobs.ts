@@ -16,7 +16,6 @@ const MAX_RUNS = 100;
 /** The next due times of each job. */
 const NEXT_TICKS = 5;
 
-/** What the jobs are served with. */
 interface JobParts {
   readonly places: Places;
   readonly operations: Operations;

@@ -10,7 +10,6 @@ import { runFacts, runSentence } from '../reports/log-report.ts';
 import { type Problem, problemOf } from './operations.ts';
 import type { Places } from './places.ts';
 
-/** The runs of an answer. */
 const MAX_RUNS = 500;
 /** The newest runs that a filter looks at: a log can have a million entries. */
 const MAX_SEARCHED = 2_000;

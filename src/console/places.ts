@@ -54,7 +54,6 @@ export function inTurns(most: number): <T>(work: () => Promise<T>) => Promise<T>
   };
 }
 
-/** What the places are opened with. */
 interface PlacesOptions {
   readonly flags: SettingFlags;
   readonly allContexts: boolean;

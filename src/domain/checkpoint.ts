@@ -70,7 +70,6 @@ export function proofText({ index, path, checkpoint }: ProofParts): string {
   return `${FORM}\nindex ${index}\n${hashes}\n${checkpoint}`;
 }
 
-/** A proof with what it is about. */
 interface Proof {
   readonly proof: string;
   /** What is said to be in the log: an entry's line without its line feed. */

@@ -51,7 +51,6 @@ export class MerkleTree {
     return this.#size;
   }
 
-  /** Adds a leaf. */
   add(leaf: Uint8Array): void {
     let hash = leafHash(leaf);
     let level = 0;

@@ -122,7 +122,6 @@ export const shortStates: Readonly<Record<RunAccount['state'], string>> = {
   noted: 'noted',
 };
 
-/** The user or the job. */
 function orderedBy({ user, sudo_user, job }: RunAccount['actor']): string {
   return job === undefined ? (sudo_user ?? user ?? 'unknown') : `job ${job}`;
 }

@@ -17,14 +17,12 @@ interface HealthSources {
   readonly draining: () => boolean;
 }
 
-/** The address of the endpoints. */
 interface HealthAddress {
   readonly host: string;
   /** 0 for any free port. */
   readonly port: number;
 }
 
-/** The running server. */
 interface HealthServer {
   /** The base URL, without a trailing slash. */
   readonly url: string;
@@ -97,7 +95,6 @@ function reasonOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
 }
 
-/** What the metrics are read from. */
 interface MetricsSources {
   readonly store: Pick<JobStore, 'lastSuccesses'>;
   readonly log: Pick<AuditLog, 'head'>;
@@ -179,7 +176,6 @@ export class SchedulerMetrics {
     addGauges(this.#registry, sources);
   }
 
-  /** Counts an event. */
   count(event: SchedulerEvent): void {
     const job = event.job.name;
     if (event.kind === 'run_started') this.#running.inc({ job });
@@ -188,12 +184,10 @@ export class SchedulerMetrics {
     else this.#ticks.inc({ job, result: event.kind });
   }
 
-  /** Counts a reload. */
   reloaded(result: 'applied' | 'rejected'): void {
     this.#reloads.inc({ result });
   }
 
-  /** Counts a notice. */
   noticed(result: 'delivered' | 'abandoned'): void {
     this.#notices.inc({ result });
   }

@@ -31,7 +31,6 @@ export class Scheduler {
     this.#options = options;
   }
 
-  /** The current jobs. */
   get jobs(): readonly ScheduledJob[] {
     return [...this.#loops.values()].map(({ job }) => job);
   }

@@ -12,7 +12,6 @@ export interface Lookups {
   readonly clients: BatchedLookup<ClientRecord>;
   /** Refresh tokens by hash. */
   readonly refreshTokens: BatchedLookup<RefreshTokenRecord>;
-  /** The current settings. */
   settings(): Promise<Settings>;
 }
 
@@ -62,7 +61,6 @@ class BatchedLookup<V> {
     this.#load = load;
   }
 
-  /** The value of a key, or null. */
   find(key: string): Promise<V | null> {
     if (this.#pending.size === 0) setImmediate(() => this.#resolve());
     return new Promise((resolve, reject) => {

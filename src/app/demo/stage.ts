@@ -67,7 +67,6 @@ export async function startDemoService(version: string, environment: Environment
   };
 }
 
-/** Whether a program is on the PATH. */
 async function isInstalled(program: string, { PATH = '' }: Environment): Promise<boolean> {
   const found = PATH.split(delimiter).map((folder) =>
     access(join(folder, program), constants.X_OK).then(

@@ -15,7 +15,6 @@ import type { SchedulerEvent } from '../../scheduler/scheduled-job.ts';
 
 const SEVERITY_ORDER = { info: 0, warning: 1, error: 2 } as const;
 
-/** What became of a notice. */
 interface NoticeResult {
   readonly to: string;
   readonly result: 'delivered' | 'abandoned';
@@ -139,7 +138,6 @@ function openNotifier(settings: RecipientSettings, environment: Environment): No
 /** Milliseconds after its time limit at which a run that has not ended counts as stuck. */
 const STUCK_AFTER_MS = 600_000;
 
-/** What events go to. */
 interface EventReporterOptions {
   readonly log: Logger;
   readonly metrics: SchedulerMetrics;

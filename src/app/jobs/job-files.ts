@@ -88,7 +88,6 @@ function commandFailed(program: string, cause: Error & { readonly code?: unknown
   });
 }
 
-/** What is written, and where. */
 interface AuditReportOptions {
   /** Its ending says in which format: .html, .sarif, .json or .csv. */
   readonly path: string;

@@ -255,7 +255,6 @@ const phrases: Readonly<Record<EventStatus, string>> = {
   noted: 'noted',
 };
 
-/** The result of an outcome. */
 function resultOf({ result, interrupted, stopped, verified, failed }: Entry['data']): EventStatus {
   if (result === 'refused' || result === 'failed' || result === 'partly') return 'failed';
   if (result === 'unknown') return 'unknown';

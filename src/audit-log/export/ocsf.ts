@@ -90,7 +90,6 @@ function ocsfEvent(record: EventRecord, version: string): object {
   };
 }
 
-/** The fields of the class. */
 function classOf({ entry, event, reason }: EventRecord): object {
   const { act, subject, before, after } = event;
   if (act === 'log_off') {

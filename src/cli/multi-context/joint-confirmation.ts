@@ -53,7 +53,6 @@ export class JointConfirmation {
     return this.#refusal;
   }
 
-  /** The confirmation for one context. */
   member(context: string): Confirmation {
     const { confirmation, atMost } = this.#options;
     if (!confirmation.asks && atMost === undefined) {

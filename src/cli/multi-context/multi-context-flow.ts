@@ -304,7 +304,6 @@ class MultiContextProgress {
     this.#show = show;
   }
 
-  /** The progress of one context. */
   member(context: string): ShowProgress {
     return (verb) => {
       this.#open += 1;

@@ -128,7 +128,6 @@ function instant(at: string): string {
   return timeText(new Date(at));
 }
 
-/** A plan to read. */
 function planDocument(plan: AnyPlan): Document {
   const { made, target, selection, digest } = plan;
   const { user, sudo_user: behind, host, as } = made.by;

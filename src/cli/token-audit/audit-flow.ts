@@ -34,7 +34,6 @@ import { noteLimit, writeNotice } from '../output/streams.ts';
 import type { AuditFlags } from './audit-flags.ts';
 import { policyOf, ruleNamed } from './policy-flags.ts';
 
-/** What an audit prints. */
 type AuditResult = Result<AuditJson | AuditSummaryJson | AuditGroupsJson>;
 
 /** What an audit is made with. */

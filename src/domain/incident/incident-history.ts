@@ -96,7 +96,6 @@ export class IncidentHistory {
     return [...this.#incidents.values()];
   }
 
-  /** Those that are not lifted. */
   get open(): readonly Incident[] {
     return this.incidents.filter(({ state }) => state !== 'lifted');
   }

@@ -300,7 +300,6 @@ export interface AuditSummary {
 
 /** An audit under way. */
 export interface Audit {
-  /** The policy it judges by. */
   readonly policy: Policy;
   /** The instant that ages are counted from. */
   readonly now: Date;

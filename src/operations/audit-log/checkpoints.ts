@@ -127,7 +127,6 @@ interface LogKeyOptions {
   readonly actor: EntryDraft['actor'];
 }
 
-/** A new key. */
 interface MadeLogKey {
   /** The public key, as `name+id+key`, for users who verify checkpoints. */
   readonly verifier: string;

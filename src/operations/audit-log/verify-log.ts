@@ -132,7 +132,6 @@ export class LogTree implements LogObserver {
     this.#keepMarked();
   }
 
-  /** The whole tree. */
   get tree(): MerkleTree {
     return this.#tree;
   }

@@ -2,7 +2,6 @@ import type { CleaningAct } from '../../domain/investigation/cleaning.ts';
 import type { InvestigationItem } from '../../domain/investigation/investigation.ts';
 import { interimName, nameField } from '../../domain/investigation/kinds.ts';
 
-/** A planned act. */
 interface Planned {
   readonly item: Pick<InvestigationItem, 'object' | 'role'>;
   readonly act: CleaningAct;

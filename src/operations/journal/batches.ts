@@ -24,7 +24,6 @@ export function* batchesOf(
   }
 }
 
-/** What is done to batches, and how. */
 interface BatchRun {
   readonly batches: Iterable<Batch>;
   /** How many are under way together: one waits for the disk while another acts. */
@@ -198,7 +197,6 @@ export interface OutcomeCounts {
   readonly notTried: number;
 }
 
-/** Listeners to the progress. */
 interface OutcomeListeners {
   readonly onOutcome?: (outcome: Outcome) => void;
   /** Called every few dozen tokens, and with the last. */

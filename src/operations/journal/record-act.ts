@@ -8,10 +8,8 @@ import { reconcile } from './reconcile.ts';
 /** A single act, between its intent and its outcome. */
 export interface Act<Result> extends JournalOptions {
   readonly target: Target;
-  /** What the intent states. */
   readonly intent: EntryDraft['data'];
   readonly act: () => Promise<Result>;
-  /** What the outcome states. */
   readonly outcome: (result: Result) => EntryDraft['data'];
   /** What is thrown where the outcome could not be recorded. */
   readonly unrecorded?: (result: Result) => TokenctlError;

@@ -32,7 +32,6 @@ export interface Mailer {
    * if the server takes no message of this sender.
    */
   send(mail: Mail): Promise<'sent' | 'refused'>;
-  /** Closes connections. */
   close(): Promise<void>;
 }
 
@@ -47,6 +46,5 @@ export interface Notifier {
    * if the notice was refused for good.
    */
   send(notice: Notice): Promise<void>;
-  /** Closes connections. */
   close(): Promise<void>;
 }

@@ -161,7 +161,6 @@ export interface Target {
   readonly passwords?: Passwords | undefined;
   /** Over REST only; the description says whether this account may. */
   readonly roles?: Roles | undefined;
-  /** Closes connections. */
   close(): Promise<void>;
 }
 

@@ -15,7 +15,6 @@ export function readSettings(options: { target: Target }): Promise<Authenticatio
   return options.target.settings.read();
 }
 
-/** Values that settings are to have. */
 type Wished = Partial<AuthenticationSettings>;
 
 /** What to change, and who says so. */

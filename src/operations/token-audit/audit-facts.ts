@@ -14,7 +14,6 @@ export interface FactsWanted {
   readonly target: Target;
   readonly selector: Selector;
   readonly policy: Policy;
-  /** The rules that are to be applied. */
   readonly rules: readonly RuleName[];
   readonly now: Date;
 }

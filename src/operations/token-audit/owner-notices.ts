@@ -226,7 +226,6 @@ export class ToldOwners {
     for await (const entry of this.#log.entries(this.#next, { operations: [OPERATION] })) this.#take(entry);
   }
 
-  /** Forgets claims. */
   release(claims: readonly number[]): void {
     const released = new Set(claims);
     for (const [key, seq] of this.#claims) if (released.has(seq)) this.#claims.delete(key);

@@ -46,7 +46,6 @@ export interface OwnerNoticeReport extends Omit<OwnerNoticePlan, 'digests'> {
 /** After this many mails in a row that failed for now, the server is left alone. */
 const MAX_FAILURES = 3;
 
-/** What is sent, and how. */
 interface SendOptions extends Change {
   readonly plan: OwnerNoticePlan;
   readonly rules: OwnerNoticeRules;

@@ -46,7 +46,6 @@ export function tokenToJson(token: ListedToken): TokenJson {
   };
 }
 
-/** The columns of a list of tokens. */
 const tokenColumns: readonly Column<ListedToken>[] = [
   { name: 'id', cell: ({ id }) => String(id), whole: true },
   {

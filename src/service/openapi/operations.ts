@@ -177,7 +177,6 @@ function bodySchema({ fields }: FieldSet, purpose: 'create' | 'replace' | 'chang
   };
 }
 
-/** A page of a list. */
 function pageSchema(resource: Schema): Schema {
   const link = { type: ['string', 'null'] };
   return {

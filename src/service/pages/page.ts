@@ -18,7 +18,6 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? character);
 }
 
-/** What a page is made of. */
 interface Page {
   readonly status: number;
   readonly title: string;

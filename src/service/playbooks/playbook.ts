@@ -262,7 +262,6 @@ interface Named {
   readonly variables: string;
 }
 
-/** Stored variables. */
 function variablesOf(owner: string, text: string): Variables {
   const read = readVariables(text);
   if (typeof read === 'string') throw new JobProblem(`The variables of ${owner} are invalid. ${read}`);

@@ -66,7 +66,6 @@ interface Accessed {
   /** Null for a user, who has no roles of its own. */
   readonly type: ResourceWithRoles | null;
   readonly object?: AccessedObject;
-  /** All roles of the object. */
   readonly roles: readonly RoleName[];
 }
 

@@ -23,7 +23,6 @@ export interface Wanted<R extends ResourceRow> {
   readonly problems: Problems;
   /** The resource as it is, locked; null for a new one. */
   readonly before: R | null;
-  /** The roles that the caller has. */
   readonly held: readonly HeldRole[];
 }
 

@@ -46,7 +46,6 @@ export interface SampleJob {
   readonly status: Exclude<JobStatus, 'pending' | 'running'>;
   readonly explanation: string;
   readonly limit: string;
-  /** The extra variables. */
   readonly variables: string;
   readonly created: Date;
   readonly started: Date;
@@ -306,7 +305,6 @@ function variablesOf(chosen: Choices, { extraVars }: SampleTemplate): Readonly<R
   return { release: `5.${chosen.between(9, 12)}.${chosen.between(0, 7)}` };
 }
 
-/** How a job ends. */
 interface End {
   readonly status: SampleJob['status'];
   readonly explanation: string;

@@ -27,7 +27,6 @@ export class SecretBox {
     this.deviceKey = derive('device cookies');
   }
 
-  /** Whether there is a key. */
   get usable(): boolean {
     return this.#key !== null;
   }

@@ -24,7 +24,6 @@ import {
 /** A setting of one backend, by the end of its name. */
 type Part = Omit<SettingDefinition, 'key' | 'category'>;
 
-/** The definition of a setting of a backend. */
 function ofBackend(backend: Backend, name: string, part: Part): SettingDefinition {
   return { key: `${PREFIXES[backend]}_${name}`, category: backend, ...part };
 }
@@ -39,7 +38,6 @@ function secret(label: string, helpText: string): Part {
   return { ...line(label, helpText), secret: true };
 }
 
-/** The address of a provider. */
 function address(label: string, options: { readonly helpText: string; readonly defaultValue: string }): Part {
   return { type: 'string', label, ...options, check: checkAddress };
 }

@@ -22,7 +22,6 @@ export interface ProviderRedirect {
 /** The provider's response at the redirect URI, with the stored details of the login. */
 export interface ProviderCallback {
   readonly state: string;
-  /** The query string. */
   readonly query: string;
   readonly details: LoginDetails;
 }

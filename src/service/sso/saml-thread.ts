@@ -42,7 +42,6 @@ export class SamlThread {
     throw new SsoFailure(verdict.refused, verdict.detail);
   }
 
-  /** Ends the thread. */
   async end(): Promise<void> {
     const worker = this.#worker;
     this.#worker = null;

@@ -40,7 +40,6 @@ export function openApiCleaner(options: ApiEvidenceOptions): Cleaner & { close()
 interface Means {
   readonly values: CleaningValues;
   readonly send: (request: HttpRequest, what: string) => Promise<'done' | 'unchanged'>;
-  /** The defaults of settings. */
   readonly defaults: (category: string | null) => Promise<ReadonlyMap<string, unknown>>;
 }
 

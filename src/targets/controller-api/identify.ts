@@ -357,7 +357,6 @@ async function usedInLastSeconds(
   return ids === null ? null : { date, ids: new Set(ids) };
 }
 
-/** A token that was sent. */
 interface Sent {
   readonly userId: number;
   /** The Date header of the response. */

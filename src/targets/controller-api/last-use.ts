@@ -141,7 +141,6 @@ export async function liveTokens(
   return await Array.fromAsync(listItems(api, [query], TOKEN_LISTING));
 }
 
-/** The ids of the tokens of a query. */
 async function tokenIds(api: Api, query: Query): Promise<number[]> {
   const ids: number[] = [];
   for await (const { id } of listItems(api, [query], TOKEN_LISTING)) ids.push(id);

@@ -4,7 +4,6 @@ import { isKnownKind, type KnownKind } from '../../domain/investigation/kinds.ts
 /** Where a controller 24.6.1 keeps one kind of object. All values are constants: no SQL is built from anything else. */
 interface Store {
   readonly table: string;
-  /** The column with the name. */
   readonly name: string;
   /** The table of the fields that all templates, or all jobs, have; their ids are its ids. */
   readonly parent?: 'main_unifiedjobtemplate' | 'main_unifiedjob';

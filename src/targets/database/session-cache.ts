@@ -56,7 +56,6 @@ const NO_SENTINEL = 'Give the address of the Redis server itself, or of the node
 /** The latest date of JavaScript, for an entry that does not expire. */
 const NEVER = new Date(8.64e15);
 
-/** A server of the cache. */
 interface Server {
   readonly address: string;
   readonly client: RedisClientType;

@@ -33,7 +33,6 @@ interface CredentialType extends Named {
   readonly inputs: { readonly fields?: readonly Input[] };
 }
 
-/** An input of a type. */
 interface Input {
   readonly id: string;
   readonly label: string;
@@ -126,7 +125,6 @@ function kindOfInput(
   return input.secret ? 'password' : 'text';
 }
 
-/** The inputs that a credential has. */
 function Inputs({ inputs }: { readonly inputs: Readonly<Record<string, unknown>> }): ReactNode {
   const entries = Object.entries(inputs);
   if (entries.length === 0) return 'None';

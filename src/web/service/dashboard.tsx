@@ -20,7 +20,6 @@ import { NEVER_DAYS, numberText, Time } from '../shared/times.tsx';
 import { type ActivityEntry, actorOf, sentenceOf } from './activity-events.tsx';
 import { FINISHED_JOBS, LAST_CHANGES, TOTALS } from './first-reads.ts';
 
-/** A list, and how many there are in it. */
 interface CountedList {
   readonly url: string;
   readonly total: number;

@@ -37,7 +37,6 @@ const ACTIVE = new Set(['new', 'pending', 'waiting', 'running']);
 const POLL_MS = 1_000;
 const LIST_POLL_MS = 5_000;
 
-/** Whether a job has not ended. */
 function isActive({ status }: JobRow): boolean {
   return ACTIVE.has(status);
 }

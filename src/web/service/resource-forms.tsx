@@ -65,7 +65,6 @@ function idOf(value: string | boolean): number | null {
 
 interface BodyParts {
   readonly values: FormValues;
-  /** What the form began with. */
   readonly initial: FormValues;
   /** The resource, if it exists: only what was changed is sent, so that what another user changed meanwhile stays. */
   readonly before?: Shown;

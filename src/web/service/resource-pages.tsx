@@ -67,7 +67,6 @@ export interface ResourceKind<T extends Shown> {
   readonly plural: string;
   /** The address of the list page. */
   readonly path: string;
-  /** The collection of the API. */
   readonly api: string;
   /** What names one of them; `name` without it, which comes with a description. */
   readonly naming?: { readonly field: 'username'; readonly label: string };

@@ -124,7 +124,6 @@ export function TokenList({
   why,
   isWhole = false,
 }: {
-  /** The collection. */
   readonly path: string;
   /** Whether they are those of one user or of one application, which every row would repeat. */
   readonly about: 'user' | 'application' | 'all';

@@ -11,7 +11,6 @@ export function UserMenu({
   isOpen,
   onOpenChange,
 }: {
-  /** The button that opens it. */
   readonly toggle: RefObject<HTMLButtonElement | null>;
   readonly isOpen: boolean;
   readonly onOpenChange: (isOpen: boolean) => void;

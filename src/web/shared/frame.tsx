@@ -84,7 +84,6 @@ export function Frame({
 /** The navigation beside the page, or above it in a narrow window. */
 interface SidebarState {
   readonly isOpen: boolean;
-  /** Whether it is above the page. */
   readonly isAbove: boolean;
   readonly toggle: () => void;
   /** Closes it if it is above the page. */
