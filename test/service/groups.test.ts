@@ -156,6 +156,49 @@ describe.each(DATABASES)('groups on %s', (kind) => {
     expect((await admin.get(`/api/v2/${script}?subset=slice1of2`)).status).toBe(400);
   });
 
+  it('have their entries of the activity stream, as hosts and inventories do', async () => {
+    const entries = async (path: string) =>
+      (await get(`${path}/activity_stream/?order_by=id`)).results.map((entry) => [
+        entry['operation'],
+        entry['object1'],
+      ]);
+    const other = (await made('inventories/', { name: 'Watched', organization: 1 })).id;
+    const group = (await made('groups/', { name: 'watched', inventory: other })).id;
+    const host = (await made('hosts/', { name: 'watched1', inventory: other })).id;
+    await admin.patch(`/api/v2/hosts/${host}/`, { enabled: false });
+    for (const change of [{ id: host }, { id: host, disassociate: true }]) {
+      expect(await post(`groups/${group}/hosts/`, change)).toBe(204);
+    }
+    expect(await entries(`hosts/${host}`)).toEqual([
+      ['create', 'host'],
+      ['update', 'host'],
+      ['associate', 'group'],
+      ['disassociate', 'group'],
+    ]);
+    expect(await entries(`groups/${group}`)).toEqual([
+      ['create', 'group'],
+      ['associate', 'group'],
+      ['disassociate', 'group'],
+    ]);
+    const [entry] = (await get(`groups/${group}/activity_stream/?operation=associate`)).results;
+    expect(entry).toMatchObject({
+      object2: 'host',
+      summary_fields: { group: [{ name: 'watched' }], host: [{ name: 'watched1' }] },
+      related: { group: [`/api/v2/groups/${group}/`], host: [`/api/v2/hosts/${host}/`] },
+    });
+    expect(await entries(`inventories/${other}`)).toEqual([['create', 'inventory']]);
+    expect((await admin.delete(`/api/v2/inventories/${other}/`)).status).toBe(202);
+    const [deleted] = (await get('activity_stream/?operation=delete&order_by=-id&page_size=1')).results;
+    expect(deleted).toMatchObject({
+      object1: 'inventory',
+      changes: { coalesced_data: { hosts_deleted: 1, groups_deleted: 1 }, name: 'Watched', id: other },
+    });
+    expect((await get(`activity_stream/?object1=inventory`, reader)).count).toBeGreaterThan(0);
+    const stranger = new Client(service.url, basic('stranger', 'a-password'));
+    await made('users/', { username: 'stranger', password: 'a-password' });
+    expect((await stranger.get(`/api/v2/groups/${ids['web']}/activity_stream/`)).status).toBe(403);
+  });
+
   it('are deleted alone from the inventory, or with what only they hold', async () => {
     expect(await post(`groups/${ids['db']}/hosts/`, { id: ids['web1'] })).toBe(204);
     const alone = { id: ids['web'], disassociate: true };

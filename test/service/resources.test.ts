@@ -187,14 +187,24 @@ describe.each(DATABASES)('resources on %s', (kind) => {
     await service.database.execute(
       "UPDATE service_job SET status = 'running', heartbeat = now() + interval '1 hour'",
     );
+    const inHere = { inventory: template?.['inventory'] };
+    const busy = await made('hosts/', { name: 'busy', ...inHere });
+    const group = await made('groups/', { name: 'group of busy', ...inHere });
     for (const path of [
       `inventories/${template?.['inventory']}/`,
+      `hosts/${busy.id}/`,
       `projects/${template?.['project']}/`,
       template?.['url'],
     ]) {
       const refused = await admin.delete(String(path).replace(/^(?!\/)/, '/api/v2/'));
       expect([refused.status, refused.json['active_jobs']]).toEqual([409, [{ id, type: 'job' }]]);
     }
+    // As on the controller, groups can be deleted, and a host can be taken out of its inventory, which deletes it.
+    expect((await admin.delete(`/api/v2/groups/${group.id}/`)).status).toBe(204);
+    const out = await admin.post(`/api/v2/inventories/${inHere.inventory}/hosts/`, {
+      ...{ id: busy.id, disassociate: true },
+    });
+    expect([out.status, (await admin.get(`/api/v2/hosts/${busy.id}/`)).status]).toEqual([204, 404]);
     expect((await admin.delete(`/api/v2/jobs/${id}/`)).status).toBe(403);
     await service.database.execute("UPDATE service_job SET status = 'failed', finished = $1", [NOW]);
     expect((await get('dashboard/'))['inventories']).toMatchObject({ job_failed: 1 });

@@ -6,16 +6,26 @@ import { forbidden, notFound } from '../failure.ts';
 import type { FieldSet } from '../listing/fields.ts';
 import { allOf, type Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
-import { ACTIVITY_COLUMNS, ACTIVITY_FROM, type ActivityRecord, findActivity } from '../store/activity.ts';
+import {
+  ACTIVITY_COLUMNS,
+  ACTIVITY_FROM,
+  type ActivityRecord,
+  findActivity,
+  type LinkedResource,
+} from '../store/activity.ts';
 import { findToken } from '../store/tokens.ts';
 import { seenApplication } from './applications.ts';
+import { GROUP } from './groups.ts';
+import { seenJobTemplate } from './job-templates.ts';
+import { seenResource } from './named-resources.ts';
 import { seenOrganization } from './organizations.ts';
 import { pathId } from './request-values.ts';
 import { namedRelation, userRelation } from './resource.ts';
+import { CREDENTIAL, HOST, INVENTORY, PROJECT } from './resource-kinds.ts';
 import { seenTeam } from './teams.ts';
 import { seenUser } from './users.ts';
 
-/** `/api/v2/activity_stream/`, its `N/`, and the `activity_stream/` of tokens, applications, organizations, teams, users. */
+/** `/api/v2/activity_stream/`, its `N/`, and the `activity_stream/` of what it has entries about. */
 export function serveActivity(app: FastifyInstance, service: ServiceContext): void {
   const serve = (path: string, description: string, get: Handler) =>
     serveEndpoint(app, service, {
@@ -40,9 +50,19 @@ export function serveActivity(app: FastifyInstance, service: ServiceContext): vo
   serve('organizations/:id/activity_stream/', 'What happened to this organization.', async (exchange) =>
     listActivity(exchange, about('o.id', (await seenOrganization(exchange)).id)),
   );
-  serve('teams/:id/activity_stream/', 'What happened to this team.', async (exchange) =>
-    listActivity(exchange, about('r_team.id', (await seenTeam(exchange)).id)),
-  );
+  for (const [path, noun, column, see] of [
+    ['inventories', 'inventory', 'r_inventory.id', (exchange) => seenResource(exchange, INVENTORY)],
+    ['hosts', 'host', 'r_host.id', (exchange) => seenResource(exchange, HOST)],
+    ['groups', 'group', 'r_group.id', (exchange) => seenResource(exchange, GROUP)],
+    ['credentials', 'credential', 'r_credential.id', (exchange) => seenResource(exchange, CREDENTIAL)],
+    ['projects', 'project', 'r_project.id', (exchange) => seenResource(exchange, PROJECT)],
+    ['job_templates', 'job template', 'r_job_template.id', seenJobTemplate],
+    ['teams', 'team', 'r_team.id', seenTeam],
+  ] as const satisfies readonly Place[]) {
+    serve(`${path}/:id/activity_stream/`, `What happened to this ${noun}.`, async (exchange) =>
+      listActivity(exchange, about(column, (await see(exchange)).id)),
+    );
+  }
   serve(
     'users/:id/activity_stream/',
     'What this user did, and what was done to the account.',
@@ -56,7 +76,18 @@ export function serveActivity(app: FastifyInstance, service: ServiceContext): vo
   );
 }
 
-function about(column: 't.id' | 'a.id' | 'o.id' | 'r_team.id', id: number): (first: number) => Condition {
+/** Resources of a kind: their collection, their noun, the column of their ids, and the one that the path names. */
+type Place = readonly [
+  path: string,
+  noun: string,
+  column: `r_${LinkedResource}.id`,
+  see: (exchange: Exchange) => Promise<{ readonly id: number }>,
+];
+
+function about(
+  column: 't.id' | 'a.id' | 'o.id' | `r_${LinkedResource}.id`,
+  id: number,
+): (first: number) => Condition {
   return (first) => ({ sql: `${column} = $${first}`, values: [id] });
 }
 
@@ -253,8 +284,7 @@ function related(entry: ActivityRecord): Record<string, unknown> {
     ...one('o_auth2_application', 'applications', entry.application_id),
     ...one('organization', 'organizations', entry.organization_id),
     ...one('user', 'users', entry.about_user_id),
-    ...(entry.resource !== null &&
-      one(entry.resource.type, COLLECTIONS[entry.resource.type], entry.resource.id)),
+    ...Object.assign({}, ...entry.resources.map(({ type, id }) => one(type, COLLECTIONS[type], id))),
     ...one('role', 'roles', entry.role_id),
   };
 }
@@ -285,8 +315,10 @@ function summary(entry: ActivityRecord): Record<string, unknown> {
       first_name: entry.about_first_name,
       last_name: entry.about_last_name,
     }),
-    ...(entry.resource !== null &&
-      one(entry.resource.type, entry.resource.id, named(entry.resource.name, entry.resource.description))),
+    ...Object.assign(
+      {},
+      ...entry.resources.map(({ type, id, name, description }) => one(type, id, named(name, description))),
+    ),
     ...one('role', entry.role_id, { role_field: entry.object_relationship_type.split('.').at(-1) }),
     ...actor(entry),
     ...(Object.keys(entry.setting).length > 0 && { setting: [entry.setting] }),

@@ -75,7 +75,10 @@ export const GROUP: Kind<GroupRecord> = {
   ),
   nameTaken: { __all__: ['Group with this Name and Inventory already exists.'] },
   namedBy: ['name', 'inventory_name', 'organization_name'],
-  related: (url) => addresses(url, ['variable_data', 'hosts', 'potential_children', 'children', 'all_hosts']),
+  related: (url) =>
+    addresses(url, [
+      ...['variable_data', 'hosts', 'potential_children', 'children', 'all_hosts', 'activity_stream'],
+    ]),
   async prepare(exchange, transaction, wanted) {
     await withOwner(GROUP, exchange, transaction, wanted);
     await requireOtherName(transaction, wanted, 'host');
@@ -346,6 +349,7 @@ async function changeLink(
       relationship,
     },
     resource: { type: 'group', id: group },
+    ...(relation === 'hosts' && { withHost: member }),
   });
 }
 

@@ -14,7 +14,7 @@ import { EMPTY_RELATIONS, serveEmptyRelations } from './empty-relations.ts';
 import { noSuchId } from './field-values.ts';
 import { fixedFields } from './fixed-fields.ts';
 import { ASK_FIELDS, TEMPLATE_OPTIONS } from './job-options.ts';
-import type { Kind, Wanted } from './kind.ts';
+import { addresses, type Kind, type Wanted } from './kind.ts';
 import { refuse, seenResource, serveKind } from './named-resources.ts';
 import { PART_RELATIONS, seenParts } from './part-relations.ts';
 import { leadingFields, nameAndDescription } from './resource.ts';
@@ -128,7 +128,7 @@ const JOB_TEMPLATE: Kind<JobTemplateRecord> = {
   empty: EMPTY_RELATIONS.job_template,
   ...byRoles('job_template'),
   joined: seenParts,
-  related: (url) => ({ launch: `${url}launch/`, jobs: `${url}jobs/` }),
+  related: (url) => addresses(url, ['launch', 'jobs', 'activity_stream']),
   capabilities: (user, held, template) => ({ start: hasRole(user, held, asked(template, 'execute')) }),
   prepare,
   /** Who creates a job template without a role for all of its organization becomes its admin. */

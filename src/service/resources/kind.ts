@@ -45,7 +45,7 @@ export interface Kind<R extends ResourceRow = ResourceRow> {
   readonly namedBy: readonly NamePart[];
   /** The answer to a name that is taken. */
   readonly nameTaken: FailureBody;
-  /** The column of a job that names the resource it runs with. */
+  /** The column of a job that names the resource it runs with, or the inventory in which that is. */
   readonly usedBy?: Parameters<typeof activeJobs>[1];
   /** The controller answers 202 to DELETE, and deletes later. */
   readonly deletedLater?: true;
@@ -80,6 +80,8 @@ export interface Kind<R extends ResourceRow = ResourceRow> {
   prepare?(exchange: Exchange, transaction: Queryable, wanted: Wanted<R>): Promise<ResourceValues>;
   /** What else the creation of a resource does. */
   made?(exchange: Exchange, transaction: Queryable, made: R): Promise<void>;
+  /** What the entry of a deletion says beside the fields of the resource. */
+  deletedWith?(resource: R): ResourceValues;
   /** What the deletion of a resource does first. */
   removing?(exchange: Exchange, transaction: Queryable, resource: R): Promise<void>;
 }

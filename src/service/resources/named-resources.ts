@@ -263,7 +263,13 @@ export async function changeResource<R extends ResourceRow>(
 async function remove<R extends ResourceRow>(exchange: Exchange, kind: Kind<R>): Promise<unknown> {
   const { id } = await matching(exchange, kind);
   await exchange.service.database.transaction((transaction) =>
-    removeResource(exchange, transaction, kind, { id, removing: kind.removing }),
+    removeResource(exchange, transaction, kind, {
+      id,
+      async removing(exchange, transaction, resource) {
+        await requireUnused(transaction, kind, resource);
+        await kind.removing?.(exchange, transaction, resource);
+      },
+    }),
   );
   return kind.deletedLater ? exchange.reply.code(202).send() : undefined;
 }
@@ -282,19 +288,20 @@ export async function removeResource<R extends ResourceRow>(
 ): Promise<void> {
   const held = await heldRoles(transaction, exchange.caller.user);
   const resource = await changeable(exchange, transaction, { kind, id, held });
-  if (kind.usedBy !== undefined) await requireUnused(transaction, kind.usedBy, id);
   await removing?.(exchange, transaction, resource);
   if (!(await deleteResource(transaction, kind.storage, id))) throw notFound();
-  await log(exchange, transaction, kind, { operation: 'delete', changes: { ...facts(kind, resource), id } });
+  const changes = { ...kind.deletedWith?.(resource), ...facts(kind, resource), id };
+  await log(exchange, transaction, kind, { operation: 'delete', changes });
 }
 
 /** Throws 409 while jobs run with a resource, as the controller does. */
-async function requireUnused(
+async function requireUnused<R extends ResourceRow>(
   transaction: Queryable,
-  column: Parameters<typeof activeJobs>[1],
-  id: number,
+  { usedBy }: Kind<R>,
+  { id, inventory }: R,
 ): Promise<void> {
-  const active = await activeJobs(transaction, column, id);
+  if (usedBy === undefined) return;
+  const active = await activeJobs(transaction, usedBy, usedBy === 'inventory_id' ? (inventory ?? id) : id);
   if (active.length === 0) return;
   throw new RequestFailure(409, {
     error: 'Resource is being used by running jobs.',

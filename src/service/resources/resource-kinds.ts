@@ -172,9 +172,14 @@ export const INVENTORY: Kind<ResourceRecord> = {
   nameTaken: { __all__: ['Inventory with this Name and Organization already exists.'] },
   usedBy: 'inventory_id',
   deletedLater: true,
+  // As the controller's entry, which is the only one: none for each host and group.
+  deletedWith: ({ total_hosts, total_groups }) => ({
+    coalesced_data: { hosts_deleted: total_hosts, groups_deleted: total_groups },
+  }),
   namedBy: IN_ORGANIZATION,
   empty: EMPTY_RELATIONS.inventory,
-  related: (url) => addresses(url, ['hosts', 'groups', 'root_groups', 'variable_data', 'script']),
+  related: (url) =>
+    addresses(url, [...['hosts', 'groups', 'root_groups', 'variable_data', 'script', 'activity_stream']]),
 };
 
 /** Hosts of inventories. */
@@ -205,8 +210,10 @@ export const HOST: Kind<ResourceRecord> = {
     },
   ),
   nameTaken: { __all__: ['Host with this Name and Inventory already exists.'] },
+  // Groups can be deleted meanwhile, on the controller as well.
+  usedBy: 'inventory_id',
   namedBy: ['name', 'inventory_name', 'organization_name'],
-  related: (url) => addresses(url, ['variable_data', 'groups', 'all_groups']),
+  related: (url) => addresses(url, ['variable_data', 'groups', 'all_groups', 'activity_stream']),
   summary: ({ groups }) => ({ groups }),
   async prepare(exchange, transaction, wanted) {
     const values = splitPort(wanted.values, wanted.problems);
@@ -287,7 +294,10 @@ export const CREDENTIAL: Kind<ResourceRecord> = {
   nameTaken: { __all__: ['Credential with this Name and Organization already exists.'] },
   // The name and the kind of the type: all are of this one.
   namedBy: ['name', { text: `${MACHINE_TYPE.name}+${MACHINE_TYPE.kind}` }, 'organization_name'],
-  related: () => ({ credential_type: `/api/v2/credential_types/${MACHINE_TYPE.id}/` }),
+  related: (url) => ({
+    activity_stream: `${url}activity_stream/`,
+    credential_type: `/api/v2/credential_types/${MACHINE_TYPE.id}/`,
+  }),
 };
 
 const FETCH =
@@ -344,7 +354,7 @@ export const PROJECT: Kind<ResourceRecord> = {
   usedBy: 'project_id',
   namedBy: IN_ORGANIZATION,
   empty: EMPTY_RELATIONS.project,
-  related: (url) => ({ playbooks: `${url}playbooks/` }),
+  related: (url) => addresses(url, ['playbooks', 'activity_stream']),
   async shownToo({ service }) {
     const folders = await projectFolders(service.jobs.projects);
     return ({ local_path = '' }) => ({ status: folders.includes(local_path) ? 'ok' : 'missing' });

@@ -17,6 +17,8 @@ export interface Activity {
   readonly userId?: number;
   readonly organizationId?: number;
   readonly resource?: { readonly type: LinkedResource; readonly id: number };
+  /** The host that a group gained or lost. */
+  readonly withHost?: number;
 }
 
 /** The kinds of resources that entries link to, with their tables and the columns of the links. */
@@ -68,14 +70,15 @@ export async function insertActivity(transaction: Queryable, activity: Activity)
       id,
     ]);
   }
-  const { resource } = activity;
-  const link = RESOURCES.find(([type]) => type === resource?.type);
-  if (resource === undefined || link === undefined) return;
-  const [type, , column] = link;
-  await transaction.execute(
-    `INSERT INTO main_activitystream_${type} (activitystream_id, ${column}) VALUES ($1, $2)`,
-    [row.id, resource.id],
-  );
+  const { resource, withHost } = activity;
+  for (const [type, , column] of RESOURCES) {
+    const id = resource?.type === type ? resource.id : type === 'host' ? withHost : undefined;
+    if (id === undefined) continue;
+    await transaction.execute(
+      `INSERT INTO main_activitystream_${type} (activitystream_id, ${column}) VALUES ($1, $2)`,
+      [row.id, id],
+    );
+  }
 }
 
 /** An entry as the API shows it. */
@@ -111,19 +114,19 @@ export interface ActivityRecord {
   readonly organization_description: string | null;
   /** The role that a user gained or lost. */
   readonly role_id: number | null;
-  /** The inventory, host, group, credential, project, job template or team. */
-  readonly resource: {
+  /** The inventory, host, group, credential, project, job template or team; a group and a host where one holds the other. */
+  readonly resources: readonly {
     readonly type: LinkedResource;
     readonly id: number;
     readonly name: string;
     readonly description: string;
-  } | null;
+  }[];
 }
 
 /**
  * Rows `s` of main_activitystream with the actor `u` and their objects: the token `t` (of the
- * application `ta`), the application `a`, the user `b`, the organization `o`, or a
- * resource; at most one of each.
+ * application `ta`), the application `a`, the user `b`, the organization `o`, or
+ * resources; at most one of each kind.
  */
 export const ACTIVITY_FROM = `main_activitystream s
   LEFT JOIN auth_user u ON u.id = s.actor_id
@@ -156,10 +159,12 @@ export const ACTIVITY_COLUMNS = `
   b.id AS about_user_id, b.username AS about_username, b.first_name AS about_first_name,
   b.last_name AS about_last_name, o.id AS organization_id, o.name AS organization_name,
   o.description AS organization_description,
-  CASE ${RESOURCES.map(
-    ([type]) => `WHEN r_${type}.id IS NOT NULL THEN json_build_object('type', '${type}', 'id', r_${type}.id,
-      'name', r_${type}.name, 'description', r_${type}.description)`,
-  ).join(' ')} END AS resource,
+  to_json(array_remove(ARRAY[${RESOURCES.map(
+    ([
+      type,
+    ]) => `CASE WHEN r_${type}.id IS NOT NULL THEN jsonb_build_object('type', '${type}', 'id', r_${type}.id,
+      'name', r_${type}.name, 'description', r_${type}.description) END`,
+  ).join(', ')}], NULL)) AS resources,
   COALESCE(CASE substring(s.object_relationship_type FROM '[a-z_]+_role$')
     WHEN 'admin_role' THEN COALESCE(r_team.admin_role_id, o.admin_role_id)
     WHEN 'auditor_role' THEN o.auditor_role_id
