@@ -1,10 +1,10 @@
-// Makes the npm package, the archives, and the Debian and RPM packages. Run `npm ci` and `npm run build` first.
+// Builds the program, and makes the npm package, the archives, and the Debian and RPM packages. Run `npm ci` first.
 //   node scripts/release.ts              everything below, in release/
 //   node scripts/release.ts x64          the same for one processor
 //   node scripts/release.ts --image DIR  the files of a container image, without Node.js
 // For each processor, release/ gets an archive with its own Node.js, a Debian and an RPM package. Beside them are the
-// npm package, the bill of materials and the checksums.
-import { execFileSync } from 'node:child_process';
+// npm package, the bill of materials and the checksums. A package whose tool is missing is left out, and said so.
+import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -19,7 +19,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { billOfMaterials } from './release/bill-of-materials.ts';
-import { writeDebianPackage } from './release/debian-package.ts';
+import { buildDebianPackage, writeDebianTree } from './release/debian-package.ts';
 import { PROCESSORS, type Processor, writeNode } from './release/node-runtime.ts';
 import { packageVersion, root, writeProgram } from './release/program-tree.ts';
 import { RPM_PROCESSORS, writeRpmPackage } from './release/rpm-package.ts';
@@ -59,7 +59,9 @@ function writeImage(folder: string): void {
 function compress(folder: string, file: string): void {
   const [parent, name] = [dirname(folder), folder.slice(dirname(folder).length + 1)];
   const options = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', `--mtime=@${sourceDate()}`];
-  execFileSync('tar', [...options, '-cJf', file, '-C', parent, name]);
+  // With several threads, the result does not depend on their number.
+  const env = { ...process.env, XZ_OPT: '-T2' };
+  execFileSync('tar', [...options, '-cJf', file, '-C', parent, name], { env });
 }
 
 /** The time of the last commit, in seconds, unless the environment has another (reproducible-builds.org). */
@@ -68,10 +70,73 @@ function sourceDate(): string {
   return given ?? execFileSync('git', ['log', '-1', '--format=%ct'], { cwd: root, encoding: 'utf8' }).trim();
 }
 
+/** A program that a release needs: for everything, or for the packages of one kind. */
+interface Tool {
+  readonly program: string;
+  /** The package of Debian that has it. */
+  readonly from: string;
+  /** What is left out without it; null if there is no release without it. */
+  readonly makes: 'Debian packages' | 'RPM packages' | null;
+}
+
+const TOOLS: readonly Tool[] = [
+  { program: 'tar', from: 'tar', makes: null },
+  { program: 'xz', from: 'xz-utils', makes: null },
+  { program: 'gzip', from: 'gzip', makes: null },
+  { program: 'npm', from: 'npm', makes: null },
+  { program: 'dpkg-deb', from: 'dpkg', makes: 'Debian packages' },
+  { program: 'rpmbuild', from: 'rpm', makes: 'RPM packages' },
+];
+
+/** The tools that are not on the PATH. */
+function missingTools(): readonly Tool[] {
+  return TOOLS.filter(
+    ({ program }) => spawnSync(program, ['--version'], { stdio: 'ignore' }).error !== undefined,
+  );
+}
+
+const started = performance.now();
+
+/** Says what is made now. */
+function say(text: string): void {
+  const seconds = Math.round((performance.now() - started) / 1000);
+  process.stdout.write(`${String(seconds).padStart(4)} s  ${text}\n`);
+}
+
 function writeRelease(processors: readonly Processor[]): void {
+  const missing = missingTools();
+  const needed = missing.filter(({ makes }) => makes === null);
+  if (needed.length > 0) {
+    const packages = needed.map(({ from }) => from).join(' ');
+    throw new Error(
+      `Missing: ${needed.map(({ program }) => program).join(', ')}. On Debian: apt install ${packages}`,
+    );
+  }
+  const leftOut = missing.map(
+    ({ program, from, makes }) => `${makes}: ${program} is missing. On Debian: apt install ${from}`,
+  );
+  for (const each of leftOut) say(`No ${each}`);
+  say('Building the program');
+  execFileSync(process.execPath, [join(root, 'scripts/build.ts')], { cwd: root, stdio: 'inherit' });
   rmSync(release, { recursive: true, force: true });
   mkdirSync(release);
   process.env['SOURCE_DATE_EPOCH'] = sourceDate();
+  try {
+    writeFiles(processors, (kind) => !missing.some(({ makes }) => makes === kind));
+  } finally {
+    const sums = checksums();
+    writeFileSync(join(release, 'SHA256SUMS'), sums);
+    process.stdout.write(`\n${sums}`);
+    if (leftOut.length > 0)
+      process.stdout.write(`\nLeft out:\n${leftOut.map((each) => `  ${each}\n`).join('')}`);
+  }
+}
+
+function writeFiles(
+  processors: readonly Processor[],
+  isPossible: (kind: NonNullable<Tool['makes']>) => boolean,
+): void {
+  say('Packing the npm package');
   execFileSync('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', release], {
     cwd: root,
     stdio: ['ignore', 'ignore', 'inherit'],
@@ -82,35 +147,53 @@ function writeRelease(processors: readonly Processor[]): void {
     try {
       const name = `tokenctl-${version}-linux-${processor}`;
       const unpacked = join(work, name);
+      say(`Fetching Node.js for ${processor}`);
       writePrefix(unpacked, processor);
+      say(`Compressing the archive for ${processor}`);
       compress(unpacked, join(release, `${name}.tar.xz`));
-      const file = join(release, `tokenctl_${version}_${PROCESSORS[processor]}.deb`);
       const debian = join(work, 'debian');
-      writeDebianPackage(file, { unpacked, processor, folder: debian });
-      const rpm = join(release, `tokenctl-${version}-1.${RPM_PROCESSORS[processor]}.rpm`);
-      writeRpmPackage(rpm, { debian, processor, work: join(work, 'rpm') });
+      writeDebianTree(debian, { unpacked, processor });
+      if (isPossible('Debian packages')) {
+        say(`Making the Debian package for ${processor}`);
+        buildDebianPackage(join(release, `tokenctl_${version}_${PROCESSORS[processor]}.deb`), debian);
+      }
+      if (isPossible('RPM packages')) {
+        say(`Making the RPM package for ${processor}`);
+        const rpm = join(release, `tokenctl-${version}-1.${RPM_PROCESSORS[processor]}.rpm`);
+        writeRpmPackage(rpm, { debian, processor, work: join(work, 'rpm') });
+      }
     } finally {
       rmSync(work, { recursive: true });
     }
   }
-  const sums = readdirSync(release).map((file) => {
-    const hash = createHash('sha256')
-      .update(readFileSync(join(release, file)))
-      .digest('hex');
-    return `${hash}  ${file}\n`;
-  });
-  writeFileSync(join(release, 'SHA256SUMS'), sums.join(''));
-  process.stdout.write(sums.join(''));
+}
+
+/** The checksums of what was made, as sha256sum reads them. */
+function checksums(): string {
+  return readdirSync(release)
+    .map((file) => {
+      const hash = createHash('sha256')
+        .update(readFileSync(join(release, file)))
+        .digest('hex');
+      return `${hash}  ${file}\n`;
+    })
+    .join('');
 }
 
 // Everybody can read what is made, whatever the umask of the shell.
 process.umask(0o022);
 const [first, folder] = process.argv.slice(2);
 const known = Object.keys(PROCESSORS) as Processor[];
-if (first === '--image' && folder !== undefined) writeImage(folder);
-else if (first === undefined) writeRelease(known);
-else if (known.includes(first as Processor)) writeRelease([first as Processor]);
-else {
-  process.stderr.write(`Usage: node scripts/release.ts [${known.join(' | ')} | --image DIR]\n`);
-  process.exitCode = 2;
+try {
+  if (first === '--image' && folder !== undefined) writeImage(folder);
+  else if (first === undefined) writeRelease(known);
+  else if (known.includes(first as Processor)) writeRelease([first as Processor]);
+  else {
+    process.stderr.write(`Usage: node scripts/release.ts [${known.join(' | ')} | --image DIR]\n`);
+    process.exitCode = 2;
+  }
+} catch (error) {
+  // A tool has said why on its own stderr; a stack trace of this script would hide it.
+  process.stderr.write(`Error: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
 }

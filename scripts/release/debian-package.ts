@@ -21,19 +21,15 @@ const UNITS = ['tokenctl-jobs.service', 'tokenctl-sweep.service', 'tokenctl-swee
 export const UNITS_TO_DISABLE = UNITS.filter((unit) => unit !== 'tokenctl-sweep.service');
 
 /**
- * Makes a Debian package of an unpacked archive: the program in /usr/lib/tokenctl, `tokenctl` in /usr/bin, the systemd
- * units, the manual page and the completions. The units are not enabled: they need a configuration.
+ * Writes the files of the packages into a folder: the program in /usr/lib/tokenctl, `tokenctl` in /usr/bin, the systemd
+ * units, the manual pages and the completions, and what Debian has to know. The units are not enabled: they need a
+ * configuration.
  *
  * @param unpacked the folder of the archive; it is left as it is
- * @param file the package to write
  */
-export function writeDebianPackage(
-  file: string,
-  {
-    unpacked,
-    processor,
-    folder,
-  }: { readonly unpacked: string; readonly processor: Processor; readonly folder: string },
+export function writeDebianTree(
+  folder: string,
+  { unpacked, processor }: { readonly unpacked: string; readonly processor: Processor },
 ): void {
   cpSync(unpacked, join(folder, PROGRAM), { recursive: true });
   move(folder, `${PROGRAM}/share/bash-completion`, 'usr/share/bash-completion');
@@ -48,7 +44,8 @@ export function writeDebianPackage(
   const documents = join(folder, 'usr/share/doc/tokenctl');
   copy(join(root, 'deploy/crontab'), join(documents, 'examples/crontab'));
   copy(join(root, 'LICENSE'), join(documents, 'copyright'));
-  compress(join(folder, 'usr/share/man/man1/tokenctl.1'));
+  const pages = join(folder, 'usr/share/man/man1');
+  for (const page of globSync('*.1', { cwd: pages })) compress(join(pages, page));
   copy(join(root, 'CHANGELOG.md'), join(documents, 'changelog'));
   compress(join(documents, 'changelog'));
   mkdirSync(join(folder, 'etc/tokenctl'), { recursive: true, mode: 0o755 });
@@ -58,6 +55,10 @@ export function writeDebianPackage(
   for (const [name, script] of Object.entries(SCRIPTS)) {
     writeFileSync(join(folder, 'DEBIAN', name), `#!/bin/sh\nset -e\n${script}`, { mode: 0o755 });
   }
+}
+
+/** Makes a Debian package of the folder that {@link writeDebianTree} wrote. */
+export function buildDebianPackage(file: string, folder: string): void {
   execFileSync('dpkg-deb', ['--build', '--root-owner-group', '-Zxz', folder, file], { stdio: 'inherit' });
 }
 

@@ -8,7 +8,7 @@ import {
 } from '../../src/cli/shell-completion.ts';
 import { jsonIn, packageVersion, root } from './program-tree.ts';
 
-/** The manual page and the shell completions, by path below `share`: made from the commands' manifest. */
+/** The manual pages (all commands, and one each) and the shell completions, by path below `share`: made from the commands' manifest. */
 export function shellFiles(): ReadonlyMap<string, string> {
   const manifest = jsonIn(join(root, 'oclif.manifest.json')) as {
     commands: Record<string, DescribedCommand>;
@@ -16,6 +16,7 @@ export function shellFiles(): ReadonlyMap<string, string> {
   const options = { commands: Object.values(manifest.commands), version: packageVersion() };
   return new Map([
     ['man/man1/tokenctl.1', manualPage(options.commands)],
+    ...options.commands.map((command) => [pageName(command), commandPage(command)] as const),
     ['bash-completion/completions/tokenctl', completionScript('bash', options)],
     ['zsh/site-functions/_tokenctl', completionScript('zsh', options)],
     ['fish/vendor_completions.d/tokenctl.fish', completionScript('fish', options)],
@@ -35,9 +36,35 @@ export function manualPage(described: readonly DescribedCommand[]): string {
     '.SH DESCRIPTION\ntokenctl lists, audits and revokes the OAuth2 tokens of AWX and Ansible Automation Platform.',
     '.SH COMMANDS',
     ...commands.flatMap(manualSection),
-    '.SH FILES',
-    '.TP\n.I ~/.config/tokenctl/tokenctl.yaml\nThe configuration.',
-    '.TP\n.I ~/.local/state/tokenctl/\nThe audit log, and what else must outlive a run.',
+    ...FILES,
+    '',
+  ].join('\n');
+}
+
+const FILES = [
+  '.SH FILES',
+  '.TP\n.I ~/.config/tokenctl/tokenctl.yaml\nThe configuration.',
+  '.TP\n.I ~/.local/state/tokenctl/\nThe audit log, and what else must outlive a run.',
+  '.TP\n.I /etc/tokenctl/tokenctl.yaml\nThe configuration of the service of the machine, and of root.',
+  '.TP\n.I /var/lib/tokenctl/\nThe audit log and the ledger of the service of the machine, and of root.',
+];
+
+/** Where the page of one command is: `man tokenctl tokens revoke` finds `tokenctl-tokens-revoke`. */
+function pageName({ id }: DescribedCommand): string {
+  return `man/man1/tokenctl-${id.replaceAll(':', '-')}.1`;
+}
+
+/** The manual page of one command. */
+function commandPage(command: DescribedCommand): string {
+  const path = command.id.replaceAll(':', ' ');
+  const name = `tokenctl-${path.replaceAll(' ', '-')}`;
+  return [
+    `.TH ${roff(name.toUpperCase())} 1 "" "tokenctl ${packageVersion()}" "User Commands"`,
+    `.SH NAME\n${roff(name)} \\- ${roff(command.summary ?? '')}`,
+    '.SH COMMAND',
+    ...manualSection({ ...command, path }),
+    ...FILES,
+    '.SH SEE ALSO\n.BR tokenctl (1)',
     '',
   ].join('\n');
 }
