@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -62,6 +62,16 @@ describe.each(NEWEST)('the commands at %s', (peer) => {
     expect(refused.code).toBe(4);
     expect(refused.stderr).toContain('a platform gateway');
     expect(refused.stderr).toContain(`tokenctl incident investigate --context ${context}`);
+    const { items } = JSON.parse(readFileSync(file, 'utf8'));
+    const left = items.filter(({ state }: { state: string }) => state === 'there' || state === 'unknown');
+    expect(left.length).toBeGreaterThan(3);
+    // What the refusal refers to: each item has a command, a request or what to do by hand.
+    for (const { id, remedy } of left) {
+      expect([id, remedy?.kind]).toEqual([id, expect.stringMatching(/^(command|call|manual)$/)]);
+      if (remedy.kind === 'command') expect(remedy.text).toContain(` --context ${context} `);
+      if (remedy.kind === 'call')
+        expect(remedy.text).toMatch(/^(DELETE|PATCH|POST|PUT) \/api\/gateway\/v1\//);
+    }
   });
 
   test('say how the gateway stands to those that were tried', async () => {
