@@ -12,7 +12,7 @@ function project(
   return { extends: true, test: { name, include: [`test/${name}/**/*.test.ts`], ...test } };
 }
 
-const FOLDERS = ['unit', 'service', 'process', 'browser', 'soak', 'peers'];
+const FOLDERS = ['unit', 'service', 'process', 'browser', 'soak'];
 
 // A test outside the folders of the projects would never run.
 const strays = globSync('**/*.{test,spec}.{ts,tsx,js,mjs,cjs}', {
@@ -29,10 +29,7 @@ const onEachDatabase = globSync('test/service/**/*.test.ts', { cwd: import.meta.
 /** The files that take longest, which begin first: one that began last would run alone, on one core. */
 const LONGEST = [
   'soak/database-revocation-killed',
-  'peers/controller/awx-cli',
-  'peers/controller/lockdown-claims',
-  'peers/controller/commands',
-  'peers/gateway/commands',
+  'process/cli/acceptance',
   'service/rights-matrix',
   'service/access',
   'service/collection/collection',
@@ -113,8 +110,6 @@ export default defineConfig({
         testTimeout: 300_000,
         hookTimeout: 300_000,
       }),
-      // Each file has a peer of its own, a PostgreSQL server and web workers, which waits as often as the tests do.
-      project('peers', { testTimeout: 300_000, hookTimeout: 600_000, maxWorkers: 2 }),
     ],
   },
 });

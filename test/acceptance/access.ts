@@ -73,7 +73,7 @@ export async function tryAccess(it: Installation, access: Access): Promise<Tried
 }
 
 /** The ways in that were open: answered with anything below 400. */
-function openWays(tried: Tried): readonly WayIn[] {
+export function openWays(tried: Tried): readonly WayIn[] {
   return (Object.keys(tried) as WayIn[]).filter((way) => (tried[way] ?? 999) < 400);
 }
 
@@ -102,7 +102,7 @@ export function ofOffered(it: Installation, ...ways: readonly WayIn[]): readonly
 }
 
 /** A pair of tokens for a user's password, as an application with the password grant gets it. */
-async function passwordGrant(
+export async function passwordGrant(
   it: Installation,
   { name, password }: Account,
   client?: Client,
@@ -115,7 +115,7 @@ async function passwordGrant(
 }
 
 /** A request to the token endpoint as one of the run's applications. */
-async function grant(
+export async function grant(
   it: Installation,
   application: 'password' | 'code' | Client,
   form: Readonly<Record<string, string>>,

@@ -5,6 +5,7 @@ import { fileLayer, mergeLayers } from '../../src/config/layers.ts';
 import type { Environment } from '../../src/config/paths.ts';
 import { contextSchema, type DatabaseContext, type RestContext } from '../../src/config/schema.ts';
 import { invalidSettings, plainIssue } from '../../src/config/setting-errors.ts';
+import { file } from '../../src/config/value-schemas.ts';
 import { TokenctlError } from '../../src/domain/errors.ts';
 
 const command = z.array(z.string().min(1)).min(1);
@@ -22,6 +23,8 @@ const schema = z.strictObject({
   rest: restContext,
   /** A context of tokenctl.yaml for the database of the same installation. */
   database: databaseContext.optional(),
+  /** The file with a controller's SECRET_KEY. */
+  secretKey: file.optional(),
   /** Programs of the installation, with their first arguments. */
   commands: z
     .strictObject({
@@ -65,13 +68,13 @@ export type Consent = keyof Description['destroy'];
  * @throws TokenctlError `configuration` with each problem and its line, also where the caller does not agree to anything.
  */
 export function readDescription(path: string, environment: Environment): Description {
-  const file = resolve(path);
-  if (!existsSync(file)) {
+  const described = resolve(path);
+  if (!existsSync(described)) {
     throw new TokenctlError('configuration', `The description ${path} does not exist.`, {
       hint: 'Run `npm run test:acceptance` without a file for an example.',
     });
   }
-  const layers = [fileLayer({ path: file, named: true }, environment)];
+  const layers = [fileLayer({ path: described, named: true }, environment)];
   const checked = schema.safeParse(mergeLayers(layers), { error: plainIssue });
   if (!checked.success) throw invalidSettings(checked.error.issues, { schema, layers });
   if (!checked.data.destroy.ownObjects) {
@@ -79,7 +82,7 @@ export function readDescription(path: string, environment: Environment): Descrip
       hint: 'The tests make users, tokens, applications and more, and delete them again. Agree to that, or nothing is done.',
     });
   }
-  return { ...checked.data, file };
+  return { ...checked.data, file: described };
 }
 
 /** Where a run keeps what it has to put back, until it did: beside the description. */
@@ -104,6 +107,7 @@ FILE describes the installation. Secrets stay in files of mode 0600 or in enviro
     caFile: ca.pem                         # if its certificate needs one
   database:                                # optional: a context for its database
     database: { file: database.url }
+  secretKey: { file: secret.key }          # optional: SECRET_KEY of a controller, for new secrets of applications
   commands:                                # optional
     manage: [kubectl, exec, deploy/awx-web, --, awx-manage]
     reset: [./reset-test-installation]     # run at the end of what destroys everyone's access

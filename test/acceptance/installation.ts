@@ -48,6 +48,8 @@ export class Installation {
   readonly title: string;
   /** Whether requests that fail record no use of their token, as is known of controller 24.6.1. */
   readonly isQuiet: boolean;
+  /** Whether its answers say that it is a controller; the bundled service does not. */
+  readonly isRealController: boolean;
   readonly database: PostgresDatabase | null;
   /** What everything that this run makes is called, before its own name. */
   readonly prefix = `${PREFIX}${randomBytes(3).toString('hex')}-`;
@@ -70,7 +72,7 @@ export class Installation {
     readonly isGateway: boolean;
     readonly isPlatform: boolean;
     readonly version: string;
-    readonly isQuiet: boolean;
+    readonly isController: boolean;
     readonly database: PostgresDatabase | null;
   }) {
     const { isGateway, isPlatform } = parts;
@@ -78,7 +80,8 @@ export class Installation {
     this.requests = parts.requests;
     this.environment = parts.environment;
     this.database = parts.database;
-    this.isQuiet = parts.isQuiet;
+    this.isQuiet = !isPlatform && parts.isController && parts.version === '24.6.1';
+    this.isRealController = !isGateway && parts.isController;
     this.isGateway = isGateway;
     this.isPlatform = isPlatform;
     const controller = isPlatform ? '/api/controller' : '/api';
@@ -127,7 +130,7 @@ export class Installation {
     return new Installation({
       ...{ description, requests, environment, isGateway, database },
       isPlatform: apis !== undefined,
-      isQuiet: apis === undefined && pong.isController && version === '24.6.1',
+      isController: pong.isController,
       version: typeof version === 'string' ? version : 'of an unknown version',
     });
   }
@@ -184,8 +187,9 @@ export class Installation {
     return session;
   }
 
-  /** Makes a token of the superuser for this run. */
+  /** Makes a token of the superuser for this run, also in place of one that ended. */
   async makeAdminToken(): Promise<void> {
+    this.#described = null;
     const as = await this.described();
     const me = expectStatus(await this.request('me/', as), 200);
     const [{ username } = { username: '' }] = me.body['results'] as readonly { username: string }[];

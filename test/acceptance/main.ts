@@ -5,6 +5,7 @@ import { TokenctlError } from '../../src/domain/errors.ts';
 import { findOfferedWays } from './access.ts';
 import { EXPLANATION, readDescription } from './description.ts';
 import { Installation, PREFIX } from './installation.ts';
+import { reset } from './manage.ts';
 import { makeShared, putBackUnfinished, removeObjects } from './own-objects.ts';
 import { lackOf, lineOf, runSuites, summaryOf } from './runner.ts';
 import type { AcceptanceSuite } from './scene.ts';
@@ -134,10 +135,12 @@ async function run(it: Installation, suites: readonly AcceptanceSuite[]): Promis
     });
   } finally {
     left = await removeAll(it);
+    const wrong = it.allows('allAccess') ? await reset(it.description) : null;
+    if (wrong !== null) left = [...left, wrong];
   }
   const seconds = ((performance.now() - began) / 1000).toFixed(0);
   say(`\n${summaryOf(outcomes)} It took ${seconds} s.`);
-  for (const each of left) say(`Not removed: ${each}`);
+  for (const each of left) say(`Not removed or brought back: ${each}`);
   if (isStopped) say('Stopped before the end.');
   if (isStopped) return EXIT.interrupted;
   return outcomes.some(({ state }) => state === 'failed') || left.length > 0 ? EXIT.failed : 0;

@@ -55,7 +55,7 @@ export async function makeShared(it: Installation): Promise<void> {
 }
 
 /** Makes a confidential application in the run's organization. */
-async function makeApplication(
+export async function makeApplication(
   it: Installation,
   own: string,
   grant: 'password' | 'authorization-code',
@@ -143,6 +143,12 @@ async function removeRoles(it: Installation): Promise<void> {
 
 /** Settings by the path of the category that has them. */
 type SettingsBefore = Readonly<Record<string, unknown>>;
+
+/** The settings that lockdowns change, at a controller and at a gateway. */
+export const AUTHENTICATION = [
+  ...['AUTH_BASIC_ENABLED', 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS', 'OAUTH2_PROVIDER'],
+  'gateway_basic_auth_enabled',
+];
 
 /** Where the settings of authentication are. */
 export function settingsPath(it: Installation): string {

@@ -21,7 +21,7 @@ export interface Suite<Place> {
 }
 
 /** Thrown by a scenario that finds out on the way that the installation lacks something. */
-class LeftOut extends Error {}
+export class LeftOut extends Error {}
 
 /** What became of a scenario. */
 export interface Outcome {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -15,8 +15,6 @@ declare module 'vitest' {
     serviceTemplate: string;
     /** A folder for the template of the embedded databases. */
     embeddedTemplate: string;
-    /** A folder for the peers that those of the test files are copies of. */
-    peerTemplates: string;
     /** The databases that the tests of the service run on. */
     serviceDatabases: readonly DatabaseKind[];
     /** How many tokens the test of the policy's rules audits. */
@@ -41,11 +39,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('serviceTemplate', template);
   const embedded = mkdtempSync(join(tmpdir(), 'tokenctl-embedded-templates-'));
   project.provide('embeddedTemplate', embedded);
-  const peers = mkdtempSync(join(tmpdir(), 'tkpeers-'));
-  chmodSync(peers, 0o755);
-  project.provide('peerTemplates', peers);
   return async () => {
-    for (const folder of [embedded, peers]) rmSync(folder, { recursive: true });
+    rmSync(embedded, { recursive: true });
     if (server !== null) return server.stop();
     const client = new pg.Client({ connectionString: url });
     await client.connect();
