@@ -1,11 +1,8 @@
-import { boolean, custom, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { changeFlags, instantOf, type Moment, parseMoment } from '../../src/cli/flags.ts';
+import { instantOf } from '../../src/cli/flags.ts';
 import type { CleaningJson } from '../../src/cli/investigation/clean-flow.ts';
+import { cleanFlags } from '../../src/cli/investigation/investigation-flags.ts';
 import type { Result } from '../../src/reports/result.ts';
-
-const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });
-const SEVERAL = { multiple: true, multipleNonGreedy: true } as const;
 
 /** Ends what an intruder left behind. */
 export default class IncidentClean extends TokenctlCommand {
@@ -40,35 +37,7 @@ Exit code 5: something is left.`;
     '<%= config.bin %> <%= command.id %> --undo 0b9c8f1e --item schedule:8 --dry-run',
   ];
 
-  static override flags = {
-    from: string({
-      summary: 'Clean what this investigation lists (incident investigate --out).',
-      helpValue: 'FILE',
-    }),
-    undo: string({
-      summary: 'Undo the cleaning of this run, where nothing was changed since.',
-      helpValue: 'RUN',
-      exclusive: ['from', 'incident', 'since', 'rule', 'irreversible'],
-    }),
-    incident: string({
-      summary: 'The incident that it belongs to; without --from, its user or application is investigated.',
-      helpValue: 'ID',
-    }),
-    since: moment({
-      summary:
-        'When the theft began: a date, or this long ago. Nothing from before is cleaned. Default: as the investigation was asked, or the date in the reason of the incident.',
-    }),
-    irreversible: boolean({
-      summary: 'With --yes: also do what cannot be undone. Otherwise a second question asks for that.',
-    }),
-    item: string({ ...SEVERAL, summary: 'Clean this item only, by its id.', helpValue: 'ID' }),
-    rule: string({ ...SEVERAL, summary: 'Clean only items with this finding.', helpValue: 'RULE' }),
-    'rest-context': string({
-      summary: 'Beside a database context: the REST context for what takes the REST API.',
-      helpValue: 'NAME',
-    }),
-    ...changeFlags,
-  };
+  static override flags = cleanFlags;
 
   async run(): Promise<Result<CleaningJson>> {
     const { flags } = await this.input(IncidentClean);

@@ -21,7 +21,8 @@ import type { Runtime } from './runtime.ts';
  */
 export async function openEvidence(runtime: Runtime): Promise<Evidence & { close(): Promise<void> }> {
   const { configuration, environment } = runtime;
-  const context = contextOf(configuration);
+  const description = await runtime.description();
+  const context = contextOf(configuration, description.context);
   if (context.database !== undefined) {
     const { openDatabaseEvidence } = await import('../targets/database/evidence.ts');
     return await openDatabaseEvidence({
@@ -31,7 +32,7 @@ export async function openEvidence(runtime: Runtime): Promise<Evidence & { close
     });
   }
   const options = apiOptions(runtime, context);
-  if ((await runtime.description()).dialect === 'gateway') {
+  if (description.dialect === 'gateway') {
     const { openGatewayApiEvidence } = await import('../targets/controller-api/gateway-evidence.ts');
     return openGatewayApiEvidence(options);
   }
@@ -59,7 +60,7 @@ export interface Cleaning {
  * gateway.
  */
 export async function openCleaning(runtime: Runtime, restContext: string | undefined): Promise<Cleaning> {
-  const context = contextOf(runtime.configuration);
+  const context = contextOf(runtime.configuration, (await runtime.description()).context);
   const isDatabase = context.database !== undefined;
   if (!isDatabase && restContext !== undefined) {
     throw new TokenctlError(
@@ -110,13 +111,13 @@ const NO_REST = { rest: null, problem: null };
 async function databaseWay(runtime: Runtime) {
   const { openDatabaseCleaner } = await import('../targets/database/cleaner.ts');
   const { configuration, environment } = runtime;
-  const context = contextOf(configuration) as NamedDatabaseContext;
+  const description = await runtime.description();
+  const context = contextOf(configuration, description.context) as NamedDatabaseContext;
   const cleaner = await openDatabaseCleaner({
     connection: databaseConnection(context.database, environment),
     environment,
     interruption: runtime.caughtSignal,
   });
-  const description = await runtime.description();
   const place = { context: context.name, description, isTarget: true };
   return { via: 'database' as const, ...place, cleaner, close: cleaner.close };
 }

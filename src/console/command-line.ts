@@ -30,6 +30,9 @@ export const account = {
   ticket: z.string().max(1000).optional(),
 };
 
+/** A query about one context. */
+export const placeQuery = z.object({ place: z.string().max(300) });
+
 /** Flags as they are typed, by name. One that is not given, off or empty is left out. */
 export type Typed = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 

@@ -10,6 +10,7 @@ import { TokenctlError } from '../domain/errors.ts';
 import { shellWord } from '../domain/remedies.ts';
 import { scopeWords } from '../domain/token.ts';
 import { lines } from '../reports/document.ts';
+import { cleanSchema, prepareCleaning } from './cleaning.ts';
 import { account, commandOf, membersOf, type Prepared, type Typed, typedOf } from './command-line.ts';
 import type { Places } from './places.ts';
 import { prepareSaved, savedSchema } from './saved-plans.ts';
@@ -83,6 +84,7 @@ export const requestSchema = z.discriminatedUnion('kind', [
     hours: hours.nullable(),
     ...account,
   }),
+  cleanSchema,
   savedSchema,
 ]);
 
@@ -122,6 +124,8 @@ export async function prepare(request: ChangeRequest, preparation: Preparation):
         flow: (plans) => (run) => liftFlow({ ...run, incident, flags: plans ? dryRun : flags }),
       };
     }
+    case 'incident clean':
+      return await prepareCleaning(request, places);
     case 'incident extend':
       return await prepareExtension(request, preparation);
   }

@@ -19,6 +19,8 @@ interface Asked {
   readonly json: unknown;
   readonly act: string;
   readonly type: string;
+  /** What happens without the answer, where that is not the end of the change; null where it is. */
+  readonly otherwise: string | null;
   /** Names the plan: the answer has to come with it. SHA-256, hex. */
   readonly digest: string;
 }
@@ -169,7 +171,7 @@ export class Operations {
     return kept.state;
   }
 
-  /** Drops a plan that was not confirmed. @throws TokenctlError `not_found` */
+  /** Drops a plan that was not confirmed, or the part of it that was asked for. @throws TokenctlError `not_found` */
   cancel(id: string): OperationState {
     const kept = this.#find(id);
     kept.answer?.reject(notConfirmed('Cancelled. Nothing was changed'));
@@ -268,6 +270,8 @@ export class Operations {
             },
             reject: (error) => {
               over();
+              // It goes on without the answer.
+              if (question.otherwise !== undefined) this.#change(kept, { state: 'working' });
               reject(error);
             },
           };
@@ -285,10 +289,10 @@ function notConfirmed(message: string): NotConfirmed {
   return new NotConfirmed('not_confirmed', message);
 }
 
-function askedOf({ plan: document, act, type, json = null }: Question): Asked {
+function askedOf({ plan: document, act, type, otherwise, json = null }: Question): Asked {
   const plan = documentText(document);
   const digest = createHash('sha256').update(JSON.stringify({ plan, act, type, json })).digest('hex');
-  return { plan, document: shownDocument(document), json, act, type, digest };
+  return { plan, document: shownDocument(document), json, act, type, otherwise: otherwise ?? null, digest };
 }
 
 /** A report of a command as the page shows it. */

@@ -3,21 +3,18 @@ import { z } from 'zod';
 import type { Runtime } from '../app/runtime.ts';
 import { requireAccount } from '../cli/base-command.ts';
 import type { Confirmation } from '../cli/change/confirmation.ts';
-import { lockdownForm, runbooks } from '../cli/incident/incident-flags.ts';
-import { runbookResult, runbookSteps, stepFlow } from '../cli/incident/runbook.ts';
-import { timelineFlow } from '../cli/incident/timeline-flow.ts';
+import { lockdownForm } from '../cli/incident/incident-flags.ts';
 import { revokeForm } from '../cli/revocation/revocation-flags.ts';
 import { traceFlow } from '../cli/token-audit/trace-flow.ts';
-import { pathName, sentenceOf } from '../domain/access.ts';
 import { incompleteText } from '../domain/claims.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { checkTarget } from '../operations/contexts/check-target.ts';
-import { incidentStatus } from '../operations/incident/incident-status.ts';
-import { stepsDone } from '../operations/incident/runbook-steps.ts';
-import { endOfNow } from '../operations/ports/clock.ts';
 import { type Audits, serveAudits } from './audits.ts';
-import { choicesOf } from './command-line.ts';
+import { serveCases } from './cases.ts';
+import { choicesOf, placeQuery } from './command-line.ts';
 import { filterOf, filterSchema, type Preparation, prepare, requestSchema } from './commands.ts';
+import { type Controllers, serveControllers } from './controllers.ts';
+import { serveIncidents } from './incidents.ts';
 import { serveJobs } from './jobs.ts';
 import { serveLog } from './log-records.ts';
 import { endedOf, type Operations } from './operations.ts';
@@ -30,6 +27,7 @@ export interface ConsoleParts {
   readonly places: Places;
   readonly tokens: TokenTable;
   readonly audits: Audits;
+  readonly controllers: Controllers;
   readonly operations: Operations;
   readonly readOnly: boolean;
   readonly version: string;
@@ -37,14 +35,14 @@ export interface ConsoleParts {
   readonly root: string;
 }
 
-const placeQuery = z.object({ place: z.string().max(300) });
-
 /** The HTTP interface of the page. Every route reads, or begins an operation of `operations`. */
 export function serveConsole(app: FastifyInstance, parts: ConsoleParts): void {
   serveOverview(app, parts);
   serveTokens(app, parts);
   serveChanges(app, parts);
   serveIncidents(app, parts);
+  serveCases(app, parts);
+  serveControllers(app, parts.controllers);
   serveSavedPlans(app, parts);
   serveAudits(app, parts);
   serveLog(app, parts.places);
@@ -226,84 +224,3 @@ const neverConfirmed: Confirmation = {
   asks: true,
   confirm: () => Promise.reject(new TokenctlError('not_confirmed', 'Only planned. Nothing was changed')),
 };
-
-const stepQuery = placeQuery.extend({
-  incident: z.string().min(1).max(100),
-  runbook: z.enum(runbooks).optional(),
-});
-const stepRequest = z.strictObject({
-  place: z.string().max(300),
-  incident: z.string().min(1).max(100),
-  runbook: z.enum(runbooks),
-  step: z.number().int().positive(),
-  undo: z.boolean().optional(),
-  reason: z.string().max(1000).optional(),
-  ticket: z.string().max(1000).optional(),
-});
-
-/** The incidents of a context, and when they were compared with it. */
-export type Incidents = Awaited<ReturnType<typeof incidentsOf>>;
-
-async function incidentsOf(runtime: Runtime) {
-  const description = await runtime.description();
-  const clock = await runtime.targetClock();
-  const [target, log] = [await runtime.target(), await runtime.auditLog()];
-  const found = await incidentStatus({ target, description, log, clock, all: true });
-  const incidents = found.incidents.map((each) => ({
-    ...each,
-    accessPaths: each.accessPaths.map((path) => ({
-      ...path,
-      name: pathName(path.path),
-      how: sentenceOf(path),
-    })),
-  }));
-  return { ...found, incidents, at: clock.now(), address: description.address };
-}
-
-/** The steps of a runbook, and which are done. */
-export type Steps = Awaited<ReturnType<typeof stepsOf>>;
-
-async function stepsOf(
-  runtime: Runtime,
-  { incident, runbook, root }: Omit<z.infer<typeof stepQuery>, 'place'> & { readonly root: string },
-) {
-  const [log, description] = [await runtime.auditLog(), await runtime.description()];
-  const done = await stepsDone({ log, description, incident });
-  const name = runbook ?? done.findLast((each) => runbooks.some((known) => known === each.runbook))?.runbook;
-  const steps = name === undefined ? [] : await runbookSteps(root, name);
-  return { runbooks, runbook: name ?? null, steps, done };
-}
-
-function serveIncidents(app: FastifyInstance, { places, root }: ConsoleParts): void {
-  app.get('/api/incidents', async ({ query }) => {
-    const { place } = placeQuery.parse(query);
-    return await places.work(place, incidentsOf);
-  });
-  app.get('/api/timeline', async ({ query }) => {
-    const { place, user, since } = placeQuery
-      .extend({ user: z.string().min(1).max(300), since: z.coerce.date() })
-      .parse(query);
-    return await places.work(place, async (runtime) => {
-      const until = endOfNow(await runtime.targetClock(), await runtime.description());
-      const request = { runtime, user, tokenId: undefined, since, until, format: 'markdown' } as const;
-      return await endedOf(await timelineFlow(request));
-    });
-  });
-  app.get('/api/incidents/steps', async ({ query }) => {
-    const { place, ...given } = stepQuery.parse(query);
-    return await places.work(place, (runtime) => stepsOf(runtime, { ...given, root }));
-  });
-  app.post('/api/incidents/steps', async ({ body }) => {
-    const { place, incident, ...flags } = stepRequest.parse(body);
-    await places.anywhere(async ({ configuration }) => requireAccount(configuration.auditLog, flags));
-    return await places.work(
-      place,
-      async (runtime) => await endedOf(await stepFlow({ runtime, incident, flags, root })),
-      { changes: true },
-    );
-  });
-  app.get('/api/runbooks', async ({ query }) => {
-    const { name } = z.object({ name: z.enum(runbooks).optional() }).parse(query);
-    return await endedOf(await runbookResult(root, name));
-  });
-}

@@ -13,6 +13,7 @@ import { stateFolder } from '../config/paths.ts';
 import { TokenctlError, type TokenctlErrorCode } from '../domain/errors.ts';
 import { ConsoleAccess, checkRequests, cookieName, RequestRefused } from './access.ts';
 import { Audits } from './audits.ts';
+import { Controllers } from './controllers.ts';
 import { type OperationState, Operations } from './operations.ts';
 import { servePage } from './page-files.ts';
 import { openPlaces, type Places } from './places.ts';
@@ -70,6 +71,7 @@ export async function buildConsole(options: ConsoleOptions): Promise<BuiltConsol
     operations,
     tokens: new TokenTable(places),
     audits: new Audits(places),
+    controllers: new Controllers(places),
     readOnly,
     version,
     root,

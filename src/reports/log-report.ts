@@ -152,6 +152,8 @@ function actText(account: RunAccount): string {
   if (operation === 'tokens.revoke') return revokedText(account);
   if (operation === 'incident.step') return `ticked off ${selection} for ${subject}`;
   if (operation === 'incident.step-undo') return `took back ${selection} for ${subject}`;
+  if (operation === 'incident.mark') return `marked ${selection} as honest work for ${subject}`;
+  if (operation === 'incident.mark-undo') return `took the mark back from ${selection} for ${subject}`;
   if (operation === 'plan.approve') return `approved a plan for ${selection ?? 'a change'}`;
   const set = changes.map(({ name, before, after }) => `${name} from ${json(before)} to ${json(after)}`);
   const acts = [

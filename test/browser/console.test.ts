@@ -136,8 +136,14 @@ describe.skipIf(chromium === null)('the console', () => {
     await board.getByText('ALLOW_OAUTH2_FOR_EXTERNAL_USERS').waitFor();
     // Over REST, codes, refresh tokens and sessions are not listed: the lockdown is not called in effect without that.
     await page
-      .getByRole('heading', { name: /^inc-.* in effect as far as this context can check$/ })
+      .getByRole('heading', {
+        name: /^inc-.* in effect as far as this context can check \d ways in not checked$/,
+      })
       .waitFor();
+    await page.getByRole('heading', { name: 'Incidents', exact: true }).scrollIntoViewIfNeeded();
+    await takePictures(page, 'console-board');
+    await page.getByRole('link', { name: /^Go on with the case inc-/ }).click();
+    await page.getByRole('heading', { name: /^Case inc-/ }).waitFor();
     await page.getByLabel(/^Choose the runbook for inc-/).selectOption('stolen-token');
     // It is ticked once the audit log has it.
     const step = page.getByRole('checkbox', { name: '2. End all access of alice' });
@@ -145,8 +151,6 @@ describe.skipIf(chromium === null)('the console', () => {
     await page.getByText(/, entry \d+ of the audit log$/).waitFor();
     expect(await step.isChecked()).toBe(true);
     expect(await barriers(page, 'moderate')).toEqual([]);
-    await page.getByRole('heading', { name: 'Incidents', exact: true }).scrollIntoViewIfNeeded();
-    await takePictures(page, 'console-board');
   });
 
   it('shows findings, the audit log and the jobs', async () => {

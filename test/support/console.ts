@@ -26,6 +26,7 @@ export interface TestConsole extends BuiltConsole {
 export async function testConsole(options: {
   readonly home: string;
   readonly context?: string;
+  readonly allContexts?: boolean;
   readonly readOnly?: boolean;
   readonly now?: () => number;
   readonly logFile?: string;
@@ -35,7 +36,7 @@ export async function testConsole(options: {
   const { home, context, logFile, readOnly = false, now = () => performance.now() } = options;
   const places = await openPlaces({
     flags: { context, config: undefined, logFile, databaseFile: undefined },
-    allContexts: false,
+    allContexts: options.allContexts ?? false,
     environment: { HOME: home, ...options.environment },
     version: '0.0.0',
   });

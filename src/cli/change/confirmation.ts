@@ -16,6 +16,8 @@ export interface Question {
   readonly act: string;
   /** The answer to type, which requires reading the plan. */
   readonly type: string;
+  /** What happens without the answer, as a phrase, where that is not the end: `clean the rest only`. */
+  readonly otherwise?: string;
   /** The number of tokens, if the question is about tokens. */
   readonly tokens?: number;
 }

@@ -2,6 +2,7 @@ import { openCleaning } from '../../app/open-evidence.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { notNamed } from '../../domain/investigation/earlier-items.ts';
 import { type Actor, type Investigation, remains } from '../../domain/investigation/investigation.ts';
+import { type HonestItem, honestItems } from '../../operations/incident/honest-items.ts';
 import { readIncidentHistories } from '../../operations/incident/recorded-incidents.ts';
 import {
   type CleaningReport,
@@ -34,7 +35,7 @@ import {
   nothingFailure,
   planDocument,
 } from './cleaning-text.ts';
-import { subjectOfIncident } from './investigate-flow.ts';
+import { incidentOf, subjectOfIncident } from './investigate-flow.ts';
 import { readInvestigationFile } from './investigation-file.ts';
 import { theftBeginning } from './theft-beginning.ts';
 
@@ -127,6 +128,7 @@ export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJ
       ways,
       restProblem,
       ownTokens,
+      honest: await honestOf(request, now.incident, description),
     });
     const histories = await readIncidentHistories(await runtime.auditLog());
     const incidents = histories.ofController(description).flatMap((each) => each.incidents);
@@ -147,6 +149,17 @@ export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJ
   }
 }
 
+/** What is marked as honest work of the incident that is cleaned; nothing without one. */
+async function honestOf(
+  { runtime, incident }: CleanRequest,
+  known: string | null,
+  description: TargetDescription,
+): Promise<ReadonlyMap<string, HonestItem>> {
+  const id = incident === undefined ? known : (await incidentOf(runtime, incident)).id;
+  if (id === null) return new Map();
+  return await honestItems({ log: await runtime.auditLog(), description, incident: id });
+}
+
 /** The plan, less what cannot be undone unless that is confirmed on its own. */
 async function confirmedPlan(request: CleanRequest, plan: CleaningPlan): Promise<CleaningPlan> {
   const final = plan.clean.filter(isIrreversible);
@@ -157,6 +170,7 @@ async function confirmedPlan(request: CleanRequest, plan: CleaningPlan): Promise
       plan: irreversibleDocument(final),
       type: String(final.length),
       act: `also do what cannot be undone to ${countText(final.length, 'item')}`,
+      otherwise: 'clean the rest only',
     });
     return plan;
   } catch (error) {

@@ -90,8 +90,10 @@ function notesOf({ act, way }: Planned): string {
 }
 
 function keepPart(plan: AnyPlan): Part {
-  const { keep } = plan;
+  const keep = plan.keep.filter(({ reason }) => reason !== 'honest');
+  const honest = plan.keep.length - keep.length;
   return lines(
+    honest > 0 && `Left as honest work, as it is marked: ${countText(honest, 'item')}.`,
     keep.length > 0 &&
       `${isUndo(plan) ? 'Not undone' : 'Needs manual action'}: ${countText(keep.length, 'item')}.`,
     keep.map(({ item, item: { id, risk, summary, remedy }, why }) => [
@@ -189,9 +191,9 @@ function hintFor(plan: AnyPlan, done: CleaningReport): string | undefined {
   return done.left !== null && countsOf(plan, done).remaining === 0 ? BY_HAND : AGAIN_AND_BY_HAND;
 }
 
-/** What is left to do by hand. What cannot be undone is not counted: the plan of the cleaning said so. */
+/** What is left to do by hand. Not what is marked as honest work; nor what cannot be undone: the plan of the cleaning said so. */
 function leftOver({ keep }: AnyPlan): readonly Kept[] {
-  return keep.filter(({ reason }) => reason !== 'not_undoable');
+  return keep.filter(({ reason }) => reason !== 'not_undoable' && reason !== 'honest');
 }
 
 function leftText(plan: AnyPlan, done: CleaningReport | null): string {

@@ -34,11 +34,10 @@ export interface LogEvidence {
   readonly checkpoint: { readonly note: string; readonly verifiers: readonly string[] } | null;
 }
 
-/** All that an incident's report is made of. */
-export interface IncidentReport {
+/** What the audit log has of an incident, with the investigations that are given. */
+export interface IncidentRecord {
   readonly incident: Incident;
   readonly address: string;
-  readonly madeAt: Date;
   /** What responders did, in the order in which it began. */
   readonly runs: readonly RunAccount[];
   /** Of the last lockdown that ended; null if none has ended. */
@@ -55,28 +54,50 @@ export interface IncidentReport {
   readonly undone: readonly { readonly item: string; readonly at: string }[];
   /** By the time at which they were made. What was undone since counts as not checked. */
   readonly investigations: readonly Investigation[];
+}
+
+/** All that an incident's report is made of. */
+export interface IncidentReport extends IncidentRecord {
+  readonly madeAt: Date;
   readonly evidence: LogEvidence;
 }
 
 /** How long before the lockdown the log is read, in milliseconds: a token may have been revoked first. */
 const BEFORE_MS = 7 * 86_400_000;
 
-/**
- * Gathers what the audit log has of an incident: the runs that name it, its users or applications, or its ticket, the state of
- * the lockdown, and the log's own evidence. Reads only, and nothing of the target.
- *
- * @param options.checkpoint Signs the log; null where it has no key.
- * @throws TokenctlError `not_found` for an incident that the log does not have, `audit_unavailable`.
- */
-export async function gatherReport(options: {
+/** What the record of an incident is gathered from. */
+interface RecordOptions {
   readonly log: AuditLog;
   readonly description: Pick<TargetDescription, 'address' | 'installUuid'>;
   readonly incident: string;
   readonly investigations: readonly Investigation[];
-  readonly now: Date;
-  readonly checkpoint: () => Promise<LogEvidence['checkpoint']>;
-}): Promise<IncidentReport> {
-  const { log, description, investigations, now } = options;
+}
+
+/**
+ * Gathers all that an incident's report is made of: {@link gatherRecord}, and the log's own evidence, for which the whole log is
+ * verified. Reads only, and nothing of the target.
+ *
+ * @param options.checkpoint Signs the log; null where it has no key.
+ * @throws TokenctlError `not_found` for an incident that the log does not have, `audit_unavailable`.
+ */
+export async function gatherReport(
+  options: RecordOptions & {
+    readonly now: Date;
+    readonly checkpoint: () => Promise<LogEvidence['checkpoint']>;
+  },
+): Promise<IncidentReport> {
+  const record = await gatherRecord(options);
+  return { ...record, madeAt: options.now, evidence: await evidenceOf(options.log, options.checkpoint) };
+}
+
+/**
+ * Gathers what the audit log has of an incident: the runs that name it, its users or applications, or its ticket, and the state
+ * of the lockdown. Reads only, and nothing of the target.
+ *
+ * @throws TokenctlError as {@link gatherReport}.
+ */
+export async function gatherRecord(options: RecordOptions): Promise<IncidentRecord> {
+  const { log, description, investigations } = options;
   const histories = (await readIncidentHistories(log)).ofController(description);
   const { incident, history } = requireIncident(histories, options.incident);
   const since = new Date(Date.parse(incident.loggedAt) - BEFORE_MS);
@@ -91,7 +112,6 @@ export async function gatherReport(options: {
   return {
     incident,
     address: history.address,
-    madeAt: now,
     runs: runs.sort((one, other) => one.first - other.first),
     lockdown,
     cleaned,
@@ -99,12 +119,11 @@ export async function gatherReport(options: {
     investigations: investigations
       .toSorted((one, other) => one.madeAt.localeCompare(other.madeAt))
       .map((each) => withUndone(each, undone)),
-    evidence: await evidenceOf(log, options.checkpoint),
   };
 }
 
 /** An investigation from before an undoing found gone what was given back since. */
-function withUndone(investigation: Investigation, undone: IncidentReport['undone']): Investigation {
+function withUndone(investigation: Investigation, undone: IncidentRecord['undone']): Investigation {
   const since = new Map(
     undone.filter(({ at }) => at >= investigation.madeAt).map(({ item, at }) => [item, at]),
   );
@@ -125,7 +144,7 @@ async function relatedRuns(
     readonly description: Pick<TargetDescription, 'address' | 'installUuid'>;
     readonly since: Date;
   },
-): Promise<{ readonly runs: ReadonlySet<string> } & Pick<IncidentReport, 'lockdown' | 'cleaned' | 'undone'>> {
+): Promise<{ readonly runs: ReadonlySet<string> } & Pick<IncidentRecord, 'lockdown' | 'cleaned' | 'undone'>> {
   const { incident, description } = of;
   const runs = new Set<string>();
   let lockdown: RecordedLockdown | null = null;
@@ -151,7 +170,7 @@ async function relatedRuns(
 
 /** What cleanings did with each item: the intent says what was to be done, the outcome what came of it. */
 class Cleanings {
-  items: IncidentReport['cleaned'][number][] = [];
+  items: IncidentRecord['cleaned'][number][] = [];
   /** When, by item. */
   readonly undone = new Map<string, string>();
   readonly #acts = new Map<number, string | undefined>();

@@ -183,7 +183,8 @@ function entryItem(entry: Entry): TimelineItem {
   const { seq, kind, operation, run, actor, data } = entry;
   const step = typeof data['step'] === 'string' && data['step'] !== 'operation' ? ` (${data['step']})` : '';
   const { reason, ticket, result } = data;
-  const selection = operation.startsWith('incident.step') ? data['selection'] : undefined;
+  const isSaid = /^incident\.(step|mark)/.test(operation);
+  const selection = isSaid ? data['selection'] : undefined;
   return {
     at: controllerTime(entry),
     source: 'audit_log',

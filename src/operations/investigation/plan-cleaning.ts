@@ -8,6 +8,7 @@ import {
 } from '../../domain/investigation/investigation.ts';
 import { nameField } from '../../domain/investigation/kinds.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
+import type { HonestItem } from '../incident/honest-items.ts';
 import type { Cleaner } from '../ports/evidence.ts';
 import type { RightsPurpose, TargetDescription } from '../ports/target.ts';
 import { type Naming, orderCleaning } from './order-cleaning.ts';
@@ -51,7 +52,7 @@ export interface KeptItem {
   readonly item: CleanedItem;
   /**
    * `by_hand`: not possible here; `changed_since`: by another user; `shared`: perhaps the work of another user, or of an unknown one; `own`: the caller's
-   * own; `not_undoable`: nothing undoes it; `irreversible`: it can be done, but was not confirmed.
+   * own; `honest`: marked as honest work; `not_undoable`: nothing undoes it; `irreversible`: it can be done, but was not confirmed.
    */
   readonly reason:
     | 'by_hand'
@@ -59,6 +60,7 @@ export interface KeptItem {
     | 'shared'
     | 'own'
     | 'unknown'
+    | 'honest'
     | 'not_undoable'
     | 'irreversible';
   readonly why: string;
@@ -87,6 +89,8 @@ export function planCleaning(
     readonly ways: readonly CleaningWay[];
     readonly restProblem?: string | null;
     readonly ownTokens: readonly number[];
+    /** What is marked as honest work, by the ids of the items. */
+    readonly honest?: ReadonlyMap<string, Pick<HonestItem, 'by' | 'at'>>;
   },
 ): CleaningPlan {
   const { selection, ways, restProblem = null } = options;
@@ -173,6 +177,8 @@ function decide(
 ): PlannedCleaning | KeptItem {
   const { object } = item;
   const keep = (reason: KeptItem['reason'], why: string): KeptItem => ({ item, reason, why });
+  const mark = context.honest?.get(item.id);
+  if (mark !== undefined) return keep('honest', `Marked as honest work by ${mark.by}, ${mark.at}.`);
   const cleaning = cleaningOf(item);
   if (cleaning === null) return keep('unknown', item.stateReason ?? 'What it is now is not known.');
   if (cleaning.act === 'manual') return keep('by_hand', cleaning.why);
@@ -188,13 +194,14 @@ function decide(
       `Changed since by ${later.by?.username ?? 'a user who is not recorded'}: decide by hand.`,
     );
   }
-  if (isShared(item, context.investigation) && context.selection.items?.includes(item.id) !== true) {
+  const isNamed = context.selection.items?.includes(item.id) === true;
+  if (isShared(item, context.investigation) && !isNamed) {
     return keep(
       'shared',
       `Perhaps the work of ${item.by.map(({ username }) => username).join(', ')}: name it with --item to end it.`,
     );
   }
-  if (isUnrecordedUser(item) && context.selection.items?.includes(item.id) !== true)
+  if (isUnrecordedUser(item) && !isNamed)
     return keep('shared', 'No entry says who made it: name it with --item to end it.');
   const chosen = choose(item, cleaning, context);
   return 'why' in chosen ? keep('by_hand', chosen.why) : { item, ...chosen };
@@ -252,12 +259,24 @@ function refusalOf(way: CleaningWay, act: CleaningAct): string | null {
 }
 
 /** Whether it is a user of whom nothing says who made it: perhaps an administrator. */
-function isUnrecordedUser({ object, by, entryCount }: InvestigationItem): boolean {
+function isUnrecordedUser({
+  object,
+  by,
+  entryCount,
+}: Pick<InvestigationItem, 'object' | 'by' | 'entryCount'>): boolean {
   return object.kind === 'user' && by.length === 0 && entryCount === 0;
 }
 
+/** Whether an item may be the work of somebody else: it is cleaned only where it is named. */
+export function takesNaming(
+  item: Pick<InvestigationItem, 'object' | 'by' | 'entryCount'>,
+  investigation: Pick<Investigation, 'chain'>,
+): boolean {
+  return isShared(item, investigation) || isUnrecordedUser(item);
+}
+
 /** Whether only users did it whose passwords were set. */
-function isShared({ by }: InvestigationItem, { chain }: Investigation): boolean {
+function isShared({ by }: Pick<InvestigationItem, 'by'>, { chain }: Pick<Investigation, 'chain'>): boolean {
   const shared = chain.filter(({ how }) => how === 'password_set').map(({ user }) => user.username);
   return by.length > 0 && by.every(({ username }) => shared.includes(username));
 }

@@ -1,8 +1,9 @@
 /** The HTTP interface of the console: JSON, the cookie, and the key that only pages of this address have. */
 import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
+import type { Incidents } from '../../console/incidents.ts';
 import type { Ended as EndedOf, OperationState, Problem } from '../../console/operations.ts';
-import type { Facts, Incidents, Overview } from '../../console/routes.ts';
+import type { Facts, Overview } from '../../console/routes.ts';
 import { ApiError } from '../shared/api.ts';
 
 const STORED_KEY = 'console-key';

@@ -13,6 +13,7 @@ const OperationDialog = lazy(async () => ({
 }));
 const Tokens = lazy(async () => ({ default: (await import('./tokens.tsx')).Tokens }));
 const Incidents = lazy(async () => ({ default: (await import('./incidents.tsx')).Incidents }));
+const Case = lazy(async () => ({ default: (await import('./case.tsx')).Case }));
 const Audit = lazy(async () => ({ default: (await import('./audit.tsx')).Audit }));
 const Log = lazy(async () => ({ default: (await import('./log.tsx')).Log }));
 const Jobs = lazy(async () => ({ default: (await import('./jobs.tsx')).Jobs }));
@@ -63,6 +64,7 @@ export function ConsoleFrame(): ReactNode {
           {PAGES.map(({ path, page }) => (
             <Route key={path} path={path} element={page} />
           ))}
+          <Route path="/case" element={<Case />} />
         </Routes>
       </Frame>
       {operation !== null && (

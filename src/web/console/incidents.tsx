@@ -8,36 +8,27 @@ import {
   FormSelect,
   FormSelectOption,
   Label,
-  Modal,
-  ModalBody,
-  ModalHeader,
   PageSection,
-  TextInput,
 } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
-import { useSearchParams } from 'react-router';
-import type { Incidents as Answer } from '../../console/routes.ts';
-import { Loaded } from '../shared/states.tsx';
-import { PlainTable } from '../shared/table.tsx';
-import { type AccessPath, type Ended, type Json, query, uncheckedIn, useFacts, useRead } from './api.ts';
+import { Link, useSearchParams } from 'react-router';
+import { Loaded, Loading } from '../shared/states.tsx';
+import { type Ended, query, useFacts, useRead } from './api.ts';
 import { Printed } from './commands.tsx';
-import { Report } from './document.tsx';
+import { PlaceNote, usePlace } from './controller.tsx';
+import { EffectLabel, type Incident, type IncidentsRead, PathsTable } from './incident-parts.tsx';
 import { LockdownForm } from './lockdown-form.tsx';
-import { useBegin } from './operation.tsx';
-import { Heading, Message, When } from './parts.tsx';
-import { RunbookSteps } from './runbook-steps.tsx';
-
-type Incident = IncidentsRead['incidents'][number];
-
-/** The incidents of a context, and when they were compared with it. */
-export type IncidentsRead = Json<Answer>;
+import { Heading, When } from './parts.tsx';
 
 /** The page. */
 export function Incidents(): ReactNode {
   const { places } = useFacts();
   const [search, setSearch] = useSearchParams();
-  const place = search.get('place') ?? places[0] ?? '';
-  const read = useRead<IncidentsRead>(query('/api/incidents', { place }));
+  const asked = search.get('place') ?? places[0] ?? '';
+  const chosen = usePlace(asked);
+  const place = chosen?.place ?? asked;
+  const user = search.get('user') ?? '';
+  const read = useRead<IncidentsRead>(chosen === null ? null : query('/api/incidents', { place }));
   return (
     <>
       <Heading
@@ -52,10 +43,11 @@ export function Incidents(): ReactNode {
         {places.length > 1 && (
           <FormSelect
             aria-label="Context"
-            value={place}
+            value={asked}
             onChange={(_event, value) =>
               setSearch((before) => {
                 before.set('place', value);
+                before.delete('only');
                 return before;
               })
             }
@@ -65,6 +57,16 @@ export function Incidents(): ReactNode {
             ))}
           </FormSelect>
         )}
+        {chosen !== null && (chosen.instead !== null || chosen.via === 'database') && (
+          <p>
+            <PlaceNote chosen={chosen} />
+          </p>
+        )}
+      </PageSection>
+      <PageSection>
+        {chosen === null ? <Loading /> : <LockdownForm key={`${place} ${user}`} place={place} user={user} />}
+      </PageSection>
+      <PageSection className="stacked">
         <Loaded query={read}>
           {(data) => (
             <>
@@ -88,26 +90,8 @@ export function Incidents(): ReactNode {
       <PageSection>
         <Runbook />
       </PageSection>
-      <PageSection>
-        <LockdownForm key={place} place={place} user={search.get('user') ?? ''} />
-      </PageSection>
     </>
   );
-}
-
-const COLORS: Readonly<Record<AccessPath['state'], 'red' | 'green' | 'orange'>> = {
-  open: 'red',
-  closed: 'green',
-  not_checked: 'orange',
-};
-
-/** Whether a lockdown is in effect. What was not checked is no part of that. */
-function EffectLabel({ incident }: { readonly incident: Incident }): ReactNode {
-  const { holds } = incident;
-  if (holds === null) return <Label color="orange">not checked</Label>;
-  if (!holds) return <Label color="red">not in effect</Label>;
-  if (uncheckedIn(incident) === 0) return <Label color="green">in effect</Label>;
-  return <Label color="orange">in effect as far as this context can check</Label>;
 }
 
 function Board({
@@ -120,16 +104,11 @@ function Board({
   readonly at: string;
 }): ReactNode {
   const { id, selection, state, since, until, by, reason, ticket, isOverdue } = incident;
-  const { readOnly } = useFacts();
-  const begin = useBegin();
-  const [hours, setHours] = useState('4');
-  const [shown, setShown] = useState<string | null>(null);
   const isOpen = state !== 'lifted';
-  const change = (kind: string, more: object = {}) => begin.mutate({ kind, place, incident: id, ...more });
   return (
     <Card component="section" aria-label={`Incident ${id}`}>
       <CardTitle component="h2">
-        {id}: {selection} {isOpen && <EffectLabel incident={incident} />} {!isOpen && <Label>lifted</Label>}{' '}
+        {id}: {selection} {isOpen ? <EffectLabel incident={incident} /> : <Label>lifted</Label>}{' '}
         {isOverdue && <Label color="red">overdue</Label>}
       </CardTitle>
       <CardBody>
@@ -143,86 +122,14 @@ function Board({
           )}
           . Compared <When at={at} />.
         </p>
-        {isOpen && incident.notSeen !== null && <p>Not checked: {incident.notSeen}.</p>}
-        {isOpen && incident.accessPaths.length > 0 && (
-          <PlainTable
-            label={`Ways in of ${id}`}
-            rows={incident.accessPaths}
-            keyOf={({ name, how }) => `${name}: ${how}`}
-            columns={[
-              { title: 'Way in', show: ({ name }) => name },
-              {
-                title: 'State',
-                show: ({ state: line }) => <Label color={COLORS[line]}>{line.replace('_', ' ')}</Label>,
-              },
-              { title: 'Evidence', show: ({ how }) => how },
-            ]}
-          />
-        )}
-        {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
-        {incident.scope.kind === 'users' && (
-          <div className="actions">
-            {incident.scope.names?.map((user) => (
-              <Button key={user} variant="link" onClick={() => setShown(user)}>
-                Timeline of {user}
-              </Button>
-            ))}
-          </div>
-        )}
-        {shown !== null && (
-          <TimelineDialog {...{ place, user: shown, since }} onClose={() => setShown(null)} />
-        )}
-        <RunbookSteps {...{ place, incident }} />
-        {isOpen && !readOnly && (
-          <div className="actions">
-            <Button variant="secondary" onClick={() => change('incident lift')}>
-              Lift…
-            </Button>
-            <TextInput
-              aria-label="Hours from now"
-              type="number"
-              min={1}
-              value={hours}
-              onChange={(_event, value) => setHours(value)}
-            />
-            <Button
-              variant="secondary"
-              isDisabled={!(Number(hours) > 0)}
-              onClick={() => change('incident extend', { hours: Number(hours) })}
-            >
-              End in {hours} h…
-            </Button>
-            {until !== null && (
-              <Button variant="link" onClick={() => change('incident extend', { hours: null })}>
-                No end…
-              </Button>
-            )}
-          </div>
-        )}
+        <p>
+          <Link to={query('/case', { place, incident: id })}>
+            {isOpen ? `Go on with the case ${id}` : `Show the case ${id}`}
+          </Link>
+        </p>
+        {isOpen && <PathsTable incident={incident} place={place} />}
       </CardBody>
     </Card>
-  );
-}
-
-const DAY = 86_400_000;
-
-/** What happened around a user since a day before the lockdown, as the command prints it. */
-function TimelineDialog(props: {
-  readonly place: string;
-  readonly user: string;
-  readonly since: string;
-  readonly onClose: () => void;
-}): ReactNode {
-  const { place, user, since, onClose } = props;
-  const from = new Date(Date.parse(since) - DAY).toISOString();
-  const read = useRead<Ended>(query('/api/timeline', { place, user, since: from }));
-  return (
-    <Modal isOpen variant="large" onClose={onClose} aria-labelledby="timeline-title">
-      <ModalHeader title={`Timeline of ${user} at ${place}`} labelId="timeline-title" />
-      <ModalBody tabIndex={0} aria-label="The timeline">
-        <Loaded query={read}>{(ended) => <Report ended={ended} label="Timeline" />}</Loaded>
-      </ModalBody>
-    </Modal>
   );
 }
 

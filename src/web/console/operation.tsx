@@ -159,6 +159,7 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
         <StackItem>
           <Report ended={result} label="Report" />
           <SavedPlanLink json={result.json} />
+          <CaseLink operation={operation} />
         </StackItem>
       )}
       <StackItem>
@@ -173,6 +174,18 @@ function SavedPlanLink({ json }: { readonly json: unknown }): ReactNode {
   const { planFile = null } = (json ?? {}) as { readonly planFile?: string | null };
   if (planFile === null) return null;
   return <Link to={query('/plans', { path: planFile })}>Show the saved plan with its approval</Link>;
+}
+
+/** To the case of a lockdown that was made. */
+function CaseLink({ operation: { kind, place, result } }: { readonly operation: Operation }): ReactNode {
+  const { incident = null } = (result?.json ?? {}) as { readonly incident?: string | null };
+  if (kind !== 'incident lockdown' || incident === null) return null;
+  return (
+    <p className="next">
+      Next:{' '}
+      <Link to={query('/case', { place: place ?? undefined, incident })}>go on with the case {incident}</Link>
+    </p>
+  );
 }
 
 /** A failure in the words of the command. */
@@ -224,10 +237,13 @@ function Actions({
   const { id, state, asked } = operation;
   const cancel = useMutation({
     mutationFn: () => call(`/api/operations/${id}/cancel`, { body: {} }),
-    onSuccess: onClose,
+    // What goes on without the answer is followed further.
+    onSuccess: () => {
+      if (asked?.otherwise == null) onClose();
+    },
   });
   if (state === 'asking' && asked !== null) {
-    return <ConfirmForm id={id} asked={asked} onCancel={() => cancel.mutate()} />;
+    return <ConfirmForm key={asked.digest} id={id} asked={asked} onCancel={() => cancel.mutate()} />;
   }
   return (
     <Button variant="secondary" onClick={onClose}>
@@ -249,7 +265,7 @@ function ConfirmForm({
   // The dialog was open before there was anything to type.
   useEffect(() => field.current?.focus(), []);
   const [answer, setAnswer] = useState('');
-  const { act, type, digest } = asked;
+  const { act, type, digest, otherwise } = asked;
   const confirm = useMutation({
     mutationFn: () => call(`/api/operations/${id}/confirm`, { body: { digest, answer } }),
   });
@@ -276,7 +292,7 @@ function ConfirmForm({
           {act.slice(0, 1).toUpperCase() + act.slice(1)}
         </Button>
         <Button variant="link" onClick={onCancel}>
-          Cancel
+          {otherwise === null ? 'Cancel' : `No: ${otherwise}`}
         </Button>
       </div>
     </Form>
@@ -293,24 +309,27 @@ export interface Account {
 export function AccountFields({
   account,
   onChange,
+  name = 'account',
 }: {
   readonly account: Account;
   readonly onChange: (account: Account) => void;
+  /** Tells the fields from those of another form of the page. */
+  readonly name?: string;
 }): ReactNode {
   const { requireReason, requireTicket } = useFacts();
   return (
     <>
-      <FormGroup label="Reason" fieldId="reason" isRequired={requireReason}>
+      <FormGroup label="Reason" fieldId={`${name}-reason`} isRequired={requireReason}>
         <TextInput
-          id="reason"
+          id={`${name}-reason`}
           value={account.reason}
           isRequired={requireReason}
           onChange={(_event, reason) => onChange({ ...account, reason })}
         />
       </FormGroup>
-      <FormGroup label="Ticket" fieldId="ticket" isRequired={requireTicket}>
+      <FormGroup label="Ticket" fieldId={`${name}-ticket`} isRequired={requireTicket}>
         <TextInput
-          id="ticket"
+          id={`${name}-ticket`}
           value={account.ticket}
           isRequired={requireTicket}
           onChange={(_event, ticket) => onChange({ ...account, ticket })}

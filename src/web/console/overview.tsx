@@ -21,7 +21,7 @@ import { numberText } from '../shared/times.tsx';
 import { type ContextRead, call, query, uncheckedIn, unreadText, useFacts, useRead } from './api.ts';
 import type { AuditRead } from './audit.tsx';
 import { Calendar } from './charts.tsx';
-import type { IncidentsRead } from './incidents.tsx';
+import type { IncidentsRead } from './incident-parts.tsx';
 import type { JobsRead } from './jobs.tsx';
 import { Heading, Message, RunState, Severity, When } from './parts.tsx';
 

@@ -3,7 +3,7 @@
 import { Checkbox, ExpandableSection, FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import type { Incidents, Steps } from '../../console/routes.ts';
+import type { Incidents, Steps } from '../../console/incidents.ts';
 import { call, type Ended, type Json, query, useFacts, useRead } from './api.ts';
 import { Printed } from './commands.tsx';
 import { Message, When } from './parts.tsx';

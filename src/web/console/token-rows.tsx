@@ -1,9 +1,10 @@
 /** The rows of the table of tokens, of which only those that are seen are read and drawn. */
 
-import { Modal, ModalBody, ModalHeader } from '@patternfly/react-core';
+import { Button, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
 import { Table, Tbody, Th, Thead, Tr } from '@patternfly/react-table';
 import { keepPreviousData, useQueries } from '@tanstack/react-query';
 import { memo, type ReactNode, type UIEvent, useCallback, useEffect, useRef, useState } from 'react';
+import { Link } from 'react-router';
 import type { TokenPage as Page } from '../../console/token-table.ts';
 import { Loaded } from '../shared/states.tsx';
 import { isNever } from '../shared/times.tsx';
@@ -134,7 +135,8 @@ export function Rows(props: {
 
 /** What is known of a token: its history, as the command prints it. */
 function TraceDialog({ row, onClose }: { readonly row: Row; readonly onClose: () => void }): ReactNode {
-  const { place, id } = row;
+  const { place, id, user } = row;
+  const owner = user?.username;
   const read = useRead<Ended>(query('/api/trace', { place, id }));
   return (
     <Modal isOpen variant="large" onClose={onClose} aria-labelledby="trace-title">
@@ -143,7 +145,22 @@ function TraceDialog({ row, onClose }: { readonly row: Row; readonly onClose: ()
         <Loaded query={read}>{(ended) => <Report ended={ended} label="History" />}</Loaded>
         <OwnCommand words={`tokens trace ${id}`} place={place} />
       </ModalBody>
+      <ModalFooter>
+        {owner !== undefined && <LockdownLink place={place} user={owner} />}
+        <Button variant="link" onClick={onClose}>
+          Close
+        </Button>
+      </ModalFooter>
     </Modal>
+  );
+}
+
+/** To the form that ends all access of a user. */
+export function LockdownLink({ place, user }: { readonly place: string; readonly user: string }): ReactNode {
+  return (
+    <Link className="pf-v6-c-button pf-m-danger pf-m-secondary" to={query('/incidents', { place, user })}>
+      <span className="pf-v6-c-button__text">Lock down {user}…</span>
+    </Link>
   );
 }
 

@@ -21,7 +21,7 @@ import { Histogram } from './charts.tsx';
 import { TextSearch } from './commands.tsx';
 import { Bars, Heading, Message, When } from './parts.tsx';
 import { RevokeButton } from './revoke.tsx';
-import { type Bar, CHUNK, keyOf, type Row, Rows, type TokenPage } from './token-rows.tsx';
+import { type Bar, CHUNK, keyOf, LockdownLink, type Row, Rows, type TokenPage } from './token-rows.tsx';
 
 /** The criteria in the address; the others are order and selection of the page. */
 const CRITERIA = [
@@ -148,6 +148,7 @@ export function Tokens(): ReactNode {
                 onChange={change}
               />
             </ToolbarItem>
+            <OwnerLockdown filter={filter} />
             <ToolbarItem>
               <RevokeButton filter={filter} total={data.total} selected={[...selected.values()]} />
             </ToolbarItem>
@@ -191,6 +192,18 @@ export function Tokens(): ReactNode {
         />
       </PageSection>
     </>
+  );
+}
+
+/** To the lockdown of the owner whose tokens are shown. */
+function OwnerLockdown({ filter }: { readonly filter: Readonly<Record<string, string>> }): ReactNode {
+  const { places } = useFacts();
+  const { user, place = places[0] } = filter;
+  if (user === undefined || place === undefined) return null;
+  return (
+    <ToolbarItem>
+      <LockdownLink place={place} user={user} />
+    </ToolbarItem>
   );
 }
 

@@ -90,6 +90,7 @@ describe('who may use a console', () => {
     const audits = ['/api/audit/comparison', '/api/audit/export'];
     const readsOnly = [
       ...['/api/plans', '/api/saved-plan', '/api/tokens/read-again', '/api/log/verification'],
+      '/api/case/investigation',
       ...audits,
     ];
     expect(changes.map(({ url }) => url)).toEqual(expect.arrayContaining(['/api/operations', ...readsOnly]));

@@ -1,0 +1,351 @@
+/** What an investigation found: as a tree of who made what, and as a list to pick from; and the cleanings. */
+import {
+  Button,
+  Checkbox,
+  FormSelect,
+  FormSelectOption,
+  Modal,
+  ModalBody,
+  ModalFooter,
+  ModalHeader,
+  Toolbar,
+  ToolbarContent,
+  ToolbarItem,
+} from '@patternfly/react-core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { Loaded } from '../shared/states.tsx';
+import { PlainTable } from '../shared/table.tsx';
+import { numberText } from '../shared/times.tsx';
+import { call, type Ended, query, useFacts, useRead } from './api.ts';
+import { accountOf, type CaseRead, type InvestigationRead, type Item } from './case-stages.ts';
+import { ChainTree } from './case-tree.tsx';
+import { CleanDialog, Cleanings } from './cleanings.tsx';
+import { TextSearch } from './commands.tsx';
+import type { ChosenPlace } from './controller.tsx';
+import { ItemDetails, StateLabel } from './item-details.tsx';
+import { Message, Severity, When } from './parts.tsx';
+
+/** What is left to do about the last investigation of a case, and what cleanings did. */
+export function CaseItems({
+  read,
+  chosen,
+}: {
+  readonly read: CaseRead;
+  readonly chosen: ChosenPlace;
+}): ReactNode {
+  const last = read.investigations.at(-1);
+  const found = useRead<InvestigationRead>(
+    last === undefined
+      ? null
+      : query('/api/case/investigation', {
+          place: chosen.place,
+          incident: read.incident.id,
+          name: last.name,
+        }),
+  );
+  return (
+    <>
+      {last === undefined ? (
+        <p>Investigate first: a cleaning ends what an investigation found.</p>
+      ) : (
+        <Loaded query={found}>
+          {(data) => <Found key={last.name} {...{ read, chosen, found: data, name: last.name }} />}
+        </Loaded>
+      )}
+      <Cleanings read={read} chosen={chosen} />
+    </>
+  );
+}
+
+const GROUPS = [
+  ['', 'All kinds'],
+  ['ways_in', 'Ways in'],
+  ['code_later', 'Ways to run code later'],
+  ['ran', 'What ran'],
+  ['other', 'Other changes'],
+] as const;
+
+const SHOWN = [
+  ['remains', 'What remains'],
+  ['honest', 'Marked as honest'],
+  ['all', 'All'],
+] as const;
+
+/** The rows that are drawn at first. */
+const MOST_ROWS = 100;
+
+interface FoundProps {
+  readonly read: CaseRead;
+  readonly chosen: ChosenPlace;
+  readonly found: InvestigationRead;
+  readonly name: string;
+}
+
+function Found(props: FoundProps): ReactNode {
+  const { found } = props;
+  const { items, total, mayHaveRead, limits, unattributedCount } = found;
+  const [active, setActive] = useState<string | null>(null);
+  const [isOpen, setOpen] = useState<Item | null>(null);
+  const choose = (id: string) => {
+    setActive(id);
+    setOpen(items.find((item) => item.id === id) ?? null);
+  };
+  return (
+    <>
+      {total > items.length && (
+        <Message
+          variant="warning"
+          title={`The page has the first ${numberText(items.length)} of ${numberText(total)} items. Use the command for the others.`}
+        />
+      )}
+      <h3>Who made what</h3>
+      <ChainTree found={found} active={active} onChoose={choose} />
+      <h3>Items</h3>
+      <ItemList {...props} onOpen={setOpen} />
+      {isOpen !== null && (
+        <ItemDialog
+          {...props}
+          item={items.find(({ id }) => id === isOpen.id) ?? isOpen}
+          onClose={() => setOpen(null)}
+        />
+      )}
+      {(mayHaveRead.length > 0 || limits.length > 0 || unattributedCount > 0) && (
+        <details className="evidence">
+          <summary>What may have been read, and what is not known</summary>
+          <ul>
+            {mayHaveRead.map((text) => (
+              <li key={text}>May have been read: {text}</li>
+            ))}
+            {unattributedCount > 0 && (
+              <li>{numberText(unattributedCount)} entries about access have no actor.</li>
+            )}
+            {limits.map(({ text }) => (
+              <li key={text}>{text}</li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </>
+  );
+}
+
+/** What is picked before anybody picked: what remains and is surely of the intruder. */
+function firstPicks(items: readonly Item[]): ReadonlySet<string> {
+  return new Set(
+    items.filter((item) => item.remains && item.mark === null && !item.takesNaming).map(({ id }) => id),
+  );
+}
+
+function ItemList({
+  read,
+  chosen,
+  found,
+  name,
+  onOpen,
+}: FoundProps & { readonly onOpen: (item: Item) => void }): ReactNode {
+  const { readOnly } = useFacts();
+  const { items } = found;
+  const [shown, setShown] = useState<(typeof SHOWN)[number][0]>('remains');
+  const [group, setGroup] = useState('');
+  const [text, setText] = useState('');
+  const [most, setMost] = useState(MOST_ROWS);
+  const [changed, setChanged] = useState<ReadonlyMap<string, boolean>>(new Map());
+  const [isCleaning, setCleaning] = useState(false);
+  const first = firstPicks(items);
+  const isPicked = ({ id, remains: isLeft, mark }: Item) =>
+    isLeft && mark === null && (changed.get(id) ?? first.has(id));
+  const rows = items.filter(
+    (item) =>
+      (shown === 'all' || (shown === 'honest' ? item.mark !== null : item.remains && item.mark === null)) &&
+      (group === '' || item.group === group) &&
+      matches(item, text),
+  );
+  const picked = items.filter(isPicked);
+  const pick = (some: readonly Item[], isOn: boolean) =>
+    setChanged(new Map([...changed, ...some.map(({ id }) => [id, isOn] as const)]));
+  const pickable = rows.filter((item) => item.remains && item.mark === null);
+  const mark = useMark({ read, chosen });
+  return (
+    <>
+      <Toolbar>
+        <ToolbarContent>
+          <ToolbarItem>
+            <TextSearch label="Search items" value={text} onChange={setText} />
+          </ToolbarItem>
+          <ToolbarItem>
+            <FormSelect
+              aria-label="Which items"
+              value={shown}
+              onChange={(_event, value) => setShown(value as typeof shown)}
+            >
+              {SHOWN.map(([value, label]) => (
+                <FormSelectOption key={value} value={value} label={label} />
+              ))}
+            </FormSelect>
+          </ToolbarItem>
+          <ToolbarItem>
+            <FormSelect aria-label="Kind" value={group} onChange={(_event, value) => setGroup(value)}>
+              {GROUPS.map(([value, label]) => (
+                <FormSelectOption key={value} value={value} label={label} />
+              ))}
+            </FormSelect>
+          </ToolbarItem>
+        </ToolbarContent>
+      </Toolbar>
+      {mark.error !== null && <Message isLiveRegion variant="danger" title={mark.error.message} />}
+      {rows.length === 0 ? (
+        <p>{shown === 'remains' ? 'Nothing remains of this selection.' : 'No items.'}</p>
+      ) : (
+        <PlainTable
+          label="Items of the investigation"
+          rows={rows.slice(0, most)}
+          keyOf={({ id }) => id}
+          columns={[
+            ...(readOnly
+              ? []
+              : [
+                  {
+                    title: 'Clean',
+                    show: (item: Item) => (
+                      <Checkbox
+                        id={`pick ${item.id}`}
+                        aria-label={`Clean ${item.summary}`}
+                        isChecked={isPicked(item)}
+                        isDisabled={!item.remains || item.mark !== null}
+                        onChange={(_event, isOn) => pick([item], isOn)}
+                      />
+                    ),
+                  },
+                ]),
+            {
+              title: 'Risk',
+              show: ({ risk }) => (risk === null ? 'none found' : <Severity severity={risk} />),
+            },
+            {
+              title: 'What',
+              show: (item) => (
+                <>
+                  <Button variant="link" isInline onClick={() => onOpen(item)}>
+                    {item.summary}
+                  </Button>
+                  {item.takesNaming && <div className="hint">Perhaps the work of somebody else.</div>}
+                </>
+              ),
+            },
+            { title: 'By', show: ({ by }) => (by.length === 0 ? 'not recorded' : by.join(', ')) },
+            { title: 'When', show: ({ first: at }) => <When at={at} /> },
+            { title: 'Now', show: (item) => <StateLabel item={item} /> },
+            ...(readOnly
+              ? []
+              : [
+                  {
+                    title: 'Honest',
+                    show: (item: Item) => (
+                      <Checkbox
+                        id={`honest ${item.id}`}
+                        aria-label={`Honest work: ${item.summary}`}
+                        isChecked={item.mark !== null}
+                        isDisabled={mark.isPending}
+                        onChange={(_event, isHonest) => mark.mutate({ items: [item.id], undo: !isHonest })}
+                      />
+                    ),
+                  },
+                ]),
+          ]}
+        />
+      )}
+      {rows.length > most && (
+        <Button variant="link" onClick={() => setMost(most + MOST_ROWS)}>
+          Show more of {numberText(rows.length)}
+        </Button>
+      )}
+      {!readOnly && (
+        <div className="actions">
+          <Button variant="danger" isDisabled={picked.length === 0} onClick={() => setCleaning(true)}>
+            Clean {picked.length} {picked.length === 1 ? 'item' : 'items'}…
+          </Button>
+          {pickable.length > 0 && (
+            <>
+              <Button variant="link" onClick={() => pick(pickable, true)}>
+                Pick all {pickable.length} shown
+              </Button>
+              <Button variant="link" onClick={() => pick(pickable, false)}>
+                Pick none of them
+              </Button>
+            </>
+          )}
+        </div>
+      )}
+      {isCleaning && (
+        <CleanDialog
+          read={read}
+          title={`Clean ${picked.length} ${picked.length === 1 ? 'item' : 'items'}`}
+          request={{
+            kind: 'incident clean',
+            place: chosen.place,
+            incident: read.incident.id,
+            investigation: name,
+            items: picked.map(({ id }) => id),
+            ...(chosen.restContext !== undefined && { restContext: chosen.restContext }),
+          }}
+          onClose={() => setCleaning(false)}
+        />
+      )}
+    </>
+  );
+}
+
+function matches({ summary, id, by, findings }: Item, text: string): boolean {
+  const wanted = text.trim().toLowerCase();
+  if (wanted === '') return true;
+  return [summary, id, ...by, ...findings.map(({ rule }) => rule)].some((each) =>
+    each.toLowerCase().includes(wanted),
+  );
+}
+
+/** Marks items as honest work, in the audit log, with the account of the incident. */
+function useMark({ read, chosen }: Pick<FoundProps, 'read' | 'chosen'>) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (given: { readonly items: readonly string[]; readonly undo: boolean }) =>
+      call<Ended>('/api/case/marks', {
+        body: { place: chosen.place, incident: read.incident.id, ...accountOf(read), ...given },
+      }),
+    onSettled: () => queries.invalidateQueries(),
+  });
+}
+
+function ItemDialog({
+  item,
+  onClose,
+  ...props
+}: FoundProps & { readonly item: Item; readonly onClose: () => void }): ReactNode {
+  const { readOnly } = useFacts();
+  const mark = useMark(props);
+  const isHonest = item.mark !== null;
+  return (
+    <Modal isOpen variant="medium" onClose={onClose} aria-labelledby="item-title">
+      <ModalHeader title={item.summary} labelId="item-title" />
+      <ModalBody tabIndex={0} aria-label="The item">
+        <ItemDetails item={item} />
+        {mark.error !== null && <Message isLiveRegion variant="danger" title={mark.error.message} />}
+      </ModalBody>
+      <ModalFooter>
+        {!readOnly && (
+          <Button
+            variant="secondary"
+            isDisabled={mark.isPending}
+            isLoading={mark.isPending}
+            onClick={() => mark.mutate({ items: [item.id], undo: isHonest })}
+          >
+            {isHonest ? 'Take the mark back' : 'Mark as honest work'}
+          </Button>
+        )}
+        <Button variant="link" onClick={onClose}>
+          Close
+        </Button>
+      </ModalFooter>
+    </Modal>
+  );
+}

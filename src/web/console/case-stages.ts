@@ -1,0 +1,120 @@
+import type { CaseRead as Answer, ShownInvestigation } from '../../console/cases.ts';
+import { type Json, uncheckedIn } from './api.ts';
+
+/** A case as the console answers it. */
+export type CaseRead = Json<Answer>;
+
+/** An investigation as the console answers it. */
+export type InvestigationRead = Json<ShownInvestigation>;
+
+/** One item of it. */
+export type Item = InvestigationRead['items'][number];
+
+/** The account of the incident: what is done for it has the same reason and ticket, unless they are changed. */
+export function accountOf({ incident: { reason, ticket } }: Pick<CaseRead, 'incident'>): {
+  readonly reason: string;
+  readonly ticket: string;
+} {
+  return { reason: reason ?? '', ticket: ticket ?? '' };
+}
+
+/** One stage of a case: how it is, and what to do. */
+export interface Stage {
+  /** The id of its section on the page. */
+  readonly id: 'lockdown' | 'investigation' | 'cleaning' | 'report' | 'lift';
+  readonly title: string;
+  /** How it is, in a few words. */
+  readonly text: string;
+  /** What to do there, as a phrase. */
+  readonly act: string;
+  readonly variant: 'success' | 'danger' | 'warning' | 'pending' | 'info';
+  /** Whether it is the one to go on with. */
+  readonly isNext: boolean;
+}
+
+type Known = Omit<Stage, 'isNext'> & { readonly isDone: boolean };
+
+/** The stages of a case, in order. What was lifted is over: nothing is next but a report. */
+export function stagesOf(read: CaseRead): readonly Stage[] {
+  const known = [lockdownOf(read), investigationOf(read), cleaningOf(read), reportOf(read), liftOf(read)];
+  const isLifted = read.incident.state === 'lifted';
+  const next = known.find(({ id, isDone }) => !isDone && (!isLifted || id === 'report'));
+  return known.map(({ isDone: _isDone, ...stage }) => ({ ...stage, isNext: stage.id === next?.id }));
+}
+
+function lockdownOf({ incident }: CaseRead): Known {
+  const { state, holds, notSeen } = incident;
+  const stage = {
+    id: 'lockdown',
+    title: 'Lockdown',
+    act: 'look at the ways in that are not closed',
+  } as const;
+  if (state === 'lifted') return { ...stage, text: 'lifted', variant: 'info', isDone: true };
+  if (holds === false) return { ...stage, text: 'not in effect', variant: 'danger', isDone: false };
+  const unchecked = uncheckedIn(incident);
+  if (holds === null || notSeen !== null)
+    return { ...stage, text: 'not checked', variant: 'warning', isDone: true };
+  return unchecked === 0
+    ? { ...stage, text: 'in effect', variant: 'success', isDone: true }
+    : {
+        ...stage,
+        text: `in effect; ${unchecked} ${unchecked === 1 ? 'way' : 'ways'} in not checked`,
+        variant: 'warning',
+        isDone: true,
+      };
+}
+
+/** The last thing that was done to the controller by a cleaning; null without one. */
+function lastCleaning({ runs }: CaseRead): string | null {
+  return runs.findLast(({ operation }) => operation.startsWith('incident.clean'))?.at ?? null;
+}
+
+function investigationOf(read: CaseRead): Known {
+  const last = read.investigations.at(-1);
+  const stage = { id: 'investigation', title: 'Investigation' } as const;
+  if (read.underway?.problem === null)
+    return { ...stage, text: 'under way', act: 'wait for it', variant: 'info', isDone: false };
+  if (last === undefined)
+    return { ...stage, text: 'not made', act: 'find out what was done', variant: 'pending', isDone: false };
+  const cleaned = lastCleaning(read);
+  if (cleaned !== null && cleaned > last.madeAt)
+    return {
+      ...stage,
+      text: 'made before the cleaning',
+      act: 'investigate again, to see what remains',
+      variant: 'warning',
+      isDone: false,
+    };
+  const text = `${last.items} items found`;
+  return { ...stage, text, act: 'investigate again', variant: 'success', isDone: true };
+}
+
+function cleaningOf(read: CaseRead): Known {
+  const last = read.investigations.at(-1);
+  const stage = { id: 'cleaning', title: 'Cleaning', act: 'pick what to end' } as const;
+  if (last === undefined)
+    return { ...stage, text: 'after the investigation', variant: 'pending', isDone: false };
+  const { remaining, honest } = last;
+  const left = honest === 0 ? '' : `; ${honest} honest`;
+  if (remaining === 0) return { ...stage, text: `nothing remains${left}`, variant: 'success', isDone: true };
+  return { ...stage, text: `${remaining} remain${left}`, variant: 'danger', isDone: false };
+}
+
+function reportOf({ report, runs, investigations }: CaseRead): Known {
+  const stage = { id: 'report', title: 'Report', act: 'download the report' } as const;
+  if (report === null) return { ...stage, text: 'not made', variant: 'pending', isDone: false };
+  const changed = [runs.at(-1)?.at, investigations.at(-1)?.madeAt].some(
+    (at) => at !== undefined && at > report.at,
+  );
+  // A lift after the report is part of the record, and no reason to send everybody to it again.
+  return changed
+    ? { ...stage, text: 'older than the last change', variant: 'warning', isDone: true }
+    : { ...stage, text: 'made', variant: 'success', isDone: true };
+}
+
+function liftOf({ incident }: CaseRead): Known {
+  const stage = { id: 'lift', title: 'Lift', act: 'lift the lockdown' } as const;
+  return incident.state === 'lifted'
+    ? { ...stage, text: 'lifted', variant: 'success', isDone: true }
+    : { ...stage, text: 'open', variant: 'pending', isDone: false };
+}

@@ -1,0 +1,166 @@
+/** Starts an investigation of a case, and lists those that were made. */
+import {
+  Button,
+  Form,
+  FormGroup,
+  FormHelperText,
+  HelperText,
+  HelperTextItem,
+  Spinner,
+  TextInput,
+} from '@patternfly/react-core';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { PlainTable } from '../shared/table.tsx';
+import { numberText } from '../shared/times.tsx';
+import { call } from './api.ts';
+import type { CaseRead } from './case-stages.ts';
+import { OwnCommand } from './commands.tsx';
+import { ProblemAlert } from './operation.tsx';
+import { Message, When } from './parts.tsx';
+
+const HOUR_MS = 3_600_000;
+
+/** The form. It reads only: what is found is kept in a file of the case. */
+export function InvestigateForm({
+  read,
+  place,
+}: {
+  readonly read: CaseRead;
+  readonly place: string;
+}): ReactNode {
+  const { incident, investigations, underway } = read;
+  const last = investigations.at(-1);
+  const { scope } = incident;
+  const names = scope.kind === 'users' || scope.kind === 'applications' ? scope.names : [];
+  // An investigation is about one user; of several, the first is a beginning.
+  const takesUser = scope.kind !== 'applications' && names.length !== 1;
+  const [user, setUser] = useState(names[0] ?? '');
+  const [since, setSince] = useState(localValue(beginningOf(read)));
+  const queries = useQueryClient();
+  const investigate = useMutation({
+    mutationFn: () =>
+      call('/api/case/investigation', {
+        body: {
+          place,
+          incident: incident.id,
+          since: new Date(since).toISOString(),
+          ...(takesUser && { user }),
+        },
+      }),
+    onMutate: () => setTimeout(() => void queries.invalidateQueries(), SOON_MS),
+    onSettled: () => queries.invalidateQueries(),
+  });
+  const isBusy = investigate.isPending || underway?.problem === null;
+  const isReady = !Number.isNaN(Date.parse(since)) && (!takesUser || user.trim() !== '');
+  return (
+    <>
+      {investigations.length > 0 && <Made investigations={investigations} />}
+      <Form
+        className="narrow"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (isReady && !isBusy) investigate.mutate();
+        }}
+      >
+        {takesUser && (
+          <FormGroup label="User to investigate" fieldId="investigate-user" isRequired>
+            <TextInput
+              id="investigate-user"
+              value={user}
+              autoComplete="off"
+              onChange={(_event, value) => setUser(value)}
+            />
+          </FormGroup>
+        )}
+        <FormGroup label="The theft began" fieldId="investigate-since" isRequired>
+          <TextInput
+            id="investigate-since"
+            type="datetime-local"
+            value={since}
+            isRequired
+            onChange={(_event, value) => setSince(value)}
+          />
+          <FormHelperText>
+            <HelperText>
+              <HelperTextItem>
+                In your time zone. What was done before it is neither listed nor cleaned. If you do not know
+                it, take an early one, and mark below what was honest work.
+              </HelperTextItem>
+            </HelperText>
+          </FormHelperText>
+        </FormGroup>
+        {investigate.error !== null && (
+          <Message isLiveRegion variant="danger" title={investigate.error.message} />
+        )}
+        {investigate.error === null && underway !== null && underway.problem !== null && (
+          <ProblemAlert problem={underway.problem} />
+        )}
+        <div className="buttons">
+          <Button
+            type="submit"
+            variant={last === undefined ? 'primary' : 'secondary'}
+            isDisabled={!isReady || isBusy}
+            isLoading={isBusy}
+          >
+            {last === undefined ? 'Investigate' : 'Investigate again'}
+          </Button>
+        </div>
+        {isBusy && (
+          <p role="status">
+            <Spinner size="md" aria-label="Investigating" /> Reading the activity stream. Closing this page
+            does not stop it.
+          </p>
+        )}
+        {isReady && (
+          <OwnCommand
+            words={`incident investigate --incident ${incident.id}${takesUser ? ` --user ${user}` : ''} --since ${new Date(since).toISOString()}`}
+            place={place}
+          />
+        )}
+      </Form>
+    </>
+  );
+}
+
+/** How soon after its start an investigation is looked for. */
+const SOON_MS = 300;
+
+/** When the theft may have begun: as the last investigation has it, or an hour before the lockdown. */
+function beginningOf({ incident, investigations }: CaseRead): Date {
+  const last = investigations.at(-1);
+  if (last !== undefined) return new Date(last.since);
+  return new Date(Date.parse(incident.since) - HOUR_MS);
+}
+
+/** A time as the field for one takes it: local, to the minute. */
+function localValue(time: Date): string {
+  return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+function Made({ investigations }: { readonly investigations: CaseRead['investigations'] }): ReactNode {
+  return (
+    <PlainTable
+      label="Investigations"
+      rows={investigations.toReversed()}
+      keyOf={({ name }) => name}
+      columns={[
+        { title: 'Made', show: ({ madeAt }) => <When at={madeAt} /> },
+        {
+          title: 'Period',
+          show: ({ since, until }) => (
+            <>
+              <When at={since} /> to <When at={until} />
+            </>
+          ),
+        },
+        {
+          title: 'Found',
+          show: ({ items, entries }) => `${numberText(items)} items in ${numberText(entries)} entries`,
+        },
+        { title: 'Remained', show: ({ remaining }) => numberText(remaining) },
+        { title: 'Through', show: ({ context }) => context },
+      ]}
+    />
+  );
+}

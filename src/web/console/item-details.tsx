@@ -1,0 +1,164 @@
+/** All that is known of one item of an investigation. */
+import {
+  DescriptionList,
+  DescriptionListDescription,
+  DescriptionListGroup,
+  DescriptionListTerm,
+  Label,
+} from '@patternfly/react-core';
+import type { ReactNode } from 'react';
+import type { Item } from './case-stages.ts';
+import { CommandLine } from './commands.tsx';
+import { Severity, When } from './parts.tsx';
+
+const STATES: Readonly<
+  Record<Item['state'], readonly [word: string, color: 'red' | 'orange' | 'grey' | 'green']>
+> = {
+  there: ['remains', 'red'],
+  running: ['running', 'red'],
+  unknown: ['not checked', 'orange'],
+  finished: ['finished', 'grey'],
+  undone: ['undone', 'green'],
+  changed: ['changed since', 'green'],
+  gone: ['gone', 'green'],
+};
+
+/** What an item is now; honest work is called that. */
+export function StateLabel({
+  item: { state, mark },
+}: {
+  readonly item: Pick<Item, 'state' | 'mark'>;
+}): ReactNode {
+  if (mark !== null) return <Label color="blue">honest work</Label>;
+  const [word, color] = STATES[state];
+  return <Label color={color}>{word}</Label>;
+}
+
+const FIELDS: Readonly<Record<Item['changes'][number]['state'], string>> = {
+  as_left: '',
+  left_in_part: 'changed since by others, in force in part',
+  as_before: 'as before again',
+  changed: 'changed since, not in force',
+  not_reviewed: 'changed since by others, not reviewed',
+  unknown: 'not checked',
+};
+
+/** The item. */
+export function ItemDetails({ item }: { readonly item: Item }): ReactNode {
+  const {
+    id,
+    risk,
+    by,
+    first,
+    last,
+    entryCount,
+    stateReason,
+    findings,
+    changes,
+    changedSince,
+    job,
+    remedy,
+    mark,
+  } = item;
+  return (
+    <DescriptionList isHorizontal isCompact horizontalTermWidthModifier={{ default: '8rem' }}>
+      <Fact term="Now">
+        <StateLabel item={item} /> {stateReason}
+      </Fact>
+      {mark !== null && (
+        <Fact term="Honest">
+          marked by {mark.by}, <When at={mark.at} />, entry {mark.seq} of the audit log
+        </Fact>
+      )}
+      <Fact term="Risk">{risk === null ? 'no rule finds anything' : <Severity severity={risk} />}</Fact>
+      {findings.length > 0 && (
+        <Fact term="Because">
+          <ul>
+            {findings.map(({ rule, message }) => (
+              <li key={rule}>{message}</li>
+            ))}
+          </ul>
+        </Fact>
+      )}
+      <Fact term="By">{by.length === 0 ? 'nobody is recorded' : by.join(', ')}</Fact>
+      <Fact term="When">
+        <When at={first} />
+        {last !== first && (
+          <>
+            {' '}
+            to <When at={last} />
+          </>
+        )}
+        , {entryCount} {entryCount === 1 ? 'entry' : 'entries'} of the activity stream
+      </Fact>
+      {job !== null && (
+        <Fact term="Job">
+          {[
+            job.status,
+            ...(job.hosts === null ? [] : [`${job.hosts} hosts`]),
+            ...(job.credentials.length === 0 ? [] : [`credentials ${job.credentials.join(', ')}`]),
+          ].join('; ')}
+        </Fact>
+      )}
+      {changes.length > 0 && (
+        <Fact term="Changed">
+          <ul>
+            {changes.map(({ field, hidden, state, before = null, after = null }) => (
+              <li key={field}>
+                <code>{field}</code>
+                {hidden ? ': hidden' : <Values before={before} after={after} />}
+                {FIELDS[state] === '' ? '' : ` (${FIELDS[state]})`}
+              </li>
+            ))}
+          </ul>
+        </Fact>
+      )}
+      {changedSince.length > 0 && (
+        <Fact term="Since then">
+          <ul>
+            {changedSince.map(({ at, by: other, operation, fields }) => (
+              <li key={`${at} ${operation} ${fields.join()}`}>
+                {other ?? 'no recorded actor'}, <When at={at} />: {operation} {fields.join(', ')}
+              </li>
+            ))}
+          </ul>
+        </Fact>
+      )}
+      {remedy !== null && (
+        <Fact term={REMEDIES[remedy.kind]}>
+          {remedy.kind === 'manual' ? remedy.text : <CommandLine command={remedy.text} />}
+        </Fact>
+      )}
+      <Fact term="Id">
+        <code>{id}</code>
+      </Fact>
+    </DescriptionList>
+  );
+}
+
+const REMEDIES = { command: 'By command', call: 'By request', manual: 'By hand' } as const;
+
+function Values({
+  before,
+  after,
+}: {
+  readonly before: string | null;
+  readonly after: string | null;
+}): ReactNode {
+  if (before === null && after === null) return null;
+  return (
+    <>
+      : {before === null ? '' : <code>{before}</code>} {before !== null && after !== null && 'became '}
+      {after === null ? '' : <code>{after}</code>}
+    </>
+  );
+}
+
+function Fact({ term, children }: { readonly term: string; readonly children: ReactNode }): ReactNode {
+  return (
+    <DescriptionListGroup>
+      <DescriptionListTerm>{term}</DescriptionListTerm>
+      <DescriptionListDescription>{children}</DescriptionListDescription>
+    </DescriptionListGroup>
+  );
+}

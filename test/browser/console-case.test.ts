@@ -1,0 +1,170 @@
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import type { RunningService } from '../../src/service/server.ts';
+import { type TestConsole, testConsole } from '../support/console.ts';
+import { theft } from '../support/theft.ts';
+import { barriers, findChromium, startChromium, takePictures } from './chromium.ts';
+import { tabTo } from './web-stories.ts';
+
+const chromium = findChromium();
+describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }, () => {
+  const home = mkdtempSync(join(tmpdir(), 'tokenctl-console-'));
+  let service: RunningService;
+  let browser: Browser;
+  let opened: TestConsole;
+  let page: Page;
+  const problems: string[] = [];
+
+  beforeAll(async () => {
+    browser = await startChromium(chromium ?? '');
+    service = await theft(home);
+    opened = await testConsole({ home, allContexts: true });
+    page = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
+    page.setDefaultTimeout(15_000);
+    page.on('pageerror', ({ message }) => problems.push(message));
+    page.on('console', (message) => {
+      if (/content security policy/i.test(message.text())) problems.push(message.text());
+    });
+    await page.goto(await opened.listen());
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  });
+  afterAll(async () => {
+    await browser.close();
+    await opened.operations.close();
+    await opened.app.close();
+    await service.close();
+    rmSync(home, { recursive: true });
+  });
+
+  const section = (name: string) => page.getByRole('region', { name, exact: true });
+  const close = () => page.getByRole('button', { name: 'Close' }).first().click();
+
+  it('goes from a token to the lockdown of its owner, through the better context of the controller', async () => {
+    await page.getByRole('navigation').getByRole('link', { name: 'Tokens', exact: true }).click();
+    await page.getByRole('button', { pressed: false }).filter({ hasText: 'bob' }).first().click();
+    await page.waitForURL(/user=bob/);
+    await page
+      .getByRole('button', { name: /^Trace token/ })
+      .first()
+      .click();
+    await page.getByRole('dialog').getByRole('link', { name: 'Lock down bob…' }).click();
+    await page.getByText('the database of the same controller as east', { exact: false }).waitFor();
+    await page.getByText(/^Would lock down the access of bob/).waitFor();
+    await page.getByLabel('Reason').fill('token of bob stolen');
+    await page.getByLabel('Ticket').fill('SEC-7');
+    await page.getByRole('button', { name: 'Lock down…' }).click();
+    await page.getByLabel(/^Type bob to lock down/).fill('bob');
+    await page.keyboard.press('Enter');
+    await page.getByText(/^Locked down.*: the access of bob/).waitFor();
+    await page.getByRole('link', { name: /^go on with the case inc-/ }).click();
+    await page.getByRole('heading', { name: /^Case inc-/ }).waitFor();
+    await section('Lockdown').getByText('Access tokens', { exact: true }).waitFor();
+    await page.getByText('Next:').getByRole('link', { name: 'find out what was done' }).waitFor();
+    expect(await barriers(page, 'minor')).toEqual([]);
+  });
+
+  it('investigates, and shows who made what as a tree that the keyboard walks', async () => {
+    await section('Investigation').getByRole('button', { name: 'Investigate' }).click();
+    const tree = page.getByRole('tree', { name: 'Who made what' });
+    await tree.getByText('mole', { exact: true }).waitFor();
+    expect(await barriers(page, 'minor')).toEqual([]);
+    await takePictures(page, 'console-case');
+    await section('Cleaning').scrollIntoViewIfNeeded();
+    await takePictures(page, 'console-case-items');
+    await tree.getByRole('treeitem').first().focus();
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Enter');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('By', { exact: true }).waitFor();
+    expect(await barriers(page, 'minor')).toEqual([]);
+    await takePictures(page, 'console-case-item');
+    await dialog.getByRole('button', { name: 'Close' }).last().click();
+  });
+
+  it('leaves what is marked as honest, and cleans what is picked', async () => {
+    const items = page.getByRole('grid', { name: 'Items of the investigation' });
+    await items.getByRole('checkbox', { name: /^Honest work: created the user colleague/ }).click();
+    await items
+      .getByRole('checkbox', { name: /^Honest work: created the user colleague/ })
+      .waitFor({ state: 'detached' });
+    await page.getByLabel('Which items').selectOption('honest');
+    await items.getByText('honest work').first().waitFor();
+    await page.getByLabel('Which items').selectOption('remains');
+    await page.getByRole('button', { name: /^Clean \d+ items…$/ }).click();
+    expect(await barriers(page, 'minor')).toEqual([]);
+    await page.getByRole('button', { name: 'Show the plan' }).click();
+    const answer = page.getByLabel(/^Type \d+ to clean/);
+    await answer.waitFor();
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('confirm-answer');
+    expect(await barriers(page, 'minor')).toEqual([]);
+    await takePictures(page, 'console-case-plan');
+    const [, number = ''] =
+      /^Type (\d+)/.exec((await page.getByText(/^Type \d+ to clean/).textContent()) ?? '') ?? [];
+    await answer.fill(number);
+    await page.keyboard.press('Enter');
+    // What cannot be undone is asked on its own, and can be left.
+    const final = page.getByLabel(/^Type \d+ to also do what cannot be undone/);
+    await final.waitFor();
+    await page.getByRole('button', { name: 'No: clean the rest only' }).waitFor();
+    await takePictures(page, 'console-case-final');
+    const asked = (await page.getByText(/^Type \d+ to also/).textContent()) ?? '';
+    await final.fill(/^Type (\d+)/.exec(asked)?.[1] ?? '');
+    await page.keyboard.press('Enter');
+    await page.getByText(/^Verified: none of these items remains/).waitFor();
+    await takePictures(page, 'console-case-cleaned');
+    await close();
+    await page
+      .getByText('Next:')
+      .getByRole('link', { name: 'investigate again, to see what remains' })
+      .click();
+    await page.getByRole('button', { name: 'Investigate again' }).click();
+    await page.getByText('Next:').getByRole('link', { name: 'download the report' }).waitFor();
+  });
+
+  it('gives the report, and ends the case', async () => {
+    const download = page.waitForEvent('download');
+    await section('Report').getByRole('button', { name: 'Download the report' }).click();
+    const file = join(home, 'report.html');
+    await (await download).saveAs(file);
+    expect(readFileSync(file, 'utf8')).toMatch(/<title>Incident inc-.*mole/s);
+    const kept = (await section('Report').locator('code').textContent()) ?? '';
+    expect(statSync(kept).mode & 0o777).toBe(0o600);
+    await page.getByText('Next:').getByRole('link', { name: 'lift the lockdown' }).click();
+    await section('Lift').getByRole('button', { name: 'Lift the lockdown…' }).click();
+    const answer = page.getByLabel(/^Type .* to lift/);
+    const [, word = ''] =
+      /^Type (\S+)/.exec((await page.getByText(/^Type .* to lift/).textContent()) ?? '') ?? [];
+    await answer.fill(word);
+    await page.keyboard.press('Enter');
+    await page
+      .getByText(/^Lifted/)
+      .first()
+      .waitFor();
+    await close();
+    await page.getByText('It was open for', { exact: false }).waitFor();
+    expect(await barriers(page, 'minor')).toEqual([]);
+    await takePictures(page, 'console-case-lifted');
+    expect(problems).toEqual([]);
+  });
+
+  it('fits a narrow screen, and is found again from the list', async () => {
+    onTestFinished(() => page.setViewportSize({ width: 1280, height: 900 }));
+    await page.setViewportSize({ width: 375, height: 800 });
+    await page.waitForLoadState('networkidle');
+    expect(
+      await page.evaluate(() =>
+        [document.documentElement, ...document.querySelectorAll('main')]
+          .filter((element) => element.scrollWidth > element.clientWidth + 1)
+          .map(({ tagName, scrollWidth }) => `${tagName} ${scrollWidth}`),
+      ),
+    ).toEqual([]);
+    expect(await barriers(page, 'minor')).toEqual([]);
+    await page.goto(new URL('/incidents', page.url()).href);
+    await tabTo(page, /^Show the case inc-/);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: /^Case inc-/ }).waitFor();
+  });
+});

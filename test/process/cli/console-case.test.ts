@@ -1,0 +1,171 @@
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { CaseRead, ShownInvestigation } from '../../../src/console/cases.ts';
+import type { OperationState } from '../../../src/console/operations.ts';
+import { type TestConsole, testConsole } from '../../support/console.ts';
+import { theft } from '../../support/theft.ts';
+import { temporaryFolder } from './program.ts';
+
+/** A theft whose victim is locked down, in a console with both contexts of the controller. */
+async function lockedDown() {
+  const folder = temporaryFolder();
+  const service = await theft(folder);
+  const opened = await testConsole({ home: folder, allContexts: true });
+  onTestFinished(async () => {
+    await opened.operations.close();
+    await opened.app.close();
+    await service.close();
+  });
+  const locked = await carryOut(opened, {
+    ...{ kind: 'incident lockdown', place: 'east-db', user: ['bob'], reason: 'stolen', ticket: 'SEC-7' },
+  });
+  expect(locked.result).not.toBeNull();
+  const { incident = '' } = (locked.result?.json ?? {}) as { readonly incident?: string };
+  const read = async () =>
+    (await opened.send(`/api/case?place=east-db&incident=${incident}`)).json() as CaseRead;
+  const since = new Date(Date.now() - 3_600_000).toISOString();
+  const investigate = () => opened.send('/api/case/investigation', { place: 'east-db', incident, since });
+  const found = async () => {
+    const name = (await read()).investigations.at(-1)?.name;
+    const url = `/api/case/investigation?place=east-db&incident=${incident}&name=${name}`;
+    return (await opened.send(url)).json() as ShownInvestigation;
+  };
+  return { folder, opened, incident, read, investigate, found };
+}
+
+/** Begins a change, and confirms what it asks for, as often as it asks; gives how it ended. */
+async function carryOut(
+  { send, reached }: TestConsole,
+  change: object,
+  isConfirmed: (question: string) => boolean = () => true,
+): Promise<OperationState> {
+  const begun = await send('/api/operations', change);
+  expect([begun.statusCode, begun.body]).toEqual([201, expect.anything()]);
+  const { id } = begun.json() as OperationState;
+  let state = await reached(id, 'asking', 'done', 'failed');
+  while (state.state === 'asking' && state.asked !== null) {
+    const { type: answer, digest, act } = state.asked;
+    await (isConfirmed(act)
+      ? send(`/api/operations/${id}/confirm`, { answer, digest })
+      : send(`/api/operations/${id}/cancel`, {}));
+    state = await reached(id, 'asking', 'done', 'failed', 'cancelled');
+  }
+  return state;
+}
+
+describe('a case in a console', { timeout: 60_000 }, () => {
+  it('is investigated, cleaned, undone and reported, with honest work left alone', async () => {
+    const { folder, opened, incident, read, investigate, found } = await lockedDown();
+    const { send } = opened;
+    const controllers = (await send('/api/controllers')).json().controllers;
+    expect(controllers).toMatchObject([
+      {
+        places: [
+          { place: 'east-db', via: 'database' },
+          { place: 'east', via: 'rest' },
+        ],
+      },
+    ]);
+    expect((await read()).investigations).toEqual([]);
+    expect((await investigate()).statusCode).toBe(200);
+    const [first] = (await read()).investigations;
+    expect(first).toMatchObject({ remaining: 4, honest: 0, context: 'east-db' });
+    const cases = join(folder, '.local/state/tokenctl/cases', incident);
+    expect(readdirSync(cases).map((name) => statSync(join(cases, name)).mode & 0o777)).toEqual([0o600]);
+
+    const { items } = await found();
+    const idOf = (text: string) => items.find(({ summary }) => summary.includes(text))?.id ?? '';
+    const mark = { place: 'east-db', incident, items: [idOf('colleague')] };
+    expect((await send('/api/case/marks', mark)).json().text).toMatch(/^Marked 1 item as honest work/);
+    expect((await send('/api/case/marks', mark)).json().text).toMatch(/^Nothing to do/);
+    expect((await read()).investigations).toMatchObject([{ remaining: 3, honest: 1 }]);
+
+    const clean = {
+      ...{
+        kind: 'incident clean',
+        place: 'east-db',
+        incident,
+        investigation: first?.name,
+        restContext: 'east',
+      },
+    };
+    // Without a choice of items, what is marked is left as well.
+    const plan = (await send('/api/plans', clean)).json();
+    expect(plan).toMatchObject({ text: expect.any(String) });
+    expect(plan.text).toContain('Left as honest work, as it is marked: 1 item.');
+    expect(plan.json.plan.keep).toMatchObject([{ id: idOf('colleague'), reason: 'honest' }]);
+    expect(plan.command).toBe(
+      `tokenctl incident clean --from ${first?.path} --incident ${incident} --rest-context east --context east-db`,
+    );
+    const picked = { ...clean, items: [idOf('mole'), idOf('backdoor')] };
+    const part = await carryOut(opened, picked, (act) => !act.startsWith('also do what cannot be undone'));
+    expect(part.result?.text).toMatch(/mole/);
+    expect((await investigate()).statusCode).toBe(200);
+    const rest = await carryOut(opened, {
+      ...clean,
+      investigation: (await read()).investigations.at(-1)?.name,
+    });
+    expect(rest).toMatchObject({ state: 'done', result: { failure: null } });
+    expect(rest.result?.text).toContain('Verified: none of these items remains.');
+    await investigate();
+    expect((await read()).investigations.at(-1)).toMatchObject({ remaining: 0, honest: 1 });
+
+    const cleanings = (await read()).runs.filter(({ operation }) => operation === 'incident.clean');
+    const undone = await carryOut(opened, {
+      ...{ kind: 'incident clean', place: 'east-db', incident, undo: cleanings[0]?.run },
+    });
+    expect(undone.result?.text).toMatch(/ndone/);
+
+    const report = (format: string) =>
+      send(`/api/case/report?place=east-db&incident=${incident}&format=${format}`);
+    expect((await report('html')).body).toContain(`<title>Incident ${incident}</title>`);
+    expect((await report('json')).json()).toMatchObject({
+      incident: { id: incident },
+      investigations: [{}, {}, {}],
+    });
+    expect((await report('svg')).headers).toMatchObject({
+      'content-disposition': `attachment; filename="${incident}.svg"`,
+    });
+    expect((await read()).report?.path).toMatch(/report-\d{8}T\d{6}Z\.(html|json|svg)$/);
+    expect(JSON.stringify(await read())).not.toContain('long enough for it');
+  });
+
+  it('changes nothing while the audit log is down, in a dry run, and for a wrong request', async () => {
+    const { folder, opened, incident, read, investigate, found } = await lockedDown();
+    const { send } = opened;
+    await investigate();
+    const name = (await read()).investigations[0]?.name;
+    const clean = {
+      kind: 'incident clean',
+      place: 'east-db',
+      incident,
+      investigation: name,
+      restContext: 'east',
+    };
+    const log = join(folder, '.local/state/tokenctl/audit.jsonl');
+    const before = readFileSync(log, 'utf8');
+    expect((await send('/api/plans', clean)).json().text).toContain('Dry run. Nothing was changed.');
+    for (const [wrong, status] of [
+      [{ ...clean, investigation: '../../audit.jsonl' }, 404],
+      [{ ...clean, incident: '../x' }, 400],
+      [{ ...clean, items: ['user:99999'] }, 404],
+      [{ ...clean, undo: '6f9619ff-8b86-4d01-b42d-00c04fc964ff' }, 400],
+      [{ ...clean, restContext: 'nowhere' }, 404],
+    ] as const) {
+      expect([wrong, (await send('/api/plans', wrong)).statusCode]).toEqual([wrong, status]);
+    }
+    expect((await send(`/api/case?place=east-db&incident=inc-00000000`)).statusCode).toBe(404);
+    expect(readFileSync(log, 'utf8')).toBe(before);
+    renameSync(log, `${log}.aside`);
+    mkdirSync(log);
+    expect(await carryOut(opened, clean)).toMatchObject({
+      state: 'failed',
+      failure: { code: 'audit_unavailable' },
+    });
+    rmdirSync(log);
+    renameSync(`${log}.aside`, log);
+    expect((await investigate()).statusCode).toBe(200);
+    expect((await found()).items.filter(({ remains }) => remains)).toHaveLength(4);
+  });
+});

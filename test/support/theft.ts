@@ -1,0 +1,48 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { inject } from 'vitest';
+import { Secret } from '../../src/domain/secret.ts';
+import type { RunningService } from '../../src/service/server.ts';
+import { createDatabase } from './embedded-postgres.ts';
+import { ADMIN, basic, bearer, Client, startTestService } from './service.ts';
+
+const PASSWORD = 'long enough for it';
+
+/** What bob did honestly, and what a thief did with bob's token: a superuser, a token and an application of that one. */
+async function playTheft(url: string): Promise<void> {
+  const admin = new Client(url, basic(ADMIN.username, ADMIN.password));
+  const { id } = (await admin.post('/api/v2/users/', { username: 'bob', password: PASSWORD })).json;
+  await admin.patch(`/api/v2/users/${id}/`, { is_superuser: true });
+  const bob = new Client(url, basic('bob', PASSWORD));
+  await bob.post('/api/v2/users/', { username: 'colleague', password: PASSWORD });
+  const token = (await bob.post('/api/v2/tokens/', { scope: 'write' })).json.token;
+  const stolen = new Client(url, bearer(token));
+  await stolen.post('/api/v2/users/', { username: 'mole', password: PASSWORD, is_superuser: true });
+  const mole = new Client(url, basic('mole', PASSWORD));
+  const back = new Client(url, bearer((await mole.post('/api/v2/tokens/', { scope: 'write' })).json.token));
+  await back.post('/api/v2/applications/', {
+    ...{ name: 'backdoor', client_type: 'confidential', authorization_grant_type: 'password' },
+    organization: 1,
+  });
+}
+
+/** A service on which bob's token was stolen, and a home with its contexts `east` (REST) and `east-db` (database). */
+export async function theft(home: string): Promise<RunningService> {
+  const url = await createDatabase(inject('postgresUrl'));
+  const service = await startTestService('PostgreSQL', { database: { url: new Secret(url) } });
+  await playTheft(service.url);
+  const file = (name: string, text: string) => {
+    writeFileSync(join(home, name), text, { mode: 0o600 });
+    return join(home, name);
+  };
+  mkdirSync(join(home, '.config/tokenctl'), { recursive: true });
+  writeFileSync(
+    join(home, '.config/tokenctl/tokenctl.yaml'),
+    `currentContext: east
+contexts:
+  east: { url: "${service.url}", username: admin, password: { file: "${file('password', ADMIN.password)}" } }
+  east-db: { database: { file: "${file('database', url)}" } }
+`,
+  );
+  return service;
+}
