@@ -8,12 +8,12 @@ const PAGE = new URL('../docs/compatibility.md', import.meta.url);
 
 /** The table, in Markdown: a row for each effect, a column for each version. */
 export function compatibilityTable(): string {
-  const header = `| | ${triedVersions.map(({ name }) => name).join(' | ')} |`;
-  const rows = [...Object.values(layouts), ...Object.values(effects)].map(({ what, seen }) => {
+  const header = `| | ${triedVersions.map(({ name }) => name).join(' | ')} | Seen in |`;
+  const rows = [...Object.values(layouts), ...Object.values(effects)].map(({ what, seen, where }) => {
     const outcomes: Readonly<Record<string, string | null>> = seen;
-    return `| ${what} … | ${triedVersions.map(({ id }) => outcomes[id] ?? 'not tried').join(' | ')} |`;
+    return `| ${what} … | ${triedVersions.map(({ id }) => outcomes[id] ?? 'not tried').join(' | ')} | ${where} |`;
   });
-  return [header, `|---|${'---|'.repeat(triedVersions.length)}`, ...rows].join('\n');
+  return [header, `|---|${'---|'.repeat(triedVersions.length + 1)}`, ...rows].join('\n');
 }
 
 /** The page with its table of versions replaced. */

@@ -51,16 +51,15 @@ export function orphanUse(target: {
 }
 
 /**
- * Which tokens a changed lifetime does not reach, and what to do about it, in sentences; null where it
- * reaches all. A worker of a controller 24.6.1 issues application tokens with the lifetime that it read at
- * its start.
+ * Which tokens a changed lifetime does not reach, and what to do about it, in sentences; null where it reaches all. The workers of a
+ * controller issue application tokens with the lifetime that they read at their start (the effect `application_lifetimes`).
  */
 export function lifetimeCaution(
   dialect: 'controller' | 'gateway' | 'service',
 ): { readonly why: string; readonly remedy: string } | null {
   if (dialect !== 'controller') return null;
   return {
-    why: 'A controller 24.6.1 applies new lifetimes to personal tokens only. Application tokens keep the old lifetime until its web services restart.',
+    why: 'A controller applies new lifetimes to personal tokens only. Application tokens keep the old lifetime until its web services restart.',
     remedy:
       'Restart the web pods or services of the controller: on a classic installation, run `automation-controller-service restart`.',
   };

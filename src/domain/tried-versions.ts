@@ -34,6 +34,8 @@ interface Effect {
   readonly what: string;
   /** What became of it, by version. */
   readonly seen: Outcomes;
+  /** In what it was seen, for the table in the docs. */
+  readonly where: string;
   /** What is assumed where nothing was seen: the worst. */
   readonly assumed: string;
 }
@@ -48,26 +50,31 @@ export const effects = {
   orphaned_refresh: {
     what: 'A refresh token whose access token was revoked is',
     seen: same('refused'),
+    where: 'requests after the act',
     assumed: 'accepted',
   },
   password_sessions: {
     what: 'A new password leaves the sessions of the user',
     seen: same('ended'),
+    where: 'requests after the act',
     assumed: 'as they are',
   },
   password_tokens: {
     what: 'A new password leaves tokens and codes of the user',
     seen: same('as they are'),
+    where: 'requests after the act',
     assumed: 'as they are',
   },
   deactivated_tokens: {
     what: 'Tokens of a deactivated user are',
     seen: { ...same('accepted'), 'gateway-newest': null },
+    where: 'requests of a user deactivated in the database',
     assumed: 'accepted',
   },
   revocation_endpoint: {
     what: 'The revocation endpoint of OAuth2 leaves an access token',
     seen: { ...same('revoked'), gateway: 'as it is', 'gateway-newest': 'as it is' },
+    where: 'requests after the act',
     assumed: 'as it is',
   },
   returning_sessions: {
@@ -81,15 +88,27 @@ export const effects = {
         'gateway-newest': 'accepted',
       },
     },
+    where: 'requests after a lockdown was lifted',
     assumed: 'accepted',
   },
   application_lifetimes: {
-    what: 'New lifetimes of application tokens are in force',
+    what: 'After a change of lifetimes, new application tokens have',
     seen: {
-      ...{ 'awx-21.14.0': null, 'awx-23.5.1': null, 'awx-24.6.1': 'after a restart', 'awx-devel': null },
+      ...same('the old lifetime'),
+      // Their lifetimes are in a file.
       ...{ 'gateway-plain': null, gateway: null, 'gateway-newest': null },
     },
-    assumed: 'after a restart',
+    where: 'the next answers of the token endpoint',
+    assumed: 'the old lifetime',
+  },
+  failed_use: {
+    what: 'A request that is answered with 404 leaves the last use of its token',
+    seen: {
+      ...same('as it is'),
+      ...{ 'gateway-plain': null, gateway: null, 'gateway-newest': null },
+    },
+    where: 'filters of the list of tokens after such requests',
+    assumed: 'overwritten',
   },
 } as const satisfies Readonly<Record<string, Effect>>;
 
@@ -98,10 +117,12 @@ export const layouts = {
   tokens: {
     what: 'Tokens are stored',
     seen: { ...same('in clear'), gateway: 'as SHA-256', 'gateway-newest': 'as SHA-256' },
+    where: 'tables',
   },
   session_owners: {
     what: 'The users of sessions are',
     seen: { ...same('recorded'), 'gateway-plain': 'not recorded' },
+    where: 'rows that a login adds',
   },
   roles: {
     what: 'The tables have',
@@ -110,10 +131,12 @@ export const layouts = {
       ...{ 'awx-21.14.0': 'older roles', 'awx-23.5.1': 'older roles' },
       ...{ 'awx-24.6.1': 'older and newer roles', 'awx-devel': 'older and newer roles' },
     },
+    where: 'tables',
   },
   activity: {
     what: 'The activity stream holds changes of settings as',
     seen: { ...same('JSON'), 'awx-21.14.0': 'text' },
+    where: 'tables',
   },
   external_users: {
     what: 'Users of identity providers are told by',
@@ -122,8 +145,9 @@ export const layouts = {
       ...{ 'awx-21.14.0': 'tables of their own', 'awx-23.5.1': 'tables of their own' },
       ...{ 'awx-24.6.1': 'tables of their own', 'awx-devel': 'nothing' },
     },
+    where: 'tables',
   },
-} as const satisfies Readonly<Record<string, Pick<Effect, 'what' | 'seen'>>>;
+} as const satisfies Readonly<Record<string, Omit<Effect, 'assumed'>>>;
 
 /** The name of an effect. */
 export type EffectName = keyof typeof effects;
@@ -190,6 +214,12 @@ export function knownEffect(name: EffectName, target: VersionedTarget): KnownEff
   const [outcome = null] = outcomes;
   if (outcomes.size !== 1 || outcome === null) return { outcome: null, seenOn: [] };
   return { outcome, seenOn: TRIED.filter(({ id }) => like.includes(id)).map((each) => each.name) };
+}
+
+/** Whether controllers of this version may have the newer tables of roles: not if those that it is, or lies between, have none. */
+export function mayHaveNewerRoles(version: string | null): boolean {
+  const { like } = standingOf({ dialect: 'controller', version });
+  return like.length === 0 || like.some((id) => layouts.roles.seen[id] !== 'older roles');
 }
 
 /** How a target stands to the versions that were tried, and what follows, for people and for JSON. */

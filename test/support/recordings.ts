@@ -37,9 +37,25 @@ interface RecordedChange {
   }[];
 }
 
+/** An act, and the credentials that worked after it, by status. */
+interface RecordedAct {
+  readonly act: string;
+  readonly doors: Readonly<Record<string, number | null>> | null;
+  /** By table. */
+  readonly changes: Readonly<Record<string, unknown>>;
+}
+
+/** A run of tokenctl 0.2.0 over REST. */
+interface RecordedRun {
+  readonly argv: readonly string[];
+  readonly exchanges: readonly Pick<Exchange, 'method' | 'path' | 'status' | 'response'>[];
+}
+
 interface Recordings {
   readonly raw: Exchange;
   readonly manage: ManagementRun;
+  readonly effects: RecordedAct;
+  readonly tokenctl: RecordedRun;
 }
 
 /** Whether the conversations with a peer are at hand. */

@@ -1,3 +1,5 @@
+import { mayHaveNewerRoles } from '../tried-versions.ts';
+
 /** A list of a controller that shows what its activity stream does not record. */
 export type OtherSource = 'made' | 'role_assignments' | 'jobs';
 
@@ -6,7 +8,7 @@ interface Unrecorded {
   readonly what: string;
   /** The list that shows it nevertheless. */
   readonly shownBy?: OtherSource;
-  /** Whether only controllers with the newer roles have it: 21.14.0 and 23.5.1 have no such lists [seen]. */
+  /** Whether only controllers with the newer roles have it. */
   readonly ofNewerRoles?: true;
 }
 
@@ -60,7 +62,7 @@ export function recordingGaps(
   { version, hasNewerRoles }: RecordingController,
   read: ReadonlySet<OtherSource>,
 ): RecordingGaps {
-  const withRoles = hasNewerRoles ?? isFrom(version, 24);
+  const withRoles = hasNewerRoles ?? mayHaveNewerRoles(version);
   const there = UNRECORDED.filter(({ ofNewerRoles }) => withRoles || ofNewerRoles === undefined);
   const named = (some: readonly Unrecorded[]) => some.map(({ what }) => what);
   return {
@@ -69,10 +71,4 @@ export function recordingGaps(
     shown: named(there.filter(({ shownBy }) => shownBy !== undefined && read.has(shownBy))),
     unread: named(there.filter(({ shownBy }) => shownBy !== undefined && !read.has(shownBy))),
   };
-}
-
-/** Whether a version is of this major one or later; true for one that cannot be read. */
-function isFrom(version: string | null, major: number): boolean {
-  const [, first] = /^(\d+)\./.exec(version ?? '') ?? [];
-  return first === undefined || Number(first) >= major;
 }

@@ -3,6 +3,7 @@ import { lifetimeCaution } from '../../domain/dialect.ts';
 import type { Lock, LockdownScope, Measures } from '../../domain/incident/incident.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { shellWord } from '../../domain/remedies.ts';
+import { knownEffect } from '../../domain/tried-versions.ts';
 import type { LocalAccessPlan } from '../incident/end-local-access.ts';
 import { wantedSwitches } from '../incident/lock-settings.ts';
 import type { TargetDescription } from '../ports/target.ts';
@@ -201,10 +202,12 @@ export function gatewayCredentials({ dialect }: Pick<TargetDescription, 'dialect
 }
 
 /** Which tokens new lifetimes do not reach. */
-function applicationLifetimes({ dialect }: TargetDescription): readonly AccessPath[] {
-  const caution = lifetimeCaution(dialect);
+function applicationLifetimes(description: TargetDescription): readonly AccessPath[] {
+  const caution = lifetimeCaution(description.dialect);
   if (caution === null) return [];
-  const known = { state: 'open', basis: 'known', version: 'controller 24.6.1', covered: false } as const;
+  const { seenOn } = knownEffect('application_lifetimes', description);
+  const version = seenOn.length === 0 ? 'other controllers' : seenOn.join(' and ');
+  const known = { state: 'open', basis: 'known', version, covered: false } as const;
   return [{ path: 'token_lifetimes', ...known, how: caution.why, remedy: caution.remedy }];
 }
 

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { Secret } from '../../domain/secret.ts';
 import type { Token, UserReference } from '../../domain/token.ts';
+import { knownEffect } from '../../domain/tried-versions.ts';
 import type { Identified, IdentifyOptions, IntendedUse, KnownToken } from '../../operations/ports/target.ts';
 import { PRODUCT_HEADER, readCaller, readMe } from './account.ts';
 import type { Api, Query } from './api.ts';
@@ -80,9 +81,6 @@ export async function* identifyBySending(
   }
 }
 
-/** The versions that were seen to leave the last use alone when a request fails. */
-const QUIET_VERSIONS: ReadonlySet<string> = new Set(['24.6.1']);
-
 const ping = z.object({ version: z.string().optional() });
 
 /** Whether the target is known to record no use for requests that fail, and what time it is there. */
@@ -94,7 +92,7 @@ async function useRecording(api: Api): Promise<{ readonly quiet: boolean; readon
     api.dialect.name === 'controller' &&
     api.gateway === undefined &&
     response.headers[PRODUCT_HEADER] !== undefined &&
-    QUIET_VERSIONS.has(version);
+    knownEffect('failed_use', { dialect: 'controller', version }).outcome === 'as it is';
   const started = Date.parse(response.headers.date ?? '');
   return { quiet, started: new Date(Number.isNaN(started) ? 0 : started) };
 }

@@ -1,6 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { gunzipSync } from 'node:zlib';
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { withTable } from '../../../scripts/compatibility-table.ts';
 import {
@@ -10,19 +8,15 @@ import {
   effects,
   knownEffect,
   layouts,
+  mayHaveNewerRoles,
   standingOf,
   triedVersions,
 } from '../../../src/domain/tried-versions.ts';
 
 import { loadRealTables, REAL_PEERS } from '../../support/real-tables.ts';
+import { hasRecordings, recorded } from '../../support/recordings.ts';
 
-/** What was recorded of real controllers and gateways; kept beside the project, not in it. */
-const RECORDINGS = join(import.meta.dirname, '../../../../shared/recordings');
-
-interface Recorded {
-  readonly act: string;
-  readonly doors: Readonly<Record<string, number | null>> | null;
-}
+type Recorded = ReturnType<typeof recorded<'effects'>>[number];
 
 const isOpen = (status: number | null | undefined) => status != null && status < 400;
 
@@ -53,20 +47,56 @@ const SEEN: Partial<
   ],
 };
 
-const recorded = triedVersions.filter(({ id }) => existsSync(join(RECORDINGS, id, 'effects.jsonl.gz')));
+const AT_HAND = triedVersions.filter(({ id }) => hasRecordings(id));
 
-describe.each(recorded)('what was seen of $name', ({ id }) => {
-  const lines = gunzipSync(readFileSync(join(RECORDINGS, id, 'effects.jsonl.gz')))
-    .toString()
-    .trim()
-    .split('\n');
-  const acts = lines.map((line) => JSON.parse(line) as Recorded);
+describe.each(AT_HAND)('what was seen of $name', ({ id }) => {
+  const acts = recorded(id, 'effects');
 
   test.each(Object.entries(SEEN))('is as recorded: %s', (name, [act, outcome]) => {
     const expected = effects[name as EffectName].seen[id];
     const found = acts.find((each) => each.act === act)?.doors;
     if (expected === null) return;
     expect(found && outcome(found)).toBe(expected);
+  });
+
+  test.runIf(effects.application_lifetimes.seen[id] !== null)(
+    'application tokens keep the old lifetime',
+    () => {
+      const raw = recorded(id, 'raw');
+      const at = raw.findIndex(
+        ({ method, status, body }) =>
+          method === 'PATCH' &&
+          status === 200 &&
+          JSON.stringify(body).includes('"ACCESS_TOKEN_EXPIRE_SECONDS":3600'),
+      );
+      const [personal, application] = raw
+        .slice(at + 1)
+        .map(({ response }) => response as Record<string, string>);
+      const { created = '', expires = '' } = personal ?? {};
+      expect(Math.round((Date.parse(expires) - Date.parse(created)) / 1000)).toBe(3600);
+      expect(application?.['expires_in']).toBe(31_536_000_000);
+    },
+  );
+
+  // A gateway of 2.5 has the table, and writes nothing into it.
+  test('logins record whose session it is, or not', () => {
+    const changed = Object.keys(acts.find(({ act }) => act === 'log in')?.changes ?? {});
+    expect(changed).toContain('django_session');
+    const isRecorded = changed.some((table) => table.endsWith('usersessionmembership'));
+    expect(layouts.session_owners.seen[id]).toBe(isRecorded ? 'recorded' : 'not recorded');
+  });
+
+  test.runIf(effects.failed_use.seen[id] !== null)('requests that fail leave the last use as it is', () => {
+    const search = recorded(id, 'tokenctl').find(({ argv }) =>
+      argv.join(' ').startsWith('tokens find --leaked'),
+    );
+    const exchanges = search?.exchanges ?? [];
+    const tried = exchanges.findIndex(({ path, status }) => path === '/api/v2/tokens/0/' && status === 404);
+    // The last use is looked for by halves before the token is used: none of the user's tokens has one since these requests.
+    const later = exchanges
+      .slice(tried)
+      .find(({ path }) => path.includes('id__in=5,6,7,8&last_used__gte=2026-08'));
+    expect(later?.response).toMatchObject({ results: [] });
   });
 });
 
@@ -122,7 +152,6 @@ test('two versions that differ tell nothing of one between, and the worst is ass
   expect(knownEffect('orphaned_refresh', between).outcome).toBe('refused');
   expect(assumptions(between)).toEqual([
     'Once a user is active again, sessions that were ended in the database are accepted.',
-    'New lifetimes of application tokens are in force after a restart.',
   ]);
   const { standing, text, effects: assumed } = compatibilityOf({ dialect: 'controller', version: '25.1.0' });
   expect([standing, text]).toEqual([
@@ -141,4 +170,16 @@ test('the table in the docs is made of the same facts', () => {
   const page = readFileSync(new URL('../../../docs/compatibility.md', import.meta.url), 'utf8');
   // Where it differs: node scripts/compatibility-table.ts
   expect(page).toBe(withTable(page));
+});
+
+test.each([
+  ['21.14.0', false],
+  ['22.7.0', false],
+  ['24.0.0', true],
+  ['24.6.1', true],
+  // An automation controller counts otherwise, and may have them.
+  ['4.6.2', true],
+  [null, true],
+] as const)('a controller %s may have newer roles: %s', (version, may) => {
+  expect(mayHaveNewerRoles(version)).toBe(may);
 });
