@@ -33,11 +33,14 @@ export const revocationSweep = defineJob({
     const policy = parameters.policy ?? context.services.policy;
     const { plan, ...counted } = await planSweep({ ...context, ...parameters, policy });
     if (plan === null)
-      return { message: `Found nothing to revoke among ${counted.tokens} tokens`, summary: counted };
+      return {
+        message: `Found nothing to revoke among ${numbered(counted.tokens)} tokens`,
+        summary: counted,
+      };
     if (context.dryRun) {
       const planned = plan.tokenIds.length;
       return {
-        message: `Would revoke ${planned} of ${counted.tokens} tokens`,
+        message: `Would revoke ${numbered(planned)} of ${numbered(counted.tokens)} tokens`,
         summary: { ...counted, planned },
       };
     }
@@ -46,3 +49,8 @@ export const revocationSweep = defineJob({
     return revocationJobReport(await revokeTokens({ ...context, plan, reason }), counted);
   },
 });
+
+/** A number as commands print it. */
+function numbered(number: number): string {
+  return number.toLocaleString('en-US');
+}

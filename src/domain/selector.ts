@@ -132,7 +132,7 @@ export function validateSelector(selector: Selector | Selection): void {
   const criteria = Object.entries(selector).filter(([, value]) => value !== undefined);
   if (criteria.length === 0) {
     throw new TokenctlError('usage', 'No tokens are selected', {
-      hint: 'Give at least one criterion, or select all tokens.',
+      hint: 'Select by --user, --application, --scope, --unused-for, --created-before, --id or --finding, or all with --all.',
     });
   }
   if (selector.all === true && criteria.length > 1) {
@@ -179,9 +179,9 @@ export function describeSelector(selector: Selector, words: SelectorWords = {}):
     ofApplications && `issued to ${ofApplications}`,
     notApplications && `not issued to ${formatAlternatives(notApplications)}`,
     scope && `with scope ${scope}`,
-    createdBefore && `created before ${createdBefore.toISOString()}`,
-    createdSince && `created since ${createdSince.toISOString()}`,
-    unusedSince && `not used since ${unusedSince.toISOString()}`,
+    createdBefore && `created before ${toTheSecond(createdBefore)}`,
+    createdSince && `created since ${toTheSecond(createdSince)}`,
+    unusedSince && `not used since ${toTheSecond(unusedSince)}`,
     neverUsed && 'never used',
     expiryWords(selector),
   ];
@@ -189,9 +189,9 @@ export function describeSelector(selector: Selector, words: SelectorWords = {}):
 }
 
 function expiryWords({ expiredAt, expiresAfter }: Selector): string | undefined {
-  if (expiresAfter === undefined) return expiredAt && `expired at ${expiredAt.toISOString()}`;
-  const after = `expiring after ${expiresAfter.toISOString()}`;
-  return expiredAt === undefined ? after : `${after} and by ${expiredAt.toISOString()}`;
+  if (expiresAfter === undefined) return expiredAt && `expired at ${toTheSecond(expiredAt)}`;
+  const after = `expiring after ${toTheSecond(expiresAfter)}`;
+  return expiredAt === undefined ? after : `${after} and by ${toTheSecond(expiredAt)}`;
 }
 
 /** Values as alternatives, a few of them by name: `alice, bob or 3 more`. */
@@ -199,4 +199,9 @@ export function formatAlternatives(values: readonly (string | number)[]): string
   const named = values.slice(0, NAMED);
   const more = values.length - named.length;
   return more === 0 ? named.join(' or ') : `${named.join(', ')} or ${more} more`;
+}
+
+/** A time for people, without milliseconds. */
+function toTheSecond(time: Date): string {
+  return time.toISOString().replace(/\.\d{3}Z$/, 'Z');
 }

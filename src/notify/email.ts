@@ -43,7 +43,7 @@ export function openEmail(options: EmailOptions): Notifier {
     name: `email ${url.host} ${receivers}`,
     async send(notice) {
       const { subject, text } = noticeText(notice);
-      const messageId = messageIdOf(notice.id);
+      const messageId = messageIdOf(notice.id, from);
       try {
         await send({ from, to: [...to], subject, text, messageId, date: notice.at });
       } catch (cause) {
@@ -65,7 +65,7 @@ export function openMailer(options: MailerOptions): Mailer {
   return {
     name: `email ${url.host}`,
     async send({ id, at, to, subject, text }) {
-      const messageId = messageIdOf(id);
+      const messageId = messageIdOf(id, from);
       // RFC 3834: no automatic replies.
       const headers = { 'Auto-Submitted': 'auto-generated' };
       try {
@@ -81,8 +81,10 @@ export function openMailer(options: MailerOptions): Mailer {
   };
 }
 
-function messageIdOf(id: string): string {
-  return `<${id}@tokenctl.invalid>`;
+/** RFC 5322 §3.6.4: the domain at its end is one of the sender. Filters distrust mail with another. */
+function messageIdOf(id: string, from: string): string {
+  const domain = /@([A-Za-z0-9.-]+)>?\s*$/.exec(from)?.[1] ?? 'tokenctl.invalid';
+  return `<${id}@${domain}>`;
 }
 
 /** RFC 5321 §4.2.1: 5yz is a permanent refusal. The same answer to another command is about the sender or the message. */

@@ -59,13 +59,25 @@ export function confirmationFrom(
     },
     async confirm({ plan, act, type }) {
       this.requirePossible();
-      await showPlan(plan, { json: flags.json === true, asks: flags.yes !== true });
+      const asks = flags.yes !== true;
+      await showPlan(asks ? plan : toCome(plan), { json: flags.json === true, asks });
       if (flags.yes === true) return;
       const answer = await ask(`Type ${type} to ${act} (anything else cancels): `);
       if (answer.trim() === type) return;
       throw new TokenctlError('not_confirmed', 'Not confirmed. Nothing was changed.');
     },
   };
+}
+
+/** A plan that nothing stops any more, as what will be done. */
+function toCome(plan: Document): Document {
+  const will = (text: string) => text.replace(/^Would /, 'Will ');
+  return plan.map((part) => {
+    if (!part) return part;
+    if (part.kind === 'facts' && part.title !== undefined) return { ...part, title: will(part.title) };
+    if (part.kind !== 'lines') return part;
+    return { ...part, lines: part.lines.map((line) => (typeof line === 'string' ? will(line) : line)) };
+  });
 }
 
 /**

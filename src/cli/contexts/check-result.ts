@@ -138,7 +138,7 @@ function abilities({ capabilities, identity, missingRights, credential }: Checke
     [capabilities.refreshTokens && revokes, 'revoke refresh tokens'],
     [capabilities.sessions && capabilities.changes && may('sessions'), 'end sessions'],
     ...(inDatabase ? [[capabilities.changes && may('cleanup'), 'clean up'] as const] : []),
-    [capabilities.lastUsed && may('read'), "show each token's last use"],
+    [may('read'), `show ${capabilities.lastUsed ? '' : 'the day of '}each token's last use`],
   ];
   return {
     able: named.filter(([can]) => can).map(([, name]) => name),

@@ -261,7 +261,7 @@ async function makeToken(
     rmSync(output, { force: true });
     const why = cause instanceof TokenctlError ? cause.message : 'its file cannot be moved';
     throw new TokenctlError('partly_done', `Token ${token.id} was created, but it is not used: ${why}`, {
-      hint: `Its value is deleted. Revoke it: tokenctl tokens revoke --id ${token.id}`,
+      hint: `Its value is not kept. Revoke it: tokenctl tokens revoke --id ${token.id}`,
       details: { tokenId: token.id },
       cause,
     });

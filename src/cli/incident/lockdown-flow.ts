@@ -249,7 +249,7 @@ async function untilText(
 ): Promise<string> {
   const { context } = await runtime.description();
   return until === null
-    ? `To lift it: tokenctl incident lift ${incident} --context ${shellWord(context)}`
+    ? `No end time: nothing lifts it by itself. To lift it: tokenctl incident lift ${incident} --context ${shellWord(context)}`
     : await endText(runtime, { context, until });
 }
 

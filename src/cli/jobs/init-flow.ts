@@ -108,7 +108,7 @@ export async function initFlow(request: InitRequest): Promise<Report<JobsInitJso
 function requireNoJobs({ jobs }: Configuration, file: string): void {
   const names = Object.keys(jobs);
   if (names.length === 0) return;
-  throw new TokenctlError('usage', `${file} has jobs already: ${names.join(', ')}`, {
+  throw new TokenctlError('usage', `${file} has jobs: ${names.join(', ')}`, {
     hint: `See what one would do: tokenctl jobs run ${names[0]} --dry-run. Add others to the section jobs of the file.`,
   });
 }
@@ -132,7 +132,9 @@ async function answersOf({ runtime, flags }: InitRequest): Promise<Answers> {
     throw new TokenctlError('usage', `"${mode}" is neither live nor dry-run`);
   const webhook = canAsk()
     ? (
-        await ask('URL of a webhook or of Slack for notices, not shown (empty for none): ', { hidden: true })
+        await ask('URL of a webhook or of Slack for notices, not shown (empty to send no notices): ', {
+          hidden: true,
+        })
       ).trim()
     : '';
   if (webhook !== '' && !/^https?:\/\//.test(webhook))

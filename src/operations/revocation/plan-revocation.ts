@@ -172,7 +172,7 @@ export function refuseTooLarge(planned: number, atMost: number | undefined): voi
   if (atMost === undefined || planned <= atMost) return;
   throw new TokenctlError(
     'plan_too_large',
-    `The plan revokes ${planned} tokens, but at most ${atMost} are allowed`,
+    `The plan revokes ${planned.toLocaleString('en-US')} tokens, but at most ${atMost.toLocaleString('en-US')} are allowed`,
     {
       hint: 'Narrow the selection, or raise the limit.',
       details: { planned, atMost },

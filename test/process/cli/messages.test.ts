@@ -90,5 +90,5 @@ test('a leaked token is found and revoked, and what was found is printed once', 
   const { stdout, code } = await run(['tokens', 'find', '--leaked', file, '--revoke', '--yes']);
   expect(code).toBe(0);
   expect(stdout.match(/Read 1 line: 1 value/g)).toHaveLength(1);
-  expect(stdout).toMatch(/^Read [\s\S]*\nWould revoke 1 token[\s\S]*\nRevoked 1 of 1 token/);
+  expect(stdout).toMatch(/^Read [\s\S]*\nWill revoke 1 token[\s\S]*\nRevoked 1 of 1 token/);
 });

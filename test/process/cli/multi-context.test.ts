@@ -155,7 +155,7 @@ describe('changing', () => {
     ]);
     const { stdout, stderr, code } = await place.run(args);
     expect([stderr, code]).toEqual(['', 0]);
-    expect(stdout.match(/^== s\d ==\nWould/gm)).toEqual(['== s3 ==\nWould', '== s1 ==\nWould']);
+    expect(stdout.match(/^== s\d ==\nWill/gm)).toEqual(['== s3 ==\nWill', '== s1 ==\nWill']);
     expect(tableOf(stdout).slice(1)).toEqual([
       ['s3', '1', '1', 'done'],
       ['s2', 'No user named "fred"'],

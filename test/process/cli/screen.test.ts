@@ -76,11 +76,11 @@ test('a plan has colours on a terminal of its own, and stdout has it beside the 
   expect(typed.screen).toContain(`${ESCAPE}1mWould revoke`);
   expect(typed.screen.match(/Would revoke/g)).toHaveLength(1);
   const yes = await run(['tokens', 'revoke', '--user', 'chatops', '--yes']);
-  expect(yes.stdout).toMatch(/^Would revoke \d+ tokens[\s\S]*\nRevoked \d+ of/);
+  expect(yes.stdout).toMatch(/^Will revoke \d+ tokens[\s\S]*\nRevoked \d+ of/);
   expect(yes.stderr).toBe('');
   const json = await run(['tokens', 'revoke', '--user', 'patching', '--yes', '--json']);
   expect(JSON.parse(json.stdout)).toMatchObject({ verified: true });
-  expect(json.stderr).toMatch(/^Would revoke/);
+  expect(json.stderr).toMatch(/^Will revoke/);
 });
 
 test.each([

@@ -151,7 +151,7 @@ describe('a notice by e-mail', () => {
     expect(server.lines).toContain('RCPT TO:<security@example.org>');
     const message = server.lines.join('\n');
     expect(message).toContain('Subject: tokenctl: the job sweep failed');
-    expect(message).toContain('Message-ID: <abc123@tokenctl.invalid>');
+    expect(message).toContain('Message-ID: <abc123@example.org>');
     expect(message).toContain('It would revoke <60 %> & more');
   });
 
