@@ -201,6 +201,7 @@ function gatewayRights(): RightsByPurpose {
         ...['token', 'expires', 'scope', 'created', 'modified', 'description', 'user_id'],
         ...['created_by_id', 'modified_by_id'],
       ),
+      select('dab_authentication_authenticator', 'name'),
       writeActivity,
     ],
     cleanup: [...revoke, deleteFrom(refreshTokens)],
