@@ -46,7 +46,14 @@ Exit code 5: something is left.`;
     const runtime = await this.runtime(flags);
     const { from, incident, since, undo, item: items, rule: rules } = flags;
     return await cleanFlow({
-      ...{ runtime, confirmation, flags, from, undo, incident, items, rules },
+      runtime,
+      confirmation,
+      flags,
+      from,
+      undo,
+      incident,
+      items,
+      rules,
       restContext: flags['rest-context'],
       irreversible: flags.irreversible === true,
       since: since && instantOf(since, (await runtime.targetClock()).now()),

@@ -72,7 +72,13 @@ With --json, prints what docs/schemas/incident-investigate.json describes.`;
     const now = (await runtime.targetClock()).now();
     const { user, token, application, incident, since, until, out, all = false } = flags;
     return await investigateFlow({
-      ...{ runtime, user, token, application, incident, out, all },
+      runtime,
+      user,
+      token,
+      application,
+      incident,
+      out,
+      all,
       since: since && instantOf(since, now),
       until: until && instantOf(until, now),
     });

@@ -47,7 +47,12 @@ With --json, prints what docs/schemas/incident-report.json describes.`;
     const { incidentReportFlow } = await import('../../src/cli/incident/report-flow.ts');
     const { from = [], format = 'markdown', output, replace = false } = flags;
     return await incidentReportFlow({
-      ...{ runtime: await this.runtime(flags), incident: args.incident, from, format, output, replace },
+      runtime: await this.runtime(flags),
+      incident: args.incident,
+      from,
+      format,
+      output,
+      replace,
       version: this.config.version,
     });
   }

@@ -128,8 +128,13 @@ export async function loginFlow(request: LoginRequest): Promise<Report<LoginJson
     const isAgain = Object.hasOwn(configuration.contexts, outline.name);
     return report({
       json: {
-        ...{ ...found, dryRun: false, tokenFile, file, overriddenBy },
-        ...{ tokenId: made?.id ?? null, expires: made?.expires ?? null },
+        ...found,
+        dryRun: false,
+        tokenFile,
+        file,
+        overriddenBy,
+        tokenId: made?.id ?? null,
+        expires: made?.expires ?? null,
       },
       document: [
         lines(

@@ -30,7 +30,10 @@ export async function markFlow(request: {
   const { item: items, undo = false } = flags;
   const { target: _target, ...change } = await runtime.change(flags);
   const { incident, changed } = await markItems({
-    ...{ ...change, incident: request.incident, items, isHonest: !undo },
+    ...change,
+    incident: request.incident,
+    items,
+    isHonest: !undo,
   });
   const what = countText(changed.length, 'item');
   const said = undo ? `Took the mark back from ${what}` : `Marked ${what} as honest work`;

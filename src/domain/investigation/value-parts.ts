@@ -220,7 +220,8 @@ function structured(text: string): unknown {
   if (text.length > MAX_YAML || !/[:{[]|^\s*-/m.test(text)) return text;
   try {
     const document = parseDocument(text, {
-      ...{ logLevel: 'silent', uniqueKeys: false },
+      logLevel: 'silent',
+      uniqueKeys: false,
       // Controllers and Ansible read YAML 1.1: `no` is false, and "no" is a text.
       version: '1.1',
       customTags: (tags) => tags.filter((each) => typeof each === 'string' || !OTHER_TAGS.includes(each.tag)),

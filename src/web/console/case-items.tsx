@@ -50,7 +50,7 @@ export function CaseItems({
         <p>Investigate first: a cleaning ends what an investigation found.</p>
       ) : (
         <Loaded query={found}>
-          {(data) => <Found key={last.name} {...{ read, chosen, found: data, name: last.name }} />}
+          {(data) => <Found key={last.name} read={read} chosen={chosen} found={data} name={last.name} />}
         </Loaded>
       )}
       <Cleanings read={read} chosen={chosen} />

@@ -84,7 +84,9 @@ export function PathsTable({
           ))}
         </div>
       )}
-      {shown !== null && <TimelineDialog {...{ place, user: shown, since }} onClose={() => setShown(null)} />}
+      {shown !== null && (
+        <TimelineDialog place={place} user={shown} since={since} onClose={() => setShown(null)} />
+      )}
     </>
   );
 }

@@ -57,7 +57,7 @@ export function SavedPlans(): ReactNode {
       </PageSection>
       {path !== '' && (
         <PageSection>
-          <Loaded query={read}>{(plan) => <PlanCard {...{ plan, approvalFile }} />}</Loaded>
+          <Loaded query={read}>{(plan) => <PlanCard plan={plan} approvalFile={approvalFile} />}</Loaded>
         </PageSection>
       )}
     </>

@@ -120,7 +120,10 @@ export function Rows(props: {
           {shown.map(({ row, index }) => (
             <TokenRow
               key={keyOf(row)}
-              {...{ row, index, onTrace: setTraced, onSelect: select }}
+              row={row}
+              index={index}
+              onTrace={setTraced}
+              onSelect={select}
               isSelected={selected.has(keyOf(row))}
               hasPlace={places.length > 1}
             />

@@ -180,7 +180,10 @@ export function Tokens(): ReactNode {
           {selected.size > 0 && `, ${numberText(selected.size)} selected`}
         </p>
         <Rows
-          {...{ filter, order, selected, head: data }}
+          filter={filter}
+          order={order}
+          selected={selected}
+          head={data}
           onOrder={(sort) =>
             change({ sort, descending: String(order.sort === sort && order.descending === 'false') })
           }
