@@ -4,14 +4,19 @@ import type { Runtime } from '../app/runtime.ts';
 import { requireAccount } from '../cli/base-command.ts';
 import { runbooks } from '../cli/incident/incident-flags.ts';
 import { runbookResult, runbookSteps, stepFlow } from '../cli/incident/runbook.ts';
+import { filledText, NO_CASE, type RunbookCase, runbookDocument } from '../cli/incident/runbook-document.ts';
 import { timelineFlow } from '../cli/incident/timeline-flow.ts';
 import { pathName, sentenceOf } from '../domain/access.ts';
+import { gatherRecord } from '../operations/incident/gather-report.ts';
 import { incidentStatus } from '../operations/incident/incident-status.ts';
 import { stepsDone } from '../operations/incident/runbook-steps.ts';
 import { endOfNow } from '../operations/ports/clock.ts';
+import { CaseFiles } from './case-files.ts';
 import { placeQuery } from './command-line.ts';
+import type { Controller, Controllers } from './controllers.ts';
 import { endedOf } from './operations.ts';
 import type { Places } from './places.ts';
+import { shownDocument } from './shown-document.ts';
 
 const stepQuery = placeQuery.extend({
   incident: z.string().min(1).max(100),
@@ -52,19 +57,56 @@ export type Steps = Awaited<ReturnType<typeof stepsOf>>;
 
 async function stepsOf(
   runtime: Runtime,
-  { incident, runbook, root }: Omit<z.infer<typeof stepQuery>, 'place'> & { readonly root: string },
+  {
+    incident,
+    runbook,
+    root,
+    controller,
+  }: Omit<z.infer<typeof stepQuery>, 'place'> & { readonly root: string; readonly controller: Controller },
 ) {
   const [log, description] = [await runtime.auditLog(), await runtime.description()];
   const done = await stepsDone({ log, description, incident });
   const name = runbook ?? done.findLast((each) => runbooks.some((known) => known === each.runbook))?.runbook;
-  const steps = name === undefined ? [] : await runbookSteps(root, name);
+  const known = await caseOf(runtime, incident, controller);
+  const found = name === undefined ? [] : await runbookSteps(root, name);
+  const steps = found.map(({ step, title, text }) => ({
+    step,
+    title: filledText(title, known),
+    document: shownDocument(runbookDocument(text, known)),
+  }));
   return { runbooks, runbook: name ?? null, steps, done };
+}
+
+/** What the runbook of an incident is filled in with. */
+async function caseOf(runtime: Runtime, id: string, { places }: Controller): Promise<RunbookCase> {
+  const [log, description] = [await runtime.auditLog(), await runtime.description()];
+  const { incident, runs } = await gatherRecord({ log, description, incident: id, investigations: [] });
+  const { scope, reason, ticket } = incident;
+  const [name = null, ...others] = 'names' in scope ? scope.names : [];
+  const only = others.length === 0 ? name : null;
+  const contextBy = (via: 'rest' | 'database') => places.find((each) => each.via === via)?.place ?? null;
+  const files = new CaseFiles(runtime.environment, incident.id);
+  const first = files.investigations()[0];
+  return {
+    incident: incident.id,
+    user: scope.kind === 'users' ? only : null,
+    application: scope.kind === 'applications' ? only : null,
+    rest: contextBy('rest'),
+    database: contextBy('database'),
+    ...{ reason, ticket },
+    since: first === undefined ? null : files.investigation(first.name).since,
+    cleaning: runs.findLast(({ operation }) => operation === 'incident.clean')?.run ?? null,
+  };
 }
 
 /** Serves incidents, the timelines of their users, and runbooks. */
 export function serveIncidents(
   app: FastifyInstance,
-  { places, root }: { readonly places: Places; readonly root: string },
+  {
+    places,
+    root,
+    controllers,
+  }: { readonly places: Places; readonly root: string; readonly controllers: Controllers },
 ): void {
   app.get('/api/incidents', async ({ query }) => {
     const { place } = placeQuery.parse(query);
@@ -82,7 +124,8 @@ export function serveIncidents(
   });
   app.get('/api/incidents/steps', async ({ query }) => {
     const { place, ...given } = stepQuery.parse(query);
-    return await places.work(place, (runtime) => stepsOf(runtime, { ...given, root }));
+    const controller = await controllers.of(place);
+    return await places.work(place, (runtime) => stepsOf(runtime, { ...given, root, controller }));
   });
   app.post('/api/incidents/steps', async ({ body }) => {
     const { place, incident, ...flags } = stepRequest.parse(body);
@@ -95,6 +138,10 @@ export function serveIncidents(
   });
   app.get('/api/runbooks', async ({ query }) => {
     const { name } = z.object({ name: z.enum(runbooks).optional() }).parse(query);
-    return await endedOf(await runbookResult(root, name));
+    const ended = await endedOf(await runbookResult(root, name));
+    // Without a case, nothing is known: its commands have placeholders.
+    return name === undefined
+      ? ended
+      : { ...ended, document: shownDocument(runbookDocument(ended.text, NO_CASE)) };
   });
 }

@@ -146,10 +146,17 @@ describe.skipIf(chromium === null)('the console', () => {
     await page.getByRole('heading', { name: /^Case inc-/ }).waitFor();
     await page.getByLabel(/^Choose the runbook for inc-/).selectOption('stolen-token');
     // It is ticked once the audit log has it.
-    const step = page.getByRole('checkbox', { name: '2. End all access of alice' });
+    const step = page.getByRole('checkbox', { name: '2. End all access of monitoring' });
     await step.click();
     await page.getByText(/, entry \d+ of the audit log$/).waitFor();
     expect(await step.isChecked()).toBe(true);
+    await page.getByRole('button', { name: 'How' }).nth(1).click();
+    // There is no database context here: such a command does not run.
+    await page
+      .getByText('incident lockdown --context <database-context> --user monitoring --deactivate', {
+        exact: false,
+      })
+      .waitFor();
     expect(await barriers(page, 'moderate')).toEqual([]);
   });
 

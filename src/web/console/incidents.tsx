@@ -14,8 +14,8 @@ import { type ReactNode, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { Loaded, Loading } from '../shared/states.tsx';
 import { type Ended, query, useFacts, useRead } from './api.ts';
-import { Printed } from './commands.tsx';
 import { PlaceNote, usePlace } from './controller.tsx';
+import { Report } from './document.tsx';
 import { EffectLabel, type Incident, type IncidentsRead, PathsTable } from './incident-parts.tsx';
 import { LockdownForm } from './lockdown-form.tsx';
 import { Heading, When } from './parts.tsx';
@@ -146,7 +146,7 @@ function Runbook(): ReactNode {
           <FormSelectOption key={each} value={each} label={each} />
         ))}
       </FormSelect>
-      {name !== '' && <Loaded query={read}>{({ text }) => <Printed text={text} label="Runbook" />}</Loaded>}
+      {name !== '' && <Loaded query={read}>{(ended) => <Report ended={ended} label="Runbook" />}</Loaded>}
     </>
   );
 }

@@ -5,7 +5,7 @@ import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { Incidents, Steps } from '../../console/incidents.ts';
 import { call, type Ended, type Json, query, useFacts, useRead } from './api.ts';
-import { Printed } from './commands.tsx';
+import { DocumentView } from './document.tsx';
 import { Message, When } from './parts.tsx';
 
 /** The incident, as far as this needs it. Its reason and ticket go with what is ticked off. */
@@ -55,7 +55,7 @@ export function RunbookSteps({
       </FormSelect>
       {tick.error !== null && <Message isLiveRegion variant="danger" title={tick.error.message} />}
       {runbook !== null &&
-        steps.map(({ step, title, text }) => {
+        steps.map(({ step, title, document }) => {
           const ticked = done.find((each) => each.runbook === runbook && each.step === step);
           return (
             <div key={step} className="step">
@@ -74,7 +74,7 @@ export function RunbookSteps({
                 }
               />
               <ExpandableSection toggleText="How" isIndented>
-                <Printed text={text} label={title} />
+                <DocumentView parts={document} label={title} headingLevel={3} />
               </ExpandableSection>
             </div>
           );

@@ -201,8 +201,8 @@ it('ticks the steps of a runbook off in the audit log, as the command does', asy
   expect((await read('&runbook=stolen-token')).steps[1]).toMatchObject({
     ...{
       step: 2,
-      title: 'End all access of alice',
-      text: expect.stringContaining('tokenctl incident lockdown'),
+      title: 'End all access of monitoring',
+      document: expect.arrayContaining([expect.objectContaining({ kind: 'code' })]),
     },
   });
 

@@ -1,0 +1,146 @@
+import { shellWord } from '../../domain/remedies.ts';
+import { code, type Document, lines, list, type Part } from '../../reports/document.ts';
+
+/** What is known of the case that a runbook is followed for; null for what is not known. */
+export interface RunbookCase {
+  readonly incident: string | null;
+  readonly user: string | null;
+  readonly application: string | null;
+  /** The contexts of the controller's REST API and of its database. */
+  readonly rest: string | null;
+  readonly database: string | null;
+  readonly reason: string | null;
+  readonly ticket: string | null;
+  /** When the theft began (RFC 3339). */
+  readonly since: string | null;
+  /** The run of the last cleaning, in the audit log. */
+  readonly cleaning: string | null;
+}
+
+/** Nothing is known. */
+export const NO_CASE: RunbookCase = {
+  incident: null,
+  user: null,
+  application: null,
+  rest: null,
+  database: null,
+  reason: null,
+  ticket: null,
+  since: null,
+  cleaning: null,
+};
+
+/** The names of people and things that the runbooks are written with. */
+const USERS = /\b(?:alice|bob)\b/g;
+const APPLICATION = /\bchatops\b/g;
+
+/** A placeholder: a shell takes it for a redirection without a file, so that a command with one does not run. */
+function placeholder(name: string): string {
+  return `<${name}>`;
+}
+
+function filled(value: string | null, name: string): string {
+  return value === null ? placeholder(name) : shellWord(value);
+}
+
+/** A command of a runbook with what is known of the case; what is not known is a placeholder that cannot run. */
+export function filledCommand(command: string, known: RunbookCase): string {
+  const words = command.match(/"[^"]*"|\S+/g) ?? [];
+  return words
+    .map((word, place) => filledFlag(words[place - 1] ?? '', word, known) ?? filledName(word, known))
+    .join(' ');
+}
+
+/** The value of a flag; null for what is no value of a flag that a case decides. */
+function filledFlag(flag: string, value: string, known: RunbookCase): string | null {
+  switch (flag) {
+    case '--reason':
+      return filled(known.reason, 'reason');
+    case '--ticket':
+      return filled(known.ticket, 'ticket');
+    case '--id':
+    case '--token':
+      return placeholder('token-id');
+    case '--user':
+      return filled(known.user, 'user');
+    case '--application':
+      return filled(known.application, 'application');
+    case '--keep-active':
+      return placeholder('administrator');
+    case '--since':
+      // How long ago is the same in every case; a date is not.
+      return value.includes('T') ? filled(known.since, 'beginning-of-the-theft') : null;
+    default:
+      return null;
+  }
+}
+
+function filledName(word: string, known: RunbookCase): string {
+  switch (word) {
+    case 'production':
+      return filled(known.rest, 'rest-context');
+    case 'production-db':
+      return filled(known.database, 'database-context');
+    case 'inc-1a2b3c4d':
+      return filled(known.incident, 'incident');
+    case '0b9c8f1e':
+      return filled(known.cleaning, 'run-of-the-cleaning');
+    case 'alice':
+    case 'bob':
+      return filled(known.user, 'user');
+    case 'chatops':
+      return filled(known.application, 'application');
+    default:
+      return word;
+  }
+}
+
+/** A sentence of a runbook about the user, the application and the contexts of the case. Commands in it are filled in. */
+export function filledText(text: string, known: RunbookCase): string {
+  return text
+    .split('`')
+    .map((part, place) => {
+      if (place % 2 === 1) return filledCommand(part, known);
+      const users = known.user === null ? part : part.replaceAll(USERS, () => known.user ?? '');
+      return known.application === null
+        ? users
+        : users.replaceAll(APPLICATION, () => known.application ?? '');
+    })
+    .join('`');
+}
+
+/** The Markdown of a runbook as a document: paragraphs, lists, and commands to copy, for a case. */
+export function runbookDocument(markdown: string, known: RunbookCase): Document {
+  return markdown.split(/\n{2,}/).flatMap((block): Part[] => {
+    const rows = block.split('\n').filter((row) => row.trim() !== '');
+    const [first = ''] = rows;
+    const heading = /^(#{1,3}) (.*)$/.exec(first);
+    if (heading !== null) {
+      const level = Math.min(3, heading[1]?.length ?? 1) as 1 | 2 | 3;
+      const rest = rows.slice(1).join('\n');
+      const own: Part = { kind: 'heading', level, text: filledText(heading[2] ?? '', known) };
+      return [own, ...(rest === '' ? [] : (runbookDocument(rest, known) as Part[]))];
+    }
+    if (first.startsWith('    ')) return [code(...rows.map((row) => commandOf(row.slice(4), known)))];
+    const isList = /^(?:-|\d+\.) /.test(first);
+    const texts = isList ? itemsOf(rows) : [rows.map((row) => row.trim()).join(' ')];
+    const shown = texts.map((text) => filledText(text.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1'), known));
+    return [isList ? lines(list(...shown)) : lines(...shown)];
+  });
+}
+
+/** A line to copy: a command for the case, anything else as it is. */
+function commandOf(row: string, known: RunbookCase): string {
+  return row.startsWith('tokenctl ') ? filledCommand(row, known) : row;
+}
+
+/** The items of a list; a line that is indented goes on with the one above. */
+function itemsOf(rows: readonly string[]): readonly string[] {
+  const items: string[] = [];
+  for (const row of rows) {
+    const item = /^(?:-|\d+\.) (.*)$/.exec(row)?.[1];
+    if (item === undefined) items.push(`${items.pop() ?? ''} ${row.trim()}`.trim());
+    else items.push(item);
+  }
+  return items;
+}
