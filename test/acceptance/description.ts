@@ -90,6 +90,11 @@ export function unfinishedFile({ file }: Description): string {
   return resolve(dirname(file), `.${basename(file)}.unfinished`);
 }
 
+/** Where tokenctl works while a run lasts: beside the description, so that the next run finds what a killed one left. */
+export function homesFolder({ file }: Description): string {
+  return resolve(dirname(file), `.${basename(file)}.homes`);
+}
+
 /** What the program prints without a file. */
 export const EXPLANATION = `\
 Runs the acceptance tests of tokenctl against a test installation of a controller or gateway:

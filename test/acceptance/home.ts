@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Run, type Running, startTokenctl, tokenctl } from '../process/cli/program.ts';
+import { homesFolder } from './description.ts';
 import type { Installation } from './installation.ts';
 import type { Account } from './own-objects.ts';
 
@@ -34,7 +34,9 @@ export interface HomeOptions {
 
 /** Makes a home whose contexts are `rest` and, if there is a database, `db`, with an audit log of its own. */
 export function homeOf(it: Installation, options: HomeOptions = {}): Home {
-  const folder = mkdtempSync(join(tmpdir(), 'tokenctl-acceptance-'));
+  const homes = homesFolder(it.description);
+  mkdirSync(homes, { recursive: true, mode: 0o700 });
+  const folder = mkdtempSync(join(homes, 'home-'));
   it.homes.push(folder);
   const secret = (name: string, value: string) => {
     writeFileSync(join(folder, name), `${value}\n`, { mode: 0o600 });

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { TokenctlError } from '../../src/domain/errors.ts';
 import { findOfferedWays } from './access.ts';
-import { EXPLANATION, readDescription } from './description.ts';
+import { EXPLANATION, homesFolder, readDescription } from './description.ts';
 import { Installation, PREFIX } from './installation.ts';
 import { reset } from './manage.ts';
 import { makeShared, putBackUnfinished, removeObjects } from './own-objects.ts';
@@ -33,7 +33,6 @@ async function main(): Promise<number> {
     return values.list === true ? list(it, suites) : await run(it, suites);
   } finally {
     await it.close();
-    for (const folder of it.homes) rmSync(folder, { recursive: true, force: true });
   }
 }
 
@@ -116,6 +115,7 @@ async function run(it: Installation, suites: readonly AcceptanceSuite[]): Promis
     );
   };
   process.on('SIGINT', stop).on('SIGTERM', stop);
+  removeHomes(it);
   await it.makeAdminToken();
   await cleanUpBefore(it);
   const began = performance.now();
@@ -135,6 +135,7 @@ async function run(it: Installation, suites: readonly AcceptanceSuite[]): Promis
     });
   } finally {
     left = await removeAll(it);
+    removeHomes(it);
     const wrong = it.allows('allAccess') ? await reset(it.description) : null;
     if (wrong !== null) left = [...left, wrong];
   }
@@ -144,6 +145,11 @@ async function run(it: Installation, suites: readonly AcceptanceSuite[]): Promis
   if (isStopped) say('Stopped before the end.');
   if (isStopped) return EXIT.interrupted;
   return outcomes.some(({ state }) => state === 'failed') || left.length > 0 ? EXIT.failed : 0;
+}
+
+/** The secrets that a run gave to tokenctl are in files there. */
+function removeHomes({ description }: Installation): void {
+  rmSync(homesFolder(description), { recursive: true, force: true });
 }
 
 async function cleanUpBefore(it: Installation): Promise<void> {

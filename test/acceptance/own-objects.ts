@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { unfinishedFile } from './description.ts';
 import { type Client, type Installation, newPassword, PREFIX, REDIRECT_URI } from './installation.ts';
 import { type As, expectStatus } from './requests.ts';
+import { tableNames } from './tables.ts';
 
 /** A user of the run's own. */
 export interface Account {
@@ -141,8 +142,12 @@ async function removeRoles(it: Installation): Promise<void> {
   }
 }
 
-/** Settings by the path of the category that has them. */
-type SettingsBefore = Readonly<Record<string, unknown>>;
+/** What a scenario has to put back. */
+interface Before {
+  readonly settings: Readonly<Record<string, unknown>>;
+  /** The ids of the users who were active, if the scenario deactivates users of others. */
+  readonly active: readonly number[];
+}
 
 /** The settings that lockdowns change, at a controller and at a gateway. */
 export const AUTHENTICATION = [
@@ -155,15 +160,20 @@ export function settingsPath(it: Installation): string {
   return it.isGateway ? 'settings/all/' : 'settings/authentication/';
 }
 
-/** Notes the values of settings before a scenario changes them, and puts them back after it: also if it fails, or is killed. */
+/**
+ * Notes the values of settings, and which users are active, before a scenario changes them, and puts them back after it: also if it
+ * fails, or is killed.
+ */
 export async function withSettings(
   it: Installation,
   names: readonly string[],
   work: () => Promise<void>,
+  active: readonly number[] = [],
 ): Promise<void> {
   const { body } = expectStatus(await it.request(settingsPath(it), it.admin), 200);
-  const before = Object.fromEntries(names.filter((name) => name in body).map((name) => [name, body[name]]));
-  writeFileSync(unfinishedFile(it.description), JSON.stringify({ url: it.requests.url, settings: before }), {
+  const settings = Object.fromEntries(names.filter((name) => name in body).map((name) => [name, body[name]]));
+  const before: Before = { settings, active };
+  writeFileSync(unfinishedFile(it.description), JSON.stringify({ url: it.requests.url, ...before }), {
     mode: 0o600,
   });
   try {
@@ -173,22 +183,28 @@ export async function withSettings(
   }
 }
 
-async function putBack(it: Installation, settings: SettingsBefore): Promise<void> {
+async function putBack(it: Installation, { settings, active }: Before): Promise<void> {
+  if (active.length > 0) {
+    const { user } = tableNames(it);
+    await it.sql(`UPDATE ${user} SET is_active = true WHERE id = ANY($1) AND NOT is_active`, [active]);
+  }
   expectStatus(await it.request(settingsPath(it), it.admin, { method: 'PATCH', body: settings }), 200);
   rmSync(unfinishedFile(it.description), { force: true });
 }
 
-/** Puts the settings back that an earlier run changed before it was killed. Gives their names. */
+/** Puts back what an earlier run changed before it was killed. Gives it in words. */
 export async function putBackUnfinished(it: Installation): Promise<readonly string[]> {
   const file = unfinishedFile(it.description);
   if (!existsSync(file)) return [];
-  const { url, settings } = JSON.parse(readFileSync(file, 'utf8')) as {
+  const { url, settings, active } = JSON.parse(readFileSync(file, 'utf8')) as Before & {
     readonly url: string;
-    readonly settings: SettingsBefore;
   };
   if (url !== it.requests.url) {
     throw new Error(`${file} is of a run against ${url}: run the tests there first, or remove it`);
   }
-  await putBack(it, settings);
-  return Object.keys(settings);
+  if (active.length > 0 && it.database === null) {
+    throw new Error(`${file} names users to activate again, which needs \`database\` in the description`);
+  }
+  await putBack(it, { settings, active });
+  return [...Object.keys(settings), ...(active.length > 0 ? ['the users who were active'] : [])];
 }

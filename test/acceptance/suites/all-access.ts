@@ -21,7 +21,7 @@ async function lockDownAll(
   for (const user of users) accesses.push(await makeAccess(it, user));
   const before = it.database === null ? null : await tablesOf(it);
   const { folder, json, run } = homeOf(it, { current });
-  await withSettings(it, AUTHENTICATION, async () => {
+  const lockDown = async () => {
     const { body } = await json<Report>('incident', 'lockdown', '--all', '--yes', ...flags);
     // The token of this run has ended as well: a new one is made, with the password.
     await it.makeAdminToken();
@@ -33,14 +33,19 @@ async function lockDownAll(
       const lifted = await run('incident', 'lift', body.incident ?? '', '--yes');
       assert.equal(lifted.code, 0, lifted.stderr);
     }
-  });
-  if (before === null) return;
-  // Everybody is as active as before.
-  const found = changes(before, await tablesOf(it))[tableNames(it).user]?.changed ?? [];
-  assert.deepEqual(
-    found.filter(({ columns }) => 'is_active' in columns).map(({ row }) => row['username']),
-    [],
+    if (before === null) return;
+    // Everybody is as active as before.
+    const found = changes(before, await tablesOf(it))[tableNames(it).user]?.changed ?? [];
+    assert.deepEqual(
+      found.filter(({ columns }) => 'is_active' in columns).map(({ row }) => row['username']),
+      [],
+    );
+  };
+  const active = [...(before?.get(tableNames(it).user)?.values() ?? [])].filter(
+    (row) => row['is_active'] === true,
   );
+  const ids = active.map(({ id }) => Number(id));
+  await withSettings(it, AUTHENTICATION, lockDown, ids);
 }
 
 /** What ends the access of everybody at the installation. */

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,6 +9,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 
 import { Secret } from '../../../src/domain/secret.ts';
 import type { RunningService } from '../../../src/service/server.ts';
 import { EXPLANATION, readDescription } from '../../acceptance/description.ts';
+import { openOn } from '../../support/databases.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 import { ADMIN, basic, Client, startTestService } from '../../support/service.ts';
 
@@ -90,6 +91,7 @@ describe('the acceptance tests, at the bundled service', () => {
     expect([code, stderr], stdout).toEqual([0, '']);
     expect(stdout).toMatch(/^\d+ passed, 0 failed, \d+ left out\./m);
     expect(await left()).toEqual([0, 0, 0, 0]);
+    expect(readdirSync(folder).sort()).toEqual(['admin.password', 'database.url', 'installation.yaml']);
     process.stderr.write(`${stdout.slice(stdout.indexOf('Removed what'))}\n`);
   }, 300_000);
 
@@ -114,6 +116,23 @@ describe('the acceptance tests, at the bundled service', () => {
     expect([second.code, second.stderr]).toEqual([0, '']);
     expect(second.stdout).toContain('Put back what an earlier run left changed: AUTH_BASIC_ENABLED.');
     expect([await isOff(), await left()]).toEqual([false, [0, 0, 0, 0]]);
+  });
+
+  test('killed while everybody is deactivated, activate them the next time', async () => {
+    const path = describeIt();
+    const { json } = await admin.post('/api/v2/users/', { username: 'dan', password: 'Pw-1234-abcd' });
+    const database = await openOn(databaseUrl);
+    const isInactive = async () =>
+      (await database.query('SELECT FROM auth_user WHERE id = $1 AND NOT is_active', [json.id])).length > 0;
+    const args = [path, '--suite', 'The access of everybody'];
+    const first = await acceptance(args, { signal: 'SIGKILL', when: isInactive });
+    expect([first.code, await isInactive()]).toEqual([null, true]);
+    const second = await acceptance([path, '--suite', 'The installation']);
+    expect(second.code, second.stderr).toBe(0);
+    expect(second.stdout).toContain('the users who were active');
+    expect([await isInactive(), await left()]).toEqual([false, [0, 0, 0, 0]]);
+    await database.close();
+    await admin.delete(`/api/v2/users/${json.id}/`);
   });
 
   test('leave out what the description has nothing for, and say so', async () => {
