@@ -199,7 +199,7 @@ describe.each(DATABASES)('resources on %s', (kind) => {
       const refused = await admin.delete(String(path).replace(/^(?!\/)/, '/api/v2/'));
       expect([refused.status, refused.json['active_jobs']]).toEqual([409, [{ id, type: 'job' }]]);
     }
-    // As on the controller, groups can be deleted, and a host can be taken out of its inventory, which deletes it.
+    // Groups can be deleted, and a host can be taken out of its inventory, which deletes it.
     expect((await admin.delete(`/api/v2/groups/${group.id}/`)).status).toBe(204);
     const out = await admin.post(`/api/v2/inventories/${inHere.inventory}/hosts/`, {
       ...{ id: busy.id, disassociate: true },

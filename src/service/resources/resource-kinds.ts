@@ -172,7 +172,7 @@ export const INVENTORY: Kind<ResourceRecord> = {
   nameTaken: { __all__: ['Inventory with this Name and Organization already exists.'] },
   usedBy: 'inventory_id',
   deletedLater: true,
-  // As the controller's entry, which is the only one: none for each host and group.
+  // The only entry, none for each host and group: read in AWX's source of October 2024, not seen in a recording.
   deletedWith: ({ total_hosts, total_groups }) => ({
     coalesced_data: { hosts_deleted: total_hosts, groups_deleted: total_groups },
   }),
@@ -210,7 +210,7 @@ export const HOST: Kind<ResourceRecord> = {
     },
   ),
   nameTaken: { __all__: ['Host with this Name and Inventory already exists.'] },
-  // Groups can be deleted meanwhile, on the controller as well.
+  // Groups can be deleted meanwhile: read in AWX's source of October 2024, not seen in a recording.
   usedBy: 'inventory_id',
   namedBy: ['name', 'inventory_name', 'organization_name'],
   related: (url) => addresses(url, ['variable_data', 'groups', 'all_groups', 'activity_stream']),
