@@ -201,9 +201,12 @@ async function readLinks(
   );
   const objects = [...new Set(rows.object)];
   if (found === undefined || objects.length === 0) return { rows, names };
+  // The bundled service links entries to job templates and projects, and keeps these in tables of its own.
+  const source = found.parent ?? found.table;
+  if (!present.has(source)) return { rows, names };
   const named = await connection.read((database) =>
     database.query<{ id: number; name: string | null }>(
-      `SELECT t.id, t.${found.name} AS name FROM ${found.parent ?? found.table} t WHERE t.id = ANY($1::bigint[])`,
+      `SELECT t.id, t.${found.name} AS name FROM ${source} t WHERE t.id = ANY($1::bigint[])`,
       [objects],
     ),
   );

@@ -180,6 +180,15 @@ export const investigations: AcceptanceSuite = {
       run: (it) => cleanUp(it, 'rest'),
     },
     {
+      name: 'find the same in the database',
+      needs: [DATABASE],
+      run: async (it) => {
+        const { token, planted } = await intrude(it, 'in-database');
+        const found = await investigation(homeOf(it, { current: 'db' }), '--token', String(token));
+        assert.deepEqual(remaining(found), planted);
+      },
+    },
+    {
       name: 'find what was planted and nothing of others, and clean it, in the database',
       needs: [DATABASE, REAL_CONTROLLER],
       run: (it) => cleanUp(it, 'db'),
