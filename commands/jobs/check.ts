@@ -8,7 +8,7 @@ export default class JobsCheck extends TokenctlCommand {
 
   static override description =
     `Checks schedules, time zones, contexts, rules and recipients without connecting to anything. Exits with 2 if a \
-job is invalid.
+job is invalid. Warns of credentials that cannot be read here.
 
 With --json, prints what docs/schemas/jobs-check.json describes.`;
 
@@ -20,8 +20,16 @@ With --json, prints what docs/schemas/jobs-check.json describes.`;
   async run(): Promise<Result<readonly CheckedJobJson[]>> {
     const { flags } = await this.input(JobsCheck);
     const runtime = await this.runtime(flags);
-    const { checkedJobs, unprotectedLog } = await import('../../src/app/jobs/scheduled-jobs.ts');
+    const { checkedJobs, unprotectedLog, unreadableCredentials } = await import(
+      '../../src/app/jobs/scheduled-jobs.ts'
+    );
     const { jobCheckResult } = await import('../../src/cli/output/job-view.ts');
-    return jobCheckResult(checkedJobs(runtime.configuration), unprotectedLog(runtime.configuration));
+    const { configuration, environment } = runtime;
+    const unprotected = unprotectedLog(configuration);
+    const warnings = unreadableCredentials(configuration, environment);
+    return jobCheckResult(
+      checkedJobs(configuration),
+      unprotected === null ? warnings : [...warnings, unprotected],
+    );
   }
 }

@@ -1,7 +1,9 @@
 import { dirname } from 'node:path';
 import type { Configuration } from '../../config/configuration.ts';
-import { contextOf, expandGroups } from '../../config/contexts.ts';
+import { contextOf, credentialOf, expandGroups } from '../../config/contexts.ts';
 import type { JobSettings } from '../../config/jobs.ts';
+import type { Environment } from '../../config/paths.ts';
+import { databaseConnection } from '../../config/secrets.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { Schedule } from '../../scheduler/schedule.ts';
 import type { ScheduledJob } from '../../scheduler/scheduled-job.ts';
@@ -45,6 +47,30 @@ export function unprotectedLog({ jobs, auditLog }: Configuration): string | null
   };
   if (Object.keys(jobs).length === 0 || Object.values(jobs).some(isElsewhere)) return null;
   return 'Warning: no job stores checkpoints of the audit log in a second place. A user who can write the log can rewrite it unnoticed: add a job of the kind log-checkpoint with `notify: true`, or with `keepIn` in another place.';
+}
+
+/**
+ * Warnings of credentials of jobs' contexts that cannot be read here: a run would fail, unless it has another environment or
+ * user. Nothing is connected.
+ */
+export function unreadableCredentials(
+  configuration: Configuration,
+  environment: Environment,
+): readonly string[] {
+  const names = new Set(
+    checkedJobs(configuration).flatMap(({ problem, context }) => (problem ? [] : (context ?? []))),
+  );
+  return [...names].flatMap((name) => {
+    try {
+      const context = contextOf(configuration, name === '' ? undefined : name);
+      if (context.database === undefined) credentialOf(context, environment);
+      else databaseConnection(context.database, environment);
+      return [];
+    } catch (error) {
+      if (!(error instanceof TokenctlError)) throw error;
+      return [`Warning: the credential of the context "${name}" cannot be read here. ${error.message}`];
+    }
+  });
 }
 
 /**

@@ -90,11 +90,11 @@ export function jobListing(rows: readonly JobState[]): Listing<JobState, JobJson
 /**
  * What was checked, as a command's result.
  *
- * @param warning A sentence about the audit log; null without one.
+ * @param warnings Of the audit log and of credentials.
  */
 export function jobCheckResult(
   jobs: readonly CheckedJob[],
-  warning: string | null,
+  warnings: readonly string[],
 ): Report<readonly CheckedJobJson[]> {
   const wrong = jobs.filter(({ problem }) => problem !== null);
   return report({
@@ -108,7 +108,7 @@ export function jobCheckResult(
       lines(
         jobs.length === 0 && 'No jobs.',
         jobs.map((job) => `${job.name}: ${job.problem?.message ?? `fine (${modeText(job)})`}`),
-        warning,
+        warnings,
       ),
     ],
     failure:

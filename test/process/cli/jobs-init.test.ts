@@ -10,6 +10,14 @@ import { typedInto } from './terminal.ts';
 const { home, url } = estate({ users: 40, tokens: 300 });
 const flags = ['--rules', 'owner-inactive', '--schedule', '02:30', '--time-zone', 'Europe/Berlin'];
 
+/** A copy of the configuration that names a missing file for the password. */
+function besides(folder: string): string {
+  const text = readFileSync(join(folder, '.config/tokenctl/tokenctl.yaml'), 'utf8');
+  const copy = join(folder, 'copy.yaml');
+  writeFileSync(copy, text.replaceAll('admin.password', 'missing.password'));
+  return copy;
+}
+
 describe('jobs init', () => {
   test('writes a job that is valid, shows what it would do, and revokes nothing', async () => {
     const { run, folder } = home();
@@ -25,6 +33,10 @@ describe('jobs init', () => {
       0,
       expect.stringContaining('nightly-sweep@test: fine (dry run)'),
     ]);
+    const { stdout: warned } = await run(['jobs', 'check', '--config', besides(folder)]);
+    expect(warned).toMatch(
+      /^nightly-sweep@test: fine .*\nWarning: the credential of the context "test" cannot be read here\. .*does not exist/,
+    );
     const history = JSON.parse((await run(['jobs', 'history', '--json'])).stdout);
     expect(history).toMatchObject([{ job: 'nightly-sweep@test', state: 'completed' }]);
     const log = await run(['log', 'list', '--json']);
