@@ -119,11 +119,13 @@ const pageSchema = z.object({
   limit: z.coerce.number().int().min(0).max(500).default(100),
 });
 
-function serveTokens(app: FastifyInstance, { places, tokens, audits }: ConsoleParts): void {
+function serveTokens(app: FastifyInstance, { places, tokens, audits, controllers }: ConsoleParts): void {
   app.get('/api/tokens', async ({ query }) => {
     const filter = filterSchema.parse(query);
     const known = await places.names();
-    const wanted = filter.place ?? known;
+    // Each controller once: through the context that sees the most.
+    const wanted =
+      filter.place ?? (await controllers.all()).flatMap(({ places: [best] }) => best?.place ?? []);
     const unknown = wanted.find((place) => !known.includes(place));
     if (unknown !== undefined)
       throw new TokenctlError('not_found', `This console has no context "${unknown}"`);

@@ -86,15 +86,17 @@ function expiryBars(rows: Rows, now: Date): Bar[] {
   }));
 }
 
-/** Most recent first, those that were never used last. */
+/** Most recent first, then those that were never used; last, those whose last use their context does not tell, if any. */
 function useBars(rows: Rows, now: Date): Bar[] {
   const begins = useSteps.map(([days]) => now.getTime() - days * DAY);
   const counts = useSteps.map(() => 0);
   let never = 0;
+  let notTold = 0;
   for (const { token, laterMs } of rows) {
     const used = token.lastUsed?.getTime();
     if (used === undefined) {
-      never += 1;
+      if (token.lastUsed === undefined) notTold += 1;
+      else never += 1;
       continue;
     }
     const at = used - laterMs;
@@ -108,7 +110,11 @@ function useBars(rows: Rows, now: Date): Bar[] {
     label,
     count: counts[index] ?? 0,
   }));
-  return [...bars, { from: null, to: null, label: 'never', count: never }];
+  return [
+    ...bars,
+    { from: null, to: null, label: 'never', count: never },
+    ...(notTold === 0 ? [] : [{ from: null, to: null, label: 'not told', count: notTold }]),
+  ];
 }
 
 /** Null for the end of a step that is open. */

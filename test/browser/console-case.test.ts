@@ -42,6 +42,12 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
   const section = (name: string) => page.getByRole('region', { name, exact: true });
   const close = () => page.getByRole('button', { name: 'Close' }).first().click();
 
+  it('shows one controller once, though it has two contexts', async () => {
+    const card = page.getByRole('region', { name: 'east-db' });
+    await card.getByText('the same controller through east', { exact: true }).waitFor();
+    expect(await page.getByRole('region', { name: 'east', exact: true }).count()).toBe(0);
+  });
+
   it('goes from a token to the lockdown of its owner, through the better context of the controller', async () => {
     await page.getByRole('navigation').getByRole('link', { name: 'Tokens', exact: true }).click();
     await page.getByRole('button', { pressed: false }).filter({ hasText: 'bob' }).first().click();
@@ -51,7 +57,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
       .first()
       .click();
     await page.getByRole('dialog').getByRole('link', { name: 'Lock down bob…' }).click();
-    await page.getByText('the database of the same controller as east', { exact: false }).waitFor();
+    await page.getByText('what takes the REST API goes through east', { exact: false }).waitFor();
     await page.getByText(/^Would lock down the access of bob/).waitFor();
     await page.getByLabel('Reason').fill('token of bob stolen');
     await page.getByLabel('Ticket').fill('SEC-7');

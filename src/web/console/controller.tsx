@@ -6,7 +6,7 @@ import type { Controller } from '../../console/controllers.ts';
 import { useRead } from './api.ts';
 
 /** What is known of all controllers; undefined while it is read. */
-function useControllers(): readonly Controller[] | undefined {
+export function useControllers(): readonly Controller[] | undefined {
   return useRead<{ readonly controllers: readonly Controller[] }>('/api/controllers').data?.controllers;
 }
 

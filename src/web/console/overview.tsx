@@ -17,10 +17,13 @@ import {
 import { useQueries, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
+import type { Controller } from '../../console/controllers.ts';
+import { Loading } from '../shared/states.tsx';
 import { numberText } from '../shared/times.tsx';
-import { type ContextRead, call, query, uncheckedIn, unreadText, useFacts, useRead } from './api.ts';
+import { type ContextRead, call, query, uncheckedIn, unreadText, useRead } from './api.ts';
 import type { AuditRead } from './audit.tsx';
 import { Calendar } from './charts.tsx';
+import { useControllers } from './controller.tsx';
 import type { IncidentsRead } from './incident-parts.tsx';
 import type { JobsRead } from './jobs.tsx';
 import { Heading, Message, RunState, Severity, When } from './parts.tsx';
@@ -34,6 +37,8 @@ interface Answer<T> {
 /** What is known of a context. */
 interface ContextState {
   readonly place: string;
+  /** The other contexts of the same controller. */
+  readonly others: readonly string[];
   readonly context: Answer<ContextRead>;
   readonly incidents: Answer<IncidentsRead>;
   readonly audit: Answer<AuditRead>;
@@ -44,7 +49,14 @@ type Sweep = JobsRead['jobs'][number];
 
 /** The page. */
 export function Overview(): ReactNode {
-  const { places } = useFacts();
+  const controllers = useControllers();
+  return controllers === undefined ? <Loading /> : <ControllerCards controllers={controllers} />;
+}
+
+/** Each controller once, through the context that sees the most of it. */
+function ControllerCards({ controllers }: { readonly controllers: readonly Controller[] }): ReactNode {
+  const places = controllers.flatMap(({ places: [best] }) => best?.place ?? []);
+  const others = controllers.map(({ places: [, ...rest] }) => rest.map(({ place }) => place));
   const queries = useQueryClient();
   const [isReading, setReading] = useState(false);
   const contexts = useEach<ContextRead>('/api/overview', places);
@@ -55,10 +67,14 @@ export function Overview(): ReactNode {
   const states = places.map(
     (place, index): ContextState => ({
       place,
+      others: others[index] ?? [],
       context: contexts[index] ?? none,
       incidents: incidents[index] ?? none,
       audit: audits[index] ?? none,
-      sweep: { data: jobs.data && sweepOf(jobs.data, place), error: jobs.error },
+      sweep: {
+        data: jobs.data && sweepOf(jobs.data, [place, ...(others[index] ?? [])]),
+        error: jobs.error,
+      },
     }),
   );
   const readAgain = async () => {
@@ -104,9 +120,10 @@ function useEach<T>(path: string, places: readonly string[]): readonly Answer<T>
 }
 
 /** The sweep of a context: of a platform, one of both components. Several: the one that ran last. */
-function sweepOf({ jobs }: JobsRead, place: string): Sweep | null {
+function sweepOf({ jobs }: JobsRead, places: readonly string[]): Sweep | null {
+  const contexts = new Set(places.map((place) => place.split('/')[0]));
   const sweeps = jobs.filter(
-    ({ kind, context }) => kind === 'revocation-sweep' && context === place.split('/')[0],
+    ({ kind, context }) => kind === 'revocation-sweep' && context !== null && contexts.has(context),
   );
   return (
     sweeps.toSorted((one, other) => (other.last?.began ?? '').localeCompare(one.last?.began ?? ''))[0] ?? null
@@ -190,6 +207,9 @@ function ContextFacts({
         <Fact term="Target">
           {dialect} {product ?? ''} at {address}
         </Fact>
+        {state.others.length > 0 && (
+          <Fact term="Also">the same controller through {state.others.join(', ')}</Fact>
+        )}
         <Fact term="Account">
           {identity.username} ({role})
         </Fact>

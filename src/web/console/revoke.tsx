@@ -23,11 +23,15 @@ import type { Row } from './token-rows.tsx';
 
 /** Opens the dialog. */
 export function RevokeButton(props: {
+  /** The contexts whose tokens are shown. */
+  readonly places: readonly string[];
   readonly filter: Readonly<Record<string, string>>;
   readonly total: number;
   readonly selected: readonly Row[];
 }): ReactNode {
-  const { filter, total, selected } = props;
+  const { places, filter, total, selected } = props;
+  // What would revoke everything is not the loudest of the page.
+  const isNarrowed = selected.length > 0 || Object.keys(filter).some((name) => name !== 'place');
   const [isOpen, setOpen] = useState(false);
   const text =
     selected.length > 0
@@ -35,21 +39,28 @@ export function RevokeButton(props: {
       : `Revoke all ${numberText(total)}…`;
   return (
     <>
-      <Button variant="danger" isDisabled={total === 0} onClick={() => setOpen(true)}>
+      <Button
+        variant={isNarrowed ? 'danger' : 'secondary'}
+        isDisabled={total === 0}
+        onClick={() => setOpen(true)}
+      >
         {text}
       </Button>
-      {isOpen && <RevokeDialog filter={filter} selected={selected} onClose={() => setOpen(false)} />}
+      {isOpen && (
+        <RevokeDialog places={places} filter={filter} selected={selected} onClose={() => setOpen(false)} />
+      )}
     </>
   );
 }
 
 function RevokeDialog(props: {
+  readonly places: readonly string[];
   readonly filter: Readonly<Record<string, string>>;
   readonly selected: readonly Row[];
   readonly onClose: () => void;
 }): ReactNode {
-  const { filter, selected, onClose } = props;
-  const { places, readOnly, forms } = useFacts();
+  const { places, filter, selected, onClose } = props;
+  const { readOnly, forms } = useFacts();
   const meant =
     selected.length > 0
       ? [...new Set(selected.map(({ place }) => place))]

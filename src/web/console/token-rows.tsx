@@ -37,10 +37,10 @@ const COLUMNS = [
   ['id', 'Id'],
   ['user', 'Owner'],
   ['application', 'Application'],
-  ['scope', 'Scope'],
-  ['created', 'Created'],
   ['expires', 'Expires'],
   ['lastUsed', 'Last use'],
+  ['scope', 'Scope'],
+  ['created', 'Created'],
 ] as const;
 
 /** The rows that are seen, and a few around them: a table of any length. */
@@ -203,12 +203,12 @@ const TokenRow = memo(function TokenRow(props: {
       </Cell>
       <Cell>{row.user?.username ?? '(no owner)'}</Cell>
       <Cell>{row.application?.name ?? '(personal)'}</Cell>
+      <Cell>{isNever(row.expires) ? 'never' : <When at={row.expires} />}</Cell>
+      <Cell>{row.lastUsed === undefined ? 'not told' : <When at={row.lastUsed} />}</Cell>
       <Cell>{row.scope}</Cell>
       <Cell>
         <When at={row.created} />
       </Cell>
-      <Cell>{isNever(row.expires) ? 'never' : <When at={row.expires} />}</Cell>
-      <Cell>{row.lastUsed === undefined ? 'not told' : <When at={row.lastUsed} />}</Cell>
       <Cell>{row.description}</Cell>
     </tr>
   );

@@ -150,7 +150,12 @@ export function Tokens(): ReactNode {
             </ToolbarItem>
             <OwnerLockdown filter={filter} />
             <ToolbarItem>
-              <RevokeButton filter={filter} total={data.total} selected={[...selected.values()]} />
+              <RevokeButton
+                places={data.readings.map(({ place }) => place)}
+                filter={filter}
+                total={data.total}
+                selected={[...selected.values()]}
+              />
             </ToolbarItem>
           </ToolbarContent>
         </Toolbar>
@@ -250,7 +255,8 @@ function UseChart(props: {
 }): ReactNode {
   const { bars, filter, onChange } = props;
   if (bars === null) return null;
-  const [never, timed] = [bars.length - 1, bars.slice(0, -1)];
+  const never = bars.findIndex(({ label }) => label === 'never');
+  const timed = bars.slice(0, never);
   const isNever = filter['use'] === 'never';
   return (
     <Histogram
@@ -259,6 +265,8 @@ function UseChart(props: {
       chosen={isNever ? [never, never] : chosenIn(timed, filter['usedSince'], filter['usedBefore'])}
       onChoose={(range) => {
         const other = { use: null, unusedFor: null };
+        // What is not told cannot be selected.
+        if (range !== null && range[0] > never) return;
         if (range?.[0] === never)
           return onChange({ use: 'never', unusedFor: null, usedSince: null, usedBefore: null });
         const [usedSince, usedBefore] = endsOf(timed, range && [range[0], Math.min(range[1], never - 1)]);

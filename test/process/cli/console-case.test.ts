@@ -68,6 +68,8 @@ describe('a case in a console', { timeout: 60_000 }, () => {
       },
     ]);
     expect((await read()).investigations).toEqual([]);
+    // Its tokens are counted once.
+    expect((await send('/api/tokens')).json().readings).toMatchObject([{ place: 'east-db' }]);
     expect((await investigate()).statusCode).toBe(200);
     const [first] = (await read()).investigations;
     expect(first).toMatchObject({ remaining: 4, honest: 0, context: 'east-db' });
