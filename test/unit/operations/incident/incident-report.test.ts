@@ -126,6 +126,13 @@ describe('the report of an incident', () => {
     expect(await texts(parts, 'What happened')).toContain('no investigation was made');
   });
 
+  test('says of the lockdown that it was complete at its time, not that all access has ended', async () => {
+    await using at = await locked();
+    const text = await whole(markdownDocument(incidentParts(await at.report([]), PLACE)));
+    expect(text).toMatch(/By the audit log, the lockdown was complete at 20\S+: every step of it was done\./);
+    expect(text).not.toMatch(/access (has )?ended/i);
+  });
+
   test('says by which investigation something remains, and what is gone since', async () => {
     await using at = await locked();
     const before = investigation();
