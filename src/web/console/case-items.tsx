@@ -195,7 +195,7 @@ function ItemList({
       </Toolbar>
       {mark.error !== null && <Message isLiveRegion variant="danger" title={mark.error.message} />}
       {rows.length === 0 ? (
-        <p>{shown === 'remains' ? 'Nothing remains of this selection.' : 'No items.'}</p>
+        <p>{shown === 'remains' ? 'None of these remained.' : 'No items.'}</p>
       ) : (
         <PlainTable
           label="Items of the investigation"

@@ -117,7 +117,7 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
         </ProgressStepper>
         <p className="next">
           {next === undefined ? (
-            'Nothing is left to do.'
+            'Every step of this case is done.'
           ) : (
             <>
               Next: <a href={`#${next.id}`}>{next.act}</a>
