@@ -32,7 +32,6 @@ const LONGEST = [
   'process/cli/acceptance',
   'service/rights-matrix',
   'service/access',
-  'service/collection/collection',
   'process/faults/incident-killed',
   'process/cli/multi-context',
   'process/cli/version-matrix',
@@ -81,6 +80,7 @@ export default defineConfig({
       malformedRequests: 2_000,
       histories: 150,
       endings: Number(process.env['ENDINGS'] ?? 20),
+      longTests: false,
     },
     projects: [
       project('unit', { isolate: false }),
@@ -94,8 +94,12 @@ export default defineConfig({
           'test/unit/operations/investigation-histories.test.ts',
           'test/unit/operations/chance-real-tables.test.ts',
           'test/service/every-route.test.ts',
+          'test/service/collection/collection.test.ts',
+          'test/process/cli/acceptance.test.ts',
+          'test/process/cli/skewed-clock.test.ts',
         ],
         provide: {
+          longTests: true,
           auditedTokens: 100_000,
           malformedRequests: 20_000,
           histories: Number(process.env['HISTORIES'] ?? 300),

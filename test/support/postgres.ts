@@ -23,6 +23,8 @@ declare module 'vitest' {
     histories: number;
     /** After how many lockdowns and offboardings credentials are tried. */
     endings: number;
+    /** Whether tests run that wait a minute, kill whole programs or play real playbooks. */
+    longTests: boolean;
     /** How many malformed requests the service gets. */
     malformedRequests: number;
   }

@@ -95,7 +95,9 @@ describe('the acceptance tests, at the bundled service', () => {
     process.stderr.write(`${stdout.slice(stdout.indexOf('Removed what'))}\n`);
   }, 300_000);
 
-  test.each([['SIGKILL'], ['SIGINT']] as const)('leave nothing behind after %s', async (signal) => {
+  const SIGNALS = inject('longTests') ? (['SIGKILL', 'SIGINT'] as const) : (['SIGKILL'] as const);
+
+  test.each(SIGNALS)('leave nothing behind after %s', async (signal) => {
     const path = describeIt();
     const when = (stdout: string) => /removes that token alone/.test(stdout);
     const first = await acceptance([path], { signal, when });
@@ -107,33 +109,39 @@ describe('the acceptance tests, at the bundled service', () => {
     expect(await left()).toEqual([0, 0, 0, 0]);
   });
 
-  test('killed while Basic authentication is off, put it back the next time', async () => {
-    const path = describeIt();
-    const isOff = async () => (await admin.get('/api/v2/me/')).status === 401;
-    const first = await acceptance([path, '--suite', 'Settings'], { signal: 'SIGKILL', when: isOff });
-    expect([first.code, await isOff()]).toEqual([null, true]);
-    const second = await acceptance([path, '--suite', 'The installation']);
-    expect([second.code, second.stderr]).toEqual([0, '']);
-    expect(second.stdout).toContain('Put back what an earlier run left changed: AUTH_BASIC_ENABLED.');
-    expect([await isOff(), await left()]).toEqual([false, [0, 0, 0, 0]]);
-  });
+  test.runIf(inject('longTests'))(
+    'killed while Basic authentication is off, put it back the next time',
+    async () => {
+      const path = describeIt();
+      const isOff = async () => (await admin.get('/api/v2/me/')).status === 401;
+      const first = await acceptance([path, '--suite', 'Settings'], { signal: 'SIGKILL', when: isOff });
+      expect([first.code, await isOff()]).toEqual([null, true]);
+      const second = await acceptance([path, '--suite', 'The installation']);
+      expect([second.code, second.stderr]).toEqual([0, '']);
+      expect(second.stdout).toContain('Put back what an earlier run left changed: AUTH_BASIC_ENABLED.');
+      expect([await isOff(), await left()]).toEqual([false, [0, 0, 0, 0]]);
+    },
+  );
 
-  test('killed while everybody is deactivated, activate them the next time', async () => {
-    const path = describeIt();
-    const { json } = await admin.post('/api/v2/users/', { username: 'dan', password: 'Pw-1234-abcd' });
-    const database = await openOn(databaseUrl);
-    const isInactive = async () =>
-      (await database.query('SELECT FROM auth_user WHERE id = $1 AND NOT is_active', [json.id])).length > 0;
-    const args = [path, '--suite', 'The access of everybody'];
-    const first = await acceptance(args, { signal: 'SIGKILL', when: isInactive });
-    expect([first.code, await isInactive()]).toEqual([null, true]);
-    const second = await acceptance([path, '--suite', 'The installation']);
-    expect(second.code, second.stderr).toBe(0);
-    expect(second.stdout).toContain('the users who were active');
-    expect([await isInactive(), await left()]).toEqual([false, [0, 0, 0, 0]]);
-    await database.close();
-    await admin.delete(`/api/v2/users/${json.id}/`);
-  });
+  test.runIf(inject('longTests'))(
+    'killed while everybody is deactivated, activate them the next time',
+    async () => {
+      const path = describeIt();
+      const { json } = await admin.post('/api/v2/users/', { username: 'dan', password: 'Pw-1234-abcd' });
+      const database = await openOn(databaseUrl);
+      const isInactive = async () =>
+        (await database.query('SELECT FROM auth_user WHERE id = $1 AND NOT is_active', [json.id])).length > 0;
+      const args = [path, '--suite', 'The access of everybody'];
+      const first = await acceptance(args, { signal: 'SIGKILL', when: isInactive });
+      expect([first.code, await isInactive()]).toEqual([null, true]);
+      const second = await acceptance([path, '--suite', 'The installation']);
+      expect(second.code, second.stderr).toBe(0);
+      expect(second.stdout).toContain('the users who were active');
+      expect([await isInactive(), await left()]).toEqual([false, [0, 0, 0, 0]]);
+      await database.close();
+      await admin.delete(`/api/v2/users/${json.id}/`);
+    },
+  );
 
   test('leave out what the description has nothing for, and say so', async () => {
     const path = describeIt({ database: undefined, destroy: { ownObjects: true } });

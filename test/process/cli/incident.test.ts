@@ -341,7 +341,7 @@ describe('over REST', () => {
     const clean = await home.run(['incident', 'clean', '--from', found, '--yes', '--irreversible']);
     expect([clean.code, clean.stdout]).toEqual([0, expect.stringContaining('Cleaned: 2 of 2 items.')]);
     expect(clean.stdout).toMatch(
-      /Would clean 2 items, 2 of them for good, after a confirmation of its own:\n.*: by mallory, 20/,
+      /Will clean 2 items, 2 of them for good, after a confirmation of its own:\n.*: by mallory, 20/,
     );
     expect((await home.run([...investigate, after])).stdout).toContain('Ways in that remain: 0.');
 
