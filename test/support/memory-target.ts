@@ -451,6 +451,7 @@ export function description(other: Partial<TargetDescription> = {}): TargetDescr
     visibility: { kind: 'all' },
     credential: 'token',
     transport: 'https',
+    clock: { aheadMs: 0, uncertaintyMs: 500 },
     capabilities: {
       lastUsed: false,
       settingsHold: 'at_once',
