@@ -170,7 +170,17 @@ describe.each(DATABASES)('what a caller may not see on %s', (kind) => {
           const client = new Client(service.url, bearer(value(viewer)));
           // The first request notes the use of the caller's token, which is a fact that filters see.
           await client.get('/api/v2/me/');
-          const answers = () => Promise.all(asked.map((question) => ask(client, question)));
+          const answers = async () => {
+            const all: (readonly [string, number, string])[] = [];
+            // More at a time would wait longer than the service lets a request wait, on a machine with much else to do.
+            for (let begin = 0; begin < asked.length; begin += 16)
+              all.push(
+                ...(await Promise.all(
+                  asked.slice(begin, begin + 16).map((question) => ask(client, question)),
+                )),
+              );
+            return all;
+          };
           const before = await answers();
           await service.database.script(changeHidden(world, viewer));
           expect(await answers()).toEqual(before);
