@@ -93,7 +93,7 @@ describe('the acceptance tests, at the bundled service', () => {
     expect(await left()).toEqual([0, 0, 0, 0]);
     expect(readdirSync(folder).sort()).toEqual(['admin.password', 'database.url', 'installation.yaml']);
     process.stderr.write(`${stdout.slice(stdout.indexOf('Removed what'))}\n`);
-  }, 300_000);
+  }, 600_000);
 
   const SIGNALS = inject('longTests') ? (['SIGKILL', 'SIGINT'] as const) : (['SIGKILL'] as const);
 
