@@ -6,6 +6,17 @@ import type { Target, TargetDescription } from '../ports/target.ts';
 import { partOf } from '../target-parts.ts';
 import type { FollowedChain } from './follow-chain.ts';
 
+/** What is in force, and was not found in the activity stream. */
+const NO_ENTRIES = {
+  entries: [],
+  entryCount: 0,
+  state: 'there',
+  stateReason: null,
+  changes: [],
+  changedSince: [],
+  job: null,
+} as const;
+
 /** Ways in that the activity stream does not name. */
 interface RemainingAccess {
   readonly items: readonly InvestigationItem[];
@@ -81,13 +92,7 @@ function tokenItem(
     by,
     first: created.toISOString(),
     last: created.toISOString(),
-    entries: [],
-    entryCount: 0,
-    state: 'there',
-    stateReason: null,
-    changes: [],
-    changedSince: [],
-    job: null,
+    ...NO_ENTRIES,
     findings: [{ rule: 'new-token', severity: 'high', message: 'Whoever obtained it has the token.' }],
     risk: 'high',
     remedy: {
@@ -130,13 +135,7 @@ async function sessionItems(
       by: [user],
       first: first.toISOString(),
       last: first.toISOString(),
-      entries: [],
-      entryCount: 0,
-      state: 'there',
-      stateReason: null,
-      changes: [],
-      changedSince: [],
-      job: null,
+      ...NO_ENTRIES,
       findings: [{ rule: 'session', severity: 'high', message: 'Who has the cookie is logged in.' }],
       risk: 'high',
       remedy: {
