@@ -1,15 +1,9 @@
 /** All that is known of one item of an investigation. */
-import {
-  DescriptionList,
-  DescriptionListDescription,
-  DescriptionListGroup,
-  DescriptionListTerm,
-  Label,
-} from '@patternfly/react-core';
+import { DescriptionList, Label } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
 import type { Item } from './case-stages.ts';
 import { CommandLine } from './commands.tsx';
-import { Severity, When } from './parts.tsx';
+import { Fact, Severity, When } from './parts.tsx';
 
 const STATES: Readonly<
   Record<Item['state'], readonly [word: string, color: 'red' | 'orange' | 'grey' | 'green']>
@@ -151,14 +145,5 @@ function Values({
       : {before === null ? '' : <code>{before}</code>} {before !== null && after !== null && 'became '}
       {after === null ? '' : <code>{after}</code>}
     </>
-  );
-}
-
-function Fact({ term, children }: { readonly term: string; readonly children: ReactNode }): ReactNode {
-  return (
-    <DescriptionListGroup>
-      <DescriptionListTerm>{term}</DescriptionListTerm>
-      <DescriptionListDescription>{children}</DescriptionListDescription>
-    </DescriptionListGroup>
   );
 }

@@ -5,9 +5,6 @@ import {
   CardBody,
   CardTitle,
   DescriptionList,
-  DescriptionListDescription,
-  DescriptionListGroup,
-  DescriptionListTerm,
   Gallery,
   Label,
   LabelGroup,
@@ -26,7 +23,7 @@ import { Calendar } from './charts.tsx';
 import { useControllers } from './controller.tsx';
 import type { IncidentsRead } from './incident-parts.tsx';
 import type { JobsRead } from './jobs.tsx';
-import { Heading, Message, RunState, Severity, When } from './parts.tsx';
+import { Fact, Heading, Message, RunState, Severity, When } from './parts.tsx';
 
 /** What was read, or why it was not; neither while it is read. */
 interface Answer<T> {
@@ -226,15 +223,6 @@ function ContextFacts({
       </DescriptionList>
       {audit.data?.calendar != null && <Calendar picture={audit.data.calendar} />}
     </>
-  );
-}
-
-function Fact({ term, children }: { readonly term: string; readonly children: ReactNode }): ReactNode {
-  return (
-    <DescriptionListGroup>
-      <DescriptionListTerm>{term}</DescriptionListTerm>
-      <DescriptionListDescription>{children}</DescriptionListDescription>
-    </DescriptionListGroup>
   );
 }
 

@@ -1,5 +1,16 @@
 /** Parts that the first page of the console shares with others. */
-import { Alert, type AlertProps, Flex, FlexItem, Label, PageSection, Title } from '@patternfly/react-core';
+import {
+  Alert,
+  type AlertProps,
+  DescriptionListDescription,
+  DescriptionListGroup,
+  DescriptionListTerm,
+  Flex,
+  FlexItem,
+  Label,
+  PageSection,
+  Title,
+} from '@patternfly/react-core';
 import { type ReactNode, useEffect } from 'react';
 import { localText, numberText } from '../shared/times.tsx';
 
@@ -148,4 +159,14 @@ export function RunState({
 /** A message where it belongs. Its title is no heading: it would stand in the outline of the page. */
 export function Message(props: AlertProps): ReactNode {
   return <Alert isInline component="p" {...props} />;
+}
+
+/** A fact in a list of descriptions. */
+export function Fact({ term, children }: { readonly term: string; readonly children: ReactNode }): ReactNode {
+  return (
+    <DescriptionListGroup>
+      <DescriptionListTerm>{term}</DescriptionListTerm>
+      <DescriptionListDescription>{children}</DescriptionListDescription>
+    </DescriptionListGroup>
+  );
 }
