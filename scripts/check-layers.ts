@@ -30,7 +30,15 @@ const INPUT_AND_OUTPUT = [
   'fastify',
 ];
 
-const ADAPTERS = ['src/targets', 'src/audit-log', 'src/scheduler', 'src/notify', 'src/db'];
+const ADAPTERS = [
+  'src/targets',
+  'src/audit-log',
+  'src/scheduler',
+  'src/notify',
+  'src/signals',
+  'src/security-events',
+  'src/db',
+];
 const ADAPTER: Layer = { uses: ['src/operations', 'src/domain', 'src/db'] };
 
 /** From the top down, as in CONTRIBUTING.md. */
@@ -55,8 +63,10 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/audit-log': ADAPTER,
   'src/scheduler': ADAPTER,
   'src/notify': ADAPTER,
+  'src/signals': { uses: [...ADAPTER.uses, 'src/security-events'] },
   'src/operations': { uses: ['src/domain'], without: INPUT_AND_OUTPUT },
-  'src/service': { uses: ['src/db', 'src/domain'] },
+  'src/service': { uses: ['src/db', 'src/domain', 'src/security-events'] },
+  'src/security-events': { uses: ['src/domain'] },
   // Browser code talks HTTP only.
   'src/web/service': { uses: ['src/web/shared'], typesOf: ['src/service'], without: INPUT_AND_OUTPUT },
   'src/web/console': {

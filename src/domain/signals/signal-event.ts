@@ -1,0 +1,208 @@
+import { isDeepStrictEqual } from 'node:util';
+import { SignalRefusal } from './signal-refusal.ts';
+import { parseSubject, type SubjectIdentifier } from './subject-identifier.ts';
+
+/** What a controller can be told, and what the configuration maps to an action. */
+const signalKinds = [
+  'session-revoked',
+  'sessions-revoked',
+  'credential-revoked',
+  'credential-changed',
+  'credential-compromise',
+  'token-claims-change',
+  'assurance-level-change',
+  'device-compliance-change',
+  'account-disabled',
+  'account-purged',
+  'account-enabled',
+  'identifier-changed',
+  'global-token-revocation',
+  'backchannel-logout',
+] as const;
+
+/** One of {@link signalKinds}. */
+export type SignalKind = (typeof signalKinds)[number];
+
+/** What is done for the user whom a signal is about; from the mildest to the strongest. */
+const signalActions = ['nothing', 'end-sessions', 'revoke', 'lockdown', 'offboard'] as const;
+
+/** One of {@link signalActions}. */
+export type SignalAction = (typeof signalActions)[number];
+
+/**
+ * What is done where the configuration says nothing. Tokens end when the provider says that a session, a credential or the
+ * account is withdrawn; an account that is disabled or deleted is offboarded. An ordinary logout ends browser sessions only:
+ * tokens are made to outlive it. A changed password, claim or device ends nothing.
+ */
+export const defaultActions: Readonly<Record<SignalKind, SignalAction>> = {
+  'session-revoked': 'revoke',
+  'sessions-revoked': 'revoke',
+  'credential-revoked': 'revoke',
+  'credential-changed': 'nothing',
+  'credential-compromise': 'revoke',
+  'token-claims-change': 'nothing',
+  'assurance-level-change': 'nothing',
+  'device-compliance-change': 'nothing',
+  'account-disabled': 'offboard',
+  'account-purged': 'offboard',
+  'account-enabled': 'nothing',
+  'identifier-changed': 'nothing',
+  'global-token-revocation': 'revoke',
+  'backchannel-logout': 'end-sessions',
+};
+
+/** One event of a security event token. */
+export interface SignalEvent {
+  /** Null for an event type that tokenctl does not know. */
+  readonly kind: SignalKind | 'verification' | 'stream-updated' | null;
+  /** The event type, as the token names it. */
+  readonly uri: string;
+  /** Null for an event about the stream itself, and for one of an unknown type. */
+  readonly subject: SubjectIdentifier | null;
+  /** What the event says of the stream: its `state` or `status`. */
+  readonly state?: string;
+}
+
+/** A verified security event token (RFC 8417), read. */
+export interface SecurityEvent {
+  readonly issuer: string;
+  /** `jti`: the transmitter gives each event one, and redelivers it with the same. */
+  readonly id: string;
+  readonly issued: Date;
+  readonly events: readonly SignalEvent[];
+}
+
+const CAEP = 'https://schemas.openid.net/secevent/caep/event-type/';
+const RISC = 'https://schemas.openid.net/secevent/risc/event-type/';
+const STREAM = 'https://schemas.openid.net/secevent/ssf/event-type/';
+/** The event of a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.4). */
+export const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout';
+
+/** The event types that name a user. `credential-change` is two kinds, by what became of the credential. */
+const KIND_BY_URI: Readonly<Record<string, SignalKind>> = {
+  [`${CAEP}session-revoked`]: 'session-revoked',
+  [`${CAEP}credential-change`]: 'credential-changed',
+  [`${CAEP}token-claims-change`]: 'token-claims-change',
+  [`${CAEP}assurance-level-change`]: 'assurance-level-change',
+  [`${CAEP}device-compliance-change`]: 'device-compliance-change',
+  [`${RISC}account-disabled`]: 'account-disabled',
+  [`${RISC}account-purged`]: 'account-purged',
+  [`${RISC}account-enabled`]: 'account-enabled',
+  [`${RISC}credential-compromise`]: 'credential-compromise',
+  [`${RISC}sessions-revoked`]: 'sessions-revoked',
+  [`${RISC}identifier-changed`]: 'identifier-changed',
+};
+
+const STREAM_EVENTS: Readonly<Record<string, 'verification' | 'stream-updated'>> = {
+  [`${STREAM}verification`]: 'verification',
+  [`${STREAM}stream-updated`]: 'stream-updated',
+};
+
+/** The event types to ask a transmitter for. */
+export const requestedEvents: readonly string[] = Object.keys(KIND_BY_URI);
+
+/** More events in one token than any transmitter sends; Shared Signals 1.0, section 4.1.2, allows one. */
+const MAX_EVENTS = 10;
+const MAX_ID_LENGTH = 256;
+
+/**
+ * Reads the claims of a verified security event token. Who it is about is in `sub_id` (Shared Signals 1.0) or, in older
+ * drafts, in the `subject` of the event; where both are given, they have to be the same.
+ *
+ * @throws SignalRefusal `invalid_request`
+ */
+export function readSecurityEvent(claims: Readonly<Record<string, unknown>>): SecurityEvent {
+  const { iss, jti, iat, events, sub_id: subjectId } = claims;
+  if (typeof iss !== 'string' || iss === '') throw invalid('the claim iss is missing');
+  if (typeof iat !== 'number') throw invalid('the claim iat is missing');
+  // Shared Signals 1.0, section 4.1.6: a token with `sub` could be taken for one that logs somebody in.
+  if (claims['sub'] !== undefined) throw invalid('the claim sub is not allowed, use sub_id');
+  // Section 4.1.8: nor one with `exp`.
+  if (claims['exp'] !== undefined) throw invalid('the claim exp is not allowed');
+  const common = subjectId === undefined ? null : parseSubject(subjectId);
+  const entries = eventEntries(events);
+  return {
+    issuer: iss,
+    id: eventId(jti),
+    issued: new Date(iat * 1000),
+    events: entries.map(([uri, body]) => readEvent(uri, { body, common })),
+  };
+}
+
+/**
+ * The `jti` of a token, by which it is told from all others of its issuer.
+ *
+ * @throws SignalRefusal `invalid_request` without one
+ */
+export function eventId(jti: unknown): string {
+  if (typeof jti !== 'string' || jti === '') throw invalid('the claim jti is missing');
+  if (jti.length > MAX_ID_LENGTH || !/^[\x20-\x7e]+$/.test(jti)) throw invalid('the claim jti is invalid');
+  return jti;
+}
+
+/** The events of a token by their types. */
+export function eventEntries(events: unknown): readonly (readonly [uri: string, body: object])[] {
+  if (typeof events !== 'object' || events === null || Array.isArray(events))
+    throw invalid('the claim events is missing');
+  const entries = Object.entries(events as Record<string, unknown>);
+  if (entries.length === 0 || entries.length > MAX_EVENTS)
+    throw invalid(`it has ${entries.length === 0 ? 'no event' : 'too many events'}`);
+  return entries.map(([uri, body]) => {
+    if (typeof body !== 'object' || body === null || Array.isArray(body))
+      throw invalid('an event is no object');
+    return [uri, body];
+  });
+}
+
+function readEvent(
+  uri: string,
+  { body, common }: { readonly body: object; readonly common: SubjectIdentifier | null },
+): SignalEvent {
+  const members = body as Readonly<Record<string, unknown>>;
+  const stream = Object.hasOwn(STREAM_EVENTS, uri) ? STREAM_EVENTS[uri] : undefined;
+  if (stream !== undefined) {
+    // The subject of both is the stream.
+    const { state, status } = members;
+    const said = stream === 'verification' ? state : status;
+    return {
+      kind: stream,
+      uri,
+      subject: null,
+      ...(typeof said === 'string' && { state: said.slice(0, 256) }),
+    };
+  }
+  const known = Object.hasOwn(KIND_BY_URI, uri) ? KIND_BY_URI[uri] : undefined;
+  if (known === undefined) return { kind: null, uri: uri.slice(0, 256), subject: null };
+  const own = members['subject'] === undefined ? null : parseSubject(members['subject']);
+  if (own !== null && common !== null && !isDeepStrictEqual(own, common))
+    throw invalid('sub_id and the subject of the event differ');
+  const subject = common ?? own;
+  if (subject === null) throw invalid('it names no subject');
+  return { kind: known === 'credential-changed' ? credentialKind(members) : known, uri, subject };
+}
+
+/** CAEP 1.0, section 3.3: `create`, `revoke`, `update` or `delete`. */
+function credentialKind({ change_type: type }: Readonly<Record<string, unknown>>): SignalKind {
+  return type === 'revoke' || type === 'delete' ? 'credential-revoked' : 'credential-changed';
+}
+
+/**
+ * What to do for a token: the strongest of the actions that its events are mapped to.
+ *
+ * @returns the event that decides, or null if none is mapped to an action
+ */
+export function decidingEvent(
+  events: readonly SignalEvent[],
+  actions: Readonly<Record<SignalKind, SignalAction>>,
+): { readonly kind: SignalKind; readonly action: SignalAction; readonly subject: SubjectIdentifier } | null {
+  const mapped = events.flatMap(({ kind, subject }) => {
+    if (kind === null || kind === 'verification' || kind === 'stream-updated' || subject === null) return [];
+    return [{ kind, subject, action: actions[kind] }];
+  });
+  const strength = (action: SignalAction) => signalActions.indexOf(action);
+  return mapped.toSorted((one, other) => strength(other.action) - strength(one.action))[0] ?? null;
+}
+
+function invalid(why: string): SignalRefusal {
+  return new SignalRefusal('invalid_request', `The security event token is invalid: ${why}`);
+}

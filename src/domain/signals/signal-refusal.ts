@@ -1,0 +1,28 @@
+/**
+ * Why a security event is refused, by the error codes of RFC 8935, section 2.4, which RFC 8936 shares; `invalid_state` is of
+ * OpenID Shared Signals 1.0.
+ */
+export type RefusalCode =
+  | 'invalid_request'
+  | 'invalid_key'
+  | 'invalid_issuer'
+  | 'invalid_audience'
+  | 'authentication_failed'
+  | 'access_denied'
+  | 'invalid_state';
+
+/** A security event that is refused for good: sent again, it would be refused again. The message holds no secret. */
+export class SignalRefusal extends Error {
+  override readonly name = 'SignalRefusal';
+  readonly code: RefusalCode;
+
+  constructor(code: RefusalCode, message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** The keys of a transmitter cannot be read at the moment: the event can be neither verified nor refused. */
+export class KeysUnavailable extends Error {
+  override readonly name = 'KeysUnavailable';
+}

@@ -1,0 +1,170 @@
+import { SignalRefusal } from './signal-refusal.ts';
+
+/** A subject identifier that says who an event is about on its own (RFC 9493, section 3.2). */
+export type SimpleIdentifier =
+  | { readonly format: 'account'; readonly uri: string }
+  | { readonly format: 'email'; readonly email: string }
+  | { readonly format: 'iss_sub'; readonly iss: string; readonly sub: string }
+  | { readonly format: 'opaque'; readonly id: string };
+
+/**
+ * Whom an event is about: one identifier, several for the same user (RFC 9493, section 3.2.8), or a user with what narrows
+ * the event down (the complex subjects of OpenID Shared Signals 1.0).
+ */
+export type SubjectIdentifier =
+  | SimpleIdentifier
+  | { readonly format: 'aliases'; readonly identifiers: readonly SimpleIdentifier[] }
+  | {
+      readonly format: 'complex';
+      /** Null if the event names no user, only a device, a group or the like. */
+      readonly user: SimpleIdentifier | null;
+      /** The other members: `device`, `session`, `tenant`, `group`, … */
+      readonly members: readonly string[];
+    };
+
+/** Longer values are of no user of a controller. */
+const MAX_LENGTH = 512;
+/** How many identifiers a list of aliases may have. */
+const MAX_ALIASES = 20;
+/** How many members a complex subject may have. */
+const MAX_MEMBERS = 20;
+
+/** The usual members of a complex subject, by which one without a format is recognized (older drafts of Shared Signals). */
+const COMPLEX_MEMBERS = ['user', 'device', 'session', 'application', 'tenant', 'org_unit', 'group'] as const;
+
+/** Formats that name no user of a controller, with what to say of them. */
+const REFUSED_FORMATS: Readonly<Record<string, string>> = {
+  phone_number: 'phone numbers identify no user here',
+  phone: 'phone numbers identify no user here',
+  did: 'decentralized identifiers identify no user here',
+  uri: 'URIs identify no user here',
+  jwt_id: 'a JWT identifies no user here',
+  saml_assertion_id: 'a SAML assertion identifies no user here',
+};
+
+/**
+ * Reads a subject identifier: `sub_id` of RFC 9493, or the `subject` of an event in the older drafts, which name the format
+ * in `subject_type` and with hyphens, and complex subjects without one.
+ *
+ * @throws SignalRefusal `invalid_request` for a format that names no user, and for a malformed identifier
+ */
+export function parseSubject(value: unknown): SubjectIdentifier {
+  const members = membersOf(value);
+  const format = formatOf(members);
+  if (format === 'complex') return parseComplex(members);
+  if (format !== 'aliases') return parseSimple(members, format);
+  const { identifiers } = members;
+  if (!Array.isArray(identifiers) || identifiers.length === 0 || identifiers.length > MAX_ALIASES) {
+    throw malformed(`aliases need 1 to ${MAX_ALIASES} identifiers`);
+  }
+  return {
+    format,
+    identifiers: identifiers.map((each: unknown) => {
+      const alias = membersOf(each);
+      return parseSimple(alias, formatOf(alias));
+    }),
+  };
+}
+
+/** The identifiers that name the user, each on its own; none if the subject names no user. */
+export function identifiersOf(subject: SubjectIdentifier): readonly SimpleIdentifier[] {
+  if (subject.format === 'aliases') return subject.identifiers;
+  if (subject.format === 'complex') return subject.user === null ? [] : [subject.user];
+  return [subject];
+}
+
+/** The subject in one line for people: `email alice@example.org`. */
+export function subjectText(subject: SubjectIdentifier): string {
+  switch (subject.format) {
+    case 'account':
+      return `account ${subject.uri}`;
+    case 'email':
+      return `email ${subject.email}`;
+    case 'iss_sub':
+      return `${subject.sub} of ${subject.iss}`;
+    case 'opaque':
+      return `opaque ${subject.id}`;
+    case 'aliases':
+      return subject.identifiers.map(subjectText).join(', also ');
+    case 'complex': {
+      const others = subject.members.length === 0 ? '' : ` (with ${subject.members.join(', ')})`;
+      return `${subject.user === null ? 'no user' : subjectText(subject.user)}${others}`;
+    }
+  }
+}
+
+/**
+ * The address of an `acct:` URI (RFC 7565): `alice@example.org`.
+ *
+ * @throws SignalRefusal `invalid_request` where it has none
+ */
+export function accountAddress(uri: string): string {
+  const [, user, host] = /^acct:([^@\s]+)@([^@\s/?#]+)$/i.exec(uri) ?? [];
+  if (user === undefined || host === undefined) throw malformed('an account needs the form acct:user@host');
+  try {
+    return `${decodeURIComponent(user)}@${host}`;
+  } catch {
+    throw malformed('the account is not percent-encoded correctly');
+  }
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+function membersOf(value: unknown): Members {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Members;
+  throw malformed('it is no object');
+}
+
+function formatOf(members: Members): string {
+  const named = members['format'] ?? members['subject_type'];
+  // The drafts before RFC 9493 wrote `iss-sub` and `id-token-claims`.
+  if (typeof named === 'string') return named.replaceAll('-', '_');
+  if (COMPLEX_MEMBERS.some((name) => Object.hasOwn(members, name))) return 'complex';
+  throw malformed('it names no format');
+}
+
+function parseSimple(members: Members, format: string): SimpleIdentifier {
+  switch (format) {
+    case 'account': {
+      const uri = text(members, 'uri');
+      accountAddress(uri);
+      return { format, uri };
+    }
+    case 'email': {
+      const email = text(members, 'email');
+      if (!/^[^@\s]+@[^@\s]+$/.test(email)) throw malformed('the email is no address');
+      return { format, email };
+    }
+    case 'iss_sub':
+      return { format, iss: text(members, 'iss'), sub: text(members, 'sub') };
+    case 'opaque':
+      return { format, id: text(members, 'id') };
+    default: {
+      const shown = /^\w{1,40}$/.test(format) ? format : 'unknown';
+      const why = Object.hasOwn(REFUSED_FORMATS, format) ? REFUSED_FORMATS[format] : 'it is not supported';
+      throw new SignalRefusal('invalid_request', `The subject format ${shown} is refused: ${why}`);
+    }
+  }
+}
+
+function parseComplex(members: Members): SubjectIdentifier {
+  // Further names are allowed: whatever else is named, the event is about one user.
+  const others = Object.keys(members).filter((name) => !['format', 'subject_type', 'user'].includes(name));
+  if (others.length > MAX_MEMBERS || !others.every((name) => /^[\w-]{1,40}$/.test(name)))
+    throw malformed('a complex subject has invalid members');
+  if (!Object.hasOwn(members, 'user')) return { format: 'complex', user: null, members: others };
+  const user = membersOf(members['user']);
+  return { format: 'complex', user: parseSimple(user, formatOf(user)), members: others };
+}
+
+function text(members: Members, name: string): string {
+  const value = members[name];
+  if (typeof value !== 'string' || value === '') throw malformed(`${name} is missing`);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: databases and terminals take none
+  if (value.length > MAX_LENGTH || /[\u0000-\u001f\u007f]/.test(value)) throw malformed(`${name} is invalid`);
+  return value;
+}
+
+function malformed(why: string): SignalRefusal {
+  return new SignalRefusal('invalid_request', `The subject identifier is invalid: ${why}`);
+}

@@ -1,0 +1,129 @@
+import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey, type RemoteJWKSet } from 'jose';
+import { KeysUnavailable } from '../domain/signals/signal-refusal.ts';
+
+/** How long a request for keys may take, in milliseconds. */
+const TIMEOUT_MS = 5_000;
+/** Keys are read again after this time, in milliseconds, so that a withdrawn key stops being accepted. */
+const MAX_AGE_MS = 600_000;
+/** A token with an unknown key has the keys read again, but not more often than this, in milliseconds. */
+const COOLDOWN_MS = 30_000;
+/** After a failure, how long to wait before the next attempt, in milliseconds: every forged token would cause one. */
+const RETRY_MS = 2_000;
+/** The longest set of keys that is read. */
+const MAX_BYTES = 256 * 1024;
+/** How many sets of keys are kept. */
+const MAX_SETS = 100;
+
+interface KeySet {
+  readonly find: RemoteJWKSet;
+  failed: { readonly at: number; readonly error: unknown } | null;
+}
+
+/** How keys are read. Tests set other times. */
+interface KeyOptions {
+  readonly cooldownMs?: number;
+  readonly retryMs?: number;
+}
+
+/**
+ * The published keys of transmitters and providers (JWK Set, RFC 7517), read when they are needed and kept for ten minutes. A
+ * token that names an unknown key has them read again, at most every 30 seconds, so that a rotated key is found and forged
+ * tokens cause no flood of requests.
+ */
+export class TransmitterKeys {
+  readonly #sets = new Map<string, KeySet>();
+  readonly #options: KeyOptions;
+
+  constructor(options: KeyOptions = {}) {
+    this.#options = options;
+  }
+
+  /**
+   * The keys at an address, for `jwtVerify`. What that returns throws {@link KeysUnavailable} where they cannot be read, or
+   * not yet again for a key that is unknown, and jose's own errors where no key matches.
+   */
+  at(address: string): JWTVerifyGetKey {
+    const known = this.#sets.get(address) ?? this.#add(address);
+    const { retryMs = RETRY_MS } = this.#options;
+    return async (header, token) => {
+      if (known.failed !== null && performance.now() - known.failed.at < retryMs)
+        throw unavailable(known.failed.error);
+      const keptBack = known.find.coolingDown;
+      try {
+        const key = await known.find(header, token);
+        known.failed = null;
+        return key;
+      } catch (error) {
+        // The key may be a new one, which is read once the keys may be asked for again.
+        if (isUnknownKey(error) && keptBack) throw unavailable(error);
+        if (isAboutToken(error)) throw error;
+        known.failed = { at: performance.now(), error };
+        throw unavailable(error);
+      }
+    };
+  }
+
+  #add(address: string): KeySet {
+    const oldest = this.#sets.keys().next();
+    if (this.#sets.size >= MAX_SETS && oldest.done !== true) this.#sets.delete(oldest.value);
+    const find = createRemoteJWKSet(new URL(address), {
+      timeoutDuration: TIMEOUT_MS,
+      cacheMaxAge: MAX_AGE_MS,
+      cooldownDuration: this.#options.cooldownMs ?? COOLDOWN_MS,
+      [customFetch]: (url, options) => fetchLimited(url, { ...options, maxBytes: MAX_BYTES }),
+    });
+    const set: KeySet = { find, failed: null };
+    this.#sets.set(address, set);
+    return set;
+  }
+}
+
+/** Codes of jose that are about the token, not about the keys. */
+const ABOUT_TOKEN: readonly unknown[] = [
+  'ERR_JWKS_NO_MATCHING_KEY',
+  'ERR_JWKS_MULTIPLE_MATCHING_KEYS',
+  'ERR_JOSE_NOT_SUPPORTED',
+];
+
+function isUnknownKey(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === ABOUT_TOKEN[0];
+}
+
+function isAboutToken(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && ABOUT_TOKEN.includes(error.code);
+}
+
+function unavailable(cause: unknown): KeysUnavailable {
+  return new KeysUnavailable('The keys of the transmitter cannot be read', { cause });
+}
+
+/**
+ * `fetch` that reads a limited response and follows no redirect. It reaches https addresses only, and http addresses of this
+ * machine.
+ *
+ * @throws Error for another address, a longer response, and as `fetch` does
+ */
+async function fetchLimited(
+  address: string,
+  { maxBytes, ...options }: RequestInit & { readonly maxBytes: number },
+): Promise<Response> {
+  const url = new URL(address);
+  if (!isProtected(url)) throw new Error('only https addresses are read');
+  const response = await fetch(url, { ...options, redirect: 'manual' });
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  for await (const chunk of response.body ?? []) {
+    size += chunk.byteLength;
+    if (size > maxBytes) throw new Error('the response is too long');
+    chunks.push(chunk);
+  }
+  const { status, headers } = response;
+  const hasBody = status >= 200 && status <= 599 && ![204, 205, 304].includes(status);
+  return new Response(hasBody ? Buffer.concat(chunks) : null, { status, headers });
+}
+
+/** Whether nobody on the way can read or change what is sent: https, or an address of this machine. */
+function isProtected({ protocol, hostname }: URL): boolean {
+  if (protocol === 'https:') return true;
+  return protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(hostname);
+}

@@ -1,0 +1,132 @@
+import { describe, expect, test } from 'vitest';
+import {
+  decidingEvent,
+  defaultActions,
+  readSecurityEvent,
+  requestedEvents,
+} from '../../../../src/domain/signals/signal-event.ts';
+import { SignalRefusal } from '../../../../src/domain/signals/signal-refusal.ts';
+import {
+  accountAddress,
+  identifiersOf,
+  parseSubject,
+  subjectText,
+} from '../../../../src/domain/signals/subject-identifier.ts';
+import { EVENTS } from '../../../support/transmitter.ts';
+
+const EMAIL = { format: 'email', email: 'alice@example.org' } as const;
+const ISS_SUB = { format: 'iss_sub', iss: 'https://idp.example.com', sub: '17' } as const;
+
+describe('a subject', () => {
+  test.each([
+    [EMAIL, 'email alice@example.org'],
+    [ISS_SUB, '17 of https://idp.example.com'],
+    [{ format: 'account', uri: 'acct:alice%2Bops@example.org' }, 'account acct:alice%2Bops@example.org'],
+    [{ format: 'opaque', id: '00u1' }, 'opaque 00u1'],
+    [
+      { format: 'aliases', identifiers: [EMAIL, ISS_SUB] },
+      'email alice@example.org, also 17 of https://idp.example.com',
+    ],
+  ])('is read as it is: %j', (subject, text) => {
+    expect(parseSubject(subject)).toEqual(subject);
+    expect(subjectText(parseSubject(subject))).toBe(text);
+  });
+
+  test('is complex if it names more than a user', () => {
+    const subject = parseSubject({ format: 'complex', user: EMAIL, tenant: { format: 'opaque', id: 't' } });
+    expect(subject).toEqual({ format: 'complex', user: EMAIL, members: ['tenant'] });
+    expect(identifiersOf(subject)).toEqual([EMAIL]);
+    expect(identifiersOf(parseSubject({ format: 'complex', group: { format: 'opaque', id: 'g' } }))).toEqual(
+      [],
+    );
+  });
+
+  test('may be in the form of older drafts', () => {
+    expect(parseSubject({ subject_type: 'iss-sub', iss: ISS_SUB.iss, sub: '17' })).toEqual(ISS_SUB);
+    expect(parseSubject({ subject_type: 'email', email: EMAIL.email })).toEqual(EMAIL);
+    expect(parseSubject({ user: { format: 'email', email: EMAIL.email }, device: {} })).toEqual({
+      format: 'complex',
+      user: EMAIL,
+      members: ['device'],
+    });
+  });
+
+  test.each([
+    [{ format: 'phone_number', phone_number: '+12065550100' }, 'The subject format phone_number is refused'],
+    [{ format: 'did', url: 'did:example:1' }, 'The subject format did is refused'],
+    [{ format: 'of a vendor' }, 'The subject format unknown is refused'],
+    [{ format: 'email', email: 'alice' }, 'the email is no address'],
+    [{ format: 'email' }, 'email is missing'],
+    [{ format: 'opaque', id: 'a\u0000b' }, 'id is invalid'],
+    [{ format: 'opaque', id: 'a'.repeat(600) }, 'id is invalid'],
+    [{ format: 'account', uri: 'https://example.org/alice' }, 'acct:user@host'],
+    [{ format: 'aliases', identifiers: [] }, '1 to 20 identifiers'],
+    [{ format: 'aliases', identifiers: [{ format: 'aliases', identifiers: [EMAIL] }] }, 'aliases is refused'],
+    ['alice', 'it is no object'],
+    [{}, 'it names no format'],
+  ])('is refused where it names no user or is malformed: %j', (subject, message) => {
+    expect(() => parseSubject(subject)).toThrow(SignalRefusal);
+    expect(() => parseSubject(subject)).toThrow(message);
+  });
+
+  test('that is an account is an address, decoded', () => {
+    expect(accountAddress('acct:alice%2Bops@example.org')).toBe('alice+ops@example.org');
+    expect(() => accountAddress('acct:%E0%A4%A@example.org')).toThrow('percent-encoded');
+  });
+});
+
+describe('the events of a token', () => {
+  const claims = { iss: 'https://idp.example.com', jti: 'e-1', iat: 1_795_000_000 };
+  const read = (events: object, more: object = { sub_id: EMAIL }) =>
+    readSecurityEvent({ ...claims, ...more, events }).events;
+
+  test('are known by their type', () => {
+    expect(requestedEvents).toHaveLength(11);
+    for (const uri of requestedEvents) expect(read({ [uri]: {} })[0]?.kind).not.toBeNull();
+    expect(read({ 'https://vendor.example.com/event': {} })).toEqual([
+      { kind: null, uri: 'https://vendor.example.com/event', subject: null },
+    ]);
+    expect(read({ [EVENTS.verification]: { state: 's' } }, {})).toMatchObject([
+      { kind: 'verification', state: 's' },
+    ]);
+    expect(read({ [EVENTS.streamUpdated]: { status: 'paused' } }, {})).toMatchObject([
+      { kind: 'stream-updated', state: 'paused' },
+    ]);
+  });
+
+  test('tell a withdrawn credential from a changed one', () => {
+    const kinds = ['revoke', 'delete', 'create', 'update', undefined].map(
+      (change_type) => read({ [EVENTS.credentialChange]: { change_type } })[0]?.kind,
+    );
+    expect(kinds).toEqual([
+      'credential-revoked',
+      'credential-revoked',
+      'credential-changed',
+      'credential-changed',
+      'credential-changed',
+    ]);
+  });
+
+  test('name whom they are about at the top, in the event, or in both alike', () => {
+    const inEvent = { [EVENTS.sessionRevoked]: { subject: { subject_type: 'email', email: EMAIL.email } } };
+    expect(read(inEvent, {})[0]?.subject).toEqual(EMAIL);
+    expect(read(inEvent)[0]?.subject).toEqual(EMAIL);
+    expect(() => read(inEvent, { sub_id: ISS_SUB })).toThrow('differ');
+    expect(() => read({ [EVENTS.sessionRevoked]: {} }, {})).toThrow('it names no subject');
+  });
+
+  test('are decided by the strongest action', () => {
+    const events = read({
+      [EVENTS.sessionRevoked]: {},
+      [EVENTS.accountDisabled]: {},
+      [EVENTS.verification]: {},
+    });
+    expect(decidingEvent(events, defaultActions)).toMatchObject({
+      kind: 'account-disabled',
+      action: 'offboard',
+    });
+    expect(decidingEvent(read({ [EVENTS.verification]: {} }), defaultActions)).toBeNull();
+    const none = { ...defaultActions, 'session-revoked': 'nothing' } as const;
+    expect(decidingEvent(read({ [EVENTS.sessionRevoked]: {} }), none)).toMatchObject({ action: 'nothing' });
+  });
+});
