@@ -148,13 +148,36 @@ function lastNumberSql(table: NumberedTable): string {
 export async function readMissingEntries(connection: Connection, first: number): Promise<MissingNumbers> {
   const table = connection.layout === 'gateway' ? 'dab_activitystream_entry' : 'main_activitystream';
   const [row] = await connection.read((database) =>
-    database.query<NumbersRow>(
-      `SELECT $1::bigint AS first, max(s.id) AS last, count(s.id) AS present, ${lastNumberSql(table)} AS given
-       FROM ${table} s WHERE s.id >= $1::bigint`,
-      [first],
-    ),
+    database.query<NumbersRow>(`SELECT ${entryNumbersSql(table)} FROM ${table} s WHERE s.id >= $1::bigint`, [
+      first,
+    ]),
   );
   return missingOf(row);
+}
+
+/**
+ * As {@link readMissingEntries}, with the ids of the entries of a controller since an instant that give a user a name or take it, in
+ * order. No index has them: one pass over the stream answers both.
+ */
+export async function readMissingAndNaming(
+  connection: Connection,
+  first: number,
+  since: Date,
+): Promise<{ readonly missing: MissingNumbers; readonly naming: readonly number[] }> {
+  const [row] = await connection.read((database) =>
+    database.query<NumbersRow & { readonly naming: readonly number[] | null }>(
+      `SELECT ${entryNumbersSql('main_activitystream')}, array_agg(s.id ORDER BY s.id) FILTER (WHERE s.object1 = 'user'
+         AND s.operation IN ('create', 'update', 'delete') AND s.timestamp >= $2 AND strpos(s.changes, '"username"') > 0) AS naming
+       FROM main_activitystream s WHERE s.id >= $1::bigint`,
+      [first, since],
+    ),
+  );
+  return { missing: missingOf(row), naming: row?.naming ?? [] };
+}
+
+/** The columns of a {@link NumbersRow} about entries `s`, from the number $1 on. */
+function entryNumbersSql(table: NumberedTable): string {
+  return `$1::bigint AS first, max(s.id) AS last, count(s.id) AS present, ${lastNumberSql(table)} AS given`;
 }
 
 /** Counts which jobs are missing: from the one on that follows the last one from before an instant. */

@@ -22,7 +22,13 @@ import type {
 import { type Connection, databaseError, openConnection } from './connection.ts';
 import { activityJson, readEntries, readEntryPages } from './evidence-entries.ts';
 import { JOBS_SQL, type JobRow, jobOf } from './evidence-jobs.ts';
-import { readMadeBy, readMissingEntries, readMissingJobs, readUsersMade } from './evidence-lists.ts';
+import {
+  readMadeBy,
+  readMissingAndNaming,
+  readMissingEntries,
+  readMissingJobs,
+  readUsersMade,
+} from './evidence-lists.ts';
 import { hasAssignedRole, holdsRole, readAssignedRoles, readRoles } from './evidence-roles.ts';
 import { ASSIGNMENT_TABLES, linkTable, readTables, STORES, WITHHELD } from './evidence-tables.ts';
 import { openGatewayEvidence } from './gateway-evidence.ts';
@@ -103,6 +109,8 @@ class DatabaseEvidence implements OpenedEvidence {
   readonly #present: ReadonlySet<string>;
   /** The first id of the entries from an instant on. */
   readonly #firstIds = new Map<number, number>();
+  /** Which entries are missing from an id on, where that was counted with something else. */
+  readonly #missing = new Map<number, MissingNumbers>();
 
   constructor(connection: Connection, present: ReadonlySet<string>) {
     this.#connection = connection;
@@ -237,12 +245,9 @@ class DatabaseEvidence implements OpenedEvidence {
 
   async nameChanges(since: Date): Promise<readonly NameChange[]> {
     const { first } = await this.#bounds({ since, until: since });
-    const entries = await this.#readEntries(
-      `s.id >= $1::bigint AND s.object1 = 'user' AND s.operation IN ('create', 'update', 'delete') AND s.timestamp >= $2
-         AND strpos(s.changes, '"username"') > 0`,
-      [first, since],
-    );
-    return nameChangesIn(entries);
+    const { missing, naming } = await readMissingAndNaming(this.#connection, first, since);
+    this.#missing.set(first, missing);
+    return nameChangesIn(await this.entries(naming));
   }
 
   async entries(ids: readonly number[]): Promise<readonly StreamEntry[]> {
@@ -315,7 +320,7 @@ class DatabaseEvidence implements OpenedEvidence {
 
   async missingEntries(since: Date): Promise<MissingNumbers> {
     const { first } = await this.#bounds({ since, until: since });
-    return await readMissingEntries(this.#connection, first);
+    return this.#missing.get(first) ?? (await readMissingEntries(this.#connection, first));
   }
 
   async missingJobs(since: Date): Promise<MissingNumbers | null> {
