@@ -10,12 +10,12 @@ import { openPostgres } from '../src/db/postgres.ts';
 import { Secret } from '../src/domain/secret.ts';
 import { createDatabase, startPostgres } from '../test/support/embedded-postgres.ts';
 import { addTokens } from '../test/support/token-estate.ts';
-import { judge } from './support/ratio.ts';
+import { judge, sized } from './support/ratio.ts';
 import { api, start, stopLoad } from './support/requests.ts';
 import { Tokenctl } from './support/tokenctl-process.ts';
 
 const CLIENTS = 8;
-const TOKENS = Number(process.argv[2] ?? 300_000);
+const TOKENS = Number(process.argv[2] ?? sized(300_000, 20_000));
 
 using tokenctl = new Tokenctl();
 const server = await startPostgres();
@@ -156,8 +156,8 @@ function tell(when: string, seen: Seen): void {
 }
 
 try {
-  await during(() => pause(3_000)); // warms up
-  const alone = await during(() => pause(10_000));
+  await during(() => pause(sized(3_000, 500))); // warms up
+  const alone = await during(() => pause(sized(10_000, 1_000)));
   tell('alone', alone);
   const byHand = await during(revokeByHand);
   tell('while revoking by hand', byHand);

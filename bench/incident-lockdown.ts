@@ -13,11 +13,11 @@ import { openPostgres } from '../src/db/postgres.ts';
 import { Secret } from '../src/domain/secret.ts';
 import { createDatabase, startPostgres } from '../test/support/embedded-postgres.ts';
 import { fillForLoad, IncidentLoad, WAYS } from '../test/support/incident-load.ts';
-import { judge } from './support/ratio.ts';
+import { judge, sized } from './support/ratio.ts';
 import { api, start, stopLoad } from './support/requests.ts';
 
 const PROGRAM = join(import.meta.dirname, '../bin/tokenctl.js');
-const SIZE = { users: 50, tokens: 20_000 };
+const SIZE = { users: sized(50, 10), tokens: sized(20_000, 500) };
 /** So long it is tried afterwards, in milliseconds. */
 const AFTERWARDS = 5000;
 

@@ -9,11 +9,11 @@ import { openDatabaseTarget } from '../src/targets/database/database-target.ts';
 import { openDatabaseEvidence } from '../src/targets/database/evidence.ts';
 import { startPostgres } from '../test/support/embedded-postgres.ts';
 import { Estates } from './support/database-estate.ts';
-import { judge, measureInTurn, median } from './support/ratio.ts';
+import { judge, measureInTurn, median, perTurn, sized } from './support/ratio.ts';
 import { Tokenctl } from './support/tokenctl-process.ts';
 
-const entries = Number(process.argv[2] ?? 1_000_000);
-const ROUNDS = 7;
+const entries = Number(process.argv[2] ?? sized(1_000_000, 10_000));
+const ROUNDS = sized(7, 1);
 /** Users whose entries are among those of a thousand others, and how many they have. */
 const FEW = { id: 1, name: 'user-1', entries: entries / 100 };
 const MANY = { id: 2, name: 'user-2', entries: entries / 10 };
@@ -86,14 +86,11 @@ for (const user of [FEW, MANY]) {
       if (rowCount !== user.entries) throw new Error(`the query read ${rowCount} entries of ${user.entries}`);
     },
   });
-  const [whole, reference] = [
-    median(measured['tokenctl']?.times ?? []),
-    median(measured['query']?.times ?? []),
-  ];
+  const [whole, reference] = [measured['tokenctl']?.times ?? [], measured['query']?.times ?? []];
   console.log(
-    `${user.entries} entries of the user: tokenctl ${whole.toFixed(0)} ms, one query ${reference.toFixed(0)} ms`,
+    `${user.entries} entries of the user: tokenctl ${median(whole).toFixed(0)} ms, one query ${median(reference).toFixed(0)} ms`,
   );
-  judge(`time / time of one query, ${user.entries} entries`, whole / reference, { atMost: 3 });
+  judge(`time / time of one query, ${user.entries} entries`, perTurn(whole, reference), { atMost: 3 });
 }
 await client.end();
 await evidence.close();

@@ -21,10 +21,10 @@ import { sampleEstate } from '../src/service/sample/estate.ts';
 import { storeEstate } from '../src/service/sample/store-estate.ts';
 import { findChromium, startChromium } from '../test/browser/chromium.ts';
 import { createDatabase, startPostgres } from '../test/support/embedded-postgres.ts';
-import { judge, median } from './support/ratio.ts';
+import { judge, median, perTurn, sized } from './support/ratio.ts';
 import { start, stopLoad } from './support/requests.ts';
 
-const ROUNDS = 15;
+const ROUNDS = sized(15, 1);
 const QUIET_MS = 500;
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -98,10 +98,8 @@ async function compare(
   console.log(
     `a static PatternFly page: ${median(react).toFixed(0)} ms; as HTML without a script: ${median(html).toFixed(0)} ms`,
   );
-  const ratio = (others: readonly number[]) =>
-    median(dashboard.map((time, round) => time / (others[round] ?? 0)));
-  console.log(`dashboard / static HTML page: ${ratio(html).toFixed(2)} (no goal)`);
-  judge('dashboard / static PatternFly page', ratio(react), { atMost: 1.5 });
+  console.log(`dashboard / static HTML page: ${median(perTurn(dashboard, html)).toFixed(2)} (no goal)`);
+  judge('dashboard / static PatternFly page', perTurn(dashboard, react), { atMost: 1.5 });
 }
 
 type Session = Awaited<ReturnType<BrowserContext['storageState']>>;
