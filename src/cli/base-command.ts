@@ -107,10 +107,15 @@ export abstract class TokenctlCommand extends Command {
   /**
    * How the change of this command is confirmed. Without a terminal and --yes, the runtime refuses to open a controller, a database
    * or the audit log: flags and files are checked before that.
+   *
+   * @param options.inputIsData standard input is not the user's: the answer comes from the terminal of the process
    */
-  protected async confirmation(flags: ChangeFlags): Promise<Confirmation> {
+  protected async confirmation(
+    flags: ChangeFlags,
+    options: { readonly inputIsData?: boolean } = {},
+  ): Promise<Confirmation> {
     const { confirmationFrom } = await import('./change/confirmation.ts');
-    this.#confirmation = confirmationFrom(flags);
+    this.#confirmation = confirmationFrom(flags, options);
     return this.#confirmation;
   }
 

@@ -1,5 +1,7 @@
+import { closeSync, openSync } from 'node:fs';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
+import { ReadStream } from 'node:tty';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Document, documentText } from '../../reports/document.ts';
 import { onScreen } from '../../reports/tables/text.ts';
@@ -47,12 +49,13 @@ export interface FlagConfirmation extends Confirmation {
 /** Decides how a change is confirmed. Checks nothing yet, because what is wrong with a file is reported first. */
 export function confirmationFrom(
   flags: ChangeFlags & { readonly 'plan-out'?: string | undefined; readonly json?: boolean | undefined },
+  options: AskOptions = {},
 ): FlagConfirmation {
   const changes = flags['dry-run'] !== true && flags['plan-out'] === undefined;
   return {
     asks: flags.yes !== true,
     requirePossible() {
-      if (flags.yes === true || !changes || canAsk()) return;
+      if (flags.yes === true || !changes || canAsk(options)) return;
       throw new TokenctlError('usage', 'Cannot ask for confirmation without a terminal.', {
         hint: 'Add --dry-run to see the plan, or --yes to run it without confirmation.',
       });
@@ -62,7 +65,7 @@ export function confirmationFrom(
       const asks = flags.yes !== true;
       await showPlan(asks ? plan : toCome(plan), { json: flags.json === true, asks });
       if (flags.yes === true) return;
-      const answer = await ask(`Type ${type} to ${act} (anything else cancels): `);
+      const answer = await ask(`Type ${type} to ${act} (anything else cancels): `, options);
       if (answer.trim() === type) return;
       throw new TokenctlError('not_confirmed', 'Not confirmed. Nothing was changed.');
     },
@@ -95,9 +98,28 @@ async function showPlan(
   for (const stream of streams) await writeTo(stream, `${onScreen(documentText(plan), screenOf(stream))}\n`);
 }
 
-/** Whether stdin and stderr are terminals. */
-export function canAsk(): boolean {
-  return process.stdin.isTTY === true && process.stderr.isTTY === true;
+/** Where an answer comes from. */
+interface AskOptions {
+  /** Standard input is data: the answer comes from the terminal of the process. */
+  readonly inputIsData?: boolean;
+}
+
+/** Whether stdin and stderr are terminals; if stdin is data, whether the process has a terminal. */
+export function canAsk({ inputIsData = false }: AskOptions = {}): boolean {
+  if (process.stderr.isTTY !== true) return false;
+  if (process.stdin.isTTY === true || !inputIsData) return process.stdin.isTTY === true;
+  const terminal = openTerminal();
+  if (terminal !== null) closeSync(terminal);
+  return terminal !== null;
+}
+
+/** The terminal of the process as a file descriptor; null if it has none. */
+function openTerminal(): number | null {
+  try {
+    return openSync('/dev/tty', 'r');
+  } catch {
+    return null;
+  }
 }
 
 /**
@@ -107,10 +129,15 @@ export function canAsk(): boolean {
  * @param options.hidden hides the input
  * @throws TokenctlError `interrupted` on Ctrl-C, `not_confirmed` if the input ends without an answer
  */
-export async function ask(question: string, options: { hidden?: boolean } = {}): Promise<string> {
+export async function ask(
+  question: string,
+  options: AskOptions & { readonly hidden?: boolean } = {},
+): Promise<string> {
+  const tty = options.inputIsData === true && process.stdin.isTTY !== true ? openTerminal() : null;
+  const input = tty === null ? process.stdin : new ReadStream(tty);
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
   const output = options.hidden === true ? silent : process.stderr;
-  const terminal = createInterface({ input: process.stdin, output, terminal: true });
+  const terminal = createInterface({ input, output, terminal: true });
   const ended = new AbortController();
   terminal.once('SIGINT', () => ended.abort('interrupted'));
   terminal.once('close', () => ended.abort('closed'));
@@ -130,6 +157,7 @@ export async function ask(question: string, options: { hidden?: boolean } = {}):
         );
   } finally {
     terminal.close();
+    if (input !== process.stdin) input.destroy();
     if (options.hidden === true || ended.signal.aborted) process.stderr.write('\n');
   }
 }
