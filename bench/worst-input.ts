@@ -9,7 +9,7 @@ import { parseEntry } from '../src/audit-log/entry.ts';
 import { parseConfiguration } from '../src/config/layers.ts';
 import { openNote } from '../src/domain/note-key.ts';
 import { Secret } from '../src/domain/secret.ts';
-import { findTokenValues } from '../src/operations/revocation/find-leaked.ts';
+import { findTokenValues } from '../src/operations/revocation/token-values.ts';
 import { parseBaseline } from '../src/reports/report-file.ts';
 import { printable, wrapped } from '../src/reports/tables/text.ts';
 import { startService } from '../src/service/server.ts';

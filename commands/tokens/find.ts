@@ -8,8 +8,10 @@ export default class TokensFind extends TokenctlCommand {
   static override summary = 'Find and revoke leaked tokens';
 
   static override description =
-    `Reads a file, or standard input for -, and looks for token values in its lines, with any text around them. Over \
-a database connection, values are found by their hash. Over REST, each value is sent to the controller, which \
+    `Reads a file, or standard input for -, and looks for token values in its lines, with any text around them. Reports \
+of gitleaks (JSON, SARIF), TruffleHog (--json), GitHub secret scanning (alerts of the REST API) and other SARIF are \
+recognized, and each token is listed with the file, line and commit of the report. A report that hides all secrets is \
+refused; hidden secrets are counted as not checked. Over a database connection, values are found by their hash. Over REST, each value is sent to the controller, which \
 cannot check refresh tokens. On controller 24.6.1 that leaves no trace, and is enough for the only token of its \
 owner. To tell several tokens of one owner apart, one request sets the last use: the last uses before are read \
 first (unknown if the owner has more than 200 tokens), and the audit log records the use, before and after. So a \
@@ -19,10 +21,11 @@ only to the target. Tokens are identified by id, owner and fingerprint.
 
 With --json, prints what docs/schemas/tokens-find.json describes.
 
-Exit code 5: with --revoke, a live token is left.`;
+Exit code 5: with --revoke, a live token is left; or the report hides secrets, which were not checked.`;
 
   static override examples = [
     'git log -p | <%= config.bin %> <%= command.id %> --leaked -',
+    'gitleaks git --report-format json --report-path - | <%= config.bin %> <%= command.id %> --leaked - --revoke',
     '<%= config.bin %> <%= command.id %> --leaked scan.txt --revoke --reason "pushed to a public repository"',
   ];
 
@@ -34,12 +37,12 @@ Exit code 5: with --revoke, a live token is left.`;
     const { requireOneContext } = await import('../../src/cli/multi-context/multi-context-flow.ts');
     const { leakedSource } = await import('../../src/cli/incident/leaked-flow.ts');
     const plans = flags.revoke === true || flags['plan-out'] !== undefined;
-    const confirmation = plans ? await this.confirmation(flags) : null;
-    const linesFor = leakedSource(flags.leaked);
+    const confirmation = plans ? await this.confirmation(flags, { inputIsData: flags.leaked === '-' }) : null;
+    const input = leakedSource(flags.leaked);
     return await this.inContexts(flags, confirmation, (member) => {
       if (flags['plan-out'] !== undefined) requireOneContext(member, '--plan-out');
-      const { several, runtime, confirmation } = member;
-      return leakedFlow({ runtime, confirmation, lines: linesFor({ several }), flags });
+      const { runtime, confirmation } = member;
+      return leakedFlow({ runtime, confirmation, input, flags });
     });
   }
 }

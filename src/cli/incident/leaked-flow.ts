@@ -1,5 +1,4 @@
 import { createReadStream } from 'node:fs';
-import { createInterface } from 'node:readline';
 import type { Visibility } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
@@ -9,7 +8,14 @@ import {
   type LeakedTokens,
   planLeaked,
 } from '../../operations/revocation/find-leaked.ts';
+import {
+  type LeakedInput,
+  NAMES,
+  readLeaked,
+  WITH_SECRETS,
+} from '../../operations/revocation/leaked-input.ts';
 import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
+import type { LeakPlace } from '../../operations/revocation/scanner-findings.ts';
 import { type Document, type Line, lines, list } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText, timeText } from '../../reports/tables/text.ts';
@@ -34,8 +40,8 @@ export interface LeakedJson extends LeakedTokens, PlanFileJson {
 }
 
 export interface LeakedRequest extends Omit<ChangeRequest<Omit<LeakedFlags, 'leaked'>>, 'confirmation'> {
-  /** The lines to search. */
-  readonly lines: AsyncIterable<string>;
+  /** Reads the text or the report to search. */
+  readonly input: () => Promise<LeakedInput>;
   /** Null if nothing is revoked. */
   readonly confirmation: Confirmation | null;
 }
@@ -53,7 +59,7 @@ export async function leakedFlow(request: LeakedRequest): Promise<Report<LeakedJ
   const leaked = await findLeaked({
     target,
     description,
-    lines: request.lines,
+    input: await request.input(),
     log: await runtime.auditLog(),
     clock: await runtime.targetClock(),
     change: () => runtime.change(flags),
@@ -65,6 +71,7 @@ export async function leakedFlow(request: LeakedRequest): Promise<Report<LeakedJ
     return report({
       json: { ...common, dryRun: false, plan: null, planFile: null, digest: null, revocation: null },
       document: foundDocument(leaked),
+      failure: unchecked(leaked),
     });
   }
   const includeOwn = flags['include-own'] === true;
@@ -76,12 +83,16 @@ export async function leakedFlow(request: LeakedRequest): Promise<Report<LeakedJ
       ...revocation,
       plan: [...foundDocument(leaked), ...planDocument(plan, description)],
       preview: [],
-      incomplete: unclear(leaked),
+      incomplete: unclear(leaked) ?? unchecked(leaked),
       nothing: undefined,
       save: (path) => writePlanFile(runtime, { path, plan, includeOwn, flags }),
       ended(done) {
         const ending = revocationEnding(done);
-        return { ...ending, amount: undefined, failure: ending.failure ?? unclear(leaked) };
+        return {
+          ...ending,
+          amount: undefined,
+          failure: ending.failure ?? unclear(leaked) ?? unchecked(leaked),
+        };
       },
       json: ({ dryRun, done, file }) => ({ ...common, dryRun, plan, ...file, revocation: done }),
     },
@@ -107,12 +118,33 @@ function unclear({ found }: LeakedTokens): TokenctlError | undefined {
   );
 }
 
-function foundDocument({ lines: read, values, found, how }: LeakedTokens): Document {
+/** The failure if the report hides secrets: those may be live tokens. */
+function unchecked({ report }: LeakedTokens): TokenctlError | undefined {
+  if (report === null || report.hidden === 0) return undefined;
+  const { hidden, format } = report;
+  return new TokenctlError(
+    'partly_done',
+    `${countText(hidden, 'finding was', 'findings were')} not checked: the report hides ${hidden === 1 ? 'its secret' : 'their secrets'}`,
+    { hint: WITH_SECRETS[format] },
+  );
+}
+
+function foundDocument(leaked: LeakedTokens): Document {
+  const { lines: read, hiddenLines, report, values, found, how } = leaked;
   const live = found.filter((each) => each.live).length;
+  const what =
+    report === null
+      ? countText(read, 'line')
+      : `a ${NAMES[report.format]} with ${countText(report.findings, 'finding')}`;
   return [
     lines(
-      `Read ${countText(read, 'line')}: ${countText(values, 'value')} that may be tokens, ${countText(found.length, 'token')} of this target, ${live} live.`,
+      `Read ${what}: ${countText(values, 'value')} that may be tokens, ${countText(found.length, 'token')} of this target, ${live} live.`,
       found.map(tokenLines),
+      hiddenLines > 0 &&
+        `Not checked: ${countText(hiddenLines, 'line contains', 'lines contain')} REDACTED in place of a value.`,
+      report !== null &&
+        report.hidden > 0 &&
+        `Not checked: ${countText(report.hidden, 'finding', 'findings')} without a secret${placesText(report.hiddenPlaces)}.`,
       how === 'by_trying' &&
         'Each value was tried as an access token. Refresh tokens and expired tokens cannot be found this way.',
     ),
@@ -120,7 +152,7 @@ function foundDocument({ lines: read, values, found, how }: LeakedTokens): Docum
 }
 
 function tokenLines(token: LeakedToken): Line[] {
-  const { kind, ids, user, fingerprint, lines: places } = token;
+  const { kind, ids, user, fingerprint, lines: inLines, places } = token;
   const name = kind === 'access_token' ? 'access token' : 'refresh token';
   const id =
     ids.length === 1
@@ -128,7 +160,7 @@ function tokenLines(token: LeakedToken): Line[] {
       : ids.length === 0
         ? ' of unknown id'
         : ` that is one of ${ids.join(', ')}`;
-  const where = places.length === 0 ? '' : `, line ${places.join(', ')}`;
+  const where = `${inLines.length === 0 ? '' : `, line ${inLines.join(', ')}`}${placesText(places)}`;
   const text = `${stateText(token)}  ${name}${id}, of ${user ?? 'an unknown user'}, fingerprint ${fingerprint}${where}`;
   const use =
     token.needsUse === true
@@ -153,33 +185,33 @@ function lastUseText({ lastUsed, usedAt }: LeakedToken): string {
   return usedAt === null ? before : `${before} This check used it at ${timeText(usedAt)}.`;
 }
 
+/** ", in a.sh, line 3, commit 1a2b3c4d; b.sh": where a scanner found a value. */
+function placesText(places: readonly LeakPlace[]): string {
+  const texts = places.map(({ file, commit, line, link }) =>
+    [file ?? link, line && `line ${line}`, commit && `commit ${commit.slice(0, 12)}`]
+      .filter(Boolean)
+      .join(', '),
+  );
+  const named = [...new Set(texts)].filter((text) => text !== '');
+  return named.length === 0 ? '' : `, in ${named.join('; ')}`;
+}
+
 /**
- * Opens a file, or standard input for `-`, for one or several readers. For several readers, standard input is kept in
- * memory, because it can be read only once.
+ * Opens a file, or standard input for `-`. It is read once, also for several contexts: only the values in it are kept.
  *
- * @returns The lines for one reader. They throw TokenctlError `usage` where standard input is the terminal.
+ * @returns What reads it. It throws TokenctlError `usage` where standard input is the terminal, and what {@link readLeaked} throws.
  * @throws TokenctlError `configuration` for a file that cannot be read.
  */
-export function leakedSource(path: string): (reader: { readonly several: boolean }) => AsyncIterable<string> {
+export function leakedSource(path: string): () => Promise<LeakedInput> {
   if (path !== '-') requireReadable(path, 'The file of --leaked');
-  let kept: Promise<readonly string[]> | undefined;
-  return ({ several }) => {
-    if (path !== '-' || !several) return leakedLines(path);
-    kept ??= Array.fromAsync(leakedLines(path));
-    return linesOf(kept);
+  let read: Promise<LeakedInput> | undefined;
+  return () => {
+    if (path === '-' && process.stdin.isTTY) {
+      throw new TokenctlError('usage', 'No input on standard input', {
+        hint: 'Give a file, or pipe the input from another program. A pasted value would stay visible on the screen.',
+      });
+    }
+    read ??= readLeaked(path === '-' ? process.stdin : createReadStream(path));
+    return read;
   };
-}
-
-async function* linesOf(kept: Promise<readonly string[]>): AsyncIterable<string> {
-  yield* await kept;
-}
-
-async function* leakedLines(path: string): AsyncGenerator<string, void> {
-  if (path === '-' && process.stdin.isTTY) {
-    throw new TokenctlError('usage', 'No input on standard input', {
-      hint: 'Give a file, or pipe the input from another program. A pasted value would stay visible on the screen.',
-    });
-  }
-  const input = path === '-' ? process.stdin : createReadStream(path);
-  yield* createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
 }

@@ -84,7 +84,7 @@ export function revocationSelection(flags: RevocationFlags, now: Date): Selectio
 /** The flags of `tokens find`. */
 export const leakedFlags = {
   leaked: string({
-    summary: 'The file to search, or - for standard input.',
+    summary: 'The file or scanner report to search, or - for standard input.',
     helpValue: 'FILE',
     required: true,
   }),

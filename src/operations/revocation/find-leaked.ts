@@ -2,7 +2,6 @@ import { orphanUse } from '../../domain/dialect.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { PlanBuilder } from '../../domain/plan-builder.ts';
-import { Secret } from '../../domain/secret.ts';
 import { type RefreshTokenState, refreshTokenExpiry, refreshTokenState } from '../../domain/token.ts';
 import { pathsNotCovered } from '../access/not-covered.ts';
 import type { Change } from '../journal/operation-run.ts';
@@ -11,7 +10,9 @@ import type { Clock } from '../ports/clock.ts';
 import type { Identified, Target, TargetDescription } from '../ports/target.ts';
 import { readRefreshLifetime } from '../settings/known-settings.ts';
 import { partOf } from '../target-parts.ts';
+import type { LeakedInput } from './leaked-input.ts';
 import { knownTokens, lastUseBefore, type OwnUse, readOwnUses, UseRecord } from './own-uses.ts';
+import type { LeakPlace } from './scanner-findings.ts';
 
 /** A token whose value leaked. */
 export interface LeakedToken {
@@ -30,14 +31,14 @@ export interface LeakedToken {
   readonly usedAt: Date | null;
   /** Only a use tells which of `ids` it is, and a dry run makes none. */
   readonly needsUse?: true;
-  /** The lines that it was found in, counted from 1: the first few. */
+  /** The lines of the text that it was found in, counted from 1: the first few. Empty for a scanner's report. */
   readonly lines: readonly number[];
+  /** Where a scanner found it: the first few. Empty for a text. */
+  readonly places: readonly LeakPlace[];
 }
 
 /** What became of the text that was searched. */
-export interface LeakedTokens {
-  /** How many lines were read. */
-  readonly lines: number;
+export interface LeakedTokens extends Pick<LeakedInput, 'lines' | 'hiddenLines' | 'report'> {
   /** How many different values look like tokens. */
   readonly values: number;
   /** Those that are tokens here. */
@@ -46,17 +47,8 @@ export interface LeakedTokens {
   readonly how: Target['identifies'];
 }
 
-/** The maximum number of lines listed for a value. */
-const MAX_LINES = 5;
-
-/** A value, and where it was found. */
-interface Candidate {
-  readonly value: Secret;
-  readonly lines: number[];
-}
-
 /**
- * Finds out which token values in a text are tokens of the target, and whose. The values are held in memory for
+ * Finds out which token values of a text or a scanner's report are tokens of the target, and whose. The values are held in memory for
  * that and go nowhere but to the target. A target that tries values may have to set the last use of a token to tell it
  * from the others of its owner: that is recorded in the audit log before, with the last uses that it overwrites, and after.
  *
@@ -70,25 +62,16 @@ export async function findLeaked(options: {
     'capabilities' | 'address' | 'installUuid' | 'dialect' | 'version'
   >;
   readonly clock: Clock;
-  readonly lines: AsyncIterable<string>;
+  /** What was read: a text, or a scanner's report. */
+  readonly input: LeakedInput;
   /** Where earlier uses are recorded: they are no uses of the owner. */
   readonly log: Pick<AuditLog, 'entries'>;
   readonly change: () => Promise<Change>;
   /** For a dry run: makes no use only to tell tokens apart. */
   readonly withoutUse?: boolean;
 }): Promise<LeakedTokens> {
-  const { target } = options;
-  const candidates = new Map<string, Candidate>();
-  let lines = 0;
-  for await (const line of options.lines) {
-    lines += 1;
-    for (const value of findTokenValues(line)) {
-      const known = candidates.get(value.reveal());
-      if (known === undefined) candidates.set(value.reveal(), { value, lines: [lines] });
-      else if (known.lines.length < MAX_LINES && known.lines.at(-1) !== lines) known.lines.push(lines);
-    }
-  }
-  const all = [...candidates.values()];
+  const { target, input } = options;
+  const all = input.candidates;
   const record = new UseRecord(options.change);
   const uses = await earlierUses(options);
   const found: LeakedToken[] = [];
@@ -113,7 +96,7 @@ export async function findLeaked(options: {
         ...(lastUsed !== undefined && { lastUsed }),
         ...(needsUse === true && { needsUse }),
       };
-      found.push({ ...token, lines: all[index]?.lines ?? [] });
+      found.push({ ...token, lines: all[index]?.lines ?? [], places: all[index]?.places ?? [] });
     }
   } catch (error) {
     await record.end(found, error);
@@ -121,7 +104,9 @@ export async function findLeaked(options: {
   }
   await record.end(found);
   return {
-    lines,
+    lines: input.lines,
+    hiddenLines: input.hiddenLines,
+    report: input.report,
     values: all.length,
     found: await withStates(found, options),
     how: target.identifies,
@@ -223,29 +208,4 @@ export async function planLeaked(options: {
         ? null
         : `${needUse} live ${needUse === 1 ? 'value' : 'values'} could not be told apart without a use`,
   });
-}
-
-/** The values that a controller generates: exactly 30 letters and digits. */
-const GENERATED = /(?<![A-Za-z0-9])[A-Za-z0-9]{30}(?![A-Za-z0-9])/g;
-
-/** A value that says of itself that it is a token: behind `Bearer`, or as the value of a setting called so. */
-const LABELED =
-  /(?:\bbearer\s+|(?:oauth2?_?)?(?:access_|refresh_)?token["']?\s*[:=]\s*["']?)([A-Za-z0-9\-._~+/]{16,256}=*)/gi;
-
-/** A line that is nothing but a value. */
-const ALONE = /^[A-Za-z0-9\-._~+/]{16,256}=*$/;
-
-/**
- * What may be token values in a line of text: of a scan, a paste, a log. Strings of the length that a controller
- * makes, in any context; what is called a token; and a line that is nothing else.
- *
- * Other secrets of other lengths are left alone on purpose: a target that tries values must not be shown them.
- */
-export function findTokenValues(line: string): readonly Secret[] {
-  const text = line.trim();
-  const found = new Set<string>();
-  if (ALONE.test(text)) found.add(text);
-  for (const [value] of text.matchAll(GENERATED)) found.add(value);
-  for (const [, value = ''] of text.matchAll(LABELED)) found.add(value);
-  return Array.from(found, (value) => new Secret(value));
 }

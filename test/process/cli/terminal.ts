@@ -13,6 +13,8 @@ interface Typing {
   readonly next?: { readonly question: string; readonly answer: string };
   /** Those after that. */
   readonly more?: readonly { readonly question: string; readonly answer: string }[];
+  /** The file that is standard input; the answers come from the terminal all the same. */
+  readonly input?: string;
   /** More of the environment. There are no colours without an empty NO_COLOR here. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -20,9 +22,10 @@ interface Typing {
 /** Runs the built program on a terminal of its own (`script` of util-linux makes it), and types an answer. */
 export function typedInto(
   args: readonly string[],
-  { home, question, answer, next: second, more = [], env = {} }: Typing,
+  { home, question, answer, next: second, more = [], input, env = {} }: Typing,
 ): Promise<{ readonly screen: string; readonly code: number | null }> {
-  const command = [process.execPath, bin, ...args].map((word) => `'${word}'`).join(' ');
+  const words = [process.execPath, bin, ...args].map((word) => `'${word}'`).join(' ');
+  const command = input === undefined ? words : `${words} <'${input}'`;
   const child = spawn('/usr/bin/script', ['-qec', command, '/dev/null'], {
     env: { PATH: process.env['PATH'], HOME: home, TERM: 'xterm', NO_COLOR: '1', ...env },
   });

@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import {
-  findLeaked,
-  findTokenValues,
-  planLeaked,
-} from '../../../../src/operations/revocation/find-leaked.ts';
+import { findLeaked, planLeaked } from '../../../../src/operations/revocation/find-leaked.ts';
+import { readLeaked } from '../../../../src/operations/revocation/leaked-input.ts';
 import { revokeTokens } from '../../../../src/operations/revocation/revoke-tokens.ts';
+import { findTokenValues } from '../../../../src/operations/revocation/token-values.ts';
 import { stillClock } from '../../../support/drafts.ts';
 import { incidentFixture } from '../../../support/incident-fixture.ts';
 import { refreshToken } from '../../../support/memory-refresh-tokens.ts';
@@ -14,7 +12,7 @@ const OTHER = 'ZZZZZefghijABCDEFGHIJ012345678';
 const values = (line: string) => findTokenValues(line).map((value) => value.reveal());
 
 async function* lines(...texts: readonly string[]) {
-  for (const text of texts) yield await Promise.resolve(text);
+  for (const text of texts) yield await Promise.resolve(Buffer.from(`${text}\n`));
 }
 
 describe('values in a line', () => {
@@ -52,9 +50,9 @@ describe('values in a line', () => {
 });
 
 /** Looks for tokens as the command does. */
-function find(at: Awaited<ReturnType<typeof incidentFixture>>, ...texts: readonly string[]) {
+async function find(at: Awaited<ReturnType<typeof incidentFixture>>, ...texts: readonly string[]) {
   const change = () => Promise.resolve(at.common);
-  return findLeaked({ ...at.common, lines: lines(...texts), change });
+  return findLeaked({ ...at.common, input: await readLeaked(lines(...texts)), change });
 }
 
 describe('leaked tokens', () => {

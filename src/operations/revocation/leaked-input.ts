@@ -1,0 +1,339 @@
+import { JSONParser } from '@streamparser/json';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Secret } from '../../domain/secret.ts';
+import {
+  type LeakPlace,
+  namedStrings,
+  readFinding,
+  readSarifResult,
+  type ScannerFinding,
+  type ScannerFormat,
+  shownPlace,
+} from './scanner-findings.ts';
+import { findTokenValues, tokenValuesWithin } from './token-values.ts';
+
+/** A value that may be a token, and where it was found. */
+interface LeakedCandidate {
+  readonly value: Secret;
+  /** Lines of the text, counted from 1: the first few. */
+  readonly lines: readonly number[];
+  /** Places of a scanner's report: the first few. */
+  readonly places: readonly LeakPlace[];
+}
+
+/** What a scanner's report had. */
+interface ScannerReport {
+  readonly format: ScannerFormat;
+  readonly findings: number;
+  /** The findings whose secret the report leaves out or masks: nobody can tell whether they are tokens. */
+  readonly hidden: number;
+  /** Where the hidden ones are: the first few. */
+  readonly hiddenPlaces: readonly LeakPlace[];
+}
+
+/** What was read of a text or a scanner's report that may hold leaked tokens. */
+export interface LeakedInput {
+  /** How many lines were read. */
+  readonly lines: number;
+  /** The lines of a text in which a scanner wrote REDACTED in place of a value. */
+  readonly hiddenLines: number;
+  /** Null for a text. */
+  readonly report: ScannerReport | null;
+  readonly candidates: readonly LeakedCandidate[];
+}
+
+/** The maximum number of lines or places listed for a value. */
+const MAX_PLACES = 5;
+/** The maximum number of different values: each is held in memory, and looked for. */
+const MAX_VALUES = 1_000_000;
+/** Within how many characters a report has to be recognized. */
+const MAX_HEAD = 4 * 1024 * 1024;
+/** The longest finding of a report, in characters. */
+const MAX_FINDING = 16 * 1024 * 1024;
+/** The longest line, in characters; a longer one is searched in pieces. */
+const MAX_LINE = 1024 * 1024;
+/** No value of a token is longer, in characters. */
+const MAX_VALUE = 300;
+/** How many secrets of a report are kept, to keep them out of the places that are shown. */
+const MAX_SECRETS = 100_000;
+
+/**
+ * Reads a text line by line, or the report of a scanner finding by finding: gitleaks (JSON, SARIF), TruffleHog (JSON lines),
+ * GitHub secret scanning (alerts of the REST API, webhooks) and SARIF. A report is recognized by the shape of its first
+ * finding; everything else is text. UTF-8, or UTF-16 with a byte order mark. Memory grows with the values found only.
+ *
+ * @throws TokenctlError `usage` for a report that is not valid JSON, that ends early, or that hides every secret, and for
+ * more values than can be held. Errors quote nothing of the input.
+ */
+export async function readLeaked(chunks: AsyncIterable<Uint8Array>): Promise<LeakedInput> {
+  const pieces = piecesOf(textOf(chunks));
+  const head: Piece[] = [];
+  let length = 0;
+  let readers: readonly ReportReader[] | null = null;
+  for (;;) {
+    const next = await pieces.next();
+    if (next.done === true) break;
+    head.push(next.value);
+    length += next.value.text.length;
+    readers ??= readersFor(next.value.text);
+    readers = readers?.filter((reader) => reader.tries(next.value)) ?? null;
+    const recognized = readers?.find(({ format }) => format !== null);
+    if (recognized !== undefined) return await recognized.readAll(pieces);
+    if ((readers !== null && readers.length === 0) || length > MAX_HEAD) break;
+  }
+  const text = new TextReader();
+  for (const piece of head) text.read(piece);
+  for await (const piece of pieces) text.read(piece);
+  return text.result();
+}
+
+/** A line, or a piece of a long one. */
+interface Piece {
+  readonly text: string;
+  /** The number of the line, counted from 1. */
+  readonly line: number;
+}
+
+/** The values found so far, with the first few places of each. */
+class Candidates {
+  readonly #byValue = new Map<string, { value: Secret; lines: number[]; places: LeakPlace[] }>();
+
+  add(values: readonly Secret[], where: { readonly line?: number; readonly place?: LeakPlace }): void {
+    for (const value of values) {
+      const known = this.#byValue.get(value.reveal()) ?? { value, lines: [], places: [] };
+      this.#byValue.set(value.reveal(), known);
+      const { line, place } = where;
+      if (line !== undefined && known.lines.length < MAX_PLACES && known.lines.at(-1) !== line) {
+        known.lines.push(line);
+      }
+      if (place !== undefined && known.places.length < MAX_PLACES && !known.places.some(isSame(place))) {
+        known.places.push(place);
+      }
+    }
+    if (this.#byValue.size > MAX_VALUES) {
+      throw new TokenctlError('usage', `The input has more than ${MAX_VALUES} values that may be tokens`, {
+        hint: 'Split the input, and run the command for each part.',
+      });
+    }
+  }
+
+  get size(): number {
+    return this.#byValue.size;
+  }
+
+  /** All of them, with places that hold none of these secrets. */
+  list(secrets: ReadonlySet<string> = new Set()): readonly LeakedCandidate[] {
+    return Array.from(this.#byValue.values(), ({ value, lines, places }) => ({
+      value,
+      lines,
+      places: places.map((place) => shownPlace(place, secrets)),
+    }));
+  }
+}
+
+function isSame(a: LeakPlace): (b: LeakPlace) => boolean {
+  return (b) => a.file === b.file && a.line === b.line && a.commit === b.commit && a.link === b.link;
+}
+
+class TextReader {
+  readonly #found = new Candidates();
+  #lines = 0;
+  #hiddenLines = 0;
+
+  read({ text, line }: Piece): void {
+    this.#lines = line;
+    if (/\bREDACTED\b/.test(text)) this.#hiddenLines += 1;
+    this.#found.add(findTokenValues(text), { line });
+  }
+
+  result(): LeakedInput {
+    return {
+      lines: this.#lines,
+      hiddenLines: this.#hiddenLines,
+      report: null,
+      candidates: this.#found.list(),
+    };
+  }
+}
+
+/** Where the findings are in a document: the elements of an array, the results of SARIF, or whole objects, one after another. */
+type Layout = 'array' | 'objects' | 'sarif';
+const PATHS: Readonly<Record<Layout, string>> = {
+  array: '$.*',
+  objects: '$',
+  sarif: '$.runs.*.results.*',
+};
+
+/** The readers that could read a document that begins so: none for what is no JSON array or object. */
+function readersFor(start: string): readonly ReportReader[] | null {
+  const [first] = start.trimStart();
+  if (first === undefined) return null;
+  const layouts: readonly Layout[] = first === '[' ? ['array'] : first === '{' ? ['sarif', 'objects'] : [];
+  return layouts.map((layout) => new ReportReader(layout));
+}
+
+class ReportReader {
+  /** Null until a finding was recognized. */
+  format: ScannerFormat | null = null;
+  readonly #layout: Layout;
+  readonly #parser: JSONParser;
+  readonly #found = new Candidates();
+  readonly #secrets = new Set<string>();
+  readonly #hiddenPlaces: LeakPlace[] = [];
+  #findings = 0;
+  #hidden = 0;
+  #lines = 0;
+  /** The characters since the last value. */
+  #pending = 0;
+  #isBroken = false;
+
+  constructor(layout: Layout) {
+    this.#layout = layout;
+    // The empty separator lets documents follow each other: lines of JSON, and pages of an API.
+    this.#parser = new JSONParser({ paths: [PATHS[layout]], keepStack: false, separator: '' });
+    this.#parser.onValue = ({ value }) => this.#take(value);
+    this.#parser.onError = () => {
+      this.#isBroken = true;
+    };
+  }
+
+  /** Reads a piece; false if this is no document of this layout. */
+  tries({ text, line }: Piece): boolean {
+    this.#lines = line;
+    this.#pending += text.length;
+    this.#parser.write(text);
+    return !this.#isBroken;
+  }
+
+  /** Reads the rest of a report that was recognized. */
+  async readAll(pieces: AsyncIterable<Piece>): Promise<LeakedInput> {
+    for await (const piece of pieces) {
+      if (!this.tries(piece)) throw this.#broken('is not valid JSON');
+      if (this.#pending > MAX_FINDING)
+        throw this.#broken(`has a finding of more than ${MAX_FINDING} characters`);
+    }
+    if (!this.#parser.isEnded) this.#parser.end();
+    if (this.#isBroken) throw this.#broken('ends early');
+    return this.#result();
+  }
+
+  #take(value: unknown): void {
+    this.#pending = 0;
+    const values = this.#layout === 'array' && Array.isArray(value) ? value : [value];
+    for (const each of values) this.#takeOne(each);
+  }
+
+  #takeOne(value: unknown): void {
+    const finding = this.#layout === 'sarif' ? readSarifResult(value) : readFinding(value);
+    if (finding === null) {
+      if (this.#layout === 'objects' && isEmptySarif(value)) this.format ??= 'sarif';
+    } else {
+      this.format ??= finding.format;
+      this.#count(finding);
+    }
+    const place = finding?.place;
+    for (const text of namedStrings(value)) {
+      this.#found.add(tokenValuesWithin(text), { ...(place && { place }) });
+    }
+  }
+
+  #count({ hidden, place, secrets }: ScannerFinding): void {
+    this.#findings += 1;
+    for (const secret of secrets) if (this.#secrets.size <= MAX_SECRETS) this.#secrets.add(secret);
+    if (!hidden) return;
+    this.#hidden += 1;
+    if (this.#hiddenPlaces.length < MAX_PLACES) this.#hiddenPlaces.push(place);
+  }
+
+  #result(): LeakedInput {
+    const format = this.format ?? 'sarif';
+    if (this.#hidden > 0 && this.#hidden === this.#findings && this.#found.size === 0) {
+      throw new TokenctlError('usage', `The ${NAMES[format]} hides the secret of each of its findings`, {
+        hint: WITH_SECRETS[format],
+      });
+    }
+    return {
+      lines: this.#lines,
+      hiddenLines: 0,
+      report: {
+        format,
+        findings: this.#findings,
+        hidden: this.#hidden,
+        hiddenPlaces: this.#hiddenPlaces.map((place) => shownPlace(place, this.#secrets)),
+      },
+      candidates: this.#found.list(this.#secrets),
+    };
+  }
+
+  #broken(what: string): TokenctlError {
+    const after = `after ${this.#findings} ${this.#findings === 1 ? 'finding' : 'findings'}`;
+    return new TokenctlError(
+      'usage',
+      `The ${NAMES[this.format ?? 'sarif']} ${what}, in line ${this.#lines}, ${after}`,
+      {
+        hint: 'Write the report again, and check that the scanner ended without an error.',
+      },
+    );
+  }
+}
+
+/** What each report is called. */
+export const NAMES: Readonly<Record<ScannerFormat, string>> = {
+  gitleaks: 'gitleaks report',
+  trufflehog: 'TruffleHog report',
+  github: 'GitHub secret scanning report',
+  sarif: 'SARIF report',
+};
+
+/** How each scanner writes a report with its secrets. */
+export const WITH_SECRETS: Readonly<Record<ScannerFormat, string>> = {
+  gitleaks: 'Run gitleaks without --redact.',
+  trufflehog: 'Use the output of `trufflehog --json`.',
+  github:
+    'Webhooks carry no secrets. Read the alerts with `gh api --paginate repos/OWNER/REPO/secret-scanning/alerts`, without hide_secret.',
+  sarif: "Use the scanner's JSON report: gitleaks without --redact, or `trufflehog --json`.",
+};
+
+/** SARIF of a scan that found nothing: a result would have been recognized before. */
+function isEmptySarif(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'runs' in value && 'version' in value;
+}
+
+/** Decodes UTF-8, or UTF-16 after its byte order mark, which shells on Windows write. */
+async function* textOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  let decoder: TextDecoder | undefined;
+  for await (const chunk of chunks) {
+    decoder ??= new TextDecoder(
+      chunk[0] === 0xff && chunk[1] === 0xfe
+        ? 'utf-16le'
+        : chunk[0] === 0xfe && chunk[1] === 0xff
+          ? 'utf-16be'
+          : 'utf-8',
+    );
+    yield decoder.decode(chunk, { stream: true });
+  }
+  yield decoder?.decode() ?? '';
+}
+
+/** Splits a text into lines with their line feeds, and long lines into pieces, where possible not within a value. */
+async function* piecesOf(texts: AsyncIterable<string>): AsyncGenerator<Piece> {
+  let rest = '';
+  let line = 1;
+  for await (const text of texts) {
+    rest += text;
+    let start = 0;
+    for (let end = rest.indexOf('\n'); end !== -1; end = rest.indexOf('\n', start)) {
+      yield { text: rest.slice(start, end + 1), line };
+      line += 1;
+      start = end + 1;
+    }
+    rest = rest.slice(start);
+    if (rest.length > MAX_LINE) {
+      const tail = /[A-Za-z0-9\-._~+/=]*$/.exec(rest.slice(-MAX_VALUE))?.[0].length ?? 0;
+      const cut = tail === MAX_VALUE ? rest.length : rest.length - tail;
+      yield { text: rest.slice(0, cut), line };
+      rest = rest.slice(cut);
+    }
+  }
+  if (rest !== '') yield { text: rest, line };
+}

@@ -1,0 +1,199 @@
+import { tokenValuesWithin } from './token-values.ts';
+
+/** The scanners whose reports are known by their shape, and SARIF, which many scanners write. */
+export type ScannerFormat = 'gitleaks' | 'trufflehog' | 'github' | 'sarif';
+
+/**
+ * Where a scanner found a value. What may be a secret in it is replaced with `[redacted]`. Null where the report does
+ * not say.
+ */
+export interface LeakPlace {
+  readonly file: string | null;
+  /** The hash of the commit. */
+  readonly commit: string | null;
+  /** Counted from 1. */
+  readonly line: number | null;
+  /** The page of the finding. */
+  readonly link: string | null;
+}
+
+/** One finding of a report. */
+export interface ScannerFinding {
+  readonly format: ScannerFormat;
+  /** The strings in which the scanner says the secret is: empty where it names none. */
+  readonly secrets: readonly string[];
+  /** The report hides the secret, so that nothing can be checked. */
+  readonly hidden: boolean;
+  readonly place: LeakPlace;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * Recognizes one finding by the names of its fields: of gitleaks 8 (`RuleID`, `Secret`, `Match`), TruffleHog 3
+ * (`SourceMetadata`, `Raw`), GitHub secret scanning (REST alerts, the webhooks `secret_scanning_alert` and
+ * `secret_scanning_alert_location`, which carry no secret, and the message to partners).
+ *
+ * @returns Null for anything else.
+ */
+export function readFinding(value: unknown): ScannerFinding | null {
+  const fields = fieldsOf(value);
+  if (fields === null) return null;
+  if ('RuleID' in fields && 'Secret' in fields) return gitleaksFinding(fields);
+  if ('SourceMetadata' in fields && ('Raw' in fields || 'DetectorName' in fields)) {
+    return trufflehogFinding(fields);
+  }
+  const alert = fieldsOf(fields['alert']);
+  if (alert !== null && 'secret_type' in alert) {
+    return githubFinding(alert, fieldsOf(at(fields, 'location', 'details')));
+  }
+  if ('secret_type' in fields && ('locations_url' in fields || 'html_url' in fields || 'secret' in fields)) {
+    return githubFinding(fields, fieldsOf(fields['first_location_detected']));
+  }
+  if ('token' in fields && 'type' in fields && 'url' in fields && 'source' in fields) {
+    return finding('github', [fields['token']], { link: fields['url'] });
+  }
+  return null;
+}
+
+/**
+ * Reads a result of SARIF 2.1.0 (section 3.27). Its snippets hold the secret where the scanner writes it; gitleaks does,
+ * TruffleHog does not.
+ *
+ * @returns Null for anything else.
+ */
+export function readSarifResult(value: unknown): ScannerFinding | null {
+  const fields = fieldsOf(value);
+  if (fields === null || !('message' in fields || 'locations' in fields)) return null;
+  const locations = Array.isArray(fields['locations']) ? fields['locations'] : [];
+  const physical = locations.map((location) => at(location, 'physicalLocation'));
+  const snippets = physical.flatMap((location) => [
+    at(location, 'region', 'snippet', 'text'),
+    at(location, 'contextRegion', 'snippet', 'text'),
+  ]);
+  const message = at(fields, 'message', 'text');
+  const inMessage = typeof message === 'string' && tokenValuesWithin(message).length > 0 ? [message] : [];
+  const uri = at(physical[0], 'artifactLocation', 'uri');
+  return finding('sarif', [...snippets, ...inMessage], {
+    file: uri,
+    line: at(physical[0], 'region', 'startLine'),
+    commit: at(fields, 'partialFingerprints', 'commitSha'),
+  });
+}
+
+function gitleaksFinding(fields: Fields): ScannerFinding {
+  return finding('gitleaks', [fields['Secret']], {
+    file: fields['SymlinkFile'] === '' ? fields['File'] : (fields['SymlinkFile'] ?? fields['File']),
+    commit: fields['Commit'],
+    line: fields['StartLine'],
+    link: fields['Link'],
+  });
+}
+
+/** The metadata has one member, named after the source: `{ Data: { Git: { file, commit, line } } }`. */
+function trufflehogFinding(fields: Fields): ScannerFinding {
+  const data = fieldsOf(at(fields, 'SourceMetadata', 'Data')) ?? {};
+  const [source] = Object.values(data).map(fieldsOf);
+  return finding('trufflehog', [fields['Raw'], fields['RawV2']], {
+    file: source?.['file'] ?? source?.['path'],
+    commit: source?.['commit'],
+    line: source?.['line'],
+    link: source?.['link'],
+  });
+}
+
+function githubFinding(alert: Fields, location: Fields | null): ScannerFinding {
+  return finding('github', [alert['secret']], {
+    file: location?.['path'],
+    commit: location?.['commit_sha'],
+    line: location?.['start_line'],
+    link: alert['html_url'],
+  });
+}
+
+/** The least length of a string that is looked for in places: shorter ones occur everywhere. */
+const MIN_SECRET = 6;
+
+function finding(
+  format: ScannerFormat,
+  texts: readonly unknown[],
+  place: { readonly [Name in keyof LeakPlace]?: unknown },
+): ScannerFinding {
+  const given = texts.filter((text) => typeof text === 'string').filter((text) => text.trim() !== '');
+  const secrets = given.filter((text) => !isMasked(text));
+  return {
+    format,
+    secrets,
+    hidden: secrets.length === 0,
+    place: {
+      file: textOrNull(place.file),
+      commit: typeof place.commit === 'string' && COMMIT.test(place.commit) ? place.commit : null,
+      line: Number.isSafeInteger(place.line) && Number(place.line) > 0 ? Number(place.line) : null,
+      link: textOrNull(place.link),
+    },
+  };
+}
+
+const COMMIT = /^[0-9a-f]{7,64}$/i;
+
+/**
+ * A value that a scanner masked: `REDACTED`, a start with three dots (`gitleaks --redact=50`), or asterisks.
+ */
+function isMasked(text: string): boolean {
+  return (
+    /redacted/i.test(text) || /(?:\.\.\.|…)\s*$/.test(text) || /\*{3}/.test(text) || /^[x•]+$/i.test(text)
+  );
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' && value !== '' ? value : null;
+}
+
+/** The longest path or address that is shown. */
+const MAX_PLACE = 300;
+
+/**
+ * A place as it may be shown: a path or an address that holds one of these secrets, or what looks like a token, is replaced,
+ * also where it is percent-encoded.
+ */
+export function shownPlace(place: LeakPlace, secrets: Iterable<string>): LeakPlace {
+  const known = [...secrets].filter((secret) => secret.length >= MIN_SECRET);
+  const shown = (text: string | null) => {
+    if (text === null) return null;
+    const forms = [text, decoded(text)];
+    const isSecret = forms.some(
+      (form) => tokenValuesWithin(form).length > 0 || known.some((secret) => form.includes(secret)),
+    );
+    return isSecret ? '[redacted]' : text.length > MAX_PLACE ? `${text.slice(0, MAX_PLACE)}…` : text;
+  };
+  return { ...place, file: shown(place.file), link: shown(place.link) };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/**
+ * The strings of a JSON value, each behind its name, so that what is called a token is known as such. Nesting beyond 50
+ * levels is left out.
+ */
+export function* namedStrings(value: unknown, name = '', depth = 0): Generator<string> {
+  if (typeof value === 'string') yield name === '' ? value : `${name}: ${value}`;
+  else if (typeof value === 'object' && value !== null && depth < 50) {
+    const isArray = Array.isArray(value);
+    for (const [key, each] of Object.entries(value))
+      yield* namedStrings(each, isArray ? name : key, depth + 1);
+  }
+}
+
+function fieldsOf(value: unknown): Fields | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null;
+}
+
+function at(value: unknown, ...path: readonly string[]): unknown {
+  return path.reduce<unknown>((inner, name) => fieldsOf(inner)?.[name], value);
+}

@@ -1,0 +1,33 @@
+import { Secret } from '../../domain/secret.ts';
+
+/** The values that a controller generates: exactly 30 letters and digits. */
+const GENERATED = /(?<![A-Za-z0-9])[A-Za-z0-9]{30}(?![A-Za-z0-9])/g;
+
+/** A value that says of itself that it is a token: behind `Bearer`, or as the value of a setting called so. */
+const LABELED =
+  /(?:\bbearer\s+|(?:oauth2?_?)?(?:access_|refresh_)?token["']?\s*[:=]\s*["']?)([A-Za-z0-9\-._~+/]{16,256}=*)/gi;
+
+/** A line that is nothing but a value. */
+const ALONE = /^[A-Za-z0-9\-._~+/]{16,256}=*$/;
+
+/**
+ * What may be token values in a line of text: of a scan, a paste, a log. Strings of the length that a controller
+ * makes, in any context; what is called a token; and a line that is nothing else.
+ *
+ * Other secrets of other lengths are left alone on purpose: a target that tries values must not be shown them.
+ */
+export function findTokenValues(line: string): readonly Secret[] {
+  const text = line.trim();
+  const alone = ALONE.test(text) ? [text] : [];
+  return Array.from(new Set([...alone, ...valuesWithin(text)]), (value) => new Secret(value));
+}
+
+/** As {@link findTokenValues}, for text that is not a line of its own, such as a path or a field. */
+export function tokenValuesWithin(text: string): readonly Secret[] {
+  return Array.from(new Set(valuesWithin(text)), (value) => new Secret(value));
+}
+
+function* valuesWithin(text: string): Generator<string> {
+  for (const [value] of text.matchAll(GENERATED)) yield value;
+  for (const [, value = ''] of text.matchAll(LABELED)) yield value;
+}

@@ -1,0 +1,238 @@
+import { describe, expect, test } from 'vitest';
+import { readLeaked } from '../../../../src/operations/revocation/leaked-input.ts';
+
+const VALUE = 'abcdefghijABCDEFGHIJ0123456789';
+const OTHER = 'ZZZZZefghijABCDEFGHIJ012345678';
+const COMMIT = '3f786850e387550fdab836ed7e6dc881de23001b';
+
+/** A finding as gitleaks 8 writes it. */
+function gitleaks(fields: object = {}) {
+  return {
+    RuleID: 'generic-api-key',
+    Description: 'Detected a Generic API Key',
+    StartLine: 12,
+    EndLine: 12,
+    StartColumn: 8,
+    EndColumn: 52,
+    Match: `TOKEN = "${VALUE}"`,
+    Secret: VALUE,
+    File: 'deploy/run.sh',
+    SymlinkFile: '',
+    Commit: COMMIT,
+    Entropy: 4.9,
+    Author: 'A',
+    Email: 'a@example.org',
+    Date: '2026-11-02T10:00:00Z',
+    Message: 'Add deployment',
+    Tags: [],
+    Fingerprint: `${COMMIT}:deploy/run.sh:generic-api-key:12`,
+    ...fields,
+  };
+}
+
+/** A finding as TruffleHog 3 prints it with --json. */
+function trufflehog(fields: object = {}) {
+  const Git = {
+    commit: COMMIT,
+    file: 'ci/env',
+    email: 'a',
+    repository: 'https://git.example.org/x',
+    line: 4,
+  };
+  return {
+    SourceMetadata: { Data: { Git } },
+    SourceID: 1,
+    SourceType: 16,
+    SourceName: 'trufflehog - git',
+    DetectorType: 15,
+    DetectorName: 'CustomRegex',
+    DecoderName: 'PLAIN',
+    Verified: false,
+    Raw: VALUE,
+    RawV2: '',
+    Redacted: 'abcd***',
+    ExtraData: null,
+    StructuredData: null,
+    ...fields,
+  };
+}
+
+/** An alert of GitHub's REST API. */
+function alert(fields: object = {}) {
+  return {
+    number: 42,
+    url: 'https://api.github.com/repos/o/r/secret-scanning/alerts/42',
+    html_url: 'https://github.com/o/r/security/secret-scanning/42',
+    locations_url: 'https://api.github.com/repos/o/r/secret-scanning/alerts/42/locations',
+    state: 'open',
+    secret_type: 'custom_pattern',
+    secret: VALUE,
+    first_location_detected: { path: 'env.yml', start_line: 7, end_line: 7, commit_sha: COMMIT },
+    ...fields,
+  };
+}
+
+/** SARIF 2.1.0 as gitleaks writes it. */
+function sarif(results: readonly object[]) {
+  const driver = { name: 'gitleaks', semanticVersion: 'v8.0.0', rules: [{ id: 'generic-api-key' }] };
+  const $schema = 'https://json.schemastore.org/sarif-2.1.0.json';
+  return { $schema, version: '2.1.0', runs: [{ tool: { driver }, results }] };
+}
+
+function sarifResult(snippet?: string) {
+  const region = { startLine: 3, ...(snippet !== undefined && { snippet: { text: snippet } }) };
+  return {
+    message: { text: 'generic-api-key has detected secret for file a.sh.' },
+    ruleId: 'generic-api-key',
+    locations: [{ physicalLocation: { artifactLocation: { uri: 'a.sh' }, region } }],
+    partialFingerprints: { commitSha: COMMIT, email: 'a', author: 'a' },
+  };
+}
+
+/** Reads a text in chunks of a size that cuts everything somewhere. */
+async function read(input: string | Uint8Array, size = 7) {
+  const bytes = Buffer.from(input);
+  async function* chunks() {
+    for (let at = 0; at < bytes.length; at += size)
+      yield await Promise.resolve(bytes.subarray(at, at + size));
+  }
+  const { candidates, ...rest } = await readLeaked(chunks());
+  return {
+    ...rest,
+    values: candidates.map(({ value }) => value.reveal()),
+    places: candidates.flatMap(({ places }) => places),
+    lines: candidates.flatMap(({ lines }) => lines),
+    all: JSON.stringify({ candidates, ...rest }),
+  };
+}
+
+const json = (value: unknown) => JSON.stringify(value);
+const pretty = (value: unknown) => JSON.stringify(value, null, 1);
+
+describe('reports are recognized by their shape', () => {
+  test.each([
+    ['gitleaks', json([gitleaks()]), { file: 'deploy/run.sh', line: 12 }],
+    ['gitleaks', pretty([gitleaks()]), { file: 'deploy/run.sh', line: 12 }],
+    ['gitleaks', `\uFEFF${pretty([gitleaks()])}`, { file: 'deploy/run.sh', line: 12 }],
+    ['trufflehog', `${json(trufflehog())}\n`, { file: 'ci/env', line: 4 }],
+    ['trufflehog', json(trufflehog({ Raw: '', RawV2: `id:${VALUE}` })), { file: 'ci/env', line: 4 }],
+    ['github', pretty([alert()]), { file: 'env.yml', line: 7 }],
+    ['github', json(alert()), { file: 'env.yml', line: 7 }],
+    ['github', json([[], [alert()]]), { file: 'env.yml', line: 7 }],
+    ['sarif', json(sarif([sarifResult(VALUE)])), { file: 'a.sh', line: 3 }],
+    ['sarif', pretty(sarif([sarifResult(VALUE)])), { file: 'a.sh', line: 3 }],
+  ])('%s', async (format, text, place) => {
+    const { report, values, places, lines } = await read(text);
+    expect(report).toMatchObject({ format, findings: 1, hidden: 0 });
+    expect({ values, lines }).toEqual({ values: [VALUE], lines: [] });
+    expect(places).toMatchObject([{ ...place, commit: COMMIT }]);
+  });
+
+  test('of UTF-16, as a shell on Windows writes it', async () => {
+    const little = Buffer.from(`\uFEFF${pretty([gitleaks()])}`, 'utf16le');
+    for (const bytes of [little, Buffer.from(little).swap16()]) {
+      expect(await read(bytes)).toMatchObject({ report: { findings: 1 }, values: [VALUE] });
+    }
+  });
+
+  test('from several pages, and between lines of a log', async () => {
+    const pages = `${json([alert()])}${json([alert({ secret: OTHER })])}`;
+    expect(await read(pages)).toMatchObject({ report: { findings: 2 }, values: [VALUE, OTHER] });
+    const log = json({ level: 'info-0', msg: 'running source' });
+    expect(await read(`${log}\n${json(trufflehog())}\n${log}\n`)).toMatchObject({
+      report: { format: 'trufflehog', findings: 1 },
+      values: [VALUE],
+    });
+  });
+
+  test('the message of GitHub to its partners', async () => {
+    const url = `https://github.com/o/r/blob/${COMMIT}/foo/bar.txt`;
+    const { report, values, places } = await read(
+      json([{ token: VALUE, type: 'x', url, source: 'content' }]),
+    );
+    expect({ report, values }).toMatchObject({ report: { format: 'github', findings: 1 }, values: [VALUE] });
+    expect(places).toMatchObject([{ link: url }]);
+  });
+
+  test('SARIF of a scan that found nothing is a report of nothing', async () => {
+    expect((await read(pretty(sarif([])))).report).toMatchObject({ format: 'sarif', findings: 0 });
+  });
+
+  test.each([
+    ['a list of nothing', '[]'],
+    ['a log', `[2026-11-02] token=${VALUE}\n{"broken`],
+    ['other JSON', json({ access_token: VALUE })],
+    ['lines of JSON and others', `${json({ token: VALUE })}\nError: at line 3\n`],
+    ['nothing', ''],
+  ])('%s is text', async (_, text) => {
+    expect((await read(text)).report).toBeNull();
+    expect((await read(text)).values).toEqual(text.includes(VALUE) ? [VALUE] : []);
+  });
+
+  test('a line of 3 MB is searched in pieces, and a value at their border is found', async () => {
+    const text = `${'x '.repeat(524_280)}token=${VALUE}${' y'.repeat(1_000_000)} ${OTHER}`;
+    expect((await read(text, 65_536)).values).toEqual([VALUE, OTHER]);
+  });
+});
+
+describe('hidden secrets', () => {
+  test.each([
+    ['gitleaks --redact', json([gitleaks({ Secret: 'REDACTED', Match: 'TOKEN = "REDACTED"' })])],
+    ['gitleaks --redact=50', json([gitleaks({ Secret: 'abcdefghijABCDE...', Match: 'abcdefghijABCDE...' })])],
+    ['TruffleHog without Raw', json(trufflehog({ Raw: '' }))],
+    ['alerts with hide_secret', json([alert({ secret: null })])],
+    ['a webhook', json({ action: 'created', alert: alert({ secret: undefined }), repository: {} })],
+    ['SARIF of TruffleHog', json(sarif([sarifResult()]))],
+  ])('of %s end the search', async (_, text) => {
+    const failed = read(text);
+    await expect(failed).rejects.toMatchObject({ code: 'usage' });
+    await expect(failed).rejects.toThrow(/hides the secret of each/);
+  });
+
+  test('are counted beside others, with their places', async () => {
+    const hidden = gitleaks({ Secret: 'REDACTED', Match: 'REDACTED', File: 'b.sh' });
+    const { report, values } = await read(json([gitleaks(), hidden]));
+    expect(values).toEqual([VALUE]);
+    expect(report).toMatchObject({ findings: 2, hidden: 1, hiddenPlaces: [{ file: 'b.sh' }] });
+  });
+
+  test('of a text are counted by line', async () => {
+    expect(await read(`Secret: REDACTED\n${VALUE}\n`)).toMatchObject({ hiddenLines: 1, values: [VALUE] });
+  });
+});
+
+describe('nothing but digests leaves', () => {
+  test.each([
+    ['a token in a path', { File: `backup/${VALUE}.txt` }],
+    ['a secret of a finding in a path', { File: 'keys/not-a-token-secret', Secret: 'not-a-token-secret' }],
+    ['a percent-encoded secret', { Link: 'https://x/?q=s%2Dcret%2Fvalue', Secret: 's-cret/value' }],
+  ])('%s', async (_, fields) => {
+    const { all } = await read(json([gitleaks(fields), gitleaks({ File: `x/${OTHER}` })]));
+    expect(all).toContain('[redacted]');
+    for (const secret of [VALUE, OTHER, 'not-a-token-secret', 's%2Dcret']) expect(all).not.toContain(secret);
+  });
+
+  test('broken JSON is reported by its place, without its content', async () => {
+    const text = `${pretty([gitleaks(), gitleaks()]).slice(0, -40)}\n "oops ${OTHER}" }`;
+    const error = await read(text).catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'usage' });
+    expect(String(error)).toMatch(/gitleaks report is not valid JSON, in line \d+, after 1 finding$/);
+    expect(String(error)).not.toContain(OTHER);
+    await expect(read(pretty([gitleaks(), gitleaks()]).slice(0, -3))).rejects.toThrow(/ends early/);
+  });
+
+  test('a finding that is larger than memory allows ends the search', async () => {
+    const text = json([gitleaks(), gitleaks({ Match: 'x'.repeat(20 * 1024 * 1024) })]);
+    await expect(read(text, 1024 * 1024)).rejects.toThrow(/more than 16777216 characters, in line 1/);
+  });
+});
+
+test('a report of 20,000 findings is read as a stream', async () => {
+  const [finding] = [Buffer.from(`${json(trufflehog())}\n`)];
+  async function* chunks() {
+    for (let count = 0; count < 20_000; count += 1) yield await Promise.resolve(finding);
+  }
+  const { report, candidates } = await readLeaked(chunks());
+  expect(report).toMatchObject({ findings: 20_000 });
+  expect(candidates).toMatchObject([{ places: { length: 1 } }]);
+}, 30_000);
