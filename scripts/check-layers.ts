@@ -60,6 +60,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     without: ['undici', 'pg', 'node:fs', 'node:http'],
   },
   'src/targets': ADAPTER,
+  'src/directories': ADAPTER,
   'src/audit-log': ADAPTER,
   'src/scheduler': ADAPTER,
   'src/notify': ADAPTER,

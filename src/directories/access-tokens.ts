@@ -1,0 +1,165 @@
+import { createPrivateKey } from 'node:crypto';
+import { importPKCS8, SignJWT } from 'jose';
+import type { ClientAuth, Configuration } from 'openid-client';
+import { fetch as undiciFetch } from 'undici';
+import { TokenctlError } from '../domain/errors.ts';
+import { Secret } from '../domain/secret.ts';
+import { providerAgent, requireEncrypted } from './provider-client.ts';
+
+/** A client of a provider that gets access tokens with its own credential (RFC 6749 §4.4). */
+export interface ClientCredentials {
+  /** What messages call the provider. */
+  readonly name: string;
+  readonly tokenUrl: URL;
+  readonly clientId: string;
+  /** A client secret (RFC 6749 §2.3.1), or a private key in PEM with which assertions are signed (RFC 7523 §2.2). */
+  readonly credential: { readonly secret: Secret } | { readonly privateKey: Secret; readonly keyId?: string };
+  readonly scope?: string | undefined;
+  readonly ca?: string | undefined;
+}
+
+/** A service account of Google that acts for an administrator (RFC 7523 §2.1). */
+export interface ServiceAccount {
+  readonly name: string;
+  readonly tokenUrl: URL;
+  readonly email: string;
+  readonly privateKey: Secret;
+  readonly keyId: string | undefined;
+  /** The administrator in whose name it reads. */
+  readonly subject: string;
+  readonly scope: string;
+  readonly ca?: string | undefined;
+}
+
+/** How long a request for a token may take, in seconds. */
+const TIMEOUT_S = 20;
+const MAX_ANSWER_BYTES = 1024 * 1024;
+/** How long an assertion is valid, in seconds: Google and Okta allow an hour. */
+const ASSERTION_S = 300;
+
+/**
+ * Gets an access token by client credentials, as the value of an Authorization header.
+ *
+ * @throws TokenctlError `credentials_refused`, `target_unreachable`, `configuration` for a key that is none
+ */
+export async function clientCredentialsToken(client: ClientCredentials): Promise<Secret> {
+  const library = await import('openid-client');
+  const { credential, scope } = client;
+  const authentication =
+    'secret' in credential
+      ? library.ClientSecretPost(credential.secret.reveal())
+      : await privateKeyJwt(library.PrivateKeyJwt, credential, client.name);
+  const configuration = await tokenEndpoint(client, client.clientId, authentication);
+  return await bearerOf(client.name, () =>
+    library.clientCredentialsGrant(configuration, scope === undefined ? {} : { scope }),
+  );
+}
+
+/**
+ * Gets an access token by a signed assertion, as the value of an Authorization header.
+ *
+ * @throws TokenctlError as {@link clientCredentialsToken}
+ */
+export async function serviceAccountToken(account: ServiceAccount): Promise<Secret> {
+  const library = await import('openid-client');
+  const { email, subject, scope, tokenUrl, keyId, name } = account;
+  const key = await readKey(account.privateKey, 'RS256', name);
+  const assertion = await new SignJWT({ scope })
+    .setProtectedHeader({ alg: 'RS256', typ: 'JWT', ...(keyId !== undefined && { kid: keyId }) })
+    .setIssuer(email)
+    .setSubject(subject)
+    .setAudience(tokenUrl.href)
+    .setIssuedAt()
+    .setExpirationTime(`${ASSERTION_S}s`)
+    .sign(key);
+  const configuration = await tokenEndpoint(account, email, library.None());
+  return await bearerOf(name, () =>
+    library.genericGrantRequest(configuration, 'urn:ietf:params:oauth:grant-type:jwt-bearer', { assertion }),
+  );
+}
+
+async function tokenEndpoint(
+  { tokenUrl, ca }: Pick<ClientCredentials, 'tokenUrl' | 'ca'>,
+  clientId: string,
+  authentication: ClientAuth,
+): Promise<Configuration> {
+  requireEncrypted(tokenUrl);
+  const library = await import('openid-client');
+  const server = { issuer: tokenUrl.origin, token_endpoint: tokenUrl.href };
+  const configuration = new library.Configuration(server, clientId, {}, authentication);
+  configuration.timeout = TIMEOUT_S;
+  configuration[library.customFetch] = (url, options) => boundedFetch(url, options, ca);
+  if (tokenUrl.protocol === 'http:') library.allowInsecureRequests(configuration);
+  return configuration;
+}
+
+async function boundedFetch(url: string, options: object, ca: string | undefined): Promise<Response> {
+  const dispatcher = providerAgent(ca);
+  try {
+    const answer = await undiciFetch(url, { ...options, redirect: 'error', dispatcher });
+    const body: Uint8Array[] = [];
+    let length = 0;
+    for await (const chunk of answer.body ?? []) {
+      length += chunk.byteLength;
+      if (length > MAX_ANSWER_BYTES) throw new Error('the answer is too long');
+      body.push(chunk);
+    }
+    const headers = { 'content-type': answer.headers.get('content-type') ?? '' };
+    return new Response(Buffer.concat(body), { status: answer.status, headers });
+  } finally {
+    await dispatcher.destroy();
+  }
+}
+
+async function bearerOf(
+  name: string,
+  grant: () => Promise<{ readonly access_token: string; readonly token_type: string }>,
+): Promise<Secret> {
+  try {
+    const { access_token: token, token_type: type } = await grant();
+    if (type.toLowerCase() !== 'bearer') {
+      throw new TokenctlError('target_misbehaved', `${name} gave a token of another type than Bearer`, {
+        hint: 'Turn off the requirement of DPoP for this client.',
+      });
+    }
+    return new Secret(`Bearer ${token}`);
+  } catch (cause) {
+    if (cause instanceof TokenctlError) throw cause;
+    // RFC 6749 §5.2: what the provider says of the client is a code; its description is not quoted.
+    const code = (cause as { error?: unknown }).error;
+    if (typeof code === 'string' && /^[\w.-]{1,60}$/.test(code)) {
+      throw new TokenctlError('credentials_refused', `${name} gave no access token (${code})`, {
+        hint: 'Check the client ID, its secret or key, and the scopes that are granted to it.',
+        cause,
+      });
+    }
+    throw new TokenctlError('target_unreachable', `${name} gave no access token`, {
+      hint: 'Check the address of its token endpoint, and that it can be reached from here.',
+      cause,
+    });
+  }
+}
+
+async function privateKeyJwt(
+  method: typeof import('openid-client').PrivateKeyJwt,
+  { privateKey, keyId }: { readonly privateKey: Secret; readonly keyId?: string },
+  name: string,
+): Promise<ClientAuth> {
+  const key = await readKey(privateKey, undefined, name);
+  return method(keyId === undefined ? key : { key, kid: keyId });
+}
+
+/** Reads a private key in PEM (PKCS #8 or older), RSA or on a curve. */
+async function readKey(pem: Secret, algorithm: string | undefined, name: string): Promise<CryptoKey> {
+  try {
+    const key = createPrivateKey(pem.reveal());
+    const byCurve = { prime256v1: 'ES256', secp384r1: 'ES384', secp521r1: 'ES512' } as const;
+    const curve = key.asymmetricKeyDetails?.namedCurve as keyof typeof byCurve | undefined;
+    const text = key.export({ type: 'pkcs8', format: 'pem' }).toString();
+    return await importPKCS8(text, algorithm ?? (curve === undefined ? 'RS256' : byCurve[curve]));
+  } catch {
+    throw new TokenctlError('configuration', `The private key for ${name} cannot be read`, {
+      hint: 'It is a PEM file with a private key without a passphrase, RSA or on the curves P-256, P-384 or P-521.',
+    });
+  }
+}

@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import type { ProviderClient } from './provider-client.ts';
+import { followPages, given, type ProviderUser, readAs, readWholeList } from './provider-users.ts';
+
+const googleUser = z.object({
+  id: z.string().min(1),
+  primaryEmail: z.string().min(1),
+  aliases: z.array(z.string()).nullish(),
+  suspended: z.boolean(),
+  archived: z.boolean().nullish(),
+  suspensionReason: z.string().nullish(),
+});
+const listResponse = z.object({
+  users: z.array(googleUser).default([]),
+  nextPageToken: z.string().nullish(),
+});
+
+const QUERY = {
+  maxResults: '500',
+  orderBy: 'email',
+  projection: 'basic',
+  fields: 'nextPageToken,users(id,primaryEmail,aliases,suspended,archived,suspensionReason)',
+};
+
+/**
+ * Reads the users of a Google Workspace account (`users.list` of the Admin SDK): suspended and archived ones are disabled. Deleted
+ * users are not in the list. Google does not announce how many there are.
+ *
+ * @param options.customer The account: `my_customer` is that of the administrator.
+ * @throws TokenctlError as {@link readWholeList}.
+ */
+export async function readGoogleUsers(
+  client: ProviderClient,
+  { customer = 'my_customer' }: { readonly customer?: string | undefined } = {},
+): Promise<readonly ProviderUser[]> {
+  return await readWholeList(client, () =>
+    followPages(client, '', async (pageToken) => {
+      const query = new URLSearchParams({ ...QUERY, customer, ...(pageToken !== '' && { pageToken }) });
+      const { body } = await client.get(`admin/directory/v1/users?${query}`);
+      const list = readAs(listResponse, body, (what) => client.misbehaved(what));
+      return { users: list.users.map(userOf), next: list.nextPageToken || null };
+    }),
+  );
+}
+
+function userOf(user: z.output<typeof googleUser>): ProviderUser {
+  const reason = user.suspensionReason;
+  const suspended = { attribute: 'suspended', value: reason ? `true (${reason})` : 'true', since: null };
+  return {
+    id: user.id,
+    logins: [user.primaryEmail],
+    emails: given([user.primaryEmail, ...(user.aliases ?? [])]),
+    disabled: user.suspended
+      ? suspended
+      : user.archived === true
+        ? { attribute: 'archived', value: 'true', since: null }
+        : null,
+  };
+}

@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import type { ProviderAnswer, ProviderClient } from './provider-client.ts';
+import { followPages, given, type ProviderUser, readAs, readWholeList } from './provider-users.ts';
+
+const oktaUser = z.object({
+  id: z.string().min(1),
+  status: z.string().min(1),
+  statusChanged: z.string().nullish(),
+  profile: z.object({
+    login: z.string().min(1),
+    email: z.string().nullish(),
+    secondEmail: z.string().nullish(),
+  }),
+});
+const listResponse = z.array(oktaUser);
+
+/** The statuses in which a user may not sign in for longer. LOCKED_OUT and PASSWORD_EXPIRED pass. */
+const DISABLED: ReadonlySet<string> = new Set(['SUSPENDED', 'DEPROVISIONED']);
+
+/**
+ * Without a filter, the list leaves out users who are deactivated (`DEPROVISIONED`): these are a list of their own, and evidence.
+ */
+const LISTS = [
+  'api/v1/users?limit=200',
+  `api/v1/users?limit=200&filter=${encodeURIComponent('status eq "DEPROVISIONED"')}`,
+];
+
+/**
+ * Reads the users of an Okta organization (`GET /api/v1/users`): suspended and deactivated ones are disabled. Okta does not
+ * announce how many there are.
+ *
+ * @throws TokenctlError as {@link readWholeList}.
+ */
+export async function readOktaUsers(client: ProviderClient): Promise<readonly ProviderUser[]> {
+  return await readWholeList(client, async function* () {
+    for (const list of LISTS) {
+      yield* followPages(client, list, async (address) => {
+        const { body, headers } = await client.get(address);
+        const users = readAs(listResponse, body, (what) => client.misbehaved(what)).map(userOf);
+        return { users, next: nextLink(headers) };
+      });
+    }
+  });
+}
+
+/** The address of the next page in the Link headers (RFC 8288 §3): `<https://…?after=…>; rel="next"`. */
+function nextLink(headers: ProviderAnswer['headers']): string | null {
+  const links = [headers['link'] ?? []].flat().join(', ');
+  for (const [, address = '', parameters = ''] of links.matchAll(/<([^>]*)>([^<]*)/g)) {
+    if (/;\s*rel="?next"?/i.test(parameters)) return address;
+  }
+  return null;
+}
+
+function userOf({ id, status, statusChanged, profile }: z.output<typeof oktaUser>): ProviderUser {
+  const since = statusChanged ?? null;
+  return {
+    id,
+    logins: [profile.login],
+    emails: given([profile.email, profile.secondEmail]),
+    disabled: DISABLED.has(status) ? { attribute: 'status', value: status, since } : null,
+  };
+}

@@ -1,0 +1,243 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Agent, request } from 'undici';
+import { TokenctlError } from '../domain/errors.ts';
+import { isLoopback, type Secret } from '../domain/secret.ts';
+
+/** How to reach the API of an identity provider. */
+export interface ProviderClientOptions {
+  /** What messages call it: `Okta at example.okta.com`. */
+  readonly name: string;
+  /** The base address; requests go to this origin only, because each carries the credential. */
+  readonly url: URL;
+  /** PEM of more authorities to trust. */
+  readonly ca?: string | undefined;
+  /** The value of the Authorization header; called again once after a 401, because tokens expire during long reads. */
+  readonly authorization: () => Promise<Secret>;
+  readonly signal?: AbortSignal | undefined;
+  /** Waits between attempts, in milliseconds; tests make them short. */
+  readonly pauses?: readonly number[];
+}
+
+/** A response of JSON. */
+export interface ProviderAnswer {
+  readonly body: unknown;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+}
+
+/** The timeout of one request, in milliseconds. */
+const TIMEOUT_MS = 30_000;
+/** The longest page that is read: a thousand users fit in many times. */
+const MAX_BYTES = 32 * 1024 * 1024;
+const PAUSES_MS: readonly number[] = [500, 1_000, 2_000, 4_000, 8_000];
+/** A provider that asks for a longer delay gets no further attempt. */
+const MAX_DELAY_MS = 60_000;
+/** All delays of one reading together. */
+const MAX_WAITING_MS = 600_000;
+/** Broken connections, after which the same request may succeed. */
+const TRANSIENT_CODES = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
+
+/**
+ * Reads JSON from the API of an identity provider. Retries what may succeed later (RFC 9110 §15: 429, 502, 503, 504 and broken
+ * connections), waiting as Retry-After or the provider's header of the limit asks. Follows no redirect, and quotes nothing of a
+ * response but its status and error code.
+ */
+export class ProviderClient {
+  readonly #options: ProviderClientOptions;
+  readonly #agent: Agent;
+  #authorization: Promise<Secret> | undefined;
+  #waited = 0;
+
+  /** Throws TokenctlError `configuration` for an address that would send the credential unencrypted. */
+  constructor(options: ProviderClientOptions) {
+    requireEncrypted(options.url);
+    this.#options = options;
+    this.#agent = providerAgent(options.ca);
+  }
+
+  /**
+   * Requests one page.
+   *
+   * @param address Relative to the base address, or the absolute address of the next page.
+   * @throws TokenctlError `credentials_refused`, `permission_refused`, `target_unreachable`, `target_misbehaved`, and `interrupted`
+   * when the signal ends the reading.
+   */
+  async get(address: string, headers: Readonly<Record<string, string>> = {}): Promise<ProviderAnswer> {
+    const url = new URL(address, this.#options.url);
+    if (url.origin !== this.#options.url.origin) {
+      throw this.misbehaved('names a next page on another host, which must not get the credential');
+    }
+    const pauses = this.#options.pauses ?? PAUSES_MS;
+    let hasRenewed = false;
+    for (let attempt = 0; ; attempt += 1) {
+      const answer = await this.#send(url, headers, attempt < pauses.length);
+      if (answer === null) {
+        await this.#wait(pauses[attempt] ?? 0);
+        continue;
+      }
+      const { status } = answer;
+      if (status === 200) return { body: this.#parse(answer.text), headers: answer.headers };
+      if (status === 401 && !hasRenewed) {
+        hasRenewed = true;
+        this.#authorization = undefined;
+        continue;
+      }
+      const delay = delayOf(status, answer.headers, pauses[attempt]);
+      if (delay === null || delay > MAX_DELAY_MS) throw this.#refusal(status, answer.text);
+      await this.#wait(delay);
+    }
+  }
+
+  /** Ends its connections. */
+  async close(): Promise<void> {
+    await this.#agent.destroy();
+  }
+
+  /** The error for an answer that no complete list can be made of. */
+  misbehaved(what: string): TokenctlError {
+    return new TokenctlError('target_misbehaved', `${this.#options.name} ${what}`);
+  }
+
+  /** Null for a broken connection, if another attempt is left. */
+  async #send(
+    url: URL,
+    headers: Readonly<Record<string, string>>,
+    mayRetry: boolean,
+  ): Promise<{ status: number; headers: ProviderAnswer['headers']; text: string } | null> {
+    const { signal } = this.#options;
+    this.#authorization ??= this.#options.authorization();
+    const authorization = await this.#authorization;
+    try {
+      const timeout = AbortSignal.timeout(TIMEOUT_MS);
+      const answer = await request(url, {
+        headers: { accept: 'application/json', ...headers, authorization: authorization.reveal() },
+        dispatcher: this.#agent,
+        signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+      });
+      return { status: answer.statusCode, headers: answer.headers, text: await bounded(answer.body) };
+    } catch (cause) {
+      if (signal?.aborted) throw new TokenctlError('interrupted', 'Interrupted', { cause });
+      if (cause instanceof TooLong) throw this.misbehaved('sent a page that is too long');
+      const code = codeOf(cause);
+      if (mayRetry && TRANSIENT_CODES.has(code)) return null;
+      throw new TokenctlError('target_unreachable', `${this.#options.name} could not be reached (${code})`, {
+        cause,
+      });
+    }
+  }
+
+  async #wait(delay: number): Promise<void> {
+    this.#waited += delay;
+    if (this.#waited > MAX_WAITING_MS) {
+      throw new TokenctlError(
+        'target_unreachable',
+        `${this.#options.name} limits the rate: waited ${MAX_WAITING_MS / 60_000} min in all`,
+        { hint: 'Raise the rate limit there, or run it at another time.' },
+      );
+    }
+    const { signal } = this.#options;
+    try {
+      await sleep(delay, undefined, signal === undefined ? {} : { signal });
+    } catch (cause) {
+      throw new TokenctlError('interrupted', 'Interrupted', { cause });
+    }
+  }
+
+  #parse(text: string): unknown {
+    try {
+      return JSON.parse(text);
+    } catch {
+      throw this.misbehaved('sent a response that is not JSON');
+    }
+  }
+
+  #refusal(status: number, text: string): TokenctlError {
+    const { name } = this.#options;
+    const code = errorCodeIn(text);
+    const said = `${name} answered ${status}${code === null ? '' : ` (${code})`}`;
+    if (status === 401) {
+      return new TokenctlError('credentials_refused', said, { hint: 'Check the credential of this source.' });
+    }
+    if (status === 403) {
+      return new TokenctlError('permission_refused', said, {
+        hint: 'Grant the right to list users: docs/identity-providers.md names it for each provider.',
+      });
+    }
+    const isTransient = status === 429 || status >= 500;
+    return new TokenctlError(isTransient ? 'target_unreachable' : 'target_misbehaved', said, {
+      hint: isTransient ? 'Try again later.' : 'Check the address of this source.',
+    });
+  }
+}
+
+/** Connections to a provider, each wait limited. */
+export function providerAgent(ca: string | undefined): Agent {
+  return new Agent({
+    connect: { timeout: 10_000, ...(ca !== undefined && { ca }) },
+    headersTimeout: TIMEOUT_MS,
+    bodyTimeout: TIMEOUT_MS,
+  });
+}
+
+/**
+ * Checks that credentials travel encrypted.
+ *
+ * @throws TokenctlError `configuration`
+ */
+export function requireEncrypted(url: URL): void {
+  if (url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname))) return;
+  throw new TokenctlError('configuration', `The address of ${url.host} must begin with https://`, {
+    hint: 'Every request to an identity provider carries a credential.',
+  });
+}
+
+class TooLong extends Error {}
+
+async function bounded(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of body) {
+    length += chunk.byteLength;
+    if (length > MAX_BYTES) throw new TooLong();
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** How long to wait before the next attempt, in milliseconds; null if it is no use. */
+function delayOf(
+  status: number,
+  headers: ProviderAnswer['headers'],
+  pause: number | undefined,
+  now: number = Date.now(),
+): number | null {
+  if (![429, 502, 503, 504].includes(status) || pause === undefined) return null;
+  const retryAfter = String(headers['retry-after'] ?? '');
+  const seconds = /^\d+$/.test(retryAfter)
+    ? Number(retryAfter)
+    : // RFC 9110 §10.2.3: seconds or a date. Okta gives the time in seconds since 1970 in a header of its own.
+      (Date.parse(retryAfter) || Number(headers['x-rate-limit-reset'] ?? 0) * 1000 || now) / 1000 -
+      now / 1000;
+  return Math.max(seconds * 1000, pause);
+}
+
+/** The code of an error as RFC 6749 §5.2, RFC 7644 §3.12, Microsoft Graph, Google and Okta give it; only if it is a code. */
+function errorCodeIn(text: string): string | null {
+  try {
+    const body = JSON.parse(text) as Record<string, unknown>;
+    const error = body['error'];
+    const inner = typeof error === 'object' && error !== null ? (error as Record<string, unknown>) : {};
+    const code = [error, inner['code'], inner['status'], body['errorCode'], body['scimType']].find(
+      (each) => typeof each === 'string' && /^[\w.-]{1,60}$/.test(each),
+    );
+    return typeof code === 'string' ? code : null;
+  } catch {
+    return null;
+  }
+}
+
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  if ('code' in error && typeof error.code === 'string') return error.code;
+  if (error instanceof AggregateError && error.errors.length > 0) return codeOf(error.errors[0]);
+  return error.cause === undefined ? error.name : codeOf(error.cause);
+}

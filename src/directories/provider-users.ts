@@ -1,0 +1,110 @@
+import type { z } from 'zod';
+import type { TokenctlError } from '../domain/errors.ts';
+import type { ProviderClient } from './provider-client.ts';
+
+/** A user of an identity provider. */
+export interface ProviderUser {
+  /** The provider's own id of the user, which never changes. */
+  readonly id: string;
+  /** The names that the user signs in with. */
+  readonly logins: readonly string[];
+  readonly emails: readonly string[];
+  /** What shows that the user may not sign in any more; null for a user who may. */
+  readonly disabled: Disabled | null;
+}
+
+/** Evidence that a user is disabled. */
+interface Disabled {
+  /** The attribute as the provider calls it. */
+  readonly attribute: string;
+  readonly value: string;
+  /** Since when, as the provider states it; null where it does not. */
+  readonly since: string | null;
+}
+
+/** One page of a list. */
+export interface ProviderPage {
+  readonly users: readonly ProviderUser[];
+  /** How many users the provider announced; absent where it announces none. */
+  readonly announced?: number | undefined;
+}
+
+/** How often a list that changes while it is read is read anew. */
+const MAX_READINGS = 3;
+/** The most pages: ten million users. */
+const MAX_PAGES = 100_000;
+
+/**
+ * Reads all pages of a list. Users may move between pages while they are read: a list with a user twice, or with fewer users than
+ * announced, is read anew, since missing users would count as gone.
+ *
+ * @returns Each user once.
+ * @throws TokenctlError `target_misbehaved` for a list that is still incomplete when it is read for the third time, and what the
+ * client throws.
+ */
+export async function readWholeList(
+  client: ProviderClient,
+  pages: () => AsyncIterable<ProviderPage>,
+): Promise<readonly ProviderUser[]> {
+  let problem = '';
+  for (let reading = 0; reading < MAX_READINGS; reading += 1) {
+    const users = new Map<string, ProviderUser>();
+    let announced: number | undefined;
+    let seen = 0;
+    let count = 0;
+    for await (const page of pages()) {
+      announced = page.announced ?? announced;
+      seen += page.users.length;
+      for (const user of page.users) users.set(user.id, user);
+      count += 1;
+      if (count > MAX_PAGES) throw client.misbehaved(`has more than ${MAX_PAGES} pages of users`);
+    }
+    if (users.size < seen) problem = `listed ${seen - users.size} of ${seen} users twice`;
+    else if (announced !== undefined && users.size < announced) {
+      problem = `listed ${users.size} users, but announced ${announced}`;
+    } else return [...users.values()];
+  }
+  throw client.misbehaved(`${problem}: the list is not complete`);
+}
+
+/**
+ * Follows addresses of next pages.
+ *
+ * @param read Reads the page of an address, and names the next one; null for the last page.
+ * @throws TokenctlError `target_misbehaved` for an address that comes back.
+ */
+export async function* followPages(
+  client: ProviderClient,
+  first: string,
+  read: (address: string) => Promise<ProviderPage & { readonly next: string | null }>,
+): AsyncGenerator<ProviderPage> {
+  const seen = new Set<string>();
+  for (let address: string | null = first; address !== null; ) {
+    if (seen.has(address)) throw client.misbehaved('names the same next page twice');
+    seen.add(address);
+    const { next, ...page }: ProviderPage & { readonly next: string | null } = await read(address);
+    yield page;
+    address = next;
+  }
+}
+
+/**
+ * Reads a response by its schema.
+ *
+ * @throws TokenctlError `target_misbehaved`, naming the member that differs
+ */
+export function readAs<Schema extends z.ZodType>(
+  schema: Schema,
+  body: unknown,
+  fail: (what: string) => TokenctlError,
+): z.output<Schema> {
+  const read = schema.safeParse(body);
+  if (read.success) return read.data;
+  const path = read.error.issues[0]?.path.map((part) => (typeof part === 'number' ? '#' : part)).join('.');
+  throw fail(`sent a list of users in an unexpected form (${path === '' ? 'the whole' : path})`);
+}
+
+/** The values that are there, each once. */
+export function given(values: readonly (string | null | undefined)[]): readonly string[] {
+  return [...new Set(values.filter((value) => typeof value === 'string' && value !== ''))] as string[];
+}

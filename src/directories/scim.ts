@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import type { ProviderClient } from './provider-client.ts';
+import {
+  followPages,
+  given,
+  type ProviderPage,
+  type ProviderUser,
+  readAs,
+  readWholeList,
+} from './provider-users.ts';
+
+/** A user resource (RFC 7643 §4.1), as far as it is read. `active` may be missing; some providers write it as a text. */
+const scimUser = z.object({
+  id: z.string().min(1),
+  externalId: z.string().nullish(),
+  userName: z.string().min(1),
+  active: z.union([z.boolean(), z.string()]).nullish(),
+  emails: z.array(z.object({ value: z.string().nullish() })).nullish(),
+});
+
+/** A list response (RFC 7644 §3.4.2, RFC 9865 §2). */
+const listResponse = z.object({
+  totalResults: z.number().int().nonnegative().optional(),
+  itemsPerPage: z.number().int().nonnegative().optional(),
+  nextCursor: z.string().nullish(),
+  // RFC 7644 §3.4.2: absent where there are no results.
+  Resources: z.array(scimUser).default([]),
+});
+
+const serviceProviderConfig = z.object({
+  pagination: z.object({ cursor: z.boolean().optional() }).nullish(),
+});
+
+/** How a list is cut into pages; `auto` asks the provider's ServiceProviderConfig (RFC 9865 §4). */
+export type ScimPaging = 'auto' | 'index' | 'cursor';
+
+const PAGE_SIZE = 200;
+const ATTRIBUTES = 'userName,externalId,active,emails';
+const HEADERS = { accept: 'application/scim+json, application/json' };
+
+/**
+ * Reads the users of a SCIM 2.0 service provider, active or not: a user whose `active` is false is disabled. Reads pages by
+ * index (RFC 7644 §3.4.2.4) or by cursor (RFC 9865).
+ *
+ * @throws TokenctlError as {@link readWholeList}.
+ */
+export async function readScimUsers(
+  client: ProviderClient,
+  { paging = 'auto' }: { readonly paging?: ScimPaging } = {},
+): Promise<readonly ProviderUser[]> {
+  const byCursor = paging === 'cursor' || (paging === 'auto' && (await offersCursors(client)));
+  return await readWholeList(client, () => (byCursor ? cursorPages(client) : indexPages(client)));
+}
+
+async function* indexPages(client: ProviderClient): AsyncGenerator<ProviderPage> {
+  for (let startIndex = 1; ; ) {
+    const { page, count } = await readPage(client, { startIndex: String(startIndex) });
+    if (page.announced === undefined) throw client.misbehaved('sent a list without totalResults');
+    yield page;
+    startIndex += count;
+    if (startIndex > page.announced) return;
+    // RFC 7644 §3.4.2.4: fewer than asked for is allowed, none at all is an end too early.
+    if (count === 0) return;
+  }
+}
+
+async function* cursorPages(client: ProviderClient): AsyncGenerator<ProviderPage> {
+  // RFC 9865 §2: an empty cursor asks for the first page, and the last page has no next cursor.
+  yield* followPages(client, '', async (cursor) => {
+    const { page, next } = await readPage(client, { cursor });
+    return { ...page, next };
+  });
+}
+
+async function readPage(
+  client: ProviderClient,
+  place: Readonly<Record<string, string>>,
+): Promise<{ page: ProviderPage; count: number; next: string | null }> {
+  const query = new URLSearchParams({ attributes: ATTRIBUTES, count: String(PAGE_SIZE), ...place });
+  const { body } = await client.get(`Users?${query}`, HEADERS);
+  const list = readAs(listResponse, body, (what) => client.misbehaved(what));
+  const page = { users: list.Resources.map(userOf), announced: list.totalResults };
+  return { page, count: list.Resources.length, next: list.nextCursor || null };
+}
+
+function userOf(user: z.output<typeof scimUser>): ProviderUser {
+  const isActive = String(user.active ?? true).toLowerCase() !== 'false';
+  return {
+    id: user.id,
+    logins: given([user.userName, user.externalId]),
+    emails: given((user.emails ?? []).map(({ value }) => value)),
+    disabled: isActive ? null : { attribute: 'active', value: 'false', since: null },
+  };
+}
+
+async function offersCursors(client: ProviderClient): Promise<boolean> {
+  const { body } = await client.get('ServiceProviderConfig', HEADERS);
+  const { pagination } = readAs(serviceProviderConfig, body, (what) => client.misbehaved(what));
+  return pagination?.cursor === true;
+}

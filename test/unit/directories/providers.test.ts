@@ -1,0 +1,217 @@
+import { describe, expect, test } from 'vitest';
+import { readGoogleUsers } from '../../../src/directories/google-workspace.ts';
+import { readKeycloakUsers } from '../../../src/directories/keycloak.ts';
+import { readGraphUsers } from '../../../src/directories/microsoft-graph.ts';
+import { readOktaUsers } from '../../../src/directories/okta.ts';
+import { readScimUsers } from '../../../src/directories/scim.ts';
+import { type Answer, type Asked, providerServer } from './provider-server.ts';
+
+const at = ({ url }: Asked, name: string) => url.searchParams.get(name);
+
+describe('SCIM', () => {
+  const users = Array.from({ length: 5 }, (_, index) => ({
+    schemas: ['urn:ietf:params:scim:schemas:core:2.0:User'],
+    id: `id-${index}`,
+    userName: `user${index}`,
+    ...(index !== 3 && { active: index !== 2 }),
+    emails: [{ value: `user${index}@example.org`, primary: true }],
+  }));
+  const page = (from: number, count: number) => ({
+    schemas: ['urn:ietf:params:scim:api:messages:2.0:ListResponse'],
+    totalResults: users.length,
+    itemsPerPage: count,
+    startIndex: from,
+    Resources: users.slice(from - 1, from - 1 + count),
+  });
+
+  test('pages by index, of which the provider makes smaller ones than asked for', async () => {
+    const server = await providerServer((asked) => ({ body: page(Number(at(asked, 'startIndex')), 2) }));
+    const read = await readScimUsers(server.client('scim/v2/'), { paging: 'index' });
+    expect(read.map(({ logins, disabled }) => [logins[0], disabled?.attribute ?? null])).toEqual([
+      ['user0', null],
+      ['user1', null],
+      ['user2', 'active'],
+      ['user3', null],
+      ['user4', null],
+    ]);
+    expect(server.asked.map((asked) => at(asked, 'startIndex'))).toEqual(['1', '3', '5']);
+    expect(server.asked[0]).toMatchObject({ url: { pathname: '/scim/v2/Users' } });
+    expect(server.asked[0]?.headers).toMatchObject({ authorization: 'Bearer t' });
+  });
+
+  test('pages by cursor, which the configuration of the provider offers', async () => {
+    const answers: Record<string, Answer> = {
+      '': { body: { Resources: users.slice(0, 3), nextCursor: 'YW', itemsPerPage: 3 } },
+      YW: { body: { Resources: users.slice(3), totalResults: 5 } },
+    };
+    const server = await providerServer((asked) =>
+      asked.url.pathname.endsWith('/ServiceProviderConfig')
+        ? { body: { pagination: { cursor: true, index: false } } }
+        : (answers[at(asked, 'cursor') ?? 'none'] ?? { status: 400 }),
+    );
+    expect(await readScimUsers(server.client('scim/v2/'))).toHaveLength(5);
+  });
+
+  test.each([
+    [
+      'an end before the announced number',
+      (asked: Asked) => (at(asked, 'startIndex') === '1' ? page(1, 2) : { ...page(9, 2), Resources: [] }),
+      /listed 2 users, but announced 5/,
+    ],
+    [
+      'a user twice',
+      (asked: Asked) => page(Math.max(Number(at(asked, 'startIndex')) - 1, 1), 2),
+      /listed 1 of \d users twice/,
+    ],
+    ['no number at all', () => ({ Resources: users }), /without totalResults/],
+    [
+      'users without names',
+      () => ({ totalResults: 1, Resources: [{ id: 'x' }] }),
+      /unexpected form \(Resources\.#\.userName\)/,
+    ],
+  ])('%s is a failure', async (_, body, problem) => {
+    const server = await providerServer((asked) => ({ body: body(asked) }));
+    await expect(readScimUsers(server.client('scim/v2/'), { paging: 'index' })).rejects.toThrow(problem);
+  });
+
+  test('a list that changed while it was read is read anew', async () => {
+    let readings = 0;
+    const server = await providerServer((asked) => {
+      const start = Number(at(asked, 'startIndex'));
+      if (start === 1) readings += 1;
+      return { body: readings === 1 && start > 1 ? page(start - 1, 3) : page(start, 3) };
+    });
+    expect(await readScimUsers(server.client(), { paging: 'index' })).toHaveLength(5);
+    expect(readings).toBe(2);
+  });
+});
+
+describe('Microsoft Graph', () => {
+  const user = (id: string, more: object = {}) => ({
+    id,
+    userPrincipalName: `${id}@example.org`,
+    mail: `${id}@example.org`,
+    otherMails: [],
+    accountEnabled: true,
+    ...more,
+  });
+
+  test('follows @odata.nextLink, and sees who is disabled', async () => {
+    const server = await providerServer((asked) => ({
+      body: asked.url.searchParams.has('$skiptoken')
+        ? { value: [user('b', { accountEnabled: false, mail: null })] }
+        : {
+            '@odata.count': 2,
+            '@odata.nextLink': new URL('/v1.0/users?$skiptoken=RFNwd', asked.url).href,
+            value: [user('a')],
+          },
+    }));
+    expect(await readGraphUsers(server.client('v1.0/'))).toEqual([
+      { id: 'a', logins: ['a@example.org'], emails: ['a@example.org'], disabled: null },
+      {
+        id: 'b',
+        logins: ['b@example.org'],
+        emails: [],
+        disabled: { attribute: 'accountEnabled', value: 'false', since: null },
+      },
+    ]);
+    expect(server.asked[0]?.headers['consistencylevel']).toBe('eventual');
+    expect(server.asked[0]?.url.pathname).toBe('/v1.0/users');
+  });
+
+  test.each([
+    ['fewer than counted', { '@odata.count': 3, value: [user('a')] }, /announced 3/],
+    ['no right to see who is disabled', { value: [user('a', { accountEnabled: null })] }, /accountEnabled/],
+    ['a next page elsewhere', { '@odata.nextLink': 'https://evil.example/x', value: [] }, /another host/],
+    ['the same next page', { '@odata.nextLink': '/v1.0/users?$skiptoken=1', value: [] }, /same next page/],
+  ])('%s is a failure', async (_, body, problem) => {
+    const server = await providerServer(() => ({ body }));
+    await expect(readGraphUsers(server.client('v1.0/'))).rejects.toThrow(problem);
+  });
+});
+
+describe('Okta', () => {
+  const user = (id: string, status: string) => ({
+    id,
+    status,
+    statusChanged: '2026-11-20T10:00:00.000Z',
+    profile: { login: `${id}@example.org`, email: `${id}@mail.example.org`, secondEmail: null },
+  });
+
+  test('follows Link headers, and reads the deactivated users, which its list leaves out', async () => {
+    const server = await providerServer((asked) => {
+      const { url } = asked;
+      if (at(asked, 'filter') !== null) return { body: [user('d', 'DEPROVISIONED')] };
+      const self = `<${url.href}>; rel="self"`;
+      if (at(asked, 'after') !== null) return { body: [user('c', 'LOCKED_OUT')], headers: { link: self } };
+      const next = `<${new URL('/api/v1/users?after=200u&limit=200', url).href}>; rel="next"`;
+      return { body: [user('a', 'ACTIVE'), user('b', 'SUSPENDED')], headers: { link: `${self}, ${next}` } };
+    });
+    const read = await readOktaUsers(server.client('', 'SSWS key'));
+    expect(read.map(({ id, disabled }) => [id, disabled?.value ?? null])).toEqual([
+      ['a', null],
+      ['b', 'SUSPENDED'],
+      ['c', null],
+      ['d', 'DEPROVISIONED'],
+    ]);
+    expect(read[3]?.disabled?.since).toBe('2026-11-20T10:00:00.000Z');
+    expect(server.asked.map(({ headers }) => headers.authorization)).toEqual(Array(3).fill('SSWS key'));
+    expect(at(server.asked[2] as Asked, 'filter')).toBe('status eq "DEPROVISIONED"');
+  });
+});
+
+describe('Google Workspace', () => {
+  test('follows page tokens, and sees suspended and archived users', async () => {
+    const server = await providerServer((asked) => ({
+      body:
+        at(asked, 'pageToken') === 'p2'
+          ? { users: [{ id: '3', primaryEmail: 'c@example.org', suspended: false, archived: true }] }
+          : {
+              nextPageToken: 'p2',
+              users: [
+                { id: '1', primaryEmail: 'a@example.org', aliases: ['x@example.org'], suspended: false },
+                { id: '2', primaryEmail: 'b@example.org', suspended: true, suspensionReason: 'ADMIN' },
+              ],
+            },
+    }));
+    const read = await readGoogleUsers(server.client());
+    expect(
+      read.map(({ logins, disabled }) => [logins[0], disabled && `${disabled.attribute}=${disabled.value}`]),
+    ).toEqual([
+      ['a@example.org', null],
+      ['b@example.org', 'suspended=true (ADMIN)'],
+      ['c@example.org', 'archived=true'],
+    ]);
+    expect(read[0]?.emails).toEqual(['a@example.org', 'x@example.org']);
+    expect(at(server.asked[0] as Asked, 'customer')).toBe('my_customer');
+  });
+});
+
+describe('Keycloak', () => {
+  const users = Array.from({ length: 501 }, (_, index) => ({
+    id: `k${index}`,
+    username: `user${index}`,
+    enabled: index !== 500,
+  }));
+  const keycloak = (count: number) =>
+    providerServer((asked) => {
+      if (asked.url.pathname === '/admin/realms/my%20realm/users/count') return { body: count };
+      const first = Number(at(asked, 'first'));
+      return { body: users.slice(first, first + Number(at(asked, 'max'))) };
+    });
+
+  test('reads as many users as it counts', async () => {
+    const server = await keycloak(501);
+    const read = await readKeycloakUsers(server.client(), { realm: 'my realm' });
+    expect(read).toHaveLength(501);
+    expect(read.filter(({ disabled }) => disabled !== null).map(({ logins }) => logins)).toEqual([
+      ['user500'],
+    ]);
+  });
+
+  test('and fails where it lists fewer', async () => {
+    const server = await keycloak(600);
+    const read = readKeycloakUsers(server.client(), { realm: 'my realm' });
+    await expect(read).rejects.toThrow(/listed 501 users, but announced 600: the list is not complete/);
+  });
+});
