@@ -8,6 +8,7 @@ import type { TargetDescription } from '../operations/ports/target.ts';
 import { planRevocation } from '../operations/revocation/plan-revocation.ts';
 import { revokeTokens } from '../operations/revocation/revoke-tokens.ts';
 import { planSessionExpiry } from '../operations/sessions/expire-sessions.ts';
+import { notPossible } from '../operations/target-parts.ts';
 import { fullViewHint, type Viewer } from '../operations/visibility.ts';
 import { type Report, report } from '../reports/result.ts';
 import { printable } from '../reports/tables/text.ts';
@@ -88,7 +89,12 @@ async function planFor({ runtime, flags }: ManagementRevocation) {
   const description = await runtime.description();
   const withRefreshTokens = flags.all === true || flags.revoke_refresh === true;
   const target = await runtime.target();
-  if (withRefreshTokens && target.refreshTokens === undefined) throw refreshTokensUnsupported();
+  if (withRefreshTokens && target.refreshTokens === undefined) {
+    throw notPossible(
+      'Refresh tokens cannot be revoked over the REST API',
+      'Use a database context, or omit --all to keep them.',
+    );
+  }
   return await inManagementWords(
     planRevocation({
       keepCodes: true,
@@ -101,12 +107,6 @@ async function planFor({ runtime, flags }: ManagementRevocation) {
     }),
     { code: 'not_found', message: 'A user with that username does not exist.' },
   );
-}
-
-function refreshTokensUnsupported(): TokenctlError {
-  return new TokenctlError('unsupported', 'Refresh tokens cannot be revoked over the REST API', {
-    hint: 'Use a database context, or omit --all to keep them.',
-  });
 }
 
 /**

@@ -37,5 +37,14 @@ export function partMissing({ identifies }: Pick<Target, 'identifies'>, part: Op
 }
 
 function lacking(part: OptionalPart, where: string, hint: string): TokenctlError {
-  return new TokenctlError('unsupported', `${LACKS[part]} ${where}`, { hint });
+  return notPossible(`${LACKS[part]} ${where}`, hint);
+}
+
+/**
+ * The error for what the caller planned and the target cannot do.
+ *
+ * @param hint What to use instead.
+ */
+export function notPossible(message: string, hint: string): TokenctlError {
+  return new TokenctlError('unsupported', message, { hint });
 }

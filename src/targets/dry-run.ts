@@ -18,7 +18,7 @@ export function dryRun(target: Target): Target {
     ownTokenIds: () => target.ownTokenIds(),
     identifies: target.identifies,
     identify: (values, options) => target.identify(values, options),
-    createToken: () => Promise.reject(new TokenctlError('unsupported', 'A dry run does not create tokens')),
+    createToken: () => refuse('create tokens'),
     users: { ...target.users, setActive: () => Promise.resolve(false) },
     applications: unchangedApplications(target.applications),
     activity: target.activity,
@@ -34,9 +34,13 @@ export function dryRun(target: Target): Target {
 }
 
 function unchangedApplications({ list, find, replaceSecret }: Applications): Applications {
-  const refuse = () =>
-    Promise.reject(new TokenctlError('unsupported', 'A dry run does not replace client secrets'));
-  return { list, find, delete: () => Promise.resolve(false), replaceSecret: replaceSecret && refuse };
+  const replace = () => refuse('replace client secrets');
+  return { list, find, delete: () => Promise.resolve(false), replaceSecret: replaceSecret && replace };
+}
+
+/** There is no secret to give. */
+function refuse(what: string): Promise<never> {
+  return Promise.reject(new TokenctlError('unsupported', `A dry run does not ${what}`));
 }
 
 function unwrittenSettings(settings: Settings): Settings {

@@ -5,6 +5,7 @@ import { type Change, OperationRun, type StepReport, type Stopped } from '../jou
 import { recordAct } from '../journal/record-act.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import type { RevocationListeners } from '../revocation/revocation-report.ts';
+import { notPossible } from '../target-parts.ts';
 import { requireFullView, requireRights } from '../visibility.ts';
 import {
   type ApplicationName,
@@ -180,7 +181,8 @@ export async function replaceSecret(
 
 /** The error for a target whose API replaces no client secrets. */
 export function secretsKept({ address }: Pick<TargetDescription, 'address'>): TokenctlError {
-  return new TokenctlError('unsupported', `The REST API at ${address} cannot replace a client secret`, {
-    hint: 'Use a database context. Or delete the application with `tokenctl applications delete`, which revokes its tokens, and create it again, which also changes its client id.',
-  });
+  return notPossible(
+    `The REST API at ${address} cannot replace a client secret`,
+    'Use a database context. Or delete the application with `tokenctl applications delete`, which revokes its tokens, and create it again, which also changes its client id.',
+  );
 }

@@ -21,7 +21,7 @@ import {
 } from '../journal/operation-run.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import type { HeldRole } from '../ports/target-parts.ts';
-import { partOf } from '../target-parts.ts';
+import { notPossible, partOf } from '../target-parts.ts';
 import { type KnownUser, usersOf } from './scope-selection.ts';
 
 /** An application that is to be deleted. */
@@ -108,12 +108,12 @@ function referenceOf({ id, username }: KnownUser): UserReference {
 }
 
 function cannot(what: string, { credential }: TargetDescription): TokenctlError {
-  return new TokenctlError('unsupported', `This context cannot ${what}`, {
-    hint:
-      credential === 'database_role'
-        ? 'Deactivate the users with --deactivate (`users offboard` does so by itself), which ends both.'
-        : 'Use the account of a superuser with a token of the scope write, or a database context.',
-  });
+  return notPossible(
+    `This context cannot ${what}`,
+    credential === 'database_role'
+      ? 'Deactivate the users with --deactivate (`users offboard` does so by itself), which ends both.'
+      : 'Use the account of a superuser with a token of the scope write, or a database context.',
+  );
 }
 
 /** The roles that users hold now, and those that an open incident took from them. */

@@ -1,5 +1,4 @@
 import { type AccessPath, recordOf } from '../../domain/access.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { Incident, Lock, LockValue } from '../../domain/incident/incident.ts';
 import type { Hold } from '../../domain/incident/incident-history.ts';
 import { shellWord } from '../../domain/remedies.ts';
@@ -10,6 +9,7 @@ import { type Change, OperationRun, type StepReport, type Stopped } from '../jou
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
+import { notPossible } from '../target-parts.ts';
 import { countRevived } from '../tokens/list-refresh-tokens.ts';
 import { requireFullView } from '../visibility.ts';
 import { giveRoles } from './end-local-access.ts';
@@ -259,12 +259,9 @@ function requireUsers(
     ...(users.length > 0 ? [`activate ${users.join(', ')}`] : []),
     ...(held.length > 0 ? [`give back ${held.join(', ')}`] : []),
   ];
-  throw new TokenctlError(
-    'unsupported',
+  throw notPossible(
     `This target cannot ${what.join(' and ')}, as lifting ${incident.id} would`,
-    {
-      hint: `Run \`tokenctl incident lift ${incident.id} --context ${shellWord(incident.context)}\`, or use a context whose rights suffice.`,
-    },
+    `Run \`tokenctl incident lift ${incident.id} --context ${shellWord(incident.context)}\`, or use a context whose rights suffice.`,
   );
 }
 

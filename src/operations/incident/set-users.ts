@@ -10,6 +10,7 @@ import {
   type StepResult,
 } from '../journal/operation-run.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
+import { notPossible } from '../target-parts.ts';
 import { type KnownUser, usersOf } from './scope-selection.ts';
 
 /** Users that share one intent and one outcome in the audit log. */
@@ -133,7 +134,12 @@ export async function userLocks(
 ): Promise<UserLocks> {
   const { scope, measures, history } = order;
   if (!measures.deactivate) return { locks: [], kept: [] };
-  if (!description.capabilities.deactivateUsers) throw cannotDeactivate();
+  if (!description.capabilities.deactivateUsers) {
+    throw notPossible(
+      'This target cannot deactivate users',
+      'Use a database context, or omit --deactivate. `tokenctl context check` lists missing database rights.',
+    );
+  }
   const users = await usersOf(scope, target);
   const { keepActive, keepActiveBound } = measures;
   const keptIds = keepActiveBound?.map(({ id }) => id);
@@ -150,11 +156,4 @@ export async function userLocks(
 
 function lockOf({ id, username, isActive }: KnownUser): Lock {
   return { what: 'user', name: username, userId: id, before: isActive, locked: false };
-}
-
-/** Users were to be deactivated at a target that cannot. */
-function cannotDeactivate(): TokenctlError {
-  return new TokenctlError('unsupported', 'This target cannot deactivate users', {
-    hint: 'Use a database context, or omit --deactivate. `tokenctl context check` lists missing database rights.',
-  });
 }

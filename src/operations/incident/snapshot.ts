@@ -84,6 +84,10 @@ async function written(
   const counts: Record<string, number> = {};
   const missing: string[] = [];
   await file.write(line('snapshot', { incident, at, context, address, dialect, version }));
+  const leaveOut = async (kind: string, { message }: TokenctlError) => {
+    missing.push(kind);
+    await file.write(line('missing', { kind, why: message }));
+  };
   const each = async (kind: string, rows: () => AsyncIterable<object>) => {
     try {
       let count = 0;
@@ -95,16 +99,14 @@ async function written(
     } catch (error) {
       const isMissing = error instanceof TokenctlError && MAY_BE_MISSING.has(error.code);
       if (!isMissing) throw error;
-      missing.push(kind);
-      await file.write(line('missing', { kind, why: error.message }));
+      await leaveOut(kind, error);
     }
   };
-  await each('settings', async function* () {
-    if (settings.values === null) {
-      throw new TokenctlError('unsupported', settings.error.message, { cause: settings.error });
-    }
-    yield await Promise.resolve(settings.values);
-  });
+  if (settings.values === null) await leaveOut('settings', settings.error);
+  else {
+    await file.write(line('settings', settings.values));
+    counts['settings'] = 1;
+  }
   await each('user', () => target.users.list());
   if (selector !== null) await each('access_token', () => target.tokens(selector));
   const { refreshTokens, sessions } = target;

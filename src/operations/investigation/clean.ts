@@ -10,6 +10,7 @@ import {
 } from '../../domain/investigation/investigation.ts';
 import { interimName } from '../../domain/investigation/kinds.ts';
 import { isMasked, isSameValue } from '../../domain/investigation/recorded-values.ts';
+import { refusedAct } from '../../domain/investigation/refused-act.ts';
 import {
   type Change,
   OperationRun,
@@ -274,7 +275,7 @@ async function revokeToken(target: CleanOptions['target'], id: number): Promise<
   for await (const outcome of target.revoke([id])) {
     if (outcome.result === 'unchanged') return 'unchanged';
     if (outcome.result === 'failed')
-      throw new TokenctlError('unsupported', `Token ${id} was not revoked: ${outcome.reason}`);
+      throw refusedAct(`Token ${id} was not revoked: ${outcome.reason}`, 'changed');
     return 'done';
   }
   return 'unchanged';
@@ -307,9 +308,7 @@ async function valuesOf(
     if (current !== undefined && !isMasked(current)) {
       const isComparable = from !== undefined && !isMasked(from) && current !== interimName(object);
       if (isComparable && !isSameValue(field, from, current)) {
-        throw new TokenctlError('unsupported', `${field} was changed since the plan`, {
-          hint: 'Run the command again: it reads what is there now.',
-        });
+        throw refusedAct(`${field} was changed since the plan`, 'changed');
       }
       expected[field] = current;
     }

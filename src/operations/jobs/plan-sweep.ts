@@ -5,7 +5,7 @@ import { requireUsable } from '../../domain/policy/policy.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
-import { auditTokens } from '../token-audit/audit-tokens.ts';
+import { auditTokens, requireChecked } from '../token-audit/audit-tokens.ts';
 import { requireFullView } from '../visibility.ts';
 
 /** What a sweep is to revoke, and what keeps it from going wrong. */
@@ -86,17 +86,8 @@ async function findSwept(options: PlanSweepOptions) {
     if (made.getTime() > youngest) young.add(id);
     else created.set(id, made.getTime());
   }
-  const { notChecked, tokensRead, byRule } = audit.summary();
-  const [skipped] = notChecked;
-  if (skipped !== undefined) {
-    throw new TokenctlError(
-      'unsupported',
-      `The rule ${skipped.rule} cannot be checked here: ${skipped.why}`,
-      {
-        hint: 'Remove it from the rules of this job, or use a database context.',
-      },
-    );
-  }
+  const { tokensRead, byRule } = audit.summary();
+  requireChecked(audit, 'Remove it from the rules of this job, or use a database context.');
   return { created, young, tokens: tokensRead, byRule };
 }
 

@@ -19,7 +19,7 @@ import type { AuditLog, EntryDraft } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { knownSettings, refreshLifetimeIn } from '../settings/known-settings.ts';
-import { partOf } from '../target-parts.ts';
+import { notPossible, partOf } from '../target-parts.ts';
 import { unseenPart } from '../visibility.ts';
 import { refuseTooLarge } from './plan-revocation.ts';
 
@@ -315,10 +315,9 @@ function requireApplicable(
     (saved.withRefreshTokens && !refreshTokens) ||
     (saved.authorizationCodes.length > 0 && !authorizationCodes);
   if (!needsDatabase) return;
-  throw new TokenctlError(
-    'unsupported',
+  throw notPossible(
     `The plan includes refresh tokens or authorization codes, which cannot be revoked at ${description.address}`,
-    { hint: `Use the context of the plan (${target['context']}), or make a new plan here.` },
+    `Use the context of the plan (${target['context']}), or make a new plan here.`,
   );
 }
 

@@ -7,7 +7,7 @@ import { missingSessionRights } from '../access/not-covered.ts';
 import type { Capabilities, Target, TargetDescription } from '../ports/target.ts';
 import type { SessionSelector } from '../ports/target-parts.ts';
 import { resolveNames } from '../resolve-names.ts';
-import { partOf } from '../target-parts.ts';
+import { notPossible, partOf } from '../target-parts.ts';
 
 /**
  * Streams the sessions of these users, or every one without names. Reads only.
@@ -65,12 +65,12 @@ export function noSessions(
 ): TokenctlError {
   if (description.credential === 'database_role') return noSessionsInTables(description);
   const { endSessions } = managementCommands(description.dialect);
-  return new TokenctlError('unsupported', 'This target can neither list nor end sessions', {
-    hint:
-      endSessions === null
-        ? 'Use a database context. This needs a recent release of the gateway.'
-        : `Use a database context, or run \`${endSessions}\` on the server.`,
-  });
+  return notPossible(
+    'This target can neither list nor end sessions',
+    endSessions === null
+      ? 'Use a database context. This needs a recent release of the gateway.'
+      : `Use a database context, or run \`${endSessions}\` on the server.`,
+  );
 }
 
 /** A role may lack rights for them; without that, a gateway from before its late releases does not tell whose they are. */
@@ -81,7 +81,8 @@ function noSessionsInTables({ missingRights }: Pick<TargetDescription, 'missingR
       hint: `Grant it these rights: ${grants.join('; ')}.`,
     });
   }
-  return new TokenctlError('unsupported', 'The tables of this database do not record the users of sessions', {
-    hint: 'Upgrade the gateway. After `DELETE FROM django_session`, sessions are accepted until their entries in the cache of the gateway expire.',
-  });
+  return notPossible(
+    'The tables of this database do not record the users of sessions',
+    'Upgrade the gateway. After `DELETE FROM django_session`, sessions are accepted until their entries in the cache of the gateway expire.',
+  );
 }

@@ -7,7 +7,8 @@ import { DAY, type Fact, type Facts, type PolicySettings } from '../../domain/po
 import type { Selector } from '../../domain/selector.ts';
 import { type Application, allowsWriting } from '../../domain/token.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
-import { knownSettings } from '../settings/known-settings.ts';
+import type { AuthenticationSettings } from '../ports/target-parts.ts';
+import { type KnownSettings, knownSettings } from '../settings/known-settings.ts';
 
 /** What facts are gathered for. */
 export interface FactsWanted {
@@ -39,7 +40,8 @@ export async function gatherFacts(wanted: FactsWanted): Promise<Gathered> {
   const refused = new Map<Fact, string>();
   for (const fact of needed) {
     try {
-      await gathering[fact]();
+      const why = await gathering[fact]();
+      if (typeof why === 'string') refused.set(fact, why);
     } catch (error) {
       if (!isRefusal(error)) throw error;
       refused.set(fact, error.message);
@@ -67,8 +69,11 @@ export function isRefusal(error: unknown): error is TokenctlError {
   );
 }
 
+/** Why a fact is not known here; undefined for one that is. */
+type Unknown = string | undefined;
+
 /** One method for each kind of fact: it asks the target, and keeps what comes. */
-class Gathering implements Record<Fact, () => Promise<void>> {
+class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> {
   readonly #wanted: FactsWanted;
   readonly #unused = new IdSet();
   readonly #neverUsed = new IdSet();
@@ -79,7 +84,7 @@ class Gathering implements Record<Fact, () => Promise<void>> {
   #settings: PolicySettings | null = null;
   #tokensInClear = false;
   #orphanUse: OrphanUse = 'assumed';
-  #reading: Promise<PolicySettings> | undefined;
+  #reading: Promise<KnownSettings> | undefined;
   #description: Promise<TargetDescription> | undefined;
   found: readonly Application[] = [];
 
@@ -102,14 +107,14 @@ class Gathering implements Record<Fact, () => Promise<void>> {
     };
   }
 
-  async unused_tokens(): Promise<void> {
+  async unused_tokens(): Promise<Unknown> {
     const { policy, now } = this.#wanted;
     const limit = now.getTime() - policy['unused-for'].days * DAY;
     const since = Math.min(limit, this.#wanted.selector.unusedSince?.getTime() ?? limit);
-    await this.#collect({ unusedSince: new Date(since) }, this.#unused);
+    return await this.#collect({ unusedSince: new Date(since) }, this.#unused);
   }
 
-  never_used_tokens(): Promise<void> {
+  never_used_tokens(): Promise<Unknown> {
     return this.#collect({ neverUsed: true }, this.#neverUsed);
   }
 
@@ -135,29 +140,33 @@ class Gathering implements Record<Fact, () => Promise<void>> {
     if (owners.size > 0) this.#lastChanges = await this.#wanted.target.activity.lastChanges([...owners]);
   }
 
-  async settings(): Promise<void> {
-    this.#settings = await this.#readSettings();
+  async settings(): Promise<Unknown> {
+    const known = await this.#readSettings();
+    this.#settings = known.values;
+    return known.values === null ? known.error.message : undefined;
   }
 
-  async external_tokens(): Promise<void> {
-    if ((await this.#readSettings()).ALLOW_OAUTH2_FOR_EXTERNAL_USERS === null) {
-      throw notTold('the tokens of external users');
-    }
+  external_tokens(): Promise<Unknown> {
+    return this.#told('the tokens of external users', (settings) => [
+      settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS,
+    ]);
   }
 
-  async token_lifetimes(): Promise<void> {
-    if ((await this.#readSettings()).OAUTH2_PROVIDER === null) throw notTold('the lifetime of new tokens');
+  token_lifetimes(): Promise<Unknown> {
+    return this.#told('the lifetime of new tokens', (settings) => [settings.OAUTH2_PROVIDER]);
   }
 
-  async session_limit(): Promise<void> {
-    const { SESSIONS_PER_USER: most, MAX_EXTRA_SESSIONS_PER_USER: extra } = await this.#readSettings();
-    if (most === null && extra === null) throw notTold('the number of sessions per user');
+  session_limit(): Promise<Unknown> {
+    return this.#told('the number of sessions per user', (settings) => [
+      settings.SESSIONS_PER_USER,
+      settings.MAX_EXTRA_SESSIONS_PER_USER,
+    ]);
   }
 
-  async pkce(): Promise<void> {
+  /** Controllers and gateways do not require it. */
+  async pkce(): Promise<Unknown> {
     const { dialect } = await this.#describe();
-    if (dialect !== 'service') return; // controllers and gateways do not require it
-    throw new TokenctlError('unsupported', 'The tables do not record whether the service requires PKCE');
+    return dialect === 'service' ? 'The tables do not record whether the service requires PKCE' : undefined;
   }
 
   async applications(): Promise<void> {
@@ -169,21 +178,28 @@ class Gathering implements Record<Fact, () => Promise<void>> {
     this.#orphanUse = orphanUse(await this.#describe());
   }
 
-  async token_storage(): Promise<void> {
+  /** Of gateways only. */
+  async token_storage(): Promise<Unknown> {
     const { dialect, tokensInClear } = await this.#describe();
-    if (dialect !== 'gateway') return; // the rule is about gateways
-    if (tokensInClear === undefined) {
-      throw new TokenctlError('unsupported', 'Only the database shows how a gateway stores tokens');
-    }
-    this.#tokensInClear = tokensInClear;
+    if (dialect !== 'gateway') return undefined;
+    this.#tokensInClear = tokensInClear ?? false;
+    return tokensInClear === undefined ? 'Only the database shows how a gateway stores tokens' : undefined;
+  }
+
+  /** Why a rule that needs one of some settings cannot be checked. */
+  async #told(
+    what: string,
+    settingsFor: (settings: AuthenticationSettings) => readonly unknown[],
+  ): Promise<Unknown> {
+    const known = await this.#readSettings();
+    if (known.values === null) return known.error.message;
+    const isTold = settingsFor(known.values).some((value) => value !== null);
+    return isTold ? undefined : `This target has no setting for ${what}`;
   }
 
   /** Read once, also where the first question for them was refused. */
-  #readSettings(): Promise<PolicySettings> {
-    this.#reading ??= knownSettings(this.#wanted.target).then((known) => {
-      if (known.values !== null) return known.values;
-      throw new TokenctlError('unsupported', known.error.message, { cause: known.error });
-    });
+  #readSettings(): Promise<KnownSettings> {
+    this.#reading ??= knownSettings(this.#wanted.target);
     return this.#reading;
   }
 
@@ -192,17 +208,14 @@ class Gathering implements Record<Fact, () => Promise<void>> {
     return this.#description;
   }
 
-  async #collect(criteria: Selector, ids: IdSet): Promise<void> {
+  async #collect(criteria: Selector, ids: IdSet): Promise<Unknown> {
     const { capabilities } = await this.#describe();
-    if (capabilities.lastUsed) return; // these tokens tell themselves
+    if (capabilities.lastUsed) return undefined; // these tokens tell themselves
     for await (const { id } of this.#wanted.target.tokens(narrowed(this.#wanted.selector, criteria))) {
       ids.add(id);
     }
+    return undefined;
   }
-}
-
-function notTold(what: string): TokenctlError {
-  return new TokenctlError('unsupported', `This target has no setting for ${what}`);
 }
 
 /** The audited tokens narrowed to those for which something else holds as well. */

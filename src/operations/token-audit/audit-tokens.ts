@@ -280,7 +280,18 @@ export async function findingSelector(options: FindingSelectorOptions): Promise<
   for await (const { subject } of audit.findings) {
     if (subject.kind === 'token') ids.push(subject.token.id);
   }
+  requireChecked(audit);
+  return ids;
+}
+
+/**
+ * Refuses to act on an audit that could not check one of its rules.
+ *
+ * @throws TokenctlError `unsupported`
+ */
+export function requireChecked(audit: Pick<Audit, 'summary'>, hint?: string): void {
   const [skipped] = audit.summary().notChecked;
-  if (skipped === undefined) return ids;
-  throw new TokenctlError('unsupported', `The rule ${rule} cannot be checked on this target: ${skipped.why}`);
+  if (skipped === undefined) return;
+  const message = `The rule ${skipped.rule} cannot be checked on this target: ${skipped.why}`;
+  throw new TokenctlError('unsupported', message, { hint });
 }

@@ -7,7 +7,7 @@ import type { Selector } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target } from '../ports/target.ts';
-import { auditTokens } from './audit-tokens.ts';
+import { auditTokens, requireChecked } from './audit-tokens.ts';
 
 /** Which findings are meant, and among which tokens. */
 interface FindingTokensOptions {
@@ -61,13 +61,7 @@ async function* foundSingly(options: FindingTokensOptions, rules: readonly RuleN
 
 async function* found(options: FindingTokensOptions, rules: readonly RuleName[]): AsyncIterable<Subject> {
   const audit = await auditTokens({ ...options, rules });
-  const [skipped] = audit.summary().notChecked;
-  if (skipped !== undefined) {
-    throw new TokenctlError(
-      'unsupported',
-      `The rule ${skipped.rule} cannot be checked on this target: ${skipped.why}`,
-    );
-  }
+  requireChecked(audit);
   for await (const { subject } of audit.findings) yield subject;
 }
 

@@ -1,4 +1,3 @@
-import { TokenctlError } from '../../domain/errors.ts';
 import {
   type RefreshToken,
   type RefreshTokenState,
@@ -9,7 +8,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { Target } from '../ports/target.ts';
 import type { RefreshTokenSelector } from '../ports/target-parts.ts';
 import { resolveNames } from '../resolve-names.ts';
-import { partOf } from '../target-parts.ts';
+import { notPossible, partOf } from '../target-parts.ts';
 
 export interface ListedRefreshToken extends RefreshToken {
   /** `live` where it is not known whether it is expired: then `expires` is null. */
@@ -40,12 +39,9 @@ export async function* listRefreshTokens(options: {
   const { states, ...others } = selector;
   await resolveNames(target, selector);
   if (lifetime === null && states?.includes('expired') === true) {
-    throw new TokenctlError(
-      'unsupported',
+    throw notPossible(
       'REFRESH_TOKEN_EXPIRE_SECONDS cannot be read, so expired refresh tokens are unknown',
-      {
-        hint: 'List the state live, which includes them here.',
-      },
+      'List the state live, which includes them here.',
     );
   }
   const now = clock.now();

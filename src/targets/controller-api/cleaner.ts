@@ -1,5 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { CleaningAct } from '../../domain/investigation/cleaning.ts';
+import { refusedAct } from '../../domain/investigation/refused-act.ts';
 import type { Cleaner, CleaningValues } from '../../operations/ports/evidence.ts';
 import type { Api } from './api.ts';
 import { Connection, type HttpRequest, type HttpResponse } from './connection.ts';
@@ -112,9 +113,7 @@ async function defaultsOf(
   const found = await defaults(category);
   const unknown = fields.find(({ field }) => !found.has(field));
   if (unknown !== undefined) {
-    throw new TokenctlError('unsupported', `the controller does not state the default of ${unknown.field}`, {
-      hint: 'Set it by hand.',
-    });
+    throw refusedAct(`the controller does not state the default of ${unknown.field}`, 'by_hand');
   }
   return Object.fromEntries(fields.map(({ field }) => [field, found.get(field)]));
 }
@@ -131,23 +130,15 @@ function outcomeOf(
   if (status === 404) return 'unchanged';
   // A job that has ended cannot be cancelled.
   if (status === 405 && request.path.endsWith('/cancel/')) return 'unchanged';
-  if (status === 409) {
-    throw new TokenctlError('unsupported', `${api.address} refused ${what}: it is in use`, {
-      hint: 'Wait until running jobs have ended, then run the command again.',
-    });
-  }
+  const refused = `${api.address} refused ${what}`;
+  if (status === 409) throw refusedAct(`${refused}: it is in use`, 'in_use');
   if (status === 400 && TAKEN.test(String(response.body))) {
-    throw new TokenctlError('unsupported', `${api.address} refused ${what}: another object has the name`, {
-      hint: 'Rename that object, then run the command again.',
-    });
+    throw refusedAct(`${refused}: another object has the name`, 'name_taken');
   }
   if (status === 400) {
     const fields = Object.keys(request.json ?? {}).filter((field) => response.body.includes(`"${field}"`));
-    throw new TokenctlError(
-      'unsupported',
-      `${api.address} refused ${what}${fields.length === 0 ? ' (HTTP 400)' : `: it rejected ${fields.join(', ')}`}`,
-      { hint: 'A name may be taken, or an object that is meant may be deleted: do it by hand.' },
-    );
+    const rejected = fields.length === 0 ? ' (HTTP 400)' : `: it rejected ${fields.join(', ')}`;
+    throw refusedAct(`${refused}${rejected}`, 'rejected');
   }
   if (status === 500)
     throw new TokenctlError('target_misbehaved', `${api.address} failed ${what} (HTTP 500)`);

@@ -44,9 +44,10 @@ export function responseError(response: HttpResponse, from: Responder, what: str
   }
   if (status === 404 && !isJson(response)) return notAControllerError(from, what);
   if (status === 404) return new TokenctlError('not_found', `${address} did not find ${what}`);
-  if (status === 400)
-    return new TokenctlError('unsupported', `${address} rejected the parameters of the request for ${what}`);
-  if (status === 405) return new TokenctlError('unsupported', `${address} does not support ${what}`);
+  if (status === 400 || status === 405) {
+    const refused = status === 405 ? 'does not support' : 'rejected the parameters of the request for';
+    return new TokenctlError('unsupported', `${address} ${refused} ${what}`);
+  }
   if (status === 429) {
     return new TokenctlError('target_unreachable', `${address} limits the rate of requests`, {
       hint: 'Try again later.',

@@ -1,11 +1,12 @@
 import type { Environment } from '../../db/connection-sources.ts';
 import type { Queryable } from '../../db/database.ts';
 import { sqlState } from '../../db/postgres.ts';
-import { TokenctlError } from '../../domain/errors.ts';
+import type { TokenctlError } from '../../domain/errors.ts';
 import type { CleaningAct, CleaningObject } from '../../domain/investigation/cleaning.ts';
 import { DATABASE_FIELDS } from '../../domain/investigation/cleaning-in-database.ts';
 import { isKnownKind } from '../../domain/investigation/kinds.ts';
 import { isMasked, isReference } from '../../domain/investigation/recorded-values.ts';
+import { refusedAct } from '../../domain/investigation/refused-act.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { Cleaner, CleaningValues } from '../../operations/ports/evidence.ts';
 import { ENTRIES, linkOf, record } from './cleaning-entries.ts';
@@ -170,9 +171,7 @@ async function apply(transaction: Queryable, work: Work): Promise<'done' | 'unch
         ? await removeRole(transaction, { ...act, entry: work.values.entry })
         : await removeLink(transaction, act, work);
     default:
-      throw new TokenctlError('unsupported', 'Only the REST API can do it', {
-        hint: 'Use a context with a URL.',
-      });
+      throw refusedAct('only the REST API can do it', 'rest_only');
   }
 }
 
@@ -332,16 +331,11 @@ async function requireFree(
 }
 
 function nameTaken(cause?: unknown): TokenctlError {
-  return new TokenctlError('unsupported', 'another object has the name', {
-    hint: 'Rename that object, then run the command again.',
-    cause,
-  });
+  return refusedAct('another object has the name', 'name_taken', { cause });
 }
 
 function changedSince(): TokenctlError {
-  return new TokenctlError('unsupported', 'it was changed or deleted since it was read', {
-    hint: 'Run the command again: it reads what is there now.',
-  });
+  return refusedAct('it was changed or deleted since it was read', 'changed');
 }
 
 async function restoreSetting(
@@ -402,7 +396,7 @@ async function removeLink(
   { values: { entry } }: Work,
 ): Promise<'done' | 'unchanged'> {
   const [table, first, second] = LINK_TABLES[link] ?? [];
-  if (table === undefined) throw new TokenctlError('unsupported', 'how this link is stored is not known');
+  if (table === undefined) throw refusedAct('how this link is stored is not known', 'rest_only');
   const rows = await transaction.query(
     `DELETE FROM ${table} l WHERE l.${first} = $1 AND l.${second} = $2 RETURNING l.${first}`,
     [object.id, other.id],

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../db/database.ts';
-import { TokenctlError } from '../../domain/errors.ts';
 import type { CleaningAct } from '../../domain/investigation/cleaning.ts';
 import { definedRoleField, kindOfModel } from '../../domain/investigation/kinds.ts';
+import { refusedAct } from '../../domain/investigation/refused-act.ts';
 import { record } from './cleaning-entries.ts';
 
 const MEMBERS = 'main_rbac_roles_members';
@@ -48,9 +48,7 @@ export async function removeRole(
   );
   if (role === undefined) return 'unchanged';
   if (role.model === null || role.about === null) {
-    throw new TokenctlError('unsupported', 'a role of the system is removed over REST only', {
-      hint: 'Run the same in a context with a URL.',
-    });
+    throw refusedAct('a role of the system is removed over REST only', 'rest_only');
   }
   const removed = await transaction.query(
     `DELETE FROM ${MEMBERS} m WHERE m.role_id = $1 AND m.user_id = $2 RETURNING m.id`,
@@ -63,9 +61,7 @@ export async function removeRole(
   );
   const meant = assigned.filter(({ name }) => definedRoleField(name) === role.field);
   if (assigned.length > 0 && meant.length !== 1) {
-    throw new TokenctlError('unsupported', `which of the user's roles is ${role.field} is not known`, {
-      hint: 'Run the same in a context with a URL.',
-    });
+    throw refusedAct(`which of the user's roles is ${role.field} is not known`, 'rest_only');
   }
   for (const { id, role: objectRole } of meant) {
     await transaction.execute(`DELETE FROM ${ASSIGNMENTS} WHERE id = $1`, [id]);

@@ -4,7 +4,7 @@ import type { AuthenticationSettings } from '../../operations/ports/target-parts
 import { refuseAbsent } from '../absent-settings.ts';
 import { gatewayChanges, insertEntries } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
-import { DEFAULTS, SETTING_NAMES, WRITABLE } from './setting-values.ts';
+import { DEFAULTS, requireValid, SETTING_NAMES } from './setting-values.ts';
 
 type Value = boolean | number | string;
 
@@ -103,7 +103,7 @@ export async function writeGatewaySettings(
     const [value, preference] = [change[key] ?? null, PREFERENCES[key]];
     if (value === null || typeof value === 'object' || preference === undefined || value === before[key])
       continue;
-    requireWritable(connection, key, value);
+    requireValid(key, value, { program: 'gateway', address: connection.address });
     const { section, name } = preference;
     const row = findRow(stored, preference);
     const text = toText(value);
@@ -111,13 +111,6 @@ export async function writeGatewaySettings(
     else await updatePreference(transaction, { section, name: row.name, value: text, before: row.value });
   }
   return readGatewaySettings(connection, transaction);
-}
-
-function requireWritable(connection: Connection, key: keyof AuthenticationSettings, value: unknown): void {
-  if (WRITABLE[key].safeParse(value).success) return;
-  throw new TokenctlError('unsupported', `Invalid value for ${key} in ${connection.address}`, {
-    hint: 'A gateway rejects it too. Check the range in the description of the setting.',
-  });
 }
 
 /** A gateway stores booleans as Python prints them. */

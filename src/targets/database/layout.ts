@@ -66,21 +66,17 @@ export async function findSchema(database: Queryable, address: string): Promise<
   );
   const [found, ...others] = rows;
   if (found === undefined) {
-    throw new TokenctlError(
-      'unsupported',
+    throw unusable(
       `${address} is neither a controller's nor a platform gateway's database: it has none of their tables`,
-      { hint: 'Check the name of the database and the search_path of the role.' },
+      'Check the name of the database and the search_path of the role.',
     );
   }
   for (const { schema, tables } of others) {
     const twice = tables.find((table) => found.tables.includes(table));
     if (twice === undefined) continue;
-    throw new TokenctlError(
-      'unsupported',
+    throw unusable(
       `${address} has the table ${twice} in two schemas on the search path: ${found.schema} and ${schema}`,
-      {
-        hint: 'Name the right schema in the connection string, for example ?options=-csearch_path%3Dpublic. If you do not know the other table, find out who created it.',
-      },
+      'Name the right schema in the connection string, for example ?options=-csearch_path%3Dpublic. If you do not know the other table, find out who created it.',
     );
   }
   return found.schema;
@@ -131,10 +127,9 @@ async function readColumns(
   // A connection pooler may drop the options of a connection.
   const others = rows.at(0)?.schemas.filter((name) => name !== schema) ?? [];
   if (others.length > 0) {
-    throw new TokenctlError(
-      'unsupported',
+    throw unusable(
       `${address} does not take the search path of this connection: the schemas ${others.join(', ')} are on it as well`,
-      { hint: 'Connect to the server itself instead of a connection pooler.' },
+      'Connect to the server itself instead of a connection pooler.',
     );
   }
   return new Map(
@@ -161,12 +156,9 @@ function requireTables(layout: Layout, columns: Columns, address: string): void 
     const missing = present === undefined ? null : required.find((column) => !present.has(column));
     if (missing === undefined) continue;
     const what = missing === null ? `the table ${table}` : `the column ${table}.${missing}`;
-    throw new TokenctlError(
-      'unsupported',
+    throw unusable(
       `${address} is not a ${layout} database that this version supports: ${what} is missing`,
-      {
-        hint: `This version supports the tables of ${KNOWN_RELEASES[layout]}. Check the search_path of the role, or use the REST API.`,
-      },
+      `This version supports the tables of ${KNOWN_RELEASES[layout]}. Check the search_path of the role, or use the REST API.`,
     );
   }
 }
@@ -175,4 +167,9 @@ function requireTables(layout: Layout, columns: Columns, address: string): void 
 function isOptional(layout: Layout, table: string): boolean {
   if (layout === 'gateway') return table === TABLES.gateway.sessionMemberships || table === ID_TOKENS;
   return layout === 'controller' && ACCOUNT_TABLES.some((each) => each === table);
+}
+
+/** The error for a database whose tables cannot be used. */
+function unusable(message: string, hint: string): TokenctlError {
+  return new TokenctlError('unsupported', message, { hint });
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { TokenctlError } from '../../domain/errors.ts';
 import type { AuthenticationSettings } from '../../operations/ports/target-parts.ts';
 
 /**
@@ -10,7 +11,7 @@ const MAX_LIFETIME_SECONDS = 250_000_000_000;
 const writableLifetime = z.number().int().min(1).max(MAX_LIFETIME_SECONDS);
 
 /** The values that may be written, by the rules of the controller's API. */
-export const WRITABLE = {
+const WRITABLE = {
   AUTH_BASIC_ENABLED: z.boolean(),
   ALLOW_OAUTH2_FOR_EXTERNAL_USERS: z.boolean(),
   SESSION_COOKIE_AGE: z.number().int().min(60).max(30_000_000_000),
@@ -27,6 +28,22 @@ export const WRITABLE = {
 } as const satisfies Record<keyof AuthenticationSettings, z.ZodType>;
 
 export const SETTING_NAMES = Object.keys(WRITABLE) as readonly (keyof AuthenticationSettings)[];
+
+/**
+ * Refuses a value that the program whose settings they are would refuse too.
+ *
+ * @throws TokenctlError `unsupported`
+ */
+export function requireValid(
+  name: keyof AuthenticationSettings,
+  value: unknown,
+  at: { readonly program: 'controller' | 'gateway'; readonly address: string },
+): void {
+  if (WRITABLE[name].safeParse(value).success) return;
+  throw new TokenctlError('unsupported', `Invalid value for ${name} in ${at.address}`, {
+    hint: `A ${at.program} rejects it too. Check the range in the description of the setting.`,
+  });
+}
 
 /** The defaults of controller 24.6. */
 export const DEFAULTS: AuthenticationSettings = {

@@ -6,7 +6,7 @@ import { refuseAbsent } from '../absent-settings.ts';
 import { insertEntries } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
 import { readGatewaySettings, writeGatewaySettings } from './gateway-settings.ts';
-import { DEFAULTS, effectiveSettings, SETTING_NAMES, WRITABLE } from './setting-values.ts';
+import { DEFAULTS, effectiveSettings, requireValid, SETTING_NAMES } from './setting-values.ts';
 
 /** Reads the effective settings. */
 export function readSettings(connection: Connection): Promise<AuthenticationSettings> {
@@ -64,11 +64,7 @@ interface SettingChange {
 
 function requireWritable(connection: Connection, change: SettingChange): void {
   const { name, value, before } = change;
-  if (!WRITABLE[name].safeParse(withAllKeys(change)).success) {
-    throw new TokenctlError('unsupported', `Invalid value for ${name} in ${connection.address}`, {
-      hint: 'A controller rejects it too. Check the range in the description of the setting.',
-    });
-  }
+  requireValid(name, withAllKeys(change), { program: 'controller', address: connection.address });
   if (name === 'DISABLE_LOCAL_AUTH' && value === true && before?.value !== true) {
     throw new TokenctlError('unsupported', 'Local accounts cannot be disabled through the database', {
       hint: "Use the controller's API, which checks for an identity provider and revokes local users' tokens.",
