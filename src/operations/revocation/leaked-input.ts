@@ -271,7 +271,7 @@ class ReportReader {
       'usage',
       `The ${NAMES[this.format ?? 'sarif']} ${what}, in line ${this.#lines}, ${after}`,
       {
-        hint: 'Write the report again, and check that the scanner ended without an error.',
+        hint: 'Have the scanner write its report again: that run may have failed.',
       },
     );
   }
