@@ -1,4 +1,4 @@
-import { accessSync, constants, statSync } from 'node:fs';
+import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { custom as customArgument, string as textArgument } from '@oclif/core/args';
 import { boolean, custom, option, string } from '@oclif/core/flags';
 import type { Flag, FlagInput } from '@oclif/core/interfaces';
@@ -398,4 +398,13 @@ function criteriaOf(flags: SelectorFlags, now: Date): Selection {
     ...(expiresWithin !== undefined && { expiresAfter: now, expiredAt: fromNow(expiresWithin) }),
     ...(flags['never-expires'] === true && { expiresAfter: fromNow(NEVER_AFTER) }),
   };
+}
+
+/** The JSON in a file; undefined for a file without. */
+export function jsonIn(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'));
+  } catch {
+    return undefined;
+  }
 }

@@ -11,8 +11,8 @@ import {
 } from '../operations/sessions/expire-sessions.ts';
 import { type Document, lines } from '../reports/document.ts';
 import type { MaybeMade, Report } from '../reports/result.ts';
-import { type Listing, listing } from '../reports/tables/listing.ts';
-import { countText, dayText, numberText, timeText } from '../reports/tables/text.ts';
+import { type Listing, listing, timeColumn } from '../reports/tables/listing.ts';
+import { countText, numberText, timeText } from '../reports/tables/text.ts';
 import { usersGuard } from './change/approval.ts';
 import { type ChangeRequest, change, type Ending, notMade, type PlannedChange } from './change/change.ts';
 import { runLine, tookText, unfinishedWork } from './change/ending.ts';
@@ -189,12 +189,7 @@ export function sessionListing(rows: AsyncIterable<Session>): Listing<Session, S
         csv: ({ user }) => user?.username ?? '',
         whole: true,
       },
-      {
-        name: 'created',
-        cell: ({ created }) => (created === null ? '' : timeText(created)),
-        short: ({ created }) => (created === null ? '' : dayText(created)),
-        whole: true,
-      },
+      timeColumn('created', ({ created }) => created),
       { name: 'expires', cell: ({ expires }) => timeText(expires), whole: true },
       { name: 'fingerprint', cell: ({ fingerprint }) => fingerprint, whole: true },
     ],

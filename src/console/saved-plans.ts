@@ -49,12 +49,8 @@ export async function prepareSaved(
   const saved = readAnyPlan(path);
   if (saved.format === 'tokenctl-plan') {
     const kind = 'tokens revoke';
-    const { command, flags, dryRun } = await commandOf(revokeFlags, {
-      command: kind,
-      typed,
-      request,
-      places,
-    });
+    const asked = { command: kind, typed, request, places };
+    const { command, flags, dryRun } = await commandOf(revokeFlags, asked);
     const flow =
       (plans: boolean): Flow =>
       (run) =>
@@ -62,12 +58,8 @@ export async function prepareSaved(
     return { kind, command, flow };
   }
   const kind = 'incident lockdown';
-  const { command, flags, dryRun } = await commandOf(lockdownFlags, {
-    command: kind,
-    typed,
-    request,
-    places,
-  });
+  const asked = { command: kind, typed, request, places };
+  const { command, flags, dryRun } = await commandOf(lockdownFlags, asked);
   const flow =
     (plans: boolean): Flow =>
     (run) =>

@@ -1,4 +1,4 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Runtime } from '../../app/runtime.ts';
@@ -12,7 +12,7 @@ import {
   type SavedPlan,
   savePlan,
 } from '../../operations/revocation/saved-plan.ts';
-import { type PlanFlags, requireReadable } from '../flags.ts';
+import { jsonIn, type PlanFlags, requireReadable } from '../flags.ts';
 import { type AnyPlan, requestedApproval } from './approval.ts';
 
 /** The largest file that is read, in bytes: 100,000 tokens take about 20 MB. */
@@ -165,7 +165,7 @@ function writeNew(path: string, plan: AnyPlan): void {
  */
 export function readAnyPlan(path: string, what = 'The file of --plan'): AnyPlan {
   requireReadable(path, what);
-  const saved = statSync(path).size > MAX_BYTES ? undefined : file.safeParse(parsed(path)).data;
+  const saved = statSync(path).size > MAX_BYTES ? undefined : file.safeParse(jsonIn(path)).data;
   if (saved === undefined) {
     throw new TokenctlError('configuration', `${path} is not a plan of this version of tokenctl`, {
       hint: 'Make a plan with `tokenctl tokens revoke --plan-out FILE`.',
@@ -207,12 +207,4 @@ export function readPlanFile(path: string): SavedPlan {
   throw new TokenctlError('usage', `${path} is the plan of a lockdown`, {
     hint: 'Apply it with `tokenctl incident lockdown --plan FILE`.',
   });
-}
-
-function parsed(path: string): unknown {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8'));
-  } catch {
-    return undefined;
-  }
 }

@@ -1,10 +1,10 @@
-import { accessSync, constants, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Investigation, itemGroups, itemStates } from '../../domain/investigation/investigation.ts';
 import { severities } from '../../domain/policy/rule.ts';
-import { requireReadable } from '../flags.ts';
+import { jsonIn, requireReadable } from '../flags.ts';
 
 /** The largest file that is read, in bytes: 20,000 items take about 40 MB. */
 const MAX_BYTES = 128 * 1024 * 1024;
@@ -120,17 +120,9 @@ function notWritten(path: string, cause: unknown): TokenctlError {
  */
 export function readInvestigationFile(path: string): Investigation {
   requireReadable(path, 'The file of --from');
-  const saved = statSync(path).size > MAX_BYTES ? undefined : file.safeParse(parsed(path)).data;
+  const saved = statSync(path).size > MAX_BYTES ? undefined : file.safeParse(jsonIn(path)).data;
   if (saved !== undefined) return saved as unknown as Investigation;
   throw new TokenctlError('configuration', `${path} is not an investigation of this version of tokenctl`, {
     hint: 'Make one with `tokenctl incident investigate --out FILE`.',
   });
-}
-
-function parsed(path: string): unknown {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8'));
-  } catch {
-    return undefined;
-  }
 }

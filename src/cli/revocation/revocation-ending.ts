@@ -1,5 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import type { FailedToken } from '../../operations/journal/batches.ts';
+import type { OutcomeCounts } from '../../operations/journal/batches.ts';
 import type { RevocationReport, Verification } from '../../operations/revocation/revocation-report.ts';
 import { accessParts } from '../../reports/access-lines.ts';
 import { lines } from '../../reports/document.ts';
@@ -193,13 +193,8 @@ function newLoginsText(sessions: number): string {
 }
 
 /** The outcome for one kind of token, with its name. */
-interface RevokedKind {
+interface RevokedKind extends OutcomeCounts {
   readonly name: 'token' | 'access token' | 'refresh token';
-  readonly planned: number;
-  readonly revoked: number;
-  readonly unchanged: number;
-  readonly failed: readonly FailedToken[];
-  readonly notTried: number;
   readonly stillAlive: readonly number[];
   /** How many of the planned ones are expired; only of refresh tokens. */
   readonly expired?: number | null;

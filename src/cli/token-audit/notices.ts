@@ -12,8 +12,8 @@ import {
 } from '../../operations/token-audit/expiry-notices.ts';
 import { lines } from '../../reports/document.ts';
 import { type Report, type Result, report } from '../../reports/result.ts';
-import { type Listing, listing } from '../../reports/tables/listing.ts';
-import { countText, dayText, timeText } from '../../reports/tables/text.ts';
+import { type Listing, listing, timeColumn } from '../../reports/tables/listing.ts';
+import { countText } from '../../reports/tables/text.ts';
 import { type TokenJson, tokenToJson } from '../../reports/tables/token-view.ts';
 import { noteLimit, notingLimit } from '../output/streams.ts';
 import type { NoticeFlags } from './audit-flags.ts';
@@ -92,12 +92,7 @@ function noticeListing(rows: AsyncIterable<ExpiryNotice>): Listing<ExpiryNotice,
         cell: ({ token }) => token.application?.name ?? '(personal)',
         csv: ({ token }) => token.application?.name ?? '',
       },
-      {
-        name: 'expires',
-        cell: ({ token }) => timeText(token.expires),
-        short: ({ token }) => dayText(token.expires),
-        whole: true,
-      },
+      timeColumn('expires', ({ token }) => token.expires),
       { name: 'description', cell: ({ token }) => token.description, narrow: 'drop' },
     ],
     json: ({ threshold, daysLeft, token }) => ({ threshold, daysLeft, token: tokenToJson(token) }),

@@ -2,8 +2,7 @@ import type { Runtime } from '../../app/runtime.ts';
 import type { ApplicationReference, RefreshTokenState, UserReference } from '../../domain/token.ts';
 import { readRefreshLifetime } from '../../operations/settings/known-settings.ts';
 import type { ListedRefreshToken } from '../../operations/tokens/list-refresh-tokens.ts';
-import { type Listing, listing } from '../../reports/tables/listing.ts';
-import { dayText, timeText } from '../../reports/tables/text.ts';
+import { type Listing, listing, ownerColumn, timeColumn } from '../../reports/tables/listing.ts';
 import { writeNotice } from '../output/streams.ts';
 
 /**
@@ -65,34 +64,12 @@ export function refreshTokenListing(
     rows,
     columns: [
       { name: 'id', cell: ({ id }) => String(id), whole: true },
-      {
-        name: 'user',
-        cell: ({ user }) => user?.username ?? '(none)',
-        csv: ({ user }) => user?.username ?? '',
-        whole: true,
-      },
+      ownerColumn(),
       { name: 'application', cell: ({ application }) => application?.name ?? '' },
       { name: 'state', cell: ({ state }) => state, whole: true },
-      {
-        name: 'created',
-        cell: ({ created }) => timeText(created),
-        short: ({ created }) => dayText(created),
-        whole: true,
-      },
-      {
-        name: 'expires',
-        cell: ({ expires }) => (expires === null ? '' : timeText(expires)),
-        short: ({ expires }) => (expires === null ? '' : dayText(expires)),
-        only: 'unlessEmpty',
-        whole: true,
-      },
-      {
-        name: 'revoked',
-        cell: ({ revoked }) => (revoked === null ? '' : timeText(revoked)),
-        short: ({ revoked }) => (revoked === null ? '' : dayText(revoked)),
-        only: 'unlessEmpty',
-        whole: true,
-      },
+      timeColumn('created', ({ created }) => created),
+      timeColumn('expires', ({ expires }) => expires, { only: 'unlessEmpty' }),
+      timeColumn('revoked', ({ revoked }) => revoked, { only: 'unlessEmpty' }),
       {
         name: 'access_token',
         cell: ({ accessTokenId }) => (accessTokenId === null ? '' : String(accessTokenId)),

@@ -3,7 +3,7 @@ import type { ApplicationReference, User } from '../../domain/token.ts';
 import type { ListedApplication, ListedUser, ShownUser } from '../../operations/users/users.ts';
 import { facts } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
-import { type Column, type Listing, listing } from '../../reports/tables/listing.ts';
+import { type Column, type Listing, listing, timeColumn } from '../../reports/tables/listing.ts';
 import { countText, dayText, numberText, timeText } from '../../reports/tables/text.ts';
 
 /** A user as `--json` shows it. */
@@ -118,12 +118,7 @@ export function applicationListing(
       { name: 'application', cell: ({ name }) => name, whole: true },
       { name: 'client_type', cell: ({ clientType }) => clientType },
       { name: 'grant_type', cell: ({ grantType }) => grantType },
-      {
-        name: 'created',
-        cell: ({ created }) => timeText(created),
-        short: ({ created }) => dayText(created),
-        whole: true,
-      },
+      timeColumn('created', ({ created }) => created),
       tokensColumn(),
     ],
     json: ({ id, name, clientType, grantType, created, accessTokens }) => ({

@@ -1,8 +1,6 @@
-import type { Incident } from '../../domain/incident/incident.ts';
-import { isSameController, Journal, type JournalOptions, textOf } from '../journal/journal.ts';
-import type { AuditLog, Entry } from '../ports/audit-log.ts';
-import type { TargetDescription } from '../ports/target.ts';
-import { incidentReference, readIncidentHistories, requireIncident } from './recorded-incidents.ts';
+import { type JournalOptions, textOf } from '../journal/journal.ts';
+import type { Entry } from '../ports/audit-log.ts';
+import { incidentNotes, incidentOfNote, type NotesOf, noteOnIncident } from './recorded-incidents.ts';
 
 /** Marks items of an investigation as honest work, and takes that back. */
 const MARKED = 'incident.mark';
@@ -17,8 +15,6 @@ export interface HonestItem {
   /** The number of the entry. */
   readonly seq: number;
 }
-
-type Place = Pick<TargetDescription, 'address' | 'installUuid'>;
 
 /**
  * Marks items of an incident's investigations as honest work, or takes that back: a cleaning leaves what is marked. Records it in
@@ -36,25 +32,20 @@ export async function markItems(
     readonly isHonest: boolean;
   },
 ): Promise<{ readonly incident: string; readonly changed: readonly string[] }> {
-  const { log, description, isHonest } = options;
-  const histories = (await readIncidentHistories(log)).ofController(description);
-  const { incident, history } = requireIncident(histories, options.incident);
-  const known = await honestItems({ log, description, incident: incident.id });
+  const { isHonest } = options;
+  const about = await incidentOfNote(options);
+  const incident = about.incident.id;
+  const known = await honestItems({ ...options, incident });
   const changed = [...new Set(options.items)].filter((item) => known.has(item) !== isHonest);
-  if (changed.length === 0) return { incident: incident.id, changed };
-  const journal = new Journal({ ...options, operation: isHonest ? MARKED : UNMARKED });
-  await journal.note({
-    ...incidentReference({ id: incident.id, address: history.address }, description),
-    selection: changed.length === 1 ? `the item ${changed[0]}` : `${changed.length} items`,
-    ...usersOf(incident),
-    items: changed,
-  });
-  return { incident: incident.id, changed };
-}
-
-/** So that the timeline of a user has the entry. */
-function usersOf({ scope }: Incident): Entry['data'] {
-  return scope.kind === 'users' ? { users: scope.names } : {};
+  if (changed.length > 0) {
+    await noteOnIncident(options, {
+      about,
+      operation: isHonest ? MARKED : UNMARKED,
+      selection: changed.length === 1 ? `the item ${changed[0]}` : `${changed.length} items`,
+      data: { items: changed },
+    });
+  }
+  return { incident, changed };
 }
 
 /**
@@ -63,17 +54,9 @@ function usersOf({ scope }: Incident): Entry['data'] {
  * @param options.incident The whole id.
  * @throws TokenctlError `log_broken`, `audit_unavailable`.
  */
-export async function honestItems(options: {
-  readonly log: Pick<AuditLog, 'entries'>;
-  readonly description: Place;
-  readonly incident: string;
-}): Promise<ReadonlyMap<string, HonestItem>> {
-  const { log, description, incident } = options;
+export async function honestItems(options: NotesOf): Promise<ReadonlyMap<string, HonestItem>> {
   const marked = new Map<string, HonestItem>();
-  for await (const entry of log.entries(1, { operations: [MARKED, UNMARKED] })) {
-    const { data, operation, at, seq, actor } = entry;
-    if (data['incident'] !== incident || !isSameController(entry.target, description)) continue;
-    const by = actor['sudo_user'] ?? actor['user'] ?? 'unknown';
+  for await (const { data, operation, at, seq, by } of incidentNotes(options, [MARKED, UNMARKED])) {
     for (const item of itemsIn(data)) {
       if (operation === MARKED) marked.set(item, { item, at, by, seq });
       else marked.delete(item);

@@ -1,7 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Incident, incidentOperations } from '../../domain/incident/incident.ts';
 import { ControllerHolds, IncidentHistory } from '../../domain/incident/incident-history.ts';
-import { Journal, type JournalOptions } from '../journal/journal.ts';
+import { isSameController, Journal, type JournalOptions } from '../journal/journal.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
 
@@ -101,6 +101,60 @@ export async function extendIncident(
     until: until?.toISOString() ?? null,
   });
   return id;
+}
+
+/** A note about an incident: who asks, and which incident. */
+type NoteOptions = Omit<JournalOptions, 'operation'> & { readonly incident: string };
+
+/** The incident that a note is about. */
+export async function incidentOfNote(
+  options: NoteOptions,
+): Promise<{ readonly incident: Incident; readonly history: IncidentHistory }> {
+  const histories = (await readIncidentHistories(options.log)).ofController(options.description);
+  return requireIncident(histories, options.incident);
+}
+
+/** Records what a person says about an incident, and nothing else. It is in the timelines of the users of its scope. */
+export async function noteOnIncident(
+  options: NoteOptions,
+  note: {
+    readonly about: Awaited<ReturnType<typeof incidentOfNote>>;
+    readonly operation: string;
+    readonly selection: string;
+    readonly data: Entry['data'];
+  },
+): Promise<void> {
+  const { about, operation, selection, data } = note;
+  const { id, scope } = about.incident;
+  await new Journal({ ...options, operation }).note({
+    ...incidentReference({ id, address: about.history.address }, options.description),
+    selection,
+    ...(scope.kind === 'users' ? { users: scope.names } : {}),
+    ...data,
+  });
+}
+
+/** Which notes: those of an incident, by its whole id, of a controller. */
+export interface NotesOf {
+  readonly log: Pick<AuditLog, 'entries'>;
+  readonly description: Place;
+  readonly incident: string;
+}
+
+/**
+ * Streams the notes of these operations about an incident, oldest first, each with who made it.
+ *
+ * @throws TokenctlError `log_broken`, `audit_unavailable`.
+ */
+export async function* incidentNotes(
+  { log, description, incident }: NotesOf,
+  operations: readonly string[],
+): AsyncGenerator<Entry & { readonly by: string }, void> {
+  for await (const entry of log.entries(1, { operations })) {
+    const { data, target, actor } = entry;
+    if (data['incident'] !== incident || !isSameController(target, description)) continue;
+    yield { ...entry, by: actor['sudo_user'] ?? actor['user'] ?? 'unknown' };
+  }
 }
 
 /** How an entry names an incident: with its address where that is another one of the controller. */

@@ -1,8 +1,6 @@
-import type { Incident } from '../../domain/incident/incident.ts';
-import { isSameController, Journal, type JournalOptions, textOf } from '../journal/journal.ts';
-import type { AuditLog, Entry } from '../ports/audit-log.ts';
-import type { TargetDescription } from '../ports/target.ts';
-import { incidentReference, readIncidentHistories, requireIncident } from './recorded-incidents.ts';
+import { type JournalOptions, textOf } from '../journal/journal.ts';
+import type { Entry } from '../ports/audit-log.ts';
+import { incidentNotes, incidentOfNote, type NotesOf, noteOnIncident } from './recorded-incidents.ts';
 
 /** Ticks a step off, and takes that back. */
 const DONE = 'incident.step';
@@ -24,8 +22,6 @@ export interface StepDone extends RunbookStep {
   readonly seq: number;
 }
 
-type Place = Pick<TargetDescription, 'address' | 'installUuid'>;
-
 /**
  * Ticks a step of a runbook off for an incident, or takes that back. Records it in the audit log, and nothing else: whether
  * the step was done is what its person says. What is recorded already is not recorded again.
@@ -41,26 +37,20 @@ export async function tickStep(
     readonly isDone: boolean;
   },
 ): Promise<{ readonly incident: string; readonly changed: boolean }> {
-  const { log, description, step, isDone } = options;
-  const histories = (await readIncidentHistories(log)).ofController(description);
-  const { incident, history } = requireIncident(histories, options.incident);
-  const known = (await stepsDone({ log, description, incident: incident.id })).some(
+  const { step, isDone } = options;
+  const about = await incidentOfNote(options);
+  const incident = about.incident.id;
+  const known = (await stepsDone({ ...options, incident })).some(
     (each) => each.runbook === step.runbook && each.step === step.step,
   );
-  if (known === isDone) return { incident: incident.id, changed: false };
-  const journal = new Journal({ ...options, operation: isDone ? DONE : UNDONE });
-  await journal.note({
-    ...incidentReference({ id: incident.id, address: history.address }, description),
+  if (known === isDone) return { incident, changed: false };
+  await noteOnIncident(options, {
+    about,
+    operation: isDone ? DONE : UNDONE,
     selection: `step ${step.step} of ${step.runbook} (${step.title})`,
-    ...usersOf(incident),
-    runbook: { name: step.runbook, step: step.step, title: step.title },
+    data: { runbook: { name: step.runbook, step: step.step, title: step.title } },
   });
-  return { incident: incident.id, changed: true };
-}
-
-/** So that the timeline of a user has the entry. */
-function usersOf({ scope }: Incident): Entry['data'] {
-  return scope.kind === 'users' ? { users: scope.names } : {};
+  return { incident, changed: true };
 }
 
 /**
@@ -69,15 +59,9 @@ function usersOf({ scope }: Incident): Entry['data'] {
  * @param options.incident The whole id.
  * @throws TokenctlError `log_broken`, `audit_unavailable`.
  */
-export async function stepsDone(options: {
-  readonly log: Pick<AuditLog, 'entries'>;
-  readonly description: Place;
-  readonly incident: string;
-}): Promise<readonly StepDone[]> {
-  const { log, description, incident } = options;
+export async function stepsDone(options: NotesOf): Promise<readonly StepDone[]> {
   const done = new Map<string, StepDone>();
-  for await (const entry of log.entries(1, { operations: [DONE, UNDONE] })) {
-    if (entry.data['incident'] !== incident || !isSameController(entry.target, description)) continue;
+  for await (const entry of incidentNotes(options, [DONE, UNDONE])) {
     const step = stepIn(entry);
     if (step === null) continue;
     const key = `${step.runbook} ${step.step}`;
@@ -87,9 +71,8 @@ export async function stepsDone(options: {
   return [...done.values()];
 }
 
-function stepIn({ data, at, seq, actor }: Entry): StepDone | null {
+function stepIn({ data, at, seq, by }: Entry & { readonly by: string }): StepDone | null {
   const { name, step, title } = (data['runbook'] ?? {}) as Readonly<Record<string, unknown>>;
   if (typeof step !== 'number') return null;
-  const by = actor['sudo_user'] ?? actor['user'] ?? 'unknown';
   return { runbook: textOf(name) ?? '', step, title: textOf(title) ?? '', at, by, seq };
 }

@@ -5,17 +5,7 @@ import type { Window } from '../ports/evidence.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { partOf } from '../target-parts.ts';
 import type { FollowedChain } from './follow-chain.ts';
-
-/** What is in force, and was not found in the activity stream. */
-const NO_ENTRIES = {
-  entries: [],
-  entryCount: 0,
-  state: 'there',
-  stateReason: null,
-  changes: [],
-  changedSince: [],
-  job: null,
-} as const;
+import { UNRECORDED_WAY_IN } from './unrecorded.ts';
 
 /** Ways in that the activity stream does not name. */
 interface RemainingAccess {
@@ -82,17 +72,12 @@ function tokenItem(
   const through = application === null ? '' : ` through ${application.name}`;
   return {
     id,
-    group: 'ways_in',
-    act: 'made',
-    other: null,
-    role: null,
-    link: '',
+    ...UNRECORDED_WAY_IN,
     object: { kind: 'o_auth2_access_token', id: tokenId, name: description || null },
     summary: `access token ${tokenId}${of}${through}, ${why}`,
     by,
     first: created.toISOString(),
     last: created.toISOString(),
-    ...NO_ENTRIES,
     findings: [{ rule: 'new-token', severity: 'high', message: 'Whoever obtained it has the token.' }],
     risk: 'high',
     remedy: {
@@ -125,17 +110,12 @@ async function sessionItems(
     if (user === undefined) return [];
     const item: InvestigationItem = {
       id: `session:${userId}`,
-      group: 'ways_in',
-      act: 'made',
-      other: null,
-      role: null,
-      link: '',
+      ...UNRECORDED_WAY_IN,
       object: { kind: 'session', id: null, name: user.username },
       summary: `${count} ${count === 1 ? 'session' : 'sessions'} of ${user.username}`,
       by: [user],
       first: first.toISOString(),
       last: first.toISOString(),
-      ...NO_ENTRIES,
       findings: [{ rule: 'session', severity: 'high', message: 'Who has the cookie is logged in.' }],
       risk: 'high',
       remedy: {

@@ -157,6 +157,22 @@ export async function unrecordedUsers(
   );
 }
 
+/** What an item has of a way in that is in force, and that no entry of the activity stream names. */
+export const UNRECORDED_WAY_IN = {
+  group: 'ways_in',
+  act: 'made',
+  other: null,
+  role: null,
+  link: '',
+  entries: [],
+  entryCount: 0,
+  state: 'there',
+  stateReason: null,
+  changes: [],
+  changedSince: [],
+  job: null,
+} as const;
+
 function userItem(
   { id, username, at, isSuperuser }: MadeUser,
   { isOff, context }: { readonly isOff: boolean; readonly context: string },
@@ -171,23 +187,13 @@ function userItem(
   const object = { kind: 'user', id, name: username };
   const item: InvestigationItem = {
     id: `user:${id}`,
-    group: 'ways_in',
-    act: 'made',
+    ...UNRECORDED_WAY_IN,
     object,
-    other: null,
-    role: null,
-    link: '',
     summary: `${isSuperuser ? 'superuser' : 'user'} ${objectText(object).replace(/^user /, '')} was made${NOT_IN_STREAM}`,
     by: [],
     first: at.toISOString(),
     last: at.toISOString(),
-    entries: [],
-    entryCount: 0,
     state: isOff ? 'undone' : 'there',
-    stateReason: null,
-    changes: [],
-    changedSince: [],
-    job: null,
     findings,
     risk: findings[0]?.severity ?? null,
     remedy: null,

@@ -59,14 +59,18 @@ export interface RoleAssignment {
   readonly about: ObjectReference | null;
 }
 
-/** A custom role, whose rights a user of the controller chose. */
-export interface RoleDefinition {
-  readonly id: number;
-  readonly name: string;
+/** Who made an object, and who changed it last. */
+interface Making {
   readonly created: Date;
   readonly createdBy: Actor | null;
   readonly modified: Date;
   readonly modifiedBy: Actor | null;
+}
+
+/** A custom role, whose rights a user of the controller chose. */
+export interface RoleDefinition extends Making {
+  readonly id: number;
+  readonly name: string;
 }
 
 /** What the newer tables of roles of controller 24.6.1 have of a period. */
@@ -80,14 +84,10 @@ export interface AssignedRoles {
 }
 
 /** An object by the list of its kind, which says who made it and who changed it last. */
-export interface ListedObject {
+export interface ListedObject extends Making {
   readonly kind: string;
   readonly id: number;
   readonly name: string | null;
-  readonly created: Date;
-  readonly createdBy: Actor | null;
-  readonly modified: Date;
-  readonly modifiedBy: Actor | null;
 }
 
 /** What the lists of a controller have of a period, whatever its activity stream has. */

@@ -1,5 +1,6 @@
 import type { Outcome } from '../../domain/plan.ts';
 import type { Secret } from '../../domain/secret.ts';
+import type { Selector } from '../../domain/selector.ts';
 import type {
   Activity,
   Application,
@@ -213,17 +214,11 @@ export interface UserSelector {
   readonly inactive?: true;
 }
 
+/** As of a selector of access tokens. */
+type Whose = Pick<Selector, 'ids' | 'users' | 'userIds' | 'applications' | 'applicationIds'>;
+
 /** Which refresh tokens are meant; criteria that are present must all hold. No criterion means every one. */
-export interface RefreshTokenSelector {
-  readonly ids?: readonly number[];
-  /** User names, exactly. */
-  readonly users?: readonly string[];
-  /** As of `Selector.userIds`. */
-  readonly userIds?: readonly number[];
-  /** Application names, exactly. */
-  readonly applications?: readonly string[];
-  /** As of `Selector.applicationIds`. */
-  readonly applicationIds?: readonly number[];
+export interface RefreshTokenSelector extends Whose {
   /** One of these states. */
   readonly states?: readonly StoredRefreshTokenState[] | undefined;
   /** Made before this instant. */
@@ -233,16 +228,7 @@ export interface RefreshTokenSelector {
 }
 
 /** Which authorization codes are meant; criteria that are present must all hold. */
-export interface AuthorizationCodeSelector {
-  readonly ids?: readonly number[];
-  /** User names, exactly. */
-  readonly users?: readonly string[];
-  /** As of `Selector.userIds`. */
-  readonly userIds?: readonly number[];
-  /** Application names, exactly. */
-  readonly applications?: readonly string[];
-  /** As of `Selector.applicationIds`. */
-  readonly applicationIds?: readonly number[];
+export interface AuthorizationCodeSelector extends Whose {
   /** `live` can be redeemed, by the clock of the target; `expired` cannot. */
   readonly state: 'live' | 'expired';
 }

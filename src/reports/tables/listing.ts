@@ -1,5 +1,6 @@
 import type { TokenctlError } from '../../domain/errors.ts';
-import { printable, type Tone } from './text.ts';
+import type { UserReference } from '../../domain/token.ts';
+import { dayText, printable, type Tone, timeText } from './text.ts';
 
 /** A column of a listing. */
 export interface Column<Row> {
@@ -22,6 +23,35 @@ export interface Column<Row> {
   readonly whole?: true;
   /** The colour of the cell; undefined for none. */
   tone?(row: Row): Tone | undefined;
+}
+
+/** A column of instants; its cell is empty for null. */
+export function timeColumn<Row>(
+  name: string,
+  timeOf: (row: Row) => Date | null,
+  more: Pick<Column<Row>, 'only'> = {},
+): Column<Row> {
+  const text = (row: Row, asText: (time: Date) => string) => {
+    const time = timeOf(row);
+    return time === null ? '' : asText(time);
+  };
+  return {
+    name,
+    cell: (row) => text(row, timeText),
+    short: (row) => text(row, dayText),
+    whole: true,
+    ...more,
+  };
+}
+
+/** The column of the owner of tokens or sessions. */
+export function ownerColumn<Row extends { readonly user: UserReference | null }>(): Column<Row> {
+  return {
+    name: 'user',
+    cell: ({ user }) => user?.username ?? '(none)',
+    csv: ({ user }) => user?.username ?? '',
+    whole: true,
+  };
 }
 
 /** Many results of one kind, which are printed as they come; in JSON as an array of `Item`. */

@@ -1,5 +1,5 @@
 import type { ApplicationReference, Token, UserReference } from '../../domain/token.ts';
-import { type Column, type Listing, listing } from './listing.ts';
+import { type Column, type Listing, listing, ownerColumn, timeColumn } from './listing.ts';
 import { dayText, expiryDayText, expiryText, timeText } from './text.ts';
 
 export interface ListedToken extends Token {
@@ -48,24 +48,14 @@ export function tokenToJson(token: ListedToken): TokenJson {
 
 const tokenColumns: readonly Column<ListedToken>[] = [
   { name: 'id', cell: ({ id }) => String(id), whole: true },
-  {
-    name: 'user',
-    cell: ({ user }) => user?.username ?? '(none)',
-    csv: ({ user }) => user?.username ?? '',
-    whole: true,
-  },
+  ownerColumn(),
   {
     name: 'application',
     cell: ({ application }) => application?.name ?? '(personal)',
     csv: ({ application }) => application?.name ?? '',
   },
   { name: 'scope', cell: ({ scope }) => scope },
-  {
-    name: 'created',
-    cell: ({ created }) => timeText(created),
-    short: ({ created }) => dayText(created),
-    whole: true,
-  },
+  timeColumn('created', ({ created }) => created),
   {
     name: 'expires',
     cell: ({ expires }) => expiryText(expires),

@@ -192,8 +192,7 @@ async function isUserActive(api: Api, userId: number): Promise<boolean> {
   const read = api.dialect.readUser;
   for (const active of [true, false]) {
     const path = `users/?id=${userId}&is_active=${active}&page_size=1`;
-    const response = await api.send({ method: 'GET', path });
-    if (firstItem(parseJson(response, api, what), { from: api, what, read }) !== null) return active;
+    if (firstItem(await api.getJson(path, what), { from: api, what, read }) !== null) return active;
   }
   throw new TokenctlError('not_found', `User ${userId} does not exist or is not visible to you`);
 }

@@ -1,8 +1,13 @@
 import { z } from 'zod';
 import type { Activity, User } from '../../domain/token.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import type { ActivitySelector, AuthenticationSettings } from '../../operations/ports/target-parts.ts';
+import type {
+  ActivitySelector,
+  AuthenticationSettings,
+  Patience,
+} from '../../operations/ports/target-parts.ts';
 import type { Connection, Credential, HttpRequest, HttpResponse } from './connection.ts';
+import { parseJson } from './responses.ts';
 
 /** The parameters of a query string. If a name occurs twice, both conditions apply. */
 export type Query = readonly (readonly [name: string, value: string])[];
@@ -105,6 +110,15 @@ export class Api {
   /** Sends a request, as {@link Connection.send}. */
   send(request: HttpRequest): Promise<HttpResponse> {
     return this.#connection.send({ ...request, path: this.#root + request.path });
+  }
+
+  /**
+   * Reads JSON.
+   *
+   * @param what As of {@link parseJson}, whose errors it throws.
+   */
+  async getJson(path: string, what: string, patience?: Patience): Promise<unknown> {
+    return parseJson(await this.send({ method: 'GET', path, ...patience }), this, what);
   }
 }
 

@@ -12,7 +12,6 @@ import type {
 import { type Api, id, instant, type Query } from './api.ts';
 import { STREAM } from './evidence-records.ts';
 import { firstItem, type Listing, listFilter, listItems, queryString } from './listing.ts';
-import { parseJson } from './responses.ts';
 
 /** How much later than its user the entry of a creation may be written, in milliseconds. */
 const ENTRY_MARGIN_MS = 3_600_000;
@@ -30,6 +29,41 @@ export function isMissing(error: unknown): boolean {
   return (
     error instanceof TokenctlError && ['not_found', 'permission_refused', 'unsupported'].includes(error.code)
   );
+}
+
+/** An answer that is none of a controller, as the page that some give instead of a list. */
+export function isMisbehaving(error: unknown): boolean {
+  return error instanceof TokenctlError && error.code === 'target_misbehaved';
+}
+
+/** What is read; null for what this version or this account does not have. */
+export async function orMissing<T>(read: () => Promise<T>): Promise<T | null> {
+  try {
+    return await read();
+  } catch (error) {
+    if (isMissing(error)) return null;
+    throw error;
+  }
+}
+
+/** The items of a list with these ids. */
+export async function listById<Item extends { readonly id: number }>(
+  api: Api,
+  ids: readonly number[],
+  list: Listing<Item>,
+): Promise<ReadonlyMap<number, Item>> {
+  const found = await Array.fromAsync(listItems(api, listFilter('id', ids.map(String)), list));
+  return new Map(found.map((each) => [each.id, each]));
+}
+
+/** When the oldest entry of a stream was made; null for none. */
+export async function oldestOf(
+  api: Api,
+  { path, what, read }: Listing<{ readonly id: number; readonly at: Date }>,
+): Promise<Date | null> {
+  const body = await api.getJson(`${path}?order_by=id&page_size=1`, what);
+  const first = z.looseObject({ results: z.array(z.unknown()) }).safeParse(body).data?.results[0];
+  return first === undefined ? null : (read(first)?.at ?? null);
 }
 
 const maker = z.object({ id: z.number().int(), username: z.string() }).nullish().catch(null);
@@ -160,7 +194,7 @@ async function madeUsers(api: Api, window: Window): Promise<readonly Omit<MadeUs
 export async function countMissingEntries(api: Api, since: Date): Promise<MissingNumbers | null> {
   const ask = async (query: Query) => {
     const path = `${STREAM.path}?${queryString([...query, ['page_size', '1']])}`;
-    return parseJson(await api.send({ method: 'GET', path }), api, STREAM.what);
+    return await api.getJson(path, STREAM.what);
   };
   const of = { from: api, what: STREAM.what, read: STREAM.read };
   try {

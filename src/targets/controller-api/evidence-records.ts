@@ -15,7 +15,7 @@ const named = z.looseObject({ id, name: z.string().nullish(), username: z.string
 const summaries = z.record(z.string(), z.unknown()).catch({});
 
 /** An entry of the activity stream. */
-export const streamEntry = z
+const streamEntry = z
   .object({
     id,
     timestamp: instant,
@@ -86,6 +86,15 @@ export const currentObject = z
   .looseObject({ id })
   .transform((body): CurrentObject => ({ id: body.id, name: nameOf(body), fields: body }));
 
+/** The list of objects at a path. */
+export function currentObjects(path: string): Listing<CurrentObject> {
+  return {
+    path: `${path}/`,
+    what: `the list ${path}`,
+    read: (body) => currentObject.safeParse(body).data ?? null,
+  };
+}
+
 function nameOf(body: Readonly<Record<string, unknown>>): string | null {
   const name =
     body['name'] ?? body['username'] ?? body['hostname'] ?? body['identifier'] ?? body['description'];
@@ -144,7 +153,7 @@ export const JOBS: Listing<JobRecord> = {
   read: (body) => job.safeParse(body).data ?? null,
 };
 
-export const role = z
+const role = z
   .object({ id, name: z.string().nullish(), summary_fields: summaries })
   .transform((body): RoleRecord => {
     const { resource_type: kind, resource_id: about, resource_name: name } = body.summary_fields;
@@ -158,6 +167,13 @@ export const role = z
           : null,
     };
   });
+
+/** All roles of the older kind. */
+export const ROLES: Listing<RoleRecord> = {
+  path: 'roles/',
+  what: 'the list of roles',
+  read: (body) => role.safeParse(body).data ?? null,
+};
 
 /** The API shows roles by their title (`Job Template Admin`, `System Administrator`), the activity stream by their field. */
 function roleFieldOf(title: string, isSystem: boolean): string {

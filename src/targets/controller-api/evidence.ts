@@ -21,18 +21,27 @@ import { PATIENCE, type Patience } from '../../operations/ports/target-parts.ts'
 import type { Api, Query } from './api.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { recognizeApi } from './controller-api.ts';
-import { countMissingEntries, isMissing, listMadeBy, listUsersMade, within } from './evidence-lists.ts';
+import {
+  countMissingEntries,
+  isMisbehaving,
+  isMissing,
+  listById,
+  listMadeBy,
+  listUsersMade,
+  oldestOf,
+  orMissing,
+  within,
+} from './evidence-lists.ts';
 import {
   assignments,
   currentObject,
+  currentObjects,
   DEFINITIONS,
   JOBS,
-  role,
+  ROLES,
   STREAM,
-  streamEntry,
 } from './evidence-records.ts';
-import { type Listing, listFilter, listItems, newestItems, queryString } from './listing.ts';
-import { parseJson } from './responses.ts';
+import { listFilter, listItems, newestItems, queryString } from './listing.ts';
 import { readDefaults } from './setting-defaults.ts';
 
 /** Which controller, and how to reach it. */
@@ -157,21 +166,7 @@ class ApiEvidence implements Evidence {
     if (known?.path === undefined || kind === 'setting') return null;
     const { path } = known;
     if (known.isUnlisted === true) return await this.#single(path, ids);
-    const found = new Map<number, CurrentObject>();
-    const listing: Listing<CurrentObject> = {
-      path: `${path}/`,
-      what: `the list ${path}`,
-      read: (body) => currentObject.safeParse(body).data ?? null,
-    };
-    try {
-      for await (const each of listItems(await this.#open(), listFilter('id', ids.map(String)), listing)) {
-        found.set(each.id, each);
-      }
-    } catch (error) {
-      if (isMissing(error)) return null;
-      throw error;
-    }
-    return found;
+    return await orMissing(async () => await listById(await this.#open(), ids, currentObjects(path)));
   }
 
   /** Objects without a list, each by its id; null for more than are asked for one by one. */
@@ -210,20 +205,7 @@ class ApiEvidence implements Evidence {
   }
 
   async roles(ids: readonly number[]): Promise<ReadonlyMap<number, RoleRecord>> {
-    const found = new Map<number, RoleRecord>();
-    const listing: Listing<RoleRecord> = {
-      path: 'roles/',
-      what: 'the list of roles',
-      read: (body) => role.safeParse(body).data ?? null,
-    };
-    try {
-      for await (const each of listItems(await this.#open(), listFilter('id', ids.map(String)), listing)) {
-        found.set(each.id, each);
-      }
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-    }
-    return found;
+    return (await orMissing(async () => await listById(await this.#open(), ids, ROLES))) ?? new Map();
   }
 
   async assignedRoles({
@@ -252,8 +234,7 @@ class ApiEvidence implements Evidence {
       return { assignments: found, definitions: [...distinct.values()], unattributed };
     } catch (error) {
       // Where there is no such list, a controller answers with a page.
-      if (isMissing(error) || (error instanceof TokenctlError && error.code === 'target_misbehaved'))
-        return null;
+      if (isMissing(error) || isMisbehaving(error)) return null;
       throw error;
     }
   }
@@ -334,15 +315,7 @@ class ApiEvidence implements Evidence {
   }
 
   async extent(window: Window): Promise<StreamReach> {
-    const body = await this.#get(
-      `activity_stream/?${queryString([
-        ['order_by', 'id'],
-        ['page_size', '1'],
-      ])}`,
-      STREAM.what,
-    );
-    const oldest =
-      z.looseObject({ results: z.array(streamEntry) }).safeParse(body).data?.results[0]?.at ?? null;
+    const oldest = await oldestOf(await this.#open(), STREAM);
     return { enabled: await this.#enabled(), oldest, switched: await this.#switched(window) };
   }
 
@@ -379,18 +352,14 @@ class ApiEvidence implements Evidence {
   }
 
   async #get(path: string, what: string, patience?: Patience): Promise<unknown> {
-    const api = await this.#open();
-    return parseJson(await api.send({ method: 'GET', path, ...patience }), api, what);
+    return await (await this.#open()).getJson(path, what, patience);
   }
 
   async #count(path: string, query: Query, what: string): Promise<number | null> {
-    try {
+    return await orMissing(async () => {
       const body = await this.#get(`${path}?${queryString([...query, ['page_size', '1']])}`, what);
       return z.looseObject({ count: z.number() }).safeParse(body).data?.count ?? null;
-    } catch (error) {
-      if (isMissing(error)) return null;
-      throw error;
-    }
+    });
   }
 }
 

@@ -29,10 +29,9 @@ import { type Api, id, instant, type Query } from './api.ts';
 import { Connection } from './connection.ts';
 import { recognizeApi } from './controller-api.ts';
 import type { ApiEvidenceOptions } from './evidence.ts';
-import { MADE_USERS } from './evidence-lists.ts';
-import { assignments, currentObject, DEFINITIONS } from './evidence-records.ts';
+import { isMisbehaving, isMissing, listById, MADE_USERS, oldestOf, within } from './evidence-lists.ts';
+import { assignments, currentObjects, DEFINITIONS } from './evidence-records.ts';
 import { type Listing, listFilter, listItems, newestItems, queryString } from './listing.ts';
-import { parseJson } from './responses.ts';
 
 /** How many entries without an actor are read. */
 const MAX_WITHOUT_ACTOR = 2000;
@@ -204,15 +203,7 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
   async objects(kind: string, ids: readonly number[]): Promise<ReadonlyMap<number, CurrentObject> | null> {
     const path = kind === 'setting' ? undefined : kindOf(kind)?.path;
     if (path === undefined) return null;
-    const listing: Listing<CurrentObject> = {
-      path: `${path}/`,
-      what: `the list ${path}`,
-      read: (body) => currentObject.safeParse(body).data ?? null,
-    };
-    const found = await orMissing(async () =>
-      Array.fromAsync(listItems(await this.#open(), listFilter('id', ids.map(String)), listing)),
-    );
-    return found === null ? null : new Map(found.map((each) => [each.id, each]));
+    return await orMissing(async () => await listById(await this.#open(), ids, currentObjects(path)));
   }
 
   async settings(
@@ -220,13 +211,7 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
     patience?: Patience,
   ): Promise<ReadonlyMap<string, unknown> | null> {
     return await orMissing(async () => {
-      const api = await this.#open();
-      const what = 'the settings';
-      const body = parseJson(
-        await api.send({ method: 'GET', path: 'settings/all/', ...patience }),
-        api,
-        what,
-      );
+      const body = await (await this.#open()).getJson('settings/all/', 'the settings', patience);
       const all = z.record(z.string(), z.unknown()).safeParse(body).data ?? {};
       const present = names.filter((name) => Object.hasOwn(all, name));
       return new Map(present.map((name) => [name, settingValue(all[name])]));
@@ -299,10 +284,8 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
       const last = newest.at(0)?.id;
       if (last === undefined) return { first: 1, last: 0, missing: 0, isEndKnown: false };
       const range = queryString([...from, ['id__lte', String(last)], ['order_by', 'id'], ['page_size', '1']]);
-      const response = await api.send({ method: 'GET', path: `${STREAM.path}?${range}` });
-      const body = z
-        .looseObject({ count: z.number(), results: z.array(streamEntry) })
-        .safeParse(parseJson(response, api, STREAM.what)).data;
+      const page = await api.getJson(`${STREAM.path}?${range}`, STREAM.what);
+      const body = z.looseObject({ count: z.number(), results: z.array(streamEntry) }).safeParse(page).data;
       const first = body?.results[0]?.id;
       if (body === undefined || first === undefined) return null;
       return { first, last, missing: Math.max(0, last - first + 1 - body.count), isEndKnown: false };
@@ -315,18 +298,7 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
   }
 
   async extent(): Promise<StreamReach> {
-    const api = await this.#open();
-    const query = queryString([
-      ['order_by', 'id'],
-      ['page_size', '1'],
-    ]);
-    const body = parseJson(
-      await api.send({ method: 'GET', path: `${STREAM.path}?${query}` }),
-      api,
-      STREAM.what,
-    );
-    const page = z.looseObject({ results: z.array(streamEntry) }).safeParse(body).data;
-    return { enabled: null, oldest: page?.results[0]?.at ?? null, switched: null };
+    return { enabled: null, oldest: await oldestOf(await this.#open(), STREAM), switched: null };
   }
 
   async withoutActor(
@@ -380,11 +352,8 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
   }
 }
 
-function periodOf({ since, until }: Window): Query {
-  return [
-    ['created__gte', since.toISOString()],
-    ['created__lt', until.toISOString()],
-  ];
+function periodOf(window: Window): Query {
+  return within('created', window);
 }
 
 function ofModel(model: string): Query {
@@ -400,8 +369,7 @@ async function orMissing<T>(read: () => Promise<T>): Promise<T | null> {
   try {
     return await read();
   } catch (error) {
-    const codes = ['not_found', 'permission_refused', 'unsupported', 'target_misbehaved'];
-    if (error instanceof TokenctlError && codes.includes(error.code)) return null;
+    if (isMissing(error) || isMisbehaving(error)) return null;
     throw error;
   }
 }

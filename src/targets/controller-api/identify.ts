@@ -230,32 +230,20 @@ class TokenSearch {
 
   /** What is known of a value without a use: all tokens that it may be. */
   narrowDown(each: Accepted): Identified {
-    const { index, fingerprint, owner, token } = each;
+    const { fingerprint, owner, token } = each;
     const { credential } = this.#api;
     const isOwn = credential.kind === 'token' && credential.token.reveal() === token;
     const single = this.single(each);
     const others = (this.#possible(each) ?? []).map(({ id }) => id);
     const ids = single !== null ? [single] : isOwn ? this.#own : others;
-    const [id] = ids;
     if (ids.length === 1) this.#identified.set(fingerprint, ids);
-    const isKnown = ids.length === 1 && id !== undefined && !this.#own.includes(id);
-    const lastUsed = isKnown ? this.#lastUses.get(id) : undefined;
-    return {
-      index,
-      kind: 'access_token',
-      live: true,
-      fingerprint,
-      ids,
-      user: owner,
-      usedAt: null,
-      lastUsed,
-      ...(ids.length !== 1 && { needsUse: true }),
-    };
+    const found = this.#found(each, { ids, user: owner, usedAt: null });
+    return ids.length === 1 ? found : { ...found, needsUse: true };
   }
 
   /** Null for a value that is no token: a server that answers 404 to any value for a missing object does not accept it. */
   async identify(each: Accepted): Promise<Identified | null> {
-    const { index, fingerprint, owner } = each;
+    const { fingerprint, owner } = each;
     const single = this.single(each);
     const known = this.#identified.get(fingerprint);
     const found =
@@ -264,20 +252,15 @@ class TokenSearch {
         : await this.#use(each);
     if (found === null) return null;
     this.#identified.set(fingerprint, found.ids);
+    return this.#found(each, found);
+  }
+
+  #found({ index, fingerprint }: Accepted, found: Pick<Identified, 'ids' | 'user' | 'usedAt'>): Identified {
     const [id] = found.ids;
     // Each request of this search is a use of the caller's own token.
     const isKnown = found.ids.length === 1 && id !== undefined && !this.#own.includes(id);
     const lastUsed = isKnown ? this.#lastUses.get(id) : undefined;
-    return {
-      index,
-      kind: 'access_token',
-      live: true,
-      fingerprint,
-      ids: found.ids,
-      user: found.user,
-      lastUsed,
-      usedAt: found.usedAt,
-    };
+    return { index, kind: 'access_token', live: true, fingerprint, lastUsed, ...found };
   }
 
   /** When a token that was identified without another request may have been used: not at all if its last use is from before. */

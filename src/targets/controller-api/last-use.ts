@@ -4,7 +4,7 @@ import type { Token } from '../../domain/token.ts';
 import { readCaller } from './account.ts';
 import type { Api, Query } from './api.ts';
 import { listFilter, listItems, queryString } from './listing.ts';
-import { isUnauthenticated, parseJson, responseError } from './responses.ts';
+import { isUnauthenticated, responseError } from './responses.ts';
 import { TOKEN_LISTING } from './tokens.ts';
 
 /** The last use of tokens by id, rounded down to seconds; null for never. Tokens whose last use is unknown are missing. */
@@ -91,7 +91,7 @@ export async function listedLastUses(api: Api): Promise<LastUses> {
 
 async function hasMoreTokens(api: Api, limit: number): Promise<boolean> {
   const path = `tokens/?${queryString([['page_size', '1']])}`;
-  const body = parseJson(await api.send({ method: 'GET', path }), api, TOKEN_LISTING.what);
+  const body = await api.getJson(path, TOKEN_LISTING.what);
   const count = typeof body === 'object' && body !== null && 'count' in body ? body.count : undefined;
   return typeof count !== 'number' || count > limit;
 }

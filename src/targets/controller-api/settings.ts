@@ -9,8 +9,8 @@ import { parseJson } from './responses.ts';
  * @throws TokenctlError `target_misbehaved` for a body without them, and as requests do.
  */
 export async function readSettings(api: Api, patience?: Patience): Promise<AuthenticationSettings> {
-  const response = await api.send({ method: 'GET', path: api.dialect.settings.path, ...patience });
-  return settingsIn(parseJson(response, api, 'its authentication settings'), api);
+  const { path } = api.dialect.settings;
+  return settingsIn(await api.getJson(path, 'its authentication settings', patience), api);
 }
 
 /**
@@ -38,9 +38,7 @@ export async function writeSettings(
 
 /** The settings that the target has, in its own names. */
 async function presentSettings(api: Api): Promise<object> {
-  const { path } = api.dialect.settings;
-  const what = 'its authentication settings';
-  const body = parseJson(await api.send({ method: 'GET', path }), api, what);
+  const body = await api.getJson(api.dialect.settings.path, 'its authentication settings');
   return typeof body === 'object' && body !== null ? body : {};
 }
 

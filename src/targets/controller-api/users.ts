@@ -133,8 +133,7 @@ function kindText(kind = 'object'): string {
  * @throws TokenctlError `unsupported` where there is no such list, `not_found` for an unknown user, and as requests do.
  */
 export async function listRoles(api: Api, userId: number): Promise<readonly HeldRole[]> {
-  const response = await api.send({ method: 'GET', path: `users/${userId}/` });
-  const { data } = flags.safeParse(parseJson(response, api, `user ${userId}`));
+  const { data } = flags.safeParse(await api.getJson(`users/${userId}/`, `user ${userId}`));
   const held = FLAGS.filter((flag) => data?.[`is_${flag}`] === true);
   const listing: Listing<z.output<typeof role>> = {
     path: `users/${userId}/roles/`,

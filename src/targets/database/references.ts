@@ -86,14 +86,24 @@ export function resolveNames(
   readonly userIds: readonly number[] | undefined;
   readonly applicationIds: readonly number[] | undefined;
 }> {
-  const { users, applications } = names;
-  const { layout } = connection;
+  const tables = TABLES[connection.layout];
   return connection.read(async (database) => ({
-    userIds: names.userIds ?? (users && (await readUserIds(database, { layout, names: users }))),
+    userIds: names.userIds ?? (await idsNamed(database, `${tables.users} t WHERE t.username`, names.users)),
+    // Several organizations may have applications of the same name.
     applicationIds:
       names.applicationIds ??
-      (applications && (await readApplicationIds(database, { layout, names: applications }))),
+      (await idsNamed(database, `${tables.applications} t WHERE t.name`, names.applications)),
   }));
+}
+
+async function idsNamed(
+  database: Queryable,
+  column: string,
+  names: readonly string[] | undefined,
+): Promise<number[] | undefined> {
+  if (names === undefined) return undefined;
+  const rows = await database.query<{ id: number }>(`SELECT t.id FROM ${column} = ANY($1::text[])`, [names]);
+  return rows.map(({ id }) => id);
 }
 
 /** The names of users by their ids. */
@@ -107,17 +117,6 @@ export function readUserNames(
   );
 }
 
-async function readUserIds(
-  database: Queryable,
-  { layout, names }: { readonly layout: Layout; readonly names: readonly string[] },
-): Promise<number[]> {
-  const rows = await database.query<{ id: number }>(
-    `SELECT u.id FROM ${TABLES[layout].users} u WHERE u.username = ANY($1::text[])`,
-    [names],
-  );
-  return rows.map(({ id }) => id);
-}
-
 function readApplicationNames(
   database: Queryable,
   { layout, ids }: { readonly layout: Layout; readonly ids: readonly number[] },
@@ -126,16 +125,4 @@ function readApplicationNames(
     `SELECT a.id, a.name FROM ${TABLES[layout].applications} a WHERE a.id = ANY($1::bigint[])`,
     [ids],
   );
-}
-
-/** Several organizations may have applications of the same name. */
-async function readApplicationIds(
-  database: Queryable,
-  { layout, names }: { readonly layout: Layout; readonly names: readonly string[] },
-): Promise<number[]> {
-  const rows = await database.query<{ id: number }>(
-    `SELECT a.id FROM ${TABLES[layout].applications} a WHERE a.name = ANY($1::text[])`,
-    [names],
-  );
-  return rows.map(({ id }) => id);
 }

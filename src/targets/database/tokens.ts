@@ -29,16 +29,11 @@ export async function* listTokens(connection: Connection, selector: Selector): A
     await references.load(connection, rows);
     const tokens = rows.map(
       (row): Token => ({
-        id: row.id,
-        user: references.user(row),
-        application: references.application(row),
-        scope: row.scope,
+        ...plannedToken(row, references),
         description: row.description,
         created: dateOf(row.created),
         expires: dateOf(row.expires),
         lastUsed: dateOrNull(row.last_used),
-        hasRefreshToken: row.has_refresh_token,
-        ...(row.refresh_created !== null && { refreshTokenCreated: dateOf(row.refresh_created) }),
         fingerprint: row.fingerprint,
       }),
     );
@@ -54,18 +49,22 @@ export async function* listTokensToPlan(
   const references = new TokenReferences(connection.layout);
   for await (const rows of tokenPages<PlannedRow>(connection, selector, PLANNED_COLUMNS)) {
     await references.load(connection, rows);
-    const tokens = rows.map(
-      (row): PlannedToken => ({
-        id: row.id,
-        user: references.user(row),
-        application: references.application(row),
-        scope: row.scope,
-        hasRefreshToken: row.has_refresh_token,
-        ...(row.refresh_created !== null && { refreshTokenCreated: dateOf(row.refresh_created) }),
-      }),
+    yield keptOf(
+      rows.map((row) => plannedToken(row, references)),
+      selector,
     );
-    yield keptOf(tokens, selector);
   }
+}
+
+function plannedToken(row: PlannedRow, references: TokenReferences): PlannedToken {
+  return {
+    id: row.id,
+    user: references.user(row),
+    application: references.application(row),
+    scope: row.scope,
+    hasRefreshToken: row.has_refresh_token,
+    ...(row.refresh_created !== null && { refreshTokenCreated: dateOf(row.refresh_created) }),
+  };
 }
 
 /** Pages of the rows of a selector, without its negations, for which there is no SQL. */
