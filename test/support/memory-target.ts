@@ -192,6 +192,7 @@ export class MemoryTarget implements Target {
   users: Users = {
     list: (selector = {}) => this.#users(selector),
     contacts: (names, organizations) => this.#contacts(names, organizations),
+    identified: async () => null,
     setActive: (userId, active) => this.#setActive(userId, active),
   };
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { UserReference } from '../../domain/token.ts';
-import type { Contact, HeldRole, UserFlag } from '../../operations/ports/target-parts.ts';
+import type { Contact, HeldRole, UserFlag, UserIdentity } from '../../operations/ports/target-parts.ts';
 import { type Api, id } from './api.ts';
 import { authorizationHeader } from './connection.ts';
 import { type Listing, listFilter, listItems, userQueries } from './listing.ts';
@@ -255,6 +255,16 @@ export async function readContacts(
     email: email === undefined || email === '' ? null : email,
     organizations: organizations.filter((name) => members.get(name)?.has(userId) === true),
   }));
+}
+
+/** The users of a mail address. No API lists the accounts of users at identity providers: null for those. */
+export async function identifiedUsers(api: Api, by: UserIdentity): Promise<readonly number[] | null> {
+  if (!('email' in by)) return null;
+  const query = [['email__iexact', by.email]] as const;
+  const found = await Array.fromAsync(listItems(api, [query], USERS));
+  // A target that ignores the filter would return everybody.
+  const wanted = by.email.toLowerCase();
+  return found.filter(({ email }) => email?.toLowerCase() === wanted).map(({ id: userId }) => userId);
 }
 
 /** The ids of the members of an organization; none where the target has no such list. */
