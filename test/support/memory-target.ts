@@ -31,6 +31,7 @@ import type {
   Roles,
   Sessions,
   TokenLifetimes,
+  UserIdentities,
   UserSelector,
   Users,
 } from '../../src/operations/ports/target-parts.ts';
@@ -115,6 +116,9 @@ export class MemoryTarget implements Target {
       }
   }
 
+  /** How identity providers know the users, ascending by id. */
+  identities: readonly UserIdentities[] = [];
+
   /** The addresses and organizations of users, by name. */
   addresses: ReadonlyMap<
     string,
@@ -192,7 +196,7 @@ export class MemoryTarget implements Target {
   users: Users = {
     list: (selector = {}) => this.#users(selector),
     contacts: (names, organizations) => this.#contacts(names, organizations),
-    identified: async () => null,
+    identities: () => this.#identities(),
     setActive: (userId, active) => this.#setActive(userId, active),
   };
 
@@ -268,6 +272,11 @@ export class MemoryTarget implements Target {
     await this.#authenticate();
     this.#refuse(selector);
     for (const each of this.stream) if (isMeantActivity(each, selector)) yield await Promise.resolve(each);
+  }
+
+  async *#identities(): AsyncGenerator<UserIdentities> {
+    await this.#authenticate();
+    yield* this.identities;
   }
 
   async #contacts(names: readonly string[], organizations: readonly string[]): Promise<readonly Contact[]> {

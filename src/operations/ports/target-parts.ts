@@ -28,12 +28,11 @@ export interface Users {
    */
   contacts(names: readonly string[], organizations: readonly string[]): Promise<readonly Contact[]>;
   /**
-   * The ids of the users with a mail address, in any letter case, or with an account at an identity provider; null if the
-   * target does not show accounts, or not to this caller.
+   * How identity providers know the users that the caller may see, ascending by id.
    *
-   * @throws TokenctlError `permission_refused` where mail addresses may not be read.
+   * @throws TokenctlError `permission_refused` where that may not be read.
    */
-  identified(by: UserIdentity): Promise<readonly number[] | null>;
+  identities(): AsyncIterable<UserIdentities>;
   /**
    * Deactivates a user or activates one again.
    *
@@ -44,11 +43,21 @@ export interface Users {
   setActive(userId: number, active: boolean): Promise<boolean>;
 }
 
-/** By what an identity provider knows a user. */
-export type UserIdentity =
-  | { readonly email: string }
-  /** An account: the controller's name of the backend, or a gateway's slug or name of the authenticator, and the account's id. */
-  | { readonly provider: string; readonly uid: string };
+/** How identity providers know a user. */
+export interface UserIdentities {
+  readonly id: number;
+  /** As the user or an administrator entered it; null without one. */
+  readonly email: string | null;
+  /** The name of the user's entry in an LDAP directory; null without one. A gateway does not show it. */
+  readonly ldapDn: string | null;
+  /** Accounts at identity providers. */
+  readonly accounts: readonly {
+    /** The controller's name of the backend, such as `saml` or `oidc`; in a gateway the name of the authenticator. */
+    readonly provider: string;
+    /** The id of the account there, in the form of the backend: for SAML it begins with the name of the provider and a colon. */
+    readonly uid: string;
+  }[];
+}
 
 /** The applications of a target. */
 export interface Applications {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { UserReference } from '../../domain/token.ts';
-import type { Contact, HeldRole, UserFlag, UserIdentity } from '../../operations/ports/target-parts.ts';
+import type { Contact, HeldRole, UserFlag, UserIdentities } from '../../operations/ports/target-parts.ts';
 import { type Api, id } from './api.ts';
 import { authorizationHeader } from './connection.ts';
 import { type Listing, listFilter, listItems, userQueries } from './listing.ts';
@@ -257,14 +257,46 @@ export async function readContacts(
   }));
 }
 
-/** The users of a mail address. No API lists the accounts of users at identity providers: null for those. */
-export async function identifiedUsers(api: Api, by: UserIdentity): Promise<readonly number[] | null> {
-  if (!('email' in by)) return null;
-  const query = [['email__iexact', by.email]] as const;
-  const found = await Array.fromAsync(listItems(api, [query], USERS));
-  // A target that ignores the filter would return everybody.
-  const wanted = by.email.toLowerCase();
-  return found.filter(({ email }) => email?.toLowerCase() === wanted).map(({ id: userId }) => userId);
+/** The accounts of users: `auth` of a controller, and by authenticator of a gateway [seen on both]. */
+const identities = z
+  .object({
+    id,
+    email: z.string().nullish(),
+    ldap_dn: z.string().nullish(),
+    auth: z.array(z.object({ provider: z.string(), uid: z.string() })).nullish(),
+    associated_authenticators: z
+      .record(z.string(), z.object({ uid: z.string() }))
+      .nullish()
+      .catch(null),
+  })
+  .transform(
+    (body): UserIdentities => ({
+      id: body.id,
+      email: body.email || null,
+      ldapDn: body.ldap_dn || null,
+      accounts: [
+        ...(body.auth ?? []),
+        ...Object.entries(body.associated_authenticators ?? {}).map(([number, { uid }]) => ({
+          provider: `authenticator ${number}`,
+          uid,
+        })),
+      ],
+    }),
+  );
+
+const IDENTITIES: Listing<UserIdentities> = {
+  path: 'users/',
+  what: 'the list of users',
+  read: (body) => identities.safeParse(body).data ?? null,
+};
+
+/**
+ * Streams how identity providers know the users. A gateway's API names its authenticators by their ids, the local one among them.
+ *
+ * @throws TokenctlError as requests do.
+ */
+export async function* listIdentities(api: Api): AsyncGenerator<UserIdentities> {
+  yield* listItems(api, userQueries({}), IDENTITIES);
 }
 
 /** The ids of the members of an organization; none where the target has no such list. */

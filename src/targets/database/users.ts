@@ -1,7 +1,7 @@
 import type { Queryable } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { User } from '../../domain/token.ts';
-import type { Contact, UserIdentity, UserSelector } from '../../operations/ports/target-parts.ts';
+import type { Contact, UserIdentities, UserSelector } from '../../operations/ports/target-parts.ts';
 import { gatewayChanges, insertEntries } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
 import type { ACCOUNT_TABLES, RecognizedLayout } from './layout.ts';
@@ -60,48 +60,51 @@ export async function readContacts(
   return contacts;
 }
 
-/** Accounts at identity providers: `$1` is the provider, `$2` the id there. */
-const ACCOUNTS: Readonly<Record<Layout, string>> = {
-  controller: 'SELECT s.user_id FROM social_auth_usersocialauth s WHERE s.provider = $1 AND s.uid = $2',
-  service: 'SELECT s.user_id FROM social_auth_usersocialauth s WHERE s.provider = $1 AND s.uid = $2',
-  gateway: `SELECT l.user_id FROM dab_authentication_authenticatoruser l
+/** SQL for the accounts at identity providers of a user `u`, as JSON. The local authenticator of a gateway is none. */
+const ACCOUNTS: Readonly<Record<'social' | 'gateway', string>> = {
+  social: `(SELECT json_agg(json_build_object('provider', s.provider, 'uid', s.uid) ORDER BY s.id)
+    FROM social_auth_usersocialauth s WHERE s.user_id = u.id)`,
+  gateway: `(SELECT json_agg(json_build_object('provider', a.name, 'uid', l.uid) ORDER BY l.id)
+    FROM dab_authentication_authenticatoruser l
     JOIN dab_authentication_authenticator a ON a.slug = l.provider_id
-    WHERE (a.slug = $1 OR a.name = $1) AND l.uid = $2`,
+    WHERE l.user_id = u.id AND a.type <> 'ansible_base.authentication.authenticator_plugins.local')`,
 };
 
-/** How many users of one identity are told: two are too many already. */
-const MAX_IDENTIFIED = 10;
-
-/** The users of a mail address or account; null if accounts are not stored here, or may not be read. */
-export async function identifiedUsers(
-  connection: Connection,
-  by: UserIdentity,
-): Promise<readonly number[] | null> {
-  const { layout, recognized } = connection;
-  if ('email' in by) {
-    const rows = await connection.read(
-      (database) =>
-        database.query<{ id: number }>(
-          `SELECT u.id FROM ${TABLES[layout].users} u
-           WHERE lower(u.email) = lower($1) ORDER BY u.id LIMIT ${MAX_IDENTIFIED}`,
-          [by.email],
-        ),
-      'contacts',
+/** Streams how identity providers know the users, ascending by id. */
+export async function* listIdentities(connection: Connection): AsyncGenerator<UserIdentities, void> {
+  const { layout, accountTables } = connection.recognized;
+  const has = (table: (typeof ACCOUNT_TABLES)[number]) => layout !== 'gateway' && accountTables.has(table);
+  const accounts =
+    layout === 'gateway' ? ACCOUNTS.gateway : has('social_auth_usersocialauth') ? ACCOUNTS.social : 'NULL';
+  const dn = has('main_profile')
+    ? "(SELECT nullif(p.ldap_dn, '') FROM main_profile p WHERE p.user_id = u.id)"
+    : 'NULL::text';
+  const pages = idPages(connection.table('users'), undefined, async (database, range) => {
+    const where = inRange('u.id', range);
+    return await database.query<{
+      id: number;
+      email: string | null;
+      ldap_dn: string | null;
+      accounts: UserIdentities['accounts'] | null;
+    }>(
+      `SELECT u.id, nullif(u.email, '') AS email, ${dn} AS ldap_dn, ${accounts} AS accounts
+       FROM ${TABLES[layout].users} u WHERE ${where.sql} ORDER BY u.id LIMIT ${PAGE_SIZE}`,
+      where.values,
     );
-    return rows.map(({ id }) => id);
-  }
-  if (layout === 'controller' && !recognized.accountTables.has('social_auth_usersocialauth')) return null;
+  });
   try {
-    const rows = await connection.read((database) =>
-      database.query<{ user_id: number }>(`${ACCOUNTS[layout]} ORDER BY user_id LIMIT ${MAX_IDENTIFIED}`, [
-        by.provider,
-        by.uid,
-      ]),
-    );
-    return [...new Set(rows.map(({ user_id: id }) => id))];
+    for await (const rows of pages) {
+      for (const row of rows) {
+        yield { id: row.id, email: row.email, ldapDn: row.ldap_dn, accounts: row.accounts ?? [] };
+      }
+    }
   } catch (error) {
     if (!(error instanceof TokenctlError) || error.code !== 'permission_refused') throw error;
-    return null;
+    throw new TokenctlError(
+      'permission_refused',
+      `This role may not read how identity providers know the users in ${connection.address}`,
+      { hint: 'Grant it as docs/database.md says ("Reading mail addresses and accounts").', cause: error },
+    );
   }
 }
 

@@ -24,6 +24,11 @@ describe.each(CONTROLLERS)('on the tables of %s', (peer) => {
     expect(users.map(({ username }) => username)).toEqual(expect.arrayContaining(['admin', 'alice', 'bob']));
     const external = users.filter(({ externalAccount }) => externalAccount !== null);
     expect(external.map(({ username }) => username)).toEqual(hasExternalUsers ? ['socialite'] : []);
+    const known = await all(target.users.identities());
+    expect(known.map(({ id }) => id)).toEqual(users.map(({ id }) => id));
+    expect(known.filter(({ id }) => id === external[0]?.id).map(({ accounts }) => accounts)).toEqual(
+      hasExternalUsers ? [[{ provider: 'saml', uid: 'idp:socialite' }]] : [],
+    );
     const { missingRights, dialect } = await target.describe();
     expect({ missingRights, dialect }).toEqual({ missingRights: [], dialect: 'controller' });
   });
