@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { percent } from '../src/config/value-schemas.ts';
 import { pathNames } from '../src/domain/access.ts';
-import { defineJob, revocationJobReport } from '../src/operations/jobs/job.ts';
+import type { DirectoryAnswer } from '../src/operations/directories/ask-directory.ts';
+import { defineJob, revocationJobReport, type TargetJobContext } from '../src/operations/jobs/job.ts';
 
 /** Ends the tokens, refresh tokens and sessions of users who left. */
 export const offboarding = defineJob({
@@ -19,6 +20,8 @@ export const offboarding = defineJob({
           .union([
             z.strictObject({ file: z.string().min(1) }),
             z.strictObject({ command: z.array(z.string().min(1)).min(1) }),
+            /** A directory of the configuration says who is disabled or gone. */
+            z.strictObject({ directory: z.string().min(1) }),
           ])
           .optional(),
         /** Users to keep, each a name or a pattern. */
@@ -35,9 +38,14 @@ export const offboarding = defineJob({
     const { planOffboarding } = await import('../src/operations/incident/plan-offboarding.ts');
     // A killed run may have left an intent without an outcome.
     await reconcile(context);
-    const present = source === undefined ? null : await context.files.names(source, context.signal);
-    const { plan, users, tokens } = await planOffboarding({ ...context, ...parameters, present });
-    const counted = { users: users.length, tokens };
+    const answer = source && 'directory' in source ? await ask(context, source.directory) : null;
+    const present =
+      source === undefined || 'directory' in source
+        ? null
+        : await context.files.names(source, context.signal);
+    const gone = answer?.gone;
+    const { plan, users, tokens } = await planOffboarding({ ...context, ...parameters, present, gone });
+    const counted = { users: users.length, tokens, ...(answer && { directory: summaryOf(answer) }) };
     if (plan === null) return { message: 'No user who left has access', summary: counted };
     const owners = plan.byUser.map(({ name }) => name);
     if (context.dryRun) {
@@ -58,7 +66,42 @@ export const offboarding = defineJob({
     const text = [
       `Users who left or are deactivated: ${users.length}. Users with tokens: ${owners.join(', ') || 'none'}.`,
       ...(left === '' ? [] : [`Not ended by this job: ${left}.`]),
+      ...(answer === null ? [] : linesOf(answer)),
     ].join('\n');
     return { ...report, notices: [{ subject: report.message, text, severity: 'info' }] };
   },
 });
+
+/** Asks a directory, and records its answer with the evidence before anything is done. */
+async function ask(context: TargetJobContext, name: string): Promise<DirectoryAnswer> {
+  const { askDirectory, recordAnswer } = await import('../src/operations/directories/ask-directory.ts');
+  const directory = await context.services.directory(name);
+  const answer = await askDirectory({ ...context, directory, now: () => context.clock.now() });
+  await recordAnswer(context, answer);
+  return answer;
+}
+
+/** The most users that a run's summary and its notice name. */
+const MAX_NAMED = 50;
+
+function summaryOf({ directory, at, listed, disabled, present, gone, doubtful }: DirectoryAnswer) {
+  return {
+    name: directory,
+    at: at.toISOString(),
+    listed,
+    disabled,
+    present,
+    gone: gone.length,
+    doubtful: doubtful.length,
+    evidence: gone.slice(0, MAX_NAMED),
+    doubts: doubtful.slice(0, MAX_NAMED),
+  };
+}
+
+function linesOf({ directory, gone, doubtful }: DirectoryAnswer): readonly string[] {
+  return [
+    `By the directory ${directory}:`,
+    ...gone.slice(0, MAX_NAMED).map(({ username, basis, evidence }) => `${username}: ${evidence} (${basis})`),
+    ...doubtful.slice(0, MAX_NAMED).map(({ username, why }) => `Not acted on: ${username} ${why}`),
+  ];
+}

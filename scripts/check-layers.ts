@@ -32,6 +32,7 @@ const INPUT_AND_OUTPUT = [
 
 const ADAPTERS = [
   'src/targets',
+  'src/directories',
   'src/audit-log',
   'src/scheduler',
   'src/notify',

@@ -1,12 +1,12 @@
 import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, changeFlags, localFlags } from '../../src/cli/flags.ts';
+import { allContextsFlag, changeFlags, goneFlag, localFlags } from '../../src/cli/flags.ts';
 import type { OffboardingJson } from '../../src/cli/incident/offboarding-flow.ts';
 import type { Result } from '../../src/reports/result.ts';
 
 /** Ends all access of a user. */
 export default class UsersOffboard extends TokenctlCommand {
-  static override summary = 'Offboard a user';
+  static override summary = 'Offboard a user, or all who left by a directory';
 
   static override description =
     `Ends all access of a user: deactivates the account if your account may do so, revokes access tokens, and ends \
@@ -18,6 +18,11 @@ is safe.
 A controller does not deactivate users over its REST API: there, --reset-password, --strip-roles and \
 --end-applications end the access of a local user. What stays possible is listed.
 
+With --gone, a directory of the configuration says who has left: users whom it lists as disabled, and users with an \
+account of it that it does not list. The plan names the evidence for each. Who matches several users, nobody, or by \
+mail address only is listed and stays. Local users, the caller, the last superusers and exceptions stay. An empty, \
+incomplete or suddenly smaller answer ends it before anything is done.
+
 With --json, prints what docs/schemas/users-offboard.json describes.
 
 Exit code 5: some access is left, or was not checked. Exit code 130: interrupted.`;
@@ -25,21 +30,33 @@ Exit code 5: some access is left, or was not checked. Exit code 130: interrupted
   static override examples = [
     '<%= config.bin %> <%= command.id %> alice --dry-run',
     '<%= config.bin %> <%= command.id %> alice --reason "left the company" --ticket HR-112',
+    '<%= config.bin %> <%= command.id %> --gone staff --dry-run',
   ];
 
   static override args = {
-    user: string({ description: 'The name of the user.', required: true, ignoreStdin: true }),
+    user: string({ description: 'The name of the user.', required: false, ignoreStdin: true }),
   };
 
-  static override flags = { ...localFlags, ...changeFlags, ...allContextsFlag };
+  static override flags = { ...goneFlag, ...localFlags, ...changeFlags, ...allContextsFlag };
 
   async run(): Promise<Result<OffboardingJson>> {
     const { args, flags } = await this.input(UsersOffboard);
     const { offboardingFlow } = await import('../../src/cli/incident/offboarding-flow.ts');
     const confirmation = await this.confirmation(flags);
-    const users = [args.user];
+    const { gone } = flags;
+    if ((args.user === undefined) === (gone === undefined)) {
+      const { TokenctlError } = await import('../../src/domain/errors.ts');
+      throw new TokenctlError('usage', 'Give either a user or --gone with the name of a directory');
+    }
+    if (args.user !== undefined) {
+      const users = [args.user];
+      return await this.inContexts(flags, confirmation, (member) =>
+        offboardingFlow({ ...member, users, flags }),
+      );
+    }
+    const { goneUsersFlow } = await import('../../src/cli/incident/gone-users-flow.ts');
     return await this.inContexts(flags, confirmation, (member) =>
-      offboardingFlow({ ...member, users, flags }),
+      goneUsersFlow({ ...member, directory: gone ?? '', flags }),
     );
   }
 }

@@ -62,6 +62,14 @@ export const planFlags = (own: Record<'plan' | 'plan-out', { summary: string; ex
   'plan-out': string({ ...own['plan-out'], helpGroup: 'CHANGE', helpValue: 'FILE' }),
 });
 
+/** The flag of `users offboard` that lets a directory say who has left. */
+export const goneFlag = {
+  gone: string({
+    summary: 'Offboard the users who left by this directory of the configuration.',
+    helpValue: 'DIRECTORY',
+  }),
+};
+
 /** The flags that end the access of users where they cannot be deactivated. */
 export const localFlags = {
   'reset-password': boolean({

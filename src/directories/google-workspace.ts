@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import type { DirectoryUser } from '../operations/ports/directory.ts';
 import type { ProviderClient } from './provider-client.ts';
-import { followPages, given, type ProviderUser, readAs, readWholeList } from './provider-users.ts';
+import { followPages, given, readAs, readWholeList } from './provider-users.ts';
 
 const googleUser = z.object({
   id: z.string().min(1),
@@ -32,7 +33,7 @@ const QUERY = {
 export async function readGoogleUsers(
   client: ProviderClient,
   { customer = 'my_customer' }: { readonly customer?: string | undefined } = {},
-): Promise<readonly ProviderUser[]> {
+): Promise<readonly DirectoryUser[]> {
   return await readWholeList(client, () =>
     followPages(client, '', async (pageToken) => {
       const query = new URLSearchParams({ ...QUERY, customer, ...(pageToken !== '' && { pageToken }) });
@@ -43,7 +44,7 @@ export async function readGoogleUsers(
   );
 }
 
-function userOf(user: z.output<typeof googleUser>): ProviderUser {
+function userOf(user: z.output<typeof googleUser>): DirectoryUser {
   const reason = user.suspensionReason;
   const suspended = { attribute: 'suspended', value: reason ? `true (${reason})` : 'true', since: null };
   return {

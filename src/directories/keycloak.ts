@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import type { DirectoryUser } from '../operations/ports/directory.ts';
 import type { ProviderClient } from './provider-client.ts';
-import { given, type ProviderPage, type ProviderUser, readAs, readWholeList } from './provider-users.ts';
+import { given, type ProviderPage, readAs, readWholeList } from './provider-users.ts';
 
 const keycloakUser = z.object({
   id: z.string().min(1),
@@ -22,7 +23,7 @@ const PAGE_SIZE = 500;
 export async function readKeycloakUsers(
   client: ProviderClient,
   { realm }: { readonly realm: string },
-): Promise<readonly ProviderUser[]> {
+): Promise<readonly DirectoryUser[]> {
   const users = `admin/realms/${encodeURIComponent(realm)}/users`;
   return await readWholeList(client, () => pages(client, users));
 }
@@ -45,7 +46,7 @@ async function* pages(client: ProviderClient, users: string): AsyncGenerator<Pro
   }
 }
 
-function userOf({ id, username, email, enabled }: z.output<typeof keycloakUser>): ProviderUser {
+function userOf({ id, username, email, enabled }: z.output<typeof keycloakUser>): DirectoryUser {
   return {
     id,
     logins: [username],

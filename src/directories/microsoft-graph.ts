@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import type { DirectoryUser } from '../operations/ports/directory.ts';
 import type { ProviderClient } from './provider-client.ts';
-import { followPages, given, type ProviderUser, readAs, readWholeList } from './provider-users.ts';
+import { followPages, given, readAs, readWholeList } from './provider-users.ts';
 
 /** Without the right to read it, `accountEnabled` is null or missing: then nothing shows who is disabled. */
 const graphUser = z.object({
@@ -30,7 +31,7 @@ const QUERY = new URLSearchParams({
  *
  * @throws TokenctlError as {@link readWholeList}; `target_misbehaved` also if `accountEnabled` is missing.
  */
-export async function readGraphUsers(client: ProviderClient): Promise<readonly ProviderUser[]> {
+export async function readGraphUsers(client: ProviderClient): Promise<readonly DirectoryUser[]> {
   return await readWholeList(client, () =>
     followPages(client, `users?${QUERY}`, async (address) => {
       const { body } = await client.get(address, { ConsistencyLevel: 'eventual' });
@@ -44,7 +45,7 @@ export async function readGraphUsers(client: ProviderClient): Promise<readonly P
   );
 }
 
-function userOf(user: z.output<typeof graphUser>): ProviderUser {
+function userOf(user: z.output<typeof graphUser>): DirectoryUser {
   return {
     id: user.id,
     logins: [user.userPrincipalName],

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import type { DirectoryUser } from '../operations/ports/directory.ts';
 import type { ProviderAnswer, ProviderClient } from './provider-client.ts';
-import { followPages, given, type ProviderUser, readAs, readWholeList } from './provider-users.ts';
+import { followPages, given, readAs, readWholeList } from './provider-users.ts';
 
 const oktaUser = z.object({
   id: z.string().min(1),
@@ -31,7 +32,7 @@ const LISTS = [
  *
  * @throws TokenctlError as {@link readWholeList}.
  */
-export async function readOktaUsers(client: ProviderClient): Promise<readonly ProviderUser[]> {
+export async function readOktaUsers(client: ProviderClient): Promise<readonly DirectoryUser[]> {
   return await readWholeList(client, async function* () {
     for (const list of LISTS) {
       yield* followPages(client, list, async (address) => {
@@ -52,7 +53,7 @@ function nextLink(headers: ProviderAnswer['headers']): string | null {
   return null;
 }
 
-function userOf({ id, status, statusChanged, profile }: z.output<typeof oktaUser>): ProviderUser {
+function userOf({ id, status, statusChanged, profile }: z.output<typeof oktaUser>): DirectoryUser {
   const since = statusChanged ?? null;
   return {
     id,

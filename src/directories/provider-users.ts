@@ -1,30 +1,11 @@
 import type { z } from 'zod';
 import type { TokenctlError } from '../domain/errors.ts';
+import type { DirectoryUser } from '../operations/ports/directory.ts';
 import type { ProviderClient } from './provider-client.ts';
-
-/** A user of an identity provider. */
-export interface ProviderUser {
-  /** The provider's own id of the user, which never changes. */
-  readonly id: string;
-  /** The names that the user signs in with. */
-  readonly logins: readonly string[];
-  readonly emails: readonly string[];
-  /** What shows that the user may not sign in any more; null for a user who may. */
-  readonly disabled: Disabled | null;
-}
-
-/** Evidence that a user is disabled. */
-interface Disabled {
-  /** The attribute as the provider calls it. */
-  readonly attribute: string;
-  readonly value: string;
-  /** Since when, as the provider states it; null where it does not. */
-  readonly since: string | null;
-}
 
 /** One page of a list. */
 export interface ProviderPage {
-  readonly users: readonly ProviderUser[];
+  readonly users: readonly DirectoryUser[];
   /** How many users the provider announced; absent where it announces none. */
   readonly announced?: number | undefined;
 }
@@ -45,10 +26,10 @@ const MAX_PAGES = 100_000;
 export async function readWholeList(
   client: ProviderClient,
   pages: () => AsyncIterable<ProviderPage>,
-): Promise<readonly ProviderUser[]> {
+): Promise<readonly DirectoryUser[]> {
   let problem = '';
   for (let reading = 0; reading < MAX_READINGS; reading += 1) {
-    const users = new Map<string, ProviderUser>();
+    const users = new Map<string, DirectoryUser>();
     let announced: number | undefined;
     let seen = 0;
     let count = 0;

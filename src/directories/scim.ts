@@ -1,13 +1,7 @@
 import { z } from 'zod';
+import type { DirectoryUser } from '../operations/ports/directory.ts';
 import type { ProviderClient } from './provider-client.ts';
-import {
-  followPages,
-  given,
-  type ProviderPage,
-  type ProviderUser,
-  readAs,
-  readWholeList,
-} from './provider-users.ts';
+import { followPages, given, type ProviderPage, readAs, readWholeList } from './provider-users.ts';
 
 /** A user resource (RFC 7643 §4.1), as far as it is read. `active` may be missing; some providers write it as a text. */
 const scimUser = z.object({
@@ -47,7 +41,7 @@ const HEADERS = { accept: 'application/scim+json, application/json' };
 export async function readScimUsers(
   client: ProviderClient,
   { paging = 'auto' }: { readonly paging?: ScimPaging } = {},
-): Promise<readonly ProviderUser[]> {
+): Promise<readonly DirectoryUser[]> {
   const byCursor = paging === 'cursor' || (paging === 'auto' && (await offersCursors(client)));
   return await readWholeList(client, () => (byCursor ? cursorPages(client) : indexPages(client)));
 }
@@ -83,7 +77,7 @@ async function readPage(
   return { page, count: list.Resources.length, next: list.nextCursor || null };
 }
 
-function userOf(user: z.output<typeof scimUser>): ProviderUser {
+function userOf(user: z.output<typeof scimUser>): DirectoryUser {
   const isActive = String(user.active ?? true).toLowerCase() !== 'false';
   return {
     id: user.id,

@@ -17,6 +17,7 @@ export const unusedServices: JobServices = {
   channels: [],
   ownerNotices: () => refused(),
   notifiers: () => refused(),
+  directory: () => Promise.reject(new Error('no directory')),
   mailer: () => refused(),
   logKeys: () => touched(),
 };

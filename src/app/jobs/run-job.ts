@@ -114,6 +114,10 @@ function servicesOf({ configuration, environment, notifiers }: WorkOptions): Job
         .filter(([name]) => names === undefined || names.includes(name))
         .map(([, notifier]) => notifier),
     mailer: () => openOwnerMailer(requireOwnerNotices(configuration.ownerNotices), environment),
+    async directory(name) {
+      const { openDirectory } = await import('../open-directory.ts');
+      return openDirectory(name, configuration.directories, environment);
+    },
     logKeys: async (path) => (await import('../../audit-log/key-files.ts')).openKeyFiles(path),
   };
 }

@@ -1,6 +1,8 @@
 import { type AccessPath, afterAct, leftOpen, pathNames, uncheckedPaths } from '../../domain/access.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import { amountsOf, isNothing } from '../../domain/plan.ts';
 import { renamedText } from '../../operations/bound-names.ts';
+import { type DirectoryAnswer, recordAnswer } from '../../operations/directories/ask-directory.ts';
 import {
   accessPathsOf,
   noteOffboarding,
@@ -12,6 +14,7 @@ import {
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { requireMayChange } from '../../operations/visibility.ts';
 import { accessParts, notCovered } from '../../reports/access-lines.ts';
+import { answerDocument } from '../../reports/directory-answer.ts';
 import { lines } from '../../reports/document.ts';
 import type { MaybeMade, Report } from '../../reports/result.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
@@ -25,11 +28,16 @@ import { localMeasures, localSteps } from './local-access.ts';
 /** What `users offboard` prints with `--json`. Without a change, most members of the report are null. */
 export interface OffboardingJson extends MaybeMade<UserOffboardingReport> {
   readonly dryRun: boolean;
-  readonly plan: UserOffboardingPlan;
+  /** Null if nobody has left by the directory of --gone. */
+  readonly plan: UserOffboardingPlan | null;
+  /** What the directory of --gone answered; absent without it. */
+  readonly directory?: DirectoryAnswer;
 }
 
 export interface OffboardingRequest extends ChangeRequest<ChangeFlags & LocalFlags> {
   readonly users: readonly string[];
+  /** By which answer of a directory these users have left: it is shown, and recorded before anything is done. */
+  readonly answer?: DirectoryAnswer;
 }
 
 /**
@@ -50,6 +58,8 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
     users: asked,
     measures,
   });
+  const { answer } = request;
+  if (answer !== undefined) requireSame(plan, answer);
   const { users } = plan;
   const local = localSteps(plan.local);
   const nothing =
@@ -73,6 +83,7 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
   const ended = (found: Found) => offboardingEnding(found, { plan, description });
   return await change<UserOffboardingReport, OffboardingJson>(request, {
     plan: [
+      ...(answer === undefined ? [] : answerDocument(answer)),
       lines(
         plan.deactivate.length > 0 &&
           `Would deactivate ${plan.deactivate.map(({ name }) => name).join(', ')}.`,
@@ -91,20 +102,39 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
         },
     require: () => requireMayChange(description),
     async nothing() {
+      if (answer !== undefined) await recordAnswer(await runtime.change(flags), answer);
       await noteOffboarding({ ...(await runtime.change(flags)), users, bound: plan.bound });
-      return ended({ users, accessPaths: accessPaths ?? [] });
+      const ending = ended({ users, accessPaths: accessPaths ?? [] });
+      return { ...ending, document: [...(answer ? answerDocument(answer) : []), ...ending.document] };
     },
-    act: async (begin) => offboardUsers({ ...(await begin()), plan }),
+    async act(begin) {
+      const begun = await begin();
+      if (answer !== undefined) await recordAnswer(begun, answer);
+      return await offboardUsers({ ...begun, plan });
+    },
     ended,
     json: ({ dryRun, done }) => ({
       dryRun,
       plan,
+      ...(answer && { directory: answer }),
       ...(done ?? {
         ...notMade('users renamed result steps staysActive interrupted stopped run'),
         accessPaths,
       }),
     }),
   });
+}
+
+/** Refuses names that are another user's since the directory was compared. */
+function requireSame({ bound }: UserOffboardingPlan, { gone, directory }: DirectoryAnswer): void {
+  const ids = new Map(gone.map(({ username, id }) => [username, id]));
+  const changed = bound.find(({ name, id }) => ids.get(name) !== id);
+  if (changed === undefined && bound.length === gone.length) return;
+  throw new TokenctlError(
+    'plan_outdated',
+    `The users of the controller changed while the directory ${directory} was compared`,
+    { hint: 'Run it again.' },
+  );
 }
 
 /** What was found, and what was done about it, if anything. */

@@ -15,6 +15,8 @@ export interface PlanOffboardingOptions {
   readonly inactive: boolean;
   /** Users are that are not among these names; null where that does not matter. */
   readonly present: readonly string[] | null;
+  /** Users that left by a directory; they are compared already. */
+  readonly gone?: readonly { readonly id: number; readonly username: string }[] | undefined;
   /** Users that never are, each a name or a pattern: service accounts, break-glass accounts. */
   readonly except: readonly string[];
   /** Refuses to begin where more than this share of all users with access, tokens, refresh tokens or sessions would go. */
@@ -80,6 +82,7 @@ async function whoIsGone(options: PlanOffboardingOptions): Promise<ReadonlyMap<s
       if (!there.has(username) && !kept(username)) gone.set(username, id);
     }
   }
+  for (const { id, username } of options.gone ?? []) if (!kept(username)) gone.set(username, id);
   return gone;
 }
 

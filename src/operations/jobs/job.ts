@@ -5,6 +5,7 @@ import type { Policy } from '../../domain/policy/policy.ts';
 import type { Severity } from '../../domain/policy/rule.ts';
 import type { AuditLog, LogKeys } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
+import type { Directory } from '../ports/directory.ts';
 import type { Mailer, Notifier } from '../ports/notifier.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import type { RevocationReport } from '../revocation/revocation-report.ts';
@@ -54,6 +55,8 @@ export interface JobServices extends SharedSettings {
   notifiers(names?: readonly string[]): readonly Notifier[];
   /** The mail server of the section `ownerNotices`, which the job closes. Throws `configuration`. */
   mailer(): Mailer;
+  /** A directory of the configuration. Throws `not_found`, `configuration`. */
+  directory(name: string): Promise<Directory>;
   /** The key in a file, which signs checkpoints. */
   logKeys(path: string): Promise<Pick<LogKeys, 'signer' | 'verifiers'>>;
 }

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { clientCredentialsToken, serviceAccountToken } from '../../../src/directories/access-tokens.ts';
 import { ProviderClient } from '../../../src/directories/provider-client.ts';
 import { Secret } from '../../../src/domain/secret.ts';
-import { type Answer, providerServer } from './provider-server.ts';
+import { type Answer, providerServer } from '../../support/provider-server.ts';
 
 /** Answers in this order, the last one again and again. */
 async function answering(...answers: readonly Answer[]) {

@@ -4,7 +4,7 @@ import { readKeycloakUsers } from '../../../src/directories/keycloak.ts';
 import { readGraphUsers } from '../../../src/directories/microsoft-graph.ts';
 import { readOktaUsers } from '../../../src/directories/okta.ts';
 import { readScimUsers } from '../../../src/directories/scim.ts';
-import { type Answer, type Asked, providerServer } from './provider-server.ts';
+import { type Answer, type Asked, providerServer } from '../../support/provider-server.ts';
 
 const at = ({ url }: Asked, name: string) => url.searchParams.get(name);
 

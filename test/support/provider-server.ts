@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { onTestFinished } from 'vitest';
-import { ProviderClient } from '../../../src/directories/provider-client.ts';
-import { Secret } from '../../../src/domain/secret.ts';
+import { ProviderClient } from '../../src/directories/provider-client.ts';
+import { Secret } from '../../src/domain/secret.ts';
 
 /** What a provider answers; `cut` closes the connection in the middle of the body. */
 export interface Answer {
@@ -42,7 +42,12 @@ export async function providerServer(answer: (asked: Asked) => Answer) {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
-  onTestFinished(() => new Promise((resolve) => server.close(() => resolve())));
+  const stop = () =>
+    new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeAllConnections();
+    });
+  onTestFinished(stop);
   const client = (path = '', token = 'Bearer t') => {
     const made = new ProviderClient({
       name: 'The provider',
@@ -53,5 +58,5 @@ export async function providerServer(answer: (asked: Asked) => Answer) {
     onTestFinished(() => made.close());
     return made;
   };
-  return { url, asked, client };
+  return { url, asked, client, stop };
 }

@@ -1,0 +1,170 @@
+import { readFileSync } from 'node:fs';
+import type { DirectorySettings } from '../config/directories.ts';
+import type { Environment } from '../config/paths.ts';
+import { readSecret, readSecretFile } from '../config/secrets.ts';
+import { clientCredentialsToken, serviceAccountToken } from '../directories/access-tokens.ts';
+import { ProviderClient } from '../directories/provider-client.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import { nearestName } from '../domain/nearest-name.ts';
+import { Secret } from '../domain/secret.ts';
+import type { Directory, DirectoryUser } from '../operations/ports/directory.ts';
+
+/** How a kind of provider is reached, and read. */
+interface Reader {
+  readonly url: string;
+  readonly authorization: () => Promise<Secret>;
+  readonly read: (client: ProviderClient) => Promise<readonly DirectoryUser[]>;
+}
+
+/**
+ * Opens a directory of the configuration; nothing is sent yet.
+ *
+ * @throws TokenctlError `not_found` for a name that the configuration does not have, `configuration` for secrets that cannot be
+ * read.
+ */
+export function openDirectory(
+  name: string,
+  directories: Readonly<Record<string, DirectorySettings>>,
+  environment: Environment,
+): Directory {
+  const settings = Object.hasOwn(directories, name) ? directories[name] : undefined;
+  if (settings === undefined) throw noDirectory(name, Object.keys(directories));
+  const ca = settings.caFile === undefined ? undefined : readCertificates(settings.caFile);
+  const called = `The directory ${name}`;
+  const { url, authorization, read } = readerOf(settings, { name: called, ca, environment });
+  return {
+    name,
+    rules: settings,
+    async read(signal) {
+      // A base address keeps its last part only with a slash behind it.
+      const base = new URL(url.endsWith('/') ? url : `${url}/`);
+      const client = new ProviderClient({ name: called, url: base, ca, authorization, signal });
+      try {
+        return await read(client);
+      } finally {
+        await client.close();
+      }
+    },
+  };
+}
+
+function readerOf(
+  settings: DirectorySettings,
+  { name, ca, environment }: { name: string; ca: string | undefined; environment: Environment },
+): Reader {
+  const common = { name, ca };
+  const { url } = settings;
+  switch (settings.kind) {
+    case 'scim': {
+      const token = readSecret(settings.token, environment);
+      const { paging } = settings;
+      return {
+        url,
+        authorization: () => Promise.resolve(new Secret(`Bearer ${token.reveal()}`)),
+        read: async (client) => (await import('../directories/scim.ts')).readScimUsers(client, { paging }),
+      };
+    }
+    case 'entra': {
+      const { tenant, clientId, loginUrl } = settings;
+      const credential = { secret: readSecret(settings.clientSecret, environment) };
+      const tokenUrl = new URL(`${loginUrl.replace(/\/$/, '')}/${tenant}/oauth2/v2.0/token`);
+      const scope = `${new URL(url).origin}/.default`;
+      return {
+        url,
+        authorization: () => clientCredentialsToken({ ...common, tokenUrl, clientId, credential, scope }),
+        read: async (client) => (await import('../directories/microsoft-graph.ts')).readGraphUsers(client),
+      };
+    }
+    case 'okta':
+      return {
+        url,
+        authorization: oktaAuthorization(settings, { ...common, environment }),
+        read: async (client) => (await import('../directories/okta.ts')).readOktaUsers(client),
+      };
+    case 'google': {
+      const account = readServiceAccount(settings.serviceAccount.file, environment);
+      const { administrator: subject, customer } = settings;
+      const scope = 'https://www.googleapis.com/auth/admin.directory.user.readonly';
+      return {
+        url,
+        authorization: () => serviceAccountToken({ ...common, ...account, subject, scope }),
+        read: async (client) =>
+          (await import('../directories/google-workspace.ts')).readGoogleUsers(client, { customer }),
+      };
+    }
+    case 'keycloak': {
+      const { realm, clientId } = settings;
+      const credential = { secret: readSecret(settings.clientSecret, environment) };
+      const path = `realms/${encodeURIComponent(realm)}/protocol/openid-connect/token`;
+      const tokenUrl = new URL(`${url.replace(/\/$/, '')}/${path}`);
+      return {
+        url,
+        authorization: () => clientCredentialsToken({ ...common, tokenUrl, clientId, credential }),
+        read: async (client) =>
+          (await import('../directories/keycloak.ts')).readKeycloakUsers(client, { realm }),
+      };
+    }
+  }
+}
+
+function oktaAuthorization(
+  { url, token, clientId = '', privateKey, keyId }: Extract<DirectorySettings, { kind: 'okta' }>,
+  { name, ca, environment }: { name: string; ca: string | undefined; environment: Environment },
+): () => Promise<Secret> {
+  if (token !== undefined) {
+    const secret = readSecret(token, environment);
+    return () => Promise.resolve(new Secret(`SSWS ${secret.reveal()}`));
+  }
+  const key = new Secret(readSecretFile(privateKey?.file ?? '', environment));
+  const credential = { privateKey: key, ...(keyId !== undefined && { keyId }) };
+  const tokenUrl = new URL(`${url.replace(/\/$/, '')}/oauth2/v1/token`);
+  return () => clientCredentialsToken({ name, ca, tokenUrl, clientId, credential, scope: 'okta.users.read' });
+}
+
+/** The members of Google's JSON key that are used. */
+function readServiceAccount(file: string, environment: Environment) {
+  const text = readSecretFile(file, environment);
+  let key: Record<string, unknown>;
+  try {
+    key = JSON.parse(text) as Record<string, unknown>;
+  } catch {
+    throw notAKey(file);
+  }
+  const { client_email: email, private_key: pem, private_key_id: keyId, token_uri: tokenUri } = key;
+  if (typeof email !== 'string' || typeof pem !== 'string') throw notAKey(file);
+  const tokenUrl = typeof tokenUri === 'string' ? tokenUri : 'https://oauth2.googleapis.com/token';
+  if (!URL.canParse(tokenUrl)) throw notAKey(file);
+  return {
+    email,
+    privateKey: new Secret(pem),
+    keyId: typeof keyId === 'string' ? keyId : undefined,
+    tokenUrl: new URL(tokenUrl),
+  };
+}
+
+function notAKey(file: string): TokenctlError {
+  return new TokenctlError('configuration', `The file ${file} is not the JSON key of a service account`, {
+    hint: 'Create a key of type JSON for the service account in the Google Cloud console.',
+  });
+}
+
+function readCertificates(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code ?? 'unknown';
+    throw new TokenctlError('configuration', `The file ${file} cannot be read (${code})`, { cause });
+  }
+}
+
+function noDirectory(name: string, known: readonly string[]): TokenctlError {
+  const near = nearestName(name, known);
+  return new TokenctlError('not_found', `The configuration has no directory "${name}"`, {
+    hint:
+      near !== undefined
+        ? `Did you mean "${near}"?`
+        : known.length > 0
+          ? `It has: ${known.join(', ')}.`
+          : 'Describe one in the section `directories`, as docs/identity-providers.md says.',
+  });
+}

@@ -1,0 +1,50 @@
+import { openDirectory } from '../../app/open-directory.ts';
+import { askDirectory, recordAnswer } from '../../operations/directories/ask-directory.ts';
+import type { Directory } from '../../operations/ports/directory.ts';
+import { requireMayChange } from '../../operations/visibility.ts';
+import { answerDocument } from '../../reports/directory-answer.ts';
+import { lines } from '../../reports/document.ts';
+import { type Report, report } from '../../reports/result.ts';
+import { notMade } from '../change/change.ts';
+import { type OffboardingJson, type OffboardingRequest, offboardingFlow } from './offboarding-flow.ts';
+
+/**
+ * Asks a directory who has left, and offboards them like users who were named. If nobody has left, records the answer.
+ *
+ * @throws TokenctlError as `askDirectory` and {@link offboardingFlow}.
+ */
+export async function goneUsersFlow(
+  request: Omit<OffboardingRequest, 'users' | 'answer'> & { readonly directory: string },
+): Promise<Report<OffboardingJson>> {
+  const { runtime, flags, directory: name } = request;
+  const { directories } = runtime.configuration;
+  const directory: Directory = openDirectory(name, directories, runtime.environment);
+  const description = await runtime.description();
+  const dryRun = flags['dry-run'] === true;
+  if (!dryRun) requireMayChange(description);
+  const clock = await runtime.targetClock();
+  const answer = await askDirectory({
+    directory,
+    description,
+    target: await runtime.target(),
+    log: await runtime.auditLog(),
+    now: () => clock.now(),
+  });
+  if (answer.gone.length > 0) {
+    const users = answer.gone.map(({ username }) => username);
+    return await offboardingFlow({ ...request, users, answer });
+  }
+  if (!dryRun) await recordAnswer(await runtime.change(flags), answer);
+  return report({
+    json: {
+      dryRun,
+      plan: null,
+      directory: answer,
+      ...notMade('users renamed result steps accessPaths staysActive interrupted stopped run'),
+    },
+    document: [
+      ...answerDocument(answer),
+      lines(`By the directory ${name}, nobody has left. Nothing was changed.`),
+    ],
+  });
+}

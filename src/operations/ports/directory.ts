@@ -1,0 +1,56 @@
+/** A user as a directory or an identity provider knows it. */
+export interface DirectoryUser {
+  /** The provider's own id of the user, which never changes. */
+  readonly id: string;
+  /** The names that the user signs in with. */
+  readonly logins: readonly string[];
+  readonly emails: readonly string[];
+  /** The name of the entry in an LDAP directory; absent elsewhere. */
+  readonly dn?: string;
+  /** What shows that the user may not sign in any more; null for a user who may. */
+  readonly disabled: Disabled | null;
+}
+
+/** Evidence that a user is disabled. */
+interface Disabled {
+  /** The attribute as the provider calls it. */
+  readonly attribute: string;
+  readonly value: string;
+  /** Since when, as the provider states it; null where it does not. */
+  readonly since: string | null;
+}
+
+/** A source that says who is there and who is disabled: an LDAP directory, or the API of an identity provider. */
+export interface Directory {
+  /** What the configuration calls it. */
+  readonly name: string;
+  /**
+   * Reads all users, each once.
+   *
+   * @throws TokenctlError for an answer that is not complete, as well as for one that cannot be had.
+   */
+  read(signal?: AbortSignal): Promise<readonly DirectoryUser[]>;
+  /** Which users of the controller it speaks for. */
+  readonly rules: MatchRules;
+}
+
+/** How users of the controller are matched to users of a directory. */
+export interface MatchRules {
+  /**
+   * The backends of the controller whose accounts are of this directory: users with such an account who are not in the
+   * directory are gone. Where there is none, a user who is missing is listed only.
+   */
+  readonly accounts: readonly string[];
+  /** The login name there of a user of the controller: `{username}` stands for the name here. */
+  readonly loginName: string;
+  /** Whether a match by mail address only is acted on. */
+  readonly byEmail: boolean;
+  /** Whether external users who match nobody are gone, although nothing ties them to this directory. */
+  readonly unmatched: boolean;
+  /** Users who always stay, each a name or a pattern. */
+  readonly except: readonly string[];
+  /** Refuses an answer that has fewer users than the last one by more than this share. */
+  readonly stopBelowPercent: number;
+  /** Refuses an answer by which more than this share of the external users have left since the last answer. */
+  readonly stopAbovePercent: number;
+}

@@ -1,0 +1,193 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { type Asked, providerServer } from '../../support/provider-server.ts';
+import { databaseEstate } from './database-estate.ts';
+
+const db = databaseEstate();
+
+/** A user with tokens, whose identity provider is the first letter of the id there. */
+async function external(uid: string): Promise<string> {
+  const { name } = await db.addUser();
+  await db.database().execute(
+    `INSERT INTO social_auth_usersocialauth (provider, uid, user_id)
+     SELECT $1, $2, id FROM auth_user WHERE username = $3`,
+    [uid.slice(0, 1), uid, name],
+  );
+  return name;
+}
+
+const person = (id: string, active = true) => ({ id, userName: `${id}@example.org`, active });
+
+/** A home whose configuration has a SCIM directory of these users, which can be replaced. */
+async function place(first: readonly object[], rules: object = {}) {
+  const home = db.home();
+  let users = first;
+  const server = await providerServer(({ url }: Asked) =>
+    url.pathname.endsWith('/Users')
+      ? {
+          body: {
+            totalResults: users.length,
+            Resources: url.searchParams.get('startIndex') === '1' ? users : [],
+          },
+        }
+      : { body: {} },
+  );
+  writeFileSync(join(home.folder, 'scim-token'), 'hidden-scim-token\n', { mode: 0o600 });
+  const file = join(home.folder, '.config/tokenctl/tokenctl.yaml');
+  const staff = {
+    kind: 'scim',
+    url: `${server.url.href}scim`,
+    token: { file: join(home.folder, 'scim-token') },
+    accounts: [first.map((each) => String(Object.values(each)[0]))[0]?.slice(0, 1) ?? 'x'],
+    ...rules,
+  };
+  const add = (more: object) =>
+    writeFileSync(
+      file,
+      readFileSync(file, 'utf8') +
+        Object.entries(more)
+          .map(([key, value]) => `${key}: ${JSON.stringify(value)}\n`)
+          .join(''),
+    );
+  add({ directories: { staff } });
+  const gone = (...args: readonly string[]) => home.run(['users', 'offboard', '--gone', 'staff', ...args]);
+  const isActive = async (name: string) =>
+    (
+      await db
+        .database()
+        .query<{ is_active: boolean }>('SELECT is_active FROM auth_user WHERE username = $1', [name])
+    )[0]?.is_active;
+  const answer = (now: readonly object[]) => {
+    users = now;
+  };
+  return {
+    ...home,
+    add,
+    gone,
+    answer,
+    isActive,
+    server,
+    log: () => readFileSync(join(home.folder, '.local/state/tokenctl/audit.jsonl'), 'utf8'),
+  };
+}
+
+const LENIENT = { stopAbovePercent: 100, stopBelowPercent: 90 };
+
+test('who is disabled or missing in the directory is offboarded, with the evidence in the plan and the log', async () => {
+  const [left, missing, there] = [await external('p1'), await external('p2'), await external('p3')];
+  const at = await place([person('p1', false), person('p3')], LENIENT);
+  const dry = await at.gone('--dry-run');
+  expect(dry).toMatchObject({ code: 0 });
+  expect(dry.stdout).toContain('The directory staff listed 2 users (the first answer), 1 of them disabled');
+  expect(dry.stdout).toContain(`${left}: active is false; matched by account p1 of p`);
+  expect(dry.stdout).toContain(`${missing}: not in the directory; matched by account p2 of p`);
+  expect(await at.isActive(left)).toBe(true);
+  const done = await at.gone('--yes', '--ticket', 'HR-7', '--json');
+  expect(done).toMatchObject({ code: 0 });
+  expect(JSON.parse(done.stdout)).toMatchObject({
+    directory: {
+      directory: 'staff',
+      listed: 2,
+      disabled: 1,
+      gone: [{ username: left }, { username: missing }],
+    },
+    result: 'done',
+  });
+  expect([await at.isActive(left), await at.isActive(missing), await at.isActive(there)]).toEqual([
+    false,
+    false,
+    true,
+  ]);
+  const [note] = at
+    .log()
+    .split('\n')
+    .filter((line) => line.includes('"directory.read"'))
+    .map((line) => JSON.parse(line));
+  expect(note).toMatchObject({
+    kind: 'note',
+    data: {
+      directory: 'staff',
+      listed: 2,
+      ticket: 'HR-7',
+      gone: [{ username: left, basis: 'account p1 of p', evidence: 'active is false' }, {}],
+    },
+  });
+  const again = await at.gone('--yes');
+  expect(again).toMatchObject({ code: 0 });
+  expect(again.stdout).toContain('(2 the last time)');
+  expect(again.stdout).toContain('Nothing was changed.');
+  for (const { stdout, stderr } of [dry, done, again])
+    expect(stdout + stderr + at.log()).not.toContain('hidden-scim');
+  expect(at.server.asked[0]?.headers.authorization).toBe('Bearer hidden-scim-token');
+}, 60_000);
+
+test('an empty, smaller, incomplete or overwhelming answer ends it with nothing done', async () => {
+  const names = [await external('q1'), await external('q2'), await external('q3')];
+  const people = [person('q1'), person('q2'), person('q3')];
+  const at = await place(people);
+  const first = await at.gone('--yes');
+  expect(first).toMatchObject({ code: 0 });
+  expect(first.stdout).toContain('By the directory staff, nobody has left. Nothing was changed.');
+  for (const [answer, text] of [
+    [[], /lists no users: everybody would be gone/],
+    [people.slice(0, 2), /lists 2 users, 3 the last time: it is smaller by more than 10 %/],
+    [people.map(({ id }) => person(id, false)), /3 of \d+ external users have left, more than 10 %/],
+    [[{ id: 'x' }], /unexpected form/],
+  ] as const) {
+    at.answer(answer);
+    const run = await at.gone('--yes');
+    expect(run.stderr).toMatch(text);
+    expect(run.code).not.toBe(0);
+    for (const name of names) expect(await at.isActive(name)).toBe(true);
+  }
+  await at.server.stop();
+  const down = await at.gone('--yes');
+  expect(down).toMatchObject({ code: 7, stdout: '' });
+  expect(down.stderr).toContain('The directory staff could not be reached (ECONNREFUSED)');
+}, 60_000);
+
+test('the job ends the access of who is gone, and says by which evidence', async () => {
+  const left = await external('r1');
+  const at = await place([person('r1', false), person('r2')], LENIENT);
+  const parameters = { present: { directory: 'staff' }, inactive: false, stopAbovePercent: 100 };
+  at.add({ jobs: { leavers: { job: 'offboarding', dryRun: false, parameters } } });
+  const run = await at.run(['jobs', 'run', 'leavers', '--json']);
+  expect(run).toMatchObject({ code: 0 });
+  expect(run.stdout).toContain('"evidence": "active is false"');
+  const tokens = await db
+    .database()
+    .query(
+      'SELECT 1 FROM main_oauth2accesstoken t JOIN auth_user u ON u.id = t.user_id WHERE u.username = $1',
+      [left],
+    );
+  expect(tokens).toEqual([]);
+}, 60_000);
+
+test('over REST the same users are gone, since the controller shows their accounts', async () => {
+  const left = await external('t1');
+  const at = await place([person('t1', false), person('t2')], LENIENT);
+  const run = await at.run(
+    ['users', 'offboard', '--gone', 'staff', '--dry-run', '--context', 'environment'],
+    {
+      env: {
+        HOME: at.folder,
+        CONTROLLER_HOST: db.service(),
+        CONTROLLER_USERNAME: 'admin',
+        CONTROLLER_PASSWORD: 'correct-horse-battery',
+      },
+    },
+  );
+  expect(run.stdout).toContain(`${left}: active is false; matched by account t1 of t`);
+}, 60_000);
+
+test.each([
+  [['users', 'offboard'], 'Give either a user or --gone'],
+  [['users', 'offboard', 'alice', '--gone', 'staff'], 'Give either a user or --gone'],
+  [['users', 'offboard', '--gone', 'staf', '--dry-run'], 'Did you mean "staff"?'],
+])('%j is refused', async (args, text) => {
+  const at = await place([]);
+  const run = await at.run(args);
+  expect(run).toMatchObject({ code: 2, stdout: '' });
+  expect(run.stderr).toContain(text);
+});

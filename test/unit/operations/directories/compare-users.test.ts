@@ -1,0 +1,193 @@
+import { describe, expect, test } from 'vitest';
+import type { User } from '../../../../src/domain/token.ts';
+import { compareUsers } from '../../../../src/operations/directories/compare-users.ts';
+import type { DirectoryUser, MatchRules } from '../../../../src/operations/ports/directory.ts';
+import type { UserIdentities } from '../../../../src/operations/ports/target-parts.ts';
+
+const RULES: MatchRules = {
+  accounts: [],
+  loginName: '{username}',
+  byEmail: false,
+  unmatched: false,
+  except: [],
+  stopBelowPercent: 10,
+  stopAbovePercent: 10,
+};
+const OFF = { attribute: 'active', value: 'false', since: null };
+
+function user(username: string, fields: Partial<User> & Partial<Omit<UserIdentities, 'id'>> = {}) {
+  const { email = null, ldapDn = null, accounts = [], ...rest } = fields;
+  const id = username.length;
+  const base = { id, username, isSuperuser: false, isSystemAuditor: false, isActive: true, lastLogin: null };
+  return {
+    user: { ...base, externalAccount: 'social', ...rest },
+    identities: { id, email, ldapDn, accounts },
+  };
+}
+
+function entry(id: string, fields: Partial<DirectoryUser> = {}): DirectoryUser {
+  return { id, logins: [id], emails: [`${id}@example.org`], disabled: null, ...fields };
+}
+
+/** The verdict on the first user. */
+function verdict(
+  of: ReturnType<typeof user>,
+  directory: readonly DirectoryUser[],
+  rules: Partial<MatchRules> = {},
+  others: readonly ReturnType<typeof user>[] = [],
+) {
+  const merged = { ...RULES, ...rules };
+  const { gone, doubtful, present, kept } = compareUsers([of, ...others], {
+    directory,
+    rules: merged,
+    own: 99,
+  });
+  const [left] = gone.filter(({ id }) => id === of.user.id);
+  const [doubt] = doubtful.filter(({ id }) => id === of.user.id);
+  if (left !== undefined) return `left: ${left.evidence} (${left.basis})`;
+  if (doubt !== undefined) return `doubt: ${doubt.why}`;
+  return present > kept ? 'there' : 'kept';
+}
+
+const oidc = (uid: string) => ({ accounts: [{ provider: 'oidc', uid }] });
+
+describe('a user of the controller', () => {
+  test.each([
+    [
+      'by the account id, whatever the name',
+      user('ally', oidc('00u1')),
+      [entry('00u1', { logins: ['alice'], disabled: OFF })],
+      {},
+      'left: active is false (account 00u1 of oidc)',
+    ],
+    [
+      'by the name that SAML keeps as the id',
+      user('x', { accounts: [{ provider: 'saml', uid: 'idp:Alice' }] }),
+      [entry('7', { logins: ['alice'], disabled: OFF })],
+      {},
+      'left: active is false (account idp:Alice of saml)',
+    ],
+    [
+      'by the LDAP name in any letter case',
+      user('x', { ldapDn: 'UID=a,DC=x' }),
+      [entry('7', { dn: 'uid=a,dc=x', disabled: OFF })],
+      {},
+      'left: active is false (LDAP name UID=a,DC=x)',
+    ],
+    [
+      'by the login name',
+      user('Alice'),
+      [entry('alice', { disabled: { ...OFF, since: '2026-11-01' } })],
+      {},
+      'left: active is false since 2026-11-01 (login name Alice)',
+    ],
+    [
+      'by the login name with a domain',
+      user('alice'),
+      [entry('alice@x.org', { disabled: OFF })],
+      { loginName: '{username}@x.org' },
+      'left: active is false (login name alice@x.org)',
+    ],
+    ['who is there', user('alice'), [entry('alice')], {}, 'there'],
+    [
+      'who is there and has an old account',
+      user('alice'),
+      [entry('a', { logins: ['alice'], disabled: OFF }), entry('b', { logins: ['alice'] })],
+      {},
+      'there',
+    ],
+    [
+      'who matches two disabled ones',
+      user('alice'),
+      [entry('a', { logins: ['alice'], disabled: OFF }), entry('b', { logins: ['alice'], disabled: OFF })],
+      {},
+      'doubt: matches 2 disabled users by login name alice',
+    ],
+    ['who matches nobody', user('alice'), [entry('bob')], {}, 'doubt: matches no user of the directory'],
+    [
+      'who matches nobody, if that counts',
+      user('alice'),
+      [entry('bob')],
+      { unmatched: true },
+      'left: not in the directory (external user without a match)',
+    ],
+    [
+      'with an account that the directory lacks',
+      user('alice', oidc('00u9')),
+      [entry('alice')],
+      { accounts: ['oidc'] },
+      'left: not in the directory (account 00u9 of oidc)',
+    ],
+    [
+      'with an account of another provider',
+      user('alice', { accounts: [{ provider: 'github', uid: '1' }] }),
+      [entry('alice', { disabled: OFF })],
+      { accounts: ['oidc'] },
+      'kept',
+    ],
+    [
+      'by mail address only',
+      user('x', { email: 'alice@example.org' }),
+      [entry('alice', { disabled: OFF })],
+      {},
+      'doubt: matches by mail address alice@example.org only',
+    ],
+    [
+      'by mail address, if that counts',
+      user('x', { email: 'ALICE@example.org' }),
+      [entry('alice', { disabled: OFF })],
+      { byEmail: true },
+      'left: active is false (mail address ALICE@example.org)',
+    ],
+    [
+      'with a missing account and the address of another',
+      user('x', { ...oidc('00u9'), email: 'alice@example.org' }),
+      [entry('alice')],
+      { accounts: ['oidc'] },
+      'doubt: matches by mail address alice@example.org only',
+    ],
+    [
+      'who is local',
+      user('alice', { externalAccount: null }),
+      [entry('alice', { disabled: OFF })],
+      {},
+      'kept',
+    ],
+    [
+      'who is an exception',
+      user('svc-ci'),
+      [entry('svc-ci', { disabled: OFF })],
+      { except: ['svc-*'] },
+      'kept',
+    ],
+  ])('%s', (_, of, directory, rules, expected) => {
+    expect(verdict(of, directory, rules)).toBe(expected);
+  });
+
+  test('who is the last active superuser stays', () => {
+    const alice = user('alice', { isSuperuser: true });
+    const directory = [entry('alice', { disabled: OFF })];
+    expect(verdict(alice, directory)).toMatch(/^doubt: active is false, but no other active superuser/);
+    const retired = user('root', { isSuperuser: true, isActive: false, externalAccount: null });
+    expect(verdict(alice, directory, {}, [retired])).toMatch(/^doubt/);
+    const admin = user('administrator', { isSuperuser: true, externalAccount: null });
+    expect(verdict(alice, directory, {}, [admin])).toMatch(/^left/);
+  });
+
+  test('who is the caller stays', () => {
+    const caller = user('a'.repeat(99));
+    expect(verdict(caller, [entry(caller.user.username, { disabled: OFF })])).toBe('kept');
+  });
+});
+
+test('100,000 users are compared in a moment', () => {
+  const many = Array.from({ length: 100_000 }, (_, index) => index);
+  const users = many.map((index) => ({
+    ...user(`user${index}`),
+    identities: { id: index, email: `user${index}@example.org`, ldapDn: null, accounts: [] },
+  }));
+  const directory = many.map((index) => entry(`user${index}`, { disabled: index % 1000 === 0 ? OFF : null }));
+  const started = performance.now();
+  expect(compareUsers(users, { directory, rules: RULES, own: null }).gone).toHaveLength(100);
+  expect(performance.now() - started).toBeLessThan(5_000);
+});
