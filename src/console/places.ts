@@ -54,7 +54,8 @@ export function inTurns(most: number): <T>(work: () => Promise<T>) => Promise<T>
   };
 }
 
-interface PlacesOptions {
+/** Which contexts, and what with. */
+export interface PlacesOptions {
   readonly flags: SettingFlags;
   readonly allContexts: boolean;
   readonly environment: RuntimeOptions['environment'];

@@ -25,14 +25,14 @@ import { sortNames, type TokenTable } from './token-table.ts';
 /** What the routes work with. */
 export interface ConsoleParts {
   readonly places: Places;
-  readonly tokens: TokenTable;
-  readonly audits: Audits;
-  readonly controllers: Controllers;
-  readonly operations: Operations;
   readonly readOnly: boolean;
   readonly version: string;
   /** The root directory of the package, which has the runbooks. */
   readonly root: string;
+  readonly tokens: TokenTable;
+  readonly audits: Audits;
+  readonly controllers: Controllers;
+  readonly operations: Operations;
 }
 
 /** The HTTP interface of the page. Every route reads, or begins an operation of `operations`. */

@@ -8,7 +8,6 @@ import { ZodError } from 'zod';
 import type { RuntimeOptions } from '../app/runtime.ts';
 import { catchSignals } from '../app/signals.ts';
 import { failureOf, failureToJson } from '../cli/errors/failure.ts';
-import type { SettingFlags } from '../config/configuration.ts';
 import { stateFolder } from '../config/paths.ts';
 import { TokenctlError, type TokenctlErrorCode } from '../domain/errors.ts';
 import { ConsoleAccess, checkRequests, cookieName, RequestRefused } from './access.ts';
@@ -16,8 +15,8 @@ import { Audits } from './audits.ts';
 import { Controllers } from './controllers.ts';
 import { type OperationState, Operations } from './operations.ts';
 import { servePage } from './page-files.ts';
-import { openPlaces, type Places } from './places.ts';
-import { serveConsole } from './routes.ts';
+import { openPlaces, type PlacesOptions } from './places.ts';
+import { type ConsoleParts, serveConsole } from './routes.ts';
 import { TokenTable } from './token-table.ts';
 
 /** The largest body: a few thousand ids. */
@@ -27,12 +26,7 @@ const IDLE_MS = 30 * 60_000;
 const CHECK_IDLE_MS = 30_000;
 
 /** What a console is built from. */
-export interface ConsoleOptions {
-  readonly places: Places;
-  readonly readOnly: boolean;
-  readonly version: string;
-  /** The root directory of the package. */
-  readonly root: string;
+export interface ConsoleOptions extends Pick<ConsoleParts, 'places' | 'readOnly' | 'version' | 'root'> {
   /** The host and port that it answers to, once it listens. */
   readonly host: () => string;
   readonly access: ConsoleAccess;
@@ -142,17 +136,10 @@ function refusalOf(error: unknown): { readonly status: number; readonly body: ob
 }
 
 /** What `tokenctl console` is started with. */
-export interface ConsoleRequest {
-  readonly flags: SettingFlags;
-  readonly allContexts: boolean;
+export interface ConsoleRequest extends PlacesOptions, Pick<ConsoleOptions, 'readOnly' | 'root'> {
   /** 0 for any free port. */
   readonly port: number;
   readonly open: boolean;
-  readonly readOnly: boolean;
-  readonly environment: RuntimeOptions['environment'];
-  readonly version: string;
-  /** The root directory of the package. */
-  readonly root: string;
   /** Prints a line to stderr. */
   readonly notify: (line: string) => void;
   /** Whether a person reads stderr. */

@@ -45,12 +45,12 @@ this is about {count} of your OAuth2 tokens at {controller}.
 `,
 };
 
-/** A token that is about to expire, as its owner is told. */
+/** A token that is about to expire, and the threshold that it has come under. */
 export interface ExpiringToken {
   readonly token: Token;
-  /** In days: the threshold that it came under. */
+  /** In days: the smallest threshold under which the token is. */
   readonly threshold: number;
-  /** Whole days until it expires. */
+  /** Whole days until it expires, rounded down. */
   readonly daysLeft: number;
 }
 

@@ -1,8 +1,8 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import type { ExpiringToken } from '../../domain/owner-mail.ts';
 import type { Notifier } from '../../operations/ports/notifier.ts';
 import {
-  type ExpiryNotice,
   type NoticeReport,
   type PlanNoticesOptions,
   planNotices,
@@ -64,9 +64,9 @@ export async function noticeFlow(
 
 /** The notices that at least one notifier has not sent. */
 async function* untold(
-  notices: AsyncIterable<ExpiryNotice>,
+  notices: AsyncIterable<ExpiringToken>,
   { sent, notifiers }: { readonly sent: SentNotices; readonly notifiers: readonly Notifier[] },
-): AsyncIterable<ExpiryNotice> {
+): AsyncIterable<ExpiringToken> {
   for await (const notice of notices) {
     const { token, threshold } = notice;
     if (notifiers.some(({ name }) => !sent.has({ tokenId: token.id, threshold, to: name }))) yield notice;
@@ -74,7 +74,7 @@ async function* untold(
 }
 
 /** Tokens that expire soon, as a command's result: in JSON `threshold`, `daysLeft`, `token`. */
-function noticeListing(rows: AsyncIterable<ExpiryNotice>): Listing<ExpiryNotice, NoticeJson> {
+function noticeListing(rows: AsyncIterable<ExpiringToken>): Listing<ExpiringToken, NoticeJson> {
   return listing({
     rows,
     columns: [

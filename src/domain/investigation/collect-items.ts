@@ -24,19 +24,11 @@ export interface RecordedChange {
 }
 
 /** An item before the controller was asked what became of it. */
-export interface ItemDraft {
-  readonly id: string;
-  readonly group: ItemGroup;
-  readonly act: InvestigationItem['act'];
-  readonly object: ObjectReference;
-  readonly other: ObjectReference | null;
-  readonly role: { readonly id: number | null; readonly field: string | null } | null;
-  readonly link: string;
-  readonly by: readonly Actor[];
+export interface ItemDraft
+  extends Pick<InvestigationItem, 'id' | 'group' | 'act' | 'object' | 'other' | 'role' | 'link' | 'by'>,
+    Pick<InvestigationItem, 'entries' | 'entryCount'> {
   readonly first: Date;
   readonly last: Date;
-  readonly entries: readonly number[];
-  readonly entryCount: number;
   readonly firstEntry: number;
   readonly lastEntry: number;
   /** By field. */

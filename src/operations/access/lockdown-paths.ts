@@ -14,22 +14,28 @@ export function coveredPaths(kind: LockdownScope['kind']): readonly PathName[] {
   return ['authorization_codes', 'refresh_tokens', ...(kind === 'applications' ? [] : ['sessions' as const])];
 }
 
-/** The ways in that a lockdown leaves open, or that are not checked, with the command or the page that closes them. */
-export function lockdownPaths(options: {
+/** What a lockdown sets and ends. */
+export interface LockedAccess {
   readonly scope: LockdownScope;
   readonly measures: Measures;
-  readonly description: TargetDescription;
-  /** What is locked of the lifetimes: nothing where they are no settings. */
+  /** What is set last: nothing where lifetimes are no settings. */
   readonly lifetimes: readonly Lock[];
-  /** Why settings are left as they are. */
+  /** Why settings that were to be set are left as they are: they cannot be read. Null where none are. */
   readonly settingsLeft: string | null;
+  /** What is revoked and ended; null if the scope matches no user. */
   readonly revocation: RevocationPlan | null;
-  /** Names of users that do not exist any more. */
+  /** Names of users of an open incident that do not exist any more. */
   readonly usersGone: readonly string[];
   /** Names of users that are meant and stay active. */
   readonly usersKept: readonly string[];
+  /** Passwords, roles and applications that end with it. */
   readonly local: LocalAccessPlan;
-}): readonly AccessPath[] {
+}
+
+/** The ways in that a lockdown leaves open, or that are not checked, with the command or the page that closes them. */
+export function lockdownPaths(
+  options: LockedAccess & { readonly description: TargetDescription },
+): readonly AccessPath[] {
   const { scope, measures, description, revocation, local } = options;
   // A controller refuses the password of a user who is deactivated.
   const isReset = measures.resetPasswords === true && local.external.length === 0;

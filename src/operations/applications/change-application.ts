@@ -1,7 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Secret } from '../../domain/secret.ts';
 import { revokeAllAccess } from '../incident/revoke-all-access.ts';
-import { type Change, OperationRun, type StepReport, type Stopped } from '../journal/operation-run.ts';
+import { type Change, OperationRun, type RunEnd, type StepReport } from '../journal/operation-run.ts';
 import { recordAct } from '../journal/record-act.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import type { RevocationListeners } from '../revocation/revocation-report.ts';
@@ -49,17 +49,13 @@ function ownApplication({ name }: NamedApplication, tokenId: number): TokenctlEr
 }
 
 /** What became of an application. */
-export interface DeletionReport {
+export interface DeletionReport extends RunEnd {
   readonly application: { readonly id: number; readonly name: string };
   /** `done` where neither the application nor one of its tokens is listed any more. */
   readonly result: 'done' | 'partly';
   readonly steps: readonly StepReport[];
   /** What was listed again after the act; null where that was not reached. */
   readonly left: { readonly application: boolean; readonly accessTokens: number } | null;
-  readonly interrupted: boolean;
-  readonly stopped: Stopped | null;
-  /** The run's UUID in the audit log. */
-  readonly run: string;
 }
 
 /**

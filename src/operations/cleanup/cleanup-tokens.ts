@@ -1,6 +1,12 @@
 import type { Outcome } from '../../domain/plan.ts';
-import { type BatchStep, batchesOf, type FailedToken, OutcomeTally, runBatches } from '../journal/batches.ts';
-import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
+import {
+  type BatchStep,
+  batchesOf,
+  type OutcomeCounts,
+  OutcomeTally,
+  runBatches,
+} from '../journal/batches.ts';
+import { type Change, OperationRun, type RunEnd } from '../journal/operation-run.ts';
 import { partOf } from '../target-parts.ts';
 import { type CleanupKind, type CleanupPlan, cleanupKinds } from './plan-cleanup.ts';
 
@@ -12,33 +18,18 @@ export interface CleanupTokensOptions extends Change {
 }
 
 /** What became of the tokens of one kind. */
-interface CleanedTokens {
-  readonly planned: number;
+interface CleanedTokens extends Omit<OutcomeCounts, 'revoked'> {
   readonly deleted: number;
-  /** Gone already when their turn came. */
-  readonly unchanged: number;
-  readonly failed: readonly FailedToken[];
-  /** Planned, and not reached because the work ended before. */
-  readonly notTried: number;
 }
 
 /** What a clean-up did, and what it left. */
-export interface CleanupReport {
+export interface CleanupReport
+  extends RunEnd,
+    Pick<CleanupPlan, 'kept' | 'limited' | 'notPossible' | 'notSeen'> {
   readonly byKind: Readonly<Record<CleanupKind, CleanedTokens>>;
   readonly planned: number;
   /** All kinds together. */
   readonly deleted: number;
-  /** As of {@link CleanupPlan}. */
-  readonly kept: number;
-  readonly limited: boolean;
-  readonly notPossible: string | null;
-  readonly notSeen: string | null;
-  /** Whether a signal ended the work early. */
-  readonly interrupted: boolean;
-  /** What ended the work early, where the target did; null otherwise. */
-  readonly stopped: Stopped | null;
-  /** The run's UUID in the audit log. */
-  readonly run: string;
   readonly seconds: number;
 }
 

@@ -5,7 +5,7 @@ import { shellWord } from '../../domain/remedies.ts';
 import { returningSessions } from '../access/returning-sessions.ts';
 import { numberSince } from '../audit-log/list-log.ts';
 import { isSameController, listOf, objectOf } from '../journal/journal.ts';
-import { type Change, OperationRun, type StepReport, type Stopped } from '../journal/operation-run.ts';
+import { type Change, OperationRun, type RunEnd, type StepReport } from '../journal/operation-run.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
@@ -19,7 +19,7 @@ import { incidentReference, readIncidentHistories, requireIncident } from './rec
 import { setUsers } from './set-users.ts';
 
 /** What lifting an incident did, and what it left. */
-export interface LiftReport {
+export interface LiftReport extends Omit<RunEnd, 'run'> {
   readonly incident: string;
   /** `unchanged` was lifted before. */
   readonly result: 'lifted' | 'partly' | 'unchanged';
@@ -29,8 +29,6 @@ export interface LiftReport {
   /** As of {@link LiftPlan}. */
   readonly revived: number | null;
   readonly accessPaths: readonly AccessPath[];
-  readonly interrupted: boolean;
-  readonly stopped: Stopped | null;
   /** The run's UUID in the audit log; null where nothing was to be done. */
   readonly run: string | null;
 }

@@ -11,8 +11,8 @@ import {
   type Change,
   OperationRun,
   type Reading,
+  type RunEnd,
   type StepReport,
-  type Stopped,
 } from '../journal/operation-run.ts';
 import type { RevocationListeners } from '../revocation/revocation-report.ts';
 import { knownSettings } from '../settings/known-settings.ts';
@@ -41,7 +41,7 @@ export interface LockDownOptions extends Change, RevocationListeners {
 }
 
 /** What a lockdown did, and what it left. */
-export interface LockdownReport {
+export interface LockdownReport extends Omit<RunEnd, 'run'> {
   readonly incident: string;
   /** `locked` if every step is done and no way in that it closes was found open; `accessPaths` says which were not checked. */
   readonly result: 'locked' | 'partly';
@@ -52,8 +52,6 @@ export interface LockdownReport {
   readonly kept: readonly number[];
   /** What is called otherwise than when its name was resolved. It was locked down by its id. */
   readonly renamed: readonly Renamed[];
-  readonly interrupted: boolean;
-  readonly stopped: Stopped | null;
   /** The run's UUID in the audit log; null if it was in effect already. */
   readonly run: string | null;
   readonly seconds: number;

@@ -16,7 +16,7 @@ import {
 import { requestsEnd, requestsPath, requestsSince, settleRequests } from '../access/requests-under-way.ts';
 import { bindUsers, type Renamed, readSince } from '../bound-names.ts';
 import { isSameController, Journal, numbersIn } from '../journal/journal.ts';
-import { type Change, OperationRun, type StepReport, type Stopped } from '../journal/operation-run.ts';
+import { type Change, OperationRun, type RunEnd, type StepReport } from '../journal/operation-run.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
@@ -51,7 +51,7 @@ export interface UserOffboardingPlan {
 }
 
 /** What became of the access of users. */
-export interface UserOffboardingReport {
+export interface UserOffboardingReport extends RunEnd {
   readonly users: readonly string[];
   /** Who has another name now. They were offboarded by their ids. */
   readonly renamed: readonly Renamed[];
@@ -60,10 +60,6 @@ export interface UserOffboardingReport {
   readonly steps: readonly StepReport[];
   readonly accessPaths: readonly AccessPath[];
   readonly staysActive: boolean;
-  readonly interrupted: boolean;
-  readonly stopped: Stopped | null;
-  /** The run's UUID in the audit log. */
-  readonly run: string;
 }
 
 /**

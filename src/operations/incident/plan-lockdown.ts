@@ -13,7 +13,7 @@ import type { RevocationPlan } from '../../domain/plan.ts';
 import { PlanBuilder } from '../../domain/plan-builder.ts';
 import { selectionOf } from '../../domain/remedies.ts';
 import type { Selector } from '../../domain/selector.ts';
-import { lockdownPaths } from '../access/lockdown-paths.ts';
+import { type LockedAccess, lockdownPaths } from '../access/lockdown-paths.ts';
 import { pathsNotCovered } from '../access/not-covered.ts';
 import { bindOrder, type Renamed, requireMeant } from '../bound-names.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
@@ -24,7 +24,7 @@ import { planRevocation } from '../revocation/plan-revocation.ts';
 import { knownSettings } from '../settings/known-settings.ts';
 import { refuseLockout } from '../settings/settings.ts';
 import { requireFullView, requireMayChange, requireRights } from '../visibility.ts';
-import { type LocalAccessPlan, planLocalAccess } from './end-local-access.ts';
+import { planLocalAccess } from './end-local-access.ts';
 import { lifetimeLocks, switchLocks } from './lock-settings.ts';
 import { readIncidentHistories } from './recorded-incidents.ts';
 import { selectorOf } from './scope-selection.ts';
@@ -54,13 +54,11 @@ export interface PlanLockdownOptions {
 }
 
 /** What a lockdown would do, as of now. Tokens are read again after the ways in are closed. */
-export interface LockdownPlan {
+export interface LockdownPlan extends LockedAccess {
   /** The incident's id, as `incident lift` takes it. */
   readonly incident: string;
   /** Whether it is open already, so that this goes on with it. */
   readonly continues: boolean;
-  readonly scope: LockdownScope;
-  readonly measures: Measures;
   /** The scope in words. */
   readonly selection: string;
   /** When it is to be lifted; null for not by itself. */
@@ -69,22 +67,10 @@ export interface LockdownPlan {
   readonly switches: readonly Lock[];
   /** The users to deactivate. */
   readonly users: readonly Lock[];
-  /** Names of users that are meant and stay active. */
-  readonly usersKept: readonly string[];
-  /** Passwords, roles and applications that end with it. */
-  readonly local: LocalAccessPlan;
-  /** Names of users of an open incident that do not exist any more. */
-  readonly usersGone: readonly string[];
   /** What is called otherwise than when an open incident began. */
   readonly renamed: readonly Renamed[];
-  /** What is set last. */
-  readonly lifetimes: readonly Lock[];
-  /** Why settings that were to be set are left as they are: they cannot be read. Null where none are. */
-  readonly settingsLeft: string | null;
   /** Whether `revocation` has what would be revoked; otherwise only what is kept, and what is left open. */
   readonly counted: boolean;
-  /** What is revoked and ended; null if the scope matches no user. */
-  readonly revocation: RevocationPlan | null;
   /** The ways in that stay open, or that this target cannot check. */
   readonly accessPaths: readonly AccessPath[];
 }

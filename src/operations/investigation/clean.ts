@@ -14,9 +14,9 @@ import { refusedAct } from '../../domain/investigation/refused-act.ts';
 import {
   type Change,
   OperationRun,
+  type RunEnd,
   type StepReport,
   type StepResult,
-  type Stopped,
 } from '../journal/operation-run.ts';
 import type { CleaningValues, Evidence } from '../ports/evidence.ts';
 import type { TargetDescription } from '../ports/target.ts';
@@ -26,16 +26,13 @@ import { type CleanedItem, type CleaningPlan, isOfTarget, type PlannedCleaning }
 import { categoryOf, currentFields, planUndo, recordedValues, type UndoPlan } from './plan-undo.ts';
 
 /** What a cleaning did. */
-export interface CleaningReport {
+export interface CleaningReport extends RunEnd {
   /** `done` if every item that was planned is verified not to remain; of an undoing, to be as it was before the cleaning. */
   readonly result: 'done' | 'partly';
   /** By item. */
   readonly steps: readonly StepReport[];
   /** The items that were planned and remain, when read again; null if that was not reached. */
   readonly left: readonly CleanedItem[] | null;
-  readonly interrupted: boolean;
-  readonly stopped: Stopped | null;
-  readonly run: string;
 }
 
 /** What a cleaning works with. */

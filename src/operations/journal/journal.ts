@@ -16,6 +16,7 @@ export type RecordedApproval = Approval | { readonly breakGlass: true; readonly 
 export interface JournalOptions {
   readonly log: AuditLog;
   readonly description: TargetDescription;
+  /** Who asked: the user of the operating system and the host, and the user at the target. */
   readonly actor: Readonly<Record<string, string>>;
   /** In dotted form, as its command. */
   readonly operation: string;

@@ -1,21 +1,14 @@
 import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
-import type { AuditLog, Entry, EntryDraft } from '../ports/audit-log.ts';
+import type { Entry, EntryDraft } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Target, TargetDescription } from '../ports/target.ts';
-import { Journal, outcomeUnrecorded, type RecordedApproval } from './journal.ts';
+import type { Target } from '../ports/target.ts';
+import { Journal, type JournalOptions, outcomeUnrecorded } from './journal.ts';
 import { reconcile } from './reconcile.ts';
 
 /** The common options of every operation that makes changes in batches. */
-export interface Change {
+export interface Change extends Omit<JournalOptions, 'operation'> {
   readonly target: Target;
-  readonly description: TargetDescription;
-  readonly log: AuditLog;
   readonly clock: Clock;
-  /** Who asked: the user of the operating system and the host, and the user at the target. */
-  readonly actor: Readonly<Record<string, string>>;
-  readonly reason?: string | undefined;
-  readonly ticket?: string | undefined;
-  readonly approval?: RecordedApproval | undefined;
   /** When aborted, what is in flight is finished and recorded, and nothing further is begun. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -28,6 +21,16 @@ export interface Stopped {
   readonly code: TokenctlErrorCode;
   readonly message: string;
   readonly hint?: string | undefined;
+}
+
+/** How the run of an operation ended, as its report states it. */
+export interface RunEnd {
+  /** Whether a signal ended the work early. */
+  readonly interrupted: boolean;
+  /** What ended the work early, where the target did; null otherwise. */
+  readonly stopped: Stopped | null;
+  /** The run's UUID in the audit log. */
+  readonly run: string;
 }
 
 /** What became of one step of a lockdown, a lift or an offboarding. */

@@ -31,9 +31,7 @@ export interface Claimant {
 }
 
 /** The open tick of a job: neither ended nor abandoned. A job has at most one. */
-export interface OpenTick extends TickName {
-  readonly kind: TickKind;
-  readonly run: string;
+export interface OpenTick extends Pick<Claim, 'job' | 'due' | 'kind' | 'run'> {
   readonly holder: string;
   /** `running` under a lease, or `waiting` for a retry. */
   readonly state: 'running' | 'waiting';
@@ -68,10 +66,7 @@ export interface RunOutcome {
 }
 
 /** A run in the history. A record with the state `skipped` is about one or more ticks, the last of them at `due`. */
-export interface RunRecord extends TickName {
-  readonly run: string;
-  readonly kind: TickKind;
-  readonly attempt: number;
+export interface RunRecord extends Pick<Claim, 'job' | 'due' | 'run' | 'kind' | 'attempt'> {
   readonly holder: string;
   readonly state: RunState;
   readonly began: Date;

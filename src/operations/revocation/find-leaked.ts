@@ -11,24 +11,23 @@ import type { Identified, Target, TargetDescription } from '../ports/target.ts';
 import { readRefreshLifetime } from '../settings/known-settings.ts';
 import { partOf } from '../target-parts.ts';
 import type { LeakedInput } from './leaked-input.ts';
-import { knownTokens, lastUseBefore, type OwnUse, readOwnUses, UseRecord } from './own-uses.ts';
+import {
+  knownTokens,
+  lastUseBefore,
+  type OwnUse,
+  readOwnUses,
+  type UsedToken,
+  UseRecord,
+} from './own-uses.ts';
 import type { LeakPlace } from './scanner-findings.ts';
 
 /** A token whose value leaked. */
-export interface LeakedToken {
+export interface LeakedToken extends UsedToken {
   readonly kind: Identified['kind'];
   /** Whether it is accepted. */
   readonly live: boolean;
   /** Only of refresh tokens. `live` where it is not known whether it is expired. */
   readonly state?: RefreshTokenState;
-  /** Its id; several where the target could only narrow it down, and none where it could not tell. */
-  readonly ids: readonly number[];
-  readonly user: string | null;
-  readonly fingerprint: string;
-  /** The last use before it was looked for; null for never; absent where that is unknown. */
-  readonly lastUsed?: Date | null;
-  /** When looking for it counted as a use, by the clock of the target; null if it did not. */
-  readonly usedAt: Date | null;
   /** Only a use tells which of `ids` it is, and a dry run makes none. */
   readonly needsUse?: true;
   /** The lines of the text that it was found in, counted from 1: the first few. Empty for a scanner's report. */

@@ -8,12 +8,15 @@ import type { IntendedUse, KnownToken, TargetDescription } from '../ports/target
 const OPERATION = 'tokens.find';
 
 /** A token that may have been used by an identification. */
-interface UsedToken {
+export interface UsedToken {
+  /** Its id; several where the target could only narrow it down, and none where it could not tell. */
   readonly ids: readonly number[];
   readonly user: string | null;
   readonly fingerprint: string;
-  readonly usedAt: Date | null;
+  /** The last use before it was looked for; null for never; absent where that is unknown. */
   readonly lastUsed?: Date | null;
+  /** When looking for it counted as a use, by the clock of the target; null if it did not. */
+  readonly usedAt: Date | null;
 }
 
 /** The record of the uses that an identification makes: an intent before them, and an outcome after them. */

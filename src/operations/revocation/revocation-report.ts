@@ -3,8 +3,8 @@ import { IdSet } from '../../domain/compact-collections.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Kept, Outcome, RevocationPlan, SavedPlanReference } from '../../domain/plan.ts';
 import type { Selector } from '../../domain/selector.ts';
-import { type FailedToken, type OutcomeCounts, OutcomeTally } from '../journal/batches.ts';
-import type { OperationRun, Stopped } from '../journal/operation-run.ts';
+import { type OutcomeCounts, OutcomeTally } from '../journal/batches.ts';
+import type { OperationRun, RunEnd } from '../journal/operation-run.ts';
 import type { EntryDraft } from '../ports/audit-log.ts';
 import type { Target } from '../ports/target.ts';
 import type { EndedSessions } from '../sessions/expire-sessions.ts';
@@ -23,14 +23,7 @@ export interface RevokedRefreshTokens extends OutcomeCounts {
 }
 
 /** What a revocation did, and what it left. The counts at the top are those of access tokens. */
-export interface RevocationReport {
-  readonly planned: number;
-  readonly revoked: number;
-  /** Gone already when their turn came. */
-  readonly unchanged: number;
-  readonly failed: readonly FailedToken[];
-  /** Planned, and not reached because the work ended before. */
-  readonly notTried: number;
+export interface RevocationReport extends RunEnd, OutcomeCounts {
   /** Tokens that were tried and found when reading again, ascending. */
   readonly stillAlive: readonly number[];
   /** Including those of access tokens; null if refresh tokens were not revoked. */
@@ -52,12 +45,6 @@ export interface RevocationReport {
   readonly kept: readonly Kept[];
   /** The ways in that it left open or could not check; those that it covers and closed are left out. */
   readonly accessPaths: readonly AccessPath[];
-  /** Whether a signal ended the work early. */
-  readonly interrupted: boolean;
-  /** What ended the work early, where the target did; null otherwise. */
-  readonly stopped: Stopped | null;
-  /** The run's UUID in the audit log. */
-  readonly run: string;
   readonly seconds: number;
 }
 

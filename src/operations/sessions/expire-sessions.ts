@@ -4,7 +4,7 @@ import type { PlannedSessions, Tally } from '../../domain/plan.ts';
 import { NameCounter } from '../../domain/plan-builder.ts';
 import { formatAlternatives } from '../../domain/selector.ts';
 import { unseenSessions } from '../access/cached-sessions.ts';
-import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
+import { type Change, OperationRun, type RunEnd } from '../journal/operation-run.ts';
 import type { Target } from '../ports/target.ts';
 import { resolveNames } from '../resolve-names.ts';
 import { partOf } from '../target-parts.ts';
@@ -51,15 +51,9 @@ export interface ExpireSessionsOptions extends Change {
 }
 
 /** What became of the sessions. */
-export interface SessionExpiryReport extends EndedSessions {
+export interface SessionExpiryReport extends EndedSessions, RunEnd {
   /** Whether the sessions were read again, none of the old ones was left, and tokenctl can reach every cache that may keep one. */
   readonly verified: boolean;
-  /** Whether a signal ended the work early. */
-  readonly interrupted: boolean;
-  /** What ended the work early, where the target did; null otherwise. */
-  readonly stopped: Stopped | null;
-  /** The run's UUID in the audit log. */
-  readonly run: string;
   readonly seconds: number;
 }
 

@@ -1,9 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { recordedClock } from '../../domain/clock-difference.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import type { ExpiringToken } from '../../domain/owner-mail.ts';
 import { DAY } from '../../domain/policy/rule.ts';
-import type { Token } from '../../domain/token.ts';
 import { entryTarget, outcomeUnrecorded } from '../journal/journal.ts';
+import type { Change } from '../journal/operation-run.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Notice, Notifier } from '../ports/notifier.ts';
@@ -11,15 +12,6 @@ import type { Target, TargetDescription } from '../ports/target.ts';
 
 /** The default thresholds, in days before expiry. */
 const defaultThresholds: readonly number[] = [30, 7, 1];
-
-/** A token that is about to expire, and the threshold that it has come under. */
-export interface ExpiryNotice {
-  readonly token: Token;
-  /** In days: the smallest threshold under which the token is. */
-  readonly threshold: number;
-  /** Whole days until it expires, rounded down. */
-  readonly daysLeft: number;
-}
 
 /** Which tokens to notify about. */
 export interface PlanNoticesOptions {
@@ -35,7 +27,7 @@ export interface PlanNoticesOptions {
  *
  * @throws Whatever the target throws.
  */
-export async function* planNotices(options: PlanNoticesOptions): AsyncIterable<ExpiryNotice> {
+export async function* planNotices(options: PlanNoticesOptions): AsyncIterable<ExpiringToken> {
   const { target, clock, thresholds = defaultThresholds } = options;
   const now = clock.now().getTime();
   const ascending = thresholds.toSorted((one, other) => one - other);
@@ -49,19 +41,18 @@ export async function* planNotices(options: PlanNoticesOptions): AsyncIterable<E
 }
 
 /** What to tell by, and where that is kept. */
-export interface SendNoticesOptions extends PlanNoticesOptions {
-  readonly description: TargetDescription;
-  readonly log: AuditLog;
-  readonly actor: Readonly<Record<string, string>>;
+export interface SendNoticesOptions
+  extends PlanNoticesOptions,
+    Pick<Change, 'description' | 'log' | 'actor' | 'signal'> {
   readonly notifiers: readonly Notifier[];
-  /** Aborted to stop after what is under way. */
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** A notice that was not taken. */
 interface FailedNotice {
   readonly tokenId: number;
+  /** In days. */
   readonly threshold: number;
+  /** The notifier's name. */
   readonly to: string;
   readonly reason: string;
 }
@@ -145,7 +136,7 @@ async function tryToSend(notifier: Notifier, notice: Notice): Promise<string | n
 }
 
 function asNotice(
-  { token, threshold, daysLeft }: ExpiryNotice,
+  { token, threshold, daysLeft }: ExpiringToken,
   { description, clock }: SendNoticesOptions,
 ): Notice {
   const { id, user, application, scope, description: purpose, expires } = token;
@@ -164,7 +155,7 @@ function asNotice(
 }
 
 async function record(told: {
-  readonly notice: ExpiryNotice;
+  readonly notice: ExpiringToken;
   readonly to: string;
   readonly run: string;
   readonly options: SendNoticesOptions;
@@ -191,13 +182,7 @@ async function record(told: {
 const NOTICE_OPERATION = 'tokens.notice';
 
 /** Which token, how many days before it expires, and by which way it was told. */
-interface SentNotice {
-  readonly tokenId: number;
-  /** In days. */
-  readonly threshold: number;
-  /** The notifier's name. */
-  readonly to: string;
-}
+type SentNotice = Omit<FailedNotice, 'reason'>;
 
 /** What was told before, by the audit log's notes. */
 export class SentNotices {

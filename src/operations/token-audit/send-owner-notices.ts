@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type MailTemplate, renderMail } from '../../domain/owner-mail.ts';
 import type { Journal } from '../journal/journal.ts';
-import { type Change, OperationRun, type Stopped } from '../journal/operation-run.ts';
+import { type Change, OperationRun, type RunEnd } from '../journal/operation-run.ts';
 import type { Entry } from '../ports/audit-log.ts';
 import type { Mailer } from '../ports/notifier.ts';
 import type { TargetDescription } from '../ports/target.ts';
@@ -26,7 +26,7 @@ function claimOf({ owner, expiring, revoked }: OwnerDigest): Entry['data'] {
 }
 
 /** What came of a run. */
-export interface OwnerNoticeReport extends Omit<OwnerNoticePlan, 'digests'> {
+export interface OwnerNoticeReport extends Omit<OwnerNoticePlan, 'digests'>, RunEnd {
   /** Mails. */
   readonly planned: number;
   readonly sent: number;
@@ -36,10 +36,6 @@ export interface OwnerNoticeReport extends Omit<OwnerNoticePlan, 'digests'> {
   /** Mails that another run sends. */
   readonly skipped: number;
   readonly notTried: number;
-  readonly interrupted: boolean;
-  readonly stopped: Stopped | null;
-  /** The run's UUID in the audit log. */
-  readonly run: string;
   readonly seconds: number;
 }
 

@@ -72,13 +72,7 @@ export async function selectOpenTick(
 }
 
 /** A new tick and its first run. */
-export interface NewTick {
-  readonly job: string;
-  readonly due: number;
-  readonly kind: TickKind;
-  readonly run: string;
-  readonly holder: string;
-}
+export type NewTick = Pick<TickRow, 'job' | 'due' | 'kind' | 'run' | 'holder'>;
 
 /** Claims a new tick. False if the tick exists or the job has an open one. */
 export async function insertTick(
@@ -108,15 +102,8 @@ export async function insertSkipped(queryable: Queryable, tick: NewTick): Promis
 /** Claims the job's open tick again if its lease has expired or its retry is due. */
 export async function retakeTick(
   queryable: Queryable,
-  retake: {
-    readonly job: string;
-    readonly run: string;
-    readonly holder: string;
-    readonly lease: number;
-    /** Also claims ticks whose retry is due by then. */
-    readonly due: number;
-    readonly clock: string;
-  },
+  /** Also claims ticks whose retry is due by `due`. */
+  retake: Omit<NewTick, 'kind'> & { readonly lease: number; readonly clock: string },
 ): Promise<TickRow | undefined> {
   const { job, run, holder, lease, due, clock } = retake;
   const [row] = await queryable.query<TickRow>(
@@ -134,12 +121,7 @@ export async function retakeTick(
 /** Marks a tick as failed if its lease has expired and its run is still the given one. Returns whether it did. */
 export async function endAbandonedTick(
   queryable: Queryable,
-  {
-    job,
-    due,
-    run,
-    clock,
-  }: { readonly job: string; readonly due: number; readonly run: string; readonly clock: string },
+  { job, due, run, clock }: Pick<TickRow, 'job' | 'due' | 'run'> & { readonly clock: string },
 ): Promise<boolean> {
   const ended = await queryable.execute(
     `UPDATE tokenctl_scheduler.tick SET state = 'failed', lease_until = NULL
@@ -152,13 +134,7 @@ export async function endAbandonedTick(
 /** Renews the lease of the newest claim. False if the claim is not the newest. */
 export async function extendLease(
   queryable: Queryable,
-  claim: {
-    readonly job: string;
-    readonly due: number;
-    readonly attempt: number;
-    readonly lease: number;
-    readonly clock: string;
-  },
+  claim: Pick<TickRow, 'job' | 'due' | 'attempt'> & { readonly lease: number; readonly clock: string },
 ): Promise<boolean> {
   const extended = await queryable.execute(
     `UPDATE tokenctl_scheduler.tick SET lease_until = ${claim.clock} + CAST($4 AS bigint)
@@ -171,10 +147,7 @@ export async function extendLease(
 /** Ends the tick of the newest claim, or schedules its retry. False if the claim is not the newest. */
 export async function settleTick(
   queryable: Queryable,
-  claim: {
-    readonly job: string;
-    readonly due: number;
-    readonly attempt: number;
+  claim: Pick<TickRow, 'job' | 'due' | 'attempt'> & {
     readonly state: 'completed' | 'failed' | 'waiting';
     readonly failures: 0 | 1;
     readonly retryAt: number | null;
@@ -200,13 +173,8 @@ export function deleteTicks(queryable: Queryable, before: number): Promise<numbe
 }
 
 /** A run as it is stored. */
-export interface RunRow {
+export interface RunRow extends Pick<TickRow, 'job' | 'due' | 'kind' | 'attempt' | 'holder'> {
   readonly id: string;
-  readonly job: string;
-  readonly due: number;
-  readonly kind: TickKind;
-  readonly attempt: number;
-  readonly holder: string;
   readonly state: RunState;
   readonly began: number;
   readonly ended: number | null;

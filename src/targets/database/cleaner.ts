@@ -1,4 +1,3 @@
-import type { Environment } from '../../db/connection-sources.ts';
 import type { Queryable } from '../../db/database.ts';
 import { sqlState } from '../../db/postgres.ts';
 import type { TokenctlError } from '../../domain/errors.ts';
@@ -7,19 +6,12 @@ import { DATABASE_FIELDS } from '../../domain/investigation/cleaning-in-database
 import { isKnownKind } from '../../domain/investigation/kinds.ts';
 import { isMasked, isReference } from '../../domain/investigation/recorded-values.ts';
 import { refusedAct } from '../../domain/investigation/refused-act.ts';
-import type { Secret } from '../../domain/secret.ts';
 import type { Cleaner, CleaningValues } from '../../operations/ports/evidence.ts';
 import { ENTRIES, linkOf, record } from './cleaning-entries.ts';
 import { ROLE_TABLES, ROLE_TABLES_READ, removeRole } from './cleaning-roles.ts';
 import { databaseError, openConnection } from './connection.ts';
+import type { DatabaseEvidenceOptions } from './evidence.ts';
 import { LINK_TABLES, ROLE_LINK, STORES } from './evidence-tables.ts';
-
-/** Which database, and how to reach it. */
-export interface DatabaseCleanerOptions {
-  readonly connection: Secret;
-  readonly environment?: Environment;
-  readonly interruption?: () => AbortSignal | undefined;
-}
 
 /** Hosts, groups, inventories and others have constraints on their names. */
 const UNIQUE_VIOLATION = '23505';
@@ -34,7 +26,7 @@ const LOCK_TIMEOUT_MS = 15_000;
  * @throws TokenctlError as opening a target does.
  */
 export async function openDatabaseCleaner(
-  options: DatabaseCleanerOptions,
+  options: DatabaseEvidenceOptions,
 ): Promise<Cleaner & { close(): Promise<void> }> {
   const { connection: url, environment, interruption } = options;
   const connection = await openConnection({
