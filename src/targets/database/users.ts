@@ -127,7 +127,7 @@ async function readMembers(
     throw new TokenctlError(
       'permission_refused',
       `This role may not read the members of organizations in ${connection.address}`,
-      { hint: 'Grant it as docs/database.md says ("Reading mail addresses").', cause: error },
+      { hint: 'Grant it as docs/database.md says ("Reading mail addresses and accounts").', cause: error },
     );
   }
 }

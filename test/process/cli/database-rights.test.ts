@@ -18,7 +18,7 @@ const HEADINGS = {
   'Cleaning up': 'cleanup',
   'Deleting applications and replacing client secrets': 'applications',
   'Deactivating users': 'users',
-  'Reading mail addresses': 'contacts',
+  'Reading mail addresses and accounts': 'contacts',
 } as const;
 
 /** The purposes for which a role of this database lacks rights. */
