@@ -4,6 +4,7 @@ import { parseVerifier } from '../domain/note-key.ts';
 import { directoriesSchema } from './directories.ts';
 import { type JobKind, jobsSchema, ownerNoticesSchema, schedulerSchema } from './jobs.ts';
 import { policySchema } from './policy.ts';
+import { signalsSchema } from './signals.ts';
 import { type DatabaseSetting, databaseSetting, duration, secretReference } from './value-schemas.ts';
 
 /** What a context or a group may be called: it is a key of the file, and part of a file's name. */
@@ -245,6 +246,8 @@ const sections = z.strictObject({
   /** The rule of two persons for all contexts, and where the own private key of an approver is. */
   approval: approval.extend({ key: secretReference.optional() }).optional(),
   scheduler: schedulerSchema,
+  /** Security events of identity providers. */
+  signals: signalsSchema.optional(),
 });
 
 /** The shape of the merged configuration, and of the configuration file. */

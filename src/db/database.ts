@@ -50,6 +50,7 @@ export const ADVISORY_LOCKS = {
   auditLogSchema: 7_305_114_202,
   auditLogAppend: 7_305_114_203,
   ledgerSchema: 7_305_114_204,
+  signalsSchema: 7_305_114_205,
 } as const;
 
 /**

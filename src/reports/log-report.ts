@@ -122,7 +122,8 @@ export const shortStates: Readonly<Record<RunAccount['state'], string>> = {
   noted: 'noted',
 };
 
-function orderedBy({ user, sudo_user, job }: RunAccount['actor']): string {
+function orderedBy({ user, sudo_user, job, signal_kind: signal }: RunAccount['actor']): string {
+  if (signal !== undefined) return `signal ${signal}`;
   return job === undefined ? (sudo_user ?? user ?? 'unknown') : `job ${job}`;
 }
 
@@ -134,6 +135,7 @@ const VERBS: Readonly<Record<string, readonly [done: string, tried: string]>> = 
   'incident.lift': ['lifted', 'lift'],
   'incident.extend': ['changed the end of', 'change the end of'],
   'users.offboard': ['offboarded', 'offboard'],
+  'signals.nothing': ['found no access to end for', 'look for access of'],
   'applications.delete': ['deleted the application', 'delete the application'],
   'applications.rotate-secret': ['replaced the client secret of', 'replace the client secret of'],
   'tokens.cleanup': ['cleaned up', 'clean up'],

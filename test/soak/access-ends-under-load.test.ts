@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { expect, inject, onTestFinished, test } from 'vitest';
+import { snapshotFiles } from '../../src/app/snapshot-file.ts';
 import { openFileLog } from '../../src/audit-log/file-log.ts';
-import { snapshotFiles } from '../../src/cli/incident/snapshot-file.ts';
 import { type AccessPath, leftOpen } from '../../src/domain/access.ts';
 import { Secret } from '../../src/domain/secret.ts';
 import { lockDown } from '../../src/operations/incident/lock-down.ts';

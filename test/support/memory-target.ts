@@ -197,6 +197,7 @@ export class MemoryTarget implements Target {
     list: (selector = {}) => this.#users(selector),
     contacts: (names, organizations) => this.#contacts(names, organizations),
     identities: () => this.#identities(),
+    identified: async () => null,
     setActive: (userId, active) => this.#setActive(userId, active),
   };
 

@@ -122,7 +122,7 @@ function withSeverity(
  *
  * @throws TokenctlError `configuration` where its secret cannot be read or is no address.
  */
-function openNotifier(settings: RecipientSettings, environment: Environment): Notifier {
+export function openNotifier(settings: RecipientSettings, environment: Environment): Notifier {
   if (settings.kind === 'email') {
     const { from, to, allowPlain } = settings;
     return openEmail({ server: readSecret(settings.server, environment), from, to, allowPlain });

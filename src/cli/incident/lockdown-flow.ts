@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Runtime } from '../../app/runtime.ts';
+import { snapshotFiles } from '../../app/snapshot-file.ts';
 import { stateFolder } from '../../config/paths.ts';
 import { type AccessPath, pathNames, uncheckedPaths } from '../../domain/access.ts';
 import { TokenctlError } from '../../domain/errors.ts';
@@ -37,7 +38,6 @@ import type { LockdownFlags } from './incident-flags.ts';
 import { endText, hintForPaths, tellOfDue } from './incident-text.ts';
 import { localSteps } from './local-access.ts';
 import { isOfOneUser, type LockdownOrder } from './lockdown-order.ts';
-import { snapshotFiles } from './snapshot-file.ts';
 
 /** What `incident lockdown` prints with `--json`. After a dry run, the members of the report are null. */
 export interface LockdownJson extends MaybeMade<LockdownReport>, RescueJson, PlanFileJson {

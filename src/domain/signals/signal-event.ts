@@ -3,7 +3,7 @@ import { SignalRefusal } from './signal-refusal.ts';
 import { parseSubject, type SubjectIdentifier } from './subject-identifier.ts';
 
 /** What a controller can be told, and what the configuration maps to an action. */
-const signalKinds = [
+export const signalKinds = [
   'session-revoked',
   'sessions-revoked',
   'credential-revoked',
@@ -24,7 +24,7 @@ const signalKinds = [
 export type SignalKind = (typeof signalKinds)[number];
 
 /** What is done for the user whom a signal is about; from the mildest to the strongest. */
-const signalActions = ['nothing', 'end-sessions', 'revoke', 'lockdown', 'offboard'] as const;
+export const signalActions = ['nothing', 'end-sessions', 'revoke', 'lockdown', 'offboard'] as const;
 
 /** One of {@link signalActions}. */
 export type SignalAction = (typeof signalActions)[number];

@@ -34,6 +34,13 @@ export interface Users {
    */
   identities(): AsyncIterable<UserIdentities>;
   /**
+   * The ids of the users with a mail address, in any letter case, or with an account at an identity provider; null if the
+   * target does not show accounts, or not to this caller.
+   *
+   * @throws TokenctlError `permission_refused` where mail addresses may not be read.
+   */
+  identified(by: UserIdentity): Promise<readonly number[] | null>;
+  /**
    * Deactivates a user or activates one again.
    *
    * @returns Whether anything changed.
@@ -58,6 +65,11 @@ export interface UserIdentities {
     readonly uid: string;
   }[];
 }
+/** By what an identity provider knows a user. */
+export type UserIdentity =
+  | { readonly email: string }
+  /** An account: the controller's name of the backend, or a gateway's slug or name of the authenticator, and the account's id. */
+  | { readonly provider: string; readonly uid: string };
 
 /** The applications of a target. */
 export interface Applications {

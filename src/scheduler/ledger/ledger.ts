@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Queryable } from '../../db/database.ts';
+import type { StateSchema, StateTables } from '../../db/state-tables.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type {
   Claim,
@@ -22,9 +23,9 @@ const EMPTY_SUMMARY = '{}';
 
 /** The ledger over a database: each method is one transaction. */
 export class Ledger implements JobStore {
-  readonly #store: LedgerStore;
+  readonly #store: StateTables;
 
-  constructor(store: LedgerStore) {
+  constructor(store: StateTables) {
     this.#store = store;
   }
 
@@ -240,24 +241,8 @@ function runOf(row: RunRow): RunRecord {
   };
 }
 
-/** A database with the ledger's tables. */
-interface LedgerStore {
-  /** The database's own time in milliseconds since 1970, as an SQL expression. */
-  readonly now: string;
-  /**
-   * Runs `work` in one transaction.
-   *
-   * @throws TokenctlError `database_unreachable`.
-   */
-  transaction<T>(work: (queryable: Queryable) => Promise<T>): Promise<T>;
-  close(): Promise<void>;
-}
-
 /** The version of the tables below. A newer ledger is rejected. */
 const LEDGER_VERSION = 2;
-
-/** The ledger's schema in PostgreSQL. In SQLite, the file is attached under the same name. */
-export const CREATE_SCHEMA = 'CREATE SCHEMA IF NOT EXISTS tokenctl_scheduler';
 
 /**
  * The ledger's tables, in SQL that PostgreSQL and SQLite share. Instants are milliseconds since 1970, UTC:
@@ -326,22 +311,21 @@ const INDEXES = [
   { name: 'run_began', unique: false, on: 'run (began)' },
 ] as const;
 
-/**
- * Creates the ledger's tables, or migrates them to the current version, in an exclusive transaction.
- *
- * @param indexStatement Builds the database's CREATE INDEX statement.
- * @throws TokenctlError `configuration` if the ledger is newer than the program.
- */
-export async function createTables(
-  queryable: Queryable,
-  options: { readonly exist: boolean; readonly indexStatement: (index: (typeof INDEXES)[number]) => string },
-): Promise<void> {
-  if (options.exist && (await ledgerVersion(queryable)) === LEDGER_VERSION) return;
-  for (const statement of options.exist ? MIGRATE_FROM_1 : CREATE_TABLES) await queryable.execute(statement);
-  for (const index of INDEXES) await queryable.execute(options.indexStatement(index));
-  await queryable.execute('DELETE FROM tokenctl_scheduler.version');
-  await queryable.execute('INSERT INTO tokenctl_scheduler.version (number) VALUES ($1)', [LEDGER_VERSION]);
-}
+/** The ledger's tables. */
+export const ledgerSchema: StateSchema = {
+  name: 'tokenctl_scheduler',
+  what: "scheduler's ledger",
+  setting: 'scheduler.ledger',
+  docs: 'docs/jobs.md',
+  lock: 'ledgerSchema',
+  async create(queryable, { exist, indexStatement }) {
+    if (exist && (await ledgerVersion(queryable)) === LEDGER_VERSION) return;
+    for (const statement of exist ? MIGRATE_FROM_1 : CREATE_TABLES) await queryable.execute(statement);
+    for (const index of INDEXES) await queryable.execute(indexStatement(index));
+    await queryable.execute('DELETE FROM tokenctl_scheduler.version');
+    await queryable.execute('INSERT INTO tokenctl_scheduler.version (number) VALUES ($1)', [LEDGER_VERSION]);
+  },
+};
 
 /** The version of an existing ledger: the current one, or an older one that can be migrated. */
 async function ledgerVersion(queryable: Queryable): Promise<number> {

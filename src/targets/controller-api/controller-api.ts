@@ -36,7 +36,15 @@ import { lastChanges, listActivity, listItems, tokenQueries, userQueries } from 
 import { notAControllerError, parseJson } from './responses.ts';
 import { readSettings, writeSettings } from './settings.ts';
 import { createPersonalToken, DeletionLimit, deleteTokens, TOKEN_LISTING } from './tokens.ts';
-import { acceptsPassword, listIdentities, listRoles, readContacts, setPassword, setRole } from './users.ts';
+import {
+  acceptsPassword,
+  identifiedUsers,
+  listIdentities,
+  listRoles,
+  readContacts,
+  setPassword,
+  setRole,
+} from './users.ts';
 
 /** A part of a platform that stores tokens. */
 type Component = 'gateway' | 'controller';
@@ -142,6 +150,7 @@ class ControllerApi implements ControllerApiTarget {
     list: (selector = {}) => this.#stream((api) => listUsers(api, selector)),
     contacts: async (names, organizations) => await readContacts(await this.#api(), { names, organizations }),
     identities: () => this.#stream((api) => listIdentities(api)),
+    identified: async (by) => await identifiedUsers(await this.#api(), by),
     setActive: async (userId, active) => await setUserActive(await this.#api(), userId, active),
   };
 

@@ -2,7 +2,13 @@ import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { UserReference } from '../../domain/token.ts';
-import type { Contact, HeldRole, UserFlag, UserIdentities } from '../../operations/ports/target-parts.ts';
+import type {
+  Contact,
+  HeldRole,
+  UserFlag,
+  UserIdentities,
+  UserIdentity,
+} from '../../operations/ports/target-parts.ts';
 import { type Api, id } from './api.ts';
 import { authorizationHeader } from './connection.ts';
 import { type Listing, listFilter, listItems, userQueries } from './listing.ts';
@@ -297,6 +303,28 @@ const IDENTITIES: Listing<UserIdentities> = {
  */
 export async function* listIdentities(api: Api): AsyncGenerator<UserIdentities> {
   yield* listItems(api, userQueries({}), IDENTITIES);
+}
+
+/**
+ * The users of a mail address or an account. No filter for accounts was seen, so all users are read for those; null if no user
+ * shows one, which a caller who may not see them cannot tell from there being none.
+ *
+ * @throws TokenctlError as requests do.
+ */
+export async function identifiedUsers(api: Api, by: UserIdentity): Promise<readonly number[] | null> {
+  if ('email' in by) {
+    const found = await Array.fromAsync(listItems(api, [[['email__iexact', by.email]]], USERS));
+    // A target that ignores the filter would return everybody.
+    const wanted = by.email.toLowerCase();
+    return found.filter(({ email }) => email?.toLowerCase() === wanted).map(({ id: userId }) => userId);
+  }
+  let shown = false;
+  const found: number[] = [];
+  for await (const { id: userId, accounts } of listIdentities(api)) {
+    shown ||= accounts.length > 0;
+    if (accounts.some(({ provider, uid }) => provider === by.provider && uid === by.uid)) found.push(userId);
+  }
+  return shown ? found : null;
 }
 
 /** The ids of the members of an organization; none where the target has no such list. */

@@ -34,7 +34,7 @@ import { cacheProblem, endSessions, listSessions, type SessionStore } from './se
 import { readSettings, writeSettings } from './settings.ts';
 import { identifyByHash, listRefreshTokens, listTokens, listTokensToPlan } from './tokens.ts';
 import { openTransactions } from './transactions.ts';
-import { listIdentities, listUsers, readContacts, setUserActive } from './users.ts';
+import { identifiedUsers, listIdentities, listUsers, readContacts, setUserActive } from './users.ts';
 
 /** Which database, and how to reach it. */
 export interface DatabaseTargetOptions {
@@ -222,6 +222,7 @@ class DatabaseTarget implements Target {
     list: (selector = {}) => listUsers(this.#connection, selector),
     contacts: (names, organizations) => readContacts(this.#connection, { names, organizations }),
     identities: () => listIdentities(this.#connection),
+    identified: (by) => identifiedUsers(this.#connection, by),
     setActive: (userId, active) => setUserActive(this.#connection, userId, active),
   };
 

@@ -1,7 +1,12 @@
 import type { Queryable } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { User } from '../../domain/token.ts';
-import type { Contact, UserIdentities, UserSelector } from '../../operations/ports/target-parts.ts';
+import type {
+  Contact,
+  UserIdentities,
+  UserIdentity,
+  UserSelector,
+} from '../../operations/ports/target-parts.ts';
 import { gatewayChanges, insertEntries } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
 import type { ACCOUNT_TABLES, RecognizedLayout } from './layout.ts';
@@ -105,6 +110,51 @@ export async function* listIdentities(connection: Connection): AsyncGenerator<Us
       `This role may not read how identity providers know the users in ${connection.address}`,
       { hint: 'Grant it as docs/database.md says ("Reading mail addresses and accounts").', cause: error },
     );
+  }
+}
+
+/** The users of an account: `$1` is the provider, `$2` the id there. */
+const ACCOUNT_OWNERS: Readonly<Record<Layout, string>> = {
+  controller: 'SELECT s.user_id FROM social_auth_usersocialauth s WHERE s.provider = $1 AND s.uid = $2',
+  service: 'SELECT s.user_id FROM social_auth_usersocialauth s WHERE s.provider = $1 AND s.uid = $2',
+  gateway: `SELECT l.user_id FROM dab_authentication_authenticatoruser l
+    JOIN dab_authentication_authenticator a ON a.slug = l.provider_id
+    WHERE (a.slug = $1 OR a.name = $1) AND l.uid = $2`,
+};
+
+/** How many users of one identity are told: two are too many already. */
+const MAX_IDENTIFIED = 10;
+
+/** The users of a mail address or account; null if accounts are not stored here, or may not be read. */
+export async function identifiedUsers(
+  connection: Connection,
+  by: UserIdentity,
+): Promise<readonly number[] | null> {
+  const { layout, recognized } = connection;
+  if ('email' in by) {
+    const rows = await connection.read(
+      (database) =>
+        database.query<{ id: number }>(
+          `SELECT u.id FROM ${TABLES[layout].users} u
+           WHERE lower(u.email) = lower($1) ORDER BY u.id LIMIT ${MAX_IDENTIFIED}`,
+          [by.email],
+        ),
+      'contacts',
+    );
+    return rows.map(({ id }) => id);
+  }
+  if (layout === 'controller' && !recognized.accountTables.has('social_auth_usersocialauth')) return null;
+  try {
+    const rows = await connection.read((database) =>
+      database.query<{ user_id: number }>(
+        `${ACCOUNT_OWNERS[layout]} ORDER BY user_id LIMIT ${MAX_IDENTIFIED}`,
+        [by.provider, by.uid],
+      ),
+    );
+    return [...new Set(rows.map(({ user_id: id }) => id))];
+  } catch (error) {
+    if (!(error instanceof TokenctlError) || error.code !== 'permission_refused') throw error;
+    return null;
   }
 }
 

@@ -1,4 +1,4 @@
-import { snapshotFiles } from '../../../src/cli/incident/snapshot-file.ts';
+import { snapshotFiles } from '../../../src/app/snapshot-file.ts';
 import { liftIncident } from '../../../src/operations/incident/lift.ts';
 import { lockDown } from '../../../src/operations/incident/lock-down.ts';
 import { planLockdown } from '../../../src/operations/incident/plan-lockdown.ts';

@@ -44,7 +44,8 @@ describe('the creation of tables', () => {
     const database = await openOn(at.url);
     expect(await refusal(openPostgresLedger({ database, timeoutMs: 300 }))).toMatchObject({
       code: 'busy',
-      message: "Another process did not finish creating the scheduler's tables within 0.3 seconds",
+      message:
+        "Another process did not finish creating the tables of the scheduler's ledger within 0.3 seconds",
     });
     await database.close();
   });

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { TokenctlError } from '../../domain/errors.ts';
-import type { SnapshotFile, SnapshotFiles } from '../../operations/incident/snapshot.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import type { SnapshotFile, SnapshotFiles } from '../operations/incident/snapshot.ts';
 
 /** Characters to collect before a write. */
 const BUFFER = 1 << 18;

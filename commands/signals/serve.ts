@@ -1,0 +1,38 @@
+import { TokenctlCommand } from '../../src/cli/base-command.ts';
+
+/** Receives security events of identity providers. */
+export default class SignalsServe extends TokenctlCommand {
+  static override summary = 'Receive security events until a signal';
+
+  static override description =
+    `Receives security events of identity providers and ends the access of the users whom they are about, as the section \
+"signals" of the configuration says: pushed events of Shared Signals streams at /signals/NAME, Global Token Revocation at \
+/global-token-revocation, and logout tokens at /backchannel-logout. An event is recorded before its sender is answered. \
+Several receivers can share a queue in PostgreSQL.
+
+Put a proxy with TLS before its port. SIGTERM and Ctrl-C finish the work in flight and exit with 0. /healthz and /readyz are \
+on the same port. Prints nothing with --json.`;
+
+  static override examples = [
+    '<%= config.bin %> <%= command.id %>',
+    '<%= config.bin %> <%= command.id %> --config ./tokenctl.yaml',
+  ];
+
+  async run(): Promise<void> {
+    const { flags } = await this.input(SignalsServe);
+    const { writeNotice: notify } = await import('../../src/cli/output/streams.ts');
+    const { serveSignals } = await import('../../src/app/signals/serve.ts');
+    const { machineEnvironment } = await import('../../src/config/machine-place.ts');
+    await serveSignals({
+      flags: {
+        context: flags.context,
+        config: flags.config,
+        logFile: flags['log-file'],
+        databaseFile: flags['database-file'],
+      },
+      environment: machineEnvironment(process.env, flags),
+      version: this.config.version,
+      notify,
+    });
+  }
+}

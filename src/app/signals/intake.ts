@@ -1,0 +1,207 @@
+import { createHash } from 'node:crypto';
+import type { SignalsSettings, TransmitterSettings } from '../../config/signals.ts';
+import {
+  decidingEvent,
+  defaultActions,
+  type SecurityEvent,
+  type SignalAction,
+  type SignalKind,
+} from '../../domain/signals/signal-event.ts';
+import { SignalRefusal } from '../../domain/signals/signal-refusal.ts';
+import { parseSubject, type SubjectIdentifier } from '../../domain/signals/subject-identifier.ts';
+import type { Clock } from '../../operations/ports/clock.ts';
+import type { NewSignal, Recorded, SignalRoute, SignalStore } from '../../operations/ports/signals.ts';
+import type { TransmitterKeys } from '../../security-events/transmitter-keys.ts';
+import {
+  signatureAlgorithms,
+  unverifiedIssuer,
+  verifyLogoutToken,
+  verifyRevocationCaller,
+  verifySecurityEvent,
+} from '../../security-events/verify-token.ts';
+import type { RevocationAnswer, SignalIntake } from '../../signals/receiver.ts';
+
+interface IntakeOptions {
+  readonly settings: SignalsSettings;
+  readonly store: SignalStore;
+  readonly keys: TransmitterKeys;
+  readonly clock: Clock;
+  /**
+   * Whether a subject matches a user, for the answer to a global token revocation; `unknown` where the targets did not answer
+   * in time.
+   */
+  readonly find: (subject: SubjectIdentifier, transmitter: string) => Promise<'user' | 'none' | 'unknown'>;
+  /** Called once a new signal is recorded that waits to be carried out. */
+  readonly onWaiting: () => void;
+}
+
+/** Verifies what arrives, and records it before its sender is answered. */
+export class Intake implements SignalIntake {
+  readonly #options: IntakeOptions;
+
+  constructor(options: IntakeOptions) {
+    this.#options = options;
+  }
+
+  async securityEvent(name: string, token: string, route: SignalRoute = 'push'): Promise<void> {
+    const { settings } = this.#options;
+    const transmitter = settings.transmitters[name];
+    if (transmitter === undefined) throw new SignalRefusal('access_denied', 'No such stream');
+    const event = await verifySecurityEvent(token, {
+      ...this.#expected(transmitter, transmitter.audience ?? []),
+      maxAge: transmitter.maxAge,
+    });
+    await this.#record(securitySignal(event, { name, route, actions: actionsOf(settings, transmitter) }));
+  }
+
+  async logout(token: string): Promise<void> {
+    const { name, transmitter, audience } = this.#transmitterOf(token, ({ logout }) => logout?.audience);
+    const { issuer, id, issued, sub } = await verifyLogoutToken(token, this.#expected(transmitter, audience));
+    if (sub === null)
+      throw new SignalRefusal('invalid_request', 'The logout token names no user, only a session');
+    const subject = { format: 'iss_sub', iss: issuer, sub } as const;
+    const kind = 'backchannel-logout';
+    await this.#record(
+      this.#single({ name, transmitter, kind, subject, issuer, jti: id, issued, route: 'logout' }),
+    );
+  }
+
+  async revocation(bearer: string, body: unknown): Promise<RevocationAnswer> {
+    const { name, transmitter, audience } = this.#transmitterOf(
+      bearer,
+      ({ revocation }) => revocation?.audience,
+    );
+    const caller = await verifyRevocationCaller(bearer, this.#expected(transmitter, audience)).catch(
+      unauthenticated,
+    );
+    const given = typeof body === 'object' && body !== null && 'sub_id' in body ? body.sub_id : undefined;
+    const subject = parseSubject(given);
+    const { issuer, id: jti, issued } = caller;
+    const found = await this.#options.find(subject, name);
+    const signal = this.#single({
+      ...{ name, transmitter, subject, issuer, jti, issued },
+      kind: 'global-token-revocation',
+      route: 'revocation',
+    });
+    const recorded = await this.#record(
+      found === 'none' ? { ...signal, state: 'ignored', reason: 'No user matches the subject' } : signal,
+    );
+    if (recorded.result === 'known' && !isSameSubject(recorded.signal.subject, subject))
+      throw new SignalRefusal('authentication_failed', 'The token was used for another user before');
+    if (found === 'none') return 'unknown_user';
+    return recorded.result === 'known' && recorded.signal.state === 'held' ? 'held' : 'accepted';
+  }
+
+  /** The transmitter whose token this is, if its configuration takes such tokens. */
+  #transmitterOf(
+    token: string,
+    audienceOf: (transmitter: TransmitterSettings) => readonly string[] | undefined,
+  ) {
+    const issuer = unverifiedIssuer(token);
+    for (const [name, transmitter] of Object.entries(this.#options.settings.transmitters)) {
+      const audience = audienceOf(transmitter);
+      if (transmitter.issuer === issuer && audience !== undefined) return { name, transmitter, audience };
+    }
+    throw new SignalRefusal(
+      'invalid_issuer',
+      'No transmitter with this issuer is configured for such tokens',
+    );
+  }
+
+  #expected({ issuer, jwks }: TransmitterSettings, audiences: readonly string[]) {
+    const { keys, clock } = this.#options;
+    return { issuer, audiences, algorithms: signatureAlgorithms, keys: keys.at(jwks), now: clock.now() };
+  }
+
+  #single({
+    name,
+    transmitter,
+    kind,
+    ...rest
+  }: Pick<NewSignal, 'issuer' | 'jti' | 'issued' | 'route' | 'subject'> & {
+    readonly name: string;
+    readonly transmitter: TransmitterSettings;
+    readonly kind: SignalKind;
+  }): Omit<NewSignal, 'received'> {
+    const action = actionsOf(this.#options.settings, transmitter)[kind];
+    return { ...rest, transmitter: name, kind, kinds: [kind], ...begin(action, rest.subject) };
+  }
+
+  async #record(signal: Omit<NewSignal, 'received'>): Promise<Recorded> {
+    const { store, clock, onWaiting } = this.#options;
+    const recorded = await store.record({ ...signal, received: clock.now() });
+    if (recorded.result === 'new' && signal.state === 'waiting') onWaiting();
+    return recorded;
+  }
+}
+
+/** What is done for each kind: the defaults, those of the section, and those of the transmitter. */
+function actionsOf(
+  { actions }: Pick<SignalsSettings, 'actions'>,
+  transmitter: Pick<TransmitterSettings, 'actions'>,
+): Readonly<Record<SignalKind, SignalAction>> {
+  return { ...defaultActions, ...actions, ...transmitter.actions };
+}
+
+function securitySignal(
+  { issuer, id, issued, events }: SecurityEvent,
+  {
+    name,
+    route,
+    actions,
+  }: {
+    readonly name: string;
+    readonly route: SignalRoute;
+    readonly actions: Readonly<Record<SignalKind, SignalAction>>;
+  },
+): Omit<NewSignal, 'received'> {
+  const shared = {
+    ...{ issuer, jti: id, transmitter: name, route, issued },
+    kinds: events.map(({ kind, uri }) => kind ?? uri),
+  };
+  const deciding = decidingEvent(events, actions);
+  if (deciding !== null) {
+    const { kind, action, subject } = deciding;
+    return { ...shared, kind, subject, ...begin(action, subject) };
+  }
+  const stream = events.find(({ kind }) => kind === 'stream-updated' || kind === 'verification');
+  const nothing = { ...shared, kind: null, subject: null, action: 'nothing' } as const;
+  if (stream === undefined) return { ...nothing, state: 'ignored', reason: 'Unknown type of event' };
+  const { kind, state = '' } = stream;
+  const shown = /^[\x20-\x7e]{1,100}$/.test(state) ? state : 'nothing';
+  if (kind === 'verification')
+    return {
+      ...nothing,
+      state: 'ignored',
+      reason: `Verification of the stream, state ${stateDigest(state)}`,
+    };
+  // A stream that stops delivers no further events: a person has to know.
+  if (state === 'paused' || state === 'disabled')
+    return { ...nothing, state: 'held', reason: `The transmitter says that the stream is ${shown}` };
+  return { ...nothing, state: 'ignored', reason: `The transmitter says that the stream is ${shown}` };
+}
+
+/** How the state of a verification is recorded: it may be a secret of whoever asked for it. */
+function stateDigest(state: string): string {
+  return createHash('sha256').update(state).digest('hex').slice(0, 12);
+}
+
+function begin(
+  action: SignalAction,
+  subject: SubjectIdentifier | null,
+): Pick<NewSignal, 'action' | 'state' | 'reason'> {
+  if (action === 'nothing') return { action, state: 'ignored', reason: 'Mapped to no action' };
+  if (subject?.format === 'complex' && subject.user === null)
+    return { action, state: 'held', reason: 'The subject names no user' };
+  return { action, state: 'waiting', reason: null };
+}
+
+function isSameSubject(one: SubjectIdentifier | null, other: SubjectIdentifier): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** A caller whose token is refused is not authenticated, whatever is wrong with the token. */
+function unauthenticated(error: unknown): never {
+  if (error instanceof SignalRefusal) throw new SignalRefusal('authentication_failed', error.message);
+  throw error;
+}

@@ -1,0 +1,148 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { loadConfiguration, type SettingFlags } from '../../config/configuration.ts';
+import type { Environment } from '../../config/paths.ts';
+import { readSecret } from '../../config/secrets.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { AuditLog } from '../../operations/ports/audit-log.ts';
+import { machineClock } from '../../operations/ports/clock.ts';
+import { TransmitterKeys } from '../../security-events/transmitter-keys.ts';
+import { startReceiver } from '../../signals/receiver.ts';
+import { openNotifier } from '../jobs/job-events.ts';
+import { jobKinds } from '../jobs/job-kinds.ts';
+import { createRuntime } from '../runtime.ts';
+import { Intake } from './intake.ts';
+import { openQueue, requireSignals, SignalDesk } from './signal-desk.ts';
+
+/** What the receiver is started with. */
+export interface ServeOptions {
+  readonly flags: SettingFlags;
+  readonly environment: Environment;
+  readonly version: string;
+  /** Tells the user something that is no result: a line on stderr. */
+  readonly notify: (line: string) => void;
+  /** Opens the queue of signals; as the configuration says by default. */
+  readonly openQueue?: typeof openQueue;
+  /** What becomes of the audit log before it is used; nothing by default. */
+  readonly withLog?: (log: AuditLog) => AuditLog;
+}
+
+/** How often the queue is looked at, in milliseconds: for what other replicas recorded and did not finish. */
+const POLL_MS = 2_000;
+/** How long the look-up of a user may delay an answer, in milliseconds. */
+const FIND_MS = 5_000;
+/** How often ended signals are deleted, in milliseconds. */
+const FORGET_EVERY_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+/** The first socket that systemd passes on (sd_listen_fds(3)). */
+const FIRST_SOCKET = 3;
+
+/**
+ * Receives security events until SIGTERM or SIGINT, and carries them out. Returns once the work in flight is recorded.
+ *
+ * @throws TokenctlError `configuration`, `database_unreachable`, `usage` before anything is received.
+ */
+export async function serveSignals(options: ServeOptions): Promise<void> {
+  const { flags, environment, version, notify } = options;
+  const configuration = loadConfiguration(flags, environment, jobKinds);
+  const settings = requireSignals(configuration);
+  const pushers = new Map(
+    Object.entries(settings.transmitters).flatMap(([name, { push }]) =>
+      push === undefined ? [] : [[name, push.token ? readSecret(push.token, environment) : null] as const],
+    ),
+  );
+  const runtime = createRuntime({ flags, configuration, environment, version, notify });
+  const logger = pino({ base: null }, pino.destination(2));
+  const stopping = new AbortController();
+  const notifiers = Object.entries(configuration.scheduler.notify)
+    .filter(([, { at }]) => at !== 'error')
+    .map(([name, recipient]) => ({ name, notifier: openNotifier(recipient, environment) }));
+  const store = await (options.openQueue ?? openQueue)(settings, environment);
+  const wake = { up: Promise.withResolvers<void>() };
+  const { withLog = (log) => log } = options;
+  const auditLog = withLog(await runtime.auditLog());
+  const desk = new SignalDesk({
+    ...{ configuration, environment, store, auditLog, log: logger, signal: stopping.signal },
+    async tell(notice) {
+      const sent = await Promise.allSettled(notifiers.map(({ notifier }) => notifier.send(notice)));
+      for (const [index, result] of sent.entries())
+        if (result.status === 'rejected')
+          logger.error({ to: notifiers[index]?.name, reason: String(result.reason) }, 'notice not delivered');
+      if (notifiers.length === 0)
+        logger.warn({ subject: notice.data['subject'] }, 'held, and nobody is told');
+      return notifiers.length === 0 || sent.some(({ status }) => status === 'fulfilled');
+    },
+  });
+  const intake = new Intake({
+    ...{ settings, store, keys: new TransmitterKeys(), clock: machineClock },
+    find: (subject, transmitter) => desk.find(subject, transmitter, FIND_MS),
+    onWaiting: () => wake.up.resolve(),
+  });
+  const receiver = await startReceiver(
+    {
+      ...{ intake, pushers, log: logger },
+      problem: () =>
+        store.counts().then(
+          () => (stopping.signal.aborted ? 'stopping' : null),
+          (error: unknown) => (error instanceof Error ? error.message : 'the queue cannot be read'),
+        ),
+      counts: () => store.counts(),
+    },
+    { host: settings.address, port: settings.port, fd: socketOf(environment) },
+  );
+  const stop = () => {
+    stopping.abort();
+    wake.up.resolve();
+  };
+  process.on('SIGTERM', stop).on('SIGINT', stop);
+  try {
+    notify(
+      `Receiving security events of ${names(Object.keys(settings.transmitters))} at ${receiver.url}. Press Ctrl-C to stop.`,
+    );
+    if (notifiers.length === 0)
+      notify(
+        'Warning: nobody is told about events that wait for a decision: add recipients to scheduler.notify.',
+      );
+    await desk.prepare().catch((error: unknown) => {
+      if (!(error instanceof TokenctlError)) throw error;
+      notify(`Warning: ${error.message}. Events are recorded and carried out later.`);
+    });
+    let forgotten = Number.NEGATIVE_INFINITY;
+    while (!stopping.signal.aborted) {
+      wake.up = Promise.withResolvers<void>();
+      try {
+        await desk.work();
+        await desk.closeIdle();
+        if (performance.now() - forgotten > FORGET_EVERY_MS) {
+          await store.forget(new Date(machineClock.now().getTime() - settings.keepDays * DAY_MS));
+          forgotten = performance.now();
+        }
+      } catch (error) {
+        if (!(error instanceof TokenctlError)) throw error;
+        logger.error({ reason: error.message }, 'the queue does not respond; retrying');
+      }
+      const done = new AbortController();
+      const pause = sleep(POLL_MS, undefined, { signal: done.signal }).catch(() => undefined);
+      await Promise.race([wake.up.promise, pause]);
+      done.abort();
+    }
+    notify('Stopping: what was received is recorded, and is carried out at the next start.');
+  } finally {
+    process.off('SIGTERM', stop).off('SIGINT', stop);
+    await receiver.close();
+    await desk.close();
+    await Promise.allSettled(notifiers.map(({ notifier }) => notifier.close()));
+    await store.close();
+    await runtime.close();
+  }
+}
+
+function names(transmitters: readonly string[]): string {
+  return transmitters.length === 0 ? 'no transmitter' : transmitters.join(', ');
+}
+
+/** The socket that systemd opened for this process, if it did. */
+function socketOf(environment: Environment): number | undefined {
+  const { LISTEN_PID: pid, LISTEN_FDS: count } = environment;
+  return Number(pid) === process.pid && Number(count) >= 1 ? FIRST_SOCKET : undefined;
+}

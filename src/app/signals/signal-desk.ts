@@ -1,0 +1,286 @@
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { Configuration } from '../../config/configuration.ts';
+import { contextOf, expandGroups } from '../../config/contexts.ts';
+import { type Environment, stateFolder } from '../../config/paths.ts';
+import { databaseConnection, databaseName } from '../../config/secrets.ts';
+import type { SignalsSettings } from '../../config/signals.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { type SubjectIdentifier, subjectText } from '../../domain/signals/subject-identifier.ts';
+import type { AuditLog } from '../../operations/ports/audit-log.ts';
+import { controllerClock, machineClock } from '../../operations/ports/clock.ts';
+import type { Notice } from '../../operations/ports/notifier.ts';
+import type { Signal, SignalClaim, SignalStore } from '../../operations/ports/signals.ts';
+import { type MatchingRules, matchUser } from '../../operations/signals/match-user.ts';
+import { processSignals, type SignalPlace, signalGroup } from '../../operations/signals/process-signal.ts';
+import { createRuntime, type Runtime } from '../runtime.ts';
+import { snapshotFiles } from '../snapshot-file.ts';
+
+/** How long a claim holds without being renewed, in milliseconds. */
+const LEASE_MS = 30_000;
+/** Signals claimed together: those about one user are carried out once. */
+const CLAIM_LIMIT = 200;
+/** How long targets stay open without work, in milliseconds: their credentials may be replaced. */
+const IDLE_MS = 60_000;
+/** How many held signals a notice names. */
+const MAX_NAMED = 20;
+/** A connection for the receiver and one for the worker, with some to spare. */
+const CONNECTIONS = 6;
+const RESPONSE_TIMEOUT_MS = 10_000;
+
+/**
+ * The `signals` section.
+ *
+ * @throws TokenctlError `configuration` without it.
+ */
+export function requireSignals({ signals }: Configuration): SignalsSettings {
+  if (signals !== undefined) return signals;
+  throw new TokenctlError('configuration', 'The configuration has no section "signals"', {
+    hint: 'Add one as docs/signals.md shows, with a transmitter for each identity provider.',
+  });
+}
+
+/** Where the queue is, for people. */
+function queueName({ queue }: SignalsSettings, environment: Environment): string {
+  if (queue?.database !== undefined) return `in the database ${databaseName(queue.database)}`;
+  return queue?.file ?? join(stateFolder(environment), 'signals.sqlite');
+}
+
+/** Opens the queue. Throws TokenctlError `database_unreachable`, `configuration`, `permission_refused`. */
+export async function openQueue(settings: SignalsSettings, environment: Environment): Promise<SignalStore> {
+  const { openSignalDatabase, openSignalFile } = await import('../../signals/signal-store.ts');
+  const { file, database } = settings.queue ?? {};
+  if (database === undefined) return await openSignalFile(file ?? queueName(settings, environment));
+  const { openPostgres } = await import('../../db/postgres.ts');
+  const url = databaseConnection(database, environment);
+  return await openSignalDatabase({
+    database: await openPostgres({
+      ...{ url, environment, connections: CONNECTIONS, applicationName: 'tokenctl signals' },
+      responseTimeout: RESPONSE_TIMEOUT_MS,
+    }),
+  });
+}
+
+interface DeskOptions {
+  readonly configuration: Configuration;
+  readonly environment: Environment;
+  readonly store: SignalStore;
+  readonly auditLog: AuditLog;
+  readonly log: Logger;
+  /** Aborted when the work in flight is to be finished and nothing further begun. */
+  readonly signal: AbortSignal;
+  /** Sends a notice to everybody who is to be told. Returns whether anybody took it. */
+  readonly tell: (notice: Notice) => Promise<boolean>;
+}
+
+/** Carries out the signals of the queue, in the contexts of the configuration. */
+export class SignalDesk {
+  readonly #options: DeskOptions;
+  readonly #settings: SignalsSettings;
+  readonly #contexts: readonly string[];
+  #open: { readonly places: Promise<readonly SignalPlace[]>; readonly runtimes: Runtime[] } | null = null;
+  #used = 0;
+
+  /** @throws TokenctlError `configuration` for a context that does not exist. */
+  constructor(options: DeskOptions) {
+    this.#options = options;
+    const { configuration } = options;
+    this.#settings = requireSignals(configuration);
+    this.#contexts = expandGroups(
+      configuration,
+      this.#settings.contexts ?? [configuration.currentContext ?? ''],
+    );
+    for (const name of this.#contexts) contextOf(configuration, name === '' ? undefined : name);
+  }
+
+  /**
+   * Carries out what waits, until nothing does, and tells about what is held.
+   *
+   * @returns how many signals ended
+   * @throws TokenctlError as the queue.
+   */
+  async work(): Promise<number> {
+    const { store, signal } = this.#options;
+    let ended = 0;
+    while (!signal.aborted) {
+      const now = machineClock.now();
+      const holder = `${hostname()}:${process.pid}`;
+      const claims = await store.claim({ holder, lease: LEASE_MS, limit: CLAIM_LIMIT, now });
+      if (claims.length === 0) break;
+      ended += await this.#workOn(claims);
+    }
+    await this.#tellHeld();
+    return ended;
+  }
+
+  async #workOn(claims: readonly SignalClaim[]): Promise<number> {
+    const { store, log, signal } = this.#options;
+    const unfinished = new Set(claims);
+    const renewal = setInterval(() => {
+      store
+        .renew([...unfinished], LEASE_MS)
+        .catch((error: unknown) => log.warn({ err: error }, 'leases not renewed'));
+    }, LEASE_MS / 3);
+    let ended = 0;
+    try {
+      for (const group of Map.groupBy(claims, ({ signal: each }) => signalGroup(each)).values()) {
+        // Told to end: their leases expire, or the next start takes them.
+        const outcome = signal.aborted
+          ? { state: 'waiting' as const, reason: null, retryAt: machineClock.now() }
+          : await this.#process(group);
+        for (const claim of group) {
+          const recorded = await store.settle(claim, outcome, machineClock.now());
+          unfinished.delete(claim);
+          if (recorded && outcome.state !== 'waiting') ended += 1;
+          const { id, transmitter, kinds } = claim.signal;
+          log.info(
+            { id: id.slice(0, 12), transmitter, kinds, recorded, ...outcome },
+            `signal ${outcome.state}`,
+          );
+        }
+      }
+    } finally {
+      clearInterval(renewal);
+    }
+    return ended;
+  }
+
+  async #process(group: readonly SignalClaim[]) {
+    const { environment, store } = this.#options;
+    const outcome = await processSignals(group, {
+      ...{ store, clock: machineClock, limits: this.#settings },
+      places: () => this.#withPlaces(async (places) => places),
+      rulesOf: (name) => this.#rulesOf(name),
+      files: snapshotFiles(join(stateFolder(environment), 'incidents')),
+    });
+    if (outcome.state === 'waiting') await this.#closePlaces();
+    return outcome;
+  }
+
+  /**
+   * Whether a subject matches a user somewhere; `unknown` if a target does not answer in this time.
+   */
+  async find(
+    subject: SubjectIdentifier,
+    transmitter: string,
+    timeoutMs: number,
+  ): Promise<'user' | 'none' | 'unknown'> {
+    const rules = this.#rulesOf(transmitter);
+    if (rules === null) return 'unknown';
+    const late = Promise.withResolvers<'unknown'>();
+    const timer = setTimeout(() => late.resolve('unknown'), timeoutMs);
+    const found = this.#withPlaces(async (places) => {
+      for (const place of places) {
+        const { target } = await place.change({});
+        if ((await matchUser(target, subject, rules)).result !== 'none') return 'user' as const;
+      }
+      return 'none' as const;
+    }).catch(() => 'unknown' as const);
+    const first = await Promise.race([found, late.promise]);
+    clearTimeout(timer);
+    return first;
+  }
+
+  #rulesOf(name: string): MatchingRules | null {
+    const transmitter = this.#settings.transmitters[name];
+    if (transmitter === undefined) return null;
+    const { issuer, subjectIssuers, domains, accounts = null } = transmitter;
+    return { issuers: [issuer, ...subjectIssuers], domains, accounts };
+  }
+
+  async #withPlaces<T>(work: (places: readonly SignalPlace[]) => Promise<T>): Promise<T> {
+    if (this.#open === null) {
+      const runtimes: Runtime[] = [];
+      this.#open = { places: this.#openPlaces(runtimes), runtimes };
+    }
+    this.#used = performance.now();
+    return await work(await this.#open.places);
+  }
+
+  /** Opens the targets of all contexts, so that the first signal does not wait for that. Throws as the targets. */
+  async prepare(): Promise<void> {
+    await this.#withPlaces(async (places) => {
+      for (const place of places) await place.change({});
+    });
+  }
+
+  /** Closes targets that were not used for a while. */
+  async closeIdle(): Promise<void> {
+    if (this.#open !== null && performance.now() - this.#used > IDLE_MS) await this.#closePlaces();
+  }
+
+  async #closePlaces(): Promise<void> {
+    const open = this.#open;
+    this.#open = null;
+    await Promise.allSettled(open?.runtimes.map((runtime) => runtime.close()) ?? []);
+  }
+
+  async #openPlaces(runtimes: Runtime[]): Promise<readonly SignalPlace[]> {
+    const { configuration, environment, auditLog, signal, log } = this.#options;
+    const places: SignalPlace[] = [];
+    for (const context of this.#contexts) {
+      const runtime = createRuntime({
+        flags: {},
+        configuration: { ...configuration, ...(context !== '' && { currentContext: context }) },
+        environment,
+        notify: (line) => log.warn(line),
+      });
+      runtimes.push(runtime);
+      const name = context || (configuration.currentContext ?? '');
+      const components = await runtime.components();
+      const several = components.length > 1 ? components : [null];
+      for (const component of several) {
+        const label = component === null ? name : `${name}/${component}`;
+        const place =
+          component === null ? runtime : runtime.in({ component, label, progress: runtime.progress });
+        places.push({
+          name: label,
+          async change(marks) {
+            const { description, actor } = await place.dryRun();
+            const clock = controllerClock(machineClock, description);
+            const target = await place.target();
+            return { target, description, clock, log: auditLog, actor: { ...actor, ...marks }, signal };
+          },
+        });
+      }
+    }
+    return places;
+  }
+
+  async #tellHeld(): Promise<void> {
+    const { store, tell } = this.#options;
+    const held = await store.untold(1_000);
+    if (held.length === 0) return;
+    if (await tell(heldNotice(held))) await store.markTold(held.map(({ id }) => id));
+  }
+
+  async close(): Promise<void> {
+    await this.#closePlaces();
+  }
+}
+
+/** The notice about held signals. */
+function heldNotice(held: readonly Signal[]): Notice {
+  const lines = held.slice(0, MAX_NAMED).map(({ id, transmitter, kinds, subject, reason }) => {
+    const who = subject === null ? '' : ` about ${subjectText(subject)}`;
+    return `${id.slice(0, 12)} ${kinds.join(', ')} from ${transmitter}${who}: ${reason ?? ''}`;
+  });
+  const more = held.length > MAX_NAMED ? [`and ${held.length - MAX_NAMED} more`] : [];
+  const text = [
+    ...lines,
+    ...more,
+    'Decide with `tokenctl signals list --state held` and `tokenctl signals release ID`.',
+  ];
+  const [first] = held;
+  return {
+    id: `signals-${first?.id.slice(0, 16) ?? ''}-${held.length}`,
+    type: 'signals.held',
+    at: machineClock.now(),
+    data: {
+      severity: 'warning',
+      subject: `tokenctl: ${held.length} security ${held.length === 1 ? 'event waits' : 'events wait'} for a decision`,
+      text: text.join('\n'),
+    },
+  };
+}

@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import { signalActions, signalKinds } from '../domain/signals/signal-event.ts';
+import { databaseSetting, duration, secretReference } from './value-schemas.ts';
+
+const action = z.enum(signalActions);
+
+/** What is done for each kind of event; kinds that are left out keep their defaults. */
+const actions = z.partialRecord(z.enum(signalKinds), action).default({});
+
+const transmitterName = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'cannot name a transmitter: use lower-case letters, digits and dashes');
+
+/** An address whose answers are trusted: https, or on this machine. */
+const trustedUrl = z.string().superRefine((text, { addIssue }) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isLocal = url?.protocol === 'http:' && /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(url.hostname);
+  if (url?.protocol !== 'https:' && !isLocal) addIssue('must be an https:// URL');
+  else if (url.username !== '' || url.password !== '') addIssue('must not hold a user name or password');
+});
+
+const audiences = z
+  .union([z.string().min(1), z.array(z.string().min(1)).min(1)])
+  .transform((value) => (typeof value === 'string' ? [value] : value));
+
+/** An identity provider, or who else sends events. */
+const transmitter = z.strictObject({
+  /** The `iss` of its tokens. */
+  issuer: z.string().min(1),
+  /** Where its keys are published. */
+  jwks: trustedUrl,
+  /** The `aud` of its security events, as the stream has it. */
+  audience: audiences.optional(),
+  /** Accepts pushed events at /signals/NAME. `token` is what the transmitter sends as its authorization, after `Bearer`. */
+  push: z.strictObject({ token: secretReference.optional() }).optional(),
+  /** Where the job signals-poll asks for events, and with which token. */
+  poll: z.strictObject({ url: trustedUrl, token: secretReference }).optional(),
+  /** Accepts its calls of /global-token-revocation. `audience` is that of the token of the call. */
+  revocation: z.strictObject({ audience: audiences }).optional(),
+  /** Accepts its logout tokens at /backchannel-logout. `audience` is the client id. */
+  logout: z.strictObject({ audience: audiences }).optional(),
+  /** Other issuers whose subjects it may speak of. */
+  subjectIssuers: z.array(z.string().min(1)).default([]),
+  /** The mail domains of its users; any where not given. */
+  domains: z.array(z.string().min(1).toLowerCase()).default([]),
+  /** The social accounts of its users in the controller. */
+  accounts: z
+    .strictObject({ provider: z.string().min(1), uid: z.string().min(1).default('{sub}') })
+    .optional(),
+  /** How old an event may be: what was not acknowledged is sent again. */
+  maxAge: duration({ min: '1m', max: '30d' }).default(7 * 86_400),
+  actions,
+});
+
+/** The `signals` section: security events of identity providers. Its schema is built when a configuration has one. */
+export const signalsSchema = z.lazy(() =>
+  z
+    .strictObject({
+      port: z.number().int().min(0).max(65_535).default(9465),
+      /** The address of the port; anything but loopback is for a container whose network is its own. */
+      address: z.string().min(1).default('127.0.0.1'),
+      /** Where events are recorded before their sender is answered; a file in the state folder where not given. */
+      queue: z
+        .strictObject({ file: z.string().min(1).optional(), database: databaseSetting.optional() })
+        .refine(
+          ({ file, database }) => file === undefined || database === undefined,
+          'has both a file and a database: keep one',
+        )
+        .optional(),
+      /** Where users are looked for and acted on; the current context where not given. */
+      contexts: z.array(z.string().min(1)).min(1).optional(),
+      /** How many users events may be acted on within an hour. Further ones are held. */
+      usersPerHour: z.number().int().min(1).max(1_000_000).default(20),
+      /** Users that are never acted on, each a name or a pattern. */
+      except: z.array(z.string().min(1)).default([]),
+      /** What is done about a local account that an event matches. */
+      localUsers: z.enum(['hold', 'act']).default('hold'),
+      actions,
+      transmitters: z.record(transmitterName, transmitter).default({}),
+      /** For how many days ended events are kept. */
+      keepDays: z
+        .number()
+        .int()
+        .min(31, 'must be at least 31, longer than an event may be old')
+        .max(36_500)
+        .default(400),
+    })
+    .superRefine(({ transmitters }, { addIssue }) => {
+      const issuers = new Map<string, string>();
+      for (const [name, { issuer, push, poll, audience }] of Object.entries(transmitters)) {
+        const path = ['transmitters', name];
+        const other = issuers.get(issuer);
+        if (other !== undefined)
+          addIssue({ code: 'custom', path, message: `has the same issuer as ${other}` });
+        issuers.set(issuer, name);
+        if ((push ?? poll) !== undefined && audience === undefined)
+          addIssue({ code: 'custom', path, message: 'has push or poll, and no audience' });
+      }
+    }),
+);
+
+/** The `signals` section, defaults filled in. */
+export type SignalsSettings = z.output<typeof signalsSchema>;
+
+/** A transmitter of the `signals` section. */
+export type TransmitterSettings = SignalsSettings['transmitters'][string];

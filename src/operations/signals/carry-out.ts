@@ -1,0 +1,147 @@
+import type { AccessPath } from '../../domain/access.ts';
+import { pathNames } from '../../domain/access.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { amountsOf, isNothing } from '../../domain/plan.ts';
+import type { SignalAction } from '../../domain/signals/signal-event.ts';
+import type { User } from '../../domain/token.ts';
+import { lockDown } from '../incident/lock-down.ts';
+import {
+  noteOffboarding,
+  offboardUsers,
+  planAccess,
+  planUserOffboarding,
+} from '../incident/offboard-user.ts';
+import { planLockdown } from '../incident/plan-lockdown.ts';
+import type { SnapshotFiles } from '../incident/snapshot.ts';
+import { revocationJobReport } from '../jobs/job.ts';
+import { Journal } from '../journal/journal.ts';
+import type { Change } from '../journal/operation-run.ts';
+import { reconcile } from '../journal/reconcile.ts';
+import { revokeTokens } from '../revocation/revoke-tokens.ts';
+import { expireSessions, planSessionExpiry } from '../sessions/expire-sessions.ts';
+import { requireFullView } from '../visibility.ts';
+
+/** What came of an action for a user at one place. */
+export interface Carried {
+  /** `unable` if the target cannot do it at all. */
+  readonly result: 'done' | 'nothing' | 'unable';
+  /** What was done, and what is left, in one sentence. */
+  readonly text: string;
+  /** The run in the audit log; null if there was none. */
+  readonly run: string | null;
+}
+
+/**
+ * Does for a user what a signal is mapped to, by the operation of the same name: with its plan, its records in the audit log
+ * and its verification. What is ended already stays so, and is recorded.
+ *
+ * @param files Where a lockdown stores its snapshot.
+ * @throws TokenctlError `partly_done` where something is left that another try can end, `interrupted`, and whatever the
+ * operation throws.
+ */
+export async function carryOut(
+  change: Change & { readonly files: SnapshotFiles },
+  { action, user }: { readonly action: Exclude<SignalAction, 'nothing'>; readonly user: User },
+): Promise<Carried> {
+  // A killed run may have left an intent without an outcome.
+  await reconcile(change);
+  switch (action) {
+    case 'end-sessions':
+      return await endSessions(change, user);
+    case 'revoke':
+      return await revoke(change, user);
+    case 'lockdown':
+      return await lockdown(change, user);
+    case 'offboard':
+      return await offboard(change, user);
+  }
+}
+
+async function endSessions(change: Change, { username }: User): Promise<Carried> {
+  if (change.target.sessions === undefined)
+    return { result: 'unable', text: 'this context lists no sessions: none was ended', run: null };
+  const plan = await planSessionExpiry({ target: change.target, users: [username] });
+  if (plan.sessions.count === 0) return await nothing(change, username);
+  const report = await expireSessions({ ...change, plan });
+  const { ended, planned, stillAlive, unseen, run } = report;
+  if (report.interrupted)
+    throw new TokenctlError('interrupted', 'Interrupted before all sessions were ended');
+  if (report.stopped !== null || stillAlive !== 0) {
+    throw new TokenctlError('partly_done', `Ended ${ended} of ${planned} sessions of ${username}`, {
+      hint: report.stopped?.hint,
+    });
+  }
+  const rest = unseen === null ? '' : '; not checked: sessions in the cache of a gateway';
+  return { result: 'done', text: `ended ${ended} of ${planned} sessions${rest}`, run };
+}
+
+async function revoke(change: Change, { id, username }: User): Promise<Carried> {
+  requireFullView(change.description, 'A revocation by a signal');
+  const selector = { users: [username], userIds: [id] };
+  const plan = await planAccess({ ...change, users: [username], userIds: [id] });
+  if (isNothing(amountsOf(plan))) return await nothing(change, username);
+  const report = await revokeTokens({ ...change, plan, selector });
+  const { message, interrupted } = revocationJobReport(report, {});
+  if (interrupted === true) throw new TokenctlError('interrupted', message);
+  return { result: 'done', text: lowered(withRest(message, plan.accessPaths)), run: report.run };
+}
+
+async function lockdown(change: Change & { readonly files: SnapshotFiles }, user: User): Promise<Carried> {
+  const { target, description, log, clock } = change;
+  const measures = {
+    basicAuthentication: false,
+    externalTokens: false,
+    deactivate: description.capabilities.deactivateUsers,
+    keepActive: [],
+    lifetimes: false,
+  };
+  const scope = { kind: 'users' as const, names: [user.username] };
+  const plan = await planLockdown({ target, description, log, clock, scope, measures, lasts: null });
+  const report = await lockDown({ ...change, plan });
+  if (report.interrupted)
+    throw new TokenctlError('interrupted', `Interrupted during the lockdown ${report.incident}`);
+  if (report.stopped !== null || report.steps.some(({ result }) => result === 'failed')) {
+    throw new TokenctlError('partly_done', `The lockdown ${report.incident} is only partly in place`, {
+      hint: report.stopped?.hint ?? 'Look at it with `tokenctl incident status`.',
+    });
+  }
+  const text = `locked down as ${report.incident}`;
+  return { result: 'done', text: withRest(text, report.accessPaths), run: report.run };
+}
+
+async function offboard(change: Change, { username }: User): Promise<Carried> {
+  const { target, description, clock } = change;
+  const plan = await planUserOffboarding({ target, description, clock, users: [username] });
+  if (plan.deactivate.length === 0 && isNothing(amountsOf(plan.revocation))) {
+    await noteOffboarding({ ...change, users: plan.users, bound: plan.bound });
+    const active = plan.staysActive ? ', and stays active: this context cannot deactivate users' : '';
+    return { result: 'nothing', text: `has no access left that this context can end${active}`, run: null };
+  }
+  const report = await offboardUsers({ ...change, plan });
+  if (report.interrupted) throw new TokenctlError('interrupted', 'Interrupted during the offboarding');
+  if (report.stopped !== null || report.steps.some(({ result }) => result === 'failed')) {
+    throw new TokenctlError('partly_done', `The offboarding of ${username} is only partly done`, {
+      hint: report.stopped?.hint ?? `\`tokenctl log show ${report.run}\` shows what failed, and why.`,
+    });
+  }
+  const active = report.staysActive
+    ? 'offboarded, but still active: this context cannot deactivate users'
+    : 'offboarded';
+  return { result: 'done', text: withRest(active, report.accessPaths), run: report.run };
+}
+
+/** Records that there was nothing to do. */
+async function nothing(change: Change, username: string): Promise<Carried> {
+  const journal = new Journal({ ...change, operation: 'signals.nothing' });
+  await journal.note({ step: 'operation', users: [username] });
+  return { result: 'nothing', text: 'has nothing left to end', run: null };
+}
+
+function withRest(text: string, paths: readonly AccessPath[]): string {
+  const left = pathNames(paths);
+  return left === '' ? text : `${text}; not ended or not checked: ${left}`;
+}
+
+function lowered(text: string): string {
+  return `${text.charAt(0).toLowerCase()}${text.slice(1)}`;
+}

@@ -1,0 +1,134 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import {
+  accountAddress,
+  identifiersOf,
+  type SimpleIdentifier,
+  type SubjectIdentifier,
+} from '../../domain/signals/subject-identifier.ts';
+import type { User } from '../../domain/token.ts';
+import type { Target } from '../ports/target.ts';
+
+/** How the subjects of a transmitter are matched to users. */
+export interface MatchingRules {
+  /** The issuers whose subjects the transmitter may speak of: its own, and those that the configuration names. */
+  readonly issuers: readonly string[];
+  /** The mail domains that it may speak of; any without one. */
+  readonly domains: readonly string[];
+  /** Social accounts of its users; null if it has none here. */
+  readonly accounts: {
+    /** The backend or authenticator whose accounts they are, as the controller names it. */
+    readonly provider: string;
+    /** The account's id: `{sub}`, `{iss}` and `{email}` stand for what the subject has. */
+    readonly uid: string;
+  } | null;
+}
+
+/** Which user a subject is. */
+export type Match =
+  | { readonly result: 'user'; readonly user: User; readonly basis: string }
+  | { readonly result: 'none' }
+  /** It must not be acted on: several users match, or the transmitter may not speak of this subject. */
+  | { readonly result: 'doubt'; readonly why: string };
+
+/**
+ * Finds the user of a subject: by the social account where the target shows it, else by the mail address or the login name
+ * that is equal to it, if that is exactly one user. Never by a part of a name. All aliases have to lead to one user.
+ *
+ * @throws TokenctlError whatever the target throws.
+ */
+export async function matchUser(
+  target: Target,
+  subject: SubjectIdentifier,
+  rules: MatchingRules,
+): Promise<Match> {
+  const found = new Map<number, string>();
+  for (const identifier of identifiersOf(subject)) {
+    const doubt = doubtAbout(identifier, rules);
+    if (doubt !== null) return { result: 'doubt', why: doubt };
+    for (const [id, basis] of await candidates(target, identifier, rules))
+      if (!found.has(id)) found.set(id, basis);
+  }
+  if (found.size === 0) return { result: 'none' };
+  const users = await Array.fromAsync(target.users.list({ ids: [...found.keys()] }));
+  const [user, ...others] = users;
+  // Deleted since.
+  if (user === undefined) return { result: 'none' };
+  if (others.length === 0) return { result: 'user', user, basis: found.get(user.id) ?? '' };
+  const names = users.map(({ username }) => username).sort();
+  return { result: 'doubt', why: `Several users match: ${names.join(', ')}` };
+}
+
+/** The user of a name that a person chose. */
+export async function namedUser(target: Target, name: string): Promise<Match> {
+  const [user] = await Array.fromAsync(target.users.list({ names: [name] }));
+  return user === undefined ? { result: 'none' } : { result: 'user', user, basis: 'chosen by a person' };
+}
+
+function doubtAbout(identifier: SimpleIdentifier, { issuers, domains }: MatchingRules): string | null {
+  if (identifier.format === 'iss_sub' && !issuers.includes(identifier.iss))
+    return `The subject is of another issuer: ${identifier.iss}`;
+  const address = addressOf(identifier);
+  if (address === null || domains.length === 0) return null;
+  const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase();
+  return domains.includes(domain) ? null : `The subject is of another mail domain: ${domain}`;
+}
+
+function addressOf(identifier: SimpleIdentifier): string | null {
+  if (identifier.format === 'email') return identifier.email;
+  return identifier.format === 'account' ? accountAddress(identifier.uri) : null;
+}
+
+/** Users by id, with what they were matched by. */
+async function candidates(
+  target: Target,
+  identifier: SimpleIdentifier,
+  { accounts }: MatchingRules,
+): Promise<ReadonlyMap<number, string>> {
+  const uid = accounts && accountId(identifier, accounts.uid);
+  if (accounts !== null && uid !== null) {
+    const ids = await target.users.identified({ provider: accounts.provider, uid });
+    if (ids !== null && ids.length > 0)
+      return new Map(ids.map((id) => [id, `account ${uid} of ${accounts.provider}`]));
+  }
+  const address = addressOf(identifier);
+  if (address === null) return new Map();
+  const found = new Map<number, string>();
+  for (const id of (await byAddress(target, address)) ?? []) found.set(id, `mail address ${address}`);
+  for await (const { id } of target.users.list({ names: [address] })) found.set(id, `login name ${address}`);
+  return found;
+}
+
+function byAddress(target: Target, email: string): Promise<readonly number[] | null> {
+  return target.users.identified({ email }).catch((error: unknown) => {
+    if (!(error instanceof TokenctlError) || error.code !== 'permission_refused') throw error;
+    throw new TokenctlError(
+      'permission_refused',
+      'Mail addresses may not be read, so that no subject can be matched',
+      {
+        hint: error.hint,
+        cause: error,
+      },
+    );
+  });
+}
+
+/** The id of an account by its template; null if the subject lacks what the template names. */
+function accountId(identifier: SimpleIdentifier, template: string): string | null {
+  const values: Readonly<Record<string, string | null>> = {
+    sub:
+      identifier.format === 'iss_sub'
+        ? identifier.sub
+        : identifier.format === 'opaque'
+          ? identifier.id
+          : null,
+    iss: identifier.format === 'iss_sub' ? identifier.iss : null,
+    email: addressOf(identifier),
+  };
+  let complete = true;
+  const uid = template.replace(/\{(sub|iss|email)\}/g, (_, name: string) => {
+    const value = values[name] ?? null;
+    if (value === null) complete = false;
+    return value ?? '';
+  });
+  return complete ? uid : null;
+}

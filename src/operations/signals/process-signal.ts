@@ -1,0 +1,175 @@
+import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
+import { matchesAny } from '../../domain/policy/subject.ts';
+import { subjectText } from '../../domain/signals/subject-identifier.ts';
+import type { User } from '../../domain/token.ts';
+import type { SnapshotFiles } from '../incident/snapshot.ts';
+import type { Change } from '../journal/operation-run.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Signal, SignalClaim, SignalOutcome, SignalStore } from '../ports/signals.ts';
+import { type Carried, carryOut } from './carry-out.ts';
+import { type Match, type MatchingRules, matchUser, namedUser } from './match-user.ts';
+
+/** A controller, or a component of a platform, in which users are looked for and acted on. */
+export interface SignalPlace {
+  /** The context, and the component of a platform. */
+  readonly name: string;
+  /** Opens the target. `marks` go into the actor of each entry of the audit log. */
+  change(marks: Readonly<Record<string, string>>): Promise<Change>;
+}
+
+/** What limits what signals do. */
+interface SignalLimits {
+  readonly usersPerHour: number;
+  /** Names or patterns of users that are never acted on. */
+  readonly except: readonly string[];
+  readonly localUsers: 'hold' | 'act';
+}
+
+/** What signals are carried out with. */
+export interface ProcessOptions {
+  readonly store: SignalStore;
+  /** Opens the places. */
+  readonly places: () => Promise<readonly SignalPlace[]>;
+  readonly limits: SignalLimits;
+  /** The rules of a transmitter; null for one that the configuration has no more. */
+  readonly rulesOf: (transmitter: string) => MatchingRules | null;
+  readonly files: SnapshotFiles;
+  readonly clock: Clock;
+}
+
+/** Pauses before the next try, in milliseconds; the last one is repeated. */
+const PAUSES_MS = [1_000, 5_000, 30_000, 120_000, 600_000] as const;
+/** After so many tries, about a day, a person has to look. */
+const MAX_ATTEMPTS = 150;
+const HOUR_MS = 3_600_000;
+
+/** Errors that pass: the same is tried again. What else the target or the operation says is for a person to read. */
+const PASSING: readonly TokenctlErrorCode[] = [
+  'target_unreachable',
+  'database_unreachable',
+  'audit_unavailable',
+  'outcome_unrecorded',
+  'intent_closed',
+  'partly_done',
+  'interrupted',
+  'busy',
+];
+
+/**
+ * Carries out signals of one subject with one action: finds the user in every place, checks the limits, and acts. An outcome
+ * `held` is for a person, `waiting` is tried again, and `ignored` found nobody to act on.
+ *
+ * @param claims Of signals that are the same but for their ids: what is done once, is done for all.
+ */
+export async function processSignals(
+  claims: readonly SignalClaim[],
+  options: ProcessOptions,
+): Promise<SignalOutcome> {
+  const [first] = claims;
+  if (first === undefined) throw new Error('no signal to process');
+  try {
+    return await process({ signal: first.signal, marks: marksOf(claims) }, options);
+  } catch (error) {
+    if (!(error instanceof TokenctlError)) throw error;
+    return failedOutcome(error, first, options.clock.now());
+  }
+}
+
+async function process(
+  { signal, marks }: { readonly signal: Signal; readonly marks: Readonly<Record<string, string>> },
+  options: ProcessOptions,
+): Promise<SignalOutcome> {
+  const { limits, store, clock } = options;
+  const { action, subject } = signal;
+  if (action === 'nothing' || subject === null) return { state: 'ignored', reason: 'Mapped to no action' };
+  const rules = options.rulesOf(signal.transmitter);
+  if (rules === null) return held(`The configuration has no transmitter "${signal.transmitter}" any more`);
+  const found: { place: SignalPlace; change: Change; user: User; basis: string }[] = [];
+  for (const place of await options.places()) {
+    const change = await place.change(marks);
+    const match = await findUser(change, signal, rules);
+    if (match.result === 'doubt') return held(`${place.name}: ${match.why}`);
+    if (match.result === 'user') found.push({ place, change, ...match });
+  }
+  if (found.length === 0) return { state: 'ignored', reason: 'No user matches the subject' };
+  const users = [...new Set(found.map(({ user }) => user.username))];
+  for (const { place, user, change } of found) {
+    const doubt = await doubtAbout({ user, change, signal }, limits);
+    if (doubt !== null) return { ...held(`${place.name}: ${doubt}`), users };
+  }
+  const now = clock.now();
+  const hour = { limit: limits.usersPerHour, since: new Date(now.getTime() - HOUR_MS), now };
+  if (signal.released === null && !(await store.admit(users, hour))) {
+    return { ...held(`More than ${limits.usersPerHour} users within an hour`), users };
+  }
+  const carried: string[] = [];
+  const results: Carried[] = [];
+  for (const { place, change, user, basis } of found) {
+    const reason = `signal ${signal.kinds.join(', ')} about ${subjectText(subject)} (${basis})`;
+    const result = await carryOut({ ...change, reason, files: options.files }, { action, user });
+    results.push(result);
+    carried.push(`${place.name}: ${user.username} ${result.text}`);
+  }
+  const runs = results.flatMap(({ run }) => run ?? []);
+  const state = results.every(({ result }) => result === 'unable') ? 'ignored' : 'done';
+  return { state, reason: carried.join('; '), users, runs };
+}
+
+function findUser({ target }: Change, signal: Signal, rules: MatchingRules): Promise<Match> {
+  const chosen = signal.released?.user ?? null;
+  if (chosen !== null) return namedUser(target, chosen);
+  return signal.subject === null
+    ? Promise.resolve({ result: 'none' })
+    : matchUser(target, signal.subject, rules);
+}
+
+/** Why a user must not be acted on without a person; null if nothing speaks against it. */
+async function doubtAbout(
+  { user, change, signal }: { readonly user: User; readonly change: Change; readonly signal: Signal },
+  { except, localUsers }: SignalLimits,
+): Promise<string | null> {
+  const { username } = user;
+  if (matchesAny(username, except)) return `${username} is one of the exceptions`;
+  if (user.id === change.description.identity.id) return `tokenctl signs in as ${username}`;
+  // A person who releases a signal for a user has looked at what follows.
+  if (signal.released?.user === username) return null;
+  if (localUsers === 'hold' && user.externalAccount === null && signal.released === null)
+    return `${username} is a local account, for which a provider does not speak`;
+  const deactivates = signal.action === 'offboard' || signal.action === 'lockdown';
+  if (!deactivates || !user.isSuperuser) return null;
+  for await (const other of change.target.users.list())
+    if (other.isSuperuser && other.isActive !== false && other.id !== user.id) return null;
+  return `${username} is the only superuser`;
+}
+
+function held(reason: string): SignalOutcome {
+  return { state: 'held', reason };
+}
+
+function failedOutcome(error: TokenctlError, { attempt }: SignalClaim, now: Date): SignalOutcome {
+  const reason = error.hint === undefined ? error.message : `${error.message}. ${error.hint}`;
+  if (!PASSING.includes(error.code) || attempt >= MAX_ATTEMPTS) return held(reason);
+  const pause = PAUSES_MS[Math.min(attempt, PAUSES_MS.length) - 1] ?? PAUSES_MS[0];
+  return { state: 'waiting', reason, retryAt: new Date(now.getTime() + pause) };
+}
+
+/** How many ids an entry of the audit log names. */
+const MAX_MARKED = 20;
+
+function marksOf(claims: readonly SignalClaim[]): Readonly<Record<string, string>> {
+  const [first] = claims;
+  if (first === undefined) return {};
+  const { transmitter, issuer, kinds } = first.signal;
+  const ids = claims.slice(0, MAX_MARKED).map(({ signal }) => signal.jti);
+  const more = claims.length > MAX_MARKED ? ` and ${claims.length - MAX_MARKED} more` : '';
+  return {
+    signal: `${ids.join(', ')}${more}`,
+    signal_issuer: issuer,
+    signal_kind: `${kinds.join(', ')} from ${transmitter}`,
+  };
+}
+
+/** Whether two signals ask for the same: they are carried out together. */
+export function signalGroup({ transmitter, action, subject, kind, released }: Signal): string {
+  return JSON.stringify([transmitter, action, kind, subject, released]);
+}

@@ -1,0 +1,390 @@
+import { createHash } from 'node:crypto';
+import type { Queryable } from '../db/database.ts';
+import {
+  openStateDatabase,
+  openStateFile,
+  type StateDatabaseOptions,
+  type StateSchema,
+  type StateTables,
+} from '../db/state-tables.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import type {
+  NewSignal,
+  Recorded,
+  Signal,
+  SignalClaim,
+  SignalOutcome,
+  SignalRelease,
+  SignalSelector,
+  SignalState,
+  SignalStore,
+} from '../operations/ports/signals.ts';
+import { signalStates } from '../operations/ports/signals.ts';
+
+/** The version of the tables below. Newer ones are rejected. */
+const VERSION = 1;
+
+/**
+ * The tables, in SQL that PostgreSQL and SQLite share. Instants are milliseconds since 1970, UTC; `lease_until` is on the
+ * store's clock, the others on the receiver's. Lists and objects are JSON.
+ */
+const CREATE_TABLES: readonly string[] = [
+  'CREATE TABLE tokenctl_signals.version (number integer NOT NULL)',
+  `CREATE TABLE tokenctl_signals.signal (
+     id text PRIMARY KEY,
+     issuer text NOT NULL,
+     jti text NOT NULL,
+     transmitter text NOT NULL,
+     route text NOT NULL,
+     kinds text NOT NULL,
+     kind text,
+     subject text,
+     action text NOT NULL,
+     issued bigint NOT NULL,
+     received bigint NOT NULL,
+     state text NOT NULL
+       CHECK (state IN ('waiting', 'acting', 'done', 'held', 'ignored', 'dismissed')),
+     reason text,
+     users text NOT NULL,
+     runs text NOT NULL,
+     attempts integer NOT NULL,
+     changed bigint NOT NULL,
+     ended bigint,
+     retry_at bigint NOT NULL,
+     lease_until bigint,
+     holder text,
+     released text,
+     told integer NOT NULL)`,
+  `CREATE TABLE tokenctl_signals.acted (
+     username text PRIMARY KEY,
+     at bigint NOT NULL)`,
+];
+
+const INDEXES = [
+  { name: 'signal_open', unique: false, on: "signal (received) WHERE state IN ('waiting', 'acting')" },
+  { name: 'signal_received', unique: false, on: 'signal (received)' },
+] as const;
+
+const signalsSchema: StateSchema = {
+  name: 'tokenctl_signals',
+  what: 'queue of signals',
+  setting: 'signals.queue',
+  docs: 'docs/signals.md',
+  lock: 'signalsSchema',
+  async create(queryable, { exist, indexStatement }) {
+    if (exist) return await requireVersion(queryable);
+    for (const statement of CREATE_TABLES) await queryable.execute(statement);
+    for (const index of INDEXES) await queryable.execute(indexStatement(index));
+    await queryable.execute('INSERT INTO tokenctl_signals.version (number) VALUES ($1)', [VERSION]);
+  },
+};
+
+async function requireVersion(queryable: Queryable): Promise<void> {
+  const [row] = await queryable.query<{ number: number }>('SELECT number FROM tokenctl_signals.version');
+  const version = row?.number ?? 0;
+  if (version === VERSION) return;
+  throw new TokenctlError(
+    'configuration',
+    `The queue of signals has version ${version}; this program supports version ${VERSION}`,
+    { hint: 'Use the version of tokenctl that wrote the queue, or a newer one.' },
+  );
+}
+
+/**
+ * Opens the queue in an SQLite file, for any number of processes on one machine.
+ *
+ * @throws TokenctlError as {@link openStateFile}.
+ */
+export async function openSignalFile(path: string): Promise<SignalStore> {
+  return new StoredSignals(await openStateFile(path, signalsSchema));
+}
+
+/**
+ * Opens the queue in PostgreSQL, for replicas on several machines, in the schema `tokenctl_signals`.
+ *
+ * @throws TokenctlError as {@link openStateDatabase}.
+ */
+export async function openSignalDatabase(options: StateDatabaseOptions): Promise<SignalStore> {
+  return new StoredSignals(await openStateDatabase(options, signalsSchema));
+}
+
+/** The id of a signal: one for each `jti` of an issuer. */
+function signalId({ issuer, jti }: Pick<NewSignal, 'issuer' | 'jti'>): string {
+  return createHash('sha256')
+    .update(JSON.stringify([issuer, jti]))
+    .digest('hex');
+}
+
+interface SignalRow {
+  readonly id: string;
+  readonly issuer: string;
+  readonly jti: string;
+  readonly transmitter: string;
+  readonly route: Signal['route'];
+  readonly kinds: string;
+  readonly kind: Signal['kind'];
+  readonly subject: string | null;
+  readonly action: Signal['action'];
+  readonly issued: number;
+  readonly received: number;
+  readonly state: SignalState;
+  readonly reason: string | null;
+  readonly users: string;
+  readonly runs: string;
+  readonly attempts: number;
+  readonly changed: number;
+  readonly ended: number | null;
+  readonly released: string | null;
+}
+
+const COLUMNS = `id, issuer, jti, transmitter, route, kinds, kind, subject, action, issued, received, state, reason, users, runs,
+  attempts, changed, ended, released`;
+
+/** The queue over a database: each method is one transaction. */
+class StoredSignals implements SignalStore {
+  readonly #tables: StateTables;
+
+  constructor(tables: StateTables) {
+    this.#tables = tables;
+  }
+
+  record(signal: NewSignal): Promise<Recorded> {
+    const id = signalId(signal);
+    const received = signal.received.getTime();
+    return this.#tables.transaction(async (queryable) => {
+      const added = await queryable.execute(
+        `INSERT INTO tokenctl_signals.signal (id, issuer, jti, transmitter, route, kinds, kind, subject, action, issued,
+           received, state, reason, users, runs, attempts, changed, ended, retry_at, told)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '[]', '[]', 0, $11, $14, 0, 0)
+         ON CONFLICT (id) DO NOTHING`,
+        [
+          ...[
+            id,
+            signal.issuer,
+            signal.jti,
+            signal.transmitter,
+            signal.route,
+            JSON.stringify(signal.kinds),
+            signal.kind,
+          ],
+          signal.subject === null ? null : JSON.stringify(signal.subject),
+          ...[signal.action, signal.issued.getTime(), received, signal.state, signal.reason],
+          signal.state === 'waiting' ? null : received,
+        ],
+      );
+      if (added === 1) return { result: 'new', id };
+      const [known] = await selectByPrefix(queryable, id);
+      if (known === undefined) throw new Error(`the signal ${id} is neither new nor known`);
+      return { result: 'known', signal: signalOf(known) };
+    });
+  }
+
+  claim({
+    holder,
+    lease,
+    limit,
+    now,
+  }: {
+    readonly holder: string;
+    readonly lease: number;
+    readonly limit: number;
+    readonly now: Date;
+  }): Promise<readonly SignalClaim[]> {
+    const clock = this.#tables.now;
+    return this.#tables.transaction(async (queryable) => {
+      await this.#tables.takeTurn(queryable);
+      const rows = await queryable.query<SignalRow>(
+        `UPDATE tokenctl_signals.signal
+         SET state = 'acting', attempts = attempts + 1, holder = $1, lease_until = ${clock} + $2, changed = $3
+         WHERE id IN (
+           SELECT id FROM tokenctl_signals.signal
+           WHERE state IN ('waiting', 'acting')
+             AND ((state = 'waiting' AND retry_at <= $3) OR (state = 'acting' AND lease_until <= ${clock}))
+           ORDER BY received LIMIT $4)
+         RETURNING ${COLUMNS}`,
+        [holder, lease, now.getTime(), limit],
+      );
+      return rows
+        .toSorted((one, other) => one.received - other.received)
+        .map((row) => ({ signal: signalOf(row), attempt: row.attempts }));
+    });
+  }
+
+  renew(claims: readonly SignalClaim[], lease: number): Promise<void> {
+    return this.#tables.transaction(async (queryable) => {
+      for (const { signal, attempt } of claims) {
+        await queryable.execute(
+          `UPDATE tokenctl_signals.signal SET lease_until = ${this.#tables.now} + $3
+           WHERE id = $1 AND attempts = $2 AND state = 'acting'`,
+          [signal.id, attempt, lease],
+        );
+      }
+    });
+  }
+
+  admit(
+    users: readonly string[],
+    { limit, since, now }: { readonly limit: number; readonly since: Date; readonly now: Date },
+  ): Promise<boolean> {
+    return this.#tables.transaction(async (queryable) => {
+      await this.#tables.takeTurn(queryable);
+      const rows = await queryable.query<{ username: string }>(
+        'SELECT username FROM tokenctl_signals.acted WHERE at > $1',
+        [since.getTime()],
+      );
+      const acted = new Set(rows.map(({ username }) => username));
+      const fresh = users.filter((name) => !acted.has(name));
+      if (fresh.length > 0 && acted.size + fresh.length > limit) return false;
+      for (const username of fresh) {
+        await queryable.execute(
+          `INSERT INTO tokenctl_signals.acted (username, at) VALUES ($1, $2)
+           ON CONFLICT (username) DO UPDATE SET at = excluded.at`,
+          [username, now.getTime()],
+        );
+      }
+      return true;
+    });
+  }
+
+  settle({ signal, attempt }: SignalClaim, outcome: SignalOutcome, now: Date): Promise<boolean> {
+    const { state, reason, users = signal.users, runs = [], retryAt } = outcome;
+    const all = [...new Set([...signal.runs, ...runs])];
+    return this.#tables.transaction(async (queryable) => {
+      const changed = await queryable.execute(
+        `UPDATE tokenctl_signals.signal
+         SET state = $3, reason = $4, users = $5, runs = $6, changed = $7, ended = $8, retry_at = $9, lease_until = NULL, told = 0
+         WHERE id = $1 AND attempts = $2 AND state = 'acting'`,
+        [
+          ...[signal.id, attempt, state, reason, JSON.stringify(users), JSON.stringify(all), now.getTime()],
+          state === 'waiting' ? null : now.getTime(),
+          retryAt?.getTime() ?? 0,
+        ],
+      );
+      return changed === 1;
+    });
+  }
+
+  list({ states, transmitter, limit }: SignalSelector): Promise<readonly Signal[]> {
+    const chosen = states === undefined || states.length === 0 ? signalStates : states;
+    // One parameter a state: SQLite has no arrays.
+    const places = chosen.map((_, index) => `$${index + 3}`).join(', ');
+    return this.#tables.transaction(async (queryable) => {
+      const rows = await queryable.query<SignalRow>(
+        `SELECT ${COLUMNS} FROM tokenctl_signals.signal
+         WHERE (CAST($1 AS text) IS NULL OR transmitter = $1) AND state IN (${places})
+         ORDER BY received DESC LIMIT $2`,
+        [transmitter ?? null, limit, ...chosen],
+      );
+      return rows.map(signalOf);
+    });
+  }
+
+  find(prefix: string): Promise<readonly Signal[]> {
+    return this.#tables.transaction(async (queryable) =>
+      (await selectByPrefix(queryable, prefix)).map(signalOf),
+    );
+  }
+
+  counts(): Promise<Readonly<Record<SignalState, number>>> {
+    return this.#tables.transaction(async (queryable) => {
+      const rows = await queryable.query<{ state: SignalState; count: number }>(
+        'SELECT state, CAST(count(*) AS integer) AS count FROM tokenctl_signals.signal GROUP BY state',
+      );
+      const found = new Map(rows.map(({ state, count }) => [state, count]));
+      return Object.fromEntries(signalStates.map((state) => [state, found.get(state) ?? 0])) as Record<
+        SignalState,
+        number
+      >;
+    });
+  }
+
+  release(id: string, release: SignalRelease, now: Date): Promise<boolean> {
+    return this.#decide(id, { state: 'waiting', release, now });
+  }
+
+  dismiss(id: string, release: SignalRelease, now: Date): Promise<boolean> {
+    return this.#decide(id, { state: 'dismissed', release, now });
+  }
+
+  #decide(
+    id: string,
+    decision: {
+      readonly state: 'waiting' | 'dismissed';
+      readonly release: SignalRelease;
+      readonly now: Date;
+    },
+  ): Promise<boolean> {
+    const { state, release, now } = decision;
+    return this.#tables.transaction(async (queryable) => {
+      const changed = await queryable.execute(
+        `UPDATE tokenctl_signals.signal SET state = $2, released = $3, changed = $4, ended = $5, retry_at = 0
+         WHERE id = $1 AND state = 'held'`,
+        [id, state, JSON.stringify(release), now.getTime(), state === 'waiting' ? null : now.getTime()],
+      );
+      return changed === 1;
+    });
+  }
+
+  untold(limit: number): Promise<readonly Signal[]> {
+    return this.#tables.transaction(async (queryable) => {
+      const rows = await queryable.query<SignalRow>(
+        `SELECT ${COLUMNS} FROM tokenctl_signals.signal WHERE state = 'held' AND told = 0 ORDER BY received LIMIT $1`,
+        [limit],
+      );
+      return rows.map(signalOf);
+    });
+  }
+
+  markTold(ids: readonly string[]): Promise<void> {
+    return this.#tables.transaction(async (queryable) => {
+      for (const id of ids)
+        await queryable.execute('UPDATE tokenctl_signals.signal SET told = 1 WHERE id = $1', [id]);
+    });
+  }
+
+  forget(before: Date): Promise<void> {
+    return this.#tables.transaction(async (queryable) => {
+      await queryable.execute(
+        "DELETE FROM tokenctl_signals.signal WHERE ended < $1 AND state IN ('done', 'ignored', 'dismissed')",
+        [before.getTime()],
+      );
+      await queryable.execute('DELETE FROM tokenctl_signals.acted WHERE at < $1', [before.getTime()]);
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#tables.close();
+  }
+}
+
+function selectByPrefix(queryable: Queryable, prefix: string): Promise<SignalRow[]> {
+  // An id is hexadecimal, so that a prefix has no characters of a pattern.
+  return queryable.query<SignalRow>(
+    `SELECT ${COLUMNS} FROM tokenctl_signals.signal WHERE id LIKE $1 LIMIT 2`,
+    [`${prefix.toLowerCase().replace(/[^0-9a-f]/g, '!')}%`],
+  );
+}
+
+function signalOf(row: SignalRow): Signal {
+  return {
+    id: row.id,
+    issuer: row.issuer,
+    jti: row.jti,
+    transmitter: row.transmitter,
+    route: row.route,
+    kinds: JSON.parse(row.kinds) as string[],
+    kind: row.kind,
+    subject: row.subject === null ? null : (JSON.parse(row.subject) as Signal['subject']),
+    action: row.action,
+    issued: new Date(row.issued),
+    received: new Date(row.received),
+    state: row.state,
+    reason: row.reason,
+    users: JSON.parse(row.users) as string[],
+    runs: JSON.parse(row.runs) as string[],
+    attempts: row.attempts,
+    changed: new Date(row.changed),
+    ended: row.ended === null ? null : new Date(row.ended),
+    released: row.released === null ? null : (JSON.parse(row.released) as SignalRelease),
+  };
+}
