@@ -29,7 +29,6 @@ const onEachDatabase = globSync('test/service/**/*.test.ts', { cwd: import.meta.
 /** The files that take longest, which begin first: one that began last would run alone, on one core. */
 const LONGEST = [
   'soak/database-revocation-killed',
-  'process/cli/acceptance',
   'service/rights-matrix',
   'service/access',
   'process/faults/incident-killed',
@@ -96,6 +95,8 @@ export default defineConfig({
           'test/service/every-route.test.ts',
           'test/service/collection/collection.test.ts',
           'test/process/cli/acceptance.test.ts',
+          'test/process/cli/version-matrix.test.ts',
+          'test/process/cli/hidden-settings.test.ts',
           'test/process/cli/skewed-clock.test.ts',
         ],
         provide: {

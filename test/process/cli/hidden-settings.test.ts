@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import { ADMIN, basic, Client } from '../../support/service.ts';
 import { HIDING_WAYS, SettingsProxy } from '../../support/settings-proxy.ts';
 import { estate, homeFor } from './estate.ts';
@@ -33,7 +33,10 @@ async function someone() {
   return { username, id: Number(user['id']), tokenId: Number(token['id']), value, isAccepted };
 }
 
-describe.each(HIDING_WAYS.filter((way) => way !== 'time-out'))(
+/** Not an answer of JSON, and JSON that is no answer; the other ways run with the long tests. */
+const FEW: readonly string[] = ['404 page', 'not their own'];
+
+describe.each(HIDING_WAYS.filter((way) => way !== 'time-out' && (inject('longTests') || FEW.includes(way))))(
   'a proxy that answers the settings with %s',
   (way) => {
     test('stops no change that needs them for a remark only', async () => {
