@@ -1,21 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { packageVersion } from '../../../scripts/release/program-tree.ts';
 import { shellFiles } from '../../../scripts/release/shell-files.ts';
 import { temporaryFolder } from '../cli/program.ts';
 
 const deploy = fileURLToPath(new URL('../../../deploy', import.meta.url));
 const textOf = (file: string) => readFileSync(join(deploy, file), 'utf8');
-
-test('the manifests name the image of this version', () => {
-  const images = globSync('kubernetes/*.yaml', { cwd: deploy }).flatMap((file) =>
-    [...textOf(file).matchAll(/image: \S+:(\S+)/g)].map(([, tag]) => tag),
-  );
-  expect(images).toEqual([packageVersion(), packageVersion()]);
-});
 
 test('units and crontab start the program where the Debian package installs it', () => {
   const commands = ['systemd/tokenctl-jobs.service', 'systemd/tokenctl-sweep.service', 'crontab'].flatMap(
