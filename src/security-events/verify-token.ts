@@ -1,4 +1,11 @@
-import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from 'jose';
+import {
+  errors,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  type JWTVerifyOptions,
+  type JWTVerifyResult,
+  jwtVerify,
+} from 'jose';
 import {
   eventEntries,
   eventId,
@@ -30,6 +37,8 @@ export const signatureAlgorithms = [
 const CLOCK_TOLERANCE_S = 60;
 /** How long a logout token or the token of a caller is accepted after it was issued, in seconds. */
 const MAX_CALL_AGE_S = 600;
+/** How many keys a token without a `kid` is tried with. */
+const MAX_KEYS_TRIED = 10;
 /** No token of this length is a security event of one user. */
 const MAX_TOKEN_LENGTH = 64 * 1024;
 
@@ -123,7 +132,7 @@ async function verified(
 ): Promise<JWTPayload> {
   if (token.length > MAX_TOKEN_LENGTH) throw invalid('it is too long');
   try {
-    const { payload, protectedHeader } = await jwtVerify(token, keys, {
+    const { payload, protectedHeader } = await verifyWithAny(token, keys, {
       ...options,
       issuer,
       audience: [...audiences],
@@ -139,6 +148,29 @@ async function verified(
     return payload;
   } catch (error) {
     throw refusalOf(error);
+  }
+}
+
+/** A token without a `kid` may be of any of the keys: while keys are replaced, there are two. */
+async function verifyWithAny(
+  token: string,
+  keys: JWTVerifyGetKey,
+  options: JWTVerifyOptions,
+): Promise<JWTVerifyResult> {
+  try {
+    return await jwtVerify(token, keys, options);
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error;
+    let tried = 0;
+    for await (const key of error) {
+      if (++tried > MAX_KEYS_TRIED) break;
+      try {
+        return await jwtVerify(token, key, options);
+      } catch (mismatch) {
+        if (!(mismatch instanceof errors.JWSSignatureVerificationFailed)) throw mismatch;
+      }
+    }
+    throw error;
   }
 }
 

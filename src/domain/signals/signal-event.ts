@@ -120,13 +120,12 @@ export function readSecurityEvent(claims: Readonly<Record<string, unknown>>): Se
   // Section 4.1.8: nor one with `exp`.
   if (claims['exp'] !== undefined) throw invalid('the claim exp is not allowed');
   const common = subjectId === undefined ? null : parseSubject(subjectId);
-  const entries = eventEntries(events);
-  return {
-    issuer: iss,
-    id: eventId(jti),
-    issued: new Date(iat * 1000),
-    events: entries.map(([uri, body]) => readEvent(uri, { body, common })),
-  };
+  const read = eventEntries(events).map(([uri, body]) => readEvent(uri, { body, common }));
+  const [first, ...others] = read.flatMap(({ subject }) => subject ?? []);
+  // RFC 8417, section 1.2: all events of a token are about one subject. Of two, one would be left out.
+  if (others.some((subject) => !isDeepStrictEqual(subject, first)))
+    throw invalid('its events are about different subjects');
+  return { issuer: iss, id: eventId(jti), issued: new Date(iat * 1000), events: read };
 }
 
 /**

@@ -7,17 +7,21 @@ export type SimpleIdentifier =
   | { readonly format: 'iss_sub'; readonly iss: string; readonly sub: string }
   | { readonly format: 'opaque'; readonly id: string };
 
+/** One user, or several identifiers of the same user (RFC 9493, section 3.2.8). */
+type UserIdentifier =
+  | SimpleIdentifier
+  | { readonly format: 'aliases'; readonly identifiers: readonly SimpleIdentifier[] };
+
 /**
- * Whom an event is about: one identifier, several for the same user (RFC 9493, section 3.2.8), or a user with what narrows
- * the event down (the complex subjects of OpenID Shared Signals 1.0).
+ * Whom an event is about: a user, or a user with what narrows the event down (the complex subjects of OpenID Shared Signals
+ * 1.0).
  */
 export type SubjectIdentifier =
-  | SimpleIdentifier
-  | { readonly format: 'aliases'; readonly identifiers: readonly SimpleIdentifier[] }
+  | UserIdentifier
   | {
       readonly format: 'complex';
       /** Null if the event names no user, only a device, a group or the like. */
-      readonly user: SimpleIdentifier | null;
+      readonly user: UserIdentifier | null;
       /** The other members: `device`, `session`, `tenant`, `group`, … */
       readonly members: readonly string[];
     };
@@ -51,7 +55,10 @@ const REFUSED_FORMATS: Readonly<Record<string, string>> = {
 export function parseSubject(value: unknown): SubjectIdentifier {
   const members = membersOf(value);
   const format = formatOf(members);
-  if (format === 'complex') return parseComplex(members);
+  return format === 'complex' ? parseComplex(members) : parseUser(members, format);
+}
+
+function parseUser(members: Members, format: string): UserIdentifier {
   if (format !== 'aliases') return parseSimple(members, format);
   const { identifiers } = members;
   if (!Array.isArray(identifiers) || identifiers.length === 0 || identifiers.length > MAX_ALIASES) {
@@ -69,8 +76,25 @@ export function parseSubject(value: unknown): SubjectIdentifier {
 /** The identifiers that name the user, each on its own; none if the subject names no user. */
 export function identifiersOf(subject: SubjectIdentifier): readonly SimpleIdentifier[] {
   if (subject.format === 'aliases') return subject.identifiers;
-  if (subject.format === 'complex') return subject.user === null ? [] : [subject.user];
+  if (subject.format === 'complex') return subject.user === null ? [] : identifiersOf(subject.user);
   return [subject];
+}
+
+/**
+ * Whether two mail addresses are the same but for the case of ASCII letters. Other characters have to be equal: for a database
+ * or `toLowerCase`, U+212A is a k, and somebody could register a look-alike of another user's address.
+ */
+export function isSameAddress(one: string, other: string): boolean {
+  return asciiLowerCase(one) === asciiLowerCase(other);
+}
+
+/** The mail domain of an address. */
+export function domainOf(address: string): string {
+  return asciiLowerCase(address.slice(address.lastIndexOf('@') + 1));
+}
+
+function asciiLowerCase(text: string): string {
+  return text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
 }
 
 /** The subject in one line for people: `email alice@example.org`. */
@@ -154,7 +178,7 @@ function parseComplex(members: Members): SubjectIdentifier {
     throw malformed('a complex subject has invalid members');
   if (!Object.hasOwn(members, 'user')) return { format: 'complex', user: null, members: others };
   const user = membersOf(members['user']);
-  return { format: 'complex', user: parseSimple(user, formatOf(user)), members: others };
+  return { format: 'complex', user: parseUser(user, formatOf(user)), members: others };
 }
 
 function text(members: Members, name: string): string {

@@ -1,7 +1,9 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import {
   accountAddress,
+  domainOf,
   identifiersOf,
+  isSameAddress,
   type SimpleIdentifier,
   type SubjectIdentifier,
 } from '../../domain/signals/subject-identifier.ts';
@@ -32,7 +34,8 @@ export type Match =
 
 /**
  * Finds the user of a subject: by the social account where the target shows it, else by the mail address or the login name
- * that is equal to it, if that is exactly one user. Never by a part of a name. All aliases have to lead to one user.
+ * that is equal to it, if that is exactly one user. Never by a part of a name. All aliases have to lead to one user. A subject
+ * that could not be looked for here is a doubt: it is not known to be nobody.
  *
  * @throws TokenctlError whatever the target throws.
  */
@@ -41,14 +44,19 @@ export async function matchUser(
   subject: SubjectIdentifier,
   rules: MatchingRules,
 ): Promise<Match> {
-  const found = new Map<number, string>();
-  for (const identifier of identifiersOf(subject)) {
+  const identifiers = identifiersOf(subject);
+  for (const identifier of identifiers) {
     const doubt = doubtAbout(identifier, rules);
     if (doubt !== null) return { result: 'doubt', why: doubt };
-    for (const [id, basis] of await candidates(target, identifier, rules))
-      if (!found.has(id)) found.set(id, basis);
   }
-  if (found.size === 0) return { result: 'none' };
+  const found = new Map<number, string>();
+  let why: string | null = null;
+  for (const identifier of identifiers) {
+    const { users, unread } = await candidates(target, identifier, rules);
+    why ??= unread;
+    for (const [id, basis] of users) if (!found.has(id)) found.set(id, basis);
+  }
+  if (found.size === 0) return why === null ? { result: 'none' } : { result: 'doubt', why };
   const users = await Array.fromAsync(target.users.list({ ids: [...found.keys()] }));
   const [user, ...others] = users;
   // Deleted since.
@@ -69,7 +77,7 @@ function doubtAbout(identifier: SimpleIdentifier, { issuers, domains }: Matching
     return `The subject is of another issuer: ${identifier.iss}`;
   const address = addressOf(identifier);
   if (address === null || domains.length === 0) return null;
-  const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase();
+  const domain = domainOf(address);
   return domains.includes(domain) ? null : `The subject is of another mail domain: ${domain}`;
 }
 
@@ -79,23 +87,41 @@ function addressOf(identifier: SimpleIdentifier): string | null {
 }
 
 /** Users by id, with what they were matched by. */
+interface Candidates {
+  readonly users: ReadonlyMap<number, string>;
+  /** Why the users of this identifier could not be looked for; null if they were. */
+  readonly unread: string | null;
+}
+
 async function candidates(
   target: Target,
   identifier: SimpleIdentifier,
   { accounts }: MatchingRules,
-): Promise<ReadonlyMap<number, string>> {
+): Promise<Candidates> {
   const uid = accounts && accountId(identifier, accounts.uid);
-  if (accounts !== null && uid !== null) {
-    const ids = await target.users.identified({ provider: accounts.provider, uid });
-    if (ids !== null && ids.length > 0)
-      return new Map(ids.map((id) => [id, `account ${uid} of ${accounts.provider}`]));
+  const ids =
+    accounts === null || uid === null
+      ? null
+      : await target.users.identified({ provider: accounts.provider, uid });
+  if (ids !== null && ids.length > 0) {
+    const basis = `account ${uid} of ${accounts?.provider}`;
+    return { users: new Map(ids.map((id) => [id, basis])), unread: null };
   }
   const address = addressOf(identifier);
-  if (address === null) return new Map();
-  const found = new Map<number, string>();
-  for (const id of (await byAddress(target, address)) ?? []) found.set(id, `mail address ${address}`);
-  for await (const { id } of target.users.list({ names: [address] })) found.set(id, `login name ${address}`);
-  return found;
+  if (address === null)
+    return { users: new Map(), unread: ids === null ? unreadBecause(accounts, uid) : null };
+  const users = new Map<number, string>();
+  for (const id of (await byAddress(target, address)) ?? []) users.set(id, `mail address ${address}`);
+  for await (const { id, username } of target.users.list({ names: [address] }))
+    if (isSameAddress(username, address)) users.set(id, `login name ${address}`);
+  return { users, unread: null };
+}
+
+function unreadBecause(accounts: MatchingRules['accounts'], uid: string | null): string {
+  if (accounts === null)
+    return 'The configuration does not say by which accounts to match: add `accounts` to the transmitter';
+  if (uid === null) return `The subject lacks what the account id ${accounts.uid} is made of`;
+  return `No account of ${accounts.provider} can be read here`;
 }
 
 function byAddress(target: Target, email: string): Promise<readonly number[] | null> {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Secret } from '../../domain/secret.ts';
+import { isSameAddress } from '../../domain/signals/subject-identifier.ts';
 import type { UserReference } from '../../domain/token.ts';
 import type {
   Contact,
@@ -314,9 +315,9 @@ export async function* listIdentities(api: Api): AsyncGenerator<UserIdentities> 
 export async function identifiedUsers(api: Api, by: UserIdentity): Promise<readonly number[] | null> {
   if ('email' in by) {
     const found = await Array.fromAsync(listItems(api, [[['email__iexact', by.email]]], USERS));
-    // A target that ignores the filter would return everybody.
-    const wanted = by.email.toLowerCase();
-    return found.filter(({ email }) => email?.toLowerCase() === wanted).map(({ id: userId }) => userId);
+    // A target that ignores the filter would return everybody, and `iexact` also folds look-alikes.
+    const same = found.filter(({ email }) => isSameAddress(email ?? '', by.email));
+    return same.map(({ id: userId }) => userId);
   }
   let shown = false;
   const found: number[] = [];

@@ -1,5 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import { isSameAddress } from '../../domain/signals/subject-identifier.ts';
 import type { User } from '../../domain/token.ts';
 import type {
   Contact,
@@ -134,14 +135,15 @@ export async function identifiedUsers(
   if ('email' in by) {
     const rows = await connection.read(
       (database) =>
-        database.query<{ id: number }>(
-          `SELECT u.id FROM ${TABLES[layout].users} u
+        database.query<{ id: number; email: string }>(
+          `SELECT u.id, u.email FROM ${TABLES[layout].users} u
            WHERE lower(u.email) = lower($1) ORDER BY u.id LIMIT ${MAX_IDENTIFIED}`,
           [by.email],
         ),
       'contacts',
     );
-    return rows.map(({ id }) => id);
+    // `lower` follows the locale, which also folds look-alikes.
+    return rows.filter(({ email }) => isSameAddress(email, by.email)).map(({ id }) => id);
   }
   if (layout === 'controller' && !recognized.accountTables.has('social_auth_usersocialauth')) return null;
   try {
