@@ -4,9 +4,16 @@ import type { Logger } from 'pino';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
 import { KeysUnavailable, SignalRefusal } from '../domain/signals/signal-refusal.ts';
+import {
+  isTrustedProxy,
+  limitRequests,
+  RETRY_AFTER_S,
+  RefusedRequests,
+  serverLimits,
+} from './request-limits.ts';
 
 /** What a call of /global-token-revocation came to. */
-export type RevocationAnswer = 'accepted' | 'unknown_user' | 'held';
+export type RevocationAnswer = 'accepted' | 'unknown_user' | 'held' | 'not_acted_on';
 
 /** What takes the signals that arrive. What returns is on stable storage. */
 export interface SignalIntake {
@@ -23,9 +30,8 @@ interface ReceiverOptions {
   /** The transmitters that may push, with the token that each sends; null for one that sends none. */
   readonly pushers: ReadonlyMap<string, Secret | null>;
   readonly log: Logger;
-  /** Why the receiver cannot take signals at present; null if it can. */
-  readonly problem: () => Promise<string | null>;
-  readonly counts: () => Promise<Readonly<Record<string, number>>>;
+  /** Whether the receiver can take signals at present. */
+  readonly isReady: () => Promise<boolean>;
 }
 
 interface ReceiverAddress {
@@ -36,14 +42,8 @@ interface ReceiverAddress {
 }
 
 const BODY_LIMIT = 128 * 1024;
-/** How long a request may take to arrive, in milliseconds. */
-const REQUEST_TIMEOUT_MS = 10_000;
-/** Seconds after which a sender is to try again. */
-const RETRY_AFTER_S = 30;
-/** Refused requests of one sender's address: so many at once, then one in so many milliseconds. */
-const REFUSED = { burst: 100, refillMs: 1_000 };
-/** All requests: so many under way; further ones are to come again. */
-const MAX_UNDER_WAY = 200;
+/** How long an answer of /readyz is given again, in milliseconds: whoever reaches the port may ask. */
+const READY_AGE_MS = 1_000;
 
 /**
  * Serves pushed security events (RFC 8935) at `/signals/NAME`, Global Token Revocation at `/global-token-revocation`,
@@ -58,14 +58,16 @@ export async function startReceiver(
 ): Promise<{ readonly url: string; close(): Promise<void> }> {
   const app = fastify({
     bodyLimit: BODY_LIMIT,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    connectionTimeout: 2 * REQUEST_TIMEOUT_MS,
-    keepAliveTimeout: 60_000,
-    trustProxy: ['loopback', 'linklocal', 'uniquelocal'],
+    ...serverLimits,
+    trustProxy: isTrustedProxy,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 100 },
   });
-  limitRequests(app);
+  limitRequests(app, (reply, status, text) => refuse(reply, status, 'access_denied', text));
+  const refused = new RefusedRequests();
+  app.addHook('onResponse', async (request, reply) => {
+    if (reply.statusCode in COUNTED) refused.count(request);
+  });
   app.removeAllContentTypeParsers();
   for (const type of ['application/secevent+jwt', 'application/json', 'application/x-www-form-urlencoded'])
     app.addContentTypeParser(type, { parseAs: 'string' }, (_request, body, done) => done(null, body));
@@ -86,14 +88,16 @@ export async function startReceiver(
   app.setNotFoundHandler((_request, reply) =>
     refuse(reply, 404, 'invalid_request', 'There is nothing at this address'),
   );
-  servePushed(app, options);
-  serveRevocation(app, options);
-  serveLogout(app, options);
+  servePushed(app, { ...options, refused });
+  serveRevocation(app, { ...options, refused });
+  serveLogout(app, { ...options, refused });
   app.get('/healthz', async (_request, reply) => reply.send({ status: 'ok' }));
+  let looked = { at: Number.NEGATIVE_INFINITY, ready: Promise.resolve(false) };
   app.get('/readyz', async (_request, reply) => {
-    const problem = await options.problem();
-    const counts = problem === null ? await options.counts() : null;
-    return reply.code(problem === null ? 200 : 503).send({ ready: problem === null, problem, counts });
+    const now = performance.now();
+    if (now - looked.at > READY_AGE_MS) looked = { at: now, ready: options.isReady() };
+    const ready = await looked.ready;
+    return reply.code(ready ? 200 : 503).send({ ready });
   });
   try {
     const url = await (fd === undefined ? app.listen({ host, port }) : app.listen({ fd } as never));
@@ -112,65 +116,90 @@ export async function startReceiver(
   }
 }
 
+/** The statuses of requests that somebody sends who is not known here. */
+const COUNTED: Readonly<Record<number, true>> = { 400: true, 401: true, 413: true, 415: true };
+
+interface RouteOptions extends ReceiverOptions {
+  readonly refused: RefusedRequests;
+}
+
 /** RFC 8935: 202 without a body once it is recorded, 400 with a code where it is refused for good. */
-function servePushed(app: FastifyInstance, { intake, pushers, log }: ReceiverOptions): void {
-  app.post('/signals/:transmitter', async (request, reply) => {
-    const { transmitter: name } = request.params as { readonly transmitter: string };
-    const token = pushers.get(name);
-    if (token === undefined) return refuse(reply, 404, 'access_denied', 'No such stream');
-    if (token !== null && !isSame(bearerOf(request), token)) {
-      // Section 2.4 has a code for this; the status lets a proxy and an operator see it as well.
+function servePushed(app: FastifyInstance, { intake, pushers, log, refused }: RouteOptions): void {
+  const nameOf = ({ params }: FastifyRequest) => (params as { readonly transmitter: string }).transmitter;
+  app.post('/signals/:transmitter', {
+    // Before the body is read, which may be large.
+    async onRequest(request, reply) {
+      const token = pushers.get(nameOf(request));
+      if (token === undefined) return refuse(reply, 404, 'access_denied', 'No such stream');
+      // Whoever has the token of the stream is not kept out by what others at the same address do.
+      if (token !== null && isSame(bearerOf(request), token)) return refused.exempt(request);
+      if (refused.blocks(request)) return tooMany(reply);
+      if (token === null) return;
+      // RFC 8935, section 2.4, has a code for this; the status lets a proxy and an operator see it as well.
       reply.header('WWW-Authenticate', 'Bearer');
-      return refuse(
-        reply,
-        401,
-        'authentication_failed',
-        'The authorization header is not that of the stream',
-      );
-    }
-    if (!isType(request, 'application/secevent+jwt'))
-      return refuse(reply, 400, 'invalid_request', 'The content type is not application/secevent+jwt');
-    return await answering({ reply, log, what: `event from ${name}` }, async () => {
-      await intake.securityEvent(name, String(request.body).trim());
-      return await reply.code(202).send();
-    });
+      const description = 'The authorization header is not that of the stream';
+      return refuse(reply, 401, 'authentication_failed', description);
+    },
+    async handler(request, reply) {
+      const name = nameOf(request);
+      if (!isType(request, 'application/secevent+jwt'))
+        return refuse(reply, 400, 'invalid_request', 'The content type is not application/secevent+jwt');
+      return await answering({ reply, log, what: `event from ${name}` }, async () => {
+        await intake.securityEvent(name, String(request.body).trim());
+        return await reply.code(202).send();
+      });
+    },
   });
 }
 
 /** draft-parecki-oauth-global-token-revocation: 204 once it is recorded, 404 for an unknown user. */
-function serveRevocation(app: FastifyInstance, { intake, log }: ReceiverOptions): void {
-  app.post('/global-token-revocation', async (request, reply) => {
-    const bearer = bearerOf(request);
-    if (bearer === null) {
+function serveRevocation(app: FastifyInstance, { intake, log, refused }: RouteOptions): void {
+  app.post('/global-token-revocation', {
+    async onRequest(request, reply) {
+      if (refused.blocks(request)) return tooMany(reply);
+      if (bearerOf(request) !== null) return;
       reply.header('WWW-Authenticate', 'Bearer');
       return refuse(reply, 401, 'authentication_failed', 'The request has no bearer token');
-    }
-    if (!isType(request, 'application/json'))
-      return refuse(reply, 400, 'invalid_request', 'The content type is not application/json');
-    const body = parsed(request.body);
-    return await answering({ reply, log, what: 'global token revocation' }, async () => {
-      const answer = await intake.revocation(bearer, body);
-      if (answer === 'unknown_user')
-        return refuse(reply, 404, 'invalid_request', 'No user matches the subject');
-      if (answer === 'held')
-        return refuse(reply, 422, 'invalid_request', 'The revocation waits for a person, who was told');
-      return await reply.code(204).send();
-    });
+    },
+    async handler(request, reply) {
+      if (!isType(request, 'application/json'))
+        return refuse(reply, 400, 'invalid_request', 'The content type is not application/json');
+      const body = parsed(request.body);
+      return await answering({ reply, log, what: 'global token revocation' }, async () => {
+        const answer = await intake.revocation(bearerOf(request) ?? '', body);
+        if (answer === 'accepted') return await reply.code(204).send();
+        const [status, text] = NOT_REVOKED[answer];
+        return refuse(reply, status, 'invalid_request', text);
+      });
+    },
   });
 }
 
+const NOT_REVOKED: Readonly<Record<Exclude<RevocationAnswer, 'accepted'>, readonly [number, string]>> = {
+  unknown_user: [404, 'No user matches the subject'],
+  held: [422, 'The revocation waits for a person, who is told'],
+  not_acted_on: [422, 'Revocations of this provider are recorded, and not acted on'],
+};
+
 /** OpenID Connect Back-Channel Logout 1.0, section 2.8: 200, or 400 with an error; never cached. */
-function serveLogout(app: FastifyInstance, { intake, log }: ReceiverOptions): void {
-  app.post('/backchannel-logout', async (request, reply) => {
-    reply.header('Cache-Control', 'no-store');
-    const token = isType(request, 'application/x-www-form-urlencoded')
-      ? new URLSearchParams(String(request.body)).get('logout_token')
-      : null;
-    if (token === null) return refuse(reply, 400, 'invalid_request', 'The form has no logout_token');
-    return await answering({ reply, log, what: 'logout' }, async () => {
-      await intake.logout(token);
-      return await reply.code(200).send();
-    });
+function serveLogout(app: FastifyInstance, { intake, log, refused }: RouteOptions): void {
+  app.post('/backchannel-logout', {
+    async onRequest(request, reply) {
+      reply.header('Cache-Control', 'no-store');
+      return refused.blocks(request) ? tooMany(reply) : undefined;
+    },
+    async handler(request, reply) {
+      const tokens = isType(request, 'application/x-www-form-urlencoded')
+        ? new URLSearchParams(String(request.body)).getAll('logout_token')
+        : [];
+      const [token] = tokens;
+      if (token === undefined || tokens.length > 1)
+        return refuse(reply, 400, 'invalid_request', 'The form needs one logout_token');
+      return await answering({ reply, log, what: 'logout' }, async () => {
+        await intake.logout(token);
+        return await reply.code(200).send();
+      });
+    },
   });
 }
 
@@ -192,6 +221,11 @@ async function answering(
     reply.header('Retry-After', String(RETRY_AFTER_S));
     return await reply.code(503).send();
   }
+}
+
+function tooMany(reply: FastifyReply): FastifyReply {
+  reply.header('Retry-After', String(RETRY_AFTER_S));
+  return refuse(reply, 429, 'access_denied', 'Too many requests of this address were refused');
 }
 
 function refuse(reply: FastifyReply, status: number, err: string, description: string): FastifyReply {
@@ -220,35 +254,4 @@ function bearerOf({ headers: { authorization = '' } }: FastifyRequest): string |
 function isSame(given: string | null, expected: Secret): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given ?? ''), digest(expected.reveal()));
-}
-
-/** Limits requests under way, and refused requests by the address of their sender: to verify a signature takes time. */
-function limitRequests(app: FastifyInstance): void {
-  let underWay = 0;
-  const refused = new Map<string, { left: number; at: number }>();
-  const levelOf = (address: string) => {
-    const now = performance.now();
-    const { left, at } = refused.get(address) ?? { left: REFUSED.burst, at: now };
-    return { left: Math.min(REFUSED.burst, left + (now - at) / REFUSED.refillMs), at: now };
-  };
-  app.addHook('onRequest', async (request, reply) => {
-    if (request.method === 'GET') return;
-    if (levelOf(request.ip).left < 1 || underWay >= MAX_UNDER_WAY) {
-      reply.header('Retry-After', String(RETRY_AFTER_S));
-      await refuse(reply, 429, 'access_denied', 'Too many requests');
-      return reply;
-    }
-    underWay += 1;
-    reply.raw.once('close', () => {
-      underWay -= 1;
-    });
-  });
-  app.addHook('onResponse', async (request, reply) => {
-    if (reply.statusCode < 400 || reply.statusCode >= 500) return;
-    const { left, at } = levelOf(request.ip);
-    refused.set(request.ip, { left: Math.max(0, left - 1), at });
-    // The oldest entries are full again first.
-    const [oldest] = refused.keys();
-    if (refused.size > 10_000 && oldest !== undefined) refused.delete(oldest);
-  });
 }
