@@ -71,6 +71,8 @@ export const signalsSchema = z.lazy(() =>
       contexts: z.array(z.string().min(1)).min(1).optional(),
       /** How many users events may be acted on within an hour. Further ones are held. */
       usersPerHour: z.number().int().min(1).max(1_000_000).default(20),
+      /** How many events may wait to be carried out. Senders of further ones are told to try again. */
+      maxWaiting: z.number().int().min(10).max(1_000_000).default(20_000),
       /** Users that are never acted on, each a name or a pattern. */
       except: z.array(z.string().min(1)).default([]),
       /** What is done about a local account that an event matches. */

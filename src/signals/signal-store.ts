@@ -21,8 +21,8 @@ import type {
 } from '../operations/ports/signals.ts';
 import { signalStates } from '../operations/ports/signals.ts';
 
-/** The version of the tables below. Newer ones are rejected. */
-const VERSION = 1;
+/** The version of the tables below. Newer ones are rejected; version 1 had fewer indexes. */
+const VERSION = 2;
 
 /**
  * The tables, in SQL that PostgreSQL and SQLite share. Instants are milliseconds since 1970, UTC; `lease_until` is on the
@@ -65,6 +65,12 @@ const INDEXES = [
   { name: 'signal_received', unique: false, on: 'signal (received)' },
 ] as const;
 
+/** What is looked for every second and at every look at the state: these lists stay short, or are counted. */
+const LATER_INDEXES = [
+  { name: 'signal_untold', unique: false, on: "signal (received) WHERE state = 'held' AND told = 0" },
+  { name: 'signal_state', unique: false, on: 'signal (state)' },
+] as const;
+
 const signalsSchema: StateSchema = {
   name: 'tokenctl_signals',
   what: 'queue of signals',
@@ -72,17 +78,22 @@ const signalsSchema: StateSchema = {
   docs: 'docs/signals.md',
   lock: 'signalsSchema',
   async create(queryable, { exist, indexStatement }) {
-    if (exist) return await requireVersion(queryable);
+    if (exist) {
+      if ((await storedVersion(queryable)) === VERSION) return;
+      for (const index of LATER_INDEXES) await queryable.execute(indexStatement(index));
+      await queryable.execute('UPDATE tokenctl_signals.version SET number = $1', [VERSION]);
+      return;
+    }
     for (const statement of CREATE_TABLES) await queryable.execute(statement);
-    for (const index of INDEXES) await queryable.execute(indexStatement(index));
+    for (const index of [...INDEXES, ...LATER_INDEXES]) await queryable.execute(indexStatement(index));
     await queryable.execute('INSERT INTO tokenctl_signals.version (number) VALUES ($1)', [VERSION]);
   },
 };
 
-async function requireVersion(queryable: Queryable): Promise<void> {
+async function storedVersion(queryable: Queryable): Promise<number> {
   const [row] = await queryable.query<{ number: number }>('SELECT number FROM tokenctl_signals.version');
   const version = row?.number ?? 0;
-  if (version === VERSION) return;
+  if (version === VERSION || version === 1) return version;
   throw new TokenctlError(
     'configuration',
     `The queue of signals has version ${version}; this program supports version ${VERSION}`,
@@ -173,7 +184,10 @@ class StoredSignals implements SignalStore {
         ],
       );
       if (added === 1) return { result: 'new', id };
-      const [known] = await selectByPrefix(queryable, id);
+      const [known] = await queryable.query<SignalRow>(
+        `SELECT ${COLUMNS} FROM tokenctl_signals.signal WHERE id = $1`,
+        [id],
+      );
       if (known === undefined) throw new Error(`the signal ${id} is neither new nor known`);
       return { result: 'known', signal: signalOf(known) };
     });
@@ -224,22 +238,23 @@ class StoredSignals implements SignalStore {
 
   admit(
     users: readonly string[],
-    { limit, since, now }: { readonly limit: number; readonly since: Date; readonly now: Date },
+    { limit, withinMs }: { readonly limit: number; readonly withinMs: number },
   ): Promise<boolean> {
+    const clock = this.#tables.now;
     return this.#tables.transaction(async (queryable) => {
       await this.#tables.takeTurn(queryable);
       const rows = await queryable.query<{ username: string }>(
-        'SELECT username FROM tokenctl_signals.acted WHERE at > $1',
-        [since.getTime()],
+        `SELECT username FROM tokenctl_signals.acted WHERE at > ${clock} - $1`,
+        [withinMs],
       );
       const acted = new Set(rows.map(({ username }) => username));
       const fresh = users.filter((name) => !acted.has(name));
       if (fresh.length > 0 && acted.size + fresh.length > limit) return false;
       for (const username of fresh) {
         await queryable.execute(
-          `INSERT INTO tokenctl_signals.acted (username, at) VALUES ($1, $2)
+          `INSERT INTO tokenctl_signals.acted (username, at) VALUES ($1, ${clock})
            ON CONFLICT (username) DO UPDATE SET at = excluded.at`,
-          [username, now.getTime()],
+          [username],
         );
       }
       return true;
@@ -283,6 +298,17 @@ class StoredSignals implements SignalStore {
     return this.#tables.transaction(async (queryable) =>
       (await selectByPrefix(queryable, prefix)).map(signalOf),
     );
+  }
+
+  backlog(most: number): Promise<number> {
+    return this.#tables.transaction(async (queryable) => {
+      const [row] = await queryable.query<{ count: number }>(
+        `SELECT CAST(count(*) AS integer) AS count FROM (
+           SELECT 1 AS one FROM tokenctl_signals.signal WHERE state IN ('waiting', 'acting') LIMIT $1) AS open`,
+        [most],
+      );
+      return row?.count ?? 0;
+    });
   }
 
   counts(): Promise<Readonly<Record<SignalState, number>>> {
@@ -358,10 +384,12 @@ class StoredSignals implements SignalStore {
 }
 
 function selectByPrefix(queryable: Queryable, prefix: string): Promise<SignalRow[]> {
-  // An id is hexadecimal, so that a prefix has no characters of a pattern.
+  const digits = prefix.toLowerCase();
+  if (!/^[0-9a-f]{1,64}$/.test(digits)) return Promise.resolve([]);
+  // An id is hexadecimal, so that "g" is after all that begin with the prefix; a pattern would read every row.
   return queryable.query<SignalRow>(
-    `SELECT ${COLUMNS} FROM tokenctl_signals.signal WHERE id LIKE $1 LIMIT 2`,
-    [`${prefix.toLowerCase().replace(/[^0-9a-f]/g, '!')}%`],
+    `SELECT ${COLUMNS} FROM tokenctl_signals.signal WHERE id >= $1 AND id < $2 LIMIT 2`,
+    [digits, `${digits}g`],
   );
 }
 

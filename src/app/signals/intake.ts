@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { SignalsSettings, TransmitterSettings } from '../../config/signals.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import {
   decidingEvent,
   defaultActions,
@@ -7,7 +9,7 @@ import {
   type SignalAction,
   type SignalKind,
 } from '../../domain/signals/signal-event.ts';
-import { SignalRefusal } from '../../domain/signals/signal-refusal.ts';
+import { type RefusalCode, SignalRefusal } from '../../domain/signals/signal-refusal.ts';
 import { parseSubject, type SubjectIdentifier } from '../../domain/signals/subject-identifier.ts';
 import type { Clock } from '../../operations/ports/clock.ts';
 import type { NewSignal, Recorded, SignalRoute, SignalStore } from '../../operations/ports/signals.ts';
@@ -21,16 +23,24 @@ import {
 } from '../../security-events/verify-token.ts';
 import type { RevocationAnswer, SignalIntake } from '../../signals/receiver.ts';
 
+/** The reason of a signal about nobody here. */
+const NO_USER = 'No user matches the subject';
+/** How long the number of waiting signals is taken for the present one, in milliseconds. */
+const BACKLOG_AGE_MS = 1_000;
+
 interface IntakeOptions {
   readonly settings: SignalsSettings;
   readonly store: SignalStore;
   readonly keys: TransmitterKeys;
   readonly clock: Clock;
   /**
-   * Whether a subject matches a user, for the answer to a global token revocation; `unknown` where the targets did not answer
-   * in time.
+   * Whether a subject matches a user, for the answer to a global token revocation; `doubt` where a person will have to decide,
+   * `unknown` where the targets did not answer in time.
    */
-  readonly find: (subject: SubjectIdentifier, transmitter: string) => Promise<'user' | 'none' | 'unknown'>;
+  readonly find: (
+    subject: SubjectIdentifier,
+    transmitter: string,
+  ) => Promise<'user' | 'none' | 'doubt' | 'unknown'>;
   /** Called once a new signal is recorded that waits to be carried out. */
   readonly onWaiting: () => void;
 }
@@ -38,6 +48,7 @@ interface IntakeOptions {
 /** Verifies what arrives, and records it before its sender is answered. */
 export class Intake implements SignalIntake {
   readonly #options: IntakeOptions;
+  #backlog = { at: Number.NEGATIVE_INFINITY, count: Promise.resolve(0), since: 0 };
 
   constructor(options: IntakeOptions) {
     this.#options = options;
@@ -84,12 +95,14 @@ export class Intake implements SignalIntake {
       route: 'revocation',
     });
     const recorded = await this.#record(
-      found === 'none' ? { ...signal, state: 'ignored', reason: 'No user matches the subject' } : signal,
+      found === 'none' ? { ...signal, state: 'ignored', reason: NO_USER } : signal,
+      'authentication_failed',
     );
-    if (recorded.result === 'known' && !isSameSubject(recorded.signal.subject, subject))
-      throw new SignalRefusal('authentication_failed', 'The token was used for another user before');
-    if (found === 'none') return 'unknown_user';
-    return recorded.result === 'known' && recorded.signal.state === 'held' ? 'held' : 'accepted';
+    const before = recorded.result === 'known' ? recorded.signal : null;
+    // What was not acted on when the token was first used is not acted on now.
+    if (found === 'none' || before?.reason === NO_USER) return 'unknown_user';
+    if (signal.action === 'nothing') return 'not_acted_on';
+    return found === 'doubt' || before?.state === 'held' ? 'held' : 'accepted';
   }
 
   /** The transmitter whose token this is, if its configuration takes such tokens. */
@@ -127,11 +140,45 @@ export class Intake implements SignalIntake {
     return { ...rest, transmitter: name, kind, kinds: [kind], ...begin(action, rest.subject) };
   }
 
-  async #record(signal: Omit<NewSignal, 'received'>): Promise<Recorded> {
+  /**
+   * @throws SignalRefusal with `code` if the `jti` was used for something else: this event would be lost, unnoticed.
+   * @throws TokenctlError `busy`
+   */
+  async #record(
+    signal: Omit<NewSignal, 'received'>,
+    code: RefusalCode = 'invalid_request',
+  ): Promise<Recorded> {
     const { store, clock, onWaiting } = this.#options;
+    await this.#requireRoom();
     const recorded = await store.record({ ...signal, received: clock.now() });
-    if (recorded.result === 'new' && signal.state === 'waiting') onWaiting();
+    if (recorded.result === 'known') {
+      const { kinds, subject } = recorded.signal;
+      if (!isDeepStrictEqual([kinds, subject], [signal.kinds, signal.subject]))
+        throw new SignalRefusal(code, 'The jti was used for another event before');
+    } else if (signal.state === 'waiting') {
+      onWaiting();
+    }
     return recorded;
+  }
+
+  /** Refuses what arrives while too much waits. Counted once a second, and by what was let in since. */
+  async #requireRoom(): Promise<void> {
+    const { store, settings } = this.#options;
+    const now = performance.now();
+    if (now - this.#backlog.at > BACKLOG_AGE_MS)
+      this.#backlog = { at: now, count: store.backlog(settings.maxWaiting), since: 0 };
+    const backlog = this.#backlog;
+    const waiting = await backlog.count.catch((error: unknown) => {
+      backlog.at = Number.NEGATIVE_INFINITY;
+      throw error;
+    });
+    if (waiting + backlog.since < settings.maxWaiting) {
+      backlog.since += 1;
+      return;
+    }
+    throw new TokenctlError('busy', `${settings.maxWaiting} events wait to be carried out`, {
+      hint: 'The sender is told to try again later. Look at what waits with `tokenctl signals list --state waiting`.',
+    });
   }
 }
 
@@ -194,10 +241,6 @@ function begin(
   if (subject?.format === 'complex' && subject.user === null)
     return { action, state: 'held', reason: 'The subject names no user' };
   return { action, state: 'waiting', reason: null };
-}
-
-function isSameSubject(one: SubjectIdentifier | null, other: SubjectIdentifier): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
 }
 
 /** A caller whose token is refused is not authenticated, whatever is wrong with the token. */

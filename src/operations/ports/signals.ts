@@ -115,20 +115,23 @@ export interface SignalStore {
   /** Renews the leases. */
   renew(claims: readonly SignalClaim[], lease: number): Promise<void>;
   /**
-   * Counts users whom signals are about against a limit, before anything is done for them.
+   * Counts users whom signals are about against a limit, before anything is done for them. All replicas count together, by the
+   * store's clock.
    *
-   * @returns whether they may be acted on: false if, with them, more than `limit` users were acted on since `since`. Users that
-   * were counted since are not counted again.
+   * @returns whether they may be acted on: false if, with them, more than `limit` users were acted on within this time. Users
+   * that were counted within it are not counted again.
    */
   admit(
     users: readonly string[],
-    limits: { readonly limit: number; readonly since: Date; readonly now: Date },
+    limits: { readonly limit: number; readonly withinMs: number },
   ): Promise<boolean>;
   /** Ends a claim. False if the claim was lost: then nothing is recorded. */
   settle(claim: SignalClaim, outcome: SignalOutcome, now: Date): Promise<boolean>;
   list(selector: SignalSelector): Promise<readonly Signal[]>;
   /** The signals whose id begins with this; at most two. */
   find(prefix: string): Promise<readonly Signal[]>;
+  /** How many signals wait or are acted on; counts up to `most`. */
+  backlog(most: number): Promise<number>;
   /** How many signals there are by state. */
   counts(): Promise<Readonly<Record<SignalState, number>>>;
   /** Has a held signal carried out. False if it is not held any more. */

@@ -33,6 +33,7 @@ function dyingQueue(store: SignalStore, pass: Pass): SignalStore {
     settle: around((claim, outcome, now) => store.settle(claim, outcome, now)),
     list: (selector) => store.list(selector),
     find: (prefix) => store.find(prefix),
+    backlog: (most) => store.backlog(most),
     counts: () => store.counts(),
     release: (id, release, now) => store.release(id, release, now),
     dismiss: (id, release, now) => store.dismiss(id, release, now),

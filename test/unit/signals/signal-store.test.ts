@@ -1,0 +1,117 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { inject, onTestFinished, test as plain } from 'vitest';
+import type { NewSignal, SignalStore } from '../../../src/operations/ports/signals.ts';
+import { openSignalDatabase, openSignalFile } from '../../../src/signals/signal-store.ts';
+import { openOn } from '../../support/databases.ts';
+import { temporaryFolder } from '../../support/drafts.ts';
+import { createDatabase } from '../../support/embedded-postgres.ts';
+
+const HOUR_MS = 3_600_000;
+const subject = { format: 'email', email: 'alice@example.org' } as const;
+
+function signal(jti: string, more: Partial<NewSignal> = {}): NewSignal {
+  const now = new Date();
+  return {
+    ...{ issuer: 'https://idp.example.com', jti, transmitter: 'idp', route: 'push', subject, issued: now },
+    ...{ kinds: ['session-revoked'], kind: 'session-revoked', action: 'revoke', received: now },
+    ...{ state: 'waiting', reason: null },
+    ...more,
+  };
+}
+
+/** Opens the same queue as often as it is called, as replicas do. */
+type Open = () => Promise<SignalStore>;
+
+const QUEUES: readonly (readonly [string, () => Promise<Open>])[] = [
+  [
+    'a file',
+    async () => {
+      const folder = await temporaryFolder();
+      onTestFinished(() => folder[Symbol.asyncDispose]());
+      return () => openSignalFile(join(folder.path, 'signals.sqlite'));
+    },
+  ],
+  [
+    'PostgreSQL',
+    async () => {
+      const url = await createDatabase(inject('postgresUrl'));
+      return async () => openSignalDatabase({ database: await openOn(url) });
+    },
+  ],
+];
+
+async function opened(open: Open): Promise<SignalStore> {
+  const store = await open();
+  onTestFinished(() => store.close());
+  return store;
+}
+
+const test = plain.for(QUEUES);
+
+test('in %s, the limit of an hour is counted by all replicas, and after restarts', async ([, create], {
+  expect,
+}) => {
+  const open = await create();
+  const limits = { limit: 3, withinMs: HOUR_MS };
+  const replicas = await Promise.all([opened(open), opened(open)]);
+  const names = ['a', 'b', 'c', 'd', 'e', 'f'];
+  const admitted = await Promise.all(
+    names.map((name, index) => replicas[index % 2]?.admit([name], limits) ?? false),
+  );
+  expect(admitted.filter(Boolean)).toHaveLength(3);
+  const restarted = await opened(open);
+  expect(await restarted.admit(['z'], limits)).toBe(false);
+  // A user who was counted is acted on again: of another event, or at another try.
+  const known = names.find((_, index) => admitted[index] === true) ?? '';
+  expect(await restarted.admit([known], limits)).toBe(true);
+  expect(await restarted.admit(['z'], { limit: 3, withinMs: 0 })).toBe(true);
+});
+
+test('in %s, replicas record and claim a signal once', async ([, create], { expect }) => {
+  const open = await create();
+  const replicas = await Promise.all([opened(open), opened(open)]);
+  const recorded = await Promise.all(replicas.map((each) => each.record(signal('same'))));
+  expect(recorded.map(({ result }) => result).sort()).toEqual(['known', 'new']);
+  const other = await replicas[0]?.record(signal('same', { issuer: 'https://other.example.com' }));
+  expect(other?.result).toBe('new');
+  const claim = { holder: 'h', lease: 60_000, limit: 10, now: new Date(Date.now() + 1_000) };
+  const claims = await Promise.all(replicas.map((each) => each.claim(claim)));
+  expect(claims.flat()).toHaveLength(2);
+  expect(await replicas[1]?.backlog(10)).toBe(2);
+  expect(await replicas[1]?.backlog(1)).toBe(1);
+});
+
+test('in %s, a signal is found by the beginning of its id', async ([, create], { expect }) => {
+  const store = await opened(await create());
+  const { id } = (await store.record(signal('one'))) as { readonly id: string };
+  await store.record(signal('two'));
+  for (const prefix of [id, id.slice(0, 12), id.slice(0, 12).toUpperCase()])
+    expect((await store.find(prefix)).map(({ jti }) => jti)).toEqual(['one']);
+  for (const prefix of ['', '%', `${id}0`, "' OR 1=1 --"]) expect(await store.find(prefix)).toEqual([]);
+});
+
+plain('a file of an earlier version gets the indexes of this one', async ({ expect }) => {
+  const folder = await temporaryFolder();
+  onTestFinished(() => folder[Symbol.asyncDispose]());
+  const path = join(folder.path, 'signals.sqlite');
+  await (await openSignalFile(path)).close();
+  const indexes = () => {
+    const file = new DatabaseSync(path);
+    const rows = file
+      .prepare("SELECT name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL")
+      .all();
+    file.close();
+    return rows.map(({ name }) => name).sort();
+  };
+  const all = indexes();
+  const old = new DatabaseSync(path);
+  old.exec('DROP INDEX signal_untold; DROP INDEX signal_state; UPDATE version SET number = 1');
+  old.close();
+  await (await openSignalFile(path)).close();
+  expect(indexes()).toEqual(all);
+  const newer = new DatabaseSync(path);
+  newer.exec('UPDATE version SET number = 3');
+  newer.close();
+  await expect(openSignalFile(path)).rejects.toThrow('version 3');
+});
