@@ -14,7 +14,9 @@ import { ADMIN, basic, bearer, Client, startTestService } from './service.ts';
 import { copyServiceTemplate } from './service-template.ts';
 import { AUDIENCE, startTransmitter, type Transmitter } from './transmitter.ts';
 
-const program = bundledProgram(join(import.meta.dirname, '../unit/signals/signals-process.ts'));
+/** The receiver in one file; a test file makes it for its tests. */
+export const receiverProgram = () =>
+  bundledProgram(join(import.meta.dirname, '../unit/signals/signals-process.ts'));
 
 /** A user of the service, with a token. */
 interface Member {
@@ -57,18 +59,23 @@ export interface SignalWorld extends AsyncDisposable {
 const STREAM_TOKEN = 'the-token-of-the-stream';
 const PASSWORD = 'a pass phrase of the tests';
 
-/** @param more Further lines of the section `signals`, indented by two. */
+/**
+ * @param program What {@link receiverProgram} made.
+ * @param more Further lines of the section `signals`, indented by two.
+ */
 export async function signalWorld({
+  program,
   more = '  localUsers: act',
   transmitterLines = '',
   context = 'database',
   serve,
 }: {
+  readonly program: ReturnType<typeof receiverProgram>;
   readonly more?: string;
   readonly transmitterLines?: string;
   readonly context?: 'database' | 'rest';
   readonly serve?: Parameters<typeof startTransmitter>[0];
-} = {}): Promise<SignalWorld> {
+}): Promise<SignalWorld> {
   const url = await copyServiceTemplate(inject('postgresUrl'), inject('serviceTemplate'));
   const service = await startTestService('PostgreSQL', { database: { url: new Secret(url) } });
   const transmitter = await startTransmitter(serve);

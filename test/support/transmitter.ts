@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
+import { CompactSign, exportJWK, generateKeyPair, type JWTPayload } from 'jose';
 import { type LoopbackServer, listenOnLoopback } from './sso/http-server.ts';
 
 /** The event types that tests send, by their short names. */
@@ -24,6 +24,8 @@ interface Signing {
   readonly kid?: string;
   readonly alg?: string;
   readonly issuedAgo?: number;
+  /** Further members of the header. */
+  readonly header?: object;
 }
 
 /** A transmitter of security events on loopback: signs tokens, and publishes its keys. */
@@ -75,8 +77,13 @@ export async function startTransmitter(
   const sign: Transmitter['sign'] = async (claims, signing = {}) => {
     const issued = Math.floor(Date.now() / 1000) - (signing.issuedAgo ?? 0);
     const typ = 'typ' in signing ? signing.typ : 'secevent+jwt';
-    return await new SignJWT({ iss: server.url, iat: issued, ...claims })
-      .setProtectedHeader({ alg: 'RS256', kid: signing.kid ?? kid(), ...(typ !== undefined && { typ }) })
+    return await new CompactSign(Buffer.from(JSON.stringify({ iss: server.url, iat: issued, ...claims })))
+      .setProtectedHeader({
+        alg: 'RS256',
+        kid: signing.kid ?? kid(),
+        ...(typ !== undefined && { typ }),
+        ...signing.header,
+      })
       .sign(pair.privateKey);
   };
   return {

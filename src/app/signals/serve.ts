@@ -11,6 +11,7 @@ import { startReceiver } from '../../signals/receiver.ts';
 import { openNotifier } from '../jobs/job-events.ts';
 import { jobKinds } from '../jobs/job-kinds.ts';
 import { createRuntime } from '../runtime.ts';
+import { HeldNotices } from './held-notices.ts';
 import { Intake } from './intake.ts';
 import { openQueue, requireSignals, SignalDesk } from './signal-desk.ts';
 
@@ -63,16 +64,8 @@ export async function serveSignals(options: ServeOptions): Promise<void> {
   const auditLog = withLog(await runtime.auditLog());
   const desk = new SignalDesk({
     ...{ configuration, environment, store, auditLog, log: logger, signal: stopping.signal },
-    async tell(notice) {
-      const sent = await Promise.allSettled(notifiers.map(({ notifier }) => notifier.send(notice)));
-      for (const [index, result] of sent.entries())
-        if (result.status === 'rejected')
-          logger.error({ to: notifiers[index]?.name, reason: String(result.reason) }, 'notice not delivered');
-      if (notifiers.length === 0)
-        logger.warn({ subject: notice.data['subject'] }, 'held, and nobody is told');
-      return notifiers.length === 0 || sent.some(({ status }) => status === 'fulfilled');
-    },
   });
+  const notices = new HeldNotices({ store, notifiers, log: logger });
   const intake = new Intake({
     ...{ settings, store, keys: new TransmitterKeys(), clock: machineClock },
     find: (subject, transmitter) => desk.find(subject, transmitter, FIND_MS),
@@ -81,12 +74,14 @@ export async function serveSignals(options: ServeOptions): Promise<void> {
   const receiver = await startReceiver(
     {
       ...{ intake, pushers, log: logger },
-      problem: () =>
-        store.counts().then(
-          () => (stopping.signal.aborted ? 'stopping' : null),
-          (error: unknown) => (error instanceof Error ? error.message : 'the queue cannot be read'),
+      isReady: () =>
+        store.backlog(1).then(
+          () => !stopping.signal.aborted,
+          (error: unknown) => {
+            logger.error({ reason: String(error) }, 'not ready');
+            return false;
+          },
         ),
-      counts: () => store.counts(),
     },
     { host: settings.address, port: settings.port, fd: socketOf(environment) },
   );
@@ -112,14 +107,16 @@ export async function serveSignals(options: ServeOptions): Promise<void> {
       wake.up = Promise.withResolvers<void>();
       try {
         await desk.work();
+        notices.send();
         await desk.closeIdle();
         if (performance.now() - forgotten > FORGET_EVERY_MS) {
           await store.forget(new Date(machineClock.now().getTime() - settings.keepDays * DAY_MS));
           forgotten = performance.now();
         }
       } catch (error) {
-        if (!(error instanceof TokenctlError)) throw error;
-        logger.error({ reason: error.message }, 'the queue does not respond; retrying');
+        // Whatever it is, senders get their answers, and what is recorded is tried again.
+        const reason = error instanceof TokenctlError ? { reason: error.message } : { err: error };
+        logger.error(reason, 'the queue does not respond; retrying');
       }
       const done = new AbortController();
       const pause = sleep(POLL_MS, undefined, { signal: done.signal }).catch(() => undefined);
@@ -131,7 +128,7 @@ export async function serveSignals(options: ServeOptions): Promise<void> {
     process.off('SIGTERM', stop).off('SIGINT', stop);
     await receiver.close();
     await desk.close();
-    await Promise.allSettled(notifiers.map(({ notifier }) => notifier.close()));
+    await notices.close();
     await store.close();
     await runtime.close();
   }

@@ -7,11 +7,10 @@ import { type Environment, stateFolder } from '../../config/paths.ts';
 import { databaseConnection, databaseName } from '../../config/secrets.ts';
 import type { SignalsSettings } from '../../config/signals.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { type SubjectIdentifier, subjectText } from '../../domain/signals/subject-identifier.ts';
+import type { SubjectIdentifier } from '../../domain/signals/subject-identifier.ts';
 import type { AuditLog } from '../../operations/ports/audit-log.ts';
 import { controllerClock, machineClock } from '../../operations/ports/clock.ts';
-import type { Notice } from '../../operations/ports/notifier.ts';
-import type { Signal, SignalClaim, SignalStore } from '../../operations/ports/signals.ts';
+import type { SignalClaim, SignalOutcome, SignalStore } from '../../operations/ports/signals.ts';
 import { type MatchingRules, matchUser } from '../../operations/signals/match-user.ts';
 import { processSignals, type SignalPlace, signalGroup } from '../../operations/signals/process-signal.ts';
 import { createRuntime, type Runtime } from '../runtime.ts';
@@ -23,8 +22,6 @@ const LEASE_MS = 30_000;
 const CLAIM_LIMIT = 200;
 /** How long targets stay open without work, in milliseconds: their credentials may be replaced. */
 const IDLE_MS = 60_000;
-/** How many held signals a notice names. */
-const MAX_NAMED = 20;
 /** A connection for the receiver and one for the worker, with some to spare. */
 const CONNECTIONS = 6;
 const RESPONSE_TIMEOUT_MS = 10_000;
@@ -62,6 +59,9 @@ export async function openQueue(settings: SignalsSettings, environment: Environm
   });
 }
 
+/** Whether a subject is somebody here. */
+type FoundSubject = 'user' | 'none' | 'doubt' | 'unknown';
+
 interface DeskOptions {
   readonly configuration: Configuration;
   readonly environment: Environment;
@@ -70,8 +70,6 @@ interface DeskOptions {
   readonly log: Logger;
   /** Aborted when the work in flight is to be finished and nothing further begun. */
   readonly signal: AbortSignal;
-  /** Sends a notice to everybody who is to be told. Returns whether anybody took it. */
-  readonly tell: (notice: Notice) => Promise<boolean>;
 }
 
 /** Carries out the signals of the queue, in the contexts of the configuration. */
@@ -95,7 +93,7 @@ export class SignalDesk {
   }
 
   /**
-   * Carries out what waits, until nothing does, and tells about what is held.
+   * Carries out what waits, until nothing does.
    *
    * @returns how many signals ended
    * @throws TokenctlError as the queue.
@@ -110,7 +108,6 @@ export class SignalDesk {
       if (claims.length === 0) break;
       ended += await this.#workOn(claims);
     }
-    await this.#tellHeld();
     return ended;
   }
 
@@ -146,36 +143,37 @@ export class SignalDesk {
     return ended;
   }
 
-  async #process(group: readonly SignalClaim[]) {
-    const { environment, store } = this.#options;
+  async #process(group: readonly SignalClaim[]): Promise<SignalOutcome> {
+    const { environment, store, log } = this.#options;
     const outcome = await processSignals(group, {
       ...{ store, clock: machineClock, limits: this.#settings },
       places: () => this.#withPlaces(async (places) => places),
       rulesOf: (name) => this.#rulesOf(name),
       files: snapshotFiles(join(stateFolder(environment), 'incidents')),
+    }).catch((error: unknown): SignalOutcome => {
+      // One event that meets a fault of ours must not keep the others from being carried out, again at each start.
+      log.error({ err: error, id: group[0]?.signal.id }, 'internal error');
+      return { state: 'held', reason: 'An internal error; the log of the receiver has it' };
     });
     if (outcome.state === 'waiting') await this.#closePlaces();
     return outcome;
   }
 
   /**
-   * Whether a subject matches a user somewhere; `unknown` if a target does not answer in this time.
+   * Whether a subject matches a user somewhere: `doubt` if it will be held, `unknown` if a target does not answer in this time.
    */
-  async find(
-    subject: SubjectIdentifier,
-    transmitter: string,
-    timeoutMs: number,
-  ): Promise<'user' | 'none' | 'unknown'> {
+  async find(subject: SubjectIdentifier, transmitter: string, timeoutMs: number): Promise<FoundSubject> {
     const rules = this.#rulesOf(transmitter);
     if (rules === null) return 'unknown';
     const late = Promise.withResolvers<'unknown'>();
     const timer = setTimeout(() => late.resolve('unknown'), timeoutMs);
     const found = this.#withPlaces(async (places) => {
+      const results: FoundSubject[] = [];
       for (const place of places) {
         const { target } = await place.change({});
-        if ((await matchUser(target, subject, rules)).result !== 'none') return 'user' as const;
+        results.push((await matchUser(target, subject, rules)).result);
       }
-      return 'none' as const;
+      return (['doubt', 'user'] as const).find((each) => results.includes(each)) ?? 'none';
     }).catch(() => 'unknown' as const);
     const first = await Promise.race([found, late.promise]);
     clearTimeout(timer);
@@ -192,7 +190,12 @@ export class SignalDesk {
   async #withPlaces<T>(work: (places: readonly SignalPlace[]) => Promise<T>): Promise<T> {
     if (this.#open === null) {
       const runtimes: Runtime[] = [];
-      this.#open = { places: this.#openPlaces(runtimes), runtimes };
+      const open = { places: this.#openPlaces(runtimes), runtimes };
+      this.#open = open;
+      // What cannot be opened now is opened again the next time.
+      open.places.catch(() => {
+        if (this.#open === open) this.#open = null;
+      });
     }
     this.#used = performance.now();
     return await work(await this.#open.places);
@@ -228,7 +231,13 @@ export class SignalDesk {
       });
       runtimes.push(runtime);
       const name = context || (configuration.currentContext ?? '');
-      const components = await runtime.components();
+      const components = await runtime.components().catch((error: unknown) => {
+        if (!(error instanceof TokenctlError)) throw error;
+        // The others are acted in; this one is tried again.
+        places.push({ name, change: () => Promise.reject(error) });
+        return null;
+      });
+      if (components === null) continue;
       const several = components.length > 1 ? components : [null];
       for (const component of several) {
         const label = component === null ? name : `${name}/${component}`;
@@ -248,39 +257,7 @@ export class SignalDesk {
     return places;
   }
 
-  async #tellHeld(): Promise<void> {
-    const { store, tell } = this.#options;
-    const held = await store.untold(1_000);
-    if (held.length === 0) return;
-    if (await tell(heldNotice(held))) await store.markTold(held.map(({ id }) => id));
-  }
-
   async close(): Promise<void> {
     await this.#closePlaces();
   }
-}
-
-/** The notice about held signals. */
-function heldNotice(held: readonly Signal[]): Notice {
-  const lines = held.slice(0, MAX_NAMED).map(({ id, transmitter, kinds, subject, reason }) => {
-    const who = subject === null ? '' : ` about ${subjectText(subject)}`;
-    return `${id.slice(0, 12)} ${kinds.join(', ')} from ${transmitter}${who}: ${reason ?? ''}`;
-  });
-  const more = held.length > MAX_NAMED ? [`and ${held.length - MAX_NAMED} more`] : [];
-  const text = [
-    ...lines,
-    ...more,
-    'Decide with `tokenctl signals list --state held` and `tokenctl signals release ID`.',
-  ];
-  const [first] = held;
-  return {
-    id: `signals-${first?.id.slice(0, 16) ?? ''}-${held.length}`,
-    type: 'signals.held',
-    at: machineClock.now(),
-    data: {
-      severity: 'warning',
-      subject: `tokenctl: ${held.length} security ${held.length === 1 ? 'event waits' : 'events wait'} for a decision`,
-      text: text.join('\n'),
-    },
-  };
 }

@@ -68,51 +68,76 @@ export async function processSignals(
   const [first] = claims;
   if (first === undefined) throw new Error('no signal to process');
   try {
-    return await process({ signal: first.signal, marks: marksOf(claims) }, options);
+    return await process({ ...first, marks: marksOf(claims) }, options);
   } catch (error) {
     if (!(error instanceof TokenctlError)) throw error;
-    return failedOutcome(error, first, options.clock.now());
+    const { attempt: attempts } = first;
+    const context = { attempts, texts: [], now: options.clock.now() };
+    return failedOutcome([{ place: null, error }], context) ?? held(error.message);
   }
 }
 
 async function process(
-  { signal, marks }: { readonly signal: Signal; readonly marks: Readonly<Record<string, string>> },
+  { signal, attempt: attempts, marks }: SignalClaim & { readonly marks: Readonly<Record<string, string>> },
   options: ProcessOptions,
 ): Promise<SignalOutcome> {
-  const { limits, store, clock } = options;
+  const { limits, store } = options;
   const { action, subject } = signal;
   if (action === 'nothing' || subject === null) return { state: 'ignored', reason: 'Mapped to no action' };
   const rules = options.rulesOf(signal.transmitter);
   if (rules === null) return held(`The configuration has no transmitter "${signal.transmitter}" any more`);
-  const found: { place: SignalPlace; change: Change; user: User; basis: string }[] = [];
+  const found: Found[] = [];
+  const problems: { readonly place: string; readonly error: TokenctlError }[] = [];
+  /** One place that cannot be reached does not keep a user's access elsewhere. */
+  const attempt = async (place: SignalPlace, work: () => Promise<void>) => {
+    try {
+      await work();
+    } catch (error) {
+      if (!(error instanceof TokenctlError)) throw error;
+      problems.push({ place: place.name, error });
+    }
+  };
+  const doubts: string[] = [];
   for (const place of await options.places()) {
-    const change = await place.change(marks);
-    const match = await findUser(change, signal, rules);
-    if (match.result === 'doubt') return held(`${place.name}: ${match.why}`);
-    if (match.result === 'user') found.push({ place, change, ...match });
+    await attempt(place, async () => {
+      const change = await place.change(marks);
+      const match = await findUser(change, signal, rules);
+      if (match.result === 'none') return;
+      const doubt =
+        match.result === 'doubt' ? match.why : await doubtAbout({ user: match.user, change, signal }, limits);
+      if (doubt !== null) doubts.push(`${place.name}: ${doubt}`);
+      if (match.result === 'user') found.push({ place, change, ...match });
+    });
   }
-  if (found.length === 0) return { state: 'ignored', reason: 'No user matches the subject' };
   const users = [...new Set(found.map(({ user }) => user.username))];
-  for (const { place, user, change } of found) {
-    const doubt = await doubtAbout({ user, change, signal }, limits);
-    if (doubt !== null) return { ...held(`${place.name}: ${doubt}`), users };
-  }
-  const now = clock.now();
-  const hour = { limit: limits.usersPerHour, since: new Date(now.getTime() - HOUR_MS), now };
-  if (signal.released === null && !(await store.admit(users, hour))) {
+  if (doubts.length > 0) return { ...held(doubts.join('; ')), users };
+  if (found.length === 0 && problems.length === 0)
+    return { state: 'ignored', reason: 'No user matches the subject' };
+  const hour = { limit: limits.usersPerHour, withinMs: HOUR_MS };
+  if (found.length > 0 && signal.released === null && !(await store.admit(users, hour)))
     return { ...held(`More than ${limits.usersPerHour} users within an hour`), users };
-  }
-  const carried: string[] = [];
-  const results: Carried[] = [];
+  const carried: { readonly text: string; readonly result: Carried }[] = [];
   for (const { place, change, user, basis } of found) {
-    const reason = `signal ${signal.kinds.join(', ')} about ${subjectText(subject)} (${basis})`;
-    const result = await carryOut({ ...change, reason, files: options.files }, { action, user });
-    results.push(result);
-    carried.push(`${place.name}: ${user.username} ${result.text}`);
+    await attempt(place, async () => {
+      const reason = `signal ${signal.kinds.join(', ')} about ${subjectText(subject)} (${basis})`;
+      const result = await carryOut({ ...change, reason, files: options.files }, { action, user });
+      carried.push({ result, text: `${place.name}: ${user.username} ${result.text}` });
+    });
   }
-  const runs = results.flatMap(({ run }) => run ?? []);
-  const state = results.every(({ result }) => result === 'unable') ? 'ignored' : 'done';
-  return { state, reason: carried.join('; '), users, runs };
+  const runs = carried.flatMap(({ result }) => result.run ?? []);
+  const texts = carried.map(({ text }) => text);
+  const failed = failedOutcome(problems, { attempts, texts, now: options.clock.now() });
+  if (failed !== null) return { ...failed, users, runs };
+  const state = carried.every(({ result }) => result.result === 'unable') ? 'ignored' : 'done';
+  return { state, reason: texts.join('; '), users, runs };
+}
+
+/** The user of a signal at a place. */
+interface Found {
+  readonly place: SignalPlace;
+  readonly change: Change;
+  readonly user: User;
+  readonly basis: string;
 }
 
 function findUser({ target }: Change, signal: Signal, rules: MatchingRules): Promise<Match> {
@@ -146,10 +171,24 @@ function held(reason: string): SignalOutcome {
   return { state: 'held', reason };
 }
 
-function failedOutcome(error: TokenctlError, { attempt }: SignalClaim, now: Date): SignalOutcome {
-  const reason = error.hint === undefined ? error.message : `${error.message}. ${error.hint}`;
-  if (!PASSING.includes(error.code) || attempt >= MAX_ATTEMPTS) return held(reason);
-  const pause = PAUSES_MS[Math.min(attempt, PAUSES_MS.length) - 1] ?? PAUSES_MS[0];
+/** What follows from places that failed; null if none did. What passes is tried again; the rest is for a person. */
+function failedOutcome(
+  problems: readonly { readonly place: string | null; readonly error: TokenctlError }[],
+  {
+    attempts,
+    texts,
+    now,
+  }: { readonly attempts: number; readonly texts: readonly string[]; readonly now: Date },
+): SignalOutcome | null {
+  if (problems.length === 0) return null;
+  const said = problems.map(({ place, error: { message, hint } }) => {
+    const text = hint === undefined ? message : `${message}. ${hint}`;
+    return place === null ? text : `${place}: ${text}`;
+  });
+  const reason = [...texts, ...said].join('; ');
+  const passes = problems.some(({ error }) => PASSING.includes(error.code));
+  if (!passes || attempts >= MAX_ATTEMPTS) return held(reason);
+  const pause = PAUSES_MS[Math.min(attempts, PAUSES_MS.length) - 1] ?? PAUSES_MS[0];
   return { state: 'waiting', reason, retryAt: new Date(now.getTime() + pause) };
 }
 

@@ -1,0 +1,86 @@
+import type { Logger } from 'pino';
+import { subjectText } from '../../domain/signals/subject-identifier.ts';
+import { machineClock } from '../../operations/ports/clock.ts';
+import type { Notice, Notifier } from '../../operations/ports/notifier.ts';
+import type { Signal, SignalStore } from '../../operations/ports/signals.ts';
+
+/** How many held signals a notice names. */
+const MAX_NAMED = 20;
+/** How many signals one notice is about. */
+const MAX_TOLD = 10_000;
+/** The pause between notices, in milliseconds: of a thousand held signals a person wants to hear once. */
+const PAUSE_MS = 60_000;
+
+interface HeldNoticesOptions {
+  readonly store: SignalStore;
+  readonly notifiers: readonly { readonly name: string; readonly notifier: Notifier }[];
+  readonly log: Logger;
+  /** Tests set another pause. */
+  readonly pauseMs?: number;
+}
+
+/** Tells people about signals that are held: the first at once, those of the next minute together. */
+export class HeldNotices {
+  readonly #options: HeldNoticesOptions;
+  #next = Number.NEGATIVE_INFINITY;
+  #sending: Promise<void> | null = null;
+
+  constructor(options: HeldNoticesOptions) {
+    this.#options = options;
+  }
+
+  /** Sends what is due, without making the caller wait: signals are carried out while a recipient does not answer. */
+  send(): void {
+    if (this.#sending !== null || performance.now() < this.#next) return;
+    this.#sending = this.#send()
+      .catch((error: unknown) => this.#options.log.error({ err: error }, 'held signals: nobody was told'))
+      .finally(() => {
+        this.#sending = null;
+      });
+  }
+
+  /** Waits for a notice under way. */
+  async close(): Promise<void> {
+    await this.#sending;
+    await Promise.allSettled(this.#options.notifiers.map(({ notifier }) => notifier.close()));
+  }
+
+  async #send(): Promise<void> {
+    const { store, notifiers, log, pauseMs = PAUSE_MS } = this.#options;
+    const held = await store.untold(MAX_TOLD);
+    if (held.length === 0) return;
+    this.#next = performance.now() + pauseMs;
+    const notice = heldNotice(held);
+    const sent = await Promise.allSettled(notifiers.map(({ notifier }) => notifier.send(notice)));
+    for (const [index, result] of sent.entries())
+      if (result.status === 'rejected')
+        log.error({ to: notifiers[index]?.name, reason: String(result.reason) }, 'notice not delivered');
+    if (notifiers.length === 0) log.warn({ held: held.length }, 'signals are held, and nobody is told');
+    if (notifiers.length === 0 || sent.some(({ status }) => status === 'fulfilled'))
+      await store.markTold(held.map(({ id }) => id));
+  }
+}
+
+function heldNotice(held: readonly Signal[]): Notice {
+  const lines = held.slice(0, MAX_NAMED).map(({ id, transmitter, kinds, subject, reason }) => {
+    const who = subject === null ? '' : ` about ${subjectText(subject)}`;
+    return `${id.slice(0, 12)} ${kinds.join(', ')} from ${transmitter}${who}: ${reason ?? ''}`;
+  });
+  const more = held.length > MAX_NAMED ? [`and ${held.length - MAX_NAMED} more`] : [];
+  const text = [
+    ...lines,
+    ...more,
+    'Decide with `tokenctl signals list --state held`, `tokenctl signals release ID` and `tokenctl signals dismiss ID`.',
+  ];
+  const [first] = held;
+  return {
+    id: `signals-${first?.id.slice(0, 16) ?? ''}-${held.length}`,
+    type: 'signals.held',
+    at: machineClock.now(),
+    data: {
+      severity: 'warning',
+      subject: `tokenctl: ${held.length} security ${held.length === 1 ? 'event waits' : 'events wait'} for a decision`,
+      text: text.join('\n'),
+    },
+  };
+}
