@@ -5,6 +5,7 @@ import {
   chownSync,
   existsSync,
   mkdtempSync,
+  readFileSync,
   rmSync,
   statfsSync,
   statSync,
@@ -115,6 +116,10 @@ export interface ReplicatedPostgres {
   caughtUp(): Promise<void>;
   /** Ends the primary. */
   stopPrimary(): Promise<void>;
+  /** Ends the primary at once, as a machine that fails, and makes the standby a primary (`pg_promote`). */
+  failOver(): Promise<void>;
+  /** From now on, a commit on the primary is acknowledged once the standby has replayed it. */
+  synchronize(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -169,6 +174,19 @@ export async function startReplicatedPostgres(): Promise<ReplicatedPostgres> {
       while ((await on(standby, sql)) !== 'true') await sleep(20);
     },
     stopPrimary,
+    async failOver() {
+      const pid = Number(readFileSync(join(primary.data, 'postmaster.pid'), 'utf8').split('\n')[0]);
+      process.kill(pid, 'SIGQUIT');
+      isStopped = true;
+      await on(standby, 'SELECT pg_promote()::text AS value');
+    },
+    async synchronize() {
+      await on(primary, "ALTER SYSTEM SET synchronous_standby_names = '*'");
+      await on(primary, "ALTER SYSTEM SET synchronous_commit = 'remote_apply'");
+      await on(primary, 'SELECT pg_reload_conf()::text AS value');
+      const sql = "SELECT count(*)::text AS value FROM pg_stat_replication WHERE sync_state <> 'async'";
+      while ((await on(primary, sql)) === '0') await sleep(50);
+    },
     async stop() {
       await standby.server.stop();
       await stopPrimary();

@@ -11,11 +11,13 @@ export interface PostgresProxy extends AsyncDisposable {
   restore(): void;
   /** Passes the next COMMIT on, and cuts the client off before the answer. */
   cutAfterCommit(): void;
+  /** Leads new connections to another server, and cuts the others, as an address does that moves to another machine. */
+  redirect(serverUrl: string): void;
 }
 
 /** Starts a relay to the server of a URL. */
 export async function startProxy(serverUrl: string): Promise<PostgresProxy> {
-  const target = new URL(serverUrl);
+  let target = new URL(serverUrl);
   const sockets = new Set<Socket>();
   let isSilent = false;
   let isCutting = false;
@@ -58,6 +60,10 @@ export async function startProxy(serverUrl: string): Promise<PostgresProxy> {
     },
     cutAfterCommit() {
       isCutting = true;
+    },
+    redirect(other) {
+      target = new URL(other);
+      for (const socket of sockets) socket.destroy();
     },
     async [Symbol.asyncDispose]() {
       for (const socket of sockets) socket.destroy();
