@@ -15,7 +15,7 @@ import { ask, canAsk } from '../change/confirmation.ts';
 import { addressOf, loginFlow } from '../contexts/login-flow.ts';
 import { type RanJobJson, ranResult } from '../output/job-view.ts';
 import { writeNotice } from '../output/streams.ts';
-import { dropInFor, SERVICE_DROP_IN } from './service-secrets.ts';
+import { dropInFor, SERVICE_DROP_INS } from './service-secrets.ts';
 
 /** What `jobs init` prints with `--json`. */
 export interface JobsInitJson {
@@ -97,7 +97,8 @@ export async function initFlow(request: InitRequest): Promise<Report<JobsInitJso
       editFile(file, (document) =>
         document.setIn(['contexts', context, ...secrets.setting], secrets.reference),
       );
-      replaceFile(SERVICE_DROP_IN, secrets.text(url === null ? [] : [WEBHOOK]), 0o644);
+      const text = secrets.text(url === null ? [] : [WEBHOOK]);
+      for (const path of SERVICE_DROP_INS) replaceFile(path, text, 0o644);
     }
   } finally {
     await fresh.close();

@@ -3,8 +3,10 @@ import type { NamedContext } from '../../config/contexts.ts';
 import { MACHINE } from '../../config/machine-place.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 
-/** What systemd reads beside the unit of the package. */
-export const SERVICE_DROP_IN = '/etc/systemd/system/tokenctl-jobs.service.d/secrets.conf';
+/** What systemd reads beside the units of the package: the scheduler, and the one run that the timer starts. */
+export const SERVICE_DROP_INS = ['tokenctl-jobs.service', 'tokenctl-sweep.service'].map(
+  (unit) => `/etc/systemd/system/${unit}.d/secrets.conf`,
+);
 
 /** How the service of the machine, which is another user than root, gets the credential of a context. */
 export interface ServiceSecret {
@@ -17,7 +19,7 @@ export interface ServiceSecret {
 }
 
 /**
- * How the service gets the credential of a context. The drop-in replaces the credential that the unit names: the unit does not
+ * How the service gets the credential of a context. The drop-in replaces the credential that the units name: a unit does not
  * start if its file is missing.
  *
  * @throws TokenctlError `configuration` if the credential is not in the folder of the machine's secrets

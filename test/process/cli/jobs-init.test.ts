@@ -1,7 +1,7 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { dropInFor } from '../../../src/cli/jobs/service-secrets.ts';
+import { dropInFor, SERVICE_DROP_INS } from '../../../src/cli/jobs/service-secrets.ts';
 import { ADMIN } from '../../support/service.ts';
 import { estate } from './estate.ts';
 import { temporaryFolder, tokenctl } from './program.ts';
@@ -106,6 +106,16 @@ describe('jobs init', () => {
       expect([code, existsSync(join(folder, '.config'))]).toEqual([130, false]);
     });
   });
+});
+
+test('each unit of the package that gets a credential has the drop-in', () => {
+  const folder = join(import.meta.dirname, '../../../deploy/systemd');
+  const units = readdirSync(folder).filter((unit) =>
+    readFileSync(join(folder, unit), 'utf8').includes('LoadCredential='),
+  );
+  expect(SERVICE_DROP_INS).toEqual(
+    units.toSorted().map((unit) => `/etc/systemd/system/${unit}.d/secrets.conf`),
+  );
 });
 
 test('the service gets a credential only from the folder of the machine', () => {

@@ -17,6 +17,16 @@ test('units and crontab start the program where the Debian package installs it',
   expect(new Set(commands)).toEqual(new Set(['/usr/bin/tokenctl']));
 });
 
+test('the units are one user, to whom the state folder that they share belongs', () => {
+  const identities = ['tokenctl-jobs', 'tokenctl-sweep'].map((unit) =>
+    textOf(`systemd/${unit}.service`)
+      .split('\n')
+      .filter((line) => /^(User|DynamicUser|StateDirectory)=/.test(line)),
+  );
+  expect(identities[0]).toEqual(['User=tokenctl', 'DynamicUser=yes', 'StateDirectory=tokenctl']);
+  expect(identities[1]).toEqual(identities[0]);
+});
+
 test.each([
   [['tokens', 'li'], ['list']],
   [['tokens', 'list', '--us'], ['--user']],
