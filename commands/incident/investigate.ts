@@ -1,10 +1,8 @@
-import { boolean, custom, string } from '@oclif/core/flags';
+import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { count, instantOf, type Moment, parseMoment } from '../../src/cli/flags.ts';
+import { count, instantOf, moment } from '../../src/cli/flags.ts';
 import type { Investigation } from '../../src/domain/investigation/investigation.ts';
 import type { Result } from '../../src/reports/result.ts';
-
-const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });
 
 /** Finds out what an intruder did and what remains of it. */
 export default class IncidentInvestigate extends TokenctlCommand {

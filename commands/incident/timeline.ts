@@ -1,11 +1,9 @@
-import { custom, option, string } from '@oclif/core/flags';
+import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, count, instantOf, type Moment, parseMoment } from '../../src/cli/flags.ts';
+import { allContextsFlag, count, instantOf, moment } from '../../src/cli/flags.ts';
 import type { TimelineJson } from '../../src/cli/incident/timeline-flow.ts';
 import { endOfNow } from '../../src/operations/ports/clock.ts';
 import type { Result } from '../../src/reports/result.ts';
-
-const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });
 
 /** Shows what a user or a token did. */
 export default class IncidentTimeline extends TokenctlCommand {

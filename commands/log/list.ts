@@ -1,7 +1,7 @@
-import { boolean, custom, option, string } from '@oclif/core/flags';
+import { boolean, option, string } from '@oclif/core/flags';
 import type { RunJson } from '../../src/cli/audit-log/entry-listing.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { count, csvFlag, instantOf, type Moment, parseMoment } from '../../src/cli/flags.ts';
+import { count, csvFlag, instantOf, moment } from '../../src/cli/flags.ts';
 import type { Entry } from '../../src/operations/ports/audit-log.ts';
 import type { Result } from '../../src/reports/result.ts';
 
@@ -32,7 +32,7 @@ With --json, prints what docs/schemas/log-list.json describes.`;
       summary: 'Only entries of this kind.',
       dependsOn: ['raw'],
     }),
-    since: custom<Moment>({ parse: async (input) => parseMoment(input) })({
+    since: moment({
       summary: 'Only runs that ended since a date, or within an age (7d).',
       helpValue: 'WHEN',
     }),

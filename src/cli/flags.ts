@@ -241,6 +241,9 @@ export function instantOf(moment: Moment, now: Date): Date {
   return 'at' in moment ? moment.at : new Date(now.getTime() - moment.ago);
 }
 
+/** A flag with an instant: a date, a time, or how long ago. */
+export const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });
+
 /** `Date` parses 31 February as 3 March. */
 function isCalendarDay(day: string): boolean {
   const parsed = new Date(`${day}T00:00:00Z`);
@@ -298,12 +301,12 @@ export const selectorFlags = {
     ...ONE,
     summary: 'Select tokens with this scope; openid and roles are of recent gateways.',
   }),
-  'created-before': custom<Moment>({ parse: async (input) => parseMoment(input) })({
+  'created-before': moment({
     ...ONE,
     summary: 'Select tokens created before this date, or longer ago than this (30d).',
     helpValue: 'WHEN',
   }),
-  'created-after': custom<Moment>({ parse: async (input) => parseMoment(input) })({
+  'created-after': moment({
     ...ONE,
     summary: 'Select tokens created on or after this date, or within this time (7d).',
     helpValue: 'WHEN',

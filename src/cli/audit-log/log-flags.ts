@@ -1,8 +1,6 @@
 import { boolean, custom, option, string } from '@oclif/core/flags';
 import { exportFormats } from '../../config/schema.ts';
-import { type FlagsOf, type Moment, parseMoment, replaceFlag } from '../flags.ts';
-
-const moment = custom<Moment>({ parse: async (input) => parseMoment(input), helpValue: 'WHEN' });
+import { type FlagsOf, type Moment, moment, parseMoment, replaceFlag } from '../flags.ts';
 
 /** The flags of `log verify`. */
 export const verificationFlags = {

@@ -1,7 +1,6 @@
-import { boolean, custom, string } from '@oclif/core/flags';
-import { accountFlags, changeFlags, type FlagsOf, type Moment, parseMoment } from '../flags.ts';
+import { boolean, string } from '@oclif/core/flags';
+import { accountFlags, changeFlags, type FlagsOf, moment } from '../flags.ts';
 
-const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });
 const SEVERAL = { multiple: true, multipleNonGreedy: true } as const;
 
 /** The flags of `incident clean`. */
