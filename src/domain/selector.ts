@@ -168,6 +168,7 @@ export interface SelectorWords {
 /** The selector in words, as one phrase: for plans, questions and the audit log. */
 export function describeSelector(selector: Selector, words: SelectorWords = {}): string {
   if (selector.all === true) return 'every token';
+  if (selector.none === true) return 'no token';
   const { ids, users, applications, notUsers, notApplications, scope, neverUsed } = selector;
   const { createdBefore, createdSince, unusedSince } = selector;
   const ofUsers = words.users ?? (users && formatAlternatives(users));

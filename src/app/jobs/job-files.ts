@@ -114,11 +114,8 @@ async function chunksOf({ path, audit, ...context }: AuditReportOptions): Promis
   if (format === '.sarif')
     return (await import('../../reports/audit/sarif-report.ts')).sarifReport(audit, context);
   if (format === '.json')
-    return (await import('../../reports/audit/json-report.ts')).jsonReport(
-      audit,
-      context.description.visibility,
-    );
-  if (format === '.csv') return csvReport(audit);
+    return (await import('../../reports/audit/json-report.ts')).jsonReport(audit, context.description);
+  if (format === '.csv') return csvReport(audit, context.description);
   throw new TokenctlError('configuration', `The report ${path} has no format: its name ends in "${format}"`, {
     hint: 'Let it end in .html, .sarif, .json or .csv.',
   });

@@ -93,18 +93,18 @@ async function presented(
 ): Promise<AuditResult> {
   const { flags, written } = options;
   const failOn = flags['fail-on'];
-  const { visibility } = await options.runtime.description();
+  const target = await options.runtime.description();
   const document = (screen: Screen) => reportIn(audit, options, screen);
   if (flags.output !== undefined) {
     await writeReport(flags.output, document(noScreen));
     const { output } = flags;
-    return committed(await summaryResult(withoutFindings(audit), { failOn, output, visibility }), written);
+    return committed(await summaryResult(withoutFindings(audit), { failOn, output, target }), written);
   }
   if (flags.summary === true) {
-    return inFormat(committed(await summaryResult(audit, { failOn, visibility }), written), options.format);
+    return inFormat(committed(await summaryResult(audit, { failOn, target }), written), options.format);
   }
   if (flags['group-by'] !== undefined) {
-    const groups = await groupedResult(audit, { by: flags['group-by'], failOn, visibility });
+    const groups = await groupedResult(audit, { by: flags['group-by'], failOn, target });
     return inFormat(committed(groups, written), options.format);
   }
   const makes = options.format === 'json' ? 'json' : 'text';
@@ -130,10 +130,10 @@ async function* reportIn(audit: Audit, options: AuditFlowOptions, screen: Screen
       });
       return;
     case 'json':
-      yield* jsonReport(audit, description.visibility);
+      yield* jsonReport(audit, description);
       return;
     case 'csv': {
-      yield* csvReport(audit, lastUses);
+      yield* csvReport(audit, description, lastUses);
       const trend = trendText(audit.summary());
       if (trend !== null) writeNotice(trend);
       return;

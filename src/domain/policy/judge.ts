@@ -303,6 +303,8 @@ export interface Audit {
   readonly policy: Policy;
   /** The instant that ages are counted from. */
   readonly now: Date;
+  /** Which tokens are audited, in words. */
+  readonly selection: string;
   /** Streams what is found, to be read once: what is read is counted, and nothing is kept. */
   readonly findings: AsyncIterable<Finding>;
   /** What was counted, once the findings have ended. */

@@ -17,7 +17,7 @@ import {
   ruleOf,
 } from '../../domain/policy/policy.ts';
 import { type Facts, type Rule, type Severity, zeroBySeverity } from '../../domain/policy/rule.ts';
-import { type Selector, validateSelector, wholeSelection } from '../../domain/selector.ts';
+import { describeSelector, type Selector, validateSelector, wholeSelection } from '../../domain/selector.ts';
 import { TokenStatistics } from '../../domain/token-statistics.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target } from '../ports/target.ts';
@@ -71,6 +71,7 @@ export async function auditTokens(options: AuditTokensOptions): Promise<Audit> {
   return {
     policy,
     now,
+    selection: describeSelector(selector),
     findings: run.findings(),
     summary: () => run.summary(),
     fixed: () => run.fixed(),

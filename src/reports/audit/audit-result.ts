@@ -10,6 +10,7 @@ import { csvLines } from '../tables/listing.ts';
 import type { Screen } from '../tables/text.ts';
 import { countText, numberText, onScreen, printable } from '../tables/text.ts';
 import type { ListedToken } from '../tables/token-view.ts';
+import { type AuditedTarget, type AuditOriginJson, auditOrigin } from './audit-origin.ts';
 import { type Group, type Grouping, grouped, groupListing } from './groups.ts';
 import { type AuditJson, findingListing, ruleListing, severityTones } from './json-report.ts';
 
@@ -214,6 +215,7 @@ export async function* firstOf(
 
 /** What `tokens audit` prints with `--json --summary`, and of a report that was written to a file. */
 export interface AuditSummaryJson extends AuditSummary {
+  readonly origin: AuditOriginJson;
   readonly visibility: Visibility;
   /** The file of --output. */
   readonly output?: string | undefined;
@@ -223,6 +225,7 @@ export interface AuditSummaryJson extends AuditSummary {
 export interface AuditGroupsJson extends AuditSummary {
   readonly groupBy: Grouping;
   readonly groups: readonly Group[];
+  readonly origin: AuditOriginJson;
   readonly visibility: Visibility;
 }
 
@@ -232,17 +235,22 @@ export async function summaryResult(
   {
     failOn,
     output,
-    visibility,
+    target,
   }: {
     readonly failOn: Severity | undefined;
     readonly output?: string | undefined;
-    readonly visibility: Visibility;
+    readonly target: AuditedTarget;
   },
 ): Promise<Report<AuditSummaryJson>> {
   for await (const _finding of audit.findings);
   const summary = audit.summary();
   return report({
-    json: { ...summary, visibility, output },
+    json: {
+      origin: auditOrigin(audit, target),
+      ...summary,
+      visibility: target.visibility,
+      output,
+    },
     document: summaryDocument(audit, output),
     failure: tooSevere(summary, failOn),
   });
@@ -254,14 +262,20 @@ export async function groupedResult(
   {
     by,
     failOn,
-    visibility,
-  }: { readonly by: Grouping; readonly failOn: Severity | undefined; readonly visibility: Visibility },
+    target,
+  }: { readonly by: Grouping; readonly failOn: Severity | undefined; readonly target: AuditedTarget },
 ): Promise<Report<AuditGroupsJson>> {
   const groups = await grouped(audit.findings, by);
   const summary = audit.summary();
   const rows = groupListing(groups, by);
   return report({
-    json: { groupBy: by, groups, ...summary, visibility },
+    json: {
+      origin: auditOrigin(audit, target),
+      groupBy: by,
+      groups,
+      ...summary,
+      visibility: target.visibility,
+    },
     text: async (screen) => {
       const { tableLines } = await import('../tables/table.ts');
       let text = '';

@@ -65,7 +65,7 @@ export function calendarPicture(statistics: TokenStatistics, now: Date): Calenda
   };
 }
 
-/** The calendar for an HTML report. A pointer over a day shows its number. */
+/** The calendar for an HTML report, a sentence where it has no day. A pointer over a day shows its number. */
 export function calendarChart(statistics: TokenStatistics, now: Date): string {
   const { width, height, daySize, days, labels, outside } = calendarPicture(statistics, now);
   const cells = days.map(
@@ -75,12 +75,14 @@ export function calendarChart(statistics: TokenStatistics, now: Date): string {
   const names = labels.map(({ x, y, text }) => `<text class="small" x="${x}" y="${y}">${text}</text>`);
   const { expired, later, never } = outside;
   const most = Math.max(0, ...days.map(({ tokens }) => tokens));
+  const others = `${numberText(expired)} expired, ${numberText(later)} later, ${numberText(never)} more than 100 years from now`;
+  if (most === 0) return `<p class="muted">No token expires in the coming year: ${others}.</p>`;
   return `<figure class="wide"><figcaption>Expiries in the coming year</figcaption>
 <div class="sideways"><svg viewBox="0 0 ${width} ${height}" role="img" aria-label="Expiries in the coming year">
 ${names.join('\n')}
 ${cells.join('\n')}
 </svg></div>
-<p class="legend">fewer ${legend()} more; most on one day: ${numberText(most)}. Not shown: ${numberText(expired)} expired, ${numberText(later)} later, ${numberText(never)} more than 100 years from now.</p></figure>`;
+<p class="legend">fewer ${legend()} more; most on one day: ${numberText(most)}. Not shown: ${others}.</p></figure>`;
 }
 
 function levelOf(tokens: number, most: number): number {

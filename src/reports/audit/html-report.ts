@@ -3,9 +3,9 @@ import type { Audit, AuditSummary, Finding } from '../../domain/policy/judge.ts'
 import { type Policy, type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
 import { type Severity, severities, zeroBySeverity } from '../../domain/policy/rule.ts';
 import { ownerOf } from '../../domain/policy/subject.ts';
-import type { TargetDescription } from '../../operations/ports/target.ts';
 import { html, PAGE_END, pageStart } from '../html.ts';
 import { countText, numberText, timeText } from '../tables/text.ts';
+import { type AuditedTarget, policyText } from './audit-origin.ts';
 import { commonMessage, isOneSentence, type LastUseReader, Worst, withLastUses } from './audit-result.ts';
 import { barChart, calendarChart } from './charts.ts';
 import { ruleListing } from './json-report.ts';
@@ -15,10 +15,7 @@ const LISTED = 1000;
 
 /** What the page shows in addition to the audit. */
 export interface HtmlContext {
-  readonly description: Pick<
-    TargetDescription,
-    'context' | 'address' | 'version' | 'identity' | 'visibility'
-  >;
+  readonly description: AuditedTarget;
   /** The program's version. */
   readonly version: string;
   /** Reads when tokens were last used, where the target does not show it. */
@@ -47,12 +44,13 @@ export async function* htmlReport(audit: Audit, context: HtmlContext): AsyncIter
   yield `<p class="muted">Written by tokenctl ${html(context.version)}. Times are UTC.</p>\n${PAGE_END}`;
 }
 
-function head({ now }: Audit, { description }: HtmlContext): string {
+function head({ now, selection, policy }: Audit, { description }: HtmlContext): string {
   const product = description.version === null ? '' : `, version ${description.version}`;
   const incomplete = incompleteText(description);
   const title = `Token audit of ${description.context}`;
   return `${pageStart(`${title}, ${timeText(now).slice(0, 10)}`)}<h1>${html(title)}</h1>
-<p class="muted">${html(description.address)}${html(product)}, at ${timeText(now)}</p>
+<p class="muted">${html(description.address)}${html(product)}, at ${timeText(now)}, as ${html(description.identity.username)}</p>
+<p class="muted">Audited: ${html(selection)}. Policy: ${html(policyText(policy))}.</p>
 ${incomplete === null ? '' : `<p><strong>${html(incomplete)}.</strong></p>\n`}`;
 }
 
@@ -73,7 +71,7 @@ ${fixed === null ? '' : tile('fixed since the baseline', fixed)}
 }
 
 function charts({ statistics, now }: Audit): string {
-  if (statistics === null) return '';
+  if (statistics === null || statistics.byScope().length === 0) return '';
   return `<h2>The tokens</h2>
 <div class="charts">
 ${barChart('Age', statistics.byAge())}

@@ -15,9 +15,11 @@ import type { Application, RefreshToken, Token, UserReference } from '../../doma
 import { type Column, IncompleteListing, type Listing, listing } from '../tables/listing.ts';
 import { printable, type Tone } from '../tables/text.ts';
 import { type TokenJson, tokenColumn, tokenToJson } from '../tables/token-view.ts';
+import { type AuditedTarget, type AuditOriginJson, auditOrigin } from './audit-origin.ts';
 
 /** What `tokens audit` prints with `--json`. */
 export interface AuditJson extends AuditSummary {
+  readonly origin: AuditOriginJson;
   readonly findings: readonly FindingJson[];
   readonly visibility: Visibility;
 }
@@ -54,22 +56,24 @@ interface FoundApplicationJson extends Pick<Application, 'id' | 'name' | 'client
 }
 
 /**
- * An audit as one JSON document: `findings`, one a line as they are found, and after them what the summary
+ * An audit as one JSON document: `origin`, `findings`, one a line as they are found, and after them what the summary
  * counts and what the account sees. A document that is not closed was cut short.
  */
-export async function* jsonReport(audit: Audit, visibility: Visibility): AsyncIterable<string> {
+export async function* jsonReport(audit: Audit, target: AuditedTarget): AsyncIterable<string> {
+  const origin = printable.lines(JSON.stringify({ origin: auditOrigin(audit, target) }, null, 2));
+  const opening = `${origin.slice(0, -2)},\n  "findings": [`;
   const line = findingLines();
   let begun = false;
   try {
     for await (const finding of audit.findings) {
-      yield (begun ? ',\n    ' : '{\n  "findings": [\n    ') + line(finding);
+      yield (begun ? ',\n    ' : `${opening}\n    `) + line(finding);
       begun = true;
     }
   } catch (error) {
     throw begun ? new IncompleteListing(error) : error;
   }
-  const counts = JSON.stringify({ ...audit.summary(), visibility }, null, 2).slice(2);
-  yield `${begun ? '\n  ],\n' : '{\n  "findings": [],\n'}${printable.lines(counts)}\n`;
+  const counts = JSON.stringify({ ...audit.summary(), visibility: target.visibility }, null, 2).slice(2);
+  yield `${begun ? '\n  ],\n' : `${opening}],\n`}${printable.lines(counts)}\n`;
 }
 
 /** Writes findings as JSON. Those of one token come together: what they say of it is made once. */

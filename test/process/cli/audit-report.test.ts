@@ -25,8 +25,10 @@ import { application } from '../../support/policy-facts.ts';
 import { token } from '../../support/tokens.ts';
 
 const HOSTILE = '<script>alert("1")</script>\u202e\u001b[31m';
-const ALL = { kind: 'all' } as const;
-const context = { description: description(), version: '1.2.3' };
+const self = description();
+const context = { description: self, version: '1.2.3' };
+/** Where the reports of {@link estate} come from, as the last columns of a row of CSV. */
+const FROM = `,${self.context},${self.address},${self.identity.username},`;
 
 /** Every kind of subject, with hostile names where the controller lets people choose them. */
 function estate(): MemoryTarget {
@@ -81,13 +83,13 @@ interface ReportJson {
 }
 
 async function asJson(): Promise<ReportJson> {
-  return JSON.parse(await text(jsonReport(await audit(), ALL))) as ReportJson;
+  return JSON.parse(await text(jsonReport(await audit(), self))) as ReportJson;
 }
 
 describe('JSON', () => {
   test('holds every kind of subject, under the name of its kind', async () => {
     const { findings, found, tokensRead, visibility } = await asJson();
-    expect(visibility).toEqual(ALL);
+    expect(visibility).toEqual({ kind: 'all' });
     expect(found).toBe(findings.length);
     expect(tokensRead).toBe(32);
     expect(new Set(findings.map(({ subject }) => subject))).toEqual(
@@ -110,7 +112,7 @@ describe('JSON', () => {
       policy: defaultPolicy,
       clock: stillClock,
     });
-    expect(JSON.parse(await text(jsonReport(run, ALL)))).toMatchObject({ findings: [], found: 0 });
+    expect(JSON.parse(await text(jsonReport(run, self)))).toMatchObject({ findings: [], found: 0 });
   });
 
   test('is left open where the target fails on the way', async () => {
@@ -123,7 +125,7 @@ describe('JSON', () => {
     let written = '';
     const run = await audit(target);
     const reading = (async () => {
-      for await (const chunk of jsonReport(run, ALL)) written += chunk;
+      for await (const chunk of jsonReport(run, self)) written += chunk;
     })();
     await expect(reading).rejects.toMatchObject({ cause: { code: 'target_unreachable' } });
     expect(written).toContain('owner-inactive');
@@ -137,6 +139,48 @@ const sarifSchema = JSON.parse(
 const ajv = new Ajv2020({ allErrors: true, strict: false });
 addFormats.default(ajv);
 const validateSarif = ajv.compile(sarifSchema);
+
+describe('where a report comes from', () => {
+  test('JSON and CSV name the controller, the account, the time, the selection and the policy', async () => {
+    const { origin, ...rest } = JSON.parse(await text(jsonReport(await audit(), self)));
+    expect(Object.keys(rest)[0]).toBe('findings');
+    expect(origin).toMatchObject({
+      context: self.context,
+      controller: { address: self.address, version: self.version },
+      account: { username: self.identity.username },
+      at: stillClock.now().toISOString(),
+      selection: 'every token',
+      policy: { changed: ['never-used'], rules: { 'unused-for': { days: 90 } } },
+    });
+    const rows = (await text(csvReport(await audit(), self))).trimEnd().split('\n').slice(1);
+    for (const row of rows) {
+      expect(row).toContain(FROM);
+      expect(row).toMatch(/,every token,"default, with changes to never-used"$/);
+    }
+    const run = await auditTokens({
+      ...{ target: new MemoryTarget(), clock: stillClock },
+      ...{ selector: { users: ['alice'] }, policy: defaultPolicy },
+    });
+    const page = await text(htmlReport(run, context));
+    expect(page).toContain('<p class="muted">Audited: tokens of alice. Policy: default.</p>');
+    expect(page).toContain(`as ${self.identity.username}</p>`);
+  });
+
+  test('HTML has no charts without tokens, and no calendar without a day', async () => {
+    const page = async (target: MemoryTarget) => text(htmlReport(await audit(target), context));
+    const never = new MemoryTarget();
+    never.alive.set(1, token({ id: 1, expires: new Date('3026-01-01') }));
+    const one = await page(never);
+    expect(one).toContain('<figcaption>Age</figcaption>');
+    expect(one).not.toContain('class="day');
+    expect(one).toContain(
+      'No token expires in the coming year: 0 expired, 0 later, 1 more than 100 years from now.',
+    );
+    const none = new MemoryTarget();
+    none.alive.clear();
+    expect(await page(none)).not.toContain('<figure');
+  });
+});
 
 describe('SARIF', () => {
   interface Log {
@@ -294,7 +338,7 @@ describe('table and CSV', () => {
 
   test('a severity leaves findings out, and counts all', async () => {
     const high = atOrAbove(await audit(), 'high');
-    const rows = (await text(csvReport(high))).trimEnd().split('\n').slice(1);
+    const rows = (await text(csvReport(high, self))).trimEnd().split('\n').slice(1);
     expect(rows.length).toBeGreaterThan(2);
     for (const row of rows) expect(row).toMatch(/^(critical|high),/);
     expect(high.summary().bySeverity.low).toBeGreaterThan(0);
@@ -302,9 +346,9 @@ describe('table and CSV', () => {
 
   test('CSV names subjects as baselines do, with what is known of tokens', async () => {
     const lastUses = () => Promise.resolve(new Map([[1, new Date('2026-02-03')]]));
-    const [heading, first] = (await text(csvReport(await audit(), lastUses))).split('\n');
+    const [heading, first] = (await text(csvReport(await audit(), self, lastUses))).split('\n');
     expect(heading).toBe(
-      'severity,rule,subject,user,application,finding,id,scope,created,expires,last_used,description,state',
+      'severity,rule,subject,user,application,finding,id,scope,created,expires,last_used,description,state,context,controller,account,audited_at,audited,policy',
     );
     expect(first).toMatch(/^critical,owner-inactive,token:1,/);
     expect(first).toMatch(/,1,write,2026-06-01T00:00:00Z,2027-06-01T00:00:00Z,2026-11-19T00:00:00Z,/);
@@ -331,7 +375,7 @@ describe('table and CSV', () => {
       });
     const table = await text(tableReport(await compared(), noScreen));
     expect(table).toMatch(/\nCompared with the baseline: \d+ new, 1 known, 2 fixed\.\n/);
-    expect(JSON.parse(await text(jsonReport(await compared(), ALL)))).toMatchObject({ known: 1, fixed: 2 });
+    expect(JSON.parse(await text(jsonReport(await compared(), self)))).toMatchObject({ known: 1, fixed: 2 });
     const sarif = JSON.parse(await text(sarifReport(await compared(true), context)));
     expect(sarif.runs[0].properties.trend).toMatchObject({ known: 1, fixed: 2 });
     const results = sarif.runs[0].results as { ruleId: string; baselineState: string }[];
@@ -344,16 +388,18 @@ describe('table and CSV', () => {
     expect(new Set(results.map(({ baselineState }) => baselineState)).size).toBe(3);
     validateSarif(sarif);
     expect(validateSarif.errors).toBeNull();
-    const rows = (await text(csvReport(await compared(true)))).trimEnd().split('\n');
-    expect(rows.filter((row) => row.endsWith(',known'))).toEqual([
+    const rows = (await text(csvReport(await compared(true), self))).trimEnd().split('\n');
+    expect(rows.filter((row) => row.includes(`,known${FROM}`))).toEqual([
       expect.stringMatching(/^critical,owner-inactive,token:1,/),
     ]);
     expect(rows.slice(-2)).toEqual([
-      'critical,owner-inactive,token:77,,,Neither found nor excused any more: fixed.,77,,,,,,fixed',
-      expect.stringMatching(/^\w+,never-used,token:78,.*,fixed$/),
+      expect.stringContaining(
+        `critical,owner-inactive,token:77,,,Neither found nor excused any more: fixed.,77,,,,,,fixed${FROM}`,
+      ),
+      expect.stringMatching(/^\w+,never-used,token:78,.*,fixed,/),
     ]);
-    expect(rows.slice(1, -2).every((row) => /,(?:new|known)$/.test(row))).toBe(true);
-    const critical = await text(csvReport(atOrAbove(await compared(true), 'critical')));
+    expect(rows.slice(1, -2).every((row) => /,(?:new|known),/.test(row))).toBe(true);
+    const critical = await text(csvReport(atOrAbove(await compared(true), 'critical'), self));
     expect(critical).not.toContain('token:78');
     const page = await text(htmlReport(await compared(), context));
     expect(page).toContain('<b>2</b><span>fixed since the baseline</span>');
