@@ -1,7 +1,7 @@
 import { string as argument } from '@oclif/core/args';
 import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { replaceFlag } from '../../src/cli/flags.ts';
+import { instantOf, moment, replaceFlag } from '../../src/cli/flags.ts';
 import type { IncidentReportJson } from '../../src/cli/incident/report-flow.ts';
 import type { Result } from '../../src/reports/result.ts';
 
@@ -14,7 +14,8 @@ export default class IncidentReport extends TokenctlCommand {
 responders, a picture of who made what, what was ended, what remains with the remedy, what is not known, and the \
 checkpoint of the audit log with the command that verifies it. What responders did comes from the audit log: the runs \
 that name the incident, its users or applications, or its ticket. What the intruder did comes from investigations that \
-incident investigate --out saved: give the one from before the clean-up and the one after it. Changes nothing.
+incident investigate --out saved: give the one from before the clean-up and the one after it. What incident mark marked \
+as honest work, and what was done before the theft began, is told apart as the work of the owner. Changes nothing.
 
 With --json, prints what docs/schemas/incident-report.json describes.`;
 
@@ -34,6 +35,11 @@ With --json, prints what docs/schemas/incident-report.json describes.`;
       multiple: true,
       multipleNonGreedy: true,
     }),
+    since: moment({
+      summary:
+        'When the theft began: what was done before is reported as the work of the owner. Default: that of the last cleaning.',
+      helpValue: 'WHEN',
+    }),
     format: option({ options: ['markdown', 'html', 'svg'] as const })({
       summary: 'The format; svg is the picture alone. Default: markdown.',
       exclusive: ['json'],
@@ -45,11 +51,13 @@ With --json, prints what docs/schemas/incident-report.json describes.`;
   async run(): Promise<Result<IncidentReportJson>> {
     const { args, flags } = await this.input(IncidentReport);
     const { incidentReportFlow } = await import('../../src/cli/incident/report-flow.ts');
-    const { from = [], format = 'markdown', output, replace = false } = flags;
+    const { from = [], format = 'markdown', output, replace = false, since } = flags;
+    const runtime = await this.runtime(flags);
     return await incidentReportFlow({
-      runtime: await this.runtime(flags),
+      runtime,
       incident: args.incident,
       from,
+      since: since && instantOf(since, (await runtime.targetClock()).now()),
       format,
       output,
       replace,

@@ -13,6 +13,7 @@ import {
   type IncidentReport,
   type LogEvidence,
 } from '../../operations/incident/gather-report.ts';
+import type { OwnWork, TheftBegan } from '../../operations/incident/own-work.ts';
 import { htmlDocument, markdownDocument } from '../../reports/document-formats.ts';
 import { chainNodes, chainPicture } from '../../reports/incident/chain-picture.ts';
 import { incidentParts } from '../../reports/incident/incident-report.ts';
@@ -36,6 +37,15 @@ export interface IncidentReportJson
   })[];
   /** The items that remained by the last investigation of each subject; null without one. */
   readonly remaining: readonly InvestigationItem[] | null;
+  /** When the theft began, as the report was asked or the last cleaning was confirmed; null if neither says it. */
+  readonly began: TheftBegan | null;
+  /** What counts as the owner's own work, and why; it is not among `remaining`. */
+  readonly own: readonly (Pick<OwnWork, 'why'> &
+    Pick<InvestigationItem, 'id' | 'summary' | 'first' | 'last' | 'state'> & {
+      /** Who marked it as honest work; null for what was done before the theft. */
+      readonly markedBy: string | null;
+      readonly markedAt: string | null;
+    })[];
 }
 
 export interface IncidentReportRequest {
@@ -43,6 +53,8 @@ export interface IncidentReportRequest {
   readonly incident: string;
   /** The files of saved investigations. */
   readonly from: readonly string[];
+  /** When the theft began. */
+  readonly since?: Date | undefined;
   readonly format: 'markdown' | 'html' | 'svg';
   readonly output: string | undefined;
   /** Whether the file may exist. */
@@ -71,6 +83,7 @@ export async function incidentReportFlow(
     description,
     investigations,
     incident: request.incident,
+    since: request.since,
     now: runtime.clock.now(),
     checkpoint: () => checkpointOf(runtime),
   });
@@ -145,7 +158,7 @@ function documentOf(
 }
 
 function jsonOf({ investigations, madeAt, ...gathered }: IncidentReport): IncidentReportJson {
-  const { incident, address, runs, lockdown, cleaned, undone, evidence } = gathered;
+  const { incident, address, runs, lockdown, cleaned, undone, evidence, own, began } = gathered;
   return {
     incident,
     address,
@@ -162,6 +175,12 @@ function jsonOf({ investigations, madeAt, ...gathered }: IncidentReport): Incide
       remaining: items.filter(remains).length,
     })),
     remaining: investigations.length === 0 ? null : combined(investigations).items.filter(remains),
+    began,
+    own: own.map(({ why, mark, item: { id, summary, first, last, state } }) => ({
+      ...{ id, summary, first, last, state, why },
+      markedBy: mark?.by ?? null,
+      markedAt: mark?.at ?? null,
+    })),
     evidence,
   };
 }

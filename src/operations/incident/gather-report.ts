@@ -12,6 +12,8 @@ import { isSameController, objectsIn, textOf } from '../journal/journal.ts';
 import type { RunAccount } from '../journal/run-account.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
+import { honestItems } from './honest-items.ts';
+import { type OwnWork, type TheftBegan, withoutOwnWork } from './own-work.ts';
 import { readIncidentHistories, requireIncident } from './recorded-incidents.ts';
 
 /** What a lockdown said of itself when it ended, as the log has it. */
@@ -52,8 +54,12 @@ export interface IncidentRecord {
   }[];
   /** What undoings of cleanings gave back or set back, and no cleaning ended since. */
   readonly undone: readonly { readonly item: string; readonly at: string }[];
-  /** By the time at which they were made. What was undone since counts as not checked. */
+  /** By the time at which they were made, without the owner's own work. What was undone since counts as not checked. */
   readonly investigations: readonly Investigation[];
+  /** What the investigations found of the owner's own work. */
+  readonly own: readonly OwnWork[];
+  /** As the report was asked, or else as the last cleaning was confirmed; null if neither says it. */
+  readonly began: TheftBegan | null;
 }
 
 /** All that an incident's report is made of. */
@@ -71,6 +77,8 @@ interface RecordOptions {
   readonly description: Pick<TargetDescription, 'address' | 'installUuid'>;
   readonly incident: string;
   readonly investigations: readonly Investigation[];
+  /** When the theft began, instead of what the last cleaning says. */
+  readonly since?: Date | undefined;
 }
 
 /**
@@ -106,9 +114,15 @@ export async function gatherRecord(options: RecordOptions): Promise<IncidentReco
     lockdown,
     cleaned,
     undone,
+    began: confirmed,
   } = await relatedRuns(log, { incident, description, since });
   const runs: RunAccount[] = [];
   for await (const account of listRuns({ log, since })) if (related.has(account.run)) runs.push(account);
+  const began = options.since === undefined ? confirmed : { at: options.since.toISOString(), run: null };
+  const found = investigations
+    .toSorted((one, other) => one.madeAt.localeCompare(other.madeAt))
+    .map((each) => withUndone(each, undone));
+  const marks = await honestItems({ log, description, incident: incident.id });
   return {
     incident,
     address: history.address,
@@ -116,9 +130,8 @@ export async function gatherRecord(options: RecordOptions): Promise<IncidentReco
     lockdown,
     cleaned,
     undone,
-    investigations: investigations
-      .toSorted((one, other) => one.madeAt.localeCompare(other.madeAt))
-      .map((each) => withUndone(each, undone)),
+    began,
+    ...withoutOwnWork(found, { marks, began }),
   };
 }
 
@@ -144,10 +157,13 @@ async function relatedRuns(
     readonly description: Pick<TargetDescription, 'address' | 'installUuid'>;
     readonly since: Date;
   },
-): Promise<{ readonly runs: ReadonlySet<string> } & Pick<IncidentRecord, 'lockdown' | 'cleaned' | 'undone'>> {
+): Promise<
+  { readonly runs: ReadonlySet<string> } & Pick<IncidentRecord, 'lockdown' | 'cleaned' | 'undone' | 'began'>
+> {
   const { incident, description } = of;
   const runs = new Set<string>();
   let lockdown: RecordedLockdown | null = null;
+  let began: TheftBegan | null = null;
   const cleanings = new Cleanings();
   const subject = subjectOf(incident);
   for await (const entry of log.entries(await numberSince(log, of.since))) {
@@ -163,9 +179,11 @@ async function relatedRuns(
     if (operation === 'incident.lockdown' && isClosing && data['incident'] === incident.id)
       lockdown = recordedLockdown(entry);
     cleanings.add(entry);
+    const since = operation === 'incident.clean' && kind === 'intent' ? textOf(data['since']) : undefined;
+    if (since !== undefined) began = { at: since, run };
   }
   const undone = [...cleanings.undone].map(([item, at]) => ({ item, at }));
-  return { runs, lockdown, cleaned: cleanings.items, undone };
+  return { runs, lockdown, cleaned: cleanings.items, undone, began };
 }
 
 /** What cleanings did with each item: the intent says what was to be done, the outcome what came of it. */

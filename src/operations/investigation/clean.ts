@@ -55,7 +55,7 @@ export function clean(options: CleanOptions): Promise<CleaningReport> {
   return carryOut(options, {
     operation: 'incident.clean',
     plan,
-    stated: { subject, userIds },
+    stated: { subject, userIds, since: plan.investigation.since },
     common: incident === null ? {} : { incident },
     remaining: async () => remaining(plan, await repeated(options)),
   });

@@ -12,6 +12,7 @@ import type { RunCounts } from '../../operations/journal/run-account.ts';
 import { code, type Document, lines, list, type Part, section, strong } from '../document.ts';
 import { countText, timeText } from '../tables/text.ts';
 import { byRisk, bySubject, chainParts, combined, timeline } from './incident-timeline.ts';
+import { OWN_WORK, ownWorkParts } from './own-work.ts';
 
 /** The most lines of what remains, and of any other list. */
 const MAX_ITEMS = 200;
@@ -47,6 +48,7 @@ export function incidentParts(report: IncidentReport, place: ReportPlace): Docum
     whatWasEnded(report),
     section('What remains'),
     ...whatRemains(report),
+    ...ownWorkParts(report),
     section('What is not known'),
     whatIsNotKnown(report),
     section('Evidence, and how to check it'),
@@ -76,7 +78,7 @@ function notInvestigated({ id, context }: IncidentReport['incident']): string {
   return `What the intruder did is not part of this report: no investigation was made. Make one with \`${command}\`.`;
 }
 
-function whatHappened({ investigations, incident }: IncidentReport): Document {
+function whatHappened({ investigations, incident, own }: IncidentReport): Document {
   if (investigations.length === 0) return [lines(notInvestigated(incident))];
   const worst = combined(investigations)
     .items.filter(({ group, risk }) => group !== 'other' && (risk === 'critical' || risk === 'high'))
@@ -84,7 +86,7 @@ function whatHappened({ investigations, incident }: IncidentReport): Document {
     .slice(0, 12);
   const { reason } = incident;
   return [
-    lines(bySubject(investigations).map((each) => whatOneDid(combined(each)))),
+    lines(bySubject(investigations).map((each) => whatOneDid(combined(each), own.length > 0))),
     lines(reason !== null && `The lockdown gives as its reason: ${reason}.`),
     withTitle(
       'The most serious of it:',
@@ -98,7 +100,8 @@ function withTitle(title: string, items: readonly string[]) {
   return lines(items.length > 0 && [title, ...list(...items.slice(0, MAX_ITEMS))]);
 }
 
-function whatOneDid(found: Investigation): string {
+/** @param isApart Whether something counts as the owner's own work: then it is not said that there is nothing. */
+function whatOneDid(found: Investigation, isApart: boolean): string {
   const counting = found.items.filter(({ group }) => group !== 'other');
   const done = counting.filter(({ job }) => job === null || job.because === 'launched');
   const later = counting.length - done.length;
@@ -113,6 +116,8 @@ function whatOneDid(found: Investigation): string {
     const count = done.filter((item) => item.act === act).length;
     return count === 0 ? [] : [`${verb} ${countText(count, noun)}`];
   });
+  if (began === undefined && isApart)
+    return `All that was found of ${subjectText(found.subject)}, from ${found.since} to ${found.until}, counts as the owner's work.`;
   if (began === undefined && found.visibility.kind !== 'all') {
     return `${found.as}, who sees only part of the activity stream, found nothing in it that ${subjectText(found.subject)} did, from ${found.since} to ${found.until}.`;
   }
@@ -143,11 +148,13 @@ function subjectText(subject: InvestigationSubject): string {
 }
 
 /** Every sentence says what it rests on: an investigation at a time, or the log. */
-function isItOver({ investigations, lockdown, incident }: IncidentReport): Document {
+function isItOver({ investigations, lockdown, incident, own }: IncidentReport): Document {
   const paths = lockdown?.accessPaths ?? [];
   return [
     ...remainingTexts(investigations).map(strong),
     lines(
+      own.length > 0 &&
+        `Not counted as the intruder's: ${countText(own.length, 'thing', 'things')}. They are listed under "${OWN_WORK}", with the reason.`,
       lockdown === null
         ? 'The audit log has no outcome of a lockdown of this incident.'
         : `By the audit log, ${lockdownText(lockdown)}.${pathsText(paths, 'open')}${pathsText(paths, 'not_checked')}`,

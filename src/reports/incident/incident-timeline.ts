@@ -70,6 +70,7 @@ function withNames(item: InvestigationItem, before: InvestigationItem | undefine
 /** What one side did at a time. */
 interface Event {
   readonly at: string;
+  readonly owner: string;
   readonly intruder: string;
   readonly responders: string;
 }
@@ -81,26 +82,38 @@ export function byRisk(one: InvestigationItem, other: InvestigationItem): number
   return RISK_ORDER.indexOf(one.risk) - RISK_ORDER.indexOf(other.risk);
 }
 
-/** The intruder beside the responders, in order of time. */
-export function timeline({ investigations, runs }: IncidentReport): Document {
+/** The intruder beside the responders, and the owner where something is known to be the owner's, in order of time. */
+export function timeline({ investigations, runs, own }: IncidentReport): Document {
   const found = investigations.length === 0 ? [] : combined(investigations).items;
   const worst = found.toSorted((one, other) => RISK_ORDER.indexOf(one.risk) - RISK_ORDER.indexOf(other.risk));
   const listed = worst.slice(0, MAX_EVENTS);
   const events: Event[] = [
-    ...listed.map((item) => ({ at: item.first, intruder: deedText(item), responders: '' })),
+    ...listed.map((item) => ({ at: item.first, owner: '', intruder: deedText(item), responders: '' })),
+    ...own
+      .slice(0, MAX_EVENTS)
+      .map(({ item }) => ({ at: item.first, owner: deedText(item), intruder: '', responders: '' })),
     ...runs
       .slice(0, MAX_EVENTS)
-      .map((run) => ({ at: beganAt(run), intruder: '', responders: runSentence(run) })),
+      .map((run) => ({ at: beganAt(run), owner: '', intruder: '', responders: runSentence(run) })),
   ];
-  const more = found.length - listed.length + Math.max(0, runs.length - MAX_EVENTS);
+  const more =
+    found.length -
+    listed.length +
+    Math.max(0, runs.length - MAX_EVENTS) +
+    Math.max(0, own.length - MAX_EVENTS);
   if (events.length === 0) return [lines('No events.')];
   return [
     {
       kind: 'table',
-      heads: ['Time', 'Intruder', 'Responders'],
+      heads: ['Time', ...(own.length > 0 ? ['Owner'] : []), 'Intruder', 'Responders'],
       rows: events
         .toSorted((one, other) => one.at.localeCompare(other.at))
-        .map(({ at, intruder, responders }) => [at.replace(/\.\d+Z$/, 'Z'), intruder, responders]),
+        .map(({ at, owner, intruder, responders }) => [
+          at.replace(/\.\d+Z$/, 'Z'),
+          ...(own.length > 0 ? [owner] : []),
+          intruder,
+          responders,
+        ]),
     },
     lines(more > 0 && `${countText(more, 'event is', 'events are')} left out, those with the lowest risk.`),
   ];

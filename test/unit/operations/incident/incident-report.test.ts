@@ -11,6 +11,7 @@ import type {
   InvestigationItem,
 } from '../../../../src/domain/investigation/investigation.ts';
 import { gatherReport, type IncidentReport } from '../../../../src/operations/incident/gather-report.ts';
+import { markItems } from '../../../../src/operations/incident/honest-items.ts';
 import { type Document, documentText, partsOf } from '../../../../src/reports/document.ts';
 import { htmlDocument, markdownDocument } from '../../../../src/reports/document-formats.ts';
 import { chainNodes, chainPicture } from '../../../../src/reports/incident/chain-picture.ts';
@@ -222,6 +223,63 @@ describe('the report of an incident', () => {
     );
     await write('incident.clean', 'again', { subject: { kind: 'user', name: 'alice' } }, { act: 'disable' });
     expect(await at.report([gone])).toMatchObject({ cleaned: [{ item: 'user:11' }], undone: [] });
+  });
+
+  test('tells the work of the owner from the deeds of the intruder, and says why', async () => {
+    await using at = await locked();
+    const of = (id: string, time: string, other: Partial<InvestigationItem> = {}) =>
+      item({ id, first: time, last: time, summary: `created ${id}`, ...other });
+    const found = investigation({
+      since: '2026-11-13T08:00:00.000Z',
+      items: [
+        of('user:11', '2026-11-20T09:00:00.000Z'),
+        of('schedule:7', '2026-11-18T09:00:00.000Z'),
+        of('inventory:5', '2026-11-18T09:00:00.000Z', { last: '2026-11-20T09:30:00.000Z' }),
+        of('project:3', '2026-11-20T09:10:00.000Z'),
+      ],
+    });
+    const unknown = await at.report([found]);
+    expect(unknown).toMatchObject({ began: null, own: [] });
+    expect(unknown.investigations[0]?.items).toHaveLength(4);
+    expect(await whole(markdownDocument(incidentParts(unknown, PLACE)))).not.toContain('Owner');
+
+    const marking = {
+      log: at.log,
+      description: at.target.self,
+      clock: at.common.clock,
+      actor: { user: 'root' },
+    };
+    await markItems({ ...marking, incident: at.incident, items: ['project:3'], isHonest: true });
+    const report = await at.report([found], { since: new Date('2026-11-20T08:00:00Z') });
+    expect(report.own.map(({ item: { id }, why }) => `${id} ${why}`)).toEqual([
+      'schedule:7 before',
+      'project:3 marked',
+    ]);
+    const parts = incidentParts(report, PLACE);
+    expect(await texts(parts, 'Is it over?')).toContain("Not counted as the intruder's: 2 things.");
+    const remaining = await texts(parts, 'What remains');
+    for (const id of ['user:11', 'inventory:5']) expect(remaining).toContain(`created ${id}`);
+    expect(remaining).not.toMatch(/schedule:7|project:3/);
+    const own = await texts(parts, "Not the intruder's");
+    expect(own).toMatch(
+      /Done before 2026-11-20T08:00:00\.000Z, .*asked with:\n\n.*created schedule:7, is left as it is/,
+    );
+    expect(own).toMatch(/honest work\..*\n\n.*created project:3, is left as it is; marked by root/);
+    expect(await texts(parts, 'Timeline')).toMatch(/Time \| Owner \| Intruder \| Responders/);
+  });
+
+  test('takes the beginning of the theft from the last cleaning', async () => {
+    await using at = await locked();
+    const { address, context } = at.target.self;
+    const entry = { operation: 'incident.clean', run: 'run-of-cleaning', actor: { user: 'root' } };
+    const data = { step: 'operation', incident: at.incident, since: '2026-11-20T09:30:00.000Z' };
+    await at.log.append({ ...entry, target: { address, context }, kind: 'intent', data });
+    const only = investigation({ items: [item({ id: 'user:11' })] });
+    const report = await at.report([only]);
+    expect(report).toMatchObject({ began: { run: 'run-of-cleaning' }, own: [{ why: 'before' }] });
+    const parts = incidentParts(report, PLACE);
+    expect(await texts(parts, 'What happened')).toContain('All that was found of User alice');
+    expect(await texts(parts, "Not the intruder's")).toContain('by the cleaning run-of-cleaning');
   });
 
   test('says of a clean investigation that nothing was found, within the limits', async () => {

@@ -1,0 +1,52 @@
+import type { Investigation, InvestigationItem } from '../../domain/investigation/investigation.ts';
+import type { HonestItem } from './honest-items.ts';
+
+/** Something that an investigation found, and that counts as the owner's own work, not as the intruder's. */
+export interface OwnWork {
+  readonly item: InvestigationItem;
+  /** `before`: its last entry is from before the theft began; `marked`: a person marked it as honest work. */
+  readonly why: 'before' | 'marked';
+  /** Who marked it, and when; null for what was done before. */
+  readonly mark: HonestItem | null;
+}
+
+/** When the theft began, and who says so. */
+export interface TheftBegan {
+  /** RFC 3339. */
+  readonly at: string;
+  /** The run of the cleaning that was confirmed with it; null if the report was asked with it. */
+  readonly run: string | null;
+}
+
+/**
+ * Takes the owner's own work out of investigations: what is marked as honest work, and what ended before the theft began. What
+ * reaches into the theft stays the intruder's.
+ *
+ * @param investigations In the order in which they were made.
+ * @returns The own work as the last investigation that has it found it.
+ */
+export function withoutOwnWork(
+  investigations: readonly Investigation[],
+  known: { readonly marks: ReadonlyMap<string, HonestItem>; readonly began: TheftBegan | null },
+): { readonly investigations: readonly Investigation[]; readonly own: readonly OwnWork[] } {
+  const began = known.began === null ? null : Date.parse(known.began.at);
+  // As the last investigation has it: an earlier one may have seen less of what was done to it.
+  const lasts = new Map<string, number>();
+  for (const { items } of investigations) for (const { id, last } of items) lasts.set(id, Date.parse(last));
+  const own = new Map<string, OwnWork>();
+  const ownOf = (item: InvestigationItem): OwnWork | null => {
+    const mark = known.marks.get(item.id) ?? null;
+    if (mark !== null) return { item, why: 'marked', mark };
+    const last = lasts.get(item.id) ?? Date.parse(item.last);
+    return began !== null && last < began ? { item, why: 'before', mark: null } : null;
+  };
+  const others = investigations.map((investigation) => {
+    const items = investigation.items.filter((item) => {
+      const work = ownOf(item);
+      if (work !== null) own.set(item.id, work);
+      return work === null;
+    });
+    return { ...investigation, items };
+  });
+  return { investigations: others, own: [...own.values()] };
+}

@@ -1,0 +1,44 @@
+import { remains } from '../../domain/investigation/investigation.ts';
+import type { IncidentReport } from '../../operations/incident/gather-report.ts';
+import type { OwnWork } from '../../operations/incident/own-work.ts';
+import { type Document, lines, list, section } from '../document.ts';
+import { countText } from '../tables/text.ts';
+
+/** The heading of what the owner did. */
+export const OWN_WORK = "Not the intruder's";
+
+/** The most lines of each list. */
+const MAX_ITEMS = 200;
+
+/** What the owner of the account did, by a mark or by when the theft began; nothing without any. */
+export function ownWorkParts({ own, began }: IncidentReport): Document {
+  if (own.length === 0) return [];
+  const before = own.filter(({ why }) => why === 'before');
+  const marked = own.filter(({ why }) => why === 'marked');
+  return [
+    section(OWN_WORK),
+    ...listed(`Done before ${began?.at ?? ''}, when the theft began by ${sourceText(began)}:`, before),
+    ...listed('Marked as honest work. The mark says what its person says, and was not checked:', marked),
+  ];
+}
+
+function sourceText(began: IncidentReport['began']): string {
+  return began === null || began.run === null
+    ? 'what this report was asked with'
+    : `the cleaning ${began.run}, which was confirmed with it`;
+}
+
+function listed(title: string, some: readonly OwnWork[]): Document {
+  const more = some.length - MAX_ITEMS;
+  return [
+    lines(some.length > 0 && [title, ...list(...some.slice(0, MAX_ITEMS).map(workText))]),
+    lines(more > 0 && `and ${countText(more, 'more item')}.`),
+  ];
+}
+
+function workText({ item, mark }: OwnWork): string {
+  const who = item.by.map(({ username }) => username).join(', ');
+  const state = remains(item) ? ', is left as it is' : `, ${item.state.replaceAll('_', ' ')}`;
+  const by = mark === null ? '' : `; marked by ${mark.by}, ${mark.at}`;
+  return `${item.first}: ${who === '' ? '' : `${who}: `}${item.summary}${state}${by}`;
+}
