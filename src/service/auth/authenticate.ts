@@ -19,6 +19,8 @@ export interface Caller {
   readonly method: 'bearer' | 'session' | 'basic';
   /** The id of a bearer token, else null. */
   readonly tokenId: number | null;
+  /** The key of a session, else null. */
+  readonly sessionKey: string | null;
   /** Whether the credential allows changes: sessions and passwords do, tokens depending on their scope. */
   readonly mayWrite: boolean;
 }
@@ -51,7 +53,7 @@ export async function authenticate(
     request.provenUser = bearer.owner.id;
     service.metrics.authenticated('bearer', 'accepted');
     const mayWrite = scopeWords(bearer.scope).includes('write');
-    return { user: bearer.owner, method: 'bearer', tokenId: bearer.token_id, mayWrite };
+    return { user: bearer.owner, method: 'bearer', tokenId: bearer.token_id, sessionKey: null, mayWrite };
   }
   if (/^bearer /i.test(authorization ?? '')) service.metrics.authenticated('bearer', 'refused');
   const session = await findRequestSession(service, request, reply);
@@ -61,11 +63,12 @@ export async function authenticate(
     logUserMismatch(service, authorization, session.owner);
     const problem = isSafe(request.method) ? null : csrfProblem(request);
     if (problem !== null) throw forbidden(`CSRF Failed: ${problem}`);
-    return { user: session.owner, method: 'session', tokenId: null, mayWrite: true };
+    const { owner, session_key: sessionKey } = session;
+    return { user: owner, method: 'session', tokenId: null, sessionKey, mayWrite: true };
   }
   const user = await userOfBasicCredentials(service, request);
   if (user !== null) request.provenUser = user.id;
-  return user === null ? null : { user, method: 'basic', tokenId: null, mayWrite: true };
+  return user === null ? null : { user, method: 'basic', tokenId: null, sessionKey: null, mayWrite: true };
 }
 
 /** Logs Basic credentials of another user than the session's. The session wins. */

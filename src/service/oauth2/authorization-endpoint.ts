@@ -1,14 +1,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Queryable } from '../../db/database.ts';
 import { canSeeApplications, isExternal } from '../access.ts';
 import { hashToken } from '../auth/secret-hashes.ts';
 import { csrfProblem, csrfToken, findRequestSession, renewSession } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import { type RouteDescription, redirectWithoutSlash } from '../endpoint.ts';
 import { sendAuthorizationError, sendConsent, sendForgeryError } from '../pages/authorization.ts';
-import { currentSettings } from '../settings/settings.ts';
+import { currentSettings, type Settings } from '../settings/settings.ts';
 import { insertCode } from '../store/grants.ts';
 import { findGrantedScopes, issuePair } from '../store/issued-tokens.ts';
-import type { UserRecord } from '../store/users.ts';
+import type { SessionRecord } from '../store/sessions.ts';
+import { isStillProven, type UserRecord } from '../store/users.ts';
 import {
   type AnswerAddress,
   type AuthorizationRequest,
@@ -68,29 +70,28 @@ const CARRIED = [
 export function serveAuthorizationEndpoint(app: FastifyInstance, service: ServiceContext): void {
   const path = '/api/o/authorize/';
   app.get(path, { config: { describes: AUTHORIZE } }, async (request, reply) => {
-    const user = await loggedIn(service, request, reply);
-    if (user === null) return toLogin(request, reply);
+    const session = await loggedIn(service, request, reply);
+    if (session === null) return toLogin(request, reply);
     const sent = queryParameters(request);
-    return handleRequest({ service, request, reply, user, sent }, async (consent) => {
+    return handleRequest({ service, request, reply, session, sent }, async (consent) => {
       if (await consentIsImplied(consent)) return grantAccess(consent);
       askUser(consent, { request, reply, parameters: sent.values });
       return null;
     });
   });
   app.post(path, { config: { describes: AUTHORIZE } }, async (request, reply) => {
-    const user = await loggedIn(service, request, reply);
-    if (user === null) return toLogin(request, reply);
+    const session = await loggedIn(service, request, reply);
+    if (session === null) return toLogin(request, reply);
     const forgery = csrfProblem(request);
     if (forgery !== null) return sendForgeryError(reply, forgery);
     const sent = formParameters(request);
-    return handleRequest({ service, request, reply, user, sent }, (consent) => {
+    return handleRequest({ service, request, reply, session, sent }, (consent) => {
       if (!sent.values.has('allow')) throw new OAuthError('access_denied');
       return grantAccess(consent);
     });
   });
   app.options(path, { config: { describes: AUTHORIZE } }, async (request, reply) => {
-    const user = await loggedIn(service, request, reply);
-    if (user === null) return toLogin(request, reply);
+    if ((await loggedIn(service, request, reply)) === null) return toLogin(request, reply);
     return reply.header('Allow', 'GET, POST, OPTIONS').type('text/html; charset=utf-8').send('');
   });
   redirectWithoutSlash(app, path);
@@ -101,7 +102,7 @@ interface UserRequest {
   readonly service: ServiceContext;
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
-  readonly user: UserRecord;
+  readonly session: SessionRecord;
   readonly sent: SentParameters;
 }
 
@@ -110,7 +111,7 @@ interface UserRequest {
  * user. An error goes to the user while the address of the client is unknown, to the client afterwards.
  */
 async function handleRequest(
-  { service, request, reply, user, sent }: UserRequest,
+  { service, request, reply, session, sent }: UserRequest,
   decide: (consent: Consent) => Promise<Readonly<Record<string, string>> | null>,
 ): Promise<FastifyReply> {
   const address = await readAnswerAddress(service, sent).catch((error: unknown) => {
@@ -120,10 +121,11 @@ async function handleRequest(
   if (address instanceof UnanswerableRequest) return sendAuthorizationError(reply, address.message);
   try {
     const asked = readAuthorizationRequest(service, sent, address);
+    const user = session.owner;
     if (!canSeeApplications(user, address.client.organization_id)) {
       throw new OAuthError('access_denied', 'This user has no role in the organization of the application.');
     }
-    const answer = await decide({ service, user, address, asked });
+    const answer = await decide({ service, user, sessionKey: session.session_key, address, asked });
     return answer === null ? reply : answerClient(request, reply, { address, answer });
   } catch (error) {
     if (!(error instanceof OAuthError)) throw error;
@@ -136,11 +138,11 @@ async function loggedIn(
   service: ServiceContext,
   request: FastifyRequest,
   reply: FastifyReply,
-): Promise<UserRecord | null> {
+): Promise<SessionRecord | null> {
   const session = await findRequestSession(service, request, reply);
   if (session === null) return null;
   await renewSession(service, { request, reply, session });
-  return session.owner;
+  return session;
 }
 
 function toLogin(request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -191,21 +193,41 @@ function askUser(
 interface Consent {
   readonly service: ServiceContext;
   readonly user: UserRecord;
+  readonly sessionKey: string;
   readonly address: AnswerAddress;
   readonly asked: AuthorizationRequest;
 }
 
-/** The answer to the client once the user consents: a code, or with the implicit grant an access token. */
-function grantAccess(consent: Consent): Promise<Readonly<Record<string, string>>> {
-  return consent.asked.responseType === 'code' ? issueCode(consent) : issueAccessToken(consent);
+/**
+ * The answer to the client once the user consents: a code, or with the implicit grant an access token. None is issued for a
+ * session that has ended since the request began.
+ */
+async function grantAccess(consent: Consent): Promise<Readonly<Record<string, string>>> {
+  const { service, user, sessionKey, asked } = consent;
+  const settings = await currentSettings(service.database);
+  return service.database.transaction(async (transaction) => {
+    const proof = { userId: user.id, sessionKey, tokenId: null };
+    if (!(await isStillProven(transaction, proof))) throw new OAuthError('access_denied');
+    return asked.responseType === 'code'
+      ? issueCode(consent, { settings, transaction })
+      : issueAccessToken(consent, { settings, transaction });
+  });
+}
+
+/** What access is granted with. */
+interface Granting {
+  readonly settings: Settings;
+  readonly transaction: Queryable;
 }
 
 /** Issues an authorization code, bound to the client, the redirect URI and the code challenge. */
-async function issueCode({ service, user, address, asked }: Consent): Promise<{ code: string }> {
-  const { OAUTH2_PROVIDER } = await currentSettings(service.database);
+async function issueCode(
+  { service, user, address, asked }: Consent,
+  { settings: { OAUTH2_PROVIDER }, transaction }: Granting,
+): Promise<{ code: string }> {
   const code = newValue();
   const created = service.now();
-  await insertCode(service.database, {
+  await insertCode(transaction, {
     hash: hashToken(code),
     created,
     expires: new Date(created.getTime() + OAUTH2_PROVIDER.AUTHORIZATION_CODE_EXPIRE_SECONDS * 1000),
@@ -221,8 +243,10 @@ async function issueCode({ service, user, address, asked }: Consent): Promise<{ 
 }
 
 /** The implicit grant (RFC 6749 §4.2.2): an access token without a refresh token. */
-async function issueAccessToken({ service, user, address, asked }: Consent): Promise<Record<string, string>> {
-  const settings = await currentSettings(service.database);
+async function issueAccessToken(
+  { service, user, address, asked }: Consent,
+  { settings, transaction }: Granting,
+): Promise<Record<string, string>> {
   if (isExternal(user) && !settings.ALLOW_OAUTH2_FOR_EXTERNAL_USERS) throw new OAuthError('access_denied');
   const { pair, response } = newAccessToken({
     service,
@@ -230,7 +254,7 @@ async function issueAccessToken({ service, user, address, asked }: Consent): Pro
     client: address.client,
     scope: asked.scope,
   });
-  if (!(await issuePair(service.database, pair, { id: user.id, password: null }))) {
+  if (!(await issuePair(transaction, pair, { id: user.id, password: null }))) {
     throw new OAuthError('access_denied');
   }
   return { ...response, expires_in: String(response.expires_in) };

@@ -11,7 +11,7 @@ import {
 import { hashToken, randomText } from '../auth/secret-hashes.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
-import { badRequest, forbidden, invalid, notFound } from '../failure.ts';
+import { badRequest, forbidden, invalid, notFound, unauthenticated } from '../failure.ts';
 import { requireFieldRights } from '../field-rights.ts';
 import type { Condition } from '../listing/filters.ts';
 import { type Listing, list, requireMatch } from '../listing/listing.ts';
@@ -29,6 +29,7 @@ import {
   type TokenRecord,
   updateToken,
 } from '../store/tokens.ts';
+import { isStillProven } from '../store/users.ts';
 import { noSuchId, type Problems, readFields } from './field-values.ts';
 import { pathId } from './request-values.ts';
 import { changedValues, logChange } from './resource.ts';
@@ -219,8 +220,10 @@ function store(
     token: randomText(VALUE_LENGTH),
     refreshToken: asked.application && randomText(VALUE_LENGTH),
   };
+  const { sessionKey, tokenId } = caller;
   const userId = caller.user.id;
   return service.database.transaction(async (transaction) => {
+    if (!(await isStillProven(transaction, { userId, sessionKey, tokenId }))) throw unauthenticated();
     const id = await insertToken(transaction, {
       hash: hashToken(issued.token),
       expires: new Date(created.getTime() + lifetime * 1000),

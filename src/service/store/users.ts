@@ -192,6 +192,31 @@ export async function lockUsers(transaction: Queryable, ids: readonly number[]):
   );
 }
 
+/** What a request proved its user by: a session, a token, or a password (both null). */
+export interface UserProof {
+  readonly userId: number;
+  readonly sessionKey: string | null;
+  readonly tokenId: number | null;
+}
+
+/**
+ * Whether the user of a request may still authenticate, with the same credential. It stays so until the transaction ends: what
+ * ends the access of a user locks the row first, so that it finds what this transaction adds.
+ */
+export async function isStillProven(
+  transaction: Queryable,
+  { userId, sessionKey, tokenId }: UserProof,
+): Promise<boolean> {
+  await transaction.query('SELECT FROM auth_user WHERE id = $1 FOR SHARE', [userId]);
+  const rows = await transaction.query(
+    `SELECT FROM auth_user u WHERE u.id = $1 AND ${MAY_AUTHENTICATE}
+       AND ($2::text IS NULL OR EXISTS (SELECT FROM django_session s WHERE s.session_key = $2))
+       AND ($3::bigint IS NULL OR EXISTS (SELECT FROM main_oauth2accesstoken t WHERE t.id = $3))`,
+    [userId, sessionKey, tokenId],
+  );
+  return rows.length === 1;
+}
+
 /** Deletes a user with tokens, refresh tokens, sessions, roles and linked accounts. */
 export async function deleteUser(transaction: Queryable, id: number): Promise<boolean> {
   await transaction.execute(
