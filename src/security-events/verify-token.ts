@@ -76,6 +76,8 @@ export interface Logout {
   readonly sub: string | null;
   /** The session at the provider; null if all sessions of the user are meant. */
   readonly sid: string | null;
+  /** Whether access that outlives the session is to end as well: Keycloak's `revoke_offline_access` in the event. */
+  readonly revokesOffline: boolean;
 }
 
 /**
@@ -93,12 +95,14 @@ export async function verifyLogoutToken(token: string, expected: Expected): Prom
   const { sub, nonce, events, jti, iat = 0, iss = '' } = claims;
   const sid = claims['sid'];
   if (nonce !== undefined) throw invalid('a logout token has no nonce');
-  if (!eventEntries(events).some(([uri]) => uri === LOGOUT_EVENT)) throw invalid('it is no logout token');
+  const [, event] = eventEntries(events).find(([uri]) => uri === LOGOUT_EVENT) ?? [];
+  if (event === undefined) throw invalid('it is no logout token');
   const id = eventId(jti);
   const text = (value: unknown) =>
     typeof value === 'string' && value !== '' && value.length <= 512 ? value : null;
   if (text(sub) === null && text(sid) === null) throw invalid('it has neither sub nor sid');
-  return { issuer: iss, id, issued: new Date(iat * 1000), sub: text(sub), sid: text(sid) };
+  const revokesOffline = 'revoke_offline_access' in event && event.revoke_offline_access === true;
+  return { issuer: iss, id, issued: new Date(iat * 1000), sub: text(sub), sid: text(sid), revokesOffline };
 }
 
 /** The caller of a global token revocation. */
