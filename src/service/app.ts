@@ -44,6 +44,7 @@ import { serveTeams } from './resources/teams.ts';
 import { serveTokens } from './resources/tokens.ts';
 import { serveUsers, serveUserTokens } from './resources/users.ts';
 import { currentSettings } from './settings/settings.ts';
+import { serveProviderEvents } from './sso/serve-events.ts';
 import { serveSso } from './sso/serve-sso.ts';
 
 /** Builds the service's app without listening. */
@@ -104,6 +105,7 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
   });
   await app.register((scope) => oauth2(scope, service));
   await app.register((scope) => serveSso(scope, service));
+  await app.register((scope) => serveProviderEvents(scope, service));
   return app;
 }
 

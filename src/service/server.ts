@@ -21,6 +21,7 @@ import { reportLoginProblems } from './settings/remaining-login.ts';
 import { SecretBox, secretKey } from './settings/secrets.ts';
 import { Discoveries } from './sso/provider-client.ts';
 import { deleteCodes } from './store/grants.ts';
+import { deleteExpiredEvents } from './store/provider-events.ts';
 import { deleteExpiredSessions } from './store/sessions.ts';
 import { deleteExpiredLogins } from './store/sso-logins.ts';
 
@@ -197,6 +198,7 @@ function deleteExpired({ database, log, now }: ServiceContext): void {
     deleteExpiredSessions(database, at),
     deleteCodes(database, new Date(at.getTime() - USED_CODE_RETENTION_MS)),
     deleteExpiredLogins(database, at),
+    deleteExpiredEvents(database, at),
   ]);
   deleted.catch((error: unknown) => {
     log.error({ err: error }, 'deleting expired sessions and codes failed; retrying in an hour');

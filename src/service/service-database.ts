@@ -22,6 +22,7 @@ import { narrowRights } from './migrations/010-narrow-rights.ts';
 import { simultaneousJobs } from './migrations/011-simultaneous-jobs.ts';
 import { objectRoles } from './migrations/012-object-roles.ts';
 import { groups } from './migrations/013-groups.ts';
+import { providerEvents } from './migrations/014-provider-events.ts';
 import { DEMO_PLAYBOOK, DEMO_PROJECT } from './playbooks/projects-folder.ts';
 import { insertActivity } from './store/activity.ts';
 import { ORGANIZATIONS } from './store/organizations.ts';
@@ -44,6 +45,7 @@ export const migrations: readonly Migration[] = [
   simultaneousJobs,
   objectRoles,
   groups,
+  providerEvents,
 ];
 
 const STATEMENT_TIMEOUT_MS = 30_000;

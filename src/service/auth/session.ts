@@ -3,6 +3,7 @@ import type { Queryable } from '../../db/database.ts';
 import type { ServiceContext } from '../context.ts';
 import { ownOrigins } from '../public-url.ts';
 import { currentSettings } from '../settings/settings.ts';
+import { isEnded } from '../store/provider-events.ts';
 import {
   deleteOldestSessions,
   deleteSession,
@@ -74,12 +75,16 @@ function expiry(
   return new Date(Math.min(expires, provider?.ends?.getTime() ?? expires));
 }
 
+/** Whether a session was started, or why not. */
+type Start = 'started' | 'deactivated' | 'ended';
+
 /**
  * Logs a user in, in one transaction: creates a session with a new id (against session fixation), ends the
  * oldest sessions beyond SESSIONS_PER_USER and records the login.
  *
  * @param exchange With the user as read when the password was verified.
- * @returns False if the password was changed or the user deactivated in the meantime.
+ * @returns `deactivated` if the password was changed or the user deactivated in the meantime, `ended` if the identity
+ *   provider ended the session or the user's access since it confirmed the login.
  */
 async function startSession(
   service: ServiceContext,
@@ -89,14 +94,16 @@ async function startSession(
     readonly user: UserRecord;
     readonly provider: ProviderSession | null;
   },
-): Promise<boolean> {
+): Promise<Start> {
   const { request, reply, user, provider } = exchange;
   const settings = await currentSettings(service.database);
   const id = randomText(SESSION_ID_LENGTH);
   const at = service.now();
   const previous = sessionCookie(service, request);
-  const started = await service.database.transaction(async (transaction) => {
-    if (!(await touchLastLogin(transaction, user, at))) return false;
+  const started = await service.database.transaction(async (transaction): Promise<Start> => {
+    if (!(await touchLastLogin(transaction, user, at))) return 'deactivated';
+    // The row of the user is locked: an event of the provider either came before, or finds this session.
+    if (provider !== null && (await isEnded(transaction, provider))) return 'ended';
     if (previous !== undefined) await deleteSession(transaction, hashSessionId(previous));
     const expires = expiry(at, { age: settings.SESSION_COOKIE_AGE, provider });
     const key = hashSessionId(id);
@@ -108,9 +115,10 @@ async function startSession(
         at,
       });
     }
-    return true;
+    return 'started';
   });
-  if (started) setSessionCookie(service, { reply, request, id, age: settings.SESSION_COOKIE_AGE });
+  if (started === 'started')
+    setSessionCookie(service, { reply, request, id, age: settings.SESSION_COOKIE_AGE });
   return started;
 }
 
@@ -271,7 +279,8 @@ const UNUSUAL = /[\x00-\x1f\x7f\\]/;
  * Starts the session of an authenticated user and redirects the browser, with the headers and cookies of
  * section 5.1 of the specification.
  *
- * @returns Null, without a response, if the user was deactivated or the password changed in the meantime.
+ * @returns Without a response, `deactivated` if the user was deactivated or the password changed in the meantime, and `ended`
+ *   if the identity provider ended the session or the user's access meanwhile.
  */
 export async function finishLogin(
   service: ServiceContext,
@@ -283,9 +292,10 @@ export async function finishLogin(
     /** The session at an identity provider, for a login through one. */
     readonly provider?: ProviderSession;
   },
-): Promise<FastifyReply | null> {
+): Promise<FastifyReply | Exclude<Start, 'started'>> {
   const { request, reply, user, next, provider = null } = login;
-  if (!(await startSession(service, { request, reply, user, provider }))) return null;
+  const started = await startSession(service, { request, reply, user, provider });
+  if (started !== 'started') return started;
   rotateCsrfToken(request, reply);
   rememberDevice(service, { request, reply, user });
   const cookie = { path: '/', sameSite: 'lax', secure: request.protocol === 'https' } as const;

@@ -3,6 +3,7 @@ import type { ServiceContext } from '../context.ts';
 import { type RouteDescription, servePublic } from '../endpoint.ts';
 import { handleError } from '../error-handler.ts';
 import { readForms } from '../request.ts';
+import { EVENT_PATHS } from '../sso/provider-events.ts';
 import { serveAuthorizationEndpoint } from './authorization-endpoint.ts';
 import { CHALLENGE_METHODS } from './authorization-request.ts';
 import { GrantRefused, OAuthError, SCOPES, sendOAuthError } from './oauth-request.ts';
@@ -86,6 +87,7 @@ function serveMetadata(app: FastifyInstance, service: ServiceContext): void {
         introspection_endpoint_auth_methods_supported: confidential,
         code_challenge_methods_supported: CHALLENGE_METHODS,
         authorization_response_iss_parameter_supported: true,
+        global_token_revocation_endpoint: `${issuer}${EVENT_PATHS.revocation}`,
       };
     },
   );

@@ -102,8 +102,8 @@ async function logIn(
       { status: user.status, next, problem },
     );
   }
-  const finished = user === null ? null : await finishLogin(service, { request, reply, user, next });
-  if (finished !== null) return finished;
+  const finished = user === null ? 'deactivated' : await finishLogin(service, { request, reply, user, next });
+  if (typeof finished !== 'string') return finished;
   const problem = 'The user name or the password is wrong.';
   return loginPage(service, { request, reply }, { status: 401, next, problem });
 }

@@ -11,6 +11,7 @@ import { ALL_DEFINITIONS, currentSettings, shown } from '../settings/settings.ts
 import { BACKENDS, PREFIXES } from '../sso/backends.ts';
 import { ssoConfiguration } from '../sso/configuration.ts';
 import { callbackUrl } from '../sso/login.ts';
+import { EVENT_PATHS } from '../sso/provider-events.ts';
 import { withFetchedMetadata } from '../sso/saml-import.ts';
 import { readSettings } from '../store/settings.ts';
 
@@ -106,8 +107,13 @@ async function derivedSettings({ service, request }: Exchange): Promise<Record<s
     `${PREFIXES[backend]}_CALLBACK_URL`,
     callbackUrl(request, backend),
   ]);
+  const eventUrls = (['google-oauth2', 'azuread-oauth2'] as const).flatMap((backend) => [
+    [`${PREFIXES[backend]}_BACKCHANNEL_LOGOUT_URL`, `${request.issuer}${EVENT_PATHS.logout}`],
+    [`${PREFIXES[backend]}_EVENTS_URL`, `${request.issuer}${EVENT_PATHS.events}`],
+    [`${PREFIXES[backend]}_TOKEN_REVOCATION_URL`, `${request.issuer}${EVENT_PATHS.revocation}`],
+  ]);
   return {
-    ...Object.fromEntries(urls),
+    ...Object.fromEntries([...urls, ...eventUrls]),
     SOCIAL_AUTH_SAML_METADATA_URL: `${request.issuer}/sso/metadata/saml/`,
     AUTHENTICATION_BACKENDS: [
       ...backends.map(({ backend }) => backend),

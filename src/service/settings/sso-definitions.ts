@@ -79,6 +79,38 @@ function callbackUrlSetting(backend: Backend): SettingDefinition {
   });
 }
 
+/** The addresses that an OpenID provider is to send logouts and security events to, and what a logout does. */
+function eventSettings(backend: Backend): readonly SettingDefinition[] {
+  const url = (name: string, label: string, helpText: string) =>
+    ofBackend(backend, name, { type: 'string', label, helpText, defaultValue: '', readOnly: true });
+  const provider = LABELS[backend];
+  return [
+    url(
+      'BACKCHANNEL_LOGOUT_URL',
+      'Back-channel logout URL',
+      `The back-channel logout URI to register with ${provider}, or with the provider in its place.`,
+    ),
+    url(
+      'EVENTS_URL',
+      'Security events URL',
+      'Where the provider pushes security events (RFC 8935), such as account-disabled.',
+    ),
+    url(
+      'TOKEN_REVOCATION_URL',
+      'Global token revocation URL',
+      'Where the provider asks for the end of all sessions and tokens of a user.',
+    ),
+    ofBackend(backend, 'LOGOUT_REVOKES_TOKENS', {
+      type: 'boolean',
+      label: 'Back-channel logout revokes tokens',
+      helpText:
+        'Whether a back-channel logout also revokes the tokens of the user, not only the sessions. Every logout of a user at ' +
+        'the provider then ends the tokens.',
+      defaultValue: false,
+    }),
+  ];
+}
+
 /** How attributes of a backend's users become roles and flags here. */
 function mappings(backend: Backend): readonly SettingDefinition[] {
   const map = (check: SettingDefinition['check'], placeholder: unknown) => ({
@@ -189,6 +221,7 @@ const GOOGLE: readonly SettingDefinition[] = [
     }),
     check: checkIssuer,
   }),
+  ...eventSettings('google-oauth2'),
   ...mappings('google-oauth2'),
 ];
 
@@ -217,6 +250,7 @@ const AZURE: readonly SettingDefinition[] = [
       defaultValue: 'https://login.microsoftonline.com',
     }),
   ),
+  ...eventSettings('azuread-oauth2'),
   ...mappings('azuread-oauth2'),
 ];
 

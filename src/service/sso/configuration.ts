@@ -77,6 +77,8 @@ interface SsoConfiguration {
   /** The backends whose secrets cannot be decrypted with the service's key. */
   readonly undecryptable: readonly Backend[];
   rules(backend: Backend): UserRules;
+  /** Whether a back-channel logout of a backend also revokes the tokens of the user. */
+  logoutRevokes(backend: Backend): boolean;
 }
 
 /** Reads the configuration from the current settings. */
@@ -98,6 +100,7 @@ export async function ssoConfiguration(
     undecryptable: BACKENDS.filter((backend) =>
       ['SECRET', 'SP_PRIVATE_KEY'].some((name) => of(backend)(name) === null),
     ),
+    logoutRevokes: (backend) => of(backend)('LOGOUT_REVOKES_TOKENS') === true,
     rules: (backend) => {
       const value = of(backend);
       return {

@@ -16,6 +16,7 @@ import {
   completeOpenId,
   googleIdentity,
   type LoginRequest,
+  openIdSession,
   type ProviderCallback,
   type ProviderRedirect,
 } from './openid.ts';
@@ -125,26 +126,32 @@ export async function completeLogin(
   admit();
   const configuration = await requireConfiguration(service, backend);
   const { details } = login;
-  const identity = await outsideTurn(request, () =>
+  const identified = await outsideTurn(request, () =>
     identify(service, configuration, { state, query, details }),
   );
-  return { configuration, identity, next: details.next };
+  return { configuration, ...identified, next: details.next };
 }
 
 async function identify(
   service: ServiceContext,
   configuration: BackendConfiguration,
   callback: ProviderCallback,
-): Promise<Identity> {
+): Promise<Pick<Completed, 'identity' | 'session'>> {
   const { rules } = await ssoConfiguration(service, service.database);
   const openId = { ...callback, mapped: mappedAttributes(rules(configuration.backend)) };
   switch (configuration.backend) {
-    case 'google-oauth2':
-      return googleIdentity(configuration, await completeOpenId(service, configuration, openId));
-    case 'azuread-oauth2':
-      return azureIdentity(configuration, await completeOpenId(service, configuration, openId));
+    case 'google-oauth2': {
+      const claims = await completeOpenId(service, configuration, openId);
+      const session = openIdSession(configuration.backend, claims);
+      return { identity: googleIdentity(configuration, claims), session };
+    }
+    case 'azuread-oauth2': {
+      const claims = await completeOpenId(service, configuration, openId);
+      const session = openIdSession(configuration.backend, claims);
+      return { identity: azureIdentity(configuration, claims), session };
+    }
     case 'github':
-      return githubIdentity(configuration, await completeGithub(configuration, callback));
+      return { identity: await githubIdentity(configuration, await completeGithub(configuration, callback)) };
     case 'saml':
       throw new SsoFailure('no_such_login', 'SAML responses are posted, not sent in a query');
   }

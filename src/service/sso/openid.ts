@@ -1,11 +1,12 @@
 import type { IDToken } from 'openid-client';
 import type { ServiceContext } from '../context.ts';
+import type { ProviderSession } from '../store/sessions.ts';
 import type { LoginDetails } from '../store/sso-logins.ts';
 import { attributesOf, type Identity, MAX_UID_LENGTH, SsoFailure } from './backends.ts';
 import { type AzureConfiguration, GOOGLE, type GoogleConfiguration } from './configuration.ts';
 import { libraryFailure } from './provider-client.ts';
 
-type OpenIdConfiguration = GoogleConfiguration | AzureConfiguration;
+export type OpenIdConfiguration = GoogleConfiguration | AzureConfiguration;
 
 /** What the service sends to the provider. */
 export interface LoginRequest {
@@ -102,6 +103,33 @@ function refuse(error: unknown): never {
   throw libraryFailure(error);
 }
 
+/** The id of an account here. Another issuer may use the same subjects as Google. */
+export function openIdUid(
+  backend: OpenIdConfiguration['backend'],
+  { iss, sub }: { readonly iss: string; readonly sub: string },
+): string {
+  return backend === 'google-oauth2' && iss === GOOGLE ? sub : `${iss}|${sub}`;
+}
+
+/** The longest name of a session that is remembered; OpenID Connect sets no limit. */
+const MAX_SID_LENGTH = 512;
+
+/** What an ID token says of the session at the provider, for what the provider says of it later. */
+export function openIdSession(
+  backend: OpenIdConfiguration['backend'],
+  claims: IDToken,
+): Pick<ProviderSession, 'details' | 'ends'> {
+  const sid = text(claims, 'sid');
+  return {
+    details: {
+      uid: openIdUid(backend, claims),
+      issued: new Date(claims.iat * 1000).toISOString(),
+      ...(sid !== '' && sid.length <= MAX_SID_LENGTH && !sid.includes('\0') && { sid }),
+    },
+    ends: null,
+  };
+}
+
 /**
  * The identity in a verified ID token from Google.
  *
@@ -117,8 +145,7 @@ export function googleIdentity(configuration: GoogleConfiguration, claims: IDTok
   if (domains.length > 0 && !domains.includes(domain)) {
     throw new SsoFailure('not_allowed', `accounts of ${domain || 'no domain'} may not log in`);
   }
-  // Another issuer may use the same subjects as Google.
-  const uid = claims.iss === GOOGLE ? claims.sub : `${claims.iss}|${claims.sub}`;
+  const uid = openIdUid('google-oauth2', claims);
   const username = localPart(text(claims, 'preferred_username') || email);
   const attributes = attributesOf({ ...claims, email });
   const parts = { uid, email, username, names: [email], attributes, withheld: withheldClaims(claims) };
@@ -148,7 +175,7 @@ export function azureIdentity(configuration: AzureConfiguration, claims: IDToken
   const address = text(claims, 'email').toLowerCase();
   const email = trusted || claims['email_verified'] === true ? address : '';
   return identity('azuread-oauth2', claims, {
-    uid: `${claims.iss}|${claims.sub}`,
+    uid: openIdUid('azuread-oauth2', claims),
     email,
     username: localPart(principal || address),
     names: trusted ? [principal, email] : [email],

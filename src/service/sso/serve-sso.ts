@@ -163,7 +163,10 @@ async function logIn(service: ServiceContext, visit: Visit, completed: Completed
   const user = await linkedUser(service, identity, rules(backend));
   const provider = { backend, ...session };
   const finished = await finishLogin(service, { ...visit, user, next, provider });
-  if (finished === null) throw new SsoFailure('deactivated', 'the user was deactivated during the login');
+  if (finished === 'deactivated')
+    throw new SsoFailure('deactivated', 'the user was deactivated during the login');
+  if (finished === 'ended')
+    throw new SsoFailure('refused_by_provider', 'the provider ended the session or the access of the user');
   service.metrics.authenticated('sso', 'accepted');
   await recordSuccess(service.database, {
     backend,

@@ -22,6 +22,10 @@ export interface ProviderSession {
     readonly nameId?: string;
     readonly nameIdFormat?: string;
     readonly sessionIndex?: string;
+    /** OpenID Connect: the account, what the provider calls the session (for back-channel logout), and the time of its ID token. */
+    readonly uid?: string;
+    readonly sid?: string;
+    readonly issued?: string;
   };
 }
 

@@ -1,4 +1,5 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, type KeyObject } from 'node:crypto';
+import { type JWTPayload, SignJWT } from 'jose';
 import Provider from 'oidc-provider';
 import { accountPage, formOf, type LoopbackServer, listenOnLoopback } from './http-server.ts';
 
@@ -7,6 +8,8 @@ export interface KnownClient {
   readonly clientId: string;
   readonly clientSecret: string;
   readonly redirectUris: readonly string[];
+  /** Where it takes logout tokens; and whether they name a session, not a user's sessions. */
+  readonly logout?: { readonly uri: string; readonly bySession: boolean };
 }
 
 /** Accounts by subject, each with the claims of its id token. */
@@ -15,6 +18,12 @@ export type Accounts = Readonly<Record<string, Readonly<Record<string, unknown>>
 /** A real OpenID provider (oidc-provider), with a page that asks for the account. */
 export interface OpenIdProvider extends LoopbackServer {
   readonly issuer: string;
+  /** Disables an account: it cannot log in any more. Nobody is told. */
+  disable(account: string): void;
+  /** Sends a client a logout token for an account, by the provider's own code. */
+  logOut(clientId: string, account: string, sid?: string): Promise<void>;
+  /** Signs claims with the published key, `iss` and `iat` added. */
+  sign(claims: JWTPayload, typ?: string): Promise<string>;
 }
 
 /** Starts one, whose issuer may have a path, as that of a tenant has. It insists on PKCE. */
@@ -23,10 +32,14 @@ export async function startOpenIdProvider(options: {
   readonly accounts: Accounts;
   readonly path?: string;
 }): Promise<OpenIdProvider> {
-  const { clients, accounts, path = '' } = options;
+  const { clients, path = '' } = options;
+  const accounts = { ...options.accounts };
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  let provider: Provider | undefined;
   const server = await listenOnLoopback((url) => {
-    const provider = providerOf(`${url}${path}`, { clients, accounts, path });
-    const callback = provider.callback();
+    const made = providerOf(`${url}${path}`, { clients, accounts, path, privateKey });
+    provider = made;
+    const callback = made.callback();
     return async (request, response) => {
       const target = request.url ?? '';
       if (!target.startsWith(`${path}/`)) return void response.writeHead(404).end();
@@ -42,18 +55,37 @@ export async function startOpenIdProvider(options: {
         accountId in accounts
           ? { login: { accountId } }
           : { error: 'access_denied', error_description: 'no' };
-      await provider.interactionFinished(request, response, result, { mergeWithLastSubmission: false });
+      await made.interactionFinished(request, response, result, { mergeWithLastSubmission: false });
     };
   });
-  return { ...server, issuer: `${server.url}${path}` };
+  const issuer = `${server.url}${path}`;
+  return {
+    ...server,
+    issuer,
+    disable(account) {
+      delete accounts[account];
+    },
+    async logOut(clientId, account, sid) {
+      const client = await provider?.Client.find(clientId);
+      await client?.backchannelLogout(account, sid);
+    },
+    sign: (claims, typ) =>
+      new SignJWT({ iss: issuer, iat: Math.floor(Date.now() / 1000), ...claims })
+        .setProtectedHeader({ alg: 'RS256', kid: 'only', ...(typ !== undefined && { typ }) })
+        .sign(privateKey),
+  };
 }
 
 function providerOf(
   issuer: string,
-  options: { readonly clients: readonly KnownClient[]; readonly accounts: Accounts; readonly path: string },
+  options: {
+    readonly clients: readonly KnownClient[];
+    readonly accounts: Accounts;
+    readonly path: string;
+    readonly privateKey: KeyObject;
+  },
 ): Provider {
-  const { clients, accounts, path } = options;
-  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const { clients, accounts, path, privateKey } = options;
   const provider: Provider = new Provider(issuer, {
     clients: clients.map((client) => ({
       client_id: client.clientId,
@@ -62,7 +94,14 @@ function providerOf(
       token_endpoint_auth_method: 'client_secret_post',
       grant_types: ['authorization_code'],
       response_types: ['code'],
+      ...(client.logout !== undefined && {
+        backchannel_logout_uri: client.logout.uri,
+        backchannel_logout_session_required: client.logout.bySession,
+      }),
     })),
+    // Without the dispatcher that keeps it off loopback addresses.
+    fetch: (url: string, { dispatcher: _, ...init }: RequestInit & { dispatcher?: unknown }) =>
+      fetch(url, init),
     jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), kid: 'only', alg: 'RS256', use: 'sig' }] },
     cookies: { keys: ['a key of the tests'] },
     pkce: { required: () => true },
@@ -83,7 +122,7 @@ function providerOf(
       Interaction: 300,
       Session: 300,
     },
-    features: { devInteractions: { enabled: false } },
+    features: { devInteractions: { enabled: false }, backchannelLogout: { enabled: true } },
     loadExistingGrant: async (context: {
       oidc: { client: { clientId: string }; session: { accountId: string } };
     }) => {

@@ -1,0 +1,293 @@
+import type { Queryable } from '../../db/database.ts';
+import { decidingEvent, defaultActions, type SignalKind } from '../../domain/signals/signal-event.ts';
+import { KeysUnavailable, SignalRefusal } from '../../domain/signals/signal-refusal.ts';
+import { identifiersOf, type SubjectIdentifier } from '../../domain/signals/subject-identifier.ts';
+import { TransmitterKeys } from '../../security-events/transmitter-keys.ts';
+import {
+  type Expected,
+  signatureAlgorithms,
+  unverifiedIssuer,
+  verifyLogoutToken,
+  verifyRevocationCaller,
+  verifySecurityEvent,
+} from '../../security-events/verify-token.ts';
+import type { ServiceContext } from '../context.ts';
+import {
+  type Ended,
+  endAccess,
+  endOpenIdSessions,
+  recordEnding,
+  recordEvent,
+  usersOfSession,
+} from '../store/provider-events.ts';
+import { findLinkedUser, lockUsers } from '../store/users.ts';
+import { ssoConfiguration } from './configuration.ts';
+import { type OpenIdConfiguration, openIdUid } from './openid.ts';
+
+/** What an event of a provider came to. */
+export interface EventOutcome {
+  readonly kind: SignalKind | null;
+  readonly issuer: string;
+  readonly id: string;
+  /** `repeated` was carried out before; `unknown` is about nobody who has an account here. */
+  readonly result: 'ended' | 'repeated' | 'unknown' | 'nothing';
+  readonly users: readonly number[];
+  readonly ended: Ended;
+}
+
+/** How long it is remembered that a provider ended a login: longer than a login that was confirmed before takes. */
+const ENDING_MS = 900_000;
+/** How old a pushed event may be, in seconds: providers send again what was not acknowledged. */
+const MAX_EVENT_AGE_S = 7 * 86_400;
+/** How long the ids of events are remembered, in milliseconds: longer than their tokens are accepted. */
+const REMEMBERED_MS = { event: 8 * 86_400_000, call: 1_800_000 };
+/** After a failed discovery, how long to wait before the next attempt, in milliseconds: every forged token causes one. */
+const RETRY_MS = 2_000;
+
+const NOTHING: Ended = { sessions: 0, tokens: 0, refreshTokens: 0, codes: 0 };
+
+/** A provider that a token may be from, with what its tokens have to be like. */
+interface Sender {
+  readonly configuration: OpenIdConfiguration;
+  readonly expected: Expected;
+}
+
+/**
+ * Takes what OpenID providers say of their users: logout tokens, security events and calls of Global Token Revocation. Each is
+ * verified with the provider's published keys, carried out once, and answered after that. Accounts are matched by issuer and
+ * subject, as at a login, never by an address.
+ */
+export class ProviderEvents {
+  readonly #service: ServiceContext;
+  readonly #keys = new TransmitterKeys();
+  readonly #failed = new Map<string, number>();
+
+  constructor(service: ServiceContext) {
+    this.#service = service;
+  }
+
+  /**
+   * OpenID Connect Back-Channel Logout 1.0: ends the session that `sid` names, or all that the user started through the
+   * provider; and the user's tokens, if the setting or the token says so.
+   *
+   * @throws SignalRefusal, KeysUnavailable
+   */
+  async logout(token: string): Promise<EventOutcome> {
+    const { configuration, logout } = await this.#verified(token, async (sender) => {
+      const audiences = [sender.configuration.clientId];
+      const read = await verifyLogoutToken(token, { ...sender.expected, audiences });
+      return { configuration: sender.configuration, logout: read };
+    });
+    const { backend } = configuration;
+    const { issuer, id, sub, sid } = logout;
+    const uid = sub === null ? null : openIdUid(backend, { iss: configuration.issuer, sub });
+    const ending = this.#ending(logout.issued);
+    const { database } = this.#service;
+    const { logoutRevokes } = await ssoConfiguration(this.#service, database);
+    const revokes = logout.revokesOffline || logoutRevokes(backend);
+    // Before the sessions are looked for, so that a login that is under way finds it.
+    if (sid !== null) await recordEnding(database, { backend, sid }, ending);
+    if (uid !== null && (sid === null || revokes)) await recordEnding(database, { backend, uid }, ending);
+    return this.#once({ kind: 'backchannel-logout', issuer, id }, 'call', async (transaction) => {
+      const linked = uid === null ? null : await findLinkedUser(transaction, { provider: backend, uid });
+      if (uid !== null && linked === null) return null;
+      const users =
+        linked === null ? await usersOfSession(transaction, { backend, sid: sid ?? '' }) : [linked];
+      await lockUsers(transaction, users);
+      const sessions = await endOpenIdSessions(transaction, { backend, userId: linked, sid });
+      const ended = revokes ? await this.#endAccess(transaction, users) : NOTHING;
+      return { users, ended: { ...ended, sessions: sessions + ended.sessions } };
+    });
+  }
+
+  /**
+   * A pushed security event (RFC 8935). Those that withdraw an account, a session or a credential end the user's sessions and
+   * tokens; others are acknowledged and change nothing.
+   *
+   * @throws SignalRefusal, KeysUnavailable
+   */
+  async securityEvent(token: string): Promise<EventOutcome> {
+    const { configuration, event } = await this.#verified(token, async (sender) => ({
+      configuration: sender.configuration,
+      event: await verifySecurityEvent(token, { ...sender.expected, maxAge: MAX_EVENT_AGE_S }),
+    }));
+    const { issuer, id, issued } = event;
+    const deciding = decidingEvent(event.events, defaultActions);
+    if (deciding === null || deciding.action === 'nothing')
+      return { kind: deciding?.kind ?? null, issuer, id, result: 'nothing', users: [], ended: NOTHING };
+    const { kind, subject } = deciding;
+    return this.#endBySubject({ kind, issuer, id, issued }, 'event', { configuration, subject });
+  }
+
+  /**
+   * Global Token Revocation: ends the sessions and tokens of the user.
+   *
+   * @throws SignalRefusal, KeysUnavailable
+   */
+  async revocation(bearer: string, subject: SubjectIdentifier): Promise<EventOutcome> {
+    const { configuration, caller } = await this.#verified(bearer, async (sender) => ({
+      configuration: sender.configuration,
+      caller: await verifyRevocationCaller(bearer, sender.expected),
+    }));
+    const event = { kind: 'global-token-revocation' as const, ...caller };
+    return this.#endBySubject(event, 'call', { configuration, subject });
+  }
+
+  #endBySubject(
+    event: {
+      readonly kind: SignalKind;
+      readonly issuer: string;
+      readonly id: string;
+      readonly issued: Date;
+    },
+    memory: keyof typeof REMEMBERED_MS,
+    {
+      configuration,
+      subject,
+    }: { readonly configuration: OpenIdConfiguration; readonly subject: SubjectIdentifier },
+  ): Promise<EventOutcome> {
+    const { backend } = configuration;
+    const uids = accountIds(configuration, subject);
+    const ending = this.#ending(event.issued);
+    return this.#once(
+      event,
+      memory,
+      async (transaction) => {
+        const found = await Promise.all(
+          uids.map((uid) => findLinkedUser(transaction, { provider: backend, uid })),
+        );
+        const users = [...new Set(found.filter((id) => id !== null))].sort((one, other) => one - other);
+        if (users.length > 1) throw new SignalRefusal('access_denied', 'The subject is several users here');
+        if (users.length === 0) return null;
+        await lockUsers(transaction, users);
+        return { users, ended: await this.#endAccess(transaction, users) };
+      },
+      async () => {
+        for (const uid of uids) await recordEnding(this.#service.database, { backend, uid }, ending);
+      },
+    );
+  }
+
+  /** Carries out an event, unless that was done before. `act` returns null if it is about nobody here. */
+  async #once(
+    event: { readonly kind: SignalKind; readonly issuer: string; readonly id: string },
+    memory: keyof typeof REMEMBERED_MS,
+    act: (transaction: Queryable) => Promise<{
+      readonly users: readonly number[];
+      readonly ended: Ended;
+    } | null>,
+    before: () => Promise<void> = async () => {},
+  ): Promise<EventOutcome> {
+    const { database, now } = this.#service;
+    const { kind, issuer, id } = event;
+    await before();
+    return database.transaction(async (transaction): Promise<EventOutcome> => {
+      const nothing = { kind, issuer, id, users: [], ended: NOTHING };
+      const expires = new Date(now().getTime() + REMEMBERED_MS[memory]);
+      if (!(await recordEvent(transaction, { issuer, id, expires })))
+        return { ...nothing, result: 'repeated' };
+      const done = await act(transaction);
+      return done === null
+        ? { ...nothing, result: 'unknown' }
+        : { kind, issuer, id, result: 'ended', ...done };
+    });
+  }
+
+  async #endAccess(transaction: Queryable, users: readonly number[]): Promise<Ended> {
+    const { now, node } = this.#service;
+    let total = NOTHING;
+    for (const userId of users) {
+      const ended = await endAccess(transaction, { userId, at: now(), node });
+      total = {
+        sessions: total.sessions + ended.sessions,
+        tokens: total.tokens + ended.tokens,
+        refreshTokens: total.refreshTokens + ended.refreshTokens,
+        codes: total.codes + ended.codes,
+      };
+    }
+    return total;
+  }
+
+  #ending(at: Date): { readonly at: Date; readonly expires: Date } {
+    return { at, expires: new Date(this.#service.now().getTime() + ENDING_MS) };
+  }
+
+  /**
+   * Verifies a token with each provider of its issuer: there may be two, for different clients.
+   *
+   * @throws SignalRefusal, KeysUnavailable
+   */
+  async #verified<T>(token: string, verify: (sender: Sender) => Promise<T>): Promise<T> {
+    const issuer = unverifiedIssuer(token);
+    const { backends } = await ssoConfiguration(this.#service, this.#service.database);
+    let refusal = new SignalRefusal('invalid_issuer', 'The issuer is not a configured OpenID provider');
+    for (const configuration of backends) {
+      if (configuration.backend !== 'google-oauth2' && configuration.backend !== 'azuread-oauth2') continue;
+      // An issuer of several tenants is a template, and signs for all of them.
+      if (configuration.backend === 'azuread-oauth2' && configuration.severalTenants) continue;
+      if (!isSameIssuer(issuer, configuration.issuer)) continue;
+      try {
+        return await verify({ configuration, expected: await this.#expected(configuration, issuer) });
+      } catch (error) {
+        if (!(error instanceof SignalRefusal) || error.code !== 'invalid_audience') throw error;
+        refusal = error;
+      }
+    }
+    throw refusal;
+  }
+
+  /**
+   * What a token has to be like. Its audience is the client, or the address of this service if one is configured: the Host
+   * header would let a token be used that the provider made for another receiver.
+   */
+  async #expected(configuration: OpenIdConfiguration, issuer: string): Promise<Expected> {
+    const { publicUrl } = this.#service;
+    const addresses =
+      publicUrl === undefined
+        ? []
+        : [publicUrl, ...Object.values(EVENT_PATHS).map((path) => `${publicUrl}${path}`)];
+    return {
+      issuer,
+      audiences: [configuration.clientId, ...addresses],
+      algorithms: signatureAlgorithms,
+      keys: this.#keys.at(await this.#keyAddress(configuration)),
+      now: this.#service.now(),
+    };
+  }
+
+  async #keyAddress(configuration: OpenIdConfiguration): Promise<string> {
+    const { issuer } = configuration;
+    if (performance.now() - (this.#failed.get(issuer) ?? Number.NEGATIVE_INFINITY) < RETRY_MS)
+      throw new KeysUnavailable('The metadata of the provider cannot be read');
+    try {
+      const { jwks_uri: address } = (await this.#service.discoveries.find(configuration)).serverMetadata();
+      if (address === undefined) throw new Error('the metadata names no keys');
+      return address;
+    } catch (cause) {
+      this.#failed.set(issuer, performance.now());
+      throw new KeysUnavailable('The metadata of the provider cannot be read', { cause });
+    }
+  }
+}
+
+/** Where providers send events to. */
+export const EVENT_PATHS = {
+  logout: '/sso/backchannel-logout/',
+  events: '/sso/events/',
+  revocation: '/sso/global-token-revocation/',
+} as const;
+
+/** The accounts here that a subject names: by issuer and subject, or by the subject alone. */
+function accountIds(configuration: OpenIdConfiguration, subject: SubjectIdentifier): readonly string[] {
+  const { backend, issuer: iss } = configuration;
+  return identifiersOf(subject).flatMap((identifier) => {
+    if (identifier.format === 'opaque') return [openIdUid(backend, { iss, sub: identifier.id })];
+    if (identifier.format !== 'iss_sub' || !isSameIssuer(identifier.iss, iss)) return [];
+    return [openIdUid(backend, { iss, sub: identifier.sub })];
+  });
+}
+
+/** Google signs its events as `https://accounts.google.com/`, and its ID tokens without the slash. */
+function isSameIssuer(one: string, other: string): boolean {
+  return one.replace(/\/$/, '') === other.replace(/\/$/, '');
+}

@@ -1,0 +1,186 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { KeysUnavailable, SignalRefusal } from '../../domain/signals/signal-refusal.ts';
+import { parseSubject } from '../../domain/signals/subject-identifier.ts';
+import { NO_STORE } from '../auth/session.ts';
+import type { ServiceContext } from '../context.ts';
+import { type RouteDescription, redirectWithoutSlash } from '../endpoint.ts';
+import { handleError } from '../error-handler.ts';
+import { tooManyRequests } from '../failure.ts';
+import { Buckets } from '../limits/limits.ts';
+import { outsideTurn } from '../limits/request-shares.ts';
+import { jsonObject, readForms } from '../request.ts';
+import { EVENT_PATHS, type EventOutcome, ProviderEvents } from './provider-events.ts';
+
+/** Refused events per network: 100, then one every three seconds. What is accepted is never held up. */
+const REFUSED_LIMIT = { burst: 100, refillSeconds: 3 };
+/** Seconds after which a provider is to try again. */
+const RETRY_AFTER_S = 30;
+const BODY_LIMIT = 128 * 1024;
+const EVENT_TYPE = 'application/secevent+jwt';
+
+/**
+ * What OpenID providers tell the service of their users, a Fastify plugin: logout tokens (OpenID Connect Back-Channel Logout
+ * 1.0), pushed security events (RFC 8935) and Global Token Revocation (draft-parecki-oauth-global-token-revocation). They are
+ * anonymous: the signature of what they carry is what counts. An answer is sent after the transaction that ended the access.
+ */
+export async function serveProviderEvents(app: FastifyInstance, service: ServiceContext): Promise<void> {
+  const events = new ProviderEvents(service);
+  const refused = new Buckets(REFUSED_LIMIT, () => performance.now());
+  readForms(app);
+  app.addContentTypeParser<string>(EVENT_TYPE, { parseAs: 'string' }, (_request, body, done) =>
+    done(null, body),
+  );
+  app.setErrorHandler(handleError);
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('Cache-Control', NO_STORE);
+    const wait = refused.wait(request.network);
+    if (wait > 0) throw tooManyRequests('Too many events were refused.', wait);
+  });
+  app.addHook('onResponse', async (request, { statusCode }) => {
+    if (statusCode >= 400 && statusCode !== 429) refused.take(request.network);
+  });
+
+  app.post(EVENT_PATHS.logout, { config: { describes: LOGOUT }, bodyLimit: BODY_LIMIT }, (request, reply) => {
+    const { logout_token: token } = (request.body ?? {}) as Record<string, unknown>;
+    if (typeof token !== 'string')
+      return refuse(reply, 400, { code: 'invalid_request', why: 'The form has no logout_token.' });
+    return answer({ request, reply }, async () => {
+      await outsideTurn(request, () => events.logout(token)).then(logged(request));
+      return reply.code(200).send();
+    });
+  });
+
+  app.post(EVENT_PATHS.events, { config: { describes: EVENTS }, bodyLimit: BODY_LIMIT }, (request, reply) => {
+    const { body } = request;
+    if (typeof body !== 'string')
+      return refuse(reply, 400, { code: 'invalid_request', why: `The content type is not ${EVENT_TYPE}.` });
+    return answer({ request, reply }, async () => {
+      await outsideTurn(request, () => events.securityEvent(body.trim())).then(logged(request));
+      return reply.code(202).send();
+    });
+  });
+
+  app.post(
+    EVENT_PATHS.revocation,
+    { config: { describes: REVOCATION }, bodyLimit: BODY_LIMIT },
+    (request, reply) =>
+      answer({ request, reply }, async () => {
+        const bearer = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
+        if (bearer === undefined)
+          return unauthenticated(reply, {
+            code: 'authentication_failed',
+            why: 'The request has no bearer token.',
+          });
+        const body = jsonObject(request);
+        const subject = parseSubject(body['sub_id'] ?? body['subject']);
+        const outcome = await outsideTurn(request, () => events.revocation(bearer, subject)).catch(
+          (error: unknown) => {
+            if (error instanceof SignalRefusal && error.code !== 'access_denied') return error;
+            throw error;
+          },
+        );
+        if (outcome instanceof SignalRefusal) {
+          logRefusal(request, outcome);
+          return unauthenticated(reply, { code: outcome.code, why: outcome.message });
+        }
+        logged(request)(outcome);
+        return outcome.result === 'unknown'
+          ? refuse(reply, 404, { code: 'invalid_request', why: 'No user here has this issuer and subject.' })
+          : reply.code(204).send();
+      }),
+  );
+  for (const path of Object.values(EVENT_PATHS)) redirectWithoutSlash(app, path);
+}
+
+interface Visit {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+}
+
+interface Refusal {
+  readonly code: string;
+  readonly why: string;
+}
+
+async function answer(
+  { request, reply }: Visit,
+  work: () => Promise<FastifyReply> | FastifyReply,
+): Promise<FastifyReply> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof SignalRefusal) {
+      logRefusal(request, error);
+      return refuse(reply, 400, { code: error.code, why: error.message });
+    }
+    if (!(error instanceof KeysUnavailable)) throw error;
+    request.log.warn(
+      { request: request.id, detail: error.message },
+      'an event of a provider was not taken: the provider is to send it again',
+    );
+    return reply.code(503).header('Retry-After', String(RETRY_AFTER_S)).send();
+  }
+}
+
+function logRefusal(request: FastifyRequest, { code, message }: SignalRefusal): void {
+  request.log.warn(
+    { request: request.id, reason: code, detail: message },
+    'an event of a provider was refused',
+  );
+}
+
+/** Logs what an event came to: who lost what, by whose word. */
+function logged(request: FastifyRequest): (outcome: EventOutcome) => void {
+  return ({ kind, issuer, id, result, users, ended }) => {
+    request.log.info(
+      { request: request.id, event: id.slice(0, 256), issuer, kind, result, users, ended },
+      result === 'ended' ? 'a provider ended the access of a user' : 'an event of a provider changed nothing',
+    );
+  };
+}
+
+/** The members of RFC 8935 (section 2.3), and those of OAuth 2.0, which the other two kinds of callers read. */
+function refuse(reply: FastifyReply, status: number, { code, why }: Refusal): FastifyReply {
+  return reply.code(status).send({ err: code, description: why, error: code, error_description: why });
+}
+
+function unauthenticated(reply: FastifyReply, refusal: Refusal): FastifyReply {
+  return refuse(reply.header('WWW-Authenticate', 'Bearer'), 401, refusal);
+}
+
+const COMMON = {
+  429: 'Too many events from one network were refused.',
+  503: 'The keys of the provider cannot be read at present: send it again.',
+};
+
+const LOGOUT: RouteDescription = {
+  summary: 'Back-channel logout of an OpenID provider',
+  description:
+    'OpenID Connect Back-Channel Logout 1.0: ends the sessions here that the provider started for a user.',
+  anonymous: true,
+  form: { logout_token: { description: 'The logout token that the provider signed.', required: true } },
+  answers: { 200: 'The sessions have ended, or there were none.', 400: 'The token is refused.', ...COMMON },
+};
+
+const EVENTS: RouteDescription = {
+  summary: 'Security events of an OpenID provider',
+  description:
+    'Push delivery (RFC 8935) of security event tokens. Events that withdraw an account, a session or a credential end the ' +
+    'sessions and tokens of the user.',
+  anonymous: true,
+  answers: { 202: 'The event was carried out.', 400: 'The event is refused.', ...COMMON },
+};
+
+const REVOCATION: RouteDescription = {
+  summary: 'Global Token Revocation by an OpenID provider',
+  description:
+    'Ends the sessions and tokens of the user that `sub_id` names by issuer and subject (RFC 9493).',
+  anonymous: true,
+  answers: {
+    204: 'The sessions and tokens have ended, or there were none.',
+    400: 'The subject is invalid.',
+    401: 'The bearer token is not a JWT that a configured provider signed for this service.',
+    404: 'No user here has this issuer and subject.',
+    ...COMMON,
+  },
+};
