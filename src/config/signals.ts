@@ -29,12 +29,17 @@ const transmitter = z.strictObject({
   issuer: z.string().min(1),
   /** Where its keys are published. */
   jwks: trustedUrl,
-  /** The `aud` of its security events, as the stream has it. */
+  /** The `aud` of its security events, as the stream has it; `signals connect` says which. */
   audience: audiences.optional(),
-  /** Accepts pushed events at /signals/NAME. `token` is what the transmitter sends as its authorization, after `Bearer`. */
-  push: z.strictObject({ token: secretReference.optional() }).optional(),
+  /**
+   * Accepts pushed events at /signals/NAME. `token` is what the transmitter sends as its authorization, after `Bearer`, and `url`
+   * the address of the receiver as the transmitter reaches it, for `signals connect`.
+   */
+  push: z.strictObject({ token: secretReference.optional(), url: trustedUrl.optional() }).optional(),
   /** Where the job signals-poll asks for events, and with which token. */
-  poll: z.strictObject({ url: trustedUrl, token: secretReference }).optional(),
+  poll: z.strictObject({ url: trustedUrl.optional(), token: secretReference }).optional(),
+  /** Lets `signals connect`, `status` and `disconnect` manage its stream, with the token of a client of the transmitter. */
+  management: z.strictObject({ token: secretReference }).optional(),
   /** Accepts its calls of /global-token-revocation. `audience` is that of the token of the call. */
   revocation: z.strictObject({ audience: audiences }).optional(),
   /** Accepts its logout tokens at /backchannel-logout. `audience` is the client id. */
@@ -51,6 +56,23 @@ const transmitter = z.strictObject({
   maxAge: duration({ min: '1m', max: '30d' }).default(7 * 86_400),
   actions,
 });
+
+/** What is wrong with how the events of a transmitter arrive. */
+function deliveryProblems({
+  push,
+  poll,
+  audience,
+  management,
+}: z.output<typeof transmitter>): readonly (string | false)[] {
+  const isDelivered = push !== undefined || poll !== undefined;
+  // Before the stream exists, `signals connect` is what says its audience and address.
+  const isManaged = management !== undefined;
+  return [
+    push !== undefined && poll !== undefined && 'has both push and poll: keep one',
+    !isManaged && isDelivered && audience === undefined && 'has push or poll, and no audience',
+    !isManaged && poll !== undefined && poll.url === undefined && 'has poll without its url',
+  ];
+}
 
 /** The `signals` section: security events of identity providers. Its schema is built when a configuration has one. */
 export const signalsSchema = z.lazy(() =>
@@ -89,14 +111,15 @@ export const signalsSchema = z.lazy(() =>
     })
     .superRefine(({ transmitters }, { addIssue }) => {
       const issuers = new Map<string, string>();
-      for (const [name, { issuer, push, poll, audience }] of Object.entries(transmitters)) {
+      for (const [name, settings] of Object.entries(transmitters)) {
         const path = ['transmitters', name];
-        const other = issuers.get(issuer);
-        if (other !== undefined)
-          addIssue({ code: 'custom', path, message: `has the same issuer as ${other}` });
-        issuers.set(issuer, name);
-        if ((push ?? poll) !== undefined && audience === undefined)
-          addIssue({ code: 'custom', path, message: 'has push or poll, and no audience' });
+        const other = issuers.get(settings.issuer);
+        const problems = [
+          other !== undefined && `has the same issuer as ${other}`,
+          ...deliveryProblems(settings),
+        ];
+        for (const message of problems) if (message !== false) addIssue({ code: 'custom', path, message });
+        issuers.set(settings.issuer, name);
       }
     }),
 );

@@ -57,6 +57,8 @@ export interface SignalWorld extends AsyncDisposable {
 }
 
 const STREAM_TOKEN = 'the-token-of-the-stream';
+/** What the client of the transmitter's management API sends. */
+export const MANAGEMENT_TOKEN = 'the-token-of-the-client';
 const PASSWORD = 'a pass phrase of the tests';
 
 /**
@@ -68,12 +70,15 @@ export async function signalWorld({
   more = '  localUsers: act',
   transmitterLines = '',
   context = 'database',
+  delivery = '      audience: https://tokenctl.example.com\n      push: { token: { file: stream.token } }',
   serve,
 }: {
   readonly program: ReturnType<typeof receiverProgram>;
   readonly more?: string;
   readonly transmitterLines?: string;
   readonly context?: 'database' | 'rest';
+  /** How events arrive: lines of the transmitter, indented by six. */
+  readonly delivery?: string | ((url: string) => string);
   readonly serve?: Parameters<typeof startTransmitter>[0];
 }): Promise<SignalWorld> {
   const url = await copyServiceTemplate(inject('postgresUrl'), inject('serviceTemplate'));
@@ -85,6 +90,7 @@ export async function signalWorld({
   await writeFile(at('database.url'), url, { mode: 0o600 });
   await writeFile(at('admin.password'), ADMIN.password, { mode: 0o600 });
   await writeFile(at('stream.token'), STREAM_TOKEN, { mode: 0o600 });
+  await writeFile(at('management.token'), MANAGEMENT_TOKEN, { mode: 0o600 });
   await writeFile(
     config,
     `currentContext: ${context}
@@ -100,8 +106,7 @@ ${more}
     idp:
       issuer: ${transmitter.issuer}
       jwks: ${transmitter.jwks}
-      audience: ${AUDIENCE}
-      push: { token: { file: stream.token } }
+${typeof delivery === 'string' ? delivery : delivery(transmitter.issuer)}
       revocation: { audience: ${AUDIENCE} }
       logout: { audience: ${AUDIENCE} }
       accounts: { provider: test, uid: "{sub}" }

@@ -6,6 +6,7 @@ import { offboarding } from '../../../jobs/offboarding.ts';
 import { ownerNotices } from '../../../jobs/owner-notices.ts';
 import { revocationSweep } from '../../../jobs/revocation-sweep.ts';
 import { settingsGuard } from '../../../jobs/settings-guard.ts';
+import { signalsPoll } from '../../../jobs/signals-poll.ts';
 import { tokenAudit } from '../../../jobs/token-audit.ts';
 import { tokenCleanup } from '../../../jobs/token-cleanup.ts';
 import type { AnyJob } from '../../operations/jobs/job.ts';
@@ -19,6 +20,7 @@ export const jobKinds: readonly AnyJob[] = [
   ownerNotices,
   revocationSweep,
   settingsGuard,
+  signalsPoll,
   tokenAudit,
   tokenCleanup,
 ];

@@ -118,6 +118,10 @@ function servicesOf({ configuration, environment, notifiers }: WorkOptions): Job
       const { openDirectory } = await import('../open-directory.ts');
       return openDirectory(name, configuration.directories, environment);
     },
+    async polledStreams(auditLog, signal) {
+      const { openPolledStreams } = await import('../signals/streams.ts');
+      return await openPolledStreams({ configuration, environment, auditLog, signal, notifiers });
+    },
     logKeys: async (path) => (await import('../../audit-log/key-files.ts')).openKeyFiles(path),
   };
 }

@@ -40,9 +40,8 @@ export class HeldNotices {
   }
 
   /** Waits for a notice under way. */
-  async close(): Promise<void> {
+  async sent(): Promise<void> {
     await this.#sending;
-    await Promise.allSettled(this.#options.notifiers.map(({ notifier }) => notifier.close()));
   }
 
   async #send(): Promise<void> {

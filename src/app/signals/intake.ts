@@ -54,7 +54,34 @@ export class Intake implements SignalIntake {
     this.#options = options;
   }
 
-  async securityEvent(name: string, token: string, route: SignalRoute = 'push'): Promise<void> {
+  async securityEvent(name: string, token: string): Promise<void> {
+    await this.#record(await this.#verified(name, token, 'push'));
+  }
+
+  /**
+   * Takes an event that was asked for, by the id that the transmitter named with it.
+   *
+   * @throws SignalRefusal, KeysUnavailable
+   */
+  async polledEvent(name: string, id: string, token: string): Promise<Recorded['result']> {
+    return (await this.#record(await this.#polled(name, id, token))).result;
+  }
+
+  /** Verifies an event that was asked for, and records nothing. Throws as {@link Intake.polledEvent}. */
+  async checkPolledEvent(name: string, id: string, token: string): Promise<void> {
+    await this.#polled(name, id, token);
+  }
+
+  async #polled(name: string, id: string, token: string) {
+    const signal = await this.#verified(name, token, 'poll');
+    if (signal.jti === id) return signal;
+    throw new SignalRefusal(
+      'invalid_request',
+      'The event has another jti than the one that it was sent with',
+    );
+  }
+
+  async #verified(name: string, token: string, route: SignalRoute) {
     const { settings } = this.#options;
     const transmitter = settings.transmitters[name];
     if (transmitter === undefined) throw new SignalRefusal('access_denied', 'No such stream');
@@ -62,7 +89,7 @@ export class Intake implements SignalIntake {
       ...this.#expected(transmitter, transmitter.audience ?? []),
       maxAge: transmitter.maxAge,
     });
-    await this.#record(securitySignal(event, { name, route, actions: actionsOf(settings, transmitter) }));
+    return securitySignal(event, { name, route, actions: actionsOf(settings, transmitter) });
   }
 
   async logout(token: string): Promise<void> {
@@ -220,7 +247,7 @@ function securitySignal(
     return {
       ...nothing,
       state: 'ignored',
-      reason: `Verification of the stream, state ${stateDigest(state)}`,
+      reason: verificationReason(state),
     };
   // A stream that stops delivers no further events: a person has to know.
   if (state === 'paused' || state === 'disabled')
@@ -228,9 +255,9 @@ function securitySignal(
   return { ...nothing, state: 'ignored', reason: `The transmitter says that the stream is ${shown}` };
 }
 
-/** How the state of a verification is recorded: it may be a secret of whoever asked for it. */
-function stateDigest(state: string): string {
-  return createHash('sha256').update(state).digest('hex').slice(0, 12);
+/** What the record of a verification event says. The state is a secret of whoever asked for it, so that only its digest is kept. */
+export function verificationReason(state: string): string {
+  return `Verification of the stream, state ${createHash('sha256').update(state).digest('hex').slice(0, 12)}`;
 }
 
 function begin(

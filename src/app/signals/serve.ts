@@ -98,6 +98,11 @@ export async function serveSignals(options: ServeOptions): Promise<void> {
       notify(
         'Warning: nobody is told about events that wait for a decision: add recipients to scheduler.notify.',
       );
+    for (const [name, { push, audience }] of Object.entries(settings.transmitters))
+      if (push !== undefined && audience === undefined)
+        notify(
+          `Warning: no event of ${name} is accepted: it has no \`audience\`. \`tokenctl signals connect\` says which.`,
+        );
     await desk.prepare().catch((error: unknown) => {
       if (!(error instanceof TokenctlError)) throw error;
       notify(`Warning: ${error.message}. Events are recorded and carried out later.`);
@@ -128,7 +133,8 @@ export async function serveSignals(options: ServeOptions): Promise<void> {
     process.off('SIGTERM', stop).off('SIGINT', stop);
     await receiver.close();
     await desk.close();
-    await notices.close();
+    await notices.sent();
+    await Promise.allSettled(notifiers.map(({ notifier }) => notifier.close()));
     await store.close();
     await runtime.close();
   }

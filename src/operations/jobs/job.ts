@@ -9,6 +9,7 @@ import type { Directory } from '../ports/directory.ts';
 import type { Mailer, Notifier } from '../ports/notifier.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import type { RevocationReport } from '../revocation/revocation-report.ts';
+import type { PolledStreams } from '../signals/poll-stream.ts';
 import type { OwnerNoticeRules } from '../token-audit/owner-notices.ts';
 
 /** Where names come from: a file with one a line, or what a program prints so. */
@@ -57,6 +58,11 @@ export interface JobServices extends SharedSettings {
   mailer(): Mailer;
   /** A directory of the configuration. Throws `not_found`, `configuration`. */
   directory(name: string): Promise<Directory>;
+  /**
+   * The streams of security events that are polled, which the job closes. Throws `configuration` without the section `signals`,
+   * `database_unreachable`.
+   */
+  polledStreams(log: AuditLog, signal: AbortSignal): Promise<PolledStreams>;
   /** The key in a file, which signs checkpoints. */
   logKeys(path: string): Promise<Pick<LogKeys, 'signer' | 'verifiers'>>;
 }

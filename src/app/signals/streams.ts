@@ -1,0 +1,173 @@
+import { pino } from 'pino';
+import type { Configuration } from '../../config/configuration.ts';
+import type { Environment } from '../../config/paths.ts';
+import { readSecret } from '../../config/secrets.ts';
+import type { SignalsSettings, TransmitterSettings } from '../../config/signals.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { nearestName } from '../../domain/nearest-name.ts';
+import { Secret } from '../../domain/secret.ts';
+import { requestedEvents } from '../../domain/signals/signal-event.ts';
+import type { AuditLog } from '../../operations/ports/audit-log.ts';
+import { machineClock } from '../../operations/ports/clock.ts';
+import type { Notifier } from '../../operations/ports/notifier.ts';
+import type { SignalStore } from '../../operations/ports/signals.ts';
+import {
+  deliveryMethods,
+  type PollSource,
+  type StreamManagement,
+  type TransmitterMetadata,
+  type WantedStream,
+} from '../../operations/ports/transmitters.ts';
+import type { StreamSettings } from '../../operations/signals/connect-stream.ts';
+import type { PolledStreams } from '../../operations/signals/poll-stream.ts';
+import { TransmitterKeys } from '../../security-events/transmitter-keys.ts';
+import { openPollSource, openStreamManagement } from '../../signals/transmitter-client.ts';
+import { HeldNotices } from './held-notices.ts';
+import { Intake } from './intake.ts';
+import { openQueue, requireSignals, SignalDesk } from './signal-desk.ts';
+
+/**
+ * A transmitter of the configuration.
+ *
+ * @throws TokenctlError `not_found`
+ */
+export function transmitterNamed({ transmitters }: SignalsSettings, name: string): TransmitterSettings {
+  const found = Object.hasOwn(transmitters, name) ? transmitters[name] : undefined;
+  if (found !== undefined) return found;
+  const names = Object.keys(transmitters);
+  const near = nearestName(name, names);
+  throw new TokenctlError('not_found', `The configuration has no transmitter "${name}"`, {
+    hint: near === undefined ? `It has: ${names.join(', ') || 'none'}.` : `Did you mean "${near}"?`,
+  });
+}
+
+/** The stream of a transmitter that is polled. Throws TokenctlError `configuration` where the configuration does not say how. */
+export function pollSourceOf(
+  name: string,
+  { poll }: TransmitterSettings,
+  environment: Environment,
+): PollSource {
+  if (poll?.url === undefined) {
+    throw new TokenctlError('configuration', `The transmitter ${name} has no \`poll\` with a \`url\``, {
+      hint: 'Run `tokenctl signals connect` with its issuer: it says which.',
+    });
+  }
+  return openPollSource(poll.url, {
+    name: `The transmitter ${name}`,
+    token: readSecret(poll.token, environment),
+  });
+}
+
+/** A transmitter whose stream is managed. */
+export interface ManagedTransmitter {
+  readonly name: string;
+  readonly api: StreamManagement;
+  readonly settings: StreamSettings;
+  /** What its stream is created with. */
+  readonly wanted: WantedStream;
+}
+
+/**
+ * Opens the management API of a transmitter.
+ *
+ * @throws TokenctlError `configuration` where the configuration does not say what is needed.
+ */
+export function managedTransmitter(
+  name: string,
+  transmitter: TransmitterSettings,
+  { environment, signal }: { readonly environment: Environment; readonly signal: AbortSignal },
+): ManagedTransmitter {
+  const { issuer, jwks, audience = [], push, poll, management } = transmitter;
+  const lacks = (what: string, hint: string) =>
+    new TokenctlError('configuration', `The transmitter ${name} has no ${what}`, { hint });
+  if (management === undefined)
+    throw lacks(
+      '`management`',
+      'Add `management: { token: { file: PATH } }` with a token for its management API.',
+    );
+  const method = poll === undefined ? 'push' : 'poll';
+  if (push === undefined && poll === undefined)
+    throw lacks('`push` and no `poll`', 'Say how its events are to arrive, as docs/signals.md shows.');
+  const endpoint = poll === undefined ? (push?.url ?? null) : (poll.url ?? null);
+  if (method === 'push' && endpoint === null)
+    throw lacks('`push.url`', `Give the address at which it reaches the receiver: https://…/signals/${name}`);
+  const token = push?.token === undefined ? null : readSecret(push.token, environment);
+  return {
+    name,
+    api: openStreamManagement(issuer, {
+      ...{ name: `The transmitter ${name}`, signal },
+      token: readSecret(management.token, environment),
+    }),
+    settings: { issuer, jwks, audience, method, endpoint },
+    wanted: {
+      method: deliveryMethods[method],
+      endpoint: method === 'push' ? endpoint : null,
+      authorization: token === null ? null : new Secret(`Bearer ${token.reveal()}`),
+      events: requestedEvents,
+    },
+  };
+}
+
+/** An intake for events that are asked for. What it takes is carried out by whoever works on the queue. */
+export function pollingIntake(settings: SignalsSettings, store: SignalStore): Intake {
+  return new Intake({
+    ...{ settings, store, keys: new TransmitterKeys(), clock: machineClock },
+    find: () => Promise.resolve('unknown'),
+    onWaiting: () => undefined,
+  });
+}
+
+/**
+ * Opens the streams that the job signals-poll asks, with the queue and the contexts in which their events are carried out.
+ *
+ * @throws TokenctlError as {@link openQueue} and the configuration.
+ */
+export async function openPolledStreams({
+  configuration,
+  environment,
+  auditLog,
+  signal,
+  notifiers,
+}: {
+  readonly configuration: Configuration;
+  readonly environment: Environment;
+  readonly auditLog: AuditLog;
+  readonly signal: AbortSignal;
+  /** Who is told about events that are held, by name. */
+  readonly notifiers: ReadonlyMap<string, Notifier>;
+}): Promise<PolledStreams> {
+  const settings = requireSignals(configuration);
+  const store = await openQueue(settings, environment);
+  const intake = pollingIntake(settings, store);
+  const log = pino({ enabled: false });
+  const told = [...notifiers].map(([name, notifier]) => ({ name, notifier }));
+  const notices = new HeldNotices({ store, notifiers: told, log });
+  const desk = new SignalDesk({ configuration, environment, store, auditLog, log, signal });
+  return {
+    names: Object.entries(settings.transmitters).flatMap(([name, { poll }]) =>
+      poll === undefined ? [] : [name],
+    ),
+    source: (name) => pollSourceOf(name, transmitterNamed(settings, name), environment),
+    take: (name, id, token) => intake.polledEvent(name, id, token),
+    check: (name, id, token) => intake.checkPolledEvent(name, id, token),
+    async carryOut() {
+      const ended = await desk.work();
+      notices.send();
+      await notices.sent();
+      return ended;
+    },
+    async close() {
+      await desk.close();
+      await store.close();
+    },
+  };
+}
+
+/** What the transmitter of an issuer publishes, for one that the configuration does not have yet. */
+export async function openMetadata(issuer: string, signal: AbortSignal): Promise<TransmitterMetadata> {
+  if (!URL.canParse(issuer))
+    throw new TokenctlError('usage', `"${issuer}" is no address`, { hint: 'Give the issuer: https://…' });
+  // Metadata is read without a token.
+  const options = { name: `The transmitter at ${new URL(issuer).host}`, token: new Secret(''), signal };
+  return await openStreamManagement(issuer, options).metadata();
+}

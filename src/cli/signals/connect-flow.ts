@@ -1,0 +1,266 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Runtime } from '../../app/runtime.ts';
+import { verificationReason } from '../../app/signals/intake.ts';
+import { requireSignals } from '../../app/signals/signal-desk.ts';
+import {
+  type ManagedTransmitter,
+  managedTransmitter,
+  openMetadata,
+  pollingIntake,
+  pollSourceOf,
+  transmitterNamed,
+} from '../../app/signals/streams.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import type { SignalStore } from '../../operations/ports/signals.ts';
+import type { EventStream } from '../../operations/ports/transmitters.ts';
+import { type ConnectedStream, connectStream, findStream } from '../../operations/signals/connect-stream.ts';
+import { pollStream } from '../../operations/signals/poll-stream.ts';
+import { type Document, facts, lines, list } from '../../reports/document.ts';
+import { type Report, report } from '../../reports/result.ts';
+import type { Confirmation } from '../change/confirmation.ts';
+import type { ChangeFlags } from '../flags.ts';
+import { writeNotice } from '../output/streams.ts';
+import { withQueue } from './signal-view.ts';
+
+/** What `signals connect` prints with `--json`. */
+export interface ConnectionJson {
+  readonly transmitter: string;
+  /** The stream at the transmitter; null in a dry run that would create it. */
+  readonly stream: string | null;
+  readonly created: boolean;
+  /** Whether the verification event that was asked for arrived; null if none was asked for. */
+  readonly verified: boolean | null;
+  /** Settings of the transmitter that have to be corrected first. */
+  readonly settings: readonly { readonly path: string; readonly value: string }[];
+  /** Event types that the transmitter does not send on this stream. */
+  readonly withheld: readonly string[];
+}
+
+/** What `signals disconnect` prints with `--json`. */
+export interface DisconnectionJson {
+  readonly transmitter: string;
+  /** The stream; null if there was none. */
+  readonly stream: string | null;
+  readonly deleted: boolean;
+}
+
+interface Request {
+  readonly runtime: Runtime;
+  readonly confirmation: Confirmation;
+  readonly flags: ChangeFlags;
+}
+
+/** How often the queue is looked at for the verification event, in milliseconds. */
+const LOOK_MS = 500;
+
+/**
+ * Connects to the transmitter with this issuer: creates the stream unless it is there, and has a verification event sent.
+ *
+ * @throws TokenctlError `configuration`, `not_confirmed`, `audit_unavailable`, `partly_done` where the event does not arrive in
+ * time, and as the transmitter and the queue.
+ */
+export async function connectFlow({
+  issuer,
+  waitSeconds,
+  ...request
+}: Request & { readonly issuer: string; readonly waitSeconds: number }): Promise<Report<ConnectionJson>> {
+  const { runtime, flags } = request;
+  const managed = await transmitterOf(runtime, issuer);
+  const { name, api, settings, wanted } = managed;
+  if (flags['dry-run'] === true) {
+    const found = await findStream(api, settings);
+    const json = { transmitter: name, stream: found?.id ?? null, created: false, verified: null };
+    const document = [
+      found === null ? creationPlan(managed) : lines(`The stream ${found.id} of ${name} exists.`),
+    ];
+    return report({ json: { ...json, settings: [], withheld: [] }, document });
+  }
+  const connected = await connectStream(api, {
+    ...{ settings, wanted },
+    async record(stream) {
+      if (stream === null) {
+        await request.confirmation.confirm({
+          ...{ plan: [creationPlan(managed)], act: 'create the stream', type: name },
+        });
+      }
+      await note(request, { managed, operation: 'signals.connect', stream });
+    },
+  });
+  if (connected.settings.length > 0) return unfinished(name, connected);
+  const verified = await verification(runtime, { managed, stream: connected.stream, waitSeconds });
+  return connectionReport(name, connected, verified);
+}
+
+/** The transmitter of an issuer, or how to configure it. */
+async function transmitterOf(runtime: Runtime, issuer: string): Promise<ManagedTransmitter> {
+  const { configuration, environment } = runtime;
+  const signal = runtime.stopSignal();
+  const { transmitters } = requireSignals(configuration);
+  const same = (one: string) => one.replace(/\/$/, '') === issuer.replace(/\/$/, '');
+  const found = Object.entries(transmitters).find(([, each]) => same(each.issuer));
+  if (found !== undefined) return managedTransmitter(...found, { environment, signal });
+  const metadata = await openMetadata(issuer, signal);
+  throw new TokenctlError(
+    'configuration',
+    `The configuration has no transmitter with the issuer ${metadata.issuer}`,
+    {
+      hint: `Add it to signals.transmitters, with a name of yours: { issuer: ${metadata.issuer}, jwks: ${metadata.jwks ?? 'URL'}, management: { token: { file: PATH } }, and push or poll as docs/signals.md shows }.`,
+    },
+  );
+}
+
+function creationPlan({ name, settings, wanted }: ManagedTransmitter) {
+  return facts(
+    [
+      ['transmitter', `${name} (${settings.issuer})`],
+      ['delivery', settings.method === 'push' ? `push to ${settings.endpoint ?? ''}` : 'poll'],
+      ['authorization', wanted.authorization === null ? 'none' : 'the token of push.token'],
+      ['events', wanted.events.map((uri) => uri.slice(uri.lastIndexOf('/') + 1))],
+    ],
+    'Would create a stream',
+  );
+}
+
+/** Records what is done to a stream: before it, and after it with its id. */
+async function note(
+  { runtime, flags }: Pick<Request, 'runtime' | 'flags'>,
+  entry: {
+    readonly managed: ManagedTransmitter;
+    readonly operation: string;
+    readonly stream: EventStream | null;
+  },
+): Promise<void> {
+  const { managed, operation, stream } = entry;
+  const log = await runtime.auditLog();
+  await log.append({
+    ...{ kind: 'note', operation, run: randomUUID(), actor: runtime.operator },
+    target: { context: managed.name, address: managed.settings.issuer },
+    data: {
+      step: 'operation',
+      ...(stream === null ? { begins: true } : { stream: stream.id }),
+      ...(flags.reason !== undefined && { reason: flags.reason }),
+      ...(flags.ticket !== undefined && { ticket: flags.ticket }),
+    },
+  });
+}
+
+/** Asks for a verification event, and waits until it is recorded. */
+async function verification(
+  runtime: Runtime,
+  { managed, stream, waitSeconds }: { managed: ManagedTransmitter; stream: EventStream; waitSeconds: number },
+): Promise<boolean> {
+  const { name, api, settings } = managed;
+  const stopped = runtime.stopSignal();
+  const state = randomBytes(16).toString('hex');
+  return await withQueue(runtime, async (store) => {
+    await api.verify(stream.id, state);
+    writeNotice(`Waiting up to ${waitSeconds} seconds for the verification event of ${name}.`);
+    const end = performance.now() + waitSeconds * 1000;
+    const look = settings.method === 'poll' ? pollOnce(runtime, name, store) : () => Promise.resolve();
+    while (true) {
+      await look();
+      const recent = await store.list({ transmitter: name, limit: 1_000 });
+      if (recent.some(({ reason }) => reason === verificationReason(state))) return true;
+      if (performance.now() > end) return false;
+      await sleep(LOOK_MS, undefined, { signal: stopped }).catch((cause: unknown) => {
+        throw new TokenctlError('interrupted', 'Interrupted before the verification event arrived', {
+          cause,
+        });
+      });
+    }
+  });
+}
+
+function pollOnce(runtime: Runtime, name: string, store: SignalStore): () => Promise<void> {
+  const settings = requireSignals(runtime.configuration);
+  const source = pollSourceOf(name, transmitterNamed(settings, name), runtime.environment);
+  const intake = pollingIntake(settings, store);
+  const take = (id: string, token: string) => intake.polledEvent(name, id, token);
+  return async () => {
+    await pollStream({ source, take, signal: runtime.stopSignal() });
+  };
+}
+
+function unfinished(
+  name: string,
+  { stream, isNew, settings, withheld }: ConnectedStream,
+): Report<ConnectionJson> {
+  const wanted = settings.map(({ path, value }) => `${path}: ${value}`);
+  return report({
+    json: { transmitter: name, stream: stream.id, created: isNew, verified: null, settings, withheld },
+    document: [
+      lines(
+        `${isNew ? 'Created the stream' : 'Found the stream'} ${stream.id}. Its events are not accepted yet. Set in signals.transmitters.${name}:`,
+        list(...wanted),
+        'Then restart the receiver, and run this command again: it has a verification event sent.',
+      ),
+    ],
+    failure: new TokenctlError('partly_done', `The configuration of ${name} does not fit its stream yet`),
+  });
+}
+
+function connectionReport(
+  name: string,
+  { stream, isNew, withheld }: ConnectedStream,
+  verified: boolean,
+): Report<ConnectionJson> {
+  const failure = new TokenctlError('partly_done', `No verification event of ${name} arrived`, {
+    hint: stream.method.endsWith('8936')
+      ? 'Run it again, or look at the stream in the administration of the transmitter.'
+      : `Check that \`tokenctl signals serve\` runs with the same queue, and that the transmitter reaches ${stream.endpoint ?? 'it'}.`,
+  });
+  const document: Document = [
+    lines(
+      isNew ? `Created the stream ${stream.id}.` : `The stream ${stream.id} exists.`,
+      verified
+        ? 'A verification event arrived, was verified and recorded.'
+        : 'No verification event arrived.',
+      withheld.length > 0 && 'The transmitter does not send these events on it:',
+      list(...withheld),
+    ),
+  ];
+  return report({
+    json: { transmitter: name, stream: stream.id, created: isNew, verified, settings: [], withheld },
+    document,
+    failure: verified ? undefined : failure,
+  });
+}
+
+/**
+ * Deletes the stream of a transmitter.
+ *
+ * @throws TokenctlError `not_found`, `not_confirmed`, `audit_unavailable`, and as the transmitter.
+ */
+export async function disconnectFlow({
+  name,
+  ...request
+}: Request & { readonly name: string }): Promise<Report<DisconnectionJson>> {
+  const { runtime, confirmation, flags } = request;
+  const { configuration, environment } = runtime;
+  const transmitter = transmitterNamed(requireSignals(configuration), name);
+  const managed = managedTransmitter(name, transmitter, { environment, signal: runtime.stopSignal() });
+  const stream = await findStream(managed.api, managed.settings);
+  const ending = (deleted: boolean, text: string) =>
+    report({ json: { transmitter: name, stream: stream?.id ?? null, deleted }, document: [lines(text)] });
+  if (stream === null) return ending(false, `${name} has no stream: nothing to do.`);
+  const plan = [
+    facts(
+      [
+        ['stream', stream.id],
+        ['transmitter', name],
+      ],
+      'Would delete a stream',
+    ),
+  ];
+  if (flags['dry-run'] === true)
+    return ending(false, `Would delete the stream ${stream.id}: ${name} would send no further events.`);
+  await confirmation.confirm({ plan, act: 'delete the stream', type: name });
+  await note(request, { managed, operation: 'signals.disconnect', stream: null });
+  await managed.api.delete(stream.id);
+  await note(request, { managed, operation: 'signals.disconnect', stream });
+  return ending(
+    true,
+    `Deleted the stream ${stream.id}. Remove ${name} from the configuration, or connect again.`,
+  );
+}

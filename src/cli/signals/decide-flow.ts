@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto';
+import type { Runtime } from '../../app/runtime.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { subjectText } from '../../domain/signals/subject-identifier.ts';
+import { machineClock } from '../../operations/ports/clock.ts';
+import type { Signal, SignalStore } from '../../operations/ports/signals.ts';
+import { type Document, facts, lines } from '../../reports/document.ts';
+import { type Report, report } from '../../reports/result.ts';
+import type { Confirmation } from '../change/confirmation.ts';
+import type { ChangeFlags } from '../flags.ts';
+import { SHOWN_DIGITS, type SignalJson, signalNamed, signalToJson, withQueue } from './signal-view.ts';
+
+/** What `signals release` and `signals dismiss` print with `--json`. */
+export interface DecisionJson {
+  readonly event: SignalJson;
+  /** What was decided; null in a dry run. */
+  readonly decision: 'released' | 'dismissed' | null;
+  /** The user whom the event is about, where one was given. */
+  readonly user: string | null;
+}
+
+/** A decision about a held event. */
+interface Decision {
+  readonly runtime: Runtime;
+  readonly confirmation: Confirmation;
+  readonly id: string;
+  readonly decision: 'released' | 'dismissed';
+  /** With `released`: the user whom the event is about. */
+  readonly user?: string | undefined;
+  readonly flags: ChangeFlags;
+}
+
+/**
+ * Has a held event carried out, or ends it without an act. The decision is in the audit log before it is made.
+ *
+ * @throws TokenctlError `not_found`, `usage` for an event that is not held, `not_confirmed`, `audit_unavailable`, and as the queue
+ */
+export async function decideFlow(decision: Decision): Promise<Report<DecisionJson>> {
+  const { runtime, id, flags } = decision;
+  return await withQueue(runtime, async (store) => {
+    const signal = await signalNamed(store, id);
+    if (signal.state !== 'held')
+      throw new TokenctlError('usage', `The event ${id} is not held: ${signal.state}`, {
+        hint: signal.reason ?? undefined,
+      });
+    if (decision.decision === 'released' && signal.subject === null)
+      throw new TokenctlError('usage', `The event ${id} is about the stream, not about a user`, {
+        hint: 'Dismiss it once the stream is as you want it: `tokenctl signals status`.',
+      });
+    const user = decision.user ?? null;
+    if (flags['dry-run'] === true)
+      return result(signal, { decision: null, user, document: planOf(signal, decision) });
+    const short = signal.id.slice(0, SHOWN_DIGITS);
+    await decision.confirmation.confirm({
+      plan: planOf(signal, decision),
+      act: decision.decision === 'released' ? `carry out ${short}` : `dismiss ${short}`,
+      type: short,
+    });
+    return await decide(store, signal, decision);
+  });
+}
+
+async function decide(store: SignalStore, signal: Signal, request: Decision): Promise<Report<DecisionJson>> {
+  const { runtime, decision, flags } = request;
+  const user = request.user ?? null;
+  const log = await runtime.auditLog();
+  const { issuer, jti, transmitter, kinds } = signal;
+  await log.append({
+    kind: 'note',
+    operation: decision === 'released' ? 'signals.release' : 'signals.dismiss',
+    run: randomUUID(),
+    actor: runtime.operator,
+    target: { context: transmitter, address: issuer },
+    data: {
+      ...{ step: 'operation', signal: jti, kinds },
+      ...(user !== null && { user }),
+      ...(flags.reason !== undefined && { reason: flags.reason }),
+      ...(flags.ticket !== undefined && { ticket: flags.ticket }),
+    },
+  });
+  const { user: name = '', host = '' } = runtime.operator;
+  const release = { by: `${name}@${host}`, reason: flags.reason ?? null, user };
+  const made = await store[decision === 'released' ? 'release' : 'dismiss'](
+    signal.id,
+    release,
+    machineClock.now(),
+  );
+  if (!made)
+    throw new TokenctlError('busy', `Somebody else decided about ${signal.id.slice(0, SHOWN_DIGITS)}`, {
+      hint: 'Look at it with `tokenctl signals list`.',
+    });
+  const text =
+    decision === 'released'
+      ? 'Released. The receiver, or the next run of signals-poll, carries it out: see `tokenctl signals list`.'
+      : 'Dismissed. Nothing is done for it.';
+  return result(signal, { decision, user, document: [lines(text)] });
+}
+
+function result(
+  signal: Signal,
+  { document, ...decided }: Pick<DecisionJson, 'decision' | 'user'> & { readonly document: Document },
+): Report<DecisionJson> {
+  return report({ json: { event: signalToJson(signal), ...decided }, document });
+}
+
+function planOf(signal: Signal, { decision, user }: Decision): Document {
+  const { action, subject, kinds, transmitter, reason, users } = signal;
+  const whom = user ?? (users.length > 0 ? users.join(', ') : 'whoever matches');
+  return [
+    facts(
+      [
+        ['event', `${kinds.join(', ')} from ${transmitter}`],
+        ['about', subject === null ? 'the stream' : subjectText(subject)],
+        ['held because', reason],
+        ['action', decision === 'released' && `${action} for ${whom}`],
+      ],
+      decision === 'released' ? 'Would carry out' : 'Would dismiss',
+    ),
+  ];
+}

@@ -1,0 +1,100 @@
+import type { Runtime } from '../../app/runtime.ts';
+import { openQueue, requireSignals } from '../../app/signals/signal-desk.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { subjectText } from '../../domain/signals/subject-identifier.ts';
+import type { Signal, SignalSelector, SignalStore } from '../../operations/ports/signals.ts';
+import { type Listing, listing, timeColumn } from '../../reports/tables/listing.ts';
+
+/** A recorded event as `--json` shows it. */
+export interface SignalJson {
+  readonly id: string;
+  /** The `jti` of the transmitter. */
+  readonly jti: string;
+  readonly issuer: string;
+  readonly transmitter: string;
+  /** How it arrived: `push`, `poll`, `revocation` or `logout`. */
+  readonly route: string;
+  /** The events of its token. */
+  readonly kinds: readonly string[];
+  /** Whom it is about, in words; null for one about the stream. */
+  readonly subject: string | null;
+  readonly action: string;
+  readonly state: string;
+  /** What came of it, or why it is held. */
+  readonly reason: string | null;
+  /** The users that it was matched to, by name. */
+  readonly users: readonly string[];
+  /** The runs in the audit log that carried it out. */
+  readonly runs: readonly string[];
+  readonly attempts: number;
+  readonly issued: Date;
+  readonly received: Date;
+  /** Null while it waits. */
+  readonly ended: Date | null;
+  /** Who released or dismissed it; null for nobody. */
+  readonly decidedBy: string | null;
+}
+
+/** The JSON form of a recorded event. */
+export function signalToJson(signal: Signal): SignalJson {
+  const { id, jti, issuer, transmitter, route, kinds, subject, action, state, reason, users, runs } = signal;
+  const { attempts, issued, received, ended, released } = signal;
+  return {
+    ...{ id, jti, issuer, transmitter, route, kinds, action, state, reason, users, runs, attempts },
+    ...{ issued, received, ended, decidedBy: released?.by ?? null },
+    subject: subject === null ? null : subjectText(subject),
+  };
+}
+
+/** How many digits of an id name a signal in tables and messages. */
+export const SHOWN_DIGITS = 12;
+
+/** Recorded events as a command's result. */
+export async function signalListing(
+  runtime: Runtime,
+  selector: SignalSelector,
+): Promise<Listing<Signal, SignalJson>> {
+  const rows = await withQueue(runtime, (store) => store.list(selector));
+  return listing<Signal, SignalJson>({
+    rows,
+    columns: [
+      { name: 'id', cell: ({ id }) => id.slice(0, SHOWN_DIGITS), whole: true },
+      timeColumn('received', ({ received }) => received),
+      { name: 'state', cell: ({ state }) => state, whole: true },
+      { name: 'transmitter', cell: ({ transmitter }) => transmitter, whole: true },
+      { name: 'event', cell: ({ kinds }) => kinds.join(', ') },
+      { name: 'action', cell: ({ action }) => action, whole: true },
+      { name: 'subject', cell: ({ subject }) => (subject === null ? '' : subjectText(subject)) },
+      { name: 'result', cell: ({ reason }) => reason ?? '' },
+    ],
+    json: signalToJson,
+    none: 'No events.',
+  });
+}
+
+/** Opens the queue of the configuration for a piece of work. Throws TokenctlError as the queue. */
+export async function withQueue<T>(runtime: Runtime, work: (store: SignalStore) => Promise<T>): Promise<T> {
+  const store = await openQueue(requireSignals(runtime.configuration), runtime.environment);
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/**
+ * The signal whose id begins so.
+ *
+ * @throws TokenctlError `not_found`, `usage` where several begin so
+ */
+export async function signalNamed(store: SignalStore, prefix: string): Promise<Signal> {
+  const [signal, other] = await store.find(prefix);
+  if (other !== undefined)
+    throw new TokenctlError('usage', `Several events begin with "${prefix}"`, {
+      hint: 'Give more digits of the id.',
+    });
+  if (signal !== undefined) return signal;
+  throw new TokenctlError('not_found', `No event begins with "${prefix}"`, {
+    hint: 'Look for it with `tokenctl signals list`.',
+  });
+}

@@ -1,0 +1,138 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import {
+  deliveryMethods,
+  type EventStream,
+  type StreamManagement,
+  type WantedStream,
+} from '../ports/transmitters.ts';
+
+/** What the configuration says of a transmitter whose stream is managed. */
+export interface StreamSettings {
+  readonly issuer: string;
+  readonly jwks: string;
+  readonly audience: readonly string[];
+  readonly method: keyof typeof deliveryMethods;
+  /** Where events are pushed to, or polled; null where the configuration does not say. */
+  readonly endpoint: string | null;
+}
+
+/** A line of the configuration that does not fit the stream. */
+interface WantedSetting {
+  /** Its path below the transmitter: `audience`, `poll.url`. */
+  readonly path: string;
+  readonly value: string;
+}
+
+/** A stream, and what its configuration still needs. */
+export interface ConnectedStream {
+  readonly stream: EventStream;
+  readonly isNew: boolean;
+  readonly settings: readonly WantedSetting[];
+  /** Event types that were asked for, and that the transmitter does not send. */
+  readonly withheld: readonly string[];
+}
+
+/**
+ * Finds the stream of this configuration at its transmitter; null if there is none.
+ *
+ * @throws TokenctlError `configuration` if the transmitter is another one than the configuration says, and as the API.
+ */
+export async function findStream(
+  api: StreamManagement,
+  settings: StreamSettings,
+): Promise<EventStream | null> {
+  await requireTransmitter(api, settings);
+  const method = deliveryMethods[settings.method];
+  const streams = (await api.streams()).filter((each) => each.method === method);
+  const { endpoint } = settings;
+  if (endpoint !== null) {
+    const same = streams.find((each) => each.endpoint === endpoint);
+    if (same !== undefined || settings.method === 'push') return same ?? null;
+  }
+  if (streams.length > 1)
+    throw new TokenctlError(
+      'configuration',
+      `The client of this token has ${streams.length} streams that are polled`,
+      {
+        hint: 'Say with poll.url which one is meant.',
+      },
+    );
+  return streams[0] ?? null;
+}
+
+async function requireTransmitter(
+  api: StreamManagement,
+  { issuer, jwks, method }: StreamSettings,
+): Promise<void> {
+  const metadata = await api.metadata();
+  if (metadata.issuer !== issuer) {
+    throw new TokenctlError(
+      'configuration',
+      `The transmitter publishes the issuer ${metadata.issuer}, and the configuration has ${issuer}`,
+      { hint: 'Its events would be refused. Correct the issuer if this is the right transmitter.' },
+    );
+  }
+  if (metadata.jwks !== null && metadata.jwks !== jwks) {
+    throw new TokenctlError(
+      'configuration',
+      `The transmitter publishes its keys at ${metadata.jwks}, not at ${jwks}`,
+      {
+        hint: 'Correct `jwks` of the transmitter.',
+      },
+    );
+  }
+  const { deliveryMethods: offered } = metadata;
+  if (offered.length === 0 || offered.includes(deliveryMethods[method])) return;
+  throw new TokenctlError(
+    'unsupported',
+    `The transmitter does not deliver by ${method}: ${offered.join(', ')}`,
+    {
+      hint: `Give \`${method === 'push' ? 'poll' : 'push'}\` instead, as docs/signals.md describes.`,
+    },
+  );
+}
+
+/**
+ * Creates the stream of this configuration unless it is there, and compares it with the configuration.
+ *
+ * @param record Called before the stream is created, and with it afterwards; what it throws prevents the creation.
+ * @throws TokenctlError as {@link findStream}.
+ */
+export async function connectStream(
+  api: StreamManagement,
+  {
+    settings,
+    wanted,
+    record,
+  }: {
+    readonly settings: StreamSettings;
+    readonly wanted: WantedStream;
+    readonly record: (created: EventStream | null) => Promise<void>;
+  },
+): Promise<ConnectedStream> {
+  const found = await findStream(api, settings);
+  if (found === null) await record(null);
+  const stream = found ?? (await api.create(wanted));
+  if (found === null) await record(stream);
+  if (stream.issuer !== settings.issuer)
+    throw new TokenctlError(
+      'target_misbehaved',
+      `The stream ${stream.id} is of another issuer: ${stream.issuer}`,
+    );
+  const { delivered } = stream;
+  const withheld = delivered === null ? [] : wanted.events.filter((uri) => !delivered.includes(uri));
+  return { stream, isNew: found === null, settings: wantedSettings(stream, settings), withheld };
+}
+
+function wantedSettings(
+  stream: EventStream,
+  { audience, method, endpoint }: StreamSettings,
+): WantedSetting[] {
+  const [first = ''] = stream.audience;
+  return [
+    ...(stream.audience.some((each) => audience.includes(each)) ? [] : [{ path: 'audience', value: first }]),
+    ...(method === 'poll' && stream.endpoint !== null && stream.endpoint !== endpoint
+      ? [{ path: 'poll.url', value: stream.endpoint }]
+      : []),
+  ];
+}

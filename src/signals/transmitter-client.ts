@@ -1,0 +1,260 @@
+import { z } from 'zod';
+import { TokenctlError } from '../domain/errors.ts';
+import type { Secret } from '../domain/secret.ts';
+import type {
+  EventStream,
+  PollAnswer,
+  PollRequest,
+  PollSource,
+  StreamManagement,
+  TransmitterMetadata,
+  WantedStream,
+} from '../operations/ports/transmitters.ts';
+import { fetchLimited } from '../security-events/limited-fetch.ts';
+
+/** How a transmitter is reached. */
+export interface TransmitterClientOptions {
+  /** What messages call it: `The transmitter corporate`. */
+  readonly name: string;
+  /** What is sent after `Bearer`. */
+  readonly token: Secret;
+  /** Aborted when the caller gives up. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+const TIMEOUT_MS = 30_000;
+/** A hundred of the longest tokens. */
+const MAX_BYTES = 8 * 1024 * 1024;
+
+interface Exchange {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly url: string;
+  readonly body?: unknown;
+  /** Whether the token is sent. */
+  readonly signedIn?: boolean;
+  readonly signal?: AbortSignal;
+}
+
+/** Sends one request. Follows no redirect, and quotes nothing of the answer but its status. */
+async function exchange(
+  { name, token, signal: given }: TransmitterClientOptions,
+  { method, url, body, signedIn = true, signal }: Exchange,
+): Promise<{ readonly status: number; readonly body: unknown }> {
+  const signals = [AbortSignal.timeout(TIMEOUT_MS), given, signal].filter((each) => each !== undefined);
+  const [status, text] = await fetchLimited(url, {
+    method,
+    headers: {
+      accept: 'application/json',
+      ...(signedIn && { authorization: `Bearer ${token.reveal()}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    signal: AbortSignal.any(signals),
+    maxBytes: MAX_BYTES,
+  }).then(
+    async (response) => [response.status, await response.text()] as const,
+    (cause: unknown) => {
+      if (given?.aborted || signal?.aborted) throw new TokenctlError('interrupted', 'Interrupted', { cause });
+      throw new TokenctlError('target_unreachable', `${name} could not be reached at ${shown(url)}`, {
+        hint: 'Check the address, the network and the certificate.',
+        cause,
+      });
+    },
+  );
+  return { status, body: parsed(text) };
+}
+
+/** The error for an answer of this status. */
+function refusal({ name }: TransmitterClientOptions, what: string, status: number): TokenctlError {
+  const said = `${name} answered ${status} to ${what}`;
+  if (status === 401) {
+    return new TokenctlError('credentials_refused', said, {
+      hint: 'Check the token in the file that the configuration names.',
+    });
+  }
+  if (status === 403) {
+    return new TokenctlError('permission_refused', said, {
+      hint: 'Allow the client of this token to manage and read its stream.',
+    });
+  }
+  const passes = status === 429 || status >= 500;
+  return new TokenctlError(passes ? 'target_unreachable' : 'target_misbehaved', said, {
+    hint: passes ? 'Try again later.' : undefined,
+  });
+}
+
+const pollAnswer = z.object({
+  sets: z.record(z.string(), z.string()).default({}),
+  moreAvailable: z.boolean().default(false),
+});
+
+/** A stream that is polled (RFC 8936). */
+export function openPollSource(url: string, options: TransmitterClientOptions): PollSource {
+  return {
+    async poll({ acknowledged, refused, maxEvents }: PollRequest, signal: AbortSignal): Promise<PollAnswer> {
+      const { status, body } = await exchange(options, {
+        ...{ method: 'POST', url, signal },
+        body: {
+          maxEvents,
+          returnImmediately: true,
+          ...(acknowledged.length > 0 && { ack: acknowledged }),
+          ...(refused.size > 0 && { setErrs: Object.fromEntries(refused) }),
+        },
+      });
+      if (status !== 200 && !(status === 204 && maxEvents === 0))
+        throw refusal(options, 'a poll for events', status);
+      const { sets, moreAvailable } = read(options, 'a poll for events', pollAnswer, body ?? {});
+      return { sets: new Map(Object.entries(sets)), hasMore: moreAvailable };
+    },
+  };
+}
+
+const metadataAnswer = z.object({
+  issuer: z.string(),
+  jwks_uri: z.string().optional(),
+  delivery_methods_supported: z.array(z.string()).default([]),
+  configuration_endpoint: z.string().optional(),
+  status_endpoint: z.string().optional(),
+  verification_endpoint: z.string().optional(),
+});
+
+const streamAnswer = z.object({
+  stream_id: z.string().min(1).max(256),
+  iss: z.string(),
+  aud: z.union([z.string(), z.array(z.string())]),
+  delivery: z.object({ method: z.string(), endpoint_url: z.string().optional() }),
+  events_delivered: z.array(z.string()).optional(),
+});
+
+/** The path of what a transmitter publishes, put before that of its issuer (OpenID Shared Signals 1.0, section 7.2). */
+const WELL_KNOWN = '/.well-known/ssf-configuration';
+
+/** The management API of the transmitter with this issuer. */
+export function openStreamManagement(issuer: string, options: TransmitterClientOptions): StreamManagement {
+  let published: Promise<z.output<typeof metadataAnswer>> | undefined;
+  const readMetadata = async () => {
+    const url = metadataAddress(issuer);
+    const { status, body } = await exchange(options, { method: 'GET', url, signedIn: false });
+    if (status !== 200) throw refusal(options, shown(url), status);
+    return read(options, shown(url), metadataAnswer, body);
+  };
+  const metadata = () => {
+    published ??= readMetadata();
+    return published;
+  };
+  const endpoint = async (name: `${'configuration' | 'status' | 'verification'}_endpoint`) => {
+    const found = await metadata();
+    // The token goes there: only if this issuer's own page says so.
+    if (found.issuer !== issuer)
+      throw new TokenctlError(
+        'target_misbehaved',
+        `${options.name} publishes another issuer: ${found.issuer}`,
+      );
+    return found[name] ?? null;
+  };
+  const required = async (name: Parameters<typeof endpoint>[0]) => {
+    const url = await endpoint(name);
+    if (url !== null) return url;
+    throw new TokenctlError('unsupported', `${options.name} publishes no ${name}`, {
+      hint: 'Manage its stream in its own administration.',
+    });
+  };
+  const withId = (url: string, id: string) => {
+    const address = new URL(url);
+    address.searchParams.set('stream_id', id);
+    return address.href;
+  };
+  return {
+    async metadata(): Promise<TransmitterMetadata> {
+      const found = await metadata();
+      return {
+        issuer: found.issuer,
+        jwks: found.jwks_uri ?? null,
+        deliveryMethods: found.delivery_methods_supported,
+      };
+    },
+    async streams() {
+      const url = await required('configuration_endpoint');
+      const { status, body } = await exchange(options, { method: 'GET', url });
+      if (status === 404) return [];
+      if (status !== 200) throw refusal(options, 'the list of streams', status);
+      const list = Array.isArray(body) ? body : [body];
+      return list.map((each) => streamOf(read(options, 'the list of streams', streamAnswer, each)));
+    },
+    async create({ method, endpoint: pushTo, authorization, events }: WantedStream) {
+      const url = await required('configuration_endpoint');
+      const delivery = {
+        method,
+        ...(pushTo !== null && { endpoint_url: pushTo }),
+        ...(authorization !== null && { authorization_header: authorization.reveal() }),
+      };
+      const body = { delivery, events_requested: events, description: 'tokenctl' };
+      const answer = await exchange(options, { method: 'POST', url, body });
+      if (answer.status !== 201 && answer.status !== 200)
+        throw refusal(options, 'the creation of a stream', answer.status);
+      return streamOf(read(options, 'the creation of a stream', streamAnswer, answer.body));
+    },
+    async status(id) {
+      const url = await endpoint('status_endpoint');
+      if (url === null) return null;
+      const { status, body } = await exchange(options, { method: 'GET', url: withId(url, id) });
+      if (status !== 200) throw refusal(options, 'the state of the stream', status);
+      return read(options, 'the state of the stream', z.object({ status: z.string().max(100) }), body).status;
+    },
+    async verify(id, state) {
+      const url = await required('verification_endpoint');
+      const { status } = await exchange(options, { method: 'POST', url, body: { stream_id: id, state } });
+      if (status !== 204 && status !== 200 && status !== 202)
+        throw refusal(options, 'the request for a verification event', status);
+    },
+    async delete(id) {
+      const url = await required('configuration_endpoint');
+      const { status } = await exchange(options, { method: 'DELETE', url: withId(url, id) });
+      if (status === 404) return false;
+      if (status !== 204 && status !== 200) throw refusal(options, 'the deletion of the stream', status);
+      return true;
+    },
+  };
+}
+
+function metadataAddress(issuer: string): string {
+  const url = new URL(issuer);
+  const path = url.pathname.replace(/\/$/, '');
+  return `${url.origin}${WELL_KNOWN}${path}`;
+}
+
+function streamOf(answer: z.output<typeof streamAnswer>): EventStream {
+  const { stream_id: id, iss, aud, delivery, events_delivered: delivered } = answer;
+  return {
+    ...{ id, issuer: iss, audience: typeof aud === 'string' ? [aud] : aud, method: delivery.method },
+    endpoint: delivery.endpoint_url ?? null,
+    delivered: delivered ?? null,
+  };
+}
+
+function read<Shape extends z.ZodType>(
+  { name }: TransmitterClientOptions,
+  what: string,
+  shape: Shape,
+  body: unknown,
+): z.output<Shape> {
+  const result = shape.safeParse(body);
+  if (result.success) return result.data;
+  const [issue] = result.error.issues;
+  const where = issue === undefined || issue.path.length === 0 ? '' : ` (${issue.path.join('.')})`;
+  throw new TokenctlError('target_misbehaved', `${name} answered ${what} in an invalid form${where}`);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** An address without what may be secret in it. */
+function shown(url: string): string {
+  const { origin, pathname } = new URL(url);
+  return `${origin}${pathname}`;
+}
