@@ -66,9 +66,15 @@ class DirectoryIndex {
 
   /** By the id that the provider gave the account, or by the name or address that the backend keeps instead. */
   ofAccount(uid: string): readonly DirectoryUser[] {
-    // SAML backends put the name of the identity provider before the id: `idp:name`.
-    const forms = [uid, uid.slice(uid.indexOf(':') + 1)];
-    const found = forms.flatMap((form) => [
+    // SAML backends put the name of the identity provider before the id: `idp:name`. The bundled service puts the issuer of an
+    // OpenID provider before the subject: `https://idp.example.org|subject`.
+    const forms = new Set([
+      uid,
+      ...(/^https?:\/\/[^|]+\|/.test(uid)
+        ? [uid.slice(uid.indexOf('|') + 1)]
+        : [uid.slice(uid.indexOf(':') + 1)]),
+    ]);
+    const found = [...forms].flatMap((form) => [
       ...(this.#by.id.get(form) ?? []),
       ...(this.#by.login.get(form.toLowerCase()) ?? []),
       ...(this.#by.email.get(form.toLowerCase()) ?? []),

@@ -68,6 +68,13 @@ describe('a user of the controller', () => {
       'left: active is false (account idp:Alice of saml)',
     ],
     [
+      'by the subject after the issuer, as the bundled service keeps it',
+      user('x', { accounts: [{ provider: 'oidc', uid: 'https://idp.example.org:8443/realms/staff|7' }] }),
+      [entry('7', { disabled: OFF })],
+      {},
+      'left: active is false (account https://idp.example.org:8443/realms/staff|7 of oidc)',
+    ],
+    [
       'by the LDAP name in any letter case',
       user('x', { ldapDn: 'UID=a,DC=x' }),
       [entry('7', { dn: 'uid=a,dc=x', disabled: OFF })],
