@@ -7,6 +7,7 @@ import { Secret } from '../../../src/domain/secret.ts';
 import { type RunningService, startService } from '../../../src/service/server.ts';
 import { openOn } from '../../support/databases.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
+import { SECRET_KEY } from '../../support/service.ts';
 import { type Run, type RunOptions, temporaryFolder, tokenctl } from './program.ts';
 
 /** A service on PostgreSQL, and the program working in its database. */
@@ -61,6 +62,7 @@ export function databaseEstate(): DatabaseEstate {
       port: 0,
       database: { url: new Secret(url) },
       adminPassword: new Secret('correct-horse-battery'),
+      secretKey: SECRET_KEY,
       version: '0.0.0-test',
       logLevel: 'silent',
     });

@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { providerServer } from '../../support/provider-server.ts';
+import { basic, bearer, Client } from '../../support/service.ts';
+import { startOpenIdProvider } from '../../support/sso/openid-provider.ts';
+import { logInThrough } from '../../support/sso/world.ts';
+import { databaseEstate } from './database-estate.ts';
+
+const db = databaseEstate();
+const SECRET = 'a-client-secret-of-the-tests';
+const DISABLED = 'https://schemas.openid.net/secevent/risc/event-type/account-disabled';
+
+/** A provider at which the service logs users in, and which tells it of logouts. External users may have tokens. */
+async function provider(names: readonly string[]) {
+  const service = { url: db.service() };
+  const provider = await startOpenIdProvider({
+    clients: [
+      {
+        clientId: 'automation',
+        clientSecret: SECRET,
+        redirectUris: [`${service.url}/sso/complete/google-oauth2/`],
+        logout: { uri: `${service.url}/sso/backchannel-logout/`, bySession: false },
+      },
+    ],
+    accounts: Object.fromEntries(names.map((name) => [name, { preferred_username: name }])),
+  });
+  onTestFinished(() => provider.close());
+  const admin = new Client(service.url, basic('admin', 'correct-horse-battery'));
+  const set = async (category: string, settings: object) =>
+    expect((await admin.patch(`/api/v2/settings/${category}/`, settings)).status).toBe(200);
+  await set('authentication', { ALLOW_OAUTH2_FOR_EXTERNAL_USERS: true });
+  await set('google-oauth2', {
+    SOCIAL_AUTH_GOOGLE_OAUTH2_KEY: 'automation',
+    SOCIAL_AUTH_GOOGLE_OAUTH2_SECRET: SECRET,
+    SOCIAL_AUTH_GOOGLE_OAUTH2_ISSUER: provider.issuer,
+  });
+  /** Logs in through the provider, and makes a personal access token. */
+  const makeToken = async (account: string) => {
+    const { browser } = await logInThrough(service as never, { backend: 'google-oauth2', account });
+    const answer = await fetch(`${service.url}/api/v2/tokens/`, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        'x-csrftoken': browser.cookies.get('csrftoken') ?? '',
+        cookie: [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; '),
+      },
+      body: '{"scope": "write"}',
+    });
+    const { token = '' } = (await answer.json()) as { token?: string };
+    expect([answer.status, await statusOf(token)]).toEqual([201, 200]);
+    return token;
+  };
+  const statusOf = async (token: string) =>
+    (await new Client(service.url, bearer(token)).get('/api/v2/me/')).status;
+  /** Milliseconds until a token is refused. */
+  const refusedAfter = async (token: string, since: number) => {
+    while ((await statusOf(token)) !== 401) {
+      if (performance.now() - since > 30_000) throw new Error('the token is still accepted');
+    }
+    return performance.now() - since;
+  };
+  return { service, provider, set, makeToken, statusOf, refusedAfter };
+}
+
+// At the end, the times are printed, for people.
+test('whoever is disabled at the provider has no token here: by event, by logout, by revocation and by the sweep', async () => {
+  const at = await provider(['event', 'logout', 'revoke', 'sweep', 'stays']);
+  const kept = await at.makeToken('stays');
+  const times: Record<string, number> = {};
+
+  // What the provider does not say, nobody knows: the token goes on working.
+  const byEvent = await at.makeToken('event');
+  at.provider.disable('event');
+  expect(await at.statusOf(byEvent)).toBe(200);
+  let since = performance.now();
+  const signed = await at.provider.sign(
+    {
+      jti: randomUUID(),
+      aud: 'automation',
+      sub_id: { format: 'iss_sub', iss: at.provider.issuer, sub: 'event' },
+      events: { [DISABLED]: {} },
+    },
+    'secevent+jwt',
+  );
+  const pushed = await fetch(`${at.service.url}/sso/events/`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/secevent+jwt' },
+    body: signed,
+  });
+  expect(pushed.status).toBe(202);
+  times['event'] = await at.refusedAfter(byEvent, since);
+
+  await at.set('google-oauth2', { SOCIAL_AUTH_GOOGLE_OAUTH2_LOGOUT_REVOKES_TOKENS: true });
+  const byLogout = await at.makeToken('logout');
+  at.provider.disable('logout');
+  since = performance.now();
+  await at.provider.logOut('automation', 'logout');
+  times['back-channel logout'] = await at.refusedAfter(byLogout, since);
+
+  const byRevocation = await at.makeToken('revoke');
+  at.provider.disable('revoke');
+  since = performance.now();
+  const caller = await at.provider.sign({
+    jti: randomUUID(),
+    aud: 'automation',
+    exp: Math.floor(Date.now() / 1000) + 60,
+  });
+  const revoked = await fetch(`${at.service.url}/sso/global-token-revocation/`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${caller}` },
+    body: JSON.stringify({ sub_id: { format: 'iss_sub', iss: at.provider.issuer, sub: 'revoke' } }),
+  });
+  expect(revoked.status).toBe(204);
+  times['global token revocation'] = await at.refusedAfter(byRevocation, since);
+
+  // The sweep asks the directory of the provider, which needs to tell nobody.
+  const bySweep = await at.makeToken('sweep');
+  const active = new Map(['event', 'logout', 'revoke', 'sweep', 'stays'].map((name) => [name, true]));
+  const directory = await providerServer(({ url }) => {
+    const users = [...active].map(([userName, isActive]) => ({ id: userName, userName, active: isActive }));
+    const isFirst = url.searchParams.get('startIndex') === '1';
+    return url.pathname.endsWith('/Users')
+      ? { body: { totalResults: users.length, Resources: isFirst ? users : [] } }
+      : { body: {} };
+  });
+  const home = db.home();
+  const file = join(home.folder, '.config/tokenctl/tokenctl.yaml');
+  const token = join(home.folder, 'scim-token');
+  writeFileSync(token, 'hidden-scim-token\n', { mode: 0o600 });
+  const staff = {
+    kind: 'scim',
+    url: `${directory.url.href}scim`,
+    token: { file: token },
+    accounts: ['google-oauth2'],
+    stopAbovePercent: 50,
+  };
+  writeFileSync(file, `${readFileSync(file, 'utf8')}directories: ${JSON.stringify({ staff })}\n`);
+  active.set('sweep', false);
+  at.provider.disable('sweep');
+  expect(await at.statusOf(bySweep)).toBe(200);
+  since = performance.now();
+  const run = await home.run(['users', 'offboard', '--gone', 'staff', '--yes', '--json']);
+  expect(run).toMatchObject({ code: 0, stderr: expect.stringContaining('sweep: active is false') });
+  times['sweep'] = await at.refusedAfter(bySweep, since);
+  expect(JSON.parse(run.stdout)).toMatchObject({ directory: { gone: [{ username: 'sweep' }] } });
+
+  expect(await at.statusOf(kept)).toBe(200);
+  const shown = Object.entries(times).map(([way, time]) => `${way}: ${Math.round(time)} ms`);
+  // The goal is a second for what the provider tells; the sweep takes as long as the program.
+  process.stdout.write(`refused after: ${shown.join(', ')}\n`);
+  const { sweep: _, ...told } = times;
+  for (const time of Object.values(told)) expect(time).toBeLessThan(10_000);
+});
