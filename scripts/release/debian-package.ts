@@ -15,7 +15,13 @@ import { packageVersion, root } from './program-tree.ts';
 
 /** Where the program is in the package. */
 const PROGRAM = 'usr/lib/tokenctl';
-const UNITS = ['tokenctl-jobs.service', 'tokenctl-sweep.service', 'tokenctl-sweep.timer'];
+const UNITS = [
+  'tokenctl-jobs.service',
+  'tokenctl-signals.service',
+  'tokenctl-signals.socket',
+  'tokenctl-sweep.service',
+  'tokenctl-sweep.timer',
+];
 
 /** The units to disable before their files are removed. The timer starts the third one. */
 export const UNITS_TO_DISABLE = UNITS.filter((unit) => unit !== 'tokenctl-sweep.service');

@@ -3,10 +3,12 @@ import type { NamedContext } from '../../config/contexts.ts';
 import { MACHINE } from '../../config/machine-place.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 
-/** What systemd reads beside the units of the package: the scheduler, and the one run that the timer starts. */
-export const SERVICE_DROP_INS = ['tokenctl-jobs.service', 'tokenctl-sweep.service'].map(
-  (unit) => `/etc/systemd/system/${unit}.d/secrets.conf`,
-);
+/** What systemd reads beside the units of the package: the scheduler, the one run that the timer starts, and the receiver of events. */
+export const SERVICE_DROP_INS = [
+  'tokenctl-jobs.service',
+  'tokenctl-signals.service',
+  'tokenctl-sweep.service',
+].map((unit) => `/etc/systemd/system/${unit}.d/secrets.conf`);
 
 /** How the service of the machine, which is another user than root, gets the credential of a context. */
 export interface ServiceSecret {

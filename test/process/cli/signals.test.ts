@@ -1,11 +1,16 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../../support/embedded-postgres.ts';
 import { receiverProgram, type SignalWorld, signalWorld } from '../../support/signal-world.ts';
 import { type StreamTransmitter, streamTransmitter } from '../../support/stream-transmitter.ts';
 import { EVENTS } from '../../support/transmitter.ts';
 import { type Run, tokenctl } from './program.ts';
 
+const PROGRAM = join(import.meta.dirname, '../../../bin/tokenctl.js');
 const program = receiverProgram();
 let stream: StreamTransmitter;
 let world: SignalWorld;
@@ -198,6 +203,39 @@ test('the status says what waits, and whether the stream delivers', async () => 
   stream.state = 'enabled';
   expect([paused.code, paused.stdout]).toEqual([3, expect.stringContaining('paused')]);
 });
+
+const activate = '/usr/bin/systemd-socket-activate';
+test.skipIf(!existsSync(activate))(
+  'the receiver takes the port that systemd opened, and leaves it on SIGTERM',
+  async () => {
+    const port = await freePort();
+    const child = spawn(
+      activate,
+      ['-l', `127.0.0.1:${port}`, process.execPath, PROGRAM, 'signals', 'serve', '--config', world.config],
+      {
+        env: {
+          PATH: process.env['PATH'] ?? '',
+          HOME: world.folder,
+          XDG_STATE_HOME: join(world.folder, 'state'),
+        },
+        stdio: ['ignore', 'ignore', 'pipe'],
+      },
+    );
+    onTestFinished(() => void child.kill('SIGKILL'));
+    let said = '';
+    child.stderr.on('data', (data: Buffer) => {
+      said += String(data);
+    });
+    // The first request starts the program, and waits for it.
+    await world.until(async () => said.includes('Listening on'));
+    const health = await fetch(`http://127.0.0.1:${port}/readyz`);
+    expect([health.status, await health.json()]).toEqual([200, { ready: true }]);
+    expect(said).toContain(`at http://127.0.0.1:${port}`);
+    const exited = once(child, 'exit');
+    child.kill('SIGTERM');
+    expect((await exited)[0]).toBe(0);
+  },
+);
 
 test('a stream is deleted once, and no secret is printed or recorded', async () => {
   expect((await run('signals', 'disconnect', 'idp', '--dry-run')).stdout).toContain(

@@ -4,27 +4,42 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { shellFiles } from '../../../scripts/release/shell-files.ts';
+import { signalsSchema } from '../../../src/config/signals.ts';
 import { temporaryFolder } from '../cli/program.ts';
 
 const deploy = fileURLToPath(new URL('../../../deploy', import.meta.url));
 const textOf = (file: string) => readFileSync(join(deploy, file), 'utf8');
 
 test('units and crontab start the program where the Debian package installs it', () => {
-  const commands = ['systemd/tokenctl-jobs.service', 'systemd/tokenctl-sweep.service', 'crontab'].flatMap(
-    (file) => [...textOf(file).matchAll(/(?:ExecStart=|\* +)(\/\S+)/g)].map(([, path]) => path),
-  );
-  expect(commands).toHaveLength(6);
+  const commands = [
+    ...['jobs', 'signals', 'sweep'].map((name) => `systemd/tokenctl-${name}.service`),
+    'crontab',
+  ].flatMap((file) => [...textOf(file).matchAll(/(?:ExecStart=|\* +)(\/\S+)/g)].map(([, path]) => path));
+  expect(commands).toHaveLength(7);
   expect(new Set(commands)).toEqual(new Set(['/usr/bin/tokenctl']));
 });
 
 test('the units are one user, to whom the state folder that they share belongs', () => {
-  const identities = ['tokenctl-jobs', 'tokenctl-sweep'].map((unit) =>
+  const identities = ['tokenctl-jobs', 'tokenctl-signals', 'tokenctl-sweep'].map((unit) =>
     textOf(`systemd/${unit}.service`)
       .split('\n')
       .filter((line) => /^(User|DynamicUser|StateDirectory)=/.test(line)),
   );
   expect(identities[0]).toEqual(['User=tokenctl', 'DynamicUser=yes', 'StateDirectory=tokenctl']);
   expect(identities[1]).toEqual(identities[0]);
+  expect(identities[2]).toEqual(identities[0]);
+});
+
+test('the receiver has every restriction of the scheduler, and listens where it does by itself', () => {
+  const restrictions = (unit: string) =>
+    textOf(`systemd/${unit}.service`)
+      .split('\n')
+      .filter((line) =>
+        /^(NoNew|Protect|Private|Restrict|Lock|Cap|Ambient|SystemCall|UMask|LoadCred)/.test(line),
+      );
+  expect(restrictions('tokenctl-signals')).toEqual(restrictions('tokenctl-jobs'));
+  const { port, address } = signalsSchema.parse({});
+  expect(textOf('systemd/tokenctl-signals.socket')).toContain(`ListenStream=${address}:${port}\n`);
 });
 
 test.each([
