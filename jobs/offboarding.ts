@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { percent } from '../src/config/value-schemas.ts';
 import { pathNames } from '../src/domain/access.ts';
-import type { DirectoryAnswer } from '../src/operations/directories/ask-directory.ts';
+import type { DirectoryAnswer } from '../src/operations/directories/answer-history.ts';
 import { defineJob, revocationJobReport, type TargetJobContext } from '../src/operations/jobs/job.ts';
 
 /** Ends the tokens, refresh tokens and sessions of users who left. */
@@ -74,11 +74,12 @@ export const offboarding = defineJob({
 
 /** Asks a directory, and records its answer with the evidence before anything is done. */
 async function ask(context: TargetJobContext, name: string): Promise<DirectoryAnswer> {
-  const { askDirectory, recordAnswer } = await import('../src/operations/directories/ask-directory.ts');
+  const { recordAnswer } = await import('../src/operations/directories/answer-history.ts');
+  const { askDirectory } = await import('../src/operations/directories/ask-directory.ts');
   const directory = await context.services.directory(name);
-  const answer = await askDirectory({ ...context, directory, now: () => context.clock.now() });
-  await recordAnswer(context, answer);
-  return answer;
+  const asked = await askDirectory({ ...context, directory, now: () => context.clock.now() });
+  await recordAnswer(context, asked);
+  return asked.answer;
 }
 
 /** The most users that a run's summary and its notice name. */

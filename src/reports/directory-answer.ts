@@ -1,4 +1,4 @@
-import type { DirectoryAnswer } from '../operations/directories/ask-directory.ts';
+import type { DirectoryAnswer } from '../operations/directories/answer-history.ts';
 import { type Document, lines, list } from './document.ts';
 import { countText, timeText } from './tables/text.ts';
 

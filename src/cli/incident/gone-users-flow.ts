@@ -1,5 +1,6 @@
 import { openDirectory } from '../../app/open-directory.ts';
-import { askDirectory, recordAnswer } from '../../operations/directories/ask-directory.ts';
+import { recordAnswer } from '../../operations/directories/answer-history.ts';
+import { askDirectory } from '../../operations/directories/ask-directory.ts';
 import type { Directory } from '../../operations/ports/directory.ts';
 import { requireMayChange } from '../../operations/visibility.ts';
 import { answerDocument } from '../../reports/directory-answer.ts';
@@ -14,7 +15,7 @@ import { type OffboardingJson, type OffboardingRequest, offboardingFlow } from '
  * @throws TokenctlError as `askDirectory` and {@link offboardingFlow}.
  */
 export async function goneUsersFlow(
-  request: Omit<OffboardingRequest, 'users' | 'answer'> & { readonly directory: string },
+  request: Omit<OffboardingRequest, 'users' | 'asked'> & { readonly directory: string },
 ): Promise<Report<OffboardingJson>> {
   const { runtime, flags, directory: name } = request;
   const { directories } = runtime.configuration;
@@ -23,18 +24,19 @@ export async function goneUsersFlow(
   const dryRun = flags['dry-run'] === true;
   if (!dryRun) requireMayChange(description);
   const clock = await runtime.targetClock();
-  const answer = await askDirectory({
+  const asked = await askDirectory({
     directory,
     description,
     target: await runtime.target(),
     log: await runtime.auditLog(),
     now: () => clock.now(),
   });
+  const { answer } = asked;
   if (answer.gone.length > 0) {
     const users = answer.gone.map(({ username }) => username);
-    return await offboardingFlow({ ...request, users, answer });
+    return await offboardingFlow({ ...request, users, asked });
   }
-  if (!dryRun) await recordAnswer(await runtime.change(flags), answer);
+  if (!dryRun) await recordAnswer(await runtime.change(flags), asked);
   return report({
     json: {
       dryRun,

@@ -2,7 +2,8 @@ import { type AccessPath, afterAct, leftOpen, pathNames, uncheckedPaths } from '
 import { TokenctlError } from '../../domain/errors.ts';
 import { amountsOf, isNothing } from '../../domain/plan.ts';
 import { renamedText } from '../../operations/bound-names.ts';
-import { type DirectoryAnswer, recordAnswer } from '../../operations/directories/ask-directory.ts';
+import type { AskedDirectory, DirectoryAnswer } from '../../operations/directories/answer-history.ts';
+import { recordAnswer } from '../../operations/directories/answer-history.ts';
 import {
   accessPathsOf,
   noteOffboarding,
@@ -37,7 +38,7 @@ export interface OffboardingJson extends MaybeMade<UserOffboardingReport> {
 export interface OffboardingRequest extends ChangeRequest<ChangeFlags & LocalFlags> {
   readonly users: readonly string[];
   /** By which answer of a directory these users have left: it is shown, and recorded before anything is done. */
-  readonly answer?: DirectoryAnswer;
+  readonly asked?: AskedDirectory;
 }
 
 /**
@@ -49,16 +50,17 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
   const { runtime, flags } = request;
   const description = await runtime.description();
   const target = await runtime.target();
-  const asked = [...new Set(request.users)];
+  const names = [...new Set(request.users)];
   const measures = localMeasures(flags, 'users');
   const plan = await planUserOffboarding({
     target,
     description,
     clock: await runtime.targetClock(),
-    users: asked,
+    users: names,
     measures,
   });
-  const { answer } = request;
+  const { asked } = request;
+  const answer = asked?.answer;
   if (answer !== undefined) requireSame(plan, answer);
   const { users } = plan;
   const local = localSteps(plan.local);
@@ -102,14 +104,14 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
         },
     require: () => requireMayChange(description),
     async nothing() {
-      if (answer !== undefined) await recordAnswer(await runtime.change(flags), answer);
+      if (asked !== undefined) await recordAnswer(await runtime.change(flags), asked);
       await noteOffboarding({ ...(await runtime.change(flags)), users, bound: plan.bound });
       const ending = ended({ users, accessPaths: accessPaths ?? [] });
       return { ...ending, document: [...(answer ? answerDocument(answer) : []), ...ending.document] };
     },
     async act(begin) {
       const begun = await begin();
-      if (answer !== undefined) await recordAnswer(begun, answer);
+      if (asked !== undefined) await recordAnswer(begun, asked);
       return await offboardUsers({ ...begun, plan });
     },
     ended,

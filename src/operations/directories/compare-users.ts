@@ -1,3 +1,4 @@
+import { isBelow, normalizedName } from '../../domain/distinguished-name.ts';
 import { matchesAny } from '../../domain/policy/subject.ts';
 import type { User } from '../../domain/token.ts';
 import type { DirectoryUser, MatchRules } from '../ports/directory.ts';
@@ -31,6 +32,12 @@ export interface DirectoryComparison {
   readonly kept: number;
 }
 
+/** Which entry of a directory is a user's, by the id that never changes there. */
+export interface KnownEntry {
+  readonly userId: number;
+  readonly entry: string;
+}
+
 /** A user of the controller with how identity providers know it. */
 export interface ComparedUser {
   readonly user: User;
@@ -52,7 +59,7 @@ class DirectoryIndex {
   constructor(users: readonly DirectoryUser[]) {
     for (const user of users) {
       this.#add('id', user.id, user);
-      if (user.dn !== undefined) this.#add('dn', user.dn.toLowerCase(), user);
+      if (user.dn !== undefined) this.#add('dn', nameForm(user.dn), user);
       for (const login of user.logins) this.#add('login', login.toLowerCase(), user);
       for (const email of user.emails) this.#add('email', email.toLowerCase(), user);
     }
@@ -82,16 +89,29 @@ class DirectoryIndex {
     return [...new Set(found)];
   }
 
-  of(kind: 'dn' | 'login' | 'email', value: string): readonly DirectoryUser[] {
+  ofName(dn: string): readonly DirectoryUser[] {
+    return this.#by.dn.get(nameForm(dn)) ?? [];
+  }
+
+  ofEntry(id: string): DirectoryUser | undefined {
+    return this.#by.id.get(id)?.[0];
+  }
+
+  of(kind: 'login' | 'email', value: string): readonly DirectoryUser[] {
     return this.#by[kind].get(value.toLowerCase()) ?? [];
   }
 }
 
+/** A name of an LDAP entry in the form in which names are compared. */
+function nameForm(dn: string): string {
+  return normalizedName(dn) ?? dn.toLowerCase();
+}
+
 /**
- * Compares the users of a controller with those of a directory. Gone is who matches a disabled user only, or who has an account
- * or an LDAP name of this directory that is not in it. Never on a guess: who matches several, nobody, or by mail address only is
- * doubtful, unless the rules say otherwise. Local users, the caller and exceptions stay, and so do superusers if no other would
- * be left.
+ * Compares the users of a controller with those of a directory. Gone is who matches a disabled user only, who has an account of this
+ * directory that is not in it, or whose known entry is not in it any more. Never on a guess: who matches several, nobody, another
+ * entry than before, or by mail address only is doubtful, unless the rules say otherwise. Local users, users of other directories,
+ * the caller and exceptions stay, and so do superusers if no other would be left.
  */
 export function compareUsers(
   users: readonly ComparedUser[],
@@ -100,12 +120,15 @@ export function compareUsers(
     readonly rules: MatchRules;
     /** The id of the caller; null where the caller is no user. */
     readonly own: number | null;
+    /** The ids of the users' entries as earlier answers had them, by the ids of the users. */
+    readonly entries?: ReadonlyMap<number, string> | undefined;
   },
-): DirectoryComparison {
-  const { rules, own } = options;
+): DirectoryComparison & { readonly learned: readonly KnownEntry[] } {
+  const { rules, own, entries } = options;
   const index = new DirectoryIndex(options.directory);
   const gone: GoneUser[] = [];
   const doubtful: DoubtfulUser[] = [];
+  const learned: KnownEntry[] = [];
   let [present, kept] = [0, 0];
   for (const { user, identities } of users) {
     const { id, username } = user;
@@ -113,9 +136,17 @@ export function compareUsers(
       kept += 1;
       continue;
     }
-    const verdict = judge({ user, identities }, index, rules);
-    if (verdict === 'kept') kept += 1;
-    else if (verdict === 'present') present += 1;
+    const match = matchOf({ user, identities }, index, rules);
+    if (match === null) {
+      kept += 1;
+      continue;
+    }
+    const known = entries?.get(id);
+    const verdict = known === undefined ? judge(match, rules) : judgeKnown(known, match, index, rules);
+    const [entry, ...others] = match.found;
+    if (known === undefined && match.kind !== 'email' && entry !== undefined && others.length === 0)
+      learned.push({ userId: id, entry: entry.id });
+    if (verdict === 'present') present += 1;
     else if ('why' in verdict) doubtful.push({ id, username, ...verdict });
     else gone.push({ id, username, ...verdict });
   }
@@ -134,48 +165,121 @@ export function compareUsers(
     ],
     present,
     kept,
+    learned,
   };
 }
 
-type Verdict =
-  | 'kept'
-  | 'present'
-  | { readonly why: string }
-  | { readonly basis: string; readonly evidence: string };
+type Verdict = 'present' | { readonly why: string } | { readonly basis: string; readonly evidence: string };
 
-function judge({ user, identities }: ComparedUser, index: DirectoryIndex, rules: MatchRules): Verdict {
+/** Which users of the directory match, by the strongest basis by which any do. */
+interface Match {
+  readonly kind: Basis | null;
+  /** As a phrase: `login name alice`. */
+  readonly basis: string;
+  /** Empty if nothing matches. */
+  readonly found: readonly DirectoryUser[];
+  /** Who has the login name, where something stronger matches. */
+  readonly byLogin: readonly DirectoryUser[];
+  /** What ties the user to this directory, as a phrase; null for nothing but the name. */
+  readonly tie: string | null;
+  /** Whether the tie is an account, whose id the controller has from the provider. */
+  readonly hasAccount: boolean;
+}
+
+/** Null for a user of another directory. */
+function matchOf({ user, identities }: ComparedUser, index: DirectoryIndex, rules: MatchRules): Match | null {
   const accounts = identities?.accounts ?? [];
   const own = accounts.filter(({ provider }) => rules.accounts.includes(provider));
-  // An account of another provider: this directory does not speak for the user.
-  if (rules.accounts.length > 0 && accounts.length > 0 && own.length === 0) return 'kept';
-  const login = rules.loginName.replaceAll('{username}', user.username);
   const dn = identities?.ldapDn ?? null;
+  if (own.length === 0 && isOfAnother(user, { dn, hasAccounts: accounts.length > 0 }, rules)) return null;
+  const login = rules.loginName.replaceAll('{username}', user.username);
   const email = identities?.email ?? null;
+  const ofAccounts = (own.length > 0 ? own : accounts).map(
+    ({ provider, uid }) => ['account', `account ${uid} of ${provider}`, () => index.ofAccount(uid)] as const,
+  );
   const tries: readonly (readonly [Basis, string, () => readonly DirectoryUser[]])[] = [
-    ...(own.length > 0 ? own : accounts).map(
-      ({ provider, uid }) =>
-        ['account', `account ${uid} of ${provider}`, () => index.ofAccount(uid)] as const,
-    ),
-    ...(dn === null ? [] : [['dn', `LDAP name ${dn}`, () => index.of('dn', dn)] as const]),
+    ...ofAccounts,
+    ...(dn === null ? [] : [['dn', `LDAP name ${dn}`, () => index.ofName(dn)] as const]),
     // An account of this directory says which user it is: another user of the same name is another person.
     ...(own.length > 0 ? [] : [['login', `login name ${login}`, () => index.of('login', login)] as const]),
     ...(email === null ? [] : [['email', `mail address ${email}`, () => index.of('email', email)] as const]),
   ];
+  const [account] = own;
+  const tie =
+    account !== undefined
+      ? `account ${account.uid} of ${account.provider}`
+      : dn === null
+        ? null
+        : `LDAP name ${dn}`;
+  const shared = { tie, hasAccount: account !== undefined };
   for (const [kind, basis, find] of tries) {
     const found = find();
     if (found.length === 0) continue;
-    if (kind !== 'email' || rules.byEmail) return judgeMatch(found, basis);
-    const isThere = found.some(({ disabled }) => disabled === null);
-    return own.length === 0 && isThere ? 'present' : { why: `matches by ${basis} only` };
+    return { ...shared, kind, basis, found, byLogin: kind === 'dn' ? index.of('login', login) : [] };
   }
-  return judgeMissing(own, rules);
+  return { ...shared, kind: null, basis: '', found: [], byLogin: [] };
 }
 
-function judgeMissing([account]: UserIdentities['accounts'], { unmatched }: MatchRules): Verdict {
+/** Whether a user without an account of this directory is tied to another one. */
+function isOfAnother(
+  user: User,
+  { dn, hasAccounts }: { readonly dn: string | null; readonly hasAccounts: boolean },
+  { bases, accounts }: MatchRules,
+): boolean {
+  if (bases === undefined) return accounts.length > 0 && (hasAccounts || dn !== null);
+  if (dn !== null) return !bases.some((base) => isBelow(nameForm(dn), base));
+  return hasAccounts || user.externalAccount !== 'ldap';
+}
+
+function judge(match: Match, rules: MatchRules): Verdict {
+  const { kind, basis, found, byLogin } = match;
+  if (kind === null) return judgeMissing(match, rules);
+  if (kind === 'email' && !rules.byEmail) {
+    const isThere = found.some(({ disabled }) => disabled === null);
+    return !match.hasAccount && isThere ? 'present' : { why: `matches by ${basis} only` };
+  }
+  const verdict = judgeMatch(found, basis);
+  const other = byLogin.find((user) => user.disabled === null && !found.includes(user));
+  if (verdict === 'present' || 'why' in verdict || other === undefined) return verdict;
+  return { why: `${verdict.evidence}, but ${entryText(other)} has the login name` };
+}
+
+/**
+ * The verdict on a user whose entry an earlier answer had: the entry says more than its names, which may be changed or given to
+ * another person.
+ */
+function judgeKnown(id: string, match: Match, index: DirectoryIndex, rules: MatchRules): Verdict {
+  const entry = index.ofEntry(id);
+  const { kind, basis, found } = match;
+  const isNamed = kind !== null && kind !== 'email';
+  if (entry !== undefined) {
+    if (isNamed && found.includes(entry)) return judge(match, rules);
+    const verdict = judgeMatch([entry], `entry ${id}, known since an earlier answer`);
+    const other = isNamed ? found.find(({ disabled }) => disabled === null) : undefined;
+    if (verdict === 'present' || 'why' in verdict || other === undefined) return verdict;
+    return { why: `${verdict.evidence}, but ${basis} is now of ${entryText(other)}` };
+  }
+  if (kind === null)
+    return {
+      basis: `entry ${id}, known since an earlier answer`,
+      evidence: 'the entry is not in the directory any more',
+    };
+  return found.some(({ disabled }) => disabled === null)
+    ? { why: `matches another entry than before by ${basis}: ${id} is not in the directory any more` }
+    : judge(match, rules);
+}
+
+function judgeMissing({ tie, hasAccount }: Match, { unmatched, bases }: MatchRules): Verdict {
   const evidence = 'not in the directory';
-  if (account !== undefined) return { basis: `account ${account.uid} of ${account.provider}`, evidence };
-  if (unmatched) return { basis: 'external user without a match', evidence };
-  return { why: 'matches no user of the directory' };
+  // The id of an account is the provider's; an LDAP name, and the name that a gateway keeps for LDAP, change with the entry.
+  if (hasAccount && tie !== null && bases === undefined) return { basis: tie, evidence };
+  if (unmatched) return { basis: tie ?? 'external user without a match', evidence };
+  return {
+    why:
+      tie === null || bases === undefined
+        ? 'matches no user of the directory'
+        : `${tie} is not in the directory: deleted, or renamed before its entry was known`,
+  };
 }
 
 function judgeMatch(found: readonly DirectoryUser[], basis: string): Verdict {
@@ -184,7 +288,12 @@ function judgeMatch(found: readonly DirectoryUser[], basis: string): Verdict {
   if (only === undefined || only.disabled === null) return 'present';
   if (others.length > 0) return { why: `matches ${found.length} disabled users by ${basis}` };
   const { attribute, value, since } = only.disabled;
-  return { basis, evidence: `${attribute} is ${value}${since === null ? '' : ` since ${since}`}` };
+  const of = only.dn === undefined ? '' : ` of ${only.dn}`;
+  return { basis, evidence: `${attribute}${of} is ${value}${since === null ? '' : ` since ${since}`}` };
+}
+
+function entryText({ id, dn }: DirectoryUser): string {
+  return dn ?? `user ${id}`;
 }
 
 /** The superusers among those who are gone, if no other active superuser would be left. */

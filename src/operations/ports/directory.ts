@@ -41,6 +41,11 @@ export interface MatchRules {
    * directory are gone. Where there is none, a user who is missing is listed only.
    */
   readonly accounts: readonly string[];
+  /**
+   * Normalized names of the entries of an LDAP directory below which its users are; absent elsewhere. A user with another LDAP name,
+   * or without one and without an account of `accounts`, is of another directory.
+   */
+  readonly bases?: readonly string[] | undefined;
   /** The login name there of a user of the controller: `{username}` stands for the name here. */
   readonly loginName: string;
   /** Whether a match by mail address only is acted on. */

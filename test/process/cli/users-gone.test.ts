@@ -131,8 +131,11 @@ test('an empty, smaller, incomplete or overwhelming answer ends it with nothing 
   expect(first.stdout).toContain('By the directory staff, nobody has left. Nothing was changed.');
   for (const [answer, text] of [
     [[], /lists no users: everybody would be gone/],
-    [people.slice(0, 2), /lists 2 users, 3 the last time: it is smaller by more than 10 %/],
-    [people.map(({ id }) => person(id, false)), /3 of \d+ external users have left, more than 10 %/],
+    [people.slice(0, 2), /lists 2 users, and listed 3 within the last day: it is smaller by more than 10 %/],
+    [
+      people.map(({ id }) => person(id, false)),
+      /3 of \d+ external users have left within a day, more than 10 %/,
+    ],
     [[{ id: 'x' }], /unexpected form/],
   ] as const) {
     at.answer(answer);

@@ -35,12 +35,14 @@ function verdict(
   directory: readonly DirectoryUser[],
   rules: Partial<MatchRules> = {},
   others: readonly ReturnType<typeof user>[] = [],
+  entries?: ReadonlyMap<number, string>,
 ) {
   const merged = { ...RULES, ...rules };
   const { gone, doubtful, present, kept } = compareUsers([of, ...others], {
     directory,
     rules: merged,
     own: 99,
+    entries,
   });
   const [left] = gone.filter(({ id }) => id === of.user.id);
   const [doubt] = doubtful.filter(({ id }) => id === of.user.id);
@@ -79,7 +81,7 @@ describe('a user of the controller', () => {
       user('x', { ldapDn: 'UID=a,DC=x' }),
       [entry('7', { dn: 'uid=a,dc=x', disabled: OFF })],
       {},
-      'left: active is false (LDAP name UID=a,DC=x)',
+      'left: active of uid=a,dc=x is false (LDAP name UID=a,DC=x)',
     ],
     [
       'by the login name',
@@ -184,6 +186,119 @@ describe('a user of the controller', () => {
   test('who is the caller stays', () => {
     const caller = user('a'.repeat(99));
     expect(verdict(caller, [entry(caller.user.username, { disabled: OFF })])).toBe('kept');
+  });
+});
+
+describe('a user whose LDAP directory has bases', () => {
+  const bases = ['ou=people,dc=x'];
+  const ldap = (name: string, dn: string | null = `uid=${name},ou=people,dc=x`) =>
+    user(name, { externalAccount: 'ldap', ldapDn: dn });
+  const at = (id: string, uid: string, fields: Partial<DirectoryUser> = {}) =>
+    entry(id, { dn: `uid=${uid},ou=people,dc=x`, logins: [uid], ...fields });
+  const NAME = 'LDAP name uid=ann,ou=people,dc=x';
+
+  test.each<[string, ReturnType<typeof user>, readonly DirectoryUser[], Partial<MatchRules>, string]>([
+    ['by a name in another form', ldap('ann', 'UID=Ann , OU=people,DC=x'), [at('1', 'ann')], {}, 'there'],
+    [
+      'whose entry has another name',
+      ldap('ann'),
+      [at('1', 'bob')],
+      {},
+      `doubt: ${NAME} is not in the directory: deleted, or renamed before its entry was known`,
+    ],
+    [
+      'the same, if that counts',
+      ldap('ann'),
+      [at('1', 'bob')],
+      { unmatched: true },
+      `left: not in the directory (${NAME})`,
+    ],
+    [
+      'of another directory',
+      ldap('ann', 'uid=ann,ou=people,dc=y'),
+      [at('1', 'ann', { disabled: OFF })],
+      {},
+      'kept',
+    ],
+    [
+      'with a social account of the same name',
+      user('ann', oidc('1')),
+      [at('1', 'ann', { disabled: OFF })],
+      {},
+      'kept',
+    ],
+    [
+      'with an account of a named authenticator that was renamed there',
+      user('ann', { accounts: [{ provider: 'corp', uid: 'ann' }] }),
+      [at('1', 'bob')],
+      { accounts: ['corp'] },
+      'doubt: account ann of corp is not in the directory: deleted, or renamed before its entry was known',
+    ],
+    [
+      'moved and disabled',
+      ldap('ann'),
+      [entry('1', { dn: 'uid=ann,ou=left,dc=x', logins: ['ann'], disabled: OFF })],
+      {},
+      'left: active of uid=ann,ou=left,dc=x is false (login name ann)',
+    ],
+    [
+      'disabled, while another entry has the login name',
+      ldap('ann'),
+      [at('1', 'ann', { logins: ['old'], disabled: OFF }), at('2', 'new', { logins: ['ann'] })],
+      {},
+      'doubt: active of uid=ann,ou=people,dc=x is false, but uid=new,ou=people,dc=x has the login name',
+    ],
+  ])('%s', (_, of, directory, rules, expected) => {
+    expect(verdict(of, directory, { bases, ...rules })).toBe(expected);
+  });
+
+  test('with an LDAP name is not compared with a provider that has accounts', () => {
+    expect(verdict(ldap('ann'), [at('1', 'ann', { disabled: OFF })], { accounts: ['oidc'] })).toBe('kept');
+  });
+
+  test.each<[string, readonly DirectoryUser[], string]>([
+    ['renamed', [at('1', 'new')], 'there'],
+    [
+      'renamed and disabled',
+      [at('1', 'new', { disabled: OFF })],
+      'left: active of uid=new,ou=people,dc=x is false (entry 1, known since an earlier answer)',
+    ],
+    [
+      'renamed and disabled, with the name at another',
+      [at('1', 'new', { disabled: OFF }), at('2', 'ann')],
+      `doubt: active of uid=new,ou=people,dc=x is false, but ${NAME} is now of uid=ann,ou=people,dc=x`,
+    ],
+    ['renamed, with the name at another', [at('1', 'new'), at('2', 'ann', { disabled: OFF })], 'there'],
+    [
+      'deleted',
+      [at('2', 'bob')],
+      'left: the entry is not in the directory any more (entry 1, known since an earlier answer)',
+    ],
+    [
+      'deleted, with the name at another',
+      [at('2', 'ann')],
+      `doubt: matches another entry than before by ${NAME}: 1 is not in the directory any more`,
+    ],
+    [
+      'deleted, with the mail address at another',
+      [at('2', 'bob', { emails: ['ann@example.org'] })],
+      'doubt: matches another entry than before by mail address ann@example.org: 1 is not in the directory any more',
+    ],
+  ])('and whose known entry was %s', (_, directory, expected) => {
+    const ann = user('ann', {
+      externalAccount: 'ldap',
+      ldapDn: 'uid=ann,ou=people,dc=x',
+      email: 'ann@example.org',
+    });
+    expect(verdict(ann, directory, { bases }, [], new Map([[ann.user.id, '1']]))).toBe(expected);
+  });
+
+  test('is known from then on by the entry that matches alone', () => {
+    const learned = (directory: readonly DirectoryUser[], entries?: ReadonlyMap<number, string>) =>
+      compareUsers([ldap('ann')], { directory, rules: { ...RULES, bases }, own: null, entries }).learned;
+    expect(learned([at('1', 'ann')])).toEqual([{ userId: 3, entry: '1' }]);
+    expect(learned([at('2', 'ann')], new Map([[3, '1']]))).toEqual([]);
+    expect(learned([entry('1', { logins: ['ann'] }), entry('2', { logins: ['ann'] })])).toEqual([]);
   });
 });
 

@@ -1,0 +1,102 @@
+/** `type=value`, or several of them with `+` between: what one level of a name holds. */
+type Level = readonly string[];
+
+const HEX_PAIR = /^[0-9A-Fa-f]{2}$/;
+const OBJECT_IDENTIFIERS: Readonly<Record<string, string>> = {
+  // RFC 4514 §3: types that have a short name may be written as their number too.
+  '2.5.4.3': 'cn',
+  '2.5.4.6': 'c',
+  '2.5.4.7': 'l',
+  '2.5.4.8': 'st',
+  '2.5.4.9': 'street',
+  '2.5.4.10': 'o',
+  '2.5.4.11': 'ou',
+  '0.9.2342.19200300.100.1.1': 'uid',
+  '0.9.2342.19200300.100.1.25': 'dc',
+};
+
+/**
+ * The one form of a distinguished name (RFC 4514): two names of the same entry have the same form, whatever their letter case,
+ * their spaces around separators, the way they escape characters, and the order in a level of several attributes. A comma in it
+ * is always a separator.
+ *
+ * @returns Null for a text that is no distinguished name. The empty text is the name of the root.
+ */
+export function normalizedName(text: string): string | null {
+  const levels = levelsOf(text);
+  return levels === null ? null : levels.map((level) => [...level].sort().join('+')).join(',');
+}
+
+/**
+ * Whether an entry is a base or below it.
+ *
+ * @param name A normalized name, as is `base`.
+ */
+export function isBelow(name: string, base: string): boolean {
+  return base === '' || name === base || name.endsWith(`,${base}`);
+}
+
+function levelsOf(text: string): Level[] | null {
+  if (text.trim() === '') return [];
+  const levels: string[][] = [[]];
+  for (let position = 0; ; ) {
+    const end = text.indexOf('=', position);
+    if (end === -1) return null;
+    const type = typeOf(text.slice(position, end));
+    const value = valueAt(text, end + 1);
+    if (type === null || value === null) return null;
+    levels.at(-1)?.push(`${type}=${value.normal}`);
+    if (value.separator === '') return levels;
+    if (value.separator !== '+') levels.push([]);
+    position = value.end + 1;
+  }
+}
+
+function typeOf(text: string): string | null {
+  const type = text.trim().toLowerCase();
+  const number = type.replace(/^oid\./, '');
+  if (!/^(?:[a-z][a-z0-9-]*|\d+(?:\.\d+)+)$/.test(number)) return null;
+  return OBJECT_IDENTIFIERS[number] ?? number;
+}
+
+/** Reads a value up to the next separator that is not escaped (RFC 4514 §3). Null where an escape is wrong. */
+function valueAt(
+  text: string,
+  start: number,
+): { readonly normal: string; readonly separator: string; readonly end: number } | null {
+  const bytes: number[] = [];
+  let position = start;
+  let separator = '';
+  for (; position < text.length; ) {
+    const character = String.fromCodePoint(text.codePointAt(position) ?? 0);
+    if (character === ',' || character === '+' || character === ';') {
+      separator = character === ';' ? ',' : character;
+      break;
+    }
+    if (character === '\\') {
+      const pair = text.slice(position + 1, position + 3);
+      if (HEX_PAIR.test(pair)) {
+        bytes.push(Number.parseInt(pair, 16));
+        position += 3;
+      } else {
+        const next = text[position + 1];
+        if (next === undefined || !' "#+,;<=>\\'.includes(next)) return null;
+        bytes.push(next.charCodeAt(0));
+        position += 2;
+      }
+      continue;
+    }
+    position += character.length;
+    bytes.push(...Buffer.from(character, 'utf8'));
+  }
+  return { normal: normalValue(Buffer.from(bytes).toString('utf8')), separator, end: position };
+}
+
+/** As `caseIgnoreMatch` compares (RFC 4518 §2): letter case and the number of spaces make no difference. */
+function normalValue(value: string): string {
+  const text = value.normalize('NFKC').toLowerCase().trim().replace(/\s+/g, ' ');
+  return text.replace(
+    /[\\,+=;]/g,
+    (character) => `\\${character.charCodeAt(0).toString(16).padStart(2, '0')}`,
+  );
+}
