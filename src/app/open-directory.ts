@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
-import type { DirectorySettings } from '../config/directories.ts';
+import type { DirectorySettings, LdapSettings } from '../config/directories.ts';
 import type { Environment } from '../config/paths.ts';
 import { readSecret, readSecretFile } from '../config/secrets.ts';
 import { clientCredentialsToken, serviceAccountToken } from '../directories/access-tokens.ts';
+import type { LdapConnection } from '../directories/ldap-connection.ts';
 import { ProviderClient } from '../directories/provider-client.ts';
+import { normalizedName } from '../domain/distinguished-name.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { nearestName } from '../domain/nearest-name.ts';
 import { Secret } from '../domain/secret.ts';
@@ -31,6 +33,8 @@ export function openDirectory(
   if (settings === undefined) throw noDirectory(name, Object.keys(directories));
   const ca = settings.caFile === undefined ? undefined : readCertificates(settings.caFile);
   const called = `The directory ${name}`;
+  if (settings.kind === 'ldap' || settings.kind === 'active-directory')
+    return openLdap(name, settings, { called, ca, password: readSecret(settings.bindPassword, environment) });
   const { url, authorization, read } = readerOf(settings, { name: called, ca, environment });
   return {
     name,
@@ -48,8 +52,57 @@ export function openDirectory(
   };
 }
 
+/** Reads from the first server that answers. */
+function openLdap(
+  name: string,
+  settings: LdapSettings,
+  { called, ca, password }: { called: string; ca: string | undefined; password: Secret },
+): Directory {
+  const { url: urls, startTls, bindDn, base: bases, groups = [], ...rest } = settings;
+  return {
+    name,
+    rules: { ...rest, bases: bases.map((base) => normalizedName(base) ?? base) },
+    async read(signal) {
+      const { LdapConnection } = await import('../directories/ldap-connection.ts');
+      const { readFilter, readLdapUsers } = await import('../directories/ldap-users.ts');
+      const source = {
+        name: called,
+        isActiveDirectory: settings.kind === 'active-directory',
+        bases,
+        groups,
+        filter: readFilter(settings.filter, `directories.${name}.filter`),
+        disabledFilter:
+          settings.disabledFilter === undefined
+            ? undefined
+            : readFilter(settings.disabledFilter, `directories.${name}.disabledFilter`),
+        idAttribute: settings.idAttribute,
+        loginAttributes: settings.loginAttribute,
+        mailAttribute: settings.mailAttribute,
+      };
+      for (const [index, url] of urls.entries()) {
+        let connection: LdapConnection | undefined;
+        try {
+          connection = await LdapConnection.open({ name: called, url: new URL(url), startTls, ca, signal });
+          await connection.bind(bindDn, password);
+        } catch (error) {
+          connection?.close();
+          const isLast = index === urls.length - 1;
+          if (isLast || !(error instanceof TokenctlError) || error.code !== 'target_unreachable') throw error;
+          continue;
+        }
+        try {
+          return await readLdapUsers(connection, source, new Date());
+        } finally {
+          connection.close();
+        }
+      }
+      throw new Error('a directory without a server');
+    },
+  };
+}
+
 function readerOf(
-  settings: DirectorySettings,
+  settings: Exclude<DirectorySettings, LdapSettings>,
   { name, ca, environment }: { name: string; ca: string | undefined; environment: Environment },
 ): Reader {
   const common = { name, ca };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { normalizedName } from '../domain/distinguished-name.ts';
 import { percent, secretReference } from './value-schemas.ts';
 
 const address = z
@@ -21,6 +22,54 @@ const rules = () => ({
   /** PEM of the authority that signed the certificate of the source. */
   caFile: z.string().min(1).optional(),
 });
+
+const ldapAddress = z
+  .url({ protocol: /^ldaps?$/, error: 'must be a URL that starts with ldaps:// or ldap://' })
+  .refine((text) => {
+    const { username, password, pathname, search, hash } = new URL(text);
+    return username + password + search + hash === '' && (pathname === '' || pathname === '/');
+  }, 'must be a URL with a host and a port only');
+
+const entryName = z
+  .string()
+  .min(1)
+  .refine(
+    (text) => normalizedName(text) !== null,
+    'is not the name of an entry, such as ou=people,dc=example,dc=org',
+  );
+
+const attribute = z.string().regex(/^[A-Za-z][\w-]*$/, 'is not the name of an attribute');
+
+const several = <Item extends z.ZodType>(item: Item) =>
+  z.union([item.transform((one) => [one]), z.array(item).min(1)]);
+
+/** An LDAP directory; the defaults differ between Active Directory and the others. */
+const ldap = <Kind extends string>(
+  kind: Kind,
+  defaults: { readonly filter: string; readonly id: string; readonly logins: readonly string[] },
+) =>
+  z.strictObject({
+    kind: z.literal(kind),
+    /** The servers; the next one is asked if one cannot be reached. */
+    url: several(ldapAddress),
+    /** Whether a connection to `ldap://` is encrypted before the bind. */
+    startTls: z.boolean().default(false),
+    /** The account that reads: it needs no other right. */
+    bindDn: z.string().min(1),
+    bindPassword: secretReference,
+    /** Where the users are, each with everything below. */
+    base: several(entryName),
+    /** Which entries are users (RFC 4515). */
+    filter: z.string().min(3).default(defaults.filter),
+    /** Which of them may not sign in any more, besides what the server's own attributes say. */
+    disabledFilter: z.string().min(3).optional(),
+    /** The groups of which a user must be in one, directly or by a group within it. */
+    groups: several(entryName).optional(),
+    idAttribute: attribute.default(defaults.id),
+    loginAttribute: several(attribute).default([...defaults.logins]),
+    mailAttribute: attribute.default('mail'),
+    ...rules(),
+  });
 
 const client = {
   clientId: z.string().min(1),
@@ -85,9 +134,18 @@ export const directoriesSchema = z.lazy(() =>
         ...client,
         ...rules(),
       }),
+      ldap('ldap', { filter: '(objectClass=person)', id: 'entryUUID', logins: ['uid'] }),
+      ldap('active-directory', {
+        filter: '(&(objectCategory=person)(objectClass=user))',
+        id: 'objectGUID',
+        logins: ['sAMAccountName', 'userPrincipalName'],
+      }),
     ]),
   ),
 );
 
 /** The `directories` section, defaults filled in. */
 export type DirectorySettings = z.output<typeof directoriesSchema>[string];
+
+/** Those of an LDAP directory. */
+export type LdapSettings = Extract<DirectorySettings, { kind: 'ldap' | 'active-directory' }>;

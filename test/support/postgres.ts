@@ -21,6 +21,8 @@ declare module 'vitest' {
     auditedTokens: number;
     /** How many histories are investigated. */
     histories: number;
+    /** How many users a directory has. */
+    directoryEntries: number;
     /** After how many lockdowns and offboardings credentials are tried. */
     endings: number;
     /** Whether tests run that wait a minute, kill whole programs or play real playbooks. */

@@ -105,7 +105,8 @@ export function makeCertificate(folder: string): {
   return { ca, cert, key };
 }
 
-async function freePort(): Promise<number> {
+/** A port of this machine on which nobody listens. */
+export async function freePort(): Promise<number> {
   const server = net.createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   const { port } = server.address() as net.AddressInfo;

@@ -1,0 +1,385 @@
+import { connect as connectPlain, type Socket } from 'node:net';
+import { type ConnectionOptions, connect as connectTls } from 'node:tls';
+import {
+  BindRequest,
+  BindResponse,
+  type Control,
+  ExtendedRequest,
+  ExtendedResponse,
+  type Filter,
+  type Message,
+  MessageParser,
+  type MessageResponse,
+  PagedResultsControl,
+  PresenceFilter,
+  SearchEntry,
+  SearchReference,
+  SearchRequest,
+  SearchResponse,
+} from 'ldapts';
+import { TokenctlError } from '../domain/errors.ts';
+import type { Secret } from '../domain/secret.ts';
+import { refusal, unreachable } from './ldap-errors.ts';
+import { LdapFrames } from './ldap-frames.ts';
+
+/** How a directory server is reached. */
+export interface LdapServer {
+  /** What messages call the directory. */
+  readonly name: string;
+  /** `ldaps://` is encrypted from the first byte; `ldap://` needs `startTls`, except on this machine. */
+  readonly url: URL;
+  readonly startTls: boolean;
+  /** PEM of the authority of its certificate; that of the system where it is absent. */
+  readonly ca?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  readonly limits?: Partial<LdapLimits> | undefined;
+}
+
+/** How long is waited, in milliseconds. */
+export interface LdapLimits {
+  /** For the connection with its encryption. */
+  readonly connect: number;
+  /** For the next message of an answer. */
+  readonly silence: number;
+  /** For everything that is asked on one connection. */
+  readonly whole: number;
+}
+
+/** What is searched. */
+export interface LdapSearch {
+  readonly base: string;
+  readonly scope: 'base' | 'sub';
+  readonly filter: Filter;
+  readonly attributes: readonly string[];
+}
+
+const LIMITS: LdapLimits = { connect: 10_000, silence: 60_000, whole: 15 * 60_000 };
+/** How long the server may work on one page, in seconds; it says so when it is over, before this side gives up. */
+const TIME_LIMIT_S = 50;
+const PAGE_SIZE = 500;
+const NO_SUCH_OBJECT = 32;
+/** Every entry. */
+export const ANY_ENTRY: Filter = new PresenceFilter({ attribute: 'objectClass' });
+const START_TLS = '1.3.6.1.4.1.1466.20037';
+
+/**
+ * A connection to a directory server, for simple binds and searches (RFC 4511). The messages are those of ldapts; its client is
+ * not used, since it connects again without a bind after a cut, takes an empty page for the last one, and waits for an
+ * encrypted connection without a limit: each of them can make a list that looks whole and is not, or a run that hangs.
+ * Referrals are not followed, aliases not resolved. After any error the connection is of no use.
+ */
+export class LdapConnection {
+  readonly #server: LdapServer;
+  readonly #limits: LdapLimits;
+  #socket: Socket;
+  #frames = new LdapFrames();
+  readonly #waiting: { take: () => void; fail: (error: TokenctlError) => void }[] = [];
+  readonly #messages: MessageResponse[] = [];
+  #failure: TokenctlError | null = null;
+  #lastId = 0;
+  readonly #whole: NodeJS.Timeout;
+  readonly #abort = () => this.#fail(new TokenctlError('interrupted', 'Interrupted'));
+
+  private constructor(server: LdapServer, socket: Socket, limits: LdapLimits) {
+    this.#server = server;
+    this.#limits = limits;
+    this.#socket = socket;
+    this.#whole = setTimeout(
+      () => this.#fail(unreachable(server.name, `did not end within ${limits.whole / 60_000} min`)),
+      limits.whole,
+    );
+    this.#listen();
+    server.signal?.addEventListener('abort', this.#abort);
+  }
+
+  /**
+   * Connects, encrypted.
+   *
+   * @throws TokenctlError `target_unreachable`, `configuration` for an address that is not encrypted, `interrupted`
+   */
+  static async open(server: LdapServer): Promise<LdapConnection> {
+    const { url, startTls, signal, name } = server;
+    requireEncryption(server);
+    if (signal?.aborted) throw new TokenctlError('interrupted', 'Interrupted');
+    const limits = { ...LIMITS, ...server.limits };
+    const isTls = url.protocol === 'ldaps:';
+    const host = hostOf(url);
+    const port = Number(url.port) || (isTls ? 636 : 389);
+    const socket = isTls ? connectTls({ host, port, ...tlsOptions(server) }) : connectPlain({ host, port });
+    await opened(socket, isTls ? 'secureConnect' : 'connect', { name, limits, signal });
+    const connection = new LdapConnection(server, socket, limits);
+    try {
+      if (startTls) await connection.#startTls();
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
+    return connection;
+  }
+
+  /**
+   * Binds with a name and a password (RFC 4513 §5.1.3).
+   *
+   * @throws TokenctlError `credentials_refused`, and as every request
+   */
+  async bind(dn: string, password: Secret): Promise<void> {
+    const messageId = this.#send((id) => new BindRequest({ messageId: id, dn, password: password.reveal() }));
+    const answer = await this.#next(messageId);
+    if (!(answer instanceof BindResponse)) throw this.#misbehaved('answered a bind with something else');
+    if (answer.status !== 0) throw this.#refused(answer);
+  }
+
+  /**
+   * Searches page by page (RFC 2696), each entry as it arrives.
+   *
+   * @throws TokenctlError for an answer that is not whole: cut, ended early, or with references to other servers, whose entries
+   * are missing; references to the parts of Active Directory that hold no users are left out.
+   */
+  async *search({ base, scope, filter, attributes }: LdapSearch): AsyncGenerator<SearchEntry, void> {
+    const paging = new PagedResultsControl({ critical: true, value: { size: PAGE_SIZE } });
+    const controls: Control[] = scope === 'base' ? [] : [paging];
+    const cookies = new Set<string>();
+    for (;;) {
+      const messageId = this.#send(
+        (id) =>
+          new SearchRequest({
+            messageId: id,
+            baseDN: base,
+            scope,
+            filter,
+            attributes: [...attributes],
+            controls,
+            timeLimit: TIME_LIMIT_S,
+            derefAliases: 'never',
+          }),
+      );
+      const cookie = yield* this.#page(messageId, base);
+      // RFC 2696 §3: an empty cookie ends it. A page without entries does not.
+      if (cookie.length === 0) return;
+      const seen = cookie.toString('base64');
+      if (cookies.has(seen)) throw this.#misbehaved('names the same next page twice');
+      cookies.add(seen);
+      paging.value = { size: PAGE_SIZE, cookie };
+    }
+  }
+
+  /**
+   * One entry by its name; null where there is none.
+   *
+   * @throws TokenctlError as {@link search}.
+   */
+  async entry(dn: string, attributes: readonly string[]): Promise<SearchEntry | null> {
+    try {
+      const found = this.search({ base: dn, scope: 'base', filter: ANY_ENTRY, attributes });
+      return (await Array.fromAsync(found))[0] ?? null;
+    } catch (error) {
+      if (error instanceof TokenctlError && error.details?.['result'] === NO_SUCH_OBJECT) return null;
+      throw error;
+    }
+  }
+
+  /** @returns the cookie of the next page */
+  async *#page(messageId: number, base: string): AsyncGenerator<SearchEntry, Buffer> {
+    for (;;) {
+      const message = await this.#next(messageId);
+      if (message instanceof SearchEntry) yield message;
+      else if (message instanceof SearchReference) this.#requireNoUsers(message.uris);
+      else if (message instanceof SearchResponse) {
+        if (message.status !== 0) throw this.#refused(message, base);
+        const control = message.controls?.find((each) => each instanceof PagedResultsControl);
+        return control?.value?.cookie ?? Buffer.alloc(0);
+      } else throw this.#misbehaved('answered a search with something else');
+    }
+  }
+
+  /** Ends the connection; nothing is waited for. */
+  close(): void {
+    clearTimeout(this.#whole);
+    this.#server.signal?.removeEventListener('abort', this.#abort);
+    this.#failure ??= unreachable(this.#server.name, 'was closed');
+    this.#socket.destroy();
+  }
+
+  async #startTls(): Promise<void> {
+    const { name, signal } = this.#server;
+    const messageId = this.#send((id) => new ExtendedRequest({ messageId: id, oid: START_TLS }));
+    const answer = await this.#next(messageId);
+    if (!(answer instanceof ExtendedResponse))
+      throw this.#misbehaved('answered StartTLS with something else');
+    if (answer.status !== 0) throw this.#refused(answer);
+    // What arrived in clear text before the encryption could come from anybody.
+    if (this.#messages.length > 0 || this.#frames.isPartial) {
+      throw this.#misbehaved('sent more than its answer before the encryption');
+    }
+    const plain = this.#socket;
+    plain.removeAllListeners('data');
+    const secure = connectTls({ socket: plain, host: hostOf(this.#server.url), ...tlsOptions(this.#server) });
+    try {
+      await opened(secure, 'secureConnect', { name, limits: this.#limits, signal });
+    } catch (error) {
+      plain.destroy();
+      throw error;
+    }
+    this.#socket = secure;
+    this.#listen();
+  }
+
+  #listen(): void {
+    const { name } = this.#server;
+    const socket = this.#socket;
+    const parser = new MessageParser();
+    parser.on('message', (message) => this.#messages.push(message));
+    parser.on('error', () => this.#fail(this.#misbehaved('sent a message that cannot be read')));
+    socket.on('data', (data: Buffer) => {
+      try {
+        for (const frame of this.#frames.take(data)) parser.read(frame, new Map());
+      } catch {
+        this.#fail(this.#misbehaved('sent a message that cannot be read'));
+      }
+      for (const { take } of this.#waiting.splice(0)) take();
+    });
+    socket.on('error', (cause) =>
+      this.#fail(unreachable(name, `could not be reached (${codeOf(cause)})`, cause)),
+    );
+    socket.on('close', () => {
+      if (socket === this.#socket)
+        this.#fail(unreachable(name, 'ended the connection before its answer was whole'));
+    });
+  }
+
+  #send(request: (id: number) => Message): number {
+    if (this.#failure !== null) throw this.#failure;
+    this.#lastId += 1;
+    this.#socket.write(request(this.#lastId).write());
+    return this.#lastId;
+  }
+
+  /** The next message of an answer, in the order in which they came. */
+  async #next(messageId: number): Promise<MessageResponse> {
+    for (;;) {
+      const message = this.#messages.shift();
+      if (message !== undefined) {
+        if (message.messageId === messageId) return message;
+        // RFC 4511 §4.4.1: the notice of disconnection has no request.
+        throw message.messageId === 0
+          ? this.#refused(message)
+          : this.#misbehaved('answered what was not asked');
+      }
+      if (this.#failure !== null) throw this.#failure;
+      await this.#arrival();
+    }
+  }
+
+  async #arrival(): Promise<void> {
+    const { silence } = this.#limits;
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      await new Promise<void>((take, fail) => {
+        this.#waiting.push({ take, fail });
+        timer = setTimeout(
+          () => this.#fail(unreachable(this.#server.name, `sent nothing for ${silence / 1000} s`)),
+          silence,
+        );
+      });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #fail(error: TokenctlError): void {
+    this.#failure ??= error;
+    const failure = this.#failure;
+    for (const { fail } of this.#waiting.splice(0)) fail(failure);
+    this.#socket.destroy();
+  }
+
+  #requireNoUsers(references: readonly string[]): void {
+    const others = references.filter((uri) => !WITHOUT_USERS.test(nameIn(uri)));
+    if (others.length === 0) return;
+    throw new TokenctlError(
+      'target_misbehaved',
+      `${this.#server.name} refers to another server for ${nameIn(others[0] ?? '')}: the users there are not in its answer`,
+      { hint: 'Search below: give a base, or several, that this server holds whole.' },
+    );
+  }
+
+  #refused(answer: MessageResponse, base?: string): TokenctlError {
+    return refusal(this.#server.name, answer, base);
+  }
+
+  #misbehaved(what: string): TokenctlError {
+    return new TokenctlError('target_misbehaved', `${this.#server.name} ${what}`);
+  }
+}
+
+/** The partitions of Active Directory to which every search of a domain refers. */
+const WITHOUT_USERS = /^(?:DC=(?:Domain|Forest)DnsZones|CN=Configuration),/i;
+
+function nameIn(reference: string): string {
+  const [, path = ''] = /^ldaps?:\/\/[^/]*\/([^?]*)/i.exec(reference) ?? [];
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}
+
+function requireEncryption({ url, startTls }: LdapServer): void {
+  const isHere = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(url.hostname);
+  if (url.protocol === 'ldaps:' || startTls || isHere) return;
+  throw new TokenctlError('configuration', `The connection to ${url.host} would not be encrypted`, {
+    hint: 'Use ldaps://, or `startTls: true`: the bind sends a password.',
+  });
+}
+
+function hostOf(url: URL): string {
+  return url.hostname.replace(/^\[(.*)\]$/, '$1');
+}
+
+function tlsOptions({ url, ca }: LdapServer): ConnectionOptions {
+  const host = hostOf(url);
+  const isName = !/^[\d.]+$|:/.test(host);
+  return {
+    minVersion: 'TLSv1.2',
+    ...(isName && { servername: host }),
+    ...(ca !== undefined && { ca }),
+  };
+}
+
+async function opened(
+  socket: Socket,
+  event: 'connect' | 'secureConnect',
+  { name, limits, signal }: { name: string; limits: LdapLimits; signal: AbortSignal | undefined },
+): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  let abort: (() => void) | undefined;
+  try {
+    await new Promise<void>((resolve, reject) => {
+      timer = setTimeout(() => reject(unreachable(name, 'could not be reached (timeout)')), limits.connect);
+      abort = () => reject(new TokenctlError('interrupted', 'Interrupted'));
+      signal?.addEventListener('abort', abort);
+      socket.once(event, resolve);
+      socket.once('error', (cause) =>
+        reject(unreachable(name, `could not be reached (${codeOf(cause)})`, cause)),
+      );
+      socket.once('close', () => reject(unreachable(name, 'ended the connection at once')));
+    });
+    socket.removeAllListeners('error');
+    socket.removeAllListeners('close');
+  } catch (error) {
+    socket.removeAllListeners('error');
+    socket.on('error', () => undefined);
+    socket.destroy();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+    if (abort !== undefined) signal?.removeEventListener('abort', abort);
+  }
+}
+
+function codeOf(error: Error): string {
+  if ('code' in error && typeof error.code === 'string') return error.code;
+  return error instanceof AggregateError && error.errors[0] instanceof Error
+    ? codeOf(error.errors[0])
+    : error.name;
+}

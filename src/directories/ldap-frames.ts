@@ -1,0 +1,56 @@
+/** The longest message: a group of a million members. */
+const MAX_BYTES = 64 * 1024 * 1024;
+/** An LDAP message is a sequence (RFC 4511 §4.1.1). */
+const SEQUENCE = 0x30;
+
+/**
+ * Cuts what arrives into whole messages by their length (X.690 §8.1.3), so that a long message is copied once and an endless one is
+ * refused when its length is read.
+ */
+export class LdapFrames {
+  #chunks: Buffer[] = [];
+  #held = 0;
+  /** The length of the message whose beginning is held, with its header; 0 while that is not known. */
+  #wanted = 0;
+
+  /** Whether the beginning of a message is held. */
+  get isPartial(): boolean {
+    return this.#held > 0;
+  }
+
+  /**
+   * Adds what arrived.
+   *
+   * @returns The messages that are whole now.
+   * @throws Error for what is no message, and for one that is too long.
+   */
+  take(data: Buffer): Buffer[] {
+    this.#chunks.push(data);
+    this.#held += data.length;
+    if (this.#wanted > this.#held) return [];
+    let rest = this.#chunks.length === 1 ? data : Buffer.concat(this.#chunks);
+    const frames: Buffer[] = [];
+    for (this.#wanted = lengthOf(rest); this.#wanted > 0 && this.#wanted <= rest.length; ) {
+      frames.push(rest.subarray(0, this.#wanted));
+      rest = rest.subarray(this.#wanted);
+      this.#wanted = lengthOf(rest);
+    }
+    this.#chunks = rest.length === 0 ? [] : [rest];
+    this.#held = rest.length;
+    return frames;
+  }
+}
+
+/** The length of the message at the beginning; 0 if its header is not whole yet. */
+function lengthOf(data: Buffer): number {
+  const [tag, first] = data;
+  if (tag === undefined || first === undefined) return 0;
+  if (tag !== SEQUENCE) throw new Error('not a message');
+  if (first < 0x80) return 2 + first;
+  const size = first & 0x7f;
+  if (size === 0 || size > 4) throw new Error('not a length');
+  if (data.length < 2 + size) return 0;
+  const length = 2 + size + data.readUIntBE(2, size);
+  if (length > MAX_BYTES) throw new Error('too long');
+  return length;
+}

@@ -1,0 +1,170 @@
+import { AndFilter, EqualityFilter, ExtensibleFilter, type Filter, OrFilter } from 'ldapts';
+import { normalizedName } from '../domain/distinguished-name.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import { ANY_ENTRY, type LdapConnection } from './ldap-connection.ts';
+import { LdapAttributes } from './ldap-disabled.ts';
+
+/** Who is in the required groups. */
+export interface Membership {
+  /** Normalized names of entries. */
+  readonly names: ReadonlySet<string>;
+  /** Login names in lower case, as groups of POSIX accounts list them. */
+  readonly logins: ReadonlySet<string>;
+}
+
+/** The most entries that are looked up because a group has them as members and they are not among the users. */
+const MAX_LOOKUPS = 10_000;
+/** The most groups within a required group of Active Directory. */
+const MAX_NESTED = 1_000;
+/** LDAP_MATCHING_RULE_IN_CHAIN of [MS-ADTS] §3.1.1.3.4.4.3. */
+const IN_CHAIN = '1.2.840.113556.1.4.1941';
+
+/**
+ * Asks Active Directory who is in groups or in groups within them. A user's primary group is not in `memberOf` but in
+ * `primaryGroupID`.
+ *
+ * @param matching The ids of the users that match a filter.
+ * @throws TokenctlError `target_misbehaved` for a group that does not exist, and for groups without any user.
+ */
+export async function chainMembers(
+  connection: LdapConnection,
+  groups: readonly string[],
+  matching: (filter: Filter) => Promise<ReadonlySet<string>>,
+): Promise<ReadonlySet<string>> {
+  const filters: Filter[] = [];
+  for (const group of groups) {
+    const inChain = new ExtensibleFilter({ matchType: 'memberOf', rule: IN_CHAIN, value: group });
+    const isGroup = new EqualityFilter({ attribute: 'objectClass', value: 'group' });
+    const nested = new AndFilter({ filters: [isGroup, inChain] });
+    filters.push(
+      inChain,
+      ...(await primaryGroups(connection, { base: group, scope: 'base', filter: ANY_ENTRY })),
+      ...(await primaryGroups(connection, { base: domainOf(group), scope: 'sub', filter: nested })),
+    );
+  }
+  const members = await matching(new OrFilter({ filters }));
+  if (members.size === 0) throw noMembers(groups);
+  return members;
+}
+
+/** For each of some groups, who has it as the primary group: its number is the last part of the group's SID ([MS-DTYP] §2.4.2). */
+async function primaryGroups(
+  connection: LdapConnection,
+  search: Omit<Parameters<LdapConnection['search']>[0], 'attributes'>,
+): Promise<readonly Filter[]> {
+  const filters: Filter[] = [];
+  for await (const entry of connection.search({ ...search, attributes: ['objectSid'] })) {
+    const [sid] = new LdapAttributes(entry).bytes('objectSid');
+    if (sid === undefined || sid.length < 12) continue;
+    const value = String(sid.readUInt32LE(sid.length - 4));
+    filters.push(new EqualityFilter({ attribute: 'primaryGroupID', value }));
+    if (filters.length > MAX_NESTED) {
+      throw new TokenctlError(
+        'unsupported',
+        `${search.base} has more than ${MAX_NESTED} groups within a required group`,
+      );
+    }
+  }
+  return filters;
+}
+
+/** The part of a name that is its domain. */
+function domainOf(name: string): string {
+  return /(?:^|(?<!\\),)\s*(dc=.*)$/i.exec(name)?.[1] ?? name;
+}
+
+/**
+ * Finds out who is in groups or in groups within them, by following the members that are no users. A group that is its own member
+ * does no harm.
+ *
+ * @param users The normalized names of the users.
+ * @throws TokenctlError `target_misbehaved` for a group that does not exist, and for groups without any user; `unsupported` for too
+ * many members that are not among the users.
+ */
+export async function walkGroups(
+  connection: LdapConnection,
+  groups: readonly string[],
+  users: ReadonlySet<string>,
+): Promise<Membership> {
+  const names = new Set<string>();
+  const logins = new Set<string>();
+  const seen = new Set(groups.map(formOf));
+  const waiting = [...groups];
+  let lookups = 0;
+  for (let group = waiting.shift(); group !== undefined; group = waiting.shift()) {
+    const isRequired = lookups < groups.length;
+    lookups += 1;
+    if (lookups > MAX_LOOKUPS) {
+      throw new TokenctlError(
+        'unsupported',
+        `The required groups have more than ${MAX_LOOKUPS} members that are not among the users`,
+        {
+          hint: 'Choose a filter and a base with which these members are users, or remove members that do not exist.',
+        },
+      );
+    }
+    const members = await membersOf(connection, group, isRequired);
+    for (const login of members.logins) logins.add(login.toLowerCase());
+    for (const member of members.names) {
+      const form = formOf(member);
+      if (users.has(form)) names.add(form);
+      else if (!seen.has(form)) {
+        seen.add(form);
+        waiting.push(member);
+      }
+    }
+  }
+  if (names.size + logins.size === 0) throw noMembers(groups);
+  return { names, logins };
+}
+
+const MEMBER_ATTRIBUTES = ['member', 'uniqueMember', 'memberUid'];
+
+/** The members of a group; none of an entry that is no group, or that does not exist although a group has it as a member. */
+async function membersOf(
+  connection: LdapConnection,
+  group: string,
+  isRequired: boolean,
+): Promise<{ readonly names: readonly string[]; readonly logins: readonly string[] }> {
+  const names: string[] = [];
+  const logins: string[] = [];
+  let attributes: readonly string[] = MEMBER_ATTRIBUTES;
+  while (attributes.length > 0) {
+    const entry = await connection.entry(group, attributes);
+    if (entry === null && isRequired) {
+      throw new TokenctlError('target_misbehaved', `The required group ${group} does not exist`, {
+        hint: 'Check its name, and that the account that reads the directory may read it.',
+      });
+    }
+    if (entry === null) break;
+    const found = new LdapAttributes(entry);
+    names.push(...found.texts('member'), ...found.texts('uniqueMember').map(withoutUniqueId));
+    logins.push(...found.texts('memberUid'));
+    // Active Directory sends the members of large groups in parts ([MS-ADTS] §3.1.1.3.1.3.3).
+    const part = found.names
+      .map((name) => /^member;range=\d+-(\d+|\*)$/.exec(name))
+      .find((match) => match !== null);
+    if (part !== undefined) names.push(...found.texts(part[0]));
+    attributes = part?.[1] === undefined || part[1] === '*' ? [] : [`member;range=${Number(part[1]) + 1}-*`];
+  }
+  return { names, logins };
+}
+
+/** RFC 4517 §3.3.21: a name may have a bit string behind it. */
+function withoutUniqueId(value: string): string {
+  return value.replace(/#'[01]*'B$/, '');
+}
+
+function formOf(name: string): string {
+  return normalizedName(name) ?? name.toLowerCase();
+}
+
+function noMembers(groups: readonly string[]): TokenctlError {
+  return new TokenctlError(
+    'target_misbehaved',
+    `No user is in a required group (${groups.join('; ')}): everybody would be gone`,
+    {
+      hint: 'Check the names of the groups, and that the account that reads the directory may read their members.',
+    },
+  );
+}

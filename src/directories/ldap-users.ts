@@ -1,0 +1,149 @@
+import { AndFilter, type Filter, FilterParser, type SearchEntry } from 'ldapts';
+import { normalizedName } from '../domain/distinguished-name.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import type { DirectoryUser } from '../operations/ports/directory.ts';
+import type { LdapConnection } from './ldap-connection.ts';
+import { DISABLED_ATTRIBUTES, disabledBy, firstText, LdapAttributes } from './ldap-disabled.ts';
+import { chainMembers, type Membership, walkGroups } from './ldap-groups.ts';
+import { given } from './provider-users.ts';
+
+/** Which entries of a directory are users, and what says that one may not sign in any more. */
+export interface LdapSource {
+  /** What messages call the directory. */
+  readonly name: string;
+  /** Active Directory looks into nested groups by itself, and shows `userAccountControl` of every user. */
+  readonly isActiveDirectory: boolean;
+  readonly bases: readonly string[];
+  readonly filter: Filter;
+  /** Whose entries match this one are disabled. */
+  readonly disabledFilter?: Filter | undefined;
+  /** The attribute whose value never changes, whatever the entry is called. */
+  readonly idAttribute: string;
+  readonly loginAttributes: readonly string[];
+  readonly mailAttribute: string;
+  /** Names of groups: a user who is in none of them counts as disabled. Empty where that does not matter. */
+  readonly groups: readonly string[];
+}
+
+/**
+ * Reads the users of an LDAP directory below its bases, each once.
+ *
+ * @param now Accounts that expired before are disabled.
+ * @throws TokenctlError `target_misbehaved` for an entry without its id, for Active Directory without `userAccountControl`, and for a
+ * required group without members; and what the connection throws.
+ */
+export async function readLdapUsers(
+  connection: LdapConnection,
+  source: LdapSource,
+  now: Date,
+): Promise<readonly DirectoryUser[]> {
+  const disabled = source.disabledFilter ? await matching(connection, source, source.disabledFilter) : null;
+  const chained =
+    source.isActiveDirectory && source.groups.length > 0
+      ? await chainMembers(connection, source.groups, (filter) => matching(connection, source, filter))
+      : null;
+  const users = new Map<string, DirectoryUser>();
+  for await (const entry of entriesOf(connection, source, source.filter, wanted(source))) {
+    const user = userOf(entry, source, now);
+    const own = disabled?.has(user.id) ? FILTERED : user.disabled;
+    users.set(user.id, { ...user, disabled: own ?? (chained?.has(user.id) === false ? NO_GROUP : null) });
+  }
+  if (source.isActiveDirectory || source.groups.length === 0) return [...users.values()];
+  const names = new Set<string>();
+  for (const { dn } of users.values()) names.add(normalizedName(dn ?? '') ?? '');
+  const groups = await walkGroups(connection, source.groups, names);
+  return [...users.values()].map((user) =>
+    user.disabled !== null || isMember(user, groups) ? user : { ...user, disabled: NO_GROUP },
+  );
+}
+
+/**
+ * Reads a filter (RFC 4515).
+ *
+ * @throws TokenctlError `configuration`
+ */
+export function readFilter(text: string, setting: string): Filter {
+  try {
+    return FilterParser.parseString(text);
+  } catch {
+    throw new TokenctlError('configuration', `${setting} is not an LDAP filter: ${text}`, {
+      hint: 'Write it as RFC 4515 says, for example (&(objectClass=person)(!(employeeType=guest))).',
+    });
+  }
+}
+
+const FILTERED = { attribute: 'disabledFilter', value: 'true', since: null };
+const NO_GROUP = { attribute: 'membership', value: 'outside the required groups', since: null };
+
+function isMember({ dn, logins }: DirectoryUser, { names, logins: members }: Membership): boolean {
+  return (
+    names.has(normalizedName(dn ?? '') ?? '') || logins.some((login) => members.has(login.toLowerCase()))
+  );
+}
+
+function wanted({ idAttribute, loginAttributes, mailAttribute }: LdapSource): readonly string[] {
+  return [idAttribute, ...loginAttributes, mailAttribute, ...DISABLED_ATTRIBUTES];
+}
+
+/** The ids of the users that match a filter too. */
+async function matching(
+  connection: LdapConnection,
+  source: LdapSource,
+  also: Filter,
+): Promise<ReadonlySet<string>> {
+  const filter = new AndFilter({ filters: [source.filter, also] });
+  const ids = new Set<string>();
+  for await (const entry of entriesOf(connection, source, filter, [source.idAttribute]))
+    ids.add(idOf(entry.name, new LdapAttributes(entry), source));
+  return ids;
+}
+
+async function* entriesOf(
+  connection: LdapConnection,
+  { bases }: LdapSource,
+  filter: Filter,
+  attributes: readonly string[],
+): AsyncGenerator<SearchEntry> {
+  for (const base of bases) yield* connection.search({ base, scope: 'sub', filter, attributes });
+}
+
+function userOf(entry: SearchEntry, source: LdapSource, now: Date): DirectoryUser {
+  const attributes = new LdapAttributes(entry);
+  const id = idOf(entry.name, attributes, source);
+  if (source.isActiveDirectory && firstText(attributes, 'userAccountControl') === null) {
+    throw new TokenctlError(
+      'target_misbehaved',
+      `${source.name} does not show userAccountControl of ${entry.name}: nobody there would count as disabled`,
+      { hint: 'Let the account that reads it read this attribute of all users.' },
+    );
+  }
+  return {
+    id,
+    dn: entry.name,
+    logins: given(source.loginAttributes.flatMap((name) => attributes.texts(name))),
+    emails: given(attributes.texts(source.mailAttribute)),
+    disabled: disabledBy(attributes, now),
+  };
+}
+
+function idOf(dn: string, attributes: LdapAttributes, { name, idAttribute }: LdapSource): string {
+  const [value] = attributes.bytes(idAttribute);
+  if (value === undefined || value.length === 0) {
+    throw new TokenctlError('target_misbehaved', `${name} does not show ${idAttribute} of ${dn}`, {
+      hint: 'Let the account read it, or name another attribute that never changes: `idAttribute`.',
+    });
+  }
+  if (idAttribute.toLowerCase() === 'objectguid' && value.length === 16) return guidText(value);
+  const text = value.toString('utf8');
+  return text.includes('\ufffd') ? value.toString('hex') : text;
+}
+
+/** As Active Directory shows a GUID: the first three groups are little-endian ([MS-DTYP] §2.3.4). */
+function guidText(value: Buffer): string {
+  const first = Buffer.from(value.subarray(0, 8));
+  first.subarray(0, 4).reverse();
+  first.subarray(4, 6).reverse();
+  first.subarray(6, 8).reverse();
+  const hex = Buffer.concat([first, value.subarray(8)]).toString('hex');
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}

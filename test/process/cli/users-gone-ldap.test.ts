@@ -1,0 +1,295 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import net from 'node:net';
+import { join } from 'node:path';
+import { Attribute, Change } from 'ldapts';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import {
+  GROUPS,
+  LIMITED,
+  ldif,
+  NO_SLAPD,
+  OLD,
+  PEOPLE,
+  person,
+  READER,
+  RESET,
+  type Slapd,
+  SUFFIX,
+  startSlapd,
+} from '../../support/slapd.ts';
+import { databaseEstate } from './database-estate.ts';
+
+const db = databaseEstate();
+const many = inject('directoryEntries');
+/** Users of the controller beside those that are looked at: the brakes count shares. */
+const CROWD = 60;
+const dnOf = (uid: string, base = PEOPLE) => `uid=${uid},${base}`;
+
+let slapd: Slapd;
+
+/** Users of whom each leaves in another way. */
+const WATCHED = ['disabled', 'deleted', 'outside', 'renamed', 'reused', 'kept'] as const;
+const names: Record<string, string> = {};
+
+/** A user with tokens who logged in by LDAP, under a DN that is written in another way than in the directory. */
+async function external(uid: string, dn: string): Promise<void> {
+  const { name } = await db.addUser();
+  names[uid] = name;
+  await db
+    .database()
+    .execute('INSERT INTO main_profile (user_id, ldap_dn) SELECT id, $1 FROM auth_user WHERE username = $2', [
+      dn,
+      name,
+    ]);
+}
+
+function homeWith(settings: object = {}, account = READER) {
+  const home = db.home();
+  const secret = join(home.folder, 'bind-password');
+  writeFileSync(secret, `${account.password}\n`, { mode: 0o600 });
+  const file = join(home.folder, '.config/tokenctl/tokenctl.yaml');
+  const contexts = readFileSync(file, 'utf8');
+  const configure = (changed: object) => {
+    const staff = {
+      kind: 'ldap',
+      url: slapd.secureUrl,
+      caFile: slapd.ca,
+      bindDn: account.dn,
+      bindPassword: { file: secret },
+      base: PEOPLE,
+      groups: [`cn=staff,${GROUPS}`],
+      ...changed,
+    };
+    writeFileSync(file, `${contexts}directories: ${JSON.stringify({ staff })}\n`);
+  };
+  configure(settings);
+  const log = join(home.folder, '.local/state/tokenctl/audit.jsonl');
+  return {
+    gone: (...args: readonly string[]) => home.run(['users', 'offboard', '--gone', 'staff', ...args]),
+    log: () => readFileSync(log, 'utf8'),
+    configure,
+  };
+}
+
+async function active(): Promise<Record<string, boolean>> {
+  const rows = await db
+    .database()
+    .query<{ username: string; is_active: boolean }>('SELECT username, is_active FROM auth_user');
+  const all = new Map(rows.map((row) => [row.username, row.is_active]));
+  return Object.fromEntries(Object.entries(names).map(([uid, name]) => [uid, all.get(name) === true]));
+}
+
+const replace = (dn: string, type: string, values: string[]) =>
+  slapd.admin.modify(dn, [
+    new Change({ operation: 'replace', modification: new Attribute({ type, values }) }),
+  ]);
+
+describe.skipIf(NO_SLAPD !== null)('an OpenLDAP directory', () => {
+  beforeAll(async () => {
+    const uids = [...WATCHED, ...Array.from({ length: many }, (_, index) => `u${index}`)];
+    const group = (cn: string, member: readonly string[]) =>
+      ldif(`cn=${cn},${GROUPS}`, { objectClass: 'groupOfNames', cn, member });
+    slapd = await startSlapd(
+      [
+        ...uids.map((uid) => person(uid)),
+        group('staff', [`cn=teams,${GROUPS}`]),
+        group('teams', [`cn=one,${GROUPS}`, `cn=two,${GROUPS}`, `cn=staff,${GROUPS}`]),
+        group(
+          'one',
+          WATCHED.map((uid) => dnOf(uid)),
+        ),
+        group(
+          'two',
+          uids.slice(WATCHED.length).map((uid) => dnOf(uid)),
+        ),
+      ].join(''),
+    );
+    for (const uid of WATCHED)
+      await external(uid, ` UID=${uid.toUpperCase()} , OU=People,DC=example, dc=ORG`);
+    await external('noEntry', dnOf('noEntry'));
+    await external('noBase', dnOf('noBase', 'ou=people,dc=other,dc=org'));
+    await db.database().execute(
+      `WITH crowd AS (INSERT INTO auth_user (username, password)
+         SELECT 'crowd-' || n, '!' FROM generate_series(1, $1::int) n RETURNING id, username)
+       INSERT INTO main_profile (user_id, ldap_dn)
+         SELECT id, 'uid=u' || substr(username, 7) || ',${PEOPLE}' FROM crowd`,
+      [CROWD],
+    );
+  });
+  afterAll(() => slapd.stop());
+
+  test('offboards who is disabled, deleted or out of the group, and says why each other stays', async () => {
+    const at = homeWith();
+    const first = await at.gone('--yes');
+    expect(first).toMatchObject({ code: 0 });
+    expect(first.stdout).toContain(`External users: 0 left, ${CROWD + 6} there, 1 in doubt.`);
+    expect(first.stdout).toContain('By the directory staff, nobody has left. Nothing was changed.');
+
+    await replace(dnOf('disabled'), 'pwdAccountLockedTime', ['000001010000Z']);
+    await slapd.admin.del(dnOf('deleted'));
+    await slapd.admin.modify(`cn=one,${GROUPS}`, [
+      new Change({
+        operation: 'delete',
+        modification: new Attribute({ type: 'member', values: [dnOf('outside')] }),
+      }),
+    ]);
+    await slapd.admin.modifyDN(dnOf('renamed'), `uid=newname,${PEOPLE}`);
+    await replace(
+      `cn=one,${GROUPS}`,
+      'member',
+      ['disabled', 'newname', 'reused', 'kept'].map((uid) => dnOf(uid)),
+    );
+    await slapd.admin.del(dnOf('reused'));
+    await slapd.admin.add(dnOf('reused'), { objectClass: 'inetOrgPerson', cn: 'x', sn: 'another person' });
+
+    const done = await at.gone('--yes', '--json', '--ticket', 'HR-9');
+    expect(done).toMatchObject({ code: 0 });
+    const { directory } = JSON.parse(done.stdout);
+    const byName = (list: readonly { username: string }[]) =>
+      Object.fromEntries(
+        list.map((each) => [Object.keys(names).find((uid) => names[uid] === each.username), each]),
+      );
+    expect(byName(directory.gone)).toEqual({
+      disabled: expect.objectContaining({
+        basis: expect.stringMatching(/^LDAP name +UID=DISABLED , OU=People/),
+        evidence: `pwdAccountLockedTime of ${dnOf('disabled')} is 000001010000Z`,
+      }),
+      deleted: expect.objectContaining({
+        basis: expect.stringMatching(/^entry [0-9a-f-]{36}, known since an earlier answer$/),
+        evidence: 'the entry is not in the directory any more',
+      }),
+      outside: expect.objectContaining({
+        evidence: `membership of ${dnOf('outside')} is outside the required groups`,
+      }),
+    });
+    expect(byName(directory.doubtful)).toEqual({
+      reused: expect.objectContaining({
+        why: expect.stringMatching(/^matches another entry than before by LDAP name/),
+      }),
+      noEntry: expect.objectContaining({
+        why: expect.stringContaining(
+          'is not in the directory: deleted, or renamed before its entry was known',
+        ),
+      }),
+    });
+    expect(await active()).toEqual({
+      ...{ disabled: false, deleted: false, outside: false },
+      ...{ renamed: true, reused: true, kept: true, noEntry: true, noBase: true },
+    });
+    const note = at
+      .log()
+      .split('\n')
+      .filter((line) => line.includes('"directory.read"'))
+      .map((line) => JSON.parse(line))
+      .at(-1);
+    expect(note).toMatchObject({ data: { ticket: 'HR-9', listed: many + 5, gone: [{}, {}, {}] } });
+
+    const again = await at.gone('--yes');
+    expect(again.code).toBe(0);
+    expect(again.stdout).toContain('3 left');
+    // Without what the first answer said, a deleted entry could be a renamed one.
+    const fresh = await homeWith().gone('--dry-run', '--json');
+    const { directory: unknown } = JSON.parse(fresh.stdout);
+    expect(byName(unknown.gone)).toHaveProperty('disabled');
+    expect(byName(unknown.gone)).not.toHaveProperty('deleted');
+    expect(byName(unknown.doubtful)).toMatchObject({ deleted: {}, renamed: {} });
+    for (const { stdout, stderr } of [first, done, again, fresh])
+      expect(stdout + stderr + at.log()).not.toContain('hidden');
+  }, 120_000);
+
+  test.each([
+    ['a bind password that has expired', {}, OLD, /invalidCredentials, code 49/, 4],
+    ['a bind password that has to be changed', {}, RESET, /insufficientAccessRights, code 50/, 4],
+    ['a search that ends at 100 entries', {}, LIMITED, /sizeLimitExceeded, code 4/, 7],
+    ['a wrong base', { base: `ou=peple,${SUFFIX}` }, READER, /noSuchObject, code 32 for ou=peple/, 7],
+    [
+      'a base without users',
+      { base: GROUPS, groups: undefined },
+      READER,
+      /lists no users: everybody would be gone/,
+      7,
+    ],
+    [
+      'a filter that matches nobody',
+      { filter: '(uid=nobody)', groups: undefined },
+      READER,
+      /lists no users/,
+      7,
+    ],
+    [
+      'a filter that is none',
+      { filter: '(uid=' },
+      READER,
+      /directories\.staff\.filter is not an LDAP filter/,
+      2,
+    ],
+    ['a group that is missing', { groups: `cn=stuff,${GROUPS}` }, READER, /cn=stuff,.* does not exist/, 7],
+    [
+      'everybody disabled by a wrong filter',
+      { disabledFilter: '(uid=*)' },
+      READER,
+      /external users have left within a day/,
+      2,
+    ],
+    [
+      'a name without encryption',
+      { url: 'ldap://ldap.example.invalid' },
+      READER,
+      /would not be encrypted/,
+      2,
+    ],
+    ['a certificate of somebody else', { caFile: undefined }, READER, /could not be reached \(\w+/, 7],
+  ])('nothing is done after %s', async (_, settings, account, message, code) => {
+    const before = await active();
+    const run = await homeWith(settings, account).gone('--yes');
+    expect(run.stderr).toMatch(message);
+    expect(run.code).toBe(code);
+    expect(run.stdout + run.stderr).not.toContain('hidden');
+    expect(await active()).toEqual(before);
+  });
+
+  test('nothing is done after a cut in the middle of a page, and the next server is asked where one is down', async () => {
+    const cut = await cutting(60_000);
+    const before = await active();
+    const run = await homeWith({ url: `ldap://localhost:${cut}` }).gone('--yes');
+    expect(run).toMatchObject({ code: 7, stdout: '' });
+    expect(run.stderr).toContain('The directory staff ended the connection before its answer was whole');
+    expect(await active()).toEqual(before);
+    const next = await homeWith({ url: ['ldaps://localhost:1', slapd.secureUrl] }).gone('--dry-run');
+    expect(next.stdout).toContain('The directory staff listed');
+  });
+
+  test('many small steps are stopped like a large one', async () => {
+    const rules = { groups: undefined, stopBelowPercent: 30, except: ['*'] };
+    const at = homeWith(rules);
+    expect(await at.gone('--yes')).toMatchObject({ code: 0 });
+    at.configure({ ...rules, filter: '(!(|(uid=u*1)(uid=u*2)))' });
+    expect(await at.gone('--yes')).toMatchObject({ code: 0 });
+    at.configure({ ...rules, filter: '(!(|(uid=u*1)(uid=u*2)(uid=u*3)(uid=u*4)))' });
+    const run = await at.gone('--yes');
+    expect(run.stderr).toMatch(
+      /lists \d+ users, and listed \d+ within the last day: it is smaller by more than 30 %/,
+    );
+    expect(run.code).toBe(2);
+  });
+
+  /** A way to the server that ends after this many bytes of answers. */
+  async function cutting(bytes: number): Promise<number> {
+    const proxy = net.createServer((socket) => {
+      let left = bytes;
+      const behind = net.connect(Number(new URL(slapd.url).port), '127.0.0.1');
+      socket
+        .on('error', () => undefined)
+        .pipe(behind)
+        .on('error', () => undefined);
+      behind.on('data', (data: Buffer) => {
+        left -= data.length;
+        socket.write(left < 0 ? data.subarray(0, data.length + left) : data);
+        if (left < 0) socket.destroySoon();
+      });
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void proxy.close());
+    return (proxy.address() as net.AddressInfo).port;
+  }
+});

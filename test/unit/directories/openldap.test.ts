@@ -1,0 +1,194 @@
+import { readFileSync } from 'node:fs';
+import { Attribute, Change } from 'ldapts';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { LdapConnection, type LdapServer } from '../../../src/directories/ldap-connection.ts';
+import { type LdapSource, readFilter, readLdapUsers } from '../../../src/directories/ldap-users.ts';
+import { Secret } from '../../../src/domain/secret.ts';
+import type { DirectoryUser } from '../../../src/operations/ports/directory.ts';
+import {
+  GROUPS,
+  LIMITED,
+  ldif,
+  NO_SLAPD,
+  OLD,
+  PEOPLE,
+  person,
+  READER,
+  RESET,
+  type Slapd,
+  SUFFIX,
+  startSlapd,
+} from '../../support/slapd.ts';
+
+const NOW = new Date('2026-11-25T12:00:00Z');
+const many = inject('directoryEntries');
+
+let slapd: Slapd;
+
+async function reading(
+  source: Partial<LdapSource> = {},
+  { account = READER, ...server }: Partial<LdapServer> & { account?: typeof READER } = {},
+): Promise<readonly DirectoryUser[]> {
+  const connection = await LdapConnection.open({
+    name: 'The directory staff',
+    url: new URL(slapd.url),
+    startTls: false,
+    ...server,
+  });
+  try {
+    await connection.bind(account.dn, new Secret(account.password));
+    return await readLdapUsers(
+      connection,
+      {
+        name: 'The directory staff',
+        isActiveDirectory: false,
+        bases: [PEOPLE],
+        filter: readFilter('(objectClass=person)', 'filter'),
+        idAttribute: 'entryUUID',
+        loginAttributes: ['uid'],
+        mailAttribute: 'mail',
+        groups: [],
+        ...source,
+      },
+      NOW,
+    );
+  } finally {
+    connection.close();
+  }
+}
+
+/** Why each user who is disabled is, by login name. */
+function disabled(users: readonly DirectoryUser[]): Record<string, string> {
+  return Object.fromEntries(
+    users.flatMap(({ logins: [login], disabled: why }) =>
+      why === null
+        ? []
+        : [[login, `${why.attribute} ${why.value}${why.since === null ? '' : ` since ${why.since}`}`]],
+    ),
+  );
+}
+
+const group = (cn: string, member: readonly string[]) =>
+  ldif(`cn=${cn},${GROUPS}`, { objectClass: 'groupOfNames', cn, member });
+
+describe.skipIf(NO_SLAPD !== null)('OpenLDAP', () => {
+  beforeAll(async () => {
+    const plain = Array.from({ length: many }, (_, index) => person(`u${index}`));
+    const inGroups = (from: number, to: number) =>
+      Array.from({ length: to - from }, (_, index) => `uid=u${from + index},${PEOPLE}`);
+    slapd = await startSlapd(
+      [
+        ...plain,
+        person('expired', { shadowExpire: '20000' }),
+        person('later', { shadowExpire: '40000' }),
+        person('never', { shadowExpire: '-1' }),
+        person('guest', { employeeType: 'left' }),
+        ldif(`cn=Doe\\, Jane \\+ co,${PEOPLE}`, {
+          objectClass: 'inetOrgPerson',
+          uid: 'jane',
+          cn: 'Doe, Jane + co',
+          sn: 'Doe',
+        }),
+        // Each in the other, and a member that does not exist any more.
+        group('staff', [`CN=Berlin,${GROUPS}`, `cn=nobody,${SUFFIX}`, ...inGroups(0, 10)]),
+        group('berlin', [`cn=staff,${GROUPS}`, `cn=core,${GROUPS}`, `CN=doe\\2c Jane \\2B co, ${PEOPLE}`]),
+        group('core', inGroups(10, many)),
+        ldif(`cn=posix,${GROUPS}`, {
+          objectClass: 'posixGroup',
+          cn: 'posix',
+          gidNumber: '1',
+          memberUid: ['u1', 'U2'],
+        }),
+        group('empty', [`cn=nobody,${SUFFIX}`]),
+      ].join(''),
+    );
+  });
+  afterAll(() => slapd.stop());
+
+  test('lists every user page by page, with what disables them', async () => {
+    const users = await reading({ disabledFilter: readFilter('(employeeType=left)', 'disabledFilter') });
+    expect(users).toHaveLength(many + 5);
+    expect(new Set(users.map(({ id }) => id)).size).toBe(many + 5);
+    expect(users.find(({ logins: [login] }) => login === 'u7')).toEqual({
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      dn: `uid=u7,${PEOPLE}`,
+      logins: ['u7'],
+      emails: ['u7@example.org'],
+      disabled: null,
+    });
+    expect(disabled(users)).toEqual({
+      expired: 'shadowExpire 20000 since 2024-10-04T00:00:00.000Z',
+      guest: 'disabledFilter true',
+    });
+  });
+
+  test('who is locked for good is disabled, who is locked for a while is not', async () => {
+    const lock = (uid: string, value: string) =>
+      slapd.admin.modify(`uid=${uid},${PEOPLE}`, [
+        new Change({
+          operation: 'replace',
+          modification: new Attribute({ type: 'pwdAccountLockedTime', values: [value] }),
+        }),
+      ]);
+    await lock('u3', '000001010000Z');
+    await lock('u4', '20261125110000Z');
+    expect(disabled(await reading())).toMatchObject({ u3: 'pwdAccountLockedTime 000001010000Z' });
+    expect(disabled(await reading())).not.toHaveProperty('u4');
+  });
+
+  test('who is in no required group, nor in one within it, is disabled', async () => {
+    const out = disabled(await reading({ groups: [`cn=staff,${GROUPS}`] }));
+    expect(Object.keys(out).sort()).toEqual(['expired', 'guest', 'later', 'never', 'u3']);
+    expect(out['guest']).toBe('membership outside the required groups');
+    const posix = await reading({ groups: [`cn=posix,${GROUPS}`] });
+    expect(posix.filter((user) => user.disabled === null).map(({ logins: [login] }) => login)).toEqual([
+      'u1',
+      'u2',
+    ]);
+  });
+
+  test.each([
+    [
+      'a base that does not exist',
+      { bases: [`ou=peple,${SUFFIX}`] },
+      {},
+      /noSuchObject, code 32 for ou=peple,/,
+    ],
+    ['a group that does not exist', { groups: [`cn=stuff,${GROUPS}`] }, {}, /cn=stuff,.* does not exist/],
+    ['a group without users', { groups: [`cn=empty,${GROUPS}`] }, {}, /No user is in a required group/],
+    ['an account that may read 100 entries', {}, { account: LIMITED }, /sizeLimitExceeded, code 4/],
+    ['an id that no entry has', { idAttribute: 'objectGUID' }, {}, /does not show objectGUID of uid=/],
+    [
+      'a wrong password',
+      {},
+      { account: { ...READER, password: 'wrong-hidden' } },
+      /invalidCredentials, code 49/,
+    ],
+    ['a password that has expired', {}, { account: OLD }, /invalidCredentials, code 49/],
+    ['a password that has to be changed', {}, { account: RESET }, /insufficientAccessRights, code 50/],
+  ])('%s ends it', async (_, source, server, message) => {
+    const error = await reading(source, server).catch((thrown: unknown) => thrown);
+    expect(String(error)).toMatch(message);
+    expect(String(error)).not.toMatch(/hidden/);
+  });
+
+  test('a filter that matches nothing gives no users', async () => {
+    expect(await reading({ filter: readFilter('(uid=nobody)', 'filter') })).toEqual([]);
+  });
+
+  test('connections are encrypted with a certificate of the authority that is given, or refused', async () => {
+    const ca = readFileSync(slapd.ca, 'utf8');
+    const secure = { url: new URL(slapd.secureUrl) };
+    expect(await reading({}, { ...secure, ca })).toHaveLength(many + 5);
+    expect(await reading({}, { startTls: true, ca })).toHaveLength(many + 5);
+    for (const server of [
+      secure,
+      { startTls: true },
+      { url: new URL(slapd.secureUrl.replace('localhost', '127.0.0.1')), ca },
+    ])
+      await expect(reading({}, server)).rejects.toMatchObject({ code: 'target_unreachable' });
+    await expect(reading({}, { url: new URL('ldap://ldap.example.invalid') })).rejects.toMatchObject({
+      code: 'configuration',
+    });
+  });
+});
