@@ -75,8 +75,11 @@ export function pickledSession(userId: number | null): Buffer {
   return Buffer.concat([head, body]);
 }
 
-/** Makes a CA and a certificate for localhost with openssl, in a folder. */
-export function makeCertificate(folder: string): {
+/** Makes a CA and a certificate for localhost, or other names, with openssl, in a folder. */
+export function makeCertificate(
+  folder: string,
+  names = 'DNS:localhost',
+): {
   readonly ca: string;
   readonly cert: string;
   readonly key: string;
@@ -97,7 +100,7 @@ export function makeCertificate(folder: string): {
   );
   const request = join(folder, 'request.pem');
   openssl('req', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', request, '-subj', '/CN=localhost');
-  writeFileSync(join(folder, 'names'), 'subjectAltName=DNS:localhost\n');
+  writeFileSync(join(folder, 'names'), `subjectAltName=${names}\n`);
   openssl(
     ...['x509', '-req', '-in', request, '-CA', ca, '-CAkey', caKey, '-CAcreateserial', '-days', '1'],
     ...['-extfile', join(folder, 'names'), '-out', cert],
