@@ -88,13 +88,6 @@ const TOOLS: readonly Tool[] = [
   { program: 'rpmbuild', from: 'rpm', makes: 'RPM packages' },
 ];
 
-/** The tools that are not on the PATH. */
-function missingTools(): readonly Tool[] {
-  return TOOLS.filter(
-    ({ program }) => spawnSync(program, ['--version'], { stdio: 'ignore' }).error !== undefined,
-  );
-}
-
 const started = performance.now();
 
 /** Says what is made now. */
@@ -104,7 +97,9 @@ function say(text: string): void {
 }
 
 function writeRelease(processors: readonly Processor[]): void {
-  const missing = missingTools();
+  const missing = TOOLS.filter(
+    ({ program }) => spawnSync(program, ['--version'], { stdio: 'ignore' }).error !== undefined,
+  );
   const needed = missing.filter(({ makes }) => makes === null);
   if (needed.length > 0) {
     const packages = needed.map(({ from }) => from).join(' ');

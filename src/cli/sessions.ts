@@ -168,16 +168,6 @@ export interface SessionJson {
   readonly fingerprint: string;
 }
 
-/** The JSON form of a session, with times in ISO 8601 UTC and without its key, which is a secret. */
-function sessionToJson({ user, created, expires, fingerprint }: Session): SessionJson {
-  return {
-    user: user === null ? null : { id: user.id, username: user.username },
-    created,
-    expires,
-    fingerprint,
-  };
-}
-
 /** The result of `sessions list`. */
 export function sessionListing(rows: AsyncIterable<Session>): Listing<Session, SessionJson> {
   return listing({
@@ -193,7 +183,12 @@ export function sessionListing(rows: AsyncIterable<Session>): Listing<Session, S
       { name: 'expires', cell: ({ expires }) => timeText(expires), whole: true },
       { name: 'fingerprint', cell: ({ fingerprint }) => fingerprint, whole: true },
     ],
-    json: sessionToJson,
+    json: ({ user, created, expires, fingerprint }): SessionJson => ({
+      user: user === null ? null : { id: user.id, username: user.username },
+      created,
+      expires,
+      fingerprint,
+    }),
     none: 'No sessions.',
   });
 }

@@ -43,11 +43,6 @@ function validatorOf(name: string): Validator | null {
   return made;
 }
 
-/** The command that arguments begin with, as the manifest names it; undefined for none. */
-function commandOf(args: readonly string[]): string | undefined {
-  return [3, 2, 1].map((length) => args.slice(0, length).join(':')).find((id) => Object.hasOwn(commands, id));
-}
-
 /**
  * Checks what a command printed with --json against its schema. An output that is cut short is not JSON, and
  * not checked.
@@ -56,7 +51,9 @@ function commandOf(args: readonly string[]): string | undefined {
  */
 export function requireDescribed(args: readonly string[], stdout: string): void {
   const words = args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
-  const command = commandOf(args);
+  const command = [3, 2, 1]
+    .map((length) => args.slice(0, length).join(':'))
+    .find((id) => Object.hasOwn(commands, id));
   if (!words.includes('--json') || command === undefined) return;
   const value = parsed(stdout);
   if (value === undefined) return;

@@ -67,10 +67,17 @@ function sinkFor(options: OpenSinkOptions & { readonly timeoutMs: number }): Log
       return httpSink({ name, url, contentType, ca, token, timeoutMs });
     }
     case 'udp:':
-      if (format === 'jsonl') throw linesTooLarge();
+      if (format === 'jsonl')
+        throw new TokenctlError(
+          'unsupported',
+          'The format jsonl is not available over UDP: entries may be larger than a datagram',
+          {
+            hint: 'Use another format, or use tcp:// or tls://.',
+          },
+        );
       return datagramSink({ name, host, port });
     default: {
-      const framing = isSyslog(format) ? 'octets' : 'lines';
+      const framing = format === 'syslog' || format === 'cef' ? 'octets' : 'lines';
       return streamSink({
         name,
         host,
@@ -106,10 +113,6 @@ export function formatFor(
   }
 }
 
-function isSyslog(format: ExportFormat): boolean {
-  return format === 'syslog' || format === 'cef';
-}
-
 function sinkUrl(to: string): URL {
   const url = URL.canParse(to) ? new URL(to) : null;
   const known = ['tcp:', 'tls:', 'udp:', 'http:', 'https:'];
@@ -133,16 +136,6 @@ function readCertificate(file: string | undefined): string | undefined {
   } catch (cause) {
     throw new TokenctlError('configuration', `Could not read the CA certificate ${file}`, { cause });
   }
-}
-
-function linesTooLarge(): TokenctlError {
-  return new TokenctlError(
-    'unsupported',
-    'The format jsonl is not available over UDP: entries may be larger than a datagram',
-    {
-      hint: 'Use another format, or use tcp:// or tls://.',
-    },
-  );
 }
 
 /** The lines of the log, unchanged: a file of them can be verified like the log. */

@@ -39,18 +39,15 @@ export async function exportFlow(
       follow: follow === true ? following(signal) : undefined,
       signal,
     });
-    if (signal.aborted && follow !== true) throw interrupted(exported);
+    if (signal.aborted && follow !== true)
+      throw new TokenctlError('interrupted', `The export was interrupted after entry ${exported.last}`, {
+        hint: `Run it again. Without a cursor, give --since ${exported.last + 1}.`,
+      });
     return parts.sink === null ? undefined : exportResult(exported, parts.sink);
   } catch (error) {
     if (error instanceof OutputClosed) return undefined;
     throw error;
   }
-}
-
-function interrupted({ last }: ExportReport): TokenctlError {
-  return new TokenctlError('interrupted', `The export was interrupted after entry ${last}`, {
-    hint: `Run it again. Without a cursor, give --since ${last + 1}.`,
-  });
 }
 
 function following(signal: AbortSignal) {

@@ -95,7 +95,10 @@ function placeOf({ configuration: { auditLog, auditLogNamed } }: Runtime): LogPl
   if (auditLog.database !== undefined) return { kind: 'database', name: databaseName(auditLog.database) };
   const file = auditLogFile(auditLog);
   const isThere = exists(file);
-  if (!isThere && auditLogNamed) throw missing(file);
+  if (!isThere && auditLogNamed)
+    throw new TokenctlError('audit_unavailable', `No audit log at ${file}`, {
+      hint: 'Check the path in --log-file, TOKENCTL_AUDIT_LOG or auditLog.file of the configuration file.',
+    });
   return { kind: 'file', name: file, exists: isThere };
 }
 
@@ -107,12 +110,6 @@ function exists(path: string): boolean {
   } catch (cause) {
     return (cause as NodeJS.ErrnoException).code !== 'ENOENT';
   }
-}
-
-function missing(file: string): TokenctlError {
-  return new TokenctlError('audit_unavailable', `No audit log at ${file}`, {
-    hint: 'Check the path in --log-file, TOKENCTL_AUDIT_LOG or auditLog.file of the configuration file.',
-  });
 }
 
 /** The place of the verified log. */

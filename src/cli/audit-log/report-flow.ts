@@ -9,7 +9,7 @@ import { lines } from '../../reports/document.ts';
 import { htmlDocument, markdownDocument } from '../../reports/document-formats.ts';
 import { type ReportFrame, reportBlocks } from '../../reports/log-report.ts';
 import { requireNewOrReplaced, writeReport } from '../../reports/report-file.ts';
-import { type Result, report, type Streamed } from '../../reports/result.ts';
+import { type Result, report } from '../../reports/result.ts';
 import { IncompleteListing } from '../../reports/tables/listing.ts';
 import { countText, printable } from '../../reports/tables/text.ts';
 import { instantOf } from '../flags.ts';
@@ -67,7 +67,8 @@ export async function reportFlow({
   const made = await reportLog({ log: await runtime.auditLog(), since, until });
   const frame = { since, until, made: now, version, place };
   const document = json ? jsonOf(made, frame) : documentOf(made, frame, flags.format);
-  if (flags.output === undefined) return streamed(made, document);
+  if (flags.output === undefined)
+    return { kind: 'streamed', makes: 'text', chunks: () => document, failure: () => brokenLog(made) };
   await writeReport(flags.output, document);
   const { runs, entries } = made.totals;
   const counted = `${countText(runs, 'run')} with ${countText(entries, 'entry', 'entries')}`;
@@ -76,10 +77,6 @@ export async function reportFlow({
     document: [lines(`Wrote the report on ${counted} to ${flags.output}.`)],
     failure: brokenLog(made),
   });
-}
-
-function streamed(made: LogReport, document: AsyncIterable<string>): Streamed<LogReportJson> {
-  return { kind: 'streamed', makes: 'text', chunks: () => document, failure: () => brokenLog(made) };
 }
 
 function documentOf(

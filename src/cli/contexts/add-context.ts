@@ -66,7 +66,10 @@ export async function contextFlow(request: ContextRequest): Promise<Report<Added
 function outlineOf({ environment, name, flags }: ContextRequest): NamedContext {
   const { url, username, component, 'ca-file': caFile, 'verify-ssl': verifyTls } = flags;
   const database = takeDatabase(flags, environment);
-  if (url === undefined && database === undefined) throw nowhere();
+  if (url === undefined && database === undefined)
+    throw new TokenctlError('usage', 'No address given', {
+      hint: 'Add --url for a REST API, or --database-file, --database-env or --database for a database',
+    });
   return checkedContext(name, {
     ...(url !== undefined && { url }),
     ...(database !== undefined && { database }),
@@ -102,12 +105,6 @@ export function requireDatabaseContext({ contexts }: Configuration, context: Nam
   const problem = contexts[name] === undefined ? 'does not exist' : 'is not the context of a database';
   throw new TokenctlError('usage', `--database-context: "${name}" ${problem}`, {
     hint: `Add it first: tokenctl context add ${name === '' ? 'NAME' : name} --database-file FILE`,
-  });
-}
-
-function nowhere(): TokenctlError {
-  return new TokenctlError('usage', 'No address given', {
-    hint: 'Add --url for a REST API, or --database-file, --database-env or --database for a database',
   });
 }
 

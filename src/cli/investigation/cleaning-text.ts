@@ -30,7 +30,8 @@ export function planDocument(plan: AnyPlan, beginning: readonly string[]): Docum
     ? ['Nothing to undo.', `Would undo, of the cleaning ${plan.undoes},`]
     : ['No items to clean.', 'Would clean'];
   const final = planned.filter(isIrreversible);
-  const items = itemsOf(plan);
+  // How many items a plan has: one that takes two acts counts once.
+  const items = new Set(plan.clean.map(({ item }) => item.id)).size;
   return [
     lines(beginning.length > 0 && [...beginning]),
     lines(
@@ -58,11 +59,6 @@ function authorText({ by = [], first, last }: Planned['item']): string {
   const who =
     by.length === 0 ? 'by nobody who is recorded' : `by ${by.map(({ username }) => username).join(', ')}`;
   return `: ${who}, ${first}${last === undefined || last === first ? '' : ` to ${last}`}`;
-}
-
-/** How many items a plan has: one that takes two acts counts once. */
-function itemsOf({ clean: planned }: Pick<AnyPlan, 'clean'>): number {
-  return new Set(planned.map(({ item }) => item.id)).size;
 }
 
 /** Why nothing to do is no success. */

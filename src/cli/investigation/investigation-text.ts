@@ -1,5 +1,4 @@
 import {
-  type Actor,
   type FieldChange,
   type Investigation,
   type InvestigationItem,
@@ -122,7 +121,7 @@ function groupPart(group: ItemGroup, items: readonly InvestigationItem[], all: b
 function itemLines(item: InvestigationItem): readonly Lines[] {
   const { id, summary, by, first, risk, state, stateReason, changes, changedSince, findings, job, remedy } =
     item;
-  const who = by.length === 0 ? '' : ` by ${by.map(nameOf).join(', ')}`;
+  const who = by.length === 0 ? '' : ` by ${by.map(({ username }) => username).join(', ')}`;
   const below = [
     findings[0]?.message,
     job !== null && jobText(job),
@@ -144,10 +143,6 @@ function itemLines(item: InvestigationItem): readonly Lines[] {
 
 /** How what to do about an item is done. */
 export const REMEDIES = { command: 'Run', call: 'Send', manual: 'By hand' } as const;
-
-function nameOf({ username }: Actor): string {
-  return username;
-}
 
 function jobText({
   status,

@@ -28,7 +28,11 @@ export function revocationEnding(revocation: RevocationReport): Ending {
         first !== undefined && `${first} ${tookText(seconds)}.`,
         others.map((text) => `${text}.`),
         verificationText(revocation),
-        revocation.plan !== undefined && goneLines(revocation.plan, notSeenOf(revocation)),
+        revocation.plan !== undefined &&
+          goneLines(
+            revocation.plan,
+            revocation.verification.result === 'not_checked' ? revocation.verification.why : null,
+          ),
         madeSinceText(revocation),
         kinds.map(({ name, failed }) => failedLines(name, failed, MAX_FAILED_LINES)),
         runLine(run),
@@ -42,11 +46,6 @@ export function revocationEnding(revocation: RevocationReport): Ending {
     },
     failure: unfinished(revocation),
   };
-}
-
-/** Why the account does not see the whole plan; null if it does. */
-function notSeenOf({ verification }: RevocationReport): string | null {
-  return verification.result === 'not_checked' ? verification.why : null;
 }
 
 function revokedText({ name, revoked, planned, unchanged, expired }: RevokedKind): string {
@@ -87,7 +86,10 @@ function notEmpty({ madeSince, sessions }: RevocationReport): TokenctlError | un
 function unfinished(revocation: RevocationReport): TokenctlError | undefined {
   const { interrupted, stopped, verified, verification } = revocation;
   const kinds = revokedKinds(revocation);
-  if (!interrupted && stopped === null && isRefused(kinds)) return refused();
+  if (!interrupted && stopped === null && isRefused(kinds))
+    return new TokenctlError('permission_refused', 'No permission to revoke any of the selected tokens', {
+      hint: "Use a superuser's token with the scope write to revoke other users' tokens",
+    });
   const { authorizationCodes: codes } = revocation;
   const codesLeft = codes !== null && codes.failed.length + codes.notTried > 0;
   const open =
@@ -134,12 +136,6 @@ function isRefused(kinds: readonly RevokedKind[]): boolean {
   const failed = kinds.flatMap((kind) => kind.failed);
   const planned = kinds.reduce((total, kind) => total + kind.planned, 0);
   return failed.length > 0 && failed.length === planned && failed.every(({ refused }) => refused);
-}
-
-function refused(): TokenctlError {
-  return new TokenctlError('permission_refused', 'No permission to revoke any of the selected tokens', {
-    hint: "Use a superuser's token with the scope write to revoke other users' tokens",
-  });
 }
 
 function leftText(kinds: readonly RevokedKind[]): string {

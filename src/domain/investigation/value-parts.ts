@@ -61,7 +61,10 @@ type Left = 'none' | 'some' | 'undecided';
  */
 export function leftOf(field: string, edits: readonly FieldEdit[], current: unknown): Left {
   const now = partsOf(field, current);
-  const sides = sidesOf(field, edits);
+  const sides = edits.map(({ before, after }) => ({
+    old: partsOf(field, before),
+    made: partsOf(field, after),
+  }));
   const parts = netChange(sides.map(({ old, made }) => [textsOf(old), textsOf(made)]));
   const paths = netChange(sides.map(({ old, made }) => [pathsOf(old), pathsOf(made)]));
   const present = textsOf(now);
@@ -148,13 +151,6 @@ function change(parts: Map<string, string>, from: Parts['entries'], to: Parts['e
     if (value === undefined) parts.delete(path);
     else parts.set(path, value);
   }
-}
-
-function sidesOf(
-  field: string,
-  edits: readonly FieldEdit[],
-): { readonly old: Parts; readonly made: Parts }[] {
-  return edits.map(({ before, after }) => ({ old: partsOf(field, before), made: partsOf(field, after) }));
 }
 
 /** The parts with their values. */

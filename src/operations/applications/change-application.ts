@@ -34,18 +34,15 @@ export async function planDeletion(options: {
   const own = new Set(await target.ownTokenIds());
   if (own.size > 0) {
     for await (const { id } of tokensOf(target, shown.application)) {
-      if (own.has(id)) throw ownApplication(shown.application, id);
+      if (own.has(id))
+        throw new TokenctlError(
+          'lockout_refused',
+          `tokenctl may authenticate with token ${id}, which belongs to ${shown.application.name}`,
+          { hint: 'Use a password, or a token of another application.' },
+        );
     }
   }
   return shown;
-}
-
-function ownApplication({ name }: NamedApplication, tokenId: number): TokenctlError {
-  return new TokenctlError(
-    'lockout_refused',
-    `tokenctl may authenticate with token ${tokenId}, which belongs to ${name}`,
-    { hint: 'Use a password, or a token of another application.' },
-  );
 }
 
 /** What became of an application. */

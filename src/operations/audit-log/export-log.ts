@@ -86,7 +86,10 @@ class ExportRun {
   private constructor(options: ExportLogOptions, position: ExportPosition | null) {
     this.#options = options;
     this.#intents = new OpenIntents(options.log);
-    this.#position = position ?? { seq: startAfter(options), previous: null };
+    this.#position = position ?? {
+      seq: typeof options.since === 'number' ? options.since - 1 : 0,
+      previous: null,
+    };
     this.#isPositionChecked = position === null || position.seq === 0;
   }
 
@@ -122,7 +125,7 @@ class ExportRun {
 
   async #add(entry: Entry, batch: RecordBatch): Promise<void> {
     const context = await this.#intents.of(entry);
-    if (isBefore(entry, this.#options.since)) return;
+    if (this.#options.since instanceof Date && Date.parse(entry.at) < this.#options.since.getTime()) return;
     this.#entries += 1;
     for (const record of this.#options.format.records(entry, context)) {
       this.#records += 1;
@@ -172,15 +175,6 @@ class ExportRun {
       },
     );
   }
-}
-
-/** The number of the entry before the first one to export. */
-function startAfter({ since }: ExportLogOptions): number {
-  return typeof since === 'number' ? since - 1 : 0;
-}
-
-function isBefore({ at }: Entry, since: ExportLogOptions['since']): boolean {
-  return since instanceof Date && Date.parse(at) < since.getTime();
 }
 
 /**

@@ -198,7 +198,8 @@ async function readLater(
       const recorded = readDeed(entry);
       if (recorded === null || isByChain(recorded, chain)) continue;
       const deed = await settingNames.named(recorded);
-      for (const key of keysOf(deed)) addTo(deeds, key, deed);
+      for (const key of [deed.object, deed.other].flatMap((each) => (each === null ? [] : [keyOf(each)])))
+        addTo(deeds, key, deed);
     }
   });
   return { deeds, isBounded: read > MAX_LATER };
@@ -221,11 +222,6 @@ async function eachOf<Item>(items: readonly Item[], work: (item: Item) => Promis
     for (const item of waiting) await work(item);
   };
   await Promise.all(Array.from({ length: CONCURRENCY }, worker));
-}
-
-/** The objects that an entry is about. */
-function keysOf({ object, other }: Deed): string[] {
-  return [object, other].flatMap((each) => (each === null ? [] : [keyOf(each)]));
 }
 
 function keyOf({ kind, id, name }: Deed['object']): string {

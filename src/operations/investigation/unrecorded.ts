@@ -36,7 +36,8 @@ export async function withUnrecorded(
     const known = all.get(`${each.kind}:${each.id}`);
     const isMade = isOfChain(each.createdBy, each.created);
     const isChanged = isOfChain(each.modifiedBy, each.modified);
-    if (isMade && known === undefined) all.set(`${each.kind}:${each.id}`, madeDraft(each));
+    if (isMade && known === undefined)
+      all.set(`${each.kind}:${each.id}`, asMade(emptyDraft(each, each.created, each.createdBy), each));
     // Changed since, which is recorded; that it was made is not.
     else if (isMade && known?.act === 'changed') all.set(known.id, asMade(known, each));
     else if (!isMade && isChanged) {
@@ -45,10 +46,6 @@ export async function withUnrecorded(
     }
   }
   return { drafts: [...all.values()], unread };
-}
-
-function madeDraft(each: ListedObject): ItemDraft {
-  return asMade(emptyDraft(each, each.created, each.createdBy), each);
 }
 
 function asMade(draft: ItemDraft, { kind, created }: ListedObject): ItemDraft {

@@ -80,7 +80,8 @@ async function findSwept(options: PlanSweepOptions) {
   const created = new Map<number, number>();
   const young = new Set<number>();
   for await (const { subject } of audit.findings) {
-    if (signal?.aborted === true) throw toldToEnd();
+    if (signal?.aborted === true)
+      throw new TokenctlError('interrupted', 'The sweep was told to end before it revoked anything');
     if (subject.kind !== 'token') continue;
     const { id, created: made } = subject.token;
     if (made.getTime() > youngest) young.add(id);
@@ -89,10 +90,6 @@ async function findSwept(options: PlanSweepOptions) {
   const { tokensRead, byRule } = audit.summary();
   requireChecked(audit, 'Remove it from the rules of this job, or use a database context.');
   return { created, young, tokens: tokensRead, byRule };
-}
-
-function toldToEnd(): TokenctlError {
-  return new TokenctlError('interrupted', 'The sweep was told to end before it revoked anything');
 }
 
 function refuseTooMany(

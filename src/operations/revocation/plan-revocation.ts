@@ -10,7 +10,7 @@ import {
   wholeSelection,
   whoseOf,
 } from '../../domain/selector.ts';
-import type { PlannedToken, User } from '../../domain/token.ts';
+import type { PlannedToken } from '../../domain/token.ts';
 import { pathsNotCovered } from '../access/not-covered.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
@@ -197,11 +197,7 @@ export function refreshTokenSelector(selector: Selector): RefreshTokenSelector |
 export async function externalUserNames(options: { target: Target }): Promise<string[]> {
   const names: string[] = [];
   for await (const user of options.target.users.list()) {
-    if (isExternal(user)) names.push(user.username);
+    if (user.externalAccount !== null) names.push(user.username);
   }
   return names.sort();
-}
-
-function isExternal(user: Pick<User, 'externalAccount'>): boolean {
-  return user.externalAccount !== null;
 }

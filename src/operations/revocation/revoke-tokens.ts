@@ -61,7 +61,7 @@ export async function revokeTokens(options: RevokeTokensOptions): Promise<Revoca
   // The caller's own credential may be what lists them.
   const madeSince = await countMadeSince(work, { plan, selector: options.selector });
   for (let index = own; index < plan.tokenIds.length; index += 1) {
-    const since = markOf(tally);
+    const since = { access: tally.access.tried.length, alongside: tally.access.alongside.length };
     await revokeStretch(work, { plan, tally, from: index, to: index + 1, size: 1 });
     read = together(read, await verifyOwn(work, tally, since));
   }
@@ -242,11 +242,6 @@ interface Mark {
 }
 
 const UNKNOWN: ReadAgain = { alive: null, refreshAlive: null, ownAccessEnded: false };
-
-/** The current position of a tally. */
-function markOf({ access }: RevocationTally): Mark {
-  return { access: access.tried.length, alongside: access.alongside.length };
-}
 
 /**
  * Reads again which of the tokens tried still exist, before the caller's own credential is revoked. Where

@@ -39,7 +39,13 @@ type Fields = Readonly<Record<string, unknown>>;
 export function readFinding(value: unknown): ScannerFinding | null {
   const fields = fieldsOf(value);
   if (fields === null) return null;
-  if ('RuleID' in fields && 'Secret' in fields) return gitleaksFinding(fields);
+  if ('RuleID' in fields && 'Secret' in fields)
+    return finding('gitleaks', [fields['Secret']], {
+      file: fields['SymlinkFile'] === '' ? fields['File'] : (fields['SymlinkFile'] ?? fields['File']),
+      commit: fields['Commit'],
+      line: fields['StartLine'],
+      link: fields['Link'],
+    });
   if ('SourceMetadata' in fields && ('Raw' in fields || 'DetectorName' in fields)) {
     return trufflehogFinding(fields);
   }
@@ -78,15 +84,6 @@ export function readSarifResult(value: unknown): ScannerFinding | null {
     file: uri,
     line: at(physical[0], 'region', 'startLine'),
     commit: at(fields, 'partialFingerprints', 'commitSha'),
-  });
-}
-
-function gitleaksFinding(fields: Fields): ScannerFinding {
-  return finding('gitleaks', [fields['Secret']], {
-    file: fields['SymlinkFile'] === '' ? fields['File'] : (fields['SymlinkFile'] ?? fields['File']),
-    commit: fields['Commit'],
-    line: fields['StartLine'],
-    link: fields['Link'],
   });
 }
 

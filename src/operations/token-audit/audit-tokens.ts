@@ -57,7 +57,9 @@ export async function auditTokens(options: AuditTokensOptions): Promise<Audit> {
   validateSelector(selector);
   await resolveNames(target, selector);
   const now = options.clock.now();
-  const rules = rulesFor(selector, options.rules ?? enabledRules(policy));
+  // The rules that make sense for a selection. A selection of tokens excludes the rules about
+  // settings and applications.
+  const rules = (options.rules ?? enabledRules(policy)).filter((name) => isFor(selector, ruleOf(name)));
   const gathered = await gatherFacts({ target, selector, policy, rules, now });
   const statistics =
     options.statistics === true
@@ -231,14 +233,6 @@ function asKnown(finding: Finding): Finding {
       return finding.message;
     },
   };
-}
-
-/**
- * The rules that make sense for a selection. A selection of tokens excludes the rules about
- * settings and applications.
- */
-function rulesFor(selector: Selector, rules: readonly RuleName[]): RuleName[] {
-  return rules.filter((name) => isFor(selector, ruleOf(name)));
 }
 
 function isFor(selector: Selector, { appliesTo }: Rule): boolean {

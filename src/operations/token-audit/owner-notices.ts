@@ -260,14 +260,10 @@ export class ToldOwners {
 export function keysIn(data: Entry['data']): string[] {
   return [
     ...listOf(data['expiring']).flatMap((pair) => {
-      const [id, threshold] = numbersOf(pair);
+      // Thresholds may be fractions of a day.
+      const [id, threshold] = listOf(pair).filter((each) => typeof each === 'number');
       return id === undefined || threshold === undefined ? [] : [expiringKey(id, threshold)];
     }),
     ...numbersIn(data['revoked']).map(revokedKey),
   ];
-}
-
-/** Thresholds may be fractions of a day. */
-function numbersOf(value: unknown): number[] {
-  return listOf(value).filter((each) => typeof each === 'number');
 }

@@ -91,7 +91,10 @@ export async function traceToken(options: TraceTokenOptions): Promise<TokenTrace
   const since = token?.created ?? made?.at ?? null;
   const entries = await entriesOfToken({ ...options, since });
   const isKnown = token !== null || activity.length > 0 || recordedUses !== null || entries.length > 0;
-  if (!isKnown) throw unknown(tokenId);
+  if (!isKnown)
+    throw new TokenctlError('not_found', `Token ${tokenId} is not known to the target or the audit log`, {
+      hint: 'Check the id with `tokenctl tokens list`.',
+    });
   const ownerActivity =
     owner === null || since === null
       ? null
@@ -186,12 +189,6 @@ async function activityOf(
     if (last.length > 2 * GIVEN) last = last.slice(-GIVEN);
   }
   return { owner, since, count, more: false, last: last.slice(-GIVEN) };
-}
-
-function unknown(tokenId: number): TokenctlError {
-  return new TokenctlError('not_found', `Token ${tokenId} is not known to the target or the audit log`, {
-    hint: 'Check the id with `tokenctl tokens list`.',
-  });
 }
 
 /** An entry of the audit log, as far as it concerns one token. */

@@ -30,7 +30,7 @@ const streamEntry = z
     const { actor, setting, ...objects } = body.summary_fields;
     const links = linksIn(objects);
     const relationship = body.changes['relationship'];
-    const field = roleField(objects['role']);
+    const field = roleSummary.safeParse(objects['role']).data?.[0].role_field ?? null;
     return {
       id: body.id,
       at: body.timestamp,
@@ -58,10 +58,6 @@ function actorIn(summary: unknown): StreamEntry['actor'] {
 function settingOf(summary: unknown): Pick<StreamEntry, 'setting' | 'settingCategory'> {
   const found = settingSummary.safeParse(summary).data?.[0];
   return { setting: found?.name ?? null, settingCategory: found?.category ?? null };
-}
-
-function roleField(summary: unknown): string | null {
-  return roleSummary.safeParse(summary).data?.[0].role_field ?? null;
 }
 
 function linksIn(objects: Readonly<Record<string, unknown>>): StreamEntry['links'] {

@@ -135,7 +135,10 @@ export function deleteApplication(connection: Connection, id: number): Promise<b
     const revoked = await deleteAccessTokens(transaction, { layout, ids: tokens, withRefreshTokens: false });
     const refresh = await ids(transaction, refreshTokens);
     const deleted = await deleteRefreshTokenRows(transaction, { layout, ids: refresh });
-    if (revoked.length < tokens.length || deleted.length < refresh.length) throw heldElsewhere(id);
+    if (revoked.length < tokens.length || deleted.length < refresh.length)
+      throw new TokenctlError('busy', `Another transaction holds a token of application ${id}`, {
+        hint: 'Run the same command again.',
+      });
     for (const statement of REFERRING[layout]) await transaction.execute(statement, [id]);
     if (connection.recognized.hasIdTokens) {
       await transaction.execute(`DELETE FROM ${ID_TOKENS} WHERE application_id = $1`, [id]);
@@ -151,12 +154,6 @@ export function deleteApplication(connection: Connection, id: number): Promise<b
       [id],
     );
     return (await transaction.execute(`DELETE FROM ${applications} WHERE id = $1`, [id])) === 1;
-  });
-}
-
-function heldElsewhere(id: number): TokenctlError {
-  return new TokenctlError('busy', `Another transaction holds a token of application ${id}`, {
-    hint: 'Run the same command again.',
   });
 }
 

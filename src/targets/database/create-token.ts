@@ -37,7 +37,7 @@ export async function createPersonalToken(
     });
   }
   const { layout } = connection;
-  const value = generateToken();
+  const value = Array.from({ length: TOKEN_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
   const hash = createHash('sha256').update(value).digest('hex');
   return connection.write('create', async (transaction) => {
     const owner = await findOwner(transaction, { recognized: connection.recognized, username: user });
@@ -72,10 +72,6 @@ export async function createPersonalToken(
       value: new Secret(value),
     };
   });
-}
-
-function generateToken(): string {
-  return Array.from({ length: TOKEN_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
 }
 
 /** A token in the form in which the tables hold tokens. */

@@ -83,7 +83,12 @@ export async function openDatabaseTarget(options: DatabaseTargetOptions): Promis
     idleInTransactionTimeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
   });
   try {
-    if (cache !== null && connection.layout !== 'gateway') throw cacheWithoutGateway(connection.address);
+    if (cache !== null && connection.layout !== 'gateway')
+      throw new TokenctlError(
+        'configuration',
+        `The context has a session cache, but ${connection.address} is not a platform gateway's database`,
+        { hint: 'Remove `cache` from the context.' },
+      );
     const parts = await findParts(connection);
     const { transactionTimeoutMs = TRANSACTION_TIMEOUT_MS } = options;
     return new DatabaseTarget(connection, { cache, context, lockRetryMs, transactionTimeoutMs, parts });
@@ -91,14 +96,6 @@ export async function openDatabaseTarget(options: DatabaseTargetOptions): Promis
     await connection.database.close();
     throw error;
   }
-}
-
-function cacheWithoutGateway(address: string): TokenctlError {
-  return new TokenctlError(
-    'configuration',
-    `The context has a session cache, but ${address} is not a platform gateway's database`,
-    { hint: 'Remove `cache` from the context.' },
-  );
 }
 
 class DatabaseTarget implements Target {
