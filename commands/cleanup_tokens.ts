@@ -3,7 +3,6 @@ import { accountFlags } from '../src/cli/flags.ts';
 import { djangoFlags, ManagementCommand, type VersionJson } from '../src/cli/management-command.ts';
 import type { Result } from '../src/reports/result.ts';
 
-/** Replaces `awx-manage cleanup_tokens`. */
 export default class CleanupTokens extends ManagementCommand {
   static override summary = 'Delete expired tokens (replaces awx-manage)';
 

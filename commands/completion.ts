@@ -3,7 +3,6 @@ import { outputFlags, TokenctlCommand } from '../src/cli/base-command.ts';
 import type { DescribedCommand, Shell } from '../src/cli/shell-completion.ts';
 import type { Result } from '../src/reports/result.ts';
 
-/** Prints a completion script. */
 export default class Completion extends TokenctlCommand {
   static override summary = 'Print a completion script for a shell';
 

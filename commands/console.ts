@@ -2,7 +2,6 @@ import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../src/cli/base-command.ts';
 import { allContextsFlag, port } from '../src/cli/flags.ts';
 
-/** Opens the toolkit in a browser. */
 export default class Console extends TokenctlCommand {
   static override summary = 'Open the toolkit in a browser';
 
@@ -30,24 +29,14 @@ nothing with --json.`;
 
   async run(): Promise<void> {
     const { flags } = await this.input(Console);
-    const { writeNotice: notify } = await import('../src/cli/output/streams.ts');
-    const { machineEnvironment } = await import('../src/config/machine-place.ts');
     const { runConsole } = await import('../src/console/server.ts');
     await runConsole({
-      flags: {
-        context: flags.context,
-        config: flags.config,
-        logFile: flags['log-file'],
-        databaseFile: flags['database-file'],
-      },
+      ...(await this.surroundings(flags)),
       allContexts: flags['all-contexts'] === true,
       port: flags.port ?? 0,
       open: flags.open ?? true,
       readOnly: flags['read-only'] === true,
-      environment: machineEnvironment(process.env, flags),
-      version: this.config.version,
       root: this.config.root,
-      notify,
       attended: process.stderr.isTTY === true,
     });
   }

@@ -4,7 +4,6 @@ import { djangoFlags, ManagementCommand, type VersionJson } from '../src/cli/man
 import type { CreatedJson } from '../src/cli/tokens/creation-flow.ts';
 import type { Result } from '../src/reports/result.ts';
 
-/** Replaces `awx-manage create_oauth2_token`. */
 export default class CreateOauth2Token extends ManagementCommand {
   static override summary = 'Create a personal access token (replaces awx-manage)';
 

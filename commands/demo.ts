@@ -1,7 +1,6 @@
 import { boolean } from '@oclif/core/flags';
 import { outputFlags, TokenctlCommand } from '../src/cli/base-command.ts';
 
-/** Plays the demo. */
 export default class Demo extends TokenctlCommand {
   static override summary = 'Run a demo against a local service';
 

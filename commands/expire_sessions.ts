@@ -4,7 +4,6 @@ import { djangoFlags, ManagementCommand, type VersionJson } from '../src/cli/man
 import type { SessionExpiryJson } from '../src/cli/sessions.ts';
 import type { Result } from '../src/reports/result.ts';
 
-/** Replaces `awx-manage expire_sessions`. */
 export default class ExpireSessions extends ManagementCommand {
   static override summary = 'End sessions (replaces awx-manage)';
 

@@ -4,7 +4,6 @@ import { loginFlags } from '../src/cli/contexts/context-flags.ts';
 import type { LoginJson } from '../src/cli/contexts/login-flow.ts';
 import type { Result } from '../src/reports/result.ts';
 
-/** Logs in at a controller. */
 export default class Login extends TokenctlCommand {
   static override summary = 'Log in at a controller and keep a token';
 

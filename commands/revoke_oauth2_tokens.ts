@@ -4,7 +4,6 @@ import { djangoFlags, ManagementCommand, type VersionJson } from '../src/cli/man
 import type { RevocationJson } from '../src/cli/revocation/revocation-flow.ts';
 import type { Result } from '../src/reports/result.ts';
 
-/** Replaces `awx-manage revoke_oauth2_tokens`. */
 export default class RevokeOauth2Tokens extends ManagementCommand {
   static override summary = 'Revoke access tokens (replaces awx-manage)';
 

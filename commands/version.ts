@@ -1,7 +1,6 @@
 import { outputFlags, TokenctlCommand } from '../src/cli/base-command.ts';
 import type { Result } from '../src/reports/result.ts';
 
-/** Prints the version. */
 export default class Version extends TokenctlCommand {
   static override summary = 'Print the version';
 

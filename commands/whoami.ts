@@ -3,7 +3,6 @@ import type { IdentityJson } from '../src/cli/contexts/check-result.ts';
 import { allContextsFlag } from '../src/cli/flags.ts';
 import type { Result } from '../src/reports/result.ts';
 
-/** Shows who the caller is at the controller. */
 export default class WhoAmI extends TokenctlCommand {
   static override summary = 'Show who you are at the controller';
 

@@ -3,7 +3,6 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { applicationArgument, applicationIdFlag, breakGlassFlag, changeFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Deletes an application with its tokens. */
 export default class ApplicationsDelete extends TokenctlCommand {
   static override summary = 'Delete an application with its tokens';
 

@@ -4,7 +4,6 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { applicationArgument, applicationIdFlag, changeFlags } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Replaces the client secret of an application. */
 export default class ApplicationsRotateSecret extends TokenctlCommand {
   static override summary = 'Replace the client secret of an application';
 

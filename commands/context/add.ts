@@ -1,7 +1,7 @@
-import { string as stringArgument } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { AddedContextJson } from '../../src/cli/contexts/add-context.ts';
 import { addContextFlags } from '../../src/cli/contexts/context-flags.ts';
+import { requiredArgument } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/result.ts';
 
 export default class ContextAdd extends TokenctlCommand {
@@ -24,7 +24,7 @@ With --json, prints what docs/schemas/context-add.json describes.`;
   ];
 
   static override args = {
-    name: stringArgument({ description: 'The name of the context.', required: true, ignoreStdin: true }),
+    name: requiredArgument('The name of the context.'),
   };
 
   static override flags = addContextFlags;

@@ -16,7 +16,6 @@ function requireOneName(
   });
 }
 
-/** Checks the connection to a controller. */
 export default class ContextCheck extends TokenctlCommand {
   static override summary = 'Check the connection to a controller';
 

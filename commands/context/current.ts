@@ -2,7 +2,6 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { CurrentContextJson } from '../../src/cli/contexts/context-view.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Prints the name of the current context. */
 export default class ContextCurrent extends TokenctlCommand {
   static override summary = 'Print the name of the current context';
 

@@ -1,10 +1,9 @@
-import { string } from '@oclif/core/args';
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { RemovedContextJson } from '../../src/cli/contexts/edit-context.ts';
+import { requiredArgument } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Removes a context from the configuration. */
 export default class ContextRemove extends TokenctlCommand {
   static override summary = 'Remove a context';
 
@@ -18,7 +17,7 @@ With --json, prints what docs/schemas/context-remove.json describes.`;
   static override examples = ['<%= config.bin %> <%= command.id %> lab'];
 
   static override args = {
-    name: string({ description: 'The name of the context.', required: true, ignoreStdin: true }),
+    name: requiredArgument('The name of the context.'),
   };
 
   static override flags = {

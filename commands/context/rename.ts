@@ -1,6 +1,6 @@
-import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { RenamedContextJson } from '../../src/cli/contexts/edit-context.ts';
+import { requiredArgument } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/result.ts';
 
 export default class ContextRename extends TokenctlCommand {
@@ -15,8 +15,8 @@ With --json, prints what docs/schemas/context-rename.json describes.`;
   static override examples = ['<%= config.bin %> <%= command.id %> lab staging'];
 
   static override args = {
-    name: string({ description: 'The name of the context.', required: true, ignoreStdin: true }),
-    to: string({ description: 'Its new name.', required: true, ignoreStdin: true }),
+    name: requiredArgument('The name of the context.'),
+    to: requiredArgument('Its new name.'),
   };
 
   async run(): Promise<Result<RenamedContextJson>> {

@@ -3,7 +3,6 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { ShownContextJson } from '../../src/cli/contexts/context-view.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Shows the settings of a context. */
 export default class ContextShow extends TokenctlCommand {
   static override summary = 'Show the settings of a context';
 

@@ -1,9 +1,8 @@
-import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { ChosenContextJson } from '../../src/cli/contexts/context-view.ts';
+import { requiredArgument } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Makes a context the current one. */
 export default class ContextUse extends TokenctlCommand {
   static override summary = 'Set the current context';
 
@@ -12,7 +11,7 @@ export default class ContextUse extends TokenctlCommand {
   static override examples = ['<%= config.bin %> <%= command.id %> production'];
 
   static override args = {
-    name: string({ description: 'The name of the context.', required: true, ignoreStdin: true }),
+    name: requiredArgument('The name of the context.'),
   };
 
   async run(): Promise<Result<ChosenContextJson>> {

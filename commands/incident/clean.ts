@@ -4,7 +4,6 @@ import type { CleaningJson } from '../../src/cli/investigation/clean-flow.ts';
 import { cleanFlags } from '../../src/cli/investigation/investigation-flags.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Ends what an intruder left behind. */
 export default class IncidentClean extends TokenctlCommand {
   static override summary = 'End what an intruder left behind';
 

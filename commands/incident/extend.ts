@@ -1,10 +1,9 @@
-import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { requiredArgument } from '../../src/cli/flags.ts';
 import { extendFlags } from '../../src/cli/incident/incident-flags.ts';
 import type { ExtensionJson } from '../../src/cli/incident/lift-flow.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Sets when a lockdown ends. */
 export default class IncidentExtend extends TokenctlCommand {
   static override summary = 'Change when a lockdown ends';
 
@@ -19,11 +18,7 @@ With --json, prints what docs/schemas/incident-extend.json describes.`;
   ];
 
   static override args = {
-    incident: string({
-      description: 'The incident id, or its first characters.',
-      required: true,
-      ignoreStdin: true,
-    }),
+    incident: requiredArgument('The incident id, or its first characters.'),
   };
 
   static override flags = extendFlags;

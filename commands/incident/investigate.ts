@@ -4,7 +4,6 @@ import { count, instantOf, moment } from '../../src/cli/flags.ts';
 import type { Investigation } from '../../src/domain/investigation/investigation.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Finds out what an intruder did and what remains of it. */
 export default class IncidentInvestigate extends TokenctlCommand {
   static override summary = 'Find out what an intruder did and left behind';
 

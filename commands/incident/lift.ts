@@ -4,7 +4,6 @@ import { liftFlags } from '../../src/cli/incident/incident-flags.ts';
 import type { LiftJson } from '../../src/cli/incident/lift-flow.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Lifts a lockdown. */
 export default class IncidentLift extends TokenctlCommand {
   static override summary = 'Lift a lockdown';
 

@@ -3,7 +3,6 @@ import { lockdownFlags } from '../../src/cli/incident/incident-flags.ts';
 import type { LockdownJson } from '../../src/cli/incident/lockdown-flow.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Locks a controller down. */
 export default class IncidentLockdown extends TokenctlCommand {
   static override summary = 'Contain an incident';
 

@@ -1,10 +1,9 @@
-import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { requiredArgument } from '../../src/cli/flags.ts';
 import { markFlags } from '../../src/cli/investigation/investigation-flags.ts';
 import type { IncidentMarkJson } from '../../src/cli/investigation/mark-flow.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Marks items of an investigation as honest work. */
 export default class IncidentMark extends TokenctlCommand {
   static override summary = 'Mark items as honest work, which a cleaning leaves';
 
@@ -21,11 +20,7 @@ With --json, prints what docs/schemas/incident-mark.json describes.`;
   ];
 
   static override args = {
-    incident: string({
-      description: 'The incident id, or its first characters.',
-      required: true,
-      ignoreStdin: true,
-    }),
+    incident: requiredArgument('The incident id, or its first characters.'),
   };
 
   static override flags = markFlags;

@@ -1,11 +1,9 @@
-import { string as argument } from '@oclif/core/args';
 import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { instantOf, moment, replaceFlag } from '../../src/cli/flags.ts';
+import { instantOf, moment, replaceFlag, requiredArgument } from '../../src/cli/flags.ts';
 import type { IncidentReportJson } from '../../src/cli/incident/report-flow.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Reports an incident for people who were not there. */
 export default class IncidentReport extends TokenctlCommand {
   static override summary = 'Report an incident for people who were not there';
 
@@ -25,7 +23,7 @@ With --json, prints what docs/schemas/incident-report.json describes.`;
   ];
 
   static override args = {
-    incident: argument({ description: 'The id of the incident.', required: true, ignoreStdin: true }),
+    incident: requiredArgument('The id of the incident.'),
   };
 
   static override flags = {

@@ -4,7 +4,6 @@ import { runbooks } from '../../src/cli/incident/incident-flags.ts';
 import { type RunbookJson, runbookResult } from '../../src/cli/incident/runbook.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Prints a runbook. */
 export default class IncidentRunbook extends TokenctlCommand {
   static override summary = 'Print a runbook for an incident';
 

@@ -4,7 +4,6 @@ import { allContextsFlag } from '../../src/cli/flags.ts';
 import type { Incidents } from '../../src/operations/incident/incident-status.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Shows what is locked down. */
 export default class IncidentStatus extends TokenctlCommand {
   static override summary = 'Show lockdowns and whether they are still in effect';
 

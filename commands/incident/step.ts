@@ -1,10 +1,9 @@
-import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { requiredArgument } from '../../src/cli/flags.ts';
 import { stepFlags } from '../../src/cli/incident/incident-flags.ts';
 import type { IncidentStepJson } from '../../src/cli/incident/runbook.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Ticks a step of a runbook off. */
 export default class IncidentStep extends TokenctlCommand {
   static override summary = 'Tick off a step of a runbook';
 
@@ -20,11 +19,7 @@ With --json, prints what docs/schemas/incident-step.json describes.`;
   ];
 
   static override args = {
-    incident: string({
-      description: 'The incident id, or its first characters.',
-      required: true,
-      ignoreStdin: true,
-    }),
+    incident: requiredArgument('The incident id, or its first characters.'),
   };
 
   static override flags = stepFlags;

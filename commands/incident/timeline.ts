@@ -5,7 +5,6 @@ import type { TimelineJson } from '../../src/cli/incident/timeline-flow.ts';
 import { endOfNow } from '../../src/operations/ports/clock.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Shows what a user or a token did. */
 export default class IncidentTimeline extends TokenctlCommand {
   static override summary = 'Show the timeline of a user or a token';
 

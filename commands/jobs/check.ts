@@ -2,7 +2,6 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { CheckedJobJson } from '../../src/cli/output/job-view.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Validates the configured jobs. */
 export default class JobsCheck extends TokenctlCommand {
   static override summary = 'Validate the configured jobs';
 

@@ -7,7 +7,6 @@ import type { Result } from '../../src/reports/result.ts';
 /** The default number of runs. */
 const LIMIT = 50;
 
-/** Lists the runs of jobs. */
 export default class JobsHistory extends TokenctlCommand {
   static override summary = 'List the runs of jobs, newest first';
 

@@ -3,7 +3,6 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { JobsInitJson } from '../../src/cli/jobs/init-flow.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Writes the first job. */
 export default class JobsInit extends TokenctlCommand {
   static override summary = 'Write a first sweep by answering questions';
 

@@ -3,7 +3,6 @@ import { csvFlag } from '../../src/cli/flags.ts';
 import type { JobJson } from '../../src/cli/output/job-view.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Lists the jobs of the configuration. */
 export default class JobsList extends TokenctlCommand {
   static override summary = 'List jobs with schedules and last runs';
 

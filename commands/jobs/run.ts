@@ -1,10 +1,9 @@
-import { string } from '@oclif/core/args';
 import { boolean } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { requiredArgument } from '../../src/cli/flags.ts';
 import type { RanJobJson } from '../../src/cli/output/job-view.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Runs a job now. */
 export default class JobsRun extends TokenctlCommand {
   static override summary = 'Run a job now, in each of its contexts';
 
@@ -23,11 +22,7 @@ If a run fails, exits with the code of its error.`;
   ];
 
   static override args = {
-    job: string({
-      description: 'NAME, or NAME@CONTEXT.',
-      required: true,
-      ignoreStdin: true,
-    }),
+    job: requiredArgument('NAME, or NAME@CONTEXT.'),
   };
 
   static override flags = {

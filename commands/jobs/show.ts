@@ -1,9 +1,8 @@
-import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { requiredArgument } from '../../src/cli/flags.ts';
 import type { ShownRunJson } from '../../src/cli/output/job-view.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Shows a run of a job. */
 export default class JobsShow extends TokenctlCommand {
   static override summary = 'Show a run with its audit log entries';
 
@@ -15,11 +14,7 @@ export default class JobsShow extends TokenctlCommand {
   ];
 
   static override args = {
-    run: string({
-      description: 'The UUID of the run, or a unique prefix.',
-      required: true,
-      ignoreStdin: true,
-    }),
+    run: requiredArgument('The UUID of the run, or a unique prefix.'),
   };
 
   async run(): Promise<Result<ShownRunJson>> {

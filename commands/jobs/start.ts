@@ -1,6 +1,5 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 
-/** Runs jobs on their schedules. */
 export default class JobsStart extends TokenctlCommand {
   static override summary = 'Run the jobs on their schedules until a signal';
 
@@ -18,16 +17,7 @@ are served on a port of the loopback address. Prints nothing with --json.`;
 
   async run(): Promise<void> {
     const { flags } = await this.input(JobsStart);
-    const { writeNotice: notify } = await import('../../src/cli/output/streams.ts');
     const { startScheduler } = await import('../../src/app/jobs/start.ts');
-    const settings = {
-      context: flags.context,
-      config: flags.config,
-      logFile: flags['log-file'],
-      databaseFile: flags['database-file'],
-    };
-    const { machineEnvironment } = await import('../../src/config/machine-place.ts');
-    const environment = machineEnvironment(process.env, flags);
-    await startScheduler({ flags: settings, environment, version: this.config.version, notify });
+    await startScheduler(await this.surroundings(flags));
   }
 }

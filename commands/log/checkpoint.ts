@@ -3,7 +3,6 @@ import type { CheckpointJson } from '../../src/cli/audit-log/checkpoint-flow.ts'
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Verifies and signs the audit log. */
 export default class LogCheckpoint extends TokenctlCommand {
   static override summary = 'Verify the audit log and sign a checkpoint of it';
 

@@ -3,7 +3,6 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { ExportReport } from '../../src/operations/audit-log/export-log.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Exports the audit log. */
 export default class LogExport extends TokenctlCommand {
   static override summary = 'Export the audit log to a file, log collector or SIEM';
 

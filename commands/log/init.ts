@@ -3,7 +3,6 @@ import { keyFlags } from '../../src/cli/audit-log/log-flags.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Creates the key of the audit log. */
 export default class LogInit extends TokenctlCommand {
   static override summary = 'Create or replace the key that signs checkpoints';
 

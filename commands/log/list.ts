@@ -5,7 +5,6 @@ import { count, csvFlag, instantOf, moment } from '../../src/cli/flags.ts';
 import type { Entry } from '../../src/operations/ports/audit-log.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Lists entries of the audit log. */
 export default class LogList extends TokenctlCommand {
   static override summary = 'List who did what, by the audit log';
 
@@ -32,10 +31,7 @@ With --json, prints what docs/schemas/log-list.json describes.`;
       summary: 'Only entries of this kind.',
       dependsOn: ['raw'],
     }),
-    since: moment({
-      summary: 'Only runs that ended since a date, or within an age (7d).',
-      helpValue: 'WHEN',
-    }),
+    since: moment({ summary: 'Only runs that ended since a date, or within an age (7d).' }),
     ...csvFlag,
   };
 

@@ -4,7 +4,6 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { countArgument } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Proves that an entry is in the audit log. */
 export default class LogProve extends TokenctlCommand {
   static override summary = 'Prove that an entry is in the audit log';
 

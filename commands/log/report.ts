@@ -3,7 +3,6 @@ import type { LogReportJson } from '../../src/cli/audit-log/report-flow.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Reports on the audit log. */
 export default class LogReport extends TokenctlCommand {
   static override summary = 'Report all changes of a period and who ordered them';
 

@@ -3,7 +3,6 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import { age } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Rotates the file of the audit log. */
 export default class LogRotate extends TokenctlCommand {
   static override summary = 'Close the file of the audit log and start a new one';
 

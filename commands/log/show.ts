@@ -1,9 +1,8 @@
-import { string } from '@oclif/core/args';
 import type { ShownLogRunJson } from '../../src/cli/audit-log/entry-listing.ts';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { requiredArgument } from '../../src/cli/flags.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Shows one run of the audit log. */
 export default class LogShow extends TokenctlCommand {
   static override summary = 'Show one run of the audit log';
 
@@ -18,11 +17,7 @@ With --json, prints what docs/schemas/log-show.json describes.`;
   ];
 
   static override args = {
-    run: string({
-      description: 'The UUID of the run, or how it begins.',
-      required: true,
-      ignoreStdin: true,
-    }),
+    run: requiredArgument('The UUID of the run, or how it begins.'),
   };
 
   async run(): Promise<Result<ShownLogRunJson>> {

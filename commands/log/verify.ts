@@ -3,7 +3,6 @@ import type { VerificationJson, VerifiedProofJson } from '../../src/cli/audit-lo
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Verifies the audit log. */
 export default class LogVerify extends TokenctlCommand {
   static override summary = 'Verify the hashes of the audit log';
 

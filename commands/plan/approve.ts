@@ -1,10 +1,9 @@
-import { string as stringArgument } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { requiredArgument } from '../../src/cli/flags.ts';
 import type { ApprovedPlanJson } from '../../src/cli/plans/plan-flow.ts';
 import { approveFlags } from '../../src/cli/revocation/revocation-flags.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Approves a saved plan. */
 export default class PlanApprove extends TokenctlCommand {
   static override summary = 'Approve a plan of another person';
 
@@ -23,7 +22,7 @@ With --json, prints what docs/schemas/plan-approve.json describes.`;
   ];
 
   static override args = {
-    plan: stringArgument({ description: 'The file of the plan.', required: true, ignoreStdin: true }),
+    plan: requiredArgument('The file of the plan.'),
   };
 
   static override flags = approveFlags;

@@ -3,7 +3,6 @@ import { TokenctlCommand } from '../../src/cli/base-command.ts';
 import type { ApproverKeyJson } from '../../src/cli/plans/plan-flow.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Makes the key of an approver. */
 export default class PlanKey extends TokenctlCommand {
   static override summary = 'Create the key of an approver';
 

@@ -1,10 +1,9 @@
-import { string as stringArgument } from '@oclif/core/args';
 import { string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { requiredArgument } from '../../src/cli/flags.ts';
 import type { ShownPlanJson } from '../../src/cli/plans/plan-flow.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Shows a saved plan. */
 export default class PlanShow extends TokenctlCommand {
   static override summary = 'Show a saved plan and its approval';
 
@@ -17,7 +16,7 @@ With --json, prints what docs/schemas/plan-show.json describes.`;
   static override examples = ['<%= config.bin %> <%= command.id %> plan.json'];
 
   static override args = {
-    plan: stringArgument({ description: 'The file of the plan.', required: true, ignoreStdin: true }),
+    plan: requiredArgument('The file of the plan.'),
   };
 
   static override flags = {

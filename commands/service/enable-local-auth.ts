@@ -1,8 +1,7 @@
-import { string } from '@oclif/core/flags';
 import { outputFlags, TokenctlCommand } from '../../src/cli/base-command.ts';
+import { serviceDatabaseFlags } from '../../src/cli/flags.ts';
 import { type Result, report } from '../../src/reports/result.ts';
 
-/** Turns local accounts of the service on again, on its host. */
 export default class ServiceEnableLocalAuth extends TokenctlCommand {
   static override summary = 'Allow local logins again';
 
@@ -22,25 +21,7 @@ With --json, prints what docs/schemas/service-enable-local-auth.json describes.`
   /** The service has its own configuration. */
   static override baseFlags = outputFlags;
 
-  static override flags = {
-    data: string({
-      summary: 'The directory of the embedded database.',
-      exclusive: ['database', 'database-file'],
-      helpGroup: 'DATABASE',
-      helpValue: 'DIR',
-    }),
-    database: string({
-      summary: 'A postgres:// URL without a password.',
-      exclusive: ['database-file'],
-      helpGroup: 'DATABASE',
-      helpValue: 'URL',
-    }),
-    'database-file': string({
-      summary: 'A file of mode 0600 with a postgres:// URL.',
-      helpGroup: 'DATABASE',
-      helpValue: 'FILE',
-    }),
-  };
+  static override flags = serviceDatabaseFlags;
 
   async run(): Promise<
     Result<{

@@ -1,8 +1,7 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import { outputFlags, TokenctlCommand } from '../../src/cli/base-command.ts';
-import { port } from '../../src/cli/flags.ts';
+import { port, serviceDatabaseFlags } from '../../src/cli/flags.ts';
 
-/** Runs the automation service. */
 export default class ServiceStart extends TokenctlCommand {
   static override summary = 'Run the automation service';
 
@@ -62,23 +61,7 @@ service runs until it receives a signal and prints nothing with --json.`;
       helpGroup: 'NETWORK',
       helpValue: 'FILE',
     }),
-    data: string({
-      summary: 'The directory of the embedded database.',
-      exclusive: ['database', 'database-file'],
-      helpGroup: 'DATABASE',
-      helpValue: 'DIR',
-    }),
-    database: string({
-      summary: 'A postgres:// URL without a password.',
-      exclusive: ['database-file'],
-      helpGroup: 'DATABASE',
-      helpValue: 'URL',
-    }),
-    'database-file': string({
-      summary: 'A file of mode 0600 with a postgres:// URL.',
-      helpGroup: 'DATABASE',
-      helpValue: 'FILE',
-    }),
+    ...serviceDatabaseFlags,
     'session-cookie-name': string({
       summary: 'The name of the session cookie. Default: svc_sessionid.',
       helpValue: 'NAME',

@@ -3,7 +3,6 @@ import { sessionExpiryFlags } from '../../src/cli/revocation/revocation-flags.ts
 import type { SessionExpiryJson } from '../../src/cli/sessions.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Ends browser sessions. */
 export default class SessionsExpire extends TokenctlCommand {
   static override summary = 'End browser sessions';
 

@@ -4,7 +4,6 @@ import { allContextsFlag, csvFlag } from '../../src/cli/flags.ts';
 import type { SessionJson } from '../../src/cli/sessions.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Lists browser sessions. */
 export default class SessionsList extends TokenctlCommand {
   static override summary = 'List browser sessions';
 

@@ -4,7 +4,6 @@ import { basicAuthFlags } from '../../src/cli/settings/settings-flags.ts';
 import type { SwitchJson } from '../../src/cli/settings/switch-flow.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Turns basic authentication on or off. */
 export default class SettingsBasicAuth extends TokenctlCommand {
   static override summary = 'Turn basic authentication on or off';
 

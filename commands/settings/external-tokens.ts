@@ -4,7 +4,6 @@ import { externalTokensFlags } from '../../src/cli/settings/settings-flags.ts';
 import type { ExternalTokensJson } from '../../src/cli/settings/switch-flow.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Allows or denies tokens for external users. */
 export default class SettingsExternalTokens extends TokenctlCommand {
   static override summary = 'Allow or deny tokens for external users';
 

@@ -3,7 +3,6 @@ import { allContextsFlag } from '../../src/cli/flags.ts';
 import type { AuthenticationSettings } from '../../src/operations/ports/target-parts.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Shows the authentication settings. */
 export default class SettingsShow extends TokenctlCommand {
   static override summary = 'Show the authentication settings';
 

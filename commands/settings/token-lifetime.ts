@@ -3,7 +3,6 @@ import type { LifetimeJson } from '../../src/cli/settings/lifetime-flow.ts';
 import { lifetimeFlags } from '../../src/cli/settings/settings-flags.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Shows or sets the lifetimes of tokens. */
 export default class SettingsTokenLifetime extends TokenctlCommand {
   static override summary = 'Show or set token lifetimes';
 

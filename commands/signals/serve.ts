@@ -1,6 +1,5 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
 
-/** Receives security events of identity providers. */
 export default class SignalsServe extends TokenctlCommand {
   static override summary = 'Receive security events until a signal';
 
@@ -20,19 +19,7 @@ on the same port. Prints nothing with --json.`;
 
   async run(): Promise<void> {
     const { flags } = await this.input(SignalsServe);
-    const { writeNotice: notify } = await import('../../src/cli/output/streams.ts');
     const { serveSignals } = await import('../../src/app/signals/serve.ts');
-    const { machineEnvironment } = await import('../../src/config/machine-place.ts');
-    await serveSignals({
-      flags: {
-        context: flags.context,
-        config: flags.config,
-        logFile: flags['log-file'],
-        databaseFile: flags['database-file'],
-      },
-      environment: machineEnvironment(process.env, flags),
-      version: this.config.version,
-      notify,
-    });
+    await serveSignals(await this.surroundings(flags));
   }
 }

@@ -6,7 +6,6 @@ import type { AuditGroupsJson, AuditSummaryJson } from '../../src/reports/audit/
 import type { AuditJson } from '../../src/reports/audit/json-report.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Audits tokens against the policy. */
 export default class TokensAudit extends TokenctlCommand {
   static override summary = 'Audit tokens against the policy';
 

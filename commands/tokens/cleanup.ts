@@ -3,7 +3,6 @@ import type { CleanupJson } from '../../src/cli/cleanup.ts';
 import { cleanupFlags } from '../../src/cli/revocation/revocation-flags.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Deletes expired tokens. */
 export default class TokensCleanup extends TokenctlCommand {
   static override summary = 'Delete expired tokens';
 

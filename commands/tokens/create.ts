@@ -4,7 +4,6 @@ import { age, changeFlags } from '../../src/cli/flags.ts';
 import type { CreatedJson, WouldCreateJson } from '../../src/cli/tokens/creation-flow.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Creates a personal access token. */
 export default class TokensCreate extends TokenctlCommand {
   static override summary = 'Create a personal access token';
 

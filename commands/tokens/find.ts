@@ -3,7 +3,6 @@ import type { LeakedJson } from '../../src/cli/incident/leaked-flow.ts';
 import { leakedFlags } from '../../src/cli/revocation/revocation-flags.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Finds leaked tokens. */
 export default class TokensFind extends TokenctlCommand {
   static override summary = 'Find and revoke leaked tokens';
 

@@ -4,7 +4,6 @@ import type { NoticeJson } from '../../src/cli/token-audit/notices.ts';
 import type { NoticeReport } from '../../src/operations/token-audit/expiry-notices.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Lists tokens that expire soon, or notifies a webhook. */
 export default class TokensNotices extends TokenctlCommand {
   static override summary = 'List or announce tokens that expire soon';
 

@@ -3,7 +3,6 @@ import { ownerNoticeFlags } from '../../src/cli/token-audit/audit-flags.ts';
 import type { OwnerNoticesJson } from '../../src/cli/token-audit/owner-notices-flow.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Tells owners about their tokens by mail. */
 export default class TokensNotifyOwners extends TokenctlCommand {
   static override summary = 'Tell owners by mail about their tokens';
 

@@ -4,7 +4,6 @@ import type { RotatedJson, WouldRotateJson } from '../../src/cli/tokens/rotation
 import { rotationFlags } from '../../src/cli/tokens/token-flags.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Replaces a personal access token. */
 export default class TokensRotate extends TokenctlCommand {
   static override summary = 'Replace a personal access token';
 

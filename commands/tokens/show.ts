@@ -4,7 +4,6 @@ import { countArgument } from '../../src/cli/flags.ts';
 import type { ShownTokenJson } from '../../src/cli/tokens/show-flow.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Shows a token, its owner and what the policy finds about it. */
 export default class TokensShow extends TokenctlCommand {
   static override summary = 'Show a token, its owner and its findings';
 

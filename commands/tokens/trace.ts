@@ -12,7 +12,6 @@ import type { Result } from '../../src/reports/result.ts';
 
 const { id: _id, ...selection } = selectorFlags;
 
-/** Shows the history of tokens. */
 export default class TokensTrace extends TokenctlCommand {
   static override summary = 'Show the history of a token';
 

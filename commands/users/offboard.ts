@@ -4,7 +4,6 @@ import { allContextsFlag, changeFlags, goneFlag, localFlags } from '../../src/cl
 import type { OffboardingJson } from '../../src/cli/incident/offboarding-flow.ts';
 import type { Result } from '../../src/reports/result.ts';
 
-/** Ends all access of a user. */
 export default class UsersOffboard extends TokenctlCommand {
   static override summary = 'Offboard a user, or all who left by a directory';
 

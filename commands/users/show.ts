@@ -1,5 +1,5 @@
-import { string } from '@oclif/core/args';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { requiredArgument } from '../../src/cli/flags.ts';
 import type { ShownUserJson } from '../../src/cli/users/user-view.ts';
 import type { Result } from '../../src/reports/result.ts';
 
@@ -15,7 +15,7 @@ With --json, prints what docs/schemas/users-show.json describes.`;
   static override examples = ['<%= config.bin %> <%= command.id %> alice'];
 
   static override args = {
-    name: string({ description: 'The name of the user.', required: true, ignoreStdin: true }),
+    name: requiredArgument('The name of the user.'),
   };
 
   async run(): Promise<Result<ShownUserJson>> {

@@ -85,23 +85,26 @@ export abstract class TokenctlCommand extends Command {
   /** The runtime of this command: configuration, target, audit log, clock and signals, created on first use. */
   protected async runtime(flags: Input<typeof TokenctlCommand>['flags']): Promise<Runtime> {
     const { createRuntime } = await import('../app/runtime.ts');
-    const { machineEnvironment } = await import('../config/machine-place.ts');
     this.#runtime ??= createRuntime({
-      flags: {
-        context: flags.context,
-        config: flags.config,
-        logFile: flags['log-file'],
-        databaseFile: flags['database-file'],
-      },
-      environment: machineEnvironment(process.env, flags),
-      notify: writeNotice,
+      ...(await this.surroundings(flags)),
       progress: progressLine,
-      version: this.config.version,
       changes: this.#changes,
       onAsking: () => this.#confirmation?.requirePossible(),
     });
     if (this.#changes) requireAccount(this.#runtime.configuration.auditLog, flags as AccountFlags);
     return this.#runtime;
+  }
+
+  /** Where a command works: the places that its flags name, and the variables of the machine. */
+  protected async surroundings(flags: Input<typeof TokenctlCommand>['flags']) {
+    const { machineEnvironment } = await import('../config/machine-place.ts');
+    const { context, config, 'log-file': logFile, 'database-file': databaseFile } = flags;
+    return {
+      flags: { context, config, logFile, databaseFile },
+      environment: machineEnvironment(process.env, flags),
+      notify: writeNotice,
+      version: this.config.version,
+    };
   }
 
   /**

@@ -100,16 +100,13 @@ type Parsed<Of> =
 
 type IsRequired<Of> = undefined extends Parsed<Of> ? false : Parsed<Of> extends boolean ? false : true;
 
-/** What {@link accountFlags} parse to. */
 export type AccountFlags = FlagsOf<typeof accountFlags>;
 
-/** What {@link changeFlags} parse to. */
 export type ChangeFlags = FlagsOf<typeof changeFlags>;
 
 /** What the flags of changes parse to that the rule of two persons is about. */
 export type PlanFlags = ChangeFlags & FlagsOf<ReturnType<typeof planFlags> & typeof approvalFlags>;
 
-/** What {@link localFlags} parse to. */
 export type LocalFlags = FlagsOf<typeof localFlags>;
 
 /** For commands that can run in several contexts. */
@@ -118,6 +115,26 @@ export const allContextsFlag = {
     summary: 'Run in all contexts. --context also takes a comma-separated list, or a group.',
     helpGroup: 'GLOBAL',
     exclusive: ['context', 'database-file'],
+  }),
+};
+
+export const serviceDatabaseFlags = {
+  data: string({
+    summary: 'The directory of the embedded database.',
+    exclusive: ['database', 'database-file'],
+    helpGroup: 'DATABASE',
+    helpValue: 'DIR',
+  }),
+  database: string({
+    summary: 'A postgres:// URL without a password.',
+    exclusive: ['database-file'],
+    helpGroup: 'DATABASE',
+    helpValue: 'URL',
+  }),
+  'database-file': string({
+    summary: 'A file of mode 0600 with a postgres:// URL.',
+    helpGroup: 'DATABASE',
+    helpValue: 'FILE',
   }),
 };
 
@@ -136,12 +153,12 @@ export const countArgument = customArgument<number>({
   parse: async (input) => wholeNumber(input),
 });
 
+/** An argument that has to be given. */
+export const requiredArgument = (description: string) =>
+  textArgument({ description, required: true, ignoreStdin: true });
+
 /** The application that a command is about, and its id where several organizations have one of its name. */
-export const applicationArgument = textArgument({
-  description: 'The name of the application.',
-  required: true,
-  ignoreStdin: true,
-});
+export const applicationArgument = requiredArgument('The name of the application.');
 
 /** Picks one of several applications of a name. */
 export const applicationIdFlag = {
@@ -185,6 +202,9 @@ export const age = custom<number>({
 
 /** The value of a time flag: a point in time, or an age in milliseconds before now. */
 export type Moment = { readonly at: Date } | { readonly ago: number };
+
+/** A flag that takes a point in time, or an age. */
+export const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -240,9 +260,6 @@ export function parseMoment(text: string): Moment {
 export function instantOf(moment: Moment, now: Date): Date {
   return 'at' in moment ? moment.at : new Date(now.getTime() - moment.ago);
 }
-
-/** A flag with an instant: a date, a time, or how long ago. */
-export const moment = custom<Moment>({ helpValue: 'WHEN', parse: async (input) => parseMoment(input) });
 
 /** `Date` parses 31 February as 3 March. */
 function isCalendarDay(day: string): boolean {
@@ -304,24 +321,20 @@ export const selectorFlags = {
   'created-before': moment({
     ...ONE,
     summary: 'Select tokens created before this date, or longer ago than this (30d).',
-    helpValue: 'WHEN',
   }),
   'created-after': moment({
     ...ONE,
     summary: 'Select tokens created on or after this date, or within this time (7d).',
-    helpValue: 'WHEN',
   }),
-  'unused-for': custom<number>({ parse: async (input) => parseAge(input) })({
+  'unused-for': age({
     ...ONE,
     summary: 'Select tokens not used for this long (90d), or never used and at least as old.',
-    helpValue: 'AGE',
   }),
   'never-used': boolean({ ...ONE, summary: 'Select tokens that were never used.' }),
   expired: boolean({ ...ONE, summary: 'Select expired tokens.' }),
-  'expires-within': custom<number>({ parse: async (input) => parseAge(input) })({
+  'expires-within': age({
     ...ONE,
     summary: 'Select tokens that expire within this time (30d), without expired ones.',
-    helpValue: 'AGE',
     exclusive: ['expired'],
   }),
   'never-expires': boolean({

@@ -20,7 +20,6 @@ export const verificationFlags = {
   }),
 };
 
-/** What {@link verificationFlags} parse to. */
 export type VerificationFlags = FlagsOf<typeof verificationFlags>;
 
 /** The flags of `log prove`. */
@@ -36,7 +35,6 @@ export const proofFlags = {
   ...replaceFlag,
 };
 
-/** What {@link proofFlags} parse to. */
 export type ProofFlags = FlagsOf<typeof proofFlags>;
 
 /** The flags of `log init`. */
@@ -54,7 +52,6 @@ export const keyFlags = {
   }),
 };
 
-/** What {@link keyFlags} parse to. */
 export type KeyFlags = FlagsOf<typeof keyFlags>;
 
 /** The flags of `log report`. */
@@ -71,7 +68,6 @@ export const reportFlags = {
   ...replaceFlag,
 };
 
-/** What {@link reportFlags} parse to. */
 export type ReportFlags = FlagsOf<typeof reportFlags>;
 
 /** The flags of `log export`. */
@@ -100,5 +96,4 @@ export const exportFlags = {
   follow: boolean({ summary: 'Keep exporting new entries until a signal.' }),
 };
 
-/** What {@link exportFlags} parse to. */
 export type ExportFlags = FlagsOf<typeof exportFlags>;

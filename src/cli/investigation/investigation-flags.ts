@@ -46,5 +46,4 @@ export const markFlags = {
   ...accountFlags,
 };
 
-/** What {@link markFlags} parse to. */
 export type MarkFlags = FlagsOf<typeof markFlags>;
