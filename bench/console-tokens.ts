@@ -62,7 +62,6 @@ function bareQuery(page: Page, path: string): Promise<number> {
   }, path);
 }
 
-/** Has the console read the tokens again. */
 async function readAgain(page: Page): Promise<void> {
   await page.goto(new URL('/tokens', origin).href);
   await page.getByRole('button', { name: 'Read again' }).waitFor();

@@ -54,7 +54,6 @@ function pageName({ id }: DescribedCommand): string {
   return `man/man1/tokenctl-${id.replaceAll(':', '-')}.1`;
 }
 
-/** The manual page of one command. */
 function commandPage(command: DescribedCommand): string {
   const path = command.id.replaceAll(':', ' ');
   const name = `tokenctl-${path.replaceAll(' ', '-')}`;

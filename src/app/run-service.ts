@@ -32,7 +32,6 @@ export interface ServiceRequest extends DatabaseRequest {
   readonly logLevel: ServiceOptions['logLevel'] | undefined;
 }
 
-/** The process that the service runs in. */
 export interface ServiceEnvironment {
   readonly environment: Environment;
   readonly version: string;

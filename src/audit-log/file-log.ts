@@ -175,7 +175,6 @@ interface FileEnd extends ChainState {
   readonly size: number;
 }
 
-/** The drafts to append, and the file. */
 interface AppendOptions {
   readonly path: string;
   readonly file: FileHandle;

@@ -84,7 +84,6 @@ export function rowsOf(connection: Queryable, seqs: readonly number[]): Promise<
   );
 }
 
-/** Inserts the linked entries. */
 export async function insertLinks(transaction: Queryable, links: readonly LinkResult[]): Promise<void> {
   const linked = links.filter((link) => 'line' in link);
   if (linked.length === 0) return;

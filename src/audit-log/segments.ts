@@ -120,7 +120,6 @@ async function findInArchive(path: string, seq: number): Promise<Entry | null> {
   return file === null ? null : await findEntry(file, (await file.stat()).size, seq);
 }
 
-/** The log file to rotate. */
 export interface RotateFile {
   readonly path: string;
   /** The current file. It ends with a complete line. */
@@ -195,7 +194,6 @@ async function removeOtherNames(path: string, file: FileHandle): Promise<void> {
   }
 }
 
-/** The log to prune. */
 export interface PruneArchives {
   readonly segments: Segments;
   /** Files with an entry at or after this instant are kept. */

@@ -45,7 +45,6 @@ export async function rescueFileFor(options: {
   return file;
 }
 
-/** The rescue token as a line of a plan. */
 export function rescuePlanLine(file: string, { identity }: TargetDescription): string {
   return `First, a token of scope write for ${identity.username} goes into ${file}, and is used from then on.`;
 }

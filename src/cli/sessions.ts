@@ -106,7 +106,6 @@ export async function sessionExpiryChange(
   };
 }
 
-/** How the end of sessions ended. */
 export function expiryEnding(done: SessionExpiryReport): Ending {
   const { planned, ended, interrupted, stopped, verified, seconds, run } = done;
   const { stillAlive, begunSince, unseen } = done;
@@ -168,7 +167,6 @@ export interface SessionJson {
   readonly fingerprint: string;
 }
 
-/** The result of `sessions list`. */
 export function sessionListing(rows: AsyncIterable<Session>): Listing<Session, SessionJson> {
   return listing({
     rows,

@@ -213,7 +213,6 @@ const formats = {
 
 const formatNames = Object.keys(formats) as (keyof typeof formats)[];
 const place = z.string().max(300);
-/** The text of a baseline file. */
 const baselineText = z.string().max(MAX_BASELINE);
 
 /** Serves the audits, their reports, and exceptions to propose. */

@@ -5,9 +5,7 @@ import { type Environment, stateFolder } from '../config/paths.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Investigation } from '../domain/investigation/investigation.ts';
 
-/** An investigation of a case, in its file. */
 export interface CaseFile {
-  /** The name in the folder of the case. */
   readonly name: string;
   /** The whole path, for commands. */
   readonly path: string;

@@ -11,7 +11,6 @@ import type { Places } from './places.ts';
 const MAX_ITEMS = 5_000;
 const MAX_ITEMS_SHOWN = 50;
 
-/** The id of an incident. */
 export const incidentId = z.string().regex(/^[\w-]{1,100}$/);
 
 const items = z.array(z.string().min(1).max(300)).min(1).max(MAX_ITEMS);

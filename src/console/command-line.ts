@@ -20,7 +20,6 @@ export interface Prepared {
   readonly flow: (dryRun: boolean) => Flow;
 }
 
-/** A path on the machine of the console. */
 export const pathSchema = z.string().min(1).max(1000);
 
 /** What every request of a change has: the context, the reason and the ticket. */
@@ -180,7 +179,6 @@ export function line(
     /** Undefined where the command has none. */
     readonly place?: string | undefined;
     readonly places: Pick<Places, 'startedWith'>;
-    /** What follows the command as a comment. */
     readonly comment?: string | undefined;
   },
 ): string {

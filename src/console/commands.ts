@@ -51,7 +51,6 @@ export const filterSchema = z.object({
   usedBefore: instant,
 });
 
-/** The filter of a query. */
 export function filterOf(query: z.infer<typeof filterSchema>, places: readonly string[]): TokenFilter {
   const { user, application, finding, place: _place, ...rest } = query;
   return { ...rest, places, users: user, applications: application, findings: finding };
@@ -267,7 +266,6 @@ async function prepareLockdown(request: Lockdown, { places }: Preparation): Prom
   };
 }
 
-/** Hours as an age of the command line. */
 function ageText(hours: number): string {
   return Number.isInteger(hours) ? `${hours}h` : `${Math.max(1, Math.round(hours * 60))}m`;
 }

@@ -106,7 +106,6 @@ export class PlanBuilder {
     if (refreshTokenExpiry(token, expiry.lifetime) < expiry.now) this.#expiredRefreshTokens += 1;
   }
 
-  /** Plans the deletion of an authorization code. */
   addAuthorizationCode({ id }: Pick<AuthorizationCode, 'id'>): void {
     this.#codes.push(id);
   }

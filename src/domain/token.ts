@@ -169,7 +169,6 @@ export interface User {
  */
 export const scopeWords = ['read', 'write', 'openid', 'roles'] as const;
 
-/** One of {@link scopeWords}. */
 export type ScopeWord = (typeof scopeWords)[number];
 
 /** Whether a token's scope lets it change anything. `write` includes `read` (controller's scopes). */

@@ -20,7 +20,6 @@ const TRIED = [
   { id: 'gateway-newest', dialect: 'gateway', version: null, name: 'Gateway with OpenID Connect (2025)' },
 ] as const;
 
-/** One of the versions and layouts that were tried. */
 export type TriedId = (typeof TRIED)[number]['id'];
 
 /** Every version and layout that was tried, in the order of their age. */
@@ -149,7 +148,6 @@ export const layouts = {
   },
 } as const satisfies Readonly<Record<string, Omit<Effect, 'assumed'>>>;
 
-/** The name of an effect. */
 export type EffectName = keyof typeof effects;
 
 /** A target, as far as its version tells what it does. */
@@ -158,7 +156,6 @@ interface VersionedTarget {
   readonly version: string | null;
 }
 
-/** How a target stands to the versions that were tried. */
 export interface Standing {
   /** `unknown`: the target states no version, or one of another numbering. */
   readonly standing: 'tried' | 'between' | 'newer' | 'older' | 'unknown';
@@ -166,7 +163,6 @@ export interface Standing {
   readonly like: readonly TriedId[];
 }
 
-/** How the version of a target stands to those that were tried. */
 export function standingOf({ dialect, version }: VersionedTarget): Standing {
   // The service is of this version of tokenctl, and follows this controller.
   if (dialect === 'service') return { standing: 'tried', like: ['awx-24.6.1'] };

@@ -16,7 +16,6 @@ import {
 import type { Target } from './ports/target.ts';
 import { fullViewHint } from './visibility.ts';
 
-/** A selection, resolved at one target. */
 export interface ResolvedSelection {
   readonly selector: Selector;
   /** The selection in words, as one phrase: patterns with what they match. */

@@ -24,7 +24,6 @@ export function partOf<Part extends OptionalPart>(target: Target, part: Part): N
   return found;
 }
 
-/** The error for a part that a target lacks. */
 export function partMissing({ identifies }: Pick<Target, 'identifies'>, part: OptionalPart): TokenctlError {
   if (identifies === 'by_trying') {
     return lacking(part, 'over the REST API', 'Use a database context.');

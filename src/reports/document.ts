@@ -28,7 +28,6 @@ export type Line =
       readonly depth?: number | undefined;
     };
 
-/** Lines, and conditions for lines. */
 export type Lines = Line | Absent | readonly Lines[];
 
 /** A name with a value or a list of values. */
@@ -113,7 +112,6 @@ function present(all: readonly Lines[]): Line[] {
   });
 }
 
-/** The parts that a document has. */
 export function partsOf(document: Document): Part[] {
   return document.filter((part): part is Part => {
     if (part === null || part === undefined || part === false || part === '') return false;

@@ -74,7 +74,6 @@ async function work(job: ScheduledJob, context: Parameters<ScheduledJob['work']>
   }
 }
 
-/** Marks the outcome of a dry run in the history. */
 function withDryRunMark({ dryRun }: ScheduledJob, ending: RunOutcome): RunOutcome {
   return dryRun ? { ...ending, summary: { ...ending.summary, dryRun } } : ending;
 }

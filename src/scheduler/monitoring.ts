@@ -103,7 +103,6 @@ interface MetricsSources {
   readonly version: string;
 }
 
-/** The states that a run can end in. */
 const STATES: readonly RunEnded['state'][] = ['completed', 'failed', 'interrupted', 'lost'];
 
 /**

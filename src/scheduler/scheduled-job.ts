@@ -2,7 +2,6 @@ import type { JobReport } from '../operations/jobs/job.ts';
 import type { Claim, RunSummary } from '../operations/ports/scheduler.ts';
 import type { Schedule } from './schedule.ts';
 
-/** What the scheduler passes to a run. */
 export interface RunContext {
   /** The run's UUID. */
   readonly run: string;
@@ -27,7 +26,6 @@ interface OnFailure {
   readonly retryAfter: number;
 }
 
-/** A job as the scheduler runs it. */
 export interface ScheduledJob {
   /** Its name in the ledger: `name` or `name@context`. */
   readonly name: string;

@@ -91,7 +91,6 @@ export class Scheduler {
   }
 }
 
-/** What the loops of a scheduler share. */
 interface JobLoopOptions {
   readonly store: JobStore;
   readonly clock: SchedulerClock;
@@ -106,7 +105,6 @@ interface JobLoopOptions {
   readonly listener: EventListener;
 }
 
-/** Signals that end a loop. */
 interface JobLoopSignals {
   /** Aborted: start no further tick; the run in progress continues. */
   readonly stop: AbortSignal;

@@ -55,7 +55,6 @@ export class Installation {
   readonly prefix = `${PREFIX}${randomBytes(3).toString('hex')}-`;
   /** Every value that lets somebody in, as the run got it. */
   readonly secrets = new Set<string>();
-  /** The files that are to hold secrets. */
   readonly secretFiles = new Set<string>();
   readonly printed: Printed[] = [];
   /** The folders of the homes that tokenctl ran in. */

@@ -48,7 +48,6 @@ export const CACHE = need(({ description }) =>
   description.database?.cache === undefined ? 'needs `database.cache`' : null,
 );
 
-/** Chromium on this machine. */
 export const CHROMIUM = need(() => (findChromium() === null ? 'needs Chromium on this machine' : null));
 
 /** That the caller agreed to this. */

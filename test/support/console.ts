@@ -16,7 +16,6 @@ export interface TestConsole extends BuiltConsole {
   readonly headers: Readonly<Record<string, string>>;
   /** Listens on a free port, and gives an address for a browser. */
   readonly listen: () => Promise<string>;
-  /** Sends a request of that page. */
   readonly send: (url: string, body?: object) => Promise<LightMyRequestResponse>;
   /** Waits until an operation is in one of these states. */
   readonly reached: (id: string, ...states: readonly OperationState['state'][]) => Promise<OperationState>;

@@ -10,7 +10,6 @@ export const stillClock: Clock = { now: () => new Date('2026-11-20T10:00:00.000Z
 /** The run that drafts belong to unless told otherwise. */
 export const RUN = '00000000-0000-4000-8000-000000000001';
 
-/** A draft of an entry. */
 export function draft(other: Partial<EntryDraft> = {}): EntryDraft {
   return {
     kind: 'note',

@@ -2,7 +2,6 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { installed } from './memory-target.ts';
 
-/** A token of the fake controller. */
 export interface FakeToken {
   readonly id: number;
   readonly username: string;

@@ -43,7 +43,6 @@ export async function fixture(tokens = 0) {
   };
 }
 
-/** All entries of a log. */
 export async function entriesOf(log: AuditLog): Promise<Entry[]> {
   const entries: Entry[] = [];
   for await (const entry of log.entries()) entries.push(entry);

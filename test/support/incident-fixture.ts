@@ -34,7 +34,6 @@ export const NO_MEASURE: Measures = {
   lifetimes: false,
 };
 
-/** Snapshots that are kept in memory. */
 class MemoryFiles implements SnapshotFiles {
   readonly written = new Map<string, string>();
   create = (name: string) => {

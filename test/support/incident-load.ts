@@ -6,7 +6,6 @@ import { basic, bearer, Client } from './client.ts';
 /** The ways in that are used. */
 export const WAYS = ['token', 'refresh grant', 'session', 'basic authentication'] as const;
 
-/** One of {@link WAYS}. */
 export type Way = (typeof WAYS)[number];
 
 const PASSWORD = 'secret-of-everyone';

@@ -24,7 +24,6 @@ export class MemoryEvidence implements Evidence {
   readonly ran: JobRecord[] = [];
   /** The users that there are, by id with their names. */
   readonly users = new Map<number, string>();
-  /** Users that were deleted since. */
   readonly deletedUsers = new Set<string>();
   /** Entries whose actor was deleted since, where another user has its name now. */
   readonly deletedActors = new Set<number>();
@@ -134,10 +133,8 @@ export class MemoryEvidence implements Evidence {
     ),
     unread: this.unread,
   });
-  /** The users who were made in the period. */
   joined: MadeUser[] | null = [];
   usersMade = () => Promise.resolve(this.joined);
-  /** Which entries and jobs are missing. */
   lost: { entries: MissingNumbers | null; jobs: MissingNumbers | null } = {
     entries: { first: 1, last: 0, missing: 0, isEndKnown: true },
     jobs: { first: 1, last: 0, missing: 0, isEndKnown: true },

@@ -55,7 +55,6 @@ export class Times {
   }
 }
 
-/** The effect of a recorded management command. */
 export function recordedEffect(run: ManagementRun, times: Times): Effect {
   const changes = Object.entries(run.changes)
     // Each command of a controller without credential plugins rewrites them (the recordings' README).

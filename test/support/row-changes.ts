@@ -3,7 +3,6 @@ import type { Database } from '../../src/db/database.ts';
 /** A row, as PostgreSQL's `to_jsonb` gives it. */
 export type Row = Readonly<Record<string, unknown>>;
 
-/** What became of the rows of a table. */
 export interface TableChange {
   readonly added: readonly Row[];
   readonly removed: readonly Row[];

@@ -4,7 +4,6 @@ import { Secret } from '../../src/domain/secret.ts';
 import { startService } from '../../src/service/server.ts';
 import { createDatabase } from './embedded-postgres.ts';
 
-/** A database that the service runs on. */
 export type DatabaseKind = 'PostgreSQL' | 'the embedded database';
 
 /** The superuser of every service that the tests start. */

@@ -21,7 +21,6 @@ export class SettingsProxy implements AsyncDisposable {
   settings: Record<string, unknown> | null = null;
   /** Which other requests are answered with an internal error. */
   fails: (method: string, path: string) => boolean = () => false;
-  /** How often the settings were asked for. */
   asked = 0;
 
   private constructor(server: Server) {

@@ -7,7 +7,6 @@ export interface TableList {
   readonly columns: Readonly<Record<string, string>>;
 }
 
-/** A page of a list. */
 export interface ListPage {
   readonly count: number;
   readonly bodies: readonly Readonly<Record<string, unknown>>[];

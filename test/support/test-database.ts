@@ -35,7 +35,6 @@ export interface TestDatabase {
   /** The names of its tables. */
   readonly tables: Tables;
   readonly target: Target;
-  /** Opens another target on it. */
   open(options?: OpenOptions): Promise<Target>;
   /** Creates access tokens of alice, and returns their ids, ascending. */
   tokens(count: number, columns?: Readonly<Record<string, string>>): Promise<number[]>;

@@ -131,7 +131,6 @@ function readOnlyLog(log: AuditLog, clock: Clock): AuditLog {
   return { ...dryRunAuditLog(clock), entries: (from, only) => log.entries(from, only) };
 }
 
-/** A run of a job in one place of its context. */
 type PartWork = (place: Runtime, component: Component | null) => Promise<JobReport>;
 
 /** What a run came to in one component of a platform. */

@@ -14,7 +14,6 @@ import { jobFiles } from './job-files.ts';
 import { openLedger } from './open-ledger.ts';
 import { scheduledJobs } from './scheduled-jobs.ts';
 
-/** Which job is run, and how. */
 export interface RunManuallyOptions {
   readonly runtime: Runtime;
   /** A name of the configuration, for all of its contexts, or that with `@` and one of them. */

@@ -11,7 +11,6 @@ import { withTimeout } from '../failures.ts';
 
 /** The address of a sink, and how to connect to it. */
 interface StreamSinkOptions {
-  /** The name of the sink in messages. */
   readonly name: string;
   readonly host: string;
   readonly port: number;

@@ -16,7 +16,6 @@ const activities = {
   disable: [9, 'Disable'],
 } as const;
 
-/** The names of other activities. */
 const otherActivities = { intent: 'Begin', outcome: 'End', note: 'Note' } as const;
 
 /** An intent has its own status: it must not count as a success. */

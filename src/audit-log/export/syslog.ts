@@ -90,7 +90,6 @@ const cefSeverities: Readonly<Record<EventStatus, number>> = {
   failed: 7,
 };
 
-/** The options of the CEF format. */
 interface CefOptions {
   /** The program's version. */
   readonly version: string;

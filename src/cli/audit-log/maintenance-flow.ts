@@ -112,7 +112,6 @@ function exists(path: string): boolean {
   }
 }
 
-/** The place of the verified log. */
 type LogPlace =
   | {
       readonly kind: 'file';
@@ -122,7 +121,6 @@ type LogPlace =
     }
   | { readonly kind: 'database'; readonly name: string };
 
-/** The result for an intact log. */
 function verificationResult(verified: VerifiedLog, place: LogPlace): Report<VerificationJson> {
   const { entries, head, tornBytes, removed, checkpoint } = verified;
   return report({

@@ -39,7 +39,6 @@ export interface Ending extends Pick<Report, 'amount' | 'failure'> {
 /** What an operation gets of its command. */
 export type Begun = Change & { readonly onProgress: (progress: Progress) => void };
 
-/** A change as its command planned it. */
 export interface PlannedChange<Done, Json> {
   /** What would be changed. */
   readonly plan: Document;
@@ -65,7 +64,6 @@ export interface PlannedChange<Done, Json> {
   readonly nothing?: (() => Ending | Promise<Ending>) | undefined;
   /** Acts. `begin` opens the change, in another runtime where the credential was replaced; signals are caught from then on. */
   act(begin: (working?: Runtime) => Promise<Begun>): Promise<Done>;
-  /** How it ended. */
   ended(done: Done): Ending | Promise<Ending>;
   json(outcome: Outcome<Done>): Json;
 }

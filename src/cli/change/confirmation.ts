@@ -36,7 +36,6 @@ export interface Confirmation {
   confirm(question: Question): Promise<void>;
 }
 
-/** A confirmation that the flags describe. */
 export interface FlagConfirmation extends Confirmation {
   /**
    * Checks that the change can be confirmed: without a terminal, --yes or --dry-run is required.

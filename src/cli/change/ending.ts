@@ -50,7 +50,6 @@ export function stepAmount(steps: readonly StepReport[]): Amount {
   return { what: 'step', planned: steps.length, done };
 }
 
-/** One line per step. */
 export function stepLines(steps: readonly StepReport[]): Line[] {
   return steps.map(({ result, message }) => ({ mark: MARKS[result], text: message }));
 }

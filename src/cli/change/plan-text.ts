@@ -13,7 +13,6 @@ export function placeText(
   return `At ${address} (context ${context}, as ${identity.username}).${standby === null ? '' : ` ${standby}.`}`;
 }
 
-/** Lines of a tally to show. */
 const MAX_TALLY_LINES = 5;
 
 /** The first lines of a tally, largest first, and the sum of the rest. */

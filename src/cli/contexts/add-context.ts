@@ -22,7 +22,6 @@ import { type ContextJson, contextToJson } from './context-view.ts';
 /** What `context add` prints with `--json`: the context, and the file that it is in. */
 export type AddedContextJson = ContextJson & { readonly file: string };
 
-/** A context to be added. */
 export interface ContextRequest {
   readonly configuration: Configuration;
   readonly environment: Environment;
@@ -122,7 +121,6 @@ async function withCredential<Outline extends object>(
   return { ...outline, ...credential };
 }
 
-/** A reference to the credential of a context. */
 type Credential = { readonly token: SecretReference } | { readonly password: SecretReference };
 
 type Kind = 'token' | 'password';

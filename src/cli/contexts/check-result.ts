@@ -15,7 +15,6 @@ export type IdentityJson = Pick<
   'context' | 'address' | 'identity' | 'credential' | 'ownToken' | 'compatibility'
 >;
 
-/** The result of `context check`. */
 export function checkResult(checked: CheckedTarget): Report<CheckedTarget> {
   const { context, address, credential, transport, missingRights, sessionCache, warnings } = checked;
   const { able, unable } = abilities(checked);
@@ -47,7 +46,6 @@ function worksText({ standby }: CheckedTarget, able: readonly string[]): string 
   return standby === undefined ? 'works' : 'works for reading only: it is a standby';
 }
 
-/** The result of `whoami`. */
 export function identityResult(checked: Identity): Report<IdentityJson> {
   const { context, address, identity, credential, ownToken, compatibility } = checked;
   return report({

@@ -25,7 +25,6 @@ const credentialFlags = {
   'password-stdin': boolean({ ...GROUP, summary: 'Read the password from stdin and store it in a file.' }),
 };
 
-/** What {@link credentialFlags} parse to. */
 export type CredentialFlags = FlagsOf<typeof credentialFlags>;
 
 const DATABASE_GROUP = { helpGroup: 'DATABASE' } as const;
@@ -51,7 +50,6 @@ const databaseFlags = {
   }),
 };
 
-/** What {@link databaseFlags} parse to. */
 export type DatabaseFlags = FlagsOf<typeof databaseFlags>;
 
 /** How the connection to a controller is secured. */
@@ -100,7 +98,6 @@ export const loginFlags = {
   ...accountFlags,
 };
 
-/** What {@link loginFlags} parse to. */
 export type LoginFlags = FlagsOf<typeof loginFlags>;
 
 /** The flags of `context add`. */
@@ -130,5 +127,4 @@ export const addContextFlags = {
   ...databaseFlags,
 };
 
-/** What {@link addContextFlags} parse to. */
 export type AddContextFlags = FlagsOf<typeof addContextFlags>;

@@ -58,7 +58,6 @@ interface DatabaseContextJson {
   readonly cache?: DatabaseContext['cache'] | undefined;
 }
 
-/** The result of `context list`. */
 export function contextListing(configuration: Configuration): Listing<ListedContext, ListedContext> {
   const { contexts, currentContext } = configuration;
   return listing<ListedContext, ListedContext>({
@@ -92,7 +91,6 @@ function groupsOf({ groups }: Configuration, context: string): string[] {
   return Object.entries(groups).flatMap(([group, members]) => (members.includes(context) ? [group] : []));
 }
 
-/** The JSON form of a context. */
 export function contextToJson(context: NamedContext, current: boolean): ContextJson {
   const { name } = context;
   if (context.database !== undefined) {

@@ -77,7 +77,6 @@ export function failureToJson({ code, message, hint, details }: Failure): Failur
   return { error: { code, message, hint, details } };
 }
 
-/** The failure as text lines. */
 export function failureToText({ label, message, hint }: Failure): string {
   return hint === undefined ? `${label}: ${message}\n` : `${label}: ${message}\n${hint}\n`;
 }

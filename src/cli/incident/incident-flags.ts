@@ -88,7 +88,6 @@ export const lockdownFlags = {
   ...allContextsFlag,
 };
 
-/** What {@link lockdownFlags} parse to. */
 export type LockdownFlags = FlagsOf<typeof lockdownFlags>;
 
 /** The form of `incident lockdown` in the console, and with which selection a measure can be used. */
@@ -133,7 +132,6 @@ export const liftFlags = {
   ...allContextsFlag,
 };
 
-/** What {@link liftFlags} parse to. */
 export type LiftFlags = FlagsOf<typeof liftFlags>;
 
 /** The flags of `incident extend`. */
@@ -147,7 +145,6 @@ export const extendFlags = {
   ...allContextsFlag,
 };
 
-/** What {@link extendFlags} parse to. */
 export type ExtendFlags = FlagsOf<typeof extendFlags>;
 
 /** The flags of `incident step`. */
@@ -160,5 +157,4 @@ export const stepFlags = {
   ...accountFlags,
 };
 
-/** What {@link stepFlags} parse to. */
 export type StepFlags = FlagsOf<typeof stepFlags>;

@@ -76,7 +76,6 @@ export async function endText(
   return `${ends} The job ${job.name} lifts it at ${timeText(job.at)} if a scheduler runs it (tokenctl jobs start). Otherwise: ${liftDueCommand(context)}`;
 }
 
-/** The command that lifts the overdue incidents of a context. */
 export function liftDueCommand(context: string): string {
   return `tokenctl incident lift --due --context ${shellWord(context)}`;
 }

@@ -256,7 +256,6 @@ async function untilText(
 /** User names to list. */
 const SHOWN = 8;
 
-/** A lockdown plan to read. */
 function lockdownPlanDocument(plan: LockdownPlan, description: TargetDescription, ends: string): Document {
   const { incident, continues, selection, usersKept, usersGone } = plan;
   return [

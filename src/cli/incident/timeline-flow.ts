@@ -63,7 +63,6 @@ function subjectOf({ user, tokenId }: TimelineRequest): TimelineSubject {
   });
 }
 
-/** The output format of a timeline. */
 export type TimelineFormat = 'text' | 'markdown' | 'html';
 
 /** The heading data of a timeline. */
@@ -74,7 +73,6 @@ interface TimelineContext {
   readonly until: Date;
 }
 
-/** The result of `incident timeline`. */
 function timelineResult(
   items: readonly TimelineItem[],
   context: TimelineContext & { readonly format: TimelineFormat },

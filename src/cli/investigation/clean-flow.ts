@@ -89,7 +89,6 @@ export interface CleaningJson extends MaybeMade<Omit<CleaningReport, 'left'>> {
 
 export interface CleanRequest extends ChangeRequest {
   readonly from: string | undefined;
-  /** The run of a cleaning to undo. */
   readonly undo: string | undefined;
   readonly incident: string | undefined;
   readonly since: Date | undefined;

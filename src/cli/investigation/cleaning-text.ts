@@ -12,7 +12,6 @@ import { REMEDIES } from './investigation-text.ts';
 type Planned = CleaningPlan['clean'][number];
 type Kept = CleaningPlan['keep'][number];
 
-/** A plan to clean, or to undo that. */
 export type AnyPlan = CleaningPlan | UndoPlan;
 
 /** Whether a plan undoes a cleaning. */
@@ -145,7 +144,6 @@ function countsText(plan: AnyPlan, done: CleaningReport): string {
   return `${WORDS[isUndo(plan) ? 'undone' : 'cleaned'][done.result]}: ${ended} of ${countText(planned, 'item')}.${more}`;
 }
 
-/** How a cleaning, or the undoing of one, ended. */
 export function cleaningEnding(plan: AnyPlan, done: CleaningReport): Ending {
   const { result, steps, left, run, interrupted, stopped } = done;
   const undoes = isUndo(plan);

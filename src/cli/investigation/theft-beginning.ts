@@ -55,7 +55,6 @@ function later(one: Date, other: Date | undefined): Date {
 
 const DATES = /\b\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2}))?\b/g;
 
-/** The one date in a text. */
 function dateIn(text: string): Date | undefined {
   const [only, ...others] = new Set(text.match(DATES) ?? []);
   if (only === undefined || others.length > 0) return undefined;

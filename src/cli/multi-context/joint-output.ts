@@ -93,7 +93,6 @@ interface Part {
   readonly failure: () => unknown;
 }
 
-/** Chunks to read ahead in each context. */
 const CHUNKS_AHEAD = 64;
 
 /**

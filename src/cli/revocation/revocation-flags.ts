@@ -61,7 +61,6 @@ export const revokeFlags = {
   ...allContextsFlag,
 };
 
-/** What {@link revokeFlags} parse to. */
 export type RevocationFlags = FlagsOf<typeof revokeFlags>;
 
 /** The form of `tokens revoke` in the console. */
@@ -109,7 +108,6 @@ export const leakedFlags = {
   ...allContextsFlag,
 };
 
-/** What {@link leakedFlags} parse to. */
 export type LeakedFlags = FlagsOf<typeof leakedFlags>;
 
 /** The flags of `sessions expire`. */
@@ -128,7 +126,6 @@ export const sessionExpiryFlags = {
   ...allContextsFlag,
 };
 
-/** What {@link sessionExpiryFlags} parse to. */
 export type SessionExpiryFlags = FlagsOf<typeof sessionExpiryFlags>;
 
 /** The flags of `tokens cleanup`. */
@@ -141,7 +138,6 @@ export const cleanupFlags = {
   ...allContextsFlag,
 };
 
-/** What {@link cleanupFlags} parse to. */
 export type CleanupFlags = FlagsOf<typeof cleanupFlags>;
 
 /** The flags of `plan approve`. */
@@ -158,5 +154,4 @@ export const approveFlags = {
   ...changeFlags,
 };
 
-/** What {@link approveFlags} parse to. */
 export type ApproveFlags = FlagsOf<typeof approveFlags>;

@@ -32,5 +32,4 @@ export const lifetimeFlags = {
   ...allContextsFlag,
 };
 
-/** What {@link lifetimeFlags} parse to. */
 export type LifetimeFlags = FlagsOf<typeof lifetimeFlags>;

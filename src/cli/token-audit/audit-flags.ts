@@ -64,7 +64,6 @@ export const auditFlags = {
   ...allContextsFlag,
 };
 
-/** What {@link auditFlags} parse to. */
 export type AuditFlags = FlagsOf<typeof auditFlags>;
 
 /** The flags of `tokens notices`. */
@@ -90,7 +89,6 @@ export const noticeFlags = {
   ...allContextsFlag,
 };
 
-/** What {@link noticeFlags} parse to. */
 export type NoticeFlags = FlagsOf<typeof noticeFlags>;
 
 /** The flags of `tokens notify-owners`. */
@@ -109,5 +107,4 @@ export const ownerNoticeFlags = {
   ...allContextsFlag,
 };
 
-/** What {@link ownerNoticeFlags} parse to. */
 export type OwnerNoticeFlags = FlagsOf<typeof ownerNoticeFlags>;

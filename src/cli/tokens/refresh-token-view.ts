@@ -56,7 +56,6 @@ function refreshTokenToJson(token: ListedRefreshToken): RefreshTokenJson {
   };
 }
 
-/** The result of `refresh-tokens list`. */
 export function refreshTokenListing(
   rows: AsyncIterable<ListedRefreshToken>,
 ): Listing<ListedRefreshToken, RefreshTokenJson> {

@@ -33,7 +33,6 @@ export const listFlags = {
   ...allContextsFlag,
 };
 
-/** What {@link listFlags} parse to. */
 export type ListFlags = FlagsOf<typeof listFlags>;
 
 /** What the flags parse to that select by the policy. */
@@ -47,5 +46,4 @@ export const rotationFlags = {
   ...changeFlags,
 };
 
-/** What {@link rotationFlags} parse to. */
 export type RotationFlags = FlagsOf<typeof rotationFlags>;

@@ -41,12 +41,10 @@ const TEXTS: ReadonlySet<string> = new Set([
   ...['name', 'username', 'description', 'first_name', 'last_name', 'email', 'raw_value'],
 ]);
 
-/** The kind of a gateway's model in the words of investigations. */
 function kindOfGatewayModel(model: string): string {
   return model === PREFERENCE ? 'setting' : kindOfModel(model);
 }
 
-/** The model that a gateway has for a kind. */
 export function gatewayModelOf(kind: string): string {
   return kind === 'setting' ? PREFERENCE : kind.replaceAll('_', '');
 }

@@ -139,7 +139,6 @@ function fieldOf(
   };
 }
 
-/** What the state of a field depends on. */
 interface FieldContext extends Since {
   readonly current: unknown;
   /** The value to go back to. */

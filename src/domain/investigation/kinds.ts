@@ -251,7 +251,6 @@ export function unrecordedField(kind: string): string | null {
   return fields[kind] ?? null;
 }
 
-/** One of {@link LISTED_KINDS}. */
 export type ListedKind = keyof typeof LISTED_KINDS;
 
 /** What the tables of all templates have that no request sets. */

@@ -79,7 +79,6 @@ export interface ApplicationRule<Setting extends RuleSetting = RuleSetting> exte
   prepare(given: RuleContext<Setting>): Check<Application>;
 }
 
-/** A rule about refresh tokens. */
 export interface RefreshTokenRule<Setting extends RuleSetting = RuleSetting> extends RuleBase<Setting> {
   readonly appliesTo: 'refreshTokens';
   prepare(given: RuleContext<Setting>): Check<RefreshToken>;
@@ -98,7 +97,6 @@ export interface ExceptionRule<Setting extends RuleSetting = RuleSetting> extend
   prepare(given: RuleContext<Setting>): Check<Exception>;
 }
 
-/** Any rule. */
 export type Rule =
   | TokenRule
   | AggregateRule
@@ -188,7 +186,6 @@ export interface Facts {
   readonly unusedTokenIds: Ids;
   /** Tokens that were never used; needed where tokens do not carry their last use. */
   readonly neverUsedTokenIds: Ids;
-  /** Ids of deactivated users. */
   readonly inactiveUserIds: Ids;
   /** Ids of users who may do everything. */
   readonly superuserIds: Ids;

@@ -20,13 +20,11 @@ export const signalKinds = [
   'backchannel-logout',
 ] as const;
 
-/** One of {@link signalKinds}. */
 export type SignalKind = (typeof signalKinds)[number];
 
 /** What is done for the user whom a signal is about; from the mildest to the strongest. */
 export const signalActions = ['nothing', 'end-sessions', 'revoke', 'lockdown', 'offboard'] as const;
 
-/** One of {@link signalActions}. */
 export type SignalAction = (typeof signalActions)[number];
 
 /**

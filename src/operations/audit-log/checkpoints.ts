@@ -49,7 +49,6 @@ export async function makeCheckpoint(options: MakeCheckpointOptions): Promise<Ma
   };
 }
 
-/** The entry to prove, and its log. */
 interface ProveInclusionOptions {
   readonly log: Pick<AuditLog, 'verify'>;
   readonly keys: Pick<LogKeys, 'signer' | 'verifiers'>;
@@ -120,7 +119,6 @@ export function verifyInclusion({ line, proof, keys }: VerifyInclusionOptions): 
   return { seq: index + 1, origin: checkpoint.origin, size: checkpoint.size };
 }
 
-/** The log of a key, and who creates it. */
 interface LogKeyOptions {
   readonly log: Pick<AuditLog, 'append' | 'verify'>;
   readonly keys: LogKeys;

@@ -3,7 +3,6 @@ import { countNames, noCounts, type RunAccount, type RunCounts, RunTally } from 
 import type { AuditLog, Entry, LogVerification } from '../ports/audit-log.ts';
 import { numberSince } from './list-log.ts';
 
-/** The log and the period of a report. */
 export interface ReportLogOptions {
   readonly log: Pick<AuditLog, 'entries' | 'head' | 'verify'>;
   /** The start of the period. Default: the first entry. */
@@ -26,7 +25,6 @@ export interface LogTotals {
   readonly unfinished: number;
 }
 
-/** A report on the audit log. */
 export interface LogReport {
   /** Of the whole log, not only of the period. */
   readonly verification: LogVerification;

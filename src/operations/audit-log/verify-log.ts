@@ -13,7 +13,6 @@ export interface VerifiedLog {
   readonly tornBytes: number;
   /** The number of the last entry that retention removed; absent if the first entry exists. */
   readonly removed?: number;
-  /** The checkpoint that the log matches. */
   readonly checkpoint?: Pick<Checkpoint, 'origin' | 'size'>;
 }
 
@@ -109,7 +108,6 @@ export function requireCheckpoint({ size, root }: Checkpoint, { tree, markedRoot
 interface LogTreeOptions {
   /** The size at which the root of the tree is kept. */
   readonly mark?: number | undefined;
-  /** The number of an entry to prove. */
   readonly prove?: number | undefined;
 }
 

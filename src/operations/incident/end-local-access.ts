@@ -64,7 +64,6 @@ export function localPlanned({ passwords, roles, applications }: LocalAccessPlan
   };
 }
 
-/** Whose local access ends, and how. */
 interface Planning {
   readonly scope: LockdownScope;
   readonly measures: LocalMeasures;

@@ -71,7 +71,6 @@ export interface IncidentReport extends IncidentRecord {
 /** How long before the lockdown the log is read, in milliseconds: a token may have been revoked first. */
 const BEFORE_MS = 7 * 86_400_000;
 
-/** What the record of an incident is gathered from. */
 interface RecordOptions {
   readonly log: AuditLog;
   readonly description: Pick<TargetDescription, 'address' | 'installUuid'>;

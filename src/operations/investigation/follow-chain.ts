@@ -21,7 +21,6 @@ interface Member {
   since: Date;
 }
 
-/** What following the chain found. */
 export interface FollowedChain {
   readonly members: readonly Readonly<Member>[];
   readonly items: ItemCollector;

@@ -55,7 +55,6 @@ export async function remainingAccess(
   return { items: [...tokens.values(), ...sessions], sessionsListed };
 }
 
-/** How a token was found. */
 interface FoundToken {
   readonly id: string;
   readonly why: string;

@@ -92,7 +92,6 @@ async function runBatch(batch: Batch, run: BatchRun & { readonly work: Operation
  */
 export type BatchStep = 'batch' | 'refresh_tokens' | 'refresh_token_rows' | 'authorization_codes';
 
-/** The steps that delete rows. */
 const DELETES: ReadonlySet<BatchStep> = new Set(['refresh_token_rows', 'authorization_codes']);
 
 /** What the intent of a batch states: its ids, under their owners where these are known. */
@@ -156,7 +155,6 @@ export class BatchOutcome {
   }
 }
 
-/** The tokens of one owner in a batch. */
 interface OwnedTokens {
   readonly user: string;
   readonly userId?: number;

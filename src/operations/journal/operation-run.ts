@@ -55,7 +55,6 @@ export interface Step {
   readonly title: string;
   /** What both entries state. */
   readonly common: EntryDraft['data'];
-  /** Additional data of the intent. */
   readonly intent?: EntryDraft['data'];
   readonly act: () => Promise<StepResult>;
 }

@@ -10,7 +10,6 @@ export type SignalRoute = 'push' | 'poll' | 'revocation' | 'logout';
  */
 export const signalStates = ['waiting', 'acting', 'done', 'held', 'ignored', 'dismissed'] as const;
 
-/** One of {@link signalStates}. */
 export type SignalState = (typeof signalStates)[number];
 
 /** A signal as it is recorded before its sender is answered. */
@@ -80,7 +79,6 @@ export interface SignalOutcome {
   readonly retryAt?: Date;
 }
 
-/** What a record of a signal found. */
 export type Recorded =
   /** It is new, and on stable storage. */
   | { readonly result: 'new'; readonly id: string }

@@ -12,7 +12,6 @@ import type {
   UserReference,
 } from '../../domain/token.ts';
 
-/** The users of a target. */
 export interface Users {
   /**
    * Streams the users that the caller may see, ordered as tokens are.
@@ -71,7 +70,6 @@ export type UserIdentity =
   /** An account: the controller's name of the backend, or a gateway's slug or name of the authenticator, and the account's id. */
   | { readonly provider: string; readonly uid: string };
 
-/** The applications of a target. */
 export interface Applications {
   /** Those that the caller may see: all, or those of these names; names without one are left out. */
   list(names?: readonly string[]): Promise<readonly Application[]>;
@@ -165,7 +163,6 @@ export interface Patience {
 /** For settings that only a remark needs. They take a few milliseconds. */
 export const PATIENCE: Patience = { timeoutMs: 5000 };
 
-/** The authentication settings of a target. */
 export interface Settings {
   /**
    * What only a remark needs is read with `knownSettings`.

@@ -4,7 +4,6 @@ import { type Change, OperationRun } from '../journal/operation-run.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { IntendedUse, KnownToken, TargetDescription } from '../ports/target.ts';
 
-/** The operation that uses tokens to find out which they are. */
 const OPERATION = 'tokens.find';
 
 /** A token that may have been used by an identification. */

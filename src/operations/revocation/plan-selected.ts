@@ -22,7 +22,6 @@ export interface PlanSelectedOptions extends Omit<PlanRevocationOptions, 'select
 /** A plan, and what it was selected with. */
 export interface SelectedPlan {
   readonly plan: RevocationPlan;
-  /** The saved plan that it applies. */
   readonly saved: SavedPlan | undefined;
   /** Reads again what was selected. A saved plan and findings cannot be: tokens created since are not counted. */
   readonly selector: Selector | undefined;

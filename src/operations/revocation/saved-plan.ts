@@ -116,7 +116,6 @@ export async function savePlan(options: {
   return { ...saved, digest: digestOf(saved) };
 }
 
-/** What a plan saves of a token. */
 type Identity = Pick<Token, 'id' | 'user' | 'application' | 'created'> & {
   readonly fingerprint?: string | null;
 };

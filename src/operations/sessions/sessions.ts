@@ -41,7 +41,6 @@ export async function* sessionsOf(
   if (userIds.length > 0) yield* partOf(target, 'sessions').list(sessionSelector(userIds));
 }
 
-/** Counts the sessions that are listed. */
 export async function countSessions(target: Target, userIds: PlannedSessions['userIds']): Promise<number> {
   let count = 0;
   for await (const _session of sessionsOf(target, userIds)) count += 1;

@@ -2,7 +2,6 @@ import type { TokenctlError } from '../../domain/errors.ts';
 import type { UserReference } from '../../domain/token.ts';
 import { dayText, printable, type Tone, timeText } from './text.ts';
 
-/** A column of a listing. */
 export interface Column<Row> {
   /** The heading: upper case in tables, unchanged in CSV. */
   readonly name: string;
@@ -59,7 +58,6 @@ export interface Listing<Row, Item = unknown> {
   readonly kind: 'listing';
   readonly rows: AsyncIterable<Row> | Iterable<Row>;
   readonly columns: readonly Column<Row>[];
-  /** The JSON value of one row. */
   json(row: Row): Item;
   /** What to say on stderr where there are no rows. */
   readonly none: string;

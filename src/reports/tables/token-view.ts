@@ -27,7 +27,6 @@ export interface TokenJson {
   readonly fingerprint: string | null;
 }
 
-/** The JSON form of a token. */
 export function tokenToJson(token: ListedToken): TokenJson {
   const { lastUsed, lastUsedOn } = token;
   return {
@@ -86,7 +85,6 @@ function lastUsedText({ lastUsed, lastUsedOn }: ListedToken, asText: (time: Date
   return lastUsedOn === null ? 'never' : dayText(lastUsedOn);
 }
 
-/** A column of a list of tokens. */
 export function tokenColumn(name: string): Column<ListedToken> {
   const column = tokenColumns.find((each) => each.name === name);
   if (column === undefined) throw new Error(`no column ${name}`);

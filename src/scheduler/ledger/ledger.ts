@@ -208,7 +208,6 @@ function claimOf({ job, due, kind, run, attempt, failures, losses }: TickRow): C
   return { job, due: new Date(due), kind, run, attempt, failures, losses };
 }
 
-/** A stored tick as an open one. */
 function openTickOf(row: TickRow): OpenTick {
   const { job, due, kind, run, holder, state, lease_left, retry_at, losses } = row;
   return {

@@ -41,7 +41,6 @@ export interface ActivityDialect {
   readonly path: string;
   /** The queries that together return at least the entries that a selector names. */
   queries(selector: ActivitySelector): Query[];
-  /** The query for the latest entry of a user. */
   latestOf(userId: number): Query;
   readonly read: Reader<ActivityEntry>;
 }

@@ -14,7 +14,6 @@ import type { Listing } from './listing.ts';
 const named = z.looseObject({ id, name: z.string().nullish(), username: z.string().nullish() });
 const summaries = z.record(z.string(), z.unknown()).catch({});
 
-/** An entry of the activity stream. */
 const streamEntry = z
   .object({
     id,
@@ -77,12 +76,10 @@ export const STREAM: Listing<StreamEntry> = {
   read: (body) => streamEntry.safeParse(body).data ?? null,
 };
 
-/** Any object. */
 export const currentObject = z
   .looseObject({ id })
   .transform((body): CurrentObject => ({ id: body.id, name: nameOf(body), fields: body }));
 
-/** The list of objects at a path. */
 export function currentObjects(path: string): Listing<CurrentObject> {
   return {
     path: `${path}/`,

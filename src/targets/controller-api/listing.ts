@@ -14,7 +14,6 @@ const MAX_ITEMS = 20_000_000;
 /** The longest list of values in one query, in characters: proxies reject URLs above 4 to 8 KiB. */
 const MAX_LIST_LENGTH = 3000;
 
-/** A list of the API, and how to read its items. */
 export interface Listing<Item extends { readonly id: number }> {
   /** `tokens/` */
   readonly path: string;

@@ -15,7 +15,6 @@ import { tokenForOtherUserUnsupported, tokenLifetimeUnsupported } from './unsupp
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The list of access tokens. */
 export const TOKEN_LISTING: Listing<Token> = {
   path: 'tokens/',
   what: 'the list of tokens',

@@ -5,7 +5,6 @@ import { ROLE_LINK, STORES } from './evidence-tables.ts';
 /** The table of the activity stream. */
 export const ENTRIES = 'main_activitystream';
 
-/** The table and column that link entries to objects of a kind. */
 export function linkOf(kind: string): (readonly [table: string, column: string])[] {
   if (kind === 'role') return [ROLE_LINK];
   const found = isKnownKind(kind) ? STORES[kind]?.link : undefined;

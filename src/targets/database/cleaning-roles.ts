@@ -16,7 +16,6 @@ const OF_OBJECT_ROLE = [
 
 /** The tables from which rows are deleted to remove a role of a user; all but the first are read as well. */
 export const ROLE_TABLES = [MEMBERS, ASSIGNMENTS, OBJECT_ROLES, ...OF_OBJECT_ROLE];
-/** The tables that are read in addition. */
 export const ROLE_TABLES_READ = [TEAM_ASSIGNMENTS, DEFINITIONS];
 
 /**

@@ -36,7 +36,6 @@ export const JOBS_SQL = `SELECT j.id, c.model, j.name, j.status, j.launch_type, 
       OR j.schedule_id = ANY($3::bigint[]))
     AND j.created >= $4 AND j.created < $5 AND j.id > $6::bigint`;
 
-/** The job of a row. */
 export function jobOf(row: JobRow): JobRecord {
   const { id, name, status, created_by_id: creator, template_id: template } = row;
   const kind = kindOfModel(row.model);

@@ -144,7 +144,6 @@ function lastNumberSql(table: NumberedTable): string {
     THEN coalesce(pg_sequence_last_value(${sequence}), 0) END`;
 }
 
-/** Counts which entries from a number on are missing. */
 export async function readMissingEntries(connection: Connection, first: number): Promise<MissingNumbers> {
   const table = connection.layout === 'gateway' ? 'dab_activitystream_entry' : 'main_activitystream';
   const [row] = await connection.read((database) =>

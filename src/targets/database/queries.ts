@@ -32,7 +32,6 @@ export class Conditions {
   }
 }
 
-/** The conditions on the ids of a page. */
 export function inRange(column: string, { after, last, ids }: IdRange): Conditions {
   return new Conditions()
     .add(after, (id) => `${column} > ${id}::bigint`)

@@ -22,7 +22,6 @@ export interface SessionCacheOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-/** A session that the cache holds. */
 export interface CachedSession {
   /** A secret: the value of a cookie. */
   readonly key: string;
@@ -36,7 +35,6 @@ export interface CachedSession {
 /** What precedes a session's key in the cache: Django's version 1, and the prefix of the gateway's session engine. */
 const ENGINE = '1:ansible_base.lib.sessions.stores.cached_dynamic_timeout';
 
-/** The default of `timeoutMs`. */
 const TIMEOUT_MS = 5000;
 
 /** How long all keys may take to be read. */

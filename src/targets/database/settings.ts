@@ -8,7 +8,6 @@ import type { Connection } from './connection.ts';
 import { readGatewaySettings, writeGatewaySettings } from './gateway-settings.ts';
 import { DEFAULTS, effectiveSettings, requireValid, SETTING_NAMES } from './setting-values.ts';
 
-/** Reads the effective settings. */
 export function readSettings(connection: Connection): Promise<AuthenticationSettings> {
   return connection.read((database) => currentSettings(connection, database));
 }

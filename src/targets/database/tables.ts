@@ -50,7 +50,6 @@ const CONTROLLER: Tables = {
   unredeemed: '',
 };
 
-/** The tables of each layout. */
 export const TABLES: Readonly<Record<Layout, Tables>> = {
   controller: CONTROLLER,
   service: { ...CONTROLLER, storedForm: 'hash', unredeemed: ' AND c.used IS NULL' },

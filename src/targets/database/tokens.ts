@@ -145,7 +145,6 @@ const PLANNED_COLUMNS = (): ColumnSql<PlannedRow> => ({
   refresh_created: milliseconds('r.created'),
 });
 
-/** The columns of an access token. */
 export const TOKEN_COLUMNS = (layout: Layout): ColumnSql<TokenRow> => ({
   ...PLANNED_COLUMNS(),
   description: 't.description',

@@ -6,7 +6,6 @@ import { homeOf } from '../home.ts';
 import { CHROMIUM, CONTROLLER } from '../needs.ts';
 import { type AcceptanceSuite, scene } from '../scene.ts';
 
-/** The console in a browser. */
 export const consoleInBrowser: AcceptanceSuite = {
   name: 'The console',
   needs: [CHROMIUM, CONTROLLER],

@@ -16,7 +16,6 @@ interface Case {
   readonly name: string;
   readonly current: 'rest' | 'db';
   readonly flags: readonly string[];
-  /** The ways in that have to be reported as closed. */
   readonly closed: readonly WayIn[];
   /** Whether it changes settings for everybody. */
   readonly changesSettings?: boolean;

@@ -37,7 +37,6 @@ async function intrusion() {
       email: (await send(admin, 'GET', `users/${id}/`)).email,
       applications: (await send(admin, 'GET', `applications/?name=app${made}`)).count,
     }),
-    /** Locks the intruder down for a reason. */
     async lockDown(reason: string): Promise<string> {
       const lockdown = ['incident', 'lockdown', '--user', intruder, '--yes', '--json', '--reason', reason];
       return JSON.parse((await home.run(lockdown)).stdout).incident;

@@ -182,7 +182,6 @@ describe('log export', () => {
 describe('sinks and revocations', () => {
   const { home } = estate({ users: 8, tokens: 40 });
 
-  /** A user who has tokens. */
   async function userWithToken(run: ReturnType<typeof home>['run']): Promise<string> {
     const tokens = JSON.parse((await run(['tokens', 'list', '--json'])).stdout) as {
       user: { username: string };

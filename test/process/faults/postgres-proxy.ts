@@ -15,7 +15,6 @@ export interface PostgresProxy extends AsyncDisposable {
   redirect(serverUrl: string): void;
 }
 
-/** Starts a relay to the server of a URL. */
 export async function startProxy(serverUrl: string): Promise<PostgresProxy> {
   let target = new URL(serverUrl);
   const sockets = new Set<Socket>();

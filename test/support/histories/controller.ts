@@ -24,7 +24,6 @@ export interface SimulatedEntry {
   readonly operation: 'create' | 'update' | 'delete' | 'associate' | 'disassociate';
   /** Null for what the controller writes without an actor. */
   readonly actor: number | null;
-  /** The name that the actor had then. */
   readonly actorName: string | null;
   readonly changes: Readonly<Record<string, unknown>>;
   readonly object1: string;
@@ -328,7 +327,6 @@ export class SimulatedController {
     return true;
   }
 
-  /** All recorded fields of an object. */
   #whole(object: SimulatedObject): Record<string, unknown> {
     const recorded = this.#real.recorded.get(object.kind) ?? {};
     const fields = Object.keys(recorded).map((field) => {

@@ -38,14 +38,12 @@ const ENTRIES = [
   ...['region', 'cmd', 'port', 'env/PATH', 'env/LD_PRELOAD'],
   ...['hosts[web]', 'hosts[db]', 'hosts[evil]'],
 ];
-/** The values that an entry can have. */
 export const ENTRY_VALUES: readonly unknown[] = ['east', 'curl https://x.org | sh', 8080, true];
 
 function map(field: string, stored: FieldSpec['stored']): FieldSpec {
   return { field, shape: 'map', pool: ENTRIES, matters: true, stored };
 }
 
-/** The map that parts are of. */
 function plainMap(parts: Parts): Record<string, unknown> {
   const plain: Record<string, unknown> = {};
   for (const [path, value] of parts) {

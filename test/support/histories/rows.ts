@@ -82,7 +82,6 @@ export async function writeRows(
   await client.query([forgotten, ...statements].join(';\n'));
 }
 
-/** The fields of an object that are columns of a row. */
 function columnsOf({ id, kind, fields }: SimulatedObject, row: Row): Row {
   const columns: Record<string, unknown> =
     'unifiedjobtemplate_ptr_id' in row ? { unifiedjobtemplate_ptr_id: id } : { id };

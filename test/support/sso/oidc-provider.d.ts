@@ -2,7 +2,6 @@
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http';
 
-  /** A grant as the provider keeps it. */
   class Grant {
     constructor(properties: { readonly clientId: string; readonly accountId: string });
     addOIDCScope(scope: string): void;

@@ -3,7 +3,6 @@ import { type JWTPayload, SignJWT } from 'jose';
 import Provider from 'oidc-provider';
 import { accountPage, formOf, type LoopbackServer, listenOnLoopback } from './http-server.ts';
 
-/** A client that the provider knows. */
 export interface KnownClient {
   readonly clientId: string;
   readonly clientSecret: string;

@@ -49,7 +49,6 @@ function textOf({ type, value, quasis }: Node): string | undefined {
   return type === 'TemplateLiteral' ? quasis?.map((each) => each.value.cooked).join('…') : undefined;
 }
 
-/** The texts in a source. */
 function textsIn(source: string, lang: 'ts' | 'tsx'): string[] {
   const texts: string[] = [];
   const visit = (node: Node): void => {

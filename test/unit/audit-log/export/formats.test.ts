@@ -22,7 +22,6 @@ async function events(format: LogFormat): Promise<Json[]> {
   return (await records(format)).map((text) => JSON.parse(text) as Json);
 }
 
-/** The value at a path of an event. */
 function at(value: unknown, path: string): unknown {
   return path.split('.').reduce<unknown>((inner, key) => (inner as Json | undefined)?.[key], value);
 }
