@@ -1,5 +1,4 @@
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { instantOf } from '../../src/cli/flags.ts';
 import type { CleaningJson } from '../../src/cli/investigation/clean-flow.ts';
 import { cleanFlags } from '../../src/cli/investigation/investigation-flags.ts';
 import type { Result } from '../../src/reports/result.ts';
@@ -43,19 +42,6 @@ Exit code 5: something is left.`;
     const { cleanFlow } = await import('../../src/cli/investigation/clean-flow.ts');
     const confirmation = await this.confirmation(flags);
     const runtime = await this.runtime(flags);
-    const { from, incident, since, undo, item: items, rule: rules } = flags;
-    return await cleanFlow({
-      runtime,
-      confirmation,
-      flags,
-      from,
-      undo,
-      incident,
-      items,
-      rules,
-      restContext: flags['rest-context'],
-      irreversible: flags.irreversible === true,
-      since: since && instantOf(since, (await runtime.targetClock()).now()),
-    });
+    return await cleanFlow({ runtime, confirmation, flags });
   }
 }

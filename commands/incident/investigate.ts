@@ -1,6 +1,5 @@
-import { boolean, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { count, instantOf, moment } from '../../src/cli/flags.ts';
+import { investigateFlags } from '../../src/cli/investigation/investigation-flags.ts';
 import type { Investigation } from '../../src/domain/investigation/investigation.ts';
 import type { Result } from '../../src/reports/result.ts';
 
@@ -26,58 +25,11 @@ With --json, prints what docs/schemas/incident-investigate.json describes.`;
     '<%= config.bin %> <%= command.id %> --incident inc-1a2b3c4d --since 7d --all',
   ];
 
-  static override flags = {
-    user: string({
-      summary: 'Investigate this user; it may be deleted.',
-      helpValue: 'NAME',
-      exclusive: ['token', 'application'],
-    }),
-    token: count({
-      summary: 'Investigate the owner of this access token, from its creation; it may be deleted.',
-      helpValue: 'NUMBER',
-      exclusive: ['application'],
-    }),
-    application: string({
-      summary: 'Investigate the users who have tokens of this application.',
-      helpValue: 'NAME',
-    }),
-    incident: string({
-      summary: 'The incident that it belongs to, by id; selects its user or application.',
-      helpValue: 'ID',
-    }),
-    since: moment({
-      summary:
-        'Start at this date, or this long ago (7d). Default: 30 days ago, or the creation of the token or application.',
-    }),
-    until: moment({ summary: 'End at this date, or this long ago. Default: now.' }),
-    out: string({
-      summary: 'Save the investigation to this new file of mode 0600, for incident clean --from.',
-      helpValue: 'FILE',
-    }),
-    all: boolean({
-      summary:
-        'Also list what is gone or undone, changes that are no risk, and more than 20 items of a kind.',
-    }),
-  };
+  static override flags = investigateFlags;
 
   async run(): Promise<Result<Investigation>> {
     const { flags } = await this.input(IncidentInvestigate);
-    const { requireNewFile } = await import('../../src/cli/investigation/investigation-file.ts');
     const { investigateFlow } = await import('../../src/cli/investigation/investigate-flow.ts');
-    if (flags.out !== undefined) requireNewFile(flags.out);
-    const runtime = await this.runtime(flags);
-    const now = (await runtime.targetClock()).now();
-    const { user, token, application, incident, since, until, out, all = false } = flags;
-    return await investigateFlow({
-      runtime,
-      user,
-      token,
-      application,
-      incident,
-      out,
-      all,
-      since: since && instantOf(since, now),
-      until: until && instantOf(until, now),
-    });
+    return await investigateFlow({ runtime: await this.runtime(flags), flags });
   }
 }

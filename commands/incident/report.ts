@@ -1,6 +1,6 @@
-import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { instantOf, moment, replaceFlag, requiredArgument } from '../../src/cli/flags.ts';
+import { requiredArgument } from '../../src/cli/flags.ts';
+import { incidentReportFlags } from '../../src/cli/incident/incident-flags.ts';
 import type { IncidentReportJson } from '../../src/cli/incident/report-flow.ts';
 import type { Result } from '../../src/reports/result.ts';
 
@@ -26,39 +26,16 @@ With --json, prints what docs/schemas/incident-report.json describes.`;
     incident: requiredArgument('The id of the incident.'),
   };
 
-  static override flags = {
-    from: string({
-      summary: 'A saved investigation of this incident; can be given several times.',
-      helpValue: 'FILE',
-      multiple: true,
-      multipleNonGreedy: true,
-    }),
-    since: moment({
-      summary:
-        'When the theft began: what was done before is reported as the work of the owner. Default: that of the last cleaning.',
-      helpValue: 'WHEN',
-    }),
-    format: option({ options: ['markdown', 'html', 'svg'] as const })({
-      summary: 'The format; svg is the picture alone. Default: markdown.',
-      exclusive: ['json'],
-    }),
-    output: string({ summary: 'Write the report to this new file of mode 0600.', helpValue: 'FILE' }),
-    ...replaceFlag,
-  };
+  static override flags = incidentReportFlags;
 
   async run(): Promise<Result<IncidentReportJson>> {
     const { args, flags } = await this.input(IncidentReport);
     const { incidentReportFlow } = await import('../../src/cli/incident/report-flow.ts');
-    const { from = [], format = 'markdown', output, replace = false, since } = flags;
     const runtime = await this.runtime(flags);
     return await incidentReportFlow({
       runtime,
       incident: args.incident,
-      from,
-      since: since && instantOf(since, (await runtime.targetClock()).now()),
-      format,
-      output,
-      replace,
+      flags,
       version: this.config.version,
     });
   }

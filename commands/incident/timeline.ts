@@ -1,8 +1,6 @@
-import { option, string } from '@oclif/core/flags';
 import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import { allContextsFlag, count, instantOf, moment } from '../../src/cli/flags.ts';
+import { timelineFlags } from '../../src/cli/incident/incident-flags.ts';
 import type { TimelineJson } from '../../src/cli/incident/timeline-flow.ts';
-import { endOfNow } from '../../src/operations/ports/clock.ts';
 import type { Result } from '../../src/reports/result.ts';
 
 export default class IncidentTimeline extends TokenctlCommand {
@@ -19,39 +17,11 @@ With --json, prints what docs/schemas/incident-timeline.json describes.`;
     '<%= config.bin %> <%= command.id %> --token 4711 --since 2026-11-01 --format markdown',
   ];
 
-  static override flags = {
-    user: string({ summary: 'Show this user.', helpValue: 'NAME', exactlyOne: ['user', 'token'] }),
-    token: count({ summary: 'Show the access token with this id; it may be deleted.', helpValue: 'NUMBER' }),
-    since: moment({ summary: 'Start at this date, or this long ago (7d). Default: one day ago.' }),
-    until: moment({ summary: 'End at this date, or this long ago. Default: now.' }),
-    format: option({ options: ['text', 'markdown', 'html'] as const })({
-      summary: 'The output format. Default: text.',
-      exclusive: ['json'],
-    }),
-    ...allContextsFlag,
-  };
+  static override flags = timelineFlags;
 
   async run(): Promise<Result<TimelineJson>> {
     const { flags } = await this.input(IncidentTimeline);
-    const { requireMergeable, timelineFlow } = await import('../../src/cli/incident/timeline-flow.ts');
-    const { user, token, format = 'text' } = flags;
-    const { requireOneContext } = await import('../../src/cli/multi-context/multi-context-flow.ts');
-    return await this.inContexts(flags, null, async ({ runtime, several, context }) => {
-      if (token !== undefined) requireOneContext({ several, context }, '--token');
-      const clock = await runtime.targetClock();
-      const now = clock.now();
-      if (several) requireMergeable(format);
-      return await timelineFlow({
-        runtime,
-        user,
-        tokenId: token,
-        since: instantOf(flags.since ?? { ago: 86_400_000 }, now),
-        until:
-          flags.until === undefined
-            ? endOfNow(clock, await runtime.description())
-            : instantOf(flags.until, now),
-        format,
-      });
-    });
+    const { timelineFlow } = await import('../../src/cli/incident/timeline-flow.ts');
+    return await this.inContexts(flags, null, (member) => timelineFlow({ ...member, flags }));
   }
 }

@@ -97,8 +97,8 @@ export function serveCases(app: FastifyInstance, { places, controllers, version 
       await inTurn(() =>
         places.work(place, async (runtime) => {
           const out = new CaseFiles(places.environment, incident).newInvestigation(new Date());
-          const request = { runtime, user, token, application: undefined, incident, since, until: undefined };
-          await investigateFlow({ ...request, out, all: false });
+          const flags = { user, token, incident, since: since && { at: since }, out };
+          await investigateFlow({ runtime, flags });
         }),
       );
       underway.delete(incident);
@@ -145,9 +145,11 @@ async function reportOf(
   const { incident, format, version } = given;
   const files = new CaseFiles(runtime.environment, incident);
   const made = await incidentReportFlow({
-    ...{ runtime, incident, version, output: undefined, replace: false },
-    from: files.investigations().map(({ path }) => path),
-    format: format === 'json' ? 'markdown' : format,
+    ...{ runtime, incident, version },
+    flags: {
+      from: files.investigations().map(({ path }) => path),
+      format: format === 'json' ? 'markdown' : format,
+    },
   });
   return format === 'json' ? `${JSON.stringify(made.json, null, 2)}\n` : await made.text(noScreen);
 }

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { instantOf } from '../cli/flags.ts';
 import { cleanFlow } from '../cli/investigation/clean-flow.ts';
 import { cleanFlags } from '../cli/investigation/investigation-flags.ts';
 import { TokenctlError } from '../domain/errors.ts';
@@ -59,14 +58,7 @@ export async function prepareCleaning(
   });
   return {
     command,
-    flow: (plans) => async (run) =>
-      await cleanFlow({
-        ...{ ...run, from, undo, rules: undefined, items: named, irreversible: false },
-        flags: plans ? dryRun : flags,
-        incident: undo === undefined ? incident : undefined,
-        restContext,
-        since: flags.since && instantOf(flags.since, (await run.runtime.targetClock()).now()),
-      }),
+    flow: (plans) => async (run) => await cleanFlow({ ...run, flags: plans ? dryRun : flags }),
   };
 }
 

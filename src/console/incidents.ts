@@ -10,7 +10,6 @@ import { pathName, sentenceOf } from '../domain/access.ts';
 import { gatherRecord } from '../operations/incident/gather-report.ts';
 import { incidentStatus } from '../operations/incident/incident-status.ts';
 import { stepsDone } from '../operations/incident/runbook-steps.ts';
-import { endOfNow } from '../operations/ports/clock.ts';
 import { CaseFiles } from './case-files.ts';
 import { placeQuery } from './command-line.ts';
 import type { Controller, Controllers } from './controllers.ts';
@@ -117,9 +116,8 @@ export function serveIncidents(
       .extend({ user: z.string().min(1).max(300), since: z.coerce.date() })
       .parse(query);
     return await places.work(place, async (runtime) => {
-      const until = endOfNow(await runtime.targetClock(), await runtime.description());
-      const request = { runtime, user, tokenId: undefined, since, until, format: 'markdown' } as const;
-      return await endedOf(await timelineFlow(request));
+      const flags = { user, since: { at: since }, format: 'markdown' } as const;
+      return await endedOf(await timelineFlow({ runtime, context: place, several: false, flags }));
     });
   });
   app.get('/api/incidents/steps', async ({ query }) => {

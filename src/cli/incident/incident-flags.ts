@@ -9,7 +9,9 @@ import {
   count,
   type FlagsOf,
   localFlags,
+  moment,
   planFlags,
+  replaceFlag,
 } from '../flags.ts';
 import { formOf, guardFields } from '../form.ts';
 import { rescueFlag } from '../settings/settings-flags.ts';
@@ -158,3 +160,36 @@ export const stepFlags = {
 };
 
 export type StepFlags = FlagsOf<typeof stepFlags>;
+
+/** The flags of `incident report`. */
+export const incidentReportFlags = {
+  from: string({
+    summary: 'A saved investigation of this incident; can be given several times.',
+    helpValue: 'FILE',
+    multiple: true,
+    multipleNonGreedy: true,
+  }),
+  since: moment({
+    summary:
+      'When the theft began: what was done before is reported as the work of the owner. Default: that of the last cleaning.',
+  }),
+  format: option({ options: ['markdown', 'html', 'svg'] as const })({
+    summary: 'The format; svg is the picture alone. Default: markdown.',
+    exclusive: ['json'],
+  }),
+  output: string({ summary: 'Write the report to this new file of mode 0600.', helpValue: 'FILE' }),
+  ...replaceFlag,
+};
+
+/** The flags of `incident timeline`. */
+export const timelineFlags = {
+  user: string({ summary: 'Show this user.', helpValue: 'NAME', exactlyOne: ['user', 'token'] }),
+  token: count({ summary: 'Show the access token with this id; it may be deleted.', helpValue: 'NUMBER' }),
+  since: moment({ summary: 'Start at this date, or this long ago (7d). Default: one day ago.' }),
+  until: moment({ summary: 'End at this date, or this long ago. Default: now.' }),
+  format: option({ options: ['text', 'markdown', 'html'] as const })({
+    summary: 'The output format. Default: text.',
+    exclusive: ['json'],
+  }),
+  ...allContextsFlag,
+};

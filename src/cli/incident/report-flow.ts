@@ -20,7 +20,9 @@ import { incidentParts } from '../../reports/incident/incident-report.ts';
 import { combined } from '../../reports/incident/incident-timeline.ts';
 import { requireNewOrReplaced, writeReport } from '../../reports/report-file.ts';
 import { type Report, report } from '../../reports/result.ts';
+import { type FlagsOf, instantOf } from '../flags.ts';
 import { readInvestigationFile } from '../investigation/investigation-file.ts';
+import type { incidentReportFlags } from './incident-flags.ts';
 
 /** What `incident report` prints with `--json`. */
 export interface IncidentReportJson
@@ -51,14 +53,7 @@ export interface IncidentReportJson
 export interface IncidentReportRequest {
   readonly runtime: Runtime;
   readonly incident: string;
-  /** The files of saved investigations. */
-  readonly from: readonly string[];
-  /** When the theft began. */
-  readonly since?: Date | undefined;
-  readonly format: 'markdown' | 'html' | 'svg';
-  readonly output: string | undefined;
-  /** Whether the file may exist. */
-  readonly replace: boolean;
+  readonly flags: FlagsOf<typeof incidentReportFlags>;
   readonly version: string;
 }
 
@@ -71,9 +66,10 @@ export interface IncidentReportRequest {
 export async function incidentReportFlow(
   request: IncidentReportRequest,
 ): Promise<Report<IncidentReportJson>> {
-  const { runtime, format, output, version } = request;
-  if (output !== undefined) requireNewOrReplaced(output, request.replace);
-  const saved = request.from.map((path) => ({ path, investigation: readInvestigationFile(path) }));
+  const { runtime, version } = request;
+  const { from = [], format = 'markdown', output, replace = false, since } = request.flags;
+  if (output !== undefined) requireNewOrReplaced(output, replace);
+  const saved = from.map((path) => ({ path, investigation: readInvestigationFile(path) }));
   const description = await runtime.description();
   for (const { path, investigation } of saved) requireSameController(path, investigation, description);
   const investigations = saved.map(({ investigation }) => investigation);
@@ -83,7 +79,7 @@ export async function incidentReportFlow(
     description,
     investigations,
     incident: request.incident,
-    since: request.since,
+    since: since && instantOf(since, (await runtime.targetClock()).now()),
     now: runtime.clock.now(),
     checkpoint: () => checkpointOf(runtime),
   });
@@ -136,7 +132,7 @@ async function checkpointOf(runtime: Runtime): Promise<LogEvidence['checkpoint']
 function documentOf(
   gathered: IncidentReport,
   options: {
-    readonly format: IncidentReportRequest['format'];
+    readonly format: IncidentReportRequest['flags']['format'];
     readonly place: string;
     readonly version: string;
   },

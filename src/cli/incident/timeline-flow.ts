@@ -1,12 +1,15 @@
-import type { Runtime } from '../../app/runtime.ts';
 import { incompleteText, type Visibility } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type TimelineItem, type TimelineSubject, timeline } from '../../operations/incident/timeline.ts';
+import { endOfNow } from '../../operations/ports/clock.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { type Document, lines, strong } from '../../reports/document.ts';
 import { htmlDocument, markdownDocument } from '../../reports/document-formats.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText, timeText } from '../../reports/tables/text.ts';
+import { type FlagsOf, instantOf } from '../flags.ts';
+import { type ContextRun, requireOneContext } from '../multi-context/multi-context-flow.ts';
+import type { timelineFlags } from './incident-flags.ts';
 import { tellOfDue } from './incident-text.ts';
 
 /** What `incident timeline` prints with `--json`. */
@@ -18,25 +21,8 @@ export interface TimelineJson {
   readonly items: readonly TimelineItem[];
 }
 
-export interface TimelineRequest {
-  readonly runtime: Runtime;
-  readonly user: string | undefined;
-  readonly tokenId: number | undefined;
-  readonly since: Date;
-  readonly until: Date;
-  readonly format: TimelineFormat;
-}
-
-/**
- * Rejects HTML for several contexts: their timelines do not fit in one document.
- *
- * @throws TokenctlError `usage`.
- */
-export function requireMergeable(format: TimelineFormat): void {
-  if (format !== 'html') return;
-  throw new TokenctlError('usage', 'HTML supports one context only', {
-    hint: 'Use --format markdown, or select one context.',
-  });
+export interface TimelineRequest extends Pick<ContextRun<null>, 'runtime' | 'context' | 'several'> {
+  readonly flags: FlagsOf<typeof timelineFlags>;
 }
 
 /**
@@ -45,25 +31,35 @@ export function requireMergeable(format: TimelineFormat): void {
  * @throws TokenctlError `usage`, and the errors of the operation.
  */
 export async function timelineFlow(request: TimelineRequest): Promise<Report<TimelineJson>> {
-  const { runtime, since, until, format } = request;
-  const subject = subjectOf(request);
+  const { runtime, flags, several } = request;
+  const { format = 'text' } = flags;
+  if (flags.token !== undefined) requireOneContext(request, '--token');
+  if (several && format === 'html') {
+    // Their timelines do not fit in one document.
+    throw new TokenctlError('usage', 'HTML supports one context only', {
+      hint: 'Use --format markdown, or select one context.',
+    });
+  }
+  const subject = subjectOf(flags);
+  const clock = await runtime.targetClock();
+  const now = clock.now();
+  const since = instantOf(flags.since ?? { ago: 86_400_000 }, now);
   const description = await runtime.description();
   const target = await runtime.target();
   const log = await runtime.auditLog();
+  const until = flags.until === undefined ? endOfNow(clock, description) : instantOf(flags.until, now);
   const items = await timeline({ target, description, log, subject, since, until });
   await tellOfDue(runtime);
   return timelineResult(items, { description, subject, since, until, format });
 }
 
-function subjectOf({ user, tokenId }: TimelineRequest): TimelineSubject {
+function subjectOf({ user, token }: TimelineRequest['flags']): TimelineSubject {
   if (user !== undefined) return { user };
-  if (tokenId !== undefined) return { tokenId };
+  if (token !== undefined) return { tokenId: token };
   throw new TokenctlError('usage', 'No user or token selected', {
     hint: 'Add --user NAME or --token NUMBER.',
   });
 }
-
-export type TimelineFormat = 'text' | 'markdown' | 'html';
 
 /** The heading data of a timeline. */
 interface TimelineContext {
@@ -75,7 +71,7 @@ interface TimelineContext {
 
 function timelineResult(
   items: readonly TimelineItem[],
-  context: TimelineContext & { readonly format: TimelineFormat },
+  context: TimelineContext & { readonly format: 'text' | 'markdown' | 'html' },
 ): Report<TimelineJson> {
   const { subject, since, until, format, description } = context;
   const json = { subject, since, until, visibility: description.visibility, items };

@@ -25,6 +25,7 @@ import type { TargetDescription } from '../../operations/ports/target.ts';
 import type { MaybeMade, Report } from '../../reports/result.ts';
 import { countText } from '../../reports/tables/text.ts';
 import { type Begun, type ChangeRequest, change, notMade, type PlannedChange } from '../change/change.ts';
+import { type FlagsOf, instantOf } from '../flags.ts';
 import {
   type AnyPlan,
   type CleaningCounts,
@@ -37,6 +38,7 @@ import {
 } from './cleaning-text.ts';
 import { incidentOf, subjectOfIncident } from './investigate-flow.ts';
 import { readInvestigationFile } from './investigation-file.ts';
+import type { cleanFlags } from './investigation-flags.ts';
 import { theftBeginning } from './theft-beginning.ts';
 
 type Planned = CleaningPlan['clean'][number];
@@ -87,18 +89,7 @@ export interface CleaningJson extends MaybeMade<Omit<CleaningReport, 'left'>> {
   readonly counts: CleaningCounts | null;
 }
 
-export interface CleanRequest extends ChangeRequest {
-  readonly from: string | undefined;
-  readonly undo: string | undefined;
-  readonly incident: string | undefined;
-  readonly since: Date | undefined;
-  readonly items: readonly string[] | undefined;
-  readonly rules: readonly string[] | undefined;
-  /** The context of the REST API beside a database. */
-  readonly restContext: string | undefined;
-  /** Whether what cannot be undone is confirmed as well: a second question asks for that otherwise. */
-  readonly irreversible: boolean;
-}
+export type CleanRequest = ChangeRequest<FlagsOf<typeof cleanFlags>>;
 
 /**
  * Plans, confirms, cleans, reads again and reports.
@@ -106,24 +97,26 @@ export interface CleanRequest extends ChangeRequest {
  * @throws TokenctlError `usage`, `not_confirmed`, and the errors of the operations.
  */
 export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJson>> {
-  const { runtime, undo } = request;
-  if (undo !== undefined) return await undoFlow(request, undo);
-  if (request.from === undefined && request.incident === undefined) {
+  const { runtime, flags } = request;
+  const { from, incident } = flags;
+  if (flags.undo !== undefined) return await undoFlow(request, flags.undo);
+  if (from === undefined && incident === undefined) {
     throw new TokenctlError('usage', 'No investigation selected', {
       hint: 'Add --from FILE or --incident ID.',
     });
   }
-  const saved = request.from === undefined ? undefined : readInvestigationFile(request.from);
+  const saved = from === undefined ? undefined : readInvestigationFile(from);
   const description = await runtime.description();
   if (saved !== undefined) requireSameController(saved, description);
-  const { since, incident } = request;
+  const since = flags.since && instantOf(flags.since, (await runtime.targetClock()).now());
   const theft = await theftBeginning(runtime, { since, saved, incident });
-  const { evidence, ways, restProblem, ownTokens, close } = await openCleaning(runtime, request.restContext);
+  const opened = await openCleaning(runtime, flags['rest-context']);
+  const { evidence, ways, restProblem, ownTokens, close } = opened;
   try {
     const now = await investigateAgain(request, { evidence, description, saved, since: theft.at });
     const { investigation, earlier } = chosen(now, saved);
     const planned = planCleaning(investigation, {
-      selection: { items: request.items, rules: request.rules },
+      selection: { items: flags.item, rules: flags.rule },
       ways,
       restProblem,
       ownTokens,
@@ -133,14 +126,14 @@ export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJ
     const incidents = histories.ofController(description).flatMap((each) => each.incidents);
     const whole = await withoutOtherIntruders(planned, { evidence, suspects: suspectsIn(incidents) });
     // With --yes, nothing asks a second time.
-    const plan = request.flags.yes === true && !request.irreversible ? reversible(whole) : whole;
+    const plan = flags.yes === true && flags.irreversible !== true ? reversible(whole) : whole;
     return await change(
       request,
       cleaningChange(plan, {
         description,
         beginning: [theft.text, ...earlierText(earlier)],
         confirmed: () => confirmedPlan(request, plan),
-        clean: (opened, confirmed) => clean({ ...opened, plan: confirmed, evidence }),
+        clean: (begun, confirmed) => clean({ ...begun, plan: confirmed, evidence }),
       }),
     );
   } finally {
@@ -150,7 +143,7 @@ export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJ
 
 /** What is marked as honest work of the incident that is cleaned; nothing without one. */
 async function honestOf(
-  { runtime, incident }: CleanRequest,
+  { runtime, flags: { incident } }: CleanRequest,
   known: string | null,
   description: TargetDescription,
 ): Promise<ReadonlyMap<string, HonestItem>> {
@@ -180,11 +173,11 @@ async function confirmedPlan(request: CleanRequest, plan: CleaningPlan): Promise
 
 /** Undoes a cleaning: plans, confirms, acts, reads again and reports. */
 async function undoFlow(request: CleanRequest, run: string): Promise<Report<CleaningJson>> {
-  const { runtime, items, restContext } = request;
-  const { evidence, ways, restProblem, close } = await openCleaning(runtime, restContext);
+  const { runtime, flags } = request;
+  const { evidence, ways, restProblem, close } = await openCleaning(runtime, flags['rest-context']);
   try {
     const [log, description] = [await runtime.auditLog(), await runtime.description()];
-    const plan = await planUndo({ log, description, evidence, run, items, ways, restProblem });
+    const plan = await planUndo({ log, description, evidence, run, items: flags.item, ways, restProblem });
     return await change(
       request,
       cleaningChange(plan, {
@@ -248,7 +241,7 @@ function questionOf(plan: AnyPlan): PlannedChange<CleaningReport, CleaningJson>[
 }
 
 async function investigateAgain(
-  { runtime, incident }: CleanRequest,
+  { runtime, flags: { incident } }: CleanRequest,
   found: {
     readonly evidence: Evidence;
     readonly description: TargetDescription;

@@ -7,19 +7,14 @@ import { readIncidentHistories, requireIncident } from '../../operations/inciden
 import { investigate } from '../../operations/investigation/investigate.ts';
 import { lines } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
-import { writeInvestigationFile } from './investigation-file.ts';
+import { type FlagsOf, instantOf } from '../flags.ts';
+import { requireNewFile, writeInvestigationFile } from './investigation-file.ts';
+import type { investigateFlags } from './investigation-flags.ts';
 import { investigationDocument } from './investigation-text.ts';
 
 export interface InvestigateRequest {
   readonly runtime: Runtime;
-  readonly user: string | undefined;
-  readonly token: number | undefined;
-  readonly application: string | undefined;
-  readonly incident: string | undefined;
-  readonly since: Date | undefined;
-  readonly until: Date | undefined;
-  readonly out: string | undefined;
-  readonly all: boolean;
+  readonly flags: FlagsOf<typeof investigateFlags>;
 }
 
 /**
@@ -28,7 +23,11 @@ export interface InvestigateRequest {
  * @throws TokenctlError `usage`, `not_found`, and the errors of the operation.
  */
 export async function investigateFlow(request: InvestigateRequest): Promise<Report<Investigation>> {
-  const { runtime, out, all } = request;
+  const { runtime, flags } = request;
+  const { since, until, out, all = false } = flags;
+  if (out !== undefined) requireNewFile(out);
+  const clock = await runtime.targetClock();
+  const now = clock.now();
   const description = await runtime.description();
   const subject = await subjectOf(request);
   const evidence = await openEvidence(runtime);
@@ -36,11 +35,11 @@ export async function investigateFlow(request: InvestigateRequest): Promise<Repo
     const investigation = await investigate({
       evidence,
       description,
-      clock: await runtime.targetClock(),
+      clock,
       ...subject,
       target: await runtime.target(),
-      since: request.since,
-      until: request.until,
+      since: since && instantOf(since, now),
+      until: until && instantOf(until, now),
     });
     if (out !== undefined) writeInvestigationFile(out, investigation);
     return report({
@@ -62,11 +61,12 @@ async function subjectOf(request: InvestigateRequest): Promise<{
   readonly application?: string | undefined;
   readonly incident: string | null;
 }> {
-  const { runtime, user, token, application } = request;
+  const { runtime, flags } = request;
+  const { user, token, application, incident } = flags;
   const given = { user, token, application };
-  if (request.incident === undefined) return { ...given, incident: null };
-  const { incident, ...subject } = await subjectOfIncident(runtime, request.incident, given);
-  return { ...subject, incident };
+  return incident === undefined
+    ? { ...given, incident: null }
+    : await subjectOfIncident(runtime, incident, given);
 }
 
 /**

@@ -1,7 +1,41 @@
 import { boolean, string } from '@oclif/core/flags';
-import { accountFlags, changeFlags, type FlagsOf, moment } from '../flags.ts';
+import { accountFlags, changeFlags, count, type FlagsOf, moment } from '../flags.ts';
 
 const SEVERAL = { multiple: true, multipleNonGreedy: true } as const;
+
+/** The flags of `incident investigate`. */
+export const investigateFlags = {
+  user: string({
+    summary: 'Investigate this user; it may be deleted.',
+    helpValue: 'NAME',
+    exclusive: ['token', 'application'],
+  }),
+  token: count({
+    summary: 'Investigate the owner of this access token, from its creation; it may be deleted.',
+    helpValue: 'NUMBER',
+    exclusive: ['application'],
+  }),
+  application: string({
+    summary: 'Investigate the users who have tokens of this application.',
+    helpValue: 'NAME',
+  }),
+  incident: string({
+    summary: 'The incident that it belongs to, by id; selects its user or application.',
+    helpValue: 'ID',
+  }),
+  since: moment({
+    summary:
+      'Start at this date, or this long ago (7d). Default: 30 days ago, or the creation of the token or application.',
+  }),
+  until: moment({ summary: 'End at this date, or this long ago. Default: now.' }),
+  out: string({
+    summary: 'Save the investigation to this new file of mode 0600, for incident clean --from.',
+    helpValue: 'FILE',
+  }),
+  all: boolean({
+    summary: 'Also list what is gone or undone, changes that are no risk, and more than 20 items of a kind.',
+  }),
+};
 
 /** The flags of `incident clean`. */
 export const cleanFlags = {
