@@ -1,6 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { expect } from 'vitest';
+import type { TokenctlErrorCode } from '../../src/domain/errors.ts';
 import type { EntryDraft } from '../../src/operations/ports/audit-log.ts';
 import type { Clock } from '../../src/operations/ports/clock.ts';
 
@@ -20,6 +22,11 @@ export function draft(other: Partial<EntryDraft> = {}): EntryDraft {
     data: { text: 'a note' },
     ...other,
   };
+}
+
+/** What an error has to be for `toMatchObject`: its code, and a text that its message contains. */
+export function refused(code: TokenctlErrorCode, text: string) {
+  return { code, message: expect.stringContaining(text) as unknown };
 }
 
 /** A folder that is removed when disposed of. */

@@ -12,7 +12,7 @@ import {
   verifyInclusion,
 } from '../../../src/operations/audit-log/checkpoints.ts';
 import { verifyLog } from '../../../src/operations/audit-log/verify-log.ts';
-import { draft, temporaryFolder } from '../../support/drafts.ts';
+import { draft, refused, temporaryFolder } from '../../support/drafts.ts';
 import { EMPTY_LOGS, refusal } from '../../support/logs.ts';
 
 const actor = { user: 'root', host: 'bastion' };
@@ -33,10 +33,9 @@ describe.each(EMPTY_LOGS)('a signed log in %s', (_kind, open) => {
     expect(await readFile(`${kept.path}.pub`, 'utf8')).toBe(`${verifier}\n`);
     expect(entry).toMatchObject({ kind: 'note', operation: 'log.key', data: { verifier } });
     expect((await at.lines()).join()).not.toContain('PRIVATE');
-    expect(await refusal(initLogKey({ log: at.log, keys: kept.keys, actor, name }))).toMatchObject({
-      code: 'configuration',
-      message: expect.stringContaining('already'),
-    });
+    expect(await refusal(initLogKey({ log: at.log, keys: kept.keys, actor, name }))).toMatchObject(
+      refused('configuration', 'already'),
+    );
     expect(await kept.keys.verifiers()).toEqual([verifier]);
   });
 
@@ -143,9 +142,8 @@ describe('the key', () => {
     await using kept = await keysIn();
     await initLogKey({ log: at.log, keys: kept.keys, actor, name });
     await chmod(kept.path, 0o644);
-    expect(await refusal(makeCheckpoint({ log: at.log, keys: kept.keys }))).toMatchObject({
-      code: 'configuration',
-      message: expect.stringContaining('Other users can read'),
-    });
+    expect(await refusal(makeCheckpoint({ log: at.log, keys: kept.keys }))).toMatchObject(
+      refused('configuration', 'Other users can read'),
+    );
   });
 });

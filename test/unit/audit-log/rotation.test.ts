@@ -11,7 +11,7 @@ import {
 import { pruneLog, rotateLog } from '../../../src/operations/audit-log/rotate-log.ts';
 import { verifyLog } from '../../../src/operations/audit-log/verify-log.ts';
 import type { AuditLog } from '../../../src/operations/ports/audit-log.ts';
-import { draft, temporaryFolder } from '../../support/drafts.ts';
+import { draft, refused, temporaryFolder } from '../../support/drafts.ts';
 import { refusal, sequence } from '../../support/logs.ts';
 import { verifySecond } from './second-verifier.ts';
 
@@ -196,10 +196,9 @@ describe('several files', () => {
   test('do not start again if the current one is missing', async () => {
     await using at = await rotated();
     await rm(at.path);
-    expect(await refusal(at.open().append(draft()))).toMatchObject({
-      code: 'audit_unavailable',
-      message: expect.stringContaining('it is missing'),
-    });
+    expect(await refusal(at.open().append(draft()))).toMatchObject(
+      refused('audit_unavailable', 'it is missing'),
+    );
   });
 });
 
@@ -284,10 +283,9 @@ describe('retention', () => {
       const { line, proof } = await proveInclusion({ log: at.log, keys, seq: 10, checkpoint: note });
       expect(verifyInclusion({ line, proof, keys: [verifier.text] })).toMatchObject({ seq: 10, size });
     }
-    expect(await refusal(proveInclusion({ log: at.log, keys, seq: 3 }))).toMatchObject({
-      code: 'not_found',
-      message: expect.stringContaining('retention'),
-    });
+    expect(await refusal(proveInclusion({ log: at.log, keys, seq: 3 }))).toMatchObject(
+      refused('not_found', 'retention'),
+    );
   });
 
   test('is told where a checkpoint covers only what was removed', async () => {

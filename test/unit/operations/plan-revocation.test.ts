@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { planRevocation } from '../../../src/operations/revocation/plan-revocation.ts';
-import { stillClock } from '../../support/drafts.ts';
+import { refused, stillClock } from '../../support/drafts.ts';
 import { MemoryTarget } from '../../support/memory-target.ts';
 import { token } from '../../support/tokens.ts';
 
@@ -35,7 +35,7 @@ describe('planRevocation', () => {
     ['an application', { applications: ['CI'] }, 'CI'],
   ])('refuses %s that does not exist', async (_, selector, name) => {
     const work = planRevocation({ target: new MemoryTarget(2), selector, clock });
-    await expect(work).rejects.toMatchObject({ code: 'not_found', message: expect.stringContaining(name) });
+    await expect(work).rejects.toMatchObject(refused('not_found', name));
   });
 
   test('refuses a selector without criteria', async () => {

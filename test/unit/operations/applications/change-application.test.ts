@@ -7,6 +7,7 @@ import {
   replaceSecret,
 } from '../../../../src/operations/applications/change-application.ts';
 import { findApplication } from '../../../../src/operations/applications/show-application.ts';
+import { refused } from '../../../support/drafts.ts';
 import { incidentFixture } from '../../../support/incident-fixture.ts';
 import { token } from '../../../support/tokens.ts';
 
@@ -51,10 +52,7 @@ describe('deleting an application', () => {
     await using at = await applications();
     at.target.programs.push(program(5));
     at.target.alive.set(5, token({ id: 5, application: { id: 5, name: NAME.name } }));
-    await expect(at.plan()).rejects.toMatchObject({
-      code: 'usage',
-      message: expect.stringContaining('id 5'),
-    });
+    await expect(at.plan()).rejects.toMatchObject(refused('usage', 'id 5'));
     const plan = await at.plan({ ...NAME, id: 5 });
     expect(plan.accessTokens.total).toBe(1);
     expect(await deleteApplication({ ...at.common, plan })).toMatchObject({ result: 'done' });

@@ -5,6 +5,7 @@ import { pathsNotCovered } from '../../../../src/operations/access/not-covered.t
 import { openDatabaseTarget } from '../../../../src/targets/database/database-target.ts';
 import { LAYOUTS as CONTROLLERS, makeTables } from '../../../support/controller-tables.ts';
 import { openOn } from '../../../support/databases.ts';
+import { refused } from '../../../support/drafts.ts';
 import { createDatabase } from '../../../support/embedded-postgres.ts';
 import { createTestDatabase, LAYOUTS, type TestDatabase } from '../../../support/test-database.ts';
 
@@ -86,10 +87,9 @@ describe.each(LAYOUTS)('the tables of the %s', (layout) => {
 
   it('are refused with the name of a missing column', async () => {
     await place.database.script(`ALTER TABLE ${place.tables.accessTokens} DROP COLUMN last_used`);
-    await expect(place.open()).rejects.toMatchObject({
-      code: 'unsupported',
-      message: expect.stringContaining(`the column ${place.tables.accessTokens}.last_used is missing`),
-    });
+    await expect(place.open()).rejects.toMatchObject(
+      refused('unsupported', `the column ${place.tables.accessTokens}.last_used is missing`),
+    );
   });
 });
 
@@ -105,10 +105,7 @@ describe('other tables', () => {
   afterAll(() => database.close());
 
   it('are refused in an empty database', async () => {
-    await expect(open()).rejects.toMatchObject({
-      code: 'unsupported',
-      message: expect.stringContaining('it has none of their tables'),
-    });
+    await expect(open()).rejects.toMatchObject(refused('unsupported', 'it has none of their tables'));
   });
 
   it('are refused if some of a gateway’s are missing', async () => {
