@@ -108,6 +108,8 @@ const SCHEDULER = {
   healthAddress: '127.0.0.1',
   lease: 60,
   grace: 60,
+  runsAtOnce: 32,
+  runsPerContext: 4,
   notify: {},
   keepDays: 400,
 };
@@ -125,6 +127,9 @@ export const schedulerSchema = z
       lease: duration({ min: '1s', max: '1d' }).default(SCHEDULER.lease),
       /** How long runs in progress may take to end when the scheduler stops. */
       grace: duration({ max: '1d' }).default(SCHEDULER.grace),
+      /** How many runs one process has in progress at most, in all contexts and in one. Others wait, the most overdue first. */
+      runsAtOnce: z.number().int().min(1).max(1000).default(SCHEDULER.runsAtOnce),
+      runsPerContext: z.number().int().min(1).max(1000).default(SCHEDULER.runsPerContext),
       /** Who is told what happened, by a name. `at` is how grave it must be. */
       notify: z.record(z.string().min(1), recipientSchema()).default(SCHEDULER.notify),
       /** For how many days the history is kept. */

@@ -29,6 +29,8 @@ interface OnFailure {
 export interface ScheduledJob {
   /** Its name in the ledger: `name` or `name@context`. */
   readonly name: string;
+  /** The context that it works in; null for the audit log. */
+  readonly context: string | null;
   readonly schedule: Schedule;
   /** Identifies the schedule: changes if the schedule does. */
   readonly scheduleText: string;

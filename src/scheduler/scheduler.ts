@@ -2,14 +2,16 @@ import { createHash } from 'node:crypto';
 import type { SchedulerClock } from '../operations/ports/clock.ts';
 import type { JobStore, OpenTick } from '../operations/ports/scheduler.ts';
 import { execute } from './execute.ts';
+import { type RunLimits, RunSlots } from './run-slots.ts';
 import type { Schedule } from './schedule.ts';
 import type { EventListener, MisfirePolicy, ScheduledJob } from './scheduled-job.ts';
 
 const DAY_MS = 86_400_000;
 
-export interface SchedulerOptions extends JobLoopOptions {
+export interface SchedulerOptions extends Omit<JobLoopOptions, 'slots'> {
   /** How many days to keep the history. */
   readonly keepDays: number;
+  readonly limits: RunLimits;
 }
 
 interface JobLoop {
@@ -20,7 +22,7 @@ interface JobLoop {
 
 /** Runs jobs on their schedules, each in its own loop, until it is drained. */
 export class Scheduler {
-  readonly #options: SchedulerOptions;
+  readonly #options: SchedulerOptions & JobLoopOptions;
   readonly #interrupt = new AbortController();
   readonly #loops = new Map<string, JobLoop>();
   /** Loops of removed or changed jobs, whose run is still in progress. */
@@ -28,7 +30,7 @@ export class Scheduler {
   #housekeeping: Promise<void> | null = null;
 
   constructor(options: SchedulerOptions) {
-    this.#options = options;
+    this.#options = { ...options, slots: new RunSlots(options.limits) };
   }
 
   get jobs(): readonly ScheduledJob[] {
@@ -103,6 +105,7 @@ interface JobLoopOptions {
   /** How many runs of a tick may be lost before it is abandoned: it may crash every process that runs it. */
   readonly maxLosses: number;
   readonly listener: EventListener;
+  readonly slots: RunSlots;
 }
 
 interface JobLoopSignals {
@@ -151,7 +154,9 @@ async function step(job: ScheduledJob, options: JobLoopOptions, signals: JobLoop
     options.listener({ kind: 'skipped', job, due: skip });
   }
   if (run === null) return Math.min(poll, job.schedule.next(now).getTime() - now.getTime());
-  if (signals.stop.aborted) return 0;
+  // A claim that waits for a place would keep other replicas, which may have one, from running the tick.
+  using place = await options.slots.take({ context: job.context, due: run }, signals.stop);
+  if (place === null) return 0;
   const claim = await store.claim({ job: job.name, due: run, kind: 'schedule' }, claimant(options));
   // Another replica was faster.
   if (claim === null) return poll / 4;
@@ -175,7 +180,8 @@ async function continueOpen(
     if (given) options.listener({ kind: 'abandoned', job, due: open.due, reason });
     return 0;
   }
-  if (signals.stop.aborted) return 0;
+  using place = await options.slots.take({ context: job.context, due: open.due }, signals.stop);
+  if (place === null) return 0;
   const claim = await store.takeOver(job.name, { ...claimant(options), early: true });
   if (claim !== null) await execute(job, claim, { ...options, interrupt: signals.interrupt });
   return 0;

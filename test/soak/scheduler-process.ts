@@ -109,6 +109,7 @@ const jobs = options.estates.map((_, index): ScheduledJob => {
   const name = `sweep@estate-${index}`;
   return {
     name,
+    context: `estate-${index}`,
     schedule: new EndingSchedule({ expression: schedule, timeZone: 'UTC' }),
     scheduleText: `${schedule} UTC`,
     work: (run) => sweep(index, name, run),
@@ -135,6 +136,7 @@ const scheduler = new Scheduler({
   poll: 50 * speed,
   maxLosses: 100,
   keepDays: 4000,
+  limits: { atOnce: 32, perContext: 4 },
   listener: (event) => {
     if (event.kind === 'run_ended') process.stdout.write(`${event.state} ${event.job.name}\n`);
     if (event.kind === 'run_ended' && event.error !== null)

@@ -16,6 +16,7 @@ export function scheduledJob(
   const { expression = '0 4 * * *', timeZone = 'UTC', ...rest } = other;
   return {
     name: 'sweep@test',
+    context: 'test',
     schedule: new Schedule({ expression, timeZone }),
     scheduleText: `${expression} ${timeZone}`,
     work,
@@ -44,6 +45,7 @@ export function schedulerOn(
     poll: 3_600_000,
     maxLosses: 3,
     keepDays: 400,
+    limits: { atOnce: 100, perContext: 100 },
     listener: (event) => events.push(event),
     ...other,
   });

@@ -104,6 +104,7 @@ function scheduled(job: CheckedJob & { readonly schedule: Schedule }, options: W
   const { contexts, policy, ownerNotices } = options.configuration;
   return {
     name,
+    context,
     schedule,
     scheduleText: `${expression} ${timeZone}`,
     work: (run) => runJob(job, run, options),

@@ -78,6 +78,10 @@ export async function startScheduler(options: StartOptions): Promise<void> {
     poll: Math.min(MAX_POLL_MS, configuration.scheduler.lease * 250),
     maxLosses: MAX_LOSSES,
     keepDays: configuration.scheduler.keepDays,
+    limits: {
+      atOnce: configuration.scheduler.runsAtOnce,
+      perContext: configuration.scheduler.runsPerContext,
+    },
     listener: watch.take,
   });
   const jobsOf = (settings: Configuration, { notifiers }: Recipients) =>

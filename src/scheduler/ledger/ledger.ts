@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import type { Queryable } from '../../db/database.ts';
 import type { StateSchema, StateTables } from '../../db/state-tables.ts';
 import { TokenctlError } from '../../domain/errors.ts';
@@ -21,41 +22,60 @@ import * as runs from './queries.ts';
 
 const EMPTY_SUMMARY = '{}';
 
+interface Asked {
+  readonly jobs: Set<string>;
+  /** The latest time of those who ask. */
+  now: Date;
+  readonly answer: Promise<ReadonlyMap<string, queries.JobRow>>;
+}
+
 /** The ledger over a database: each method is one transaction. */
 export class Ledger implements JobStore {
   readonly #store: StateTables;
+  /** Questions for the state of jobs that are answered together, and their answer. */
+  #asked: Asked | undefined;
 
   constructor(store: StateTables) {
     this.#store = store;
   }
 
   register(jobs: readonly { readonly name: string; readonly schedule: string }[], now: Date): Promise<void> {
-    return this.#store.transaction(async (queryable) => {
-      for (const { name, schedule } of jobs) {
-        await queries.upsertJob(queryable, { name, schedule, now: now.getTime() });
-      }
-    });
+    return this.#store.transaction((queryable) => queries.upsertJobs(queryable, jobs, now.getTime()));
   }
 
-  tickState(job: string, now: Date): Promise<TickState> {
-    return this.#store.transaction(async (queryable) => {
-      const position = await this.#position(queryable, { job, now: now.getTime() });
-      const open = await queries.selectOpenTick(queryable, { job, clock: this.#store.now });
-      return {
-        position: position === null ? now : new Date(position),
-        open: open === undefined ? null : openTickOf(open),
-      };
-    });
+  async tickState(job: string, now: Date): Promise<TickState> {
+    const asked = this.#asked ?? { jobs: new Set<string>(), now, answer: this.#answer() };
+    this.#asked = asked;
+    asked.jobs.add(job);
+    if (now > asked.now) asked.now = now;
+    const row = (await asked.answer).get(job);
+    if (row === undefined) return { position: now, open: null };
+    const open = row.run === undefined || row.run === null ? null : openTickOf(row as TickRow);
+    if (row.position === null) return { position: now, open };
+    if (row.position <= now.getTime()) return { position: new Date(row.position), open };
+    return { position: await this.#correctedPosition(job, now), open };
   }
 
-  async #position(
-    queryable: Queryable,
-    at: { readonly job: string; readonly now: number },
-  ): Promise<number | null> {
-    const position = await queries.selectPosition(queryable, at);
-    if (position === null || position <= at.now) return position;
-    await queries.correctSince(queryable, at);
-    return await queries.selectPosition(queryable, at);
+  /** The states of all jobs that are asked for until the event loop gets here: hundreds of loops wake up together. */
+  async #answer(): Promise<ReadonlyMap<string, queries.JobRow>> {
+    await setImmediate();
+    const { jobs, now } = this.#asked ?? { jobs: new Set<string>(), now: new Date() };
+    this.#asked = undefined;
+    const job = jobs.size === 1 ? ([...jobs][0] ?? null) : null;
+    const rows = await this.#store.transaction((queryable) =>
+      queries.selectJobs(queryable, { job, now: now.getTime(), clock: this.#store.now }),
+    );
+    return new Map(rows.map((row) => [row.name, row]));
+  }
+
+  /** The position of a job that was registered by a clock that was ahead. */
+  #correctedPosition(job: string, now: Date): Promise<Date> {
+    return this.#store.transaction(async (queryable) => {
+      const at = { job, now: now.getTime() };
+      await queries.correctSince(queryable, at);
+      const [row] = await queries.selectJobs(queryable, { ...at, clock: this.#store.now });
+      return new Date(row?.position ?? now);
+    });
   }
 
   claim(tick: TickName & { readonly kind: TickKind }, claimant: Claimant): Promise<Claim | null> {

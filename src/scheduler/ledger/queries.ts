@@ -18,17 +18,25 @@ export interface TickRow {
 
 const OPEN = "state IN ('running', 'waiting')";
 
-/** Registers a job; if its schedule changed, its ticks count from now on. */
-export function upsertJob(
+/** How many jobs a statement registers: each has two parameters, of which SQLite allows 32,766. */
+const JOBS_PER_STATEMENT = 1000;
+
+/** Registers jobs; if the schedule of one changed, its ticks count from now on. */
+export async function upsertJobs(
   queryable: Queryable,
-  { name, schedule, now }: { readonly name: string; readonly schedule: string; readonly now: number },
-): Promise<number> {
-  return queryable.execute(
-    `INSERT INTO tokenctl_scheduler.job AS known (name, schedule, since) VALUES ($1, $2, $3)
-     ON CONFLICT (name) DO UPDATE SET schedule = excluded.schedule, since = excluded.since
-     WHERE known.schedule <> excluded.schedule`,
-    [name, schedule, now],
-  );
+  jobs: readonly { readonly name: string; readonly schedule: string }[],
+  now: number,
+): Promise<void> {
+  for (let from = 0; from < jobs.length; from += JOBS_PER_STATEMENT) {
+    const some = jobs.slice(from, from + JOBS_PER_STATEMENT);
+    const rows = some.map((_, index) => `($${2 * index + 2}, $${2 * index + 3}, CAST($1 AS bigint))`);
+    await queryable.execute(
+      `INSERT INTO tokenctl_scheduler.job AS known (name, schedule, since) VALUES ${rows.join(', ')}
+       ON CONFLICT (name) DO UPDATE SET schedule = excluded.schedule, since = excluded.since
+       WHERE known.schedule <> excluded.schedule`,
+      [now, ...some.flatMap(({ name, schedule }) => [name, schedule])],
+    );
+  }
 }
 
 /**
@@ -44,31 +52,34 @@ export function correctSince(
   ]);
 }
 
-/** The instant after which ticks count; null for an unknown job. */
-export async function selectPosition(
-  queryable: Queryable,
-  { job, now }: { readonly job: string; readonly now: number },
-): Promise<number | null> {
-  const [row] = await queryable.query<{ since: number; newest: number | null }>(
-    `SELECT since, (SELECT max(due) FROM tokenctl_scheduler.tick
-       WHERE tick.job = $1 AND kind = 'schedule' AND due <= $2) AS newest
-     FROM tokenctl_scheduler.job WHERE name = $1`,
-    [job, now],
-  );
-  return row === undefined ? null : Math.max(row.since, row.newest ?? 0);
+/** A job with its open tick, whose columns are null where it has none. */
+export interface JobRow extends Partial<TickRow> {
+  readonly name: string;
+  /** The instant after which ticks count; null for a job that is not registered and was started by hand. */
+  readonly position: number | null;
 }
 
-/** The job's open tick. */
-export async function selectOpenTick(
+/** The position and the open tick of a job, or of all jobs. */
+export async function selectJobs(
   queryable: Queryable,
-  { job, clock }: { readonly job: string; readonly clock: string },
-): Promise<TickRow | undefined> {
-  const [row] = await queryable.query<TickRow>(
-    `SELECT job, due, kind, state, attempt, failures, losses, run, holder, lease_until - ${clock} AS lease_left, retry_at
-     FROM tokenctl_scheduler.tick WHERE job = $1 AND ${OPEN}`,
-    [job],
+  { job, now, clock }: { readonly job: string | null; readonly now: number; readonly clock: string },
+): Promise<readonly JobRow[]> {
+  const rows = await queryable.query<
+    JobRow & { readonly since: number | null; readonly newest: number | null }
+  >(
+    `SELECT coalesce(known.name, open.job) AS name, known.since, (SELECT max(due) FROM tokenctl_scheduler.tick
+         WHERE tick.job = known.name AND kind = 'schedule' AND due <= $1) AS newest,
+       open.job, open.due, open.kind, open.state, open.attempt, open.failures, open.losses, open.run, open.holder,
+       open.lease_until - ${clock} AS lease_left, open.retry_at
+     FROM tokenctl_scheduler.job known
+     FULL JOIN (SELECT * FROM tokenctl_scheduler.tick WHERE ${OPEN}) open ON open.job = known.name
+     WHERE CAST($2 AS text) IS NULL OR coalesce(known.name, open.job) = $2`,
+    [now, job],
   );
-  return row;
+  return rows.map((row) => ({
+    ...row,
+    position: row.since === null ? null : Math.max(row.since, row.newest ?? 0),
+  }));
 }
 
 /** A new tick and its first run. */
