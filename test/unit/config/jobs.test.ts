@@ -85,6 +85,8 @@ describe('the scheduler section', () => {
       healthAddress: '127.0.0.1',
       lease: 60,
       grace: 60,
+      runsAtOnce: 32,
+      runsPerContext: 4,
       notify: {},
       keepDays: 400,
     });
