@@ -16,7 +16,7 @@ import {
 import { extendIncident } from '../../operations/incident/recorded-incidents.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { accessParts } from '../../reports/access-lines.ts';
-import { type Lines, lines, list } from '../../reports/document.ts';
+import { type Lines, lines, list, type Part } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText, timeText } from '../../reports/tables/text.ts';
 import { type ChangeRequest, change, type PlannedChange } from '../change/change.ts';
@@ -117,6 +117,7 @@ function liftChange(
           : [...plans.flatMap((plan) => planLines(plan, description)), placeText(description)],
       ),
       ...plans.flatMap(({ accessPaths }) => accessParts(accessPaths)),
+      ...plans.map(leftPart),
       lines(dueTexts(elsewhere)),
     ],
     incomplete: elsewhereFailure(elsewhere),
@@ -136,6 +137,7 @@ function liftChange(
         document: [
           lines(reports.map(reportLines)),
           ...reports.flatMap(({ accessPaths }) => accessParts(accessPaths)),
+          ...plans.map(leftPart),
         ],
         amount: stepAmount(reports.flatMap(({ steps }) => steps)),
         failure:
@@ -187,6 +189,22 @@ function planLines({ incident, items, revived }: LiftPlan, { context }: TargetDe
       revivedText(revived, context),
     ),
   ];
+}
+
+/** The items of a cleaning that work on, and that only the lockdown keeps from use. */
+const MOST_LEFT = 20;
+
+/** Warns of what the cleanings left, which a lift makes usable again. */
+function leftPart({ leftByCleaning, incident }: LiftPlan): Part {
+  if (leftByCleaning === null || incident.lifted !== null) return lines();
+  const { run, items } = leftByCleaning;
+  const more = items.length - MOST_LEFT;
+  return lines(
+    `Left by the cleaning of run ${run}, because it cannot be undone and was not confirmed: ${countText(items.length, 'item')}.`,
+    items.slice(0, MOST_LEFT).map(({ summary }) => ({ mark: 'left', text: summary })),
+    more > 0 && `And ${more} more.`,
+    `Clean them first: \`tokenctl incident clean --incident ${incident.id} --irreversible\`.`,
+  );
 }
 
 /** The refresh tokens that expired because of the shorter lifetime, and no longer are expired. */

@@ -14,6 +14,7 @@ import { countRevived } from '../tokens/list-refresh-tokens.ts';
 import { requireFullView } from '../visibility.ts';
 import { giveRoles } from './end-local-access.ts';
 import { foundOf, isDue, usersNow } from './incident-status.ts';
+import { type LeftItems, leftItems } from './left-items.ts';
 import { changeTo, settingNamed } from './lock-settings.ts';
 import { incidentReference, readIncidentHistories, requireIncident } from './recorded-incidents.ts';
 import { setUsers } from './set-users.ts';
@@ -206,6 +207,8 @@ export interface LiftPlan {
   readonly revived: number | null;
   /** The sessions from before the lockdown that are accepted again once the users are active; empty without any. */
   readonly accessPaths: readonly AccessPath[];
+  /** What the cleanings of the incident left because it cannot be undone; null if they left nothing. */
+  readonly leftByCleaning: LeftItems | null;
 }
 
 /**
@@ -239,7 +242,8 @@ export async function planLift(options: {
     waits && isActivated(item) ? { ...item, action: 'waits' as const } : item,
   );
   const revived = await revivedBy(items, options);
-  return { incident, address: history.address, items, revived, accessPaths };
+  const leftByCleaning = await leftItems({ log, description, incident: incident.id });
+  return { incident, address: history.address, items, revived, accessPaths, leftByCleaning };
 }
 
 /** An incident of the database can hold users, which the REST API of the same controller cannot activate. */

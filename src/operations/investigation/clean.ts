@@ -119,6 +119,7 @@ async function carryOut(
     ...common,
     ...stated,
     planned: { items: plan.clean.map(({ item }) => item.id), kept: plan.keep.length },
+    ...unconfirmedIn(plan),
   });
   for (const planned of plan.clean) work.steps.push(await cleanItem(work, { planned, options, common }));
   let read: readonly CleanedItem[] | null = null;
@@ -141,6 +142,13 @@ async function carryOut(
     interrupted: report.interrupted,
   });
   return report;
+}
+
+/** What is left because it cannot be undone and was not confirmed: a lift says so. */
+function unconfirmedIn({ keep }: CleaningRun['plan']): Readonly<Record<string, unknown>> {
+  const left = keep.filter(({ reason }) => reason === 'irreversible');
+  const unconfirmed = left.map(({ item: { id, summary } }) => ({ item: id, summary }));
+  return unconfirmed.length === 0 ? {} : { unconfirmed };
 }
 
 /** The same investigation, as it is now. */

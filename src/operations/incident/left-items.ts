@@ -1,0 +1,35 @@
+import { objectsIn, textOf } from '../journal/journal.ts';
+import { incidentNotes, type NotesOf } from './recorded-incidents.ts';
+
+/** Items of an incident that a cleaning found and left, because nobody confirmed what cannot be undone. */
+export interface LeftItems {
+  /** The run of the last cleaning that left any. */
+  readonly run: string;
+  readonly items: readonly { readonly item: string; readonly summary: string }[];
+}
+
+/**
+ * What the cleanings of an incident left because it cannot be undone, and no later one ended. They still work; once the lockdown
+ * is lifted, nothing else keeps their user out.
+ *
+ * @param options.incident The whole id.
+ * @returns Null without any.
+ * @throws TokenctlError `log_broken`, `audit_unavailable`.
+ */
+export async function leftItems(options: NotesOf): Promise<LeftItems | null> {
+  const left = new Map<string, string>();
+  let last: string | null = null;
+  for await (const { data, kind, run } of incidentNotes(options, ['incident.clean'])) {
+    for (const each of objectsIn(data['unconfirmed'])) {
+      const item = textOf(each['item']);
+      if (item === undefined) continue;
+      left.set(item, textOf(each['summary']) ?? item);
+      last = run;
+    }
+    const ended = textOf(data['item']);
+    const isEnded = kind === 'outcome' && (data['result'] === 'done' || data['result'] === 'unchanged');
+    if (ended !== undefined && isEnded) left.delete(ended);
+  }
+  if (last === null || left.size === 0) return null;
+  return { run: last, items: [...left].map(([item, summary]) => ({ item, summary })) };
+}
