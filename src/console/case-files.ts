@@ -9,6 +9,8 @@ export interface CaseFile {
   readonly name: string;
   /** The whole path, for commands. */
   readonly path: string;
+  /** By the clock of this machine, to the second. */
+  readonly began: Date;
 }
 
 /** The investigations of a case that are kept: the first has the beginning, the last the end. */
@@ -29,7 +31,11 @@ export class CaseFiles {
 
   /** The saved investigations, the oldest first. */
   investigations(): readonly CaseFile[] {
-    return this.#list(INVESTIGATION).map((name) => ({ name, path: join(this.#folder, name) }));
+    return this.#list(INVESTIGATION).map((name) => ({
+      name,
+      path: join(this.#folder, name),
+      began: timeOf(name),
+    }));
   }
 
   /**
@@ -88,6 +94,13 @@ export class CaseFiles {
       .filter((name) => names.test(name))
       .sort();
   }
+}
+
+/** The time in the name of a file. */
+function timeOf(name: string): Date {
+  const [, year, month, day, hour, minute, second] =
+    /(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z/.exec(name) ?? [];
+  return new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
 }
 
 /** A time as a part of a file's name: `20261123T151500Z`. */

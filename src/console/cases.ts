@@ -5,6 +5,7 @@ import { requireAccount } from '../cli/base-command.ts';
 import { incidentReportFlow } from '../cli/incident/report-flow.ts';
 import { investigateFlow } from '../cli/investigation/investigate-flow.ts';
 import { markFlow } from '../cli/investigation/mark-flow.ts';
+import { controllerTime } from '../domain/clock-difference.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import {
   type Investigation,
@@ -13,7 +14,9 @@ import {
 } from '../domain/investigation/investigation.ts';
 import { gatherRecord } from '../operations/incident/gather-report.ts';
 import { type HonestItem, honestItems } from '../operations/incident/honest-items.ts';
+import { leftItems } from '../operations/incident/left-items.ts';
 import { takesNaming } from '../operations/investigation/plan-cleaning.ts';
+import type { RunAccount } from '../operations/journal/run-account.ts';
 import { runSentence } from '../reports/log-report.ts';
 import { noScreen } from '../reports/tables/text.ts';
 import { CaseFiles } from './case-files.ts';
@@ -171,8 +174,20 @@ async function caseOf(runtime: Runtime, id: string) {
   }
   const files = new CaseFiles(runtime.environment, id);
   const [log, description] = [await runtime.auditLog(), await runtime.description()];
+  const aheadMs = description.clock?.aheadMs ?? 0;
+  const ended = endingsOf(runtime, aheadMs);
   const record = await gatherRecord({ log, description, incident: id, investigations: [] });
   const marks = await honestItems({ log, description, incident: id });
+  const lastRun = Math.max(...record.runs.map(ended));
+  const cleanings = record.runs.filter(({ operation }) => operation.startsWith('incident.clean'));
+  const lastCleaning = Math.max(...cleanings.map(ended));
+  const investigations = files.investigations().map(({ name, path, began }) => ({
+    ...summaryOf(files.investigation(name), { name, path, marks }),
+    /** Whether a cleaning, or the undoing of one, ended after it began: what it found may be gone since. */
+    isOutdated: lastCleaning > began.getTime(),
+  }));
+  const report = files.lastReport();
+  const lastInvestigation = files.investigations().at(-1)?.began.getTime() ?? 0;
   return {
     ...{ incident, at, address },
     lockdown: record.lockdown,
@@ -180,16 +195,31 @@ async function caseOf(runtime: Runtime, id: string) {
       run: run.run,
       operation: run.operation,
       state: run.state,
-      at: run.began,
+      at: controllerTime({ at: run.ended, target: run.target }).toISOString(),
       sentence: runSentence(run),
     })),
     cleaned: record.cleaned,
     marks: [...marks.values()],
-    investigations: files
-      .investigations()
-      .map(({ name, path }) => summaryOf(files.investigation(name), { name, path, marks })),
-    report: files.lastReport(),
+    investigations,
+    report: report && {
+      path: report.path,
+      /** By the clock of the controller, as all times of a case. */
+      at: new Date(report.at.getTime() + aheadMs),
+      isOutdated: Math.max(lastRun, lastInvestigation) > report.at.getTime(),
+    },
+    left: await leftItems({ log, description, incident: id }),
   };
+}
+
+/**
+ * When a run ended, by the clock of this machine, to compare with the files of a case: what another machine wrote is converted by way
+ * of the controller's clock.
+ */
+function endingsOf({ operator }: Runtime, aheadMs: number): (run: RunAccount) => number {
+  return ({ actor, ended, target }) =>
+    actor['host'] === operator.host
+      ? Date.parse(ended)
+      : controllerTime({ at: ended, target }).getTime() - aheadMs;
 }
 
 /** An investigation in numbers. */

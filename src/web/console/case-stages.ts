@@ -64,11 +64,6 @@ function lockdownOf({ incident }: CaseRead): Known {
       };
 }
 
-/** The last thing that was done to the controller by a cleaning; null without one. */
-function lastCleaning({ runs }: CaseRead): string | null {
-  return runs.findLast(({ operation }) => operation.startsWith('incident.clean'))?.at ?? null;
-}
-
 function investigationOf(read: CaseRead): Known {
   const last = read.investigations.at(-1);
   const stage = { id: 'investigation', title: 'Investigation' } as const;
@@ -76,8 +71,7 @@ function investigationOf(read: CaseRead): Known {
     return { ...stage, text: 'under way', act: 'wait for it', variant: 'info', isDone: false };
   if (last === undefined)
     return { ...stage, text: 'not made', act: 'find out what was done', variant: 'pending', isDone: false };
-  const cleaned = lastCleaning(read);
-  if (cleaned !== null && cleaned > last.madeAt)
+  if (last.isOutdated)
     return {
       ...stage,
       text: 'made before the cleaning',
@@ -100,14 +94,11 @@ function cleaningOf(read: CaseRead): Known {
   return { ...stage, text: `${remaining} remain${left}`, variant: 'danger', isDone: false };
 }
 
-function reportOf({ report, runs, investigations }: CaseRead): Known {
+function reportOf({ report }: CaseRead): Known {
   const stage = { id: 'report', title: 'Report', act: 'download the report' } as const;
   if (report === null) return { ...stage, text: 'not made', variant: 'pending', isDone: false };
-  const changed = [runs.at(-1)?.at, investigations.at(-1)?.madeAt].some(
-    (at) => at !== undefined && at > report.at,
-  );
   // A lift after the report is part of the record, and no reason to send everybody to it again.
-  return changed
+  return report.isOutdated
     ? { ...stage, text: 'older than the last change', variant: 'warning', isDone: true }
     : { ...stage, text: 'made', variant: 'success', isDone: true };
 }

@@ -83,11 +83,11 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
           {[reason, ticket].filter((each) => each !== null).map((each) => `, ${each}`)}.{' '}
           {isOpen ? (
             <>
-              Open for <Duration from={since} to={null} />
+              Open for <Duration key={read.at} from={since} to={null} now={read.at} />
             </>
           ) : (
             <>
-              It was open for <Duration from={since} to={lifted?.at ?? null} />
+              It was open for <Duration from={since} to={lifted?.at ?? null} now={read.at} />
             </>
           )}
           {until !== null && isOpen && (
@@ -199,14 +199,24 @@ function Section({
 const MINUTE_MS = 60_000;
 const MINUTES_OF_DAY = 1_440;
 
-/** A length of time in hours and minutes. One that goes on is counted on. */
-function Duration({ from, to }: { readonly from: string; readonly to: string | null }): ReactNode {
-  const [now, setNow] = useState(Date.now());
+/** A length of time in hours and minutes. One that goes on is counted on, by the clock of the controller. */
+function Duration({
+  from,
+  to,
+  now,
+}: {
+  readonly from: string;
+  readonly to: string | null;
+  /** The time of the controller when the page was read. */
+  readonly now: string;
+}): ReactNode {
+  const [passed, setPassed] = useState(0);
   useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), MINUTE_MS / 2);
+    const read = performance.now();
+    const timer = setInterval(() => setPassed(performance.now() - read), MINUTE_MS / 2);
     return () => clearInterval(timer);
   }, []);
-  const end = to === null ? now : Date.parse(to);
+  const end = to === null ? Date.parse(now) + passed : Date.parse(to);
   const minutes = Math.max(0, Math.floor((end - Date.parse(from)) / MINUTE_MS));
   const days = Math.floor(minutes / MINUTES_OF_DAY);
   const hours = Math.floor((minutes % MINUTES_OF_DAY) / 60);
@@ -274,6 +284,7 @@ function LiftForm({ read, place }: { readonly read: CaseRead; readonly place: st
         Sets back what the lockdown set: settings, users and roles. Revoked tokens do not come back. The plan
         is shown first.
       </p>
+      <StillThere read={read} />
       <AccountFields account={account} onChange={setAccount} name="lift" />
       {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
       <div className="buttons">
@@ -282,6 +293,48 @@ function LiftForm({ read, place }: { readonly read: CaseRead; readonly place: st
         </Button>
       </div>
     </Form>
+  );
+}
+
+/** Warns of what the intruder left, which works on once the lockdown is lifted. */
+function StillThere({ read: { left, investigations } }: { readonly read: CaseRead }): ReactNode {
+  const last = investigations.at(-1);
+  return (
+    <>
+      {left !== null && (
+        <Message
+          variant="danger"
+          title={`${left.items.length} ${left.items.length === 1 ? 'item was' : 'items were'} left by a cleaning, because that cannot be undone and was not confirmed`}
+        >
+          <ul>
+            {left.items.map(({ item, summary }) => (
+              <li key={item}>{summary}</li>
+            ))}
+          </ul>
+          Clean them first: <a href="#cleaning">pick them</a> and confirm the second question.
+        </Message>
+      )}
+      {last === undefined && (
+        <Message
+          variant="warning"
+          title="Nobody investigated what was done. What the intruder made is not known."
+        />
+      )}
+      {last?.isOutdated && (
+        <Message
+          variant="warning"
+          title="The last investigation is older than the last cleaning. Whether anything remains is not known."
+        />
+      )}
+      {last !== undefined && !last.isOutdated && last.remaining > 0 && (
+        <Message
+          variant="danger"
+          title={`The last investigation found ${last.remaining} ${last.remaining === 1 ? 'item that remains' : 'items that remain'}.`}
+        >
+          <a href="#cleaning">Clean or mark them first</a>.
+        </Message>
+      )}
+    </>
   );
 }
 

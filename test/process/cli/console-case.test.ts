@@ -103,7 +103,16 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     const picked = { ...clean, items: [idOf('mole'), idOf('backdoor')] };
     const part = await carryOut(opened, picked, (act) => !act.startsWith('also do what cannot be undone'));
     expect(part.result?.text).toMatch(/mole/);
+    // What was not confirmed works on: a lift says so.
+    const left = (await read()).left?.items ?? [];
+    expect(left.length).toBeGreaterThan(0);
+    expect((await read()).investigations).toMatchObject([{ isOutdated: true }]);
+    const lift = { kind: 'incident lift', place: 'east-db', incident };
+    const warned = (await send('/api/plans', lift)).json().text;
+    expect(warned).toMatch(/Left by the cleaning of run .*, because it cannot be undone/);
+    for (const { summary } of left) expect(warned).toContain(summary);
     expect((await investigate()).statusCode).toBe(200);
+    expect((await read()).investigations).toMatchObject([{ isOutdated: true }, { isOutdated: false }]);
     const rest = await carryOut(opened, {
       ...clean,
       investigation: (await read()).investigations.at(-1)?.name,
@@ -112,6 +121,8 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     expect(rest.result?.text).toContain('Verified: none of these items remains.');
     await investigate();
     expect((await read()).investigations.at(-1)).toMatchObject({ remaining: 0, honest: 1 });
+    expect((await read()).left).toBeNull();
+    expect((await send('/api/plans', lift)).json().text).not.toContain('Left by the cleaning');
 
     const cleanings = (await read()).runs.filter(({ operation }) => operation === 'incident.clean');
     const undone = await carryOut(opened, {
@@ -129,6 +140,7 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     expect((await report('svg')).headers).toMatchObject({
       'content-disposition': `attachment; filename="${incident}.svg"`,
     });
+    expect((await read()).report).toMatchObject({ isOutdated: false });
     expect((await read()).report?.path).toMatch(/report-\d{8}T\d{6}Z\.(html|json|svg)$/);
     expect(JSON.stringify(await read())).not.toContain('long enough for it');
   });
