@@ -45,7 +45,9 @@ it('audits against a baseline, exports what the command writes, and writes excep
   expect(keysIn('new').sort()).toEqual(added.sort());
   expect(keysIn('fixed')).toEqual(['never-used token:999999']);
   const csv = (await at.run(['tokens', 'audit', '--csv', '--baseline', file])).stdout;
-  expect(await exported('csv', { baseline })).toBe(csv);
+  // Each is of its own time.
+  const timeless = (text: string) => text.replaceAll(/[^,]*(?=,every token,)/g, 'TIME');
+  expect(timeless(await exported('csv', { baseline }))).toBe(timeless(csv));
   expect(await exported('table')).toMatch(/findings on 60 tokens/);
   expect(JSON.parse(await exported('sarif', { baseline })).runs[0].properties.trend.fixed).toBe(1);
   for (const wrong of ['', 'no baseline', '# tokenctl baseline 1\nnot a finding at all']) {
