@@ -1,15 +1,18 @@
 import type { FastifyInstance } from 'fastify';
 import type { TargetDescription } from '../operations/ports/target.ts';
+import { Answers } from './answers.ts';
 import { type Problem, problemOf } from './operations.ts';
 import type { Places } from './places.ts';
 
 /** A context of a controller. */
 interface ControllerPlace {
   readonly place: string;
-  /** How it reaches the controller; null where it did not answer. */
+  /** How it reaches the controller; null where it did not answer, or not yet. */
   readonly via: 'database' | 'rest' | null;
   readonly address: string | null;
   readonly problem: Problem | null;
+  /** For how long it has not answered, in seconds; null once it has, or failed. */
+  readonly waits: number | null;
 }
 
 /** One controller, with all contexts of the console that reach it. */
@@ -21,10 +24,7 @@ export interface Controller {
 }
 
 /** What is known of a context. */
-interface Known extends ControllerPlace {
-  readonly installUuid: string | null;
-  readonly rank: number;
-}
+type Known = Omit<Controller, 'places'> & ControllerPlace & { readonly rank: number };
 
 /** How long a description of a context is taken for true. */
 const KEPT_MS = 60_000;
@@ -32,54 +32,61 @@ const KEPT_MS = 60_000;
 /** Finds out which contexts of a console are the same controller, by its id of installation. */
 export class Controllers {
   readonly #places: Places;
-  readonly #known = new Map<string, { readonly until: number; readonly known: Promise<Known> }>();
+  readonly #descriptions: Answers<TargetDescription>;
 
   constructor(places: Places) {
     this.#places = places;
+    this.#descriptions = new Answers(
+      (place) => places.work(place, (runtime) => runtime.description()),
+      KEPT_MS,
+    );
   }
 
-  /** All contexts, those of one controller together, in the order of their first contexts. */
+  /**
+   * All contexts, those of one controller together, in the order of their first contexts. A context that does not answer soon is on
+   * its own until it does.
+   */
   async all(): Promise<readonly Controller[]> {
-    const known = await Promise.all((await this.#places.names()).map((place) => this.#knownOf(place)));
-    const groups = Map.groupBy(known, ({ installUuid, place }) => installUuid ?? `context ${place}`);
+    const names = await this.#places.names();
+    await this.#descriptions.soon(names);
+    const groups = Map.groupBy(
+      names.map((place) => this.#knownOf(place)),
+      ({ installUuid, place }) => installUuid ?? `context ${place}`,
+    );
     return [...groups.values()].map((group) => ({
       installUuid: group[0]?.installUuid ?? null,
       places: group
         .toSorted((one, other) => other.rank - one.rank)
-        .map(({ place, via, address, problem }) => ({ place, via, address, problem })),
+        .map(({ installUuid: _uuid, rank: _rank, ...place }) => place),
     }));
   }
 
-  /** The controller of a context. */
+  /** The controller of a context, which is waited for. */
   async of(place: string): Promise<Controller> {
+    await this.#descriptions.whole(place).catch(() => undefined);
     const found = (await this.all()).find(({ places }) => places.some((each) => each.place === place));
     return found ?? { installUuid: null, places: [] };
   }
 
-  #knownOf(place: string): Promise<Known> {
-    const now = performance.now();
-    const kept = this.#known.get(place);
-    if (kept !== undefined && kept.until > now) return kept.known;
-    const known = this.#places
-      .work(place, (runtime) => runtime.description())
-      .then((description) => knownOf(place, description))
-      .catch((error: unknown): Known => {
-        // What did not answer is asked again.
-        this.#known.delete(place);
-        return { place, via: null, address: null, installUuid: null, rank: 0, problem: problemOf(error) };
-      });
-    this.#known.set(place, { until: now + KEPT_MS, known });
-    return known;
+  /** Asks all contexts anew. */
+  forget(): void {
+    this.#descriptions.forget();
   }
-}
 
-function knownOf(place: string, description: TargetDescription): Known {
-  const { address, installUuid, credential, visibility, standby } = description;
-  const via = credential === 'database_role' ? 'database' : 'rest';
-  // A standby changes nothing; a database ends and lists more than the REST API.
-  const rank =
-    (standby === undefined ? 4 : 0) + (via === 'database' ? 2 : 0) + (visibility.kind === 'all' ? 1 : 0);
-  return { place, via, address, installUuid, rank, problem: null };
+  #knownOf(place: string): Known {
+    const { value, error, waitsMs } = this.#descriptions.of(place);
+    const common = { place, waits: waitsMs === null ? null : Math.floor(waitsMs / 1_000) };
+    if (value === undefined) {
+      const problem = error === undefined ? null : problemOf(error);
+      return { ...common, via: null, address: null, installUuid: null, rank: 0, problem };
+    }
+    const { address, installUuid, credential, visibility, standby } = value;
+    const via = credential === 'database_role' ? 'database' : 'rest';
+    // A standby changes nothing; a database ends and lists more than the REST API.
+    const rank =
+      (standby === undefined ? 4 : 0) + (via === 'database' ? 2 : 0) + (visibility.kind === 'all' ? 1 : 0);
+    return { ...common, via, address, installUuid, rank, problem: null };
+  }
 }
 
 /** Serves which contexts are the same controller. */

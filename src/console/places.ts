@@ -5,6 +5,7 @@ import { contextOf, resolveContexts } from '../config/contexts.ts';
 import { absolutePath, type Environment } from '../config/paths.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { shellWord } from '../domain/remedies.ts';
+import { Answers } from './answers.ts';
 
 /** How a piece of work is opened. */
 export interface OpenOptions {
@@ -20,8 +21,13 @@ export interface Places {
   readonly environment: RuntimeOptions['environment'];
   /** The files that the console was started with, as flags of any other command: none without such flags. */
   readonly startedWith: readonly string[];
-  /** The names of the contexts; for a platform, of its components (`NAME/gateway`, `NAME/controller`). */
+  /**
+   * The names of the contexts; for a platform, of its components (`NAME/gateway`, `NAME/controller`). One that does not say soon
+   * whether it is a platform is waited for no longer: it has its own name until then.
+   */
   names(): Promise<readonly string[]>;
+  /** The contexts that have not said yet whether they are a platform. */
+  unnamed(): readonly string[];
   /**
    * Works in one of them.
    *
@@ -33,9 +39,6 @@ export interface Places {
   /** The contexts of the configuration that the console was started with. */
   readonly contexts: readonly string[];
 }
-
-/** When a context that did not answer is asked again. */
-const ASK_AGAIN_MS = 15_000;
 
 /** Runs pieces of work, at most so many at a time and in the order in which they came. */
 export function inTurns(most: number): <T>(work: () => Promise<T>) => Promise<T> {
@@ -95,31 +98,26 @@ export async function openPlaces(options: PlacesOptions): Promise<Places> {
     const several = resolveContexts(configuration, options.allContexts);
     return several ?? [contextOf(configuration).name];
   });
-  /** The components of each platform; asked again if it did not answer. */
-  const components = new Map<string, Promise<readonly Component[]>>();
-
-  function componentsOf(context: string): Promise<readonly Component[]> {
-    const known = components.get(context);
-    if (known !== undefined) return known;
-    const asked = workIn(context, (runtime) => runtime.components());
-    components.set(context, asked);
-    asked.catch(() => setTimeout(() => components.delete(context), ASK_AGAIN_MS).unref());
-    return asked;
-  }
+  /** The components of each platform. A context does not become another kind of target. */
+  const components = new Answers<readonly Component[]>(
+    (context) => workIn(context, (runtime) => runtime.components()),
+    Number.POSITIVE_INFINITY,
+  );
 
   async function names(): Promise<readonly string[]> {
-    const each = contexts.map(async (context) => {
+    await components.soon(contexts);
+    return contexts.flatMap((context) => {
       // What keeps a context from answering is told where it is shown.
-      const found = await componentsOf(context).catch(() => []);
+      const { value: found = [] } = components.of(context);
       return found.length < 2 ? [context] : found.map((component) => `${context}/${component}`);
     });
-    return (await Promise.all(each)).flat();
   }
 
   return {
     environment,
     startedWith: filesAsFlags(flags, environment),
     names,
+    unnamed: () => contexts.filter((context) => components.of(context).waitsMs !== null),
     anywhere,
     contexts,
     async work(place, work, more) {

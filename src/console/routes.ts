@@ -6,9 +6,7 @@ import type { Confirmation } from '../cli/change/confirmation.ts';
 import { lockdownForm } from '../cli/incident/incident-flags.ts';
 import { revokeForm } from '../cli/revocation/revocation-flags.ts';
 import { traceFlow } from '../cli/token-audit/trace-flow.ts';
-import { incompleteText } from '../domain/claims.ts';
 import { TokenctlError } from '../domain/errors.ts';
-import { checkTarget } from '../operations/contexts/check-target.ts';
 import { type Audits, serveAudits } from './audits.ts';
 import { serveCases } from './cases.ts';
 import { choicesOf, placeQuery } from './command-line.ts';
@@ -17,10 +15,12 @@ import { type Controllers, serveControllers } from './controllers.ts';
 import { serveIncidents } from './incidents.ts';
 import { serveJobs } from './jobs.ts';
 import { serveLog } from './log-records.ts';
+import { serveNames } from './names.ts';
 import { endedOf, type Operations } from './operations.ts';
+import { type Fleet, serveFleet } from './overview.ts';
 import type { Places } from './places.ts';
-import { ruleOf, serveSavedPlans } from './saved-plans.ts';
-import { sortNames, type TokenTable } from './token-table.ts';
+import { serveSavedPlans } from './saved-plans.ts';
+import { sortNames, type TokenTable, waitingReading } from './token-table.ts';
 
 /** What the routes work with. */
 export interface ConsoleParts {
@@ -32,12 +32,16 @@ export interface ConsoleParts {
   readonly tokens: TokenTable;
   readonly audits: Audits;
   readonly controllers: Controllers;
+  readonly fleet: Fleet;
   readonly operations: Operations;
 }
 
 /** The HTTP interface of the page. Every route reads, or begins an operation of `operations`. */
 export function serveConsole(app: FastifyInstance, parts: ConsoleParts): void {
-  serveOverview(app, parts);
+  app.get('/api/console', () => parts.places.anywhere((runtime) => factsOf(runtime, parts)));
+  app.get('/api/alive', () => ({}));
+  serveFleet(app, parts);
+  serveNames(app, parts.places);
   serveTokens(app, parts);
   serveChanges(app, parts);
   serveIncidents(app, parts);
@@ -47,15 +51,6 @@ export function serveConsole(app: FastifyInstance, parts: ConsoleParts): void {
   serveAudits(app, parts);
   serveLog(app, parts.places);
   serveJobs(app, parts);
-}
-
-function serveOverview(app: FastifyInstance, parts: ConsoleParts): void {
-  const { places } = parts;
-  app.get('/api/console', () => places.anywhere((runtime) => factsOf(runtime, parts)));
-  app.get('/api/overview', async ({ query }) => {
-    const { place } = placeQuery.parse(query);
-    return await places.work(place, (runtime) => overviewOf(runtime, place));
-  });
 }
 
 /** What the console is. */
@@ -68,48 +63,13 @@ async function factsOf({ configuration, operator }: Runtime, { places, readOnly,
     readOnly,
     operator,
     places: await places.names(),
+    /** Contexts that have not said yet whether they are a platform: their components may be named later. */
+    unnamed: places.unnamed(),
     startedWith: places.startedWith,
     requireReason: auditLog.requireReason === true,
     requireTicket: auditLog.requireTicket === true,
     forms: { 'tokens revoke': choicesOf(revokeForm), 'incident lockdown': choicesOf(lockdownForm) },
   };
-}
-
-/** What is known of a context. */
-export type Overview = Awaited<ReturnType<typeof overviewOf>>;
-
-async function overviewOf(runtime: Runtime, place: string) {
-  const target = await runtime.target();
-  const found = await checkTarget({ target, clock: await runtime.targetClock() });
-  const { address, dialect, version: product, identity, credential, transport, ownToken, warnings } = found;
-  return {
-    place,
-    address,
-    dialect,
-    product,
-    identity,
-    credential,
-    transport,
-    ownToken,
-    warnings,
-    visibility: found.visibility.kind,
-    // Of a standby, the warnings say it.
-    incomplete: found.standby === undefined ? incompleteText(found) : null,
-    databaseContext: found.databaseContext ?? null,
-    capabilities: found.capabilities,
-    settings: await settingsOf(runtime),
-    approval: ruleOf(runtime, (await runtime.description()).context),
-  };
-}
-
-/** The settings; null where they may not be read. */
-async function settingsOf(runtime: Runtime) {
-  try {
-    return await (await runtime.target()).settings.read();
-  } catch (error) {
-    if (error instanceof TokenctlError) return null;
-    throw error;
-  }
 }
 
 const pageSchema = z.object({
@@ -119,17 +79,23 @@ const pageSchema = z.object({
   limit: z.coerce.number().int().min(0).max(500).default(100),
 });
 
-function serveTokens(app: FastifyInstance, { places, tokens, audits, controllers }: ConsoleParts): void {
+function serveTokens(app: FastifyInstance, parts: ConsoleParts): void {
+  const { places, tokens, controllers } = parts;
   app.get('/api/tokens', async ({ query }) => {
     const filter = filterSchema.parse(query);
     const known = await places.names();
     // Each controller once: through the context that sees the most.
-    const wanted =
-      filter.place ?? (await controllers.all()).flatMap(({ places: [best] }) => best?.place ?? []);
+    const best = (await controllers.all()).flatMap(({ places: [first] }) => first ?? []);
+    const answered = best.filter(({ waits }) => waits === null).map(({ place }) => place);
+    const wanted = filter.place ?? answered;
     const unknown = wanted.find((place) => !known.includes(place));
     if (unknown !== undefined)
       throw new TokenctlError('not_found', `This console has no context "${unknown}"`);
-    return await tokens.page(filterOf(filter, wanted), pageSchema.parse(query));
+    const page = await tokens.page(filterOf(filter, wanted), pageSchema.parse(query));
+    if (filter.place !== undefined) return page;
+    // Contexts that have not answered yet: what they have is not among the tokens.
+    const waiting = best.flatMap(({ place, waits }) => (waits === null ? [] : waitingReading(place, waits)));
+    return { ...page, readings: [...page.readings, ...waiting] };
   });
   app.get('/api/trace', async ({ query }) => {
     const { place, id } = placeQuery.extend({ id: z.coerce.number().int().positive() }).parse(query);
@@ -137,10 +103,19 @@ function serveTokens(app: FastifyInstance, { places, tokens, audits, controllers
   });
   app.post('/api/tokens/read-again', { config: { readsOnly: true } }, async ({ body }) => {
     const { place } = z.strictObject({ place: z.string().max(300).optional() }).parse(body);
-    tokens.forget(place);
-    audits.forget(place);
+    if (place === undefined) controllers.forget();
+    forget(parts, place === undefined ? undefined : [place]);
     return {};
   });
+}
+
+/** What was read of these contexts, or of all, is read again when it is asked for. */
+function forget({ tokens, audits, fleet }: ConsoleParts, places: readonly string[] | undefined): void {
+  for (const place of places ?? [undefined]) {
+    tokens.forget(place);
+    audits.forget(place);
+    fleet.forget(place);
+  }
 }
 
 /** The least time between two events of an operation. */
@@ -148,7 +123,8 @@ const TELL_EVERY_MS = 250;
 /** A comment keeps the connection from being taken for a dead one. */
 const HEARTBEAT_MS = 15_000;
 
-function serveChanges(app: FastifyInstance, { places, tokens, audits, operations }: ConsoleParts): void {
+function serveChanges(app: FastifyInstance, parts: ConsoleParts): void {
+  const { places, tokens, operations, controllers } = parts;
   const preparation: Preparation = {
     findIds: (filter) => tokens.ids(filter),
     places,
@@ -172,8 +148,14 @@ function serveChanges(app: FastifyInstance, { places, tokens, audits, operations
       if (ended === null) return;
       stop();
       if (state === 'cancelled') return;
-      tokens.forget(place);
-      audits.forget(place);
+      // What other contexts of the same controller read is out of date as well.
+      forget(parts, [place]);
+      void controllers.of(place).then((changed) =>
+        forget(
+          parts,
+          changed.places.map((each) => each.place),
+        ),
+      );
     });
     return reply.code(201).send(begun);
   });

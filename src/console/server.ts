@@ -14,6 +14,7 @@ import { ConsoleAccess, checkRequests, cookieName, RequestRefused } from './acce
 import { Audits } from './audits.ts';
 import { Controllers } from './controllers.ts';
 import { type OperationState, Operations } from './operations.ts';
+import { Fleet } from './overview.ts';
 import { servePage } from './page-files.ts';
 import { openPlaces, type PlacesOptions } from './places.ts';
 import { type ConsoleParts, serveConsole } from './routes.ts';
@@ -60,12 +61,14 @@ export async function buildConsole(options: ConsoleOptions): Promise<BuiltConsol
   serveCode(app, access, host);
   servePage(app);
   const operations = new Operations(places);
+  const [audits, controllers] = [new Audits(places), new Controllers(places)];
   serveConsole(app, {
     places,
     operations,
     tokens: new TokenTable(places),
-    audits: new Audits(places),
-    controllers: new Controllers(places),
+    audits,
+    controllers,
+    fleet: new Fleet({ places, controllers, audits }),
     readOnly,
     version,
     root,

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Runtime } from '../app/runtime.ts';
 import { selectTokens } from '../cli/tokens/token-selection.ts';
+import { incompleteText } from '../domain/claims.ts';
 import { matchesAny } from '../domain/policy/subject.ts';
 import type { Selector } from '../domain/selector.ts';
 import { NEVER_DAYS, type ScopeWord, type Token } from '../domain/token.ts';
@@ -31,6 +32,8 @@ interface Reading {
   seconds: number;
   /** By how many milliseconds the clock of the context is ahead of this machine's. */
   aheadMs: number;
+  /** Why not all tokens are among them; null if they are. */
+  incomplete: string | null;
   /** The ids that the target, or an audit of it, selects by what its tokens do not tell: by criterion. */
   readonly selected: Map<string, Promise<ReadonlySet<number>>>;
 }
@@ -86,8 +89,16 @@ export interface TokenPage {
     readonly state: Reading['state'];
     readonly tokens: number;
     readonly problem: Problem | null;
+    /** Why the account of the context does not see all tokens; null if it does. */
+    readonly incomplete: string | null;
     readonly seconds: number;
   }[];
+}
+
+/** A context that has not said yet which controller it is. */
+export function waitingReading(place: string, seconds: number): TokenPage['readings'][number] {
+  const at = new Date().toISOString();
+  return { place, at, state: 'reading', tokens: 0, problem: null, incomplete: null, seconds };
 }
 
 interface Row extends ChartedToken {
@@ -127,6 +138,7 @@ export class TokenTable {
       problem: null,
       seconds: 0,
       aheadMs: 0,
+      incomplete: null,
       selected: new Map(),
     };
     this.#readings.set(place, reading);
@@ -144,12 +156,13 @@ export class TokenTable {
         .slice(offset, offset + Math.min(limit, MAX_ROWS))
         .map(({ token, place }) => ({ ...tokenToJson(token), place })),
       ...counts,
-      readings: readings.map(({ place, began, state, tokens, problem, seconds }) => ({
+      readings: readings.map(({ place, began, state, tokens, problem, incomplete, seconds }) => ({
         place,
         at: began.toISOString(),
         state,
         tokens: tokens.length,
         problem,
+        incomplete,
         seconds,
       })),
     };
@@ -292,6 +305,7 @@ export class TokenTable {
     try {
       await this.#places.work(place, async (runtime) => {
         const target = await runtime.target();
+        reading.incomplete = incompleteText(await runtime.description());
         reading.aheadMs = (await runtime.targetClock()).now().getTime() - runtime.clock.now().getTime();
         for await (const token of target.tokens({ all: true })) {
           if (tokens.length >= MAX_HELD) return done('cut');

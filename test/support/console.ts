@@ -24,6 +24,7 @@ export interface TestConsole extends BuiltConsole {
 /** Builds a console for a home folder. */
 export async function testConsole(options: {
   readonly home: string;
+  readonly config?: string;
   readonly context?: string;
   readonly allContexts?: boolean;
   readonly readOnly?: boolean;
@@ -34,7 +35,7 @@ export async function testConsole(options: {
 }): Promise<TestConsole> {
   const { home, context, logFile, readOnly = false, now = () => performance.now() } = options;
   const places = await openPlaces({
-    flags: { context, config: undefined, logFile, databaseFile: undefined },
+    flags: { context, config: options.config, logFile, databaseFile: undefined },
     allContexts: options.allContexts ?? false,
     environment: { HOME: home, ...options.environment },
     version: '0.0.0',

@@ -3,7 +3,8 @@ import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react
 import { useEffect, useState } from 'react';
 import type { Incidents } from '../../console/incidents.ts';
 import type { Ended as EndedOf, OperationState, Problem } from '../../console/operations.ts';
-import type { Facts, Overview } from '../../console/routes.ts';
+import type { FleetRow, Overview } from '../../console/overview.ts';
+import type { Facts } from '../../console/routes.ts';
 import { ApiError } from '../shared/api.ts';
 
 const STORED_KEY = 'console-key';
@@ -55,31 +56,15 @@ export async function send(path: string, { body, signal, quiet = false }: Option
   });
   if (response.ok) return response;
   const failed = (await response.json().catch(() => null)) as { error?: Problem } | null;
-  const {
-    message = `The console answered with status ${response.status}.`,
-    hint,
-    code,
-  } = failed?.error ?? {};
-  throw new ConsoleError([message, hint].filter(Boolean).join(' '), { status: response.status, code });
+  const { message = `The console answered with status ${response.status}.`, hint } = failed?.error ?? {};
+  throw new ApiError([message, hint].filter(Boolean).join(' '), { status: response.status });
 }
 
-/** An error that the console answered with. */
-class ConsoleError extends ApiError {
-  /** The code of the error as the commands have it with `--json`; undefined if there is none. */
-  readonly code: string | undefined;
-
-  constructor(message: string, facts: { readonly status: number; readonly code: string | undefined }) {
-    super(message, facts);
-    this.code = facts.code;
-  }
-}
-
-const UNREACHABLE: ReadonlySet<string | undefined> = new Set(['target_unreachable', 'database_unreachable']);
-const REFUSED: ReadonlySet<string | undefined> = new Set(['credentials_refused', 'permission_refused']);
+const UNREACHABLE: ReadonlySet<string> = new Set(['target_unreachable', 'database_unreachable']);
+const REFUSED: ReadonlySet<string> = new Set(['credentials_refused', 'permission_refused']);
 
 /** What a context that cannot be read is called: one that refuses the credential was reached. */
-export function unreadText(error: Error): string {
-  const code = error instanceof ConsoleError ? error.code : undefined;
+export function unreadText({ code }: Pick<Problem, 'code'>): string {
   if (UNREACHABLE.has(code)) return 'not reachable';
   return REFUSED.has(code) ? 'refused' : 'not read';
 }
@@ -133,6 +118,9 @@ export function useFacts(): Facts {
 
 /** What is known of a context. */
 export type ContextRead = Json<Overview>;
+
+/** What is known of a controller at a glance. */
+export type ControllerRead = Json<FleetRow>;
 
 /** Who may approve plans for a context, and what one person may do there alone. */
 export type ApprovalRule = ContextRead['approval'];

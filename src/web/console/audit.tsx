@@ -20,6 +20,7 @@ import { type Column, PlainTable } from '../shared/table.tsx';
 import { numberText } from '../shared/times.tsx';
 import { call, type Json, query, saved, send, useFacts } from './api.ts';
 import { OwnCommand } from './commands.tsx';
+import { PlaceNote, usePlace } from './controller.tsx';
 import { ExceptionDialog, type RuleRead } from './exception.tsx';
 import { Bars, Heading, Message, Severity, When } from './parts.tsx';
 
@@ -49,11 +50,14 @@ interface Chosen {
 export function Audit(): ReactNode {
   const { places } = useFacts();
   const [search, setSearch] = useSearchParams();
-  const place = search.get('place') ?? places[0] ?? '';
+  const asked = search.get('place') ?? places[0] ?? '';
+  const chosen = usePlace(asked);
+  const place = chosen?.place ?? asked;
   const rule = search.get('rule');
   const [baseline, setBaseline] = useState<Chosen | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const read = useQuery({
+    enabled: chosen !== null,
     queryKey: ['/api/audit', place, baseline?.key ?? null],
     queryFn: ({ signal }) =>
       baseline === null
@@ -89,7 +93,7 @@ export function Audit(): ReactNode {
               <ToolbarItem>
                 <FormSelect
                   aria-label="Context"
-                  value={place}
+                  value={asked}
                   onChange={(_event, value) => set('place', value)}
                 >
                   {places.map((each) => (
@@ -119,6 +123,11 @@ export function Audit(): ReactNode {
             </ToolbarItem>
           </ToolbarContent>
         </Toolbar>
+        {chosen !== null && chosen.instead !== null && (
+          <p>
+            <PlaceNote chosen={chosen} />
+          </p>
+        )}
         {error !== null && <Message isLiveRegion variant="danger" title={error.message} />}
         <Loaded query={read}>
           {(data) => (
@@ -211,19 +220,22 @@ function Findings(props: {
         tokens, <When at={at} />. <Excused excused={summary.excused} />
       </p>
       {trend !== null && <p role="status">{trend}</p>}
-      <div className="charts">
+      <div className="charts wide">
         <Bars
           title="By rule"
+          unit="findings"
           bars={found.map((each) => ({ label: each.rule, count: each.count, isChosen: each.rule === rule }))}
           onChoose={(index) => onRule(found[index]?.rule === rule ? null : (found[index]?.rule ?? null))}
         />
         <Bars
           title="By owner"
+          unit="findings"
           bars={owners.slice(0, 10).map(({ name, count }) => ({ label: name, count }))}
         />
         {trend !== null && (
           <Bars
             title="Against the baseline"
+            unit="findings"
             bars={states}
             onChoose={(index) =>
               setState(states[index]?.label === state ? null : (states[index]?.label ?? null))

@@ -3,7 +3,7 @@
 import { type KeyboardEvent, type ReactNode, useState } from 'react';
 import type { CalendarPicture } from '../../reports/audit/charts.ts';
 import { numberText } from '../shared/times.tsx';
-import { Bar } from './parts.tsx';
+import { Bar, ChartTitle } from './parts.tsx';
 
 /** The first and the last bar of a range. */
 type Range = readonly [number, number];
@@ -14,11 +14,13 @@ type Range = readonly [number, number];
  */
 export function Histogram(props: {
   readonly title: string;
+  /** What the bars count, in the plural. */
+  readonly unit: string;
   readonly bars: readonly { readonly label: string; readonly count: number }[];
   readonly chosen: Range | null;
   readonly onChoose: (range: Range | null) => void;
 }): ReactNode {
-  const { title, bars, chosen, onChoose } = props;
+  const { title, unit, bars, chosen, onChoose } = props;
   const [drag, setDrag] = useState<Range | null>(null);
   const shown = drag === null ? chosen : ordered(drag);
   const most = Math.max(1, ...bars.map(({ count }) => count));
@@ -46,7 +48,7 @@ export function Histogram(props: {
   };
   return (
     <section className="bars" aria-label={title}>
-      <h2>{title}</h2>
+      <ChartTitle title={title} unit={unit} />
       <ul title="Drag, or Shift and arrow keys, to choose a range" onPointerLeave={end}>
         {bars.map(({ label, count }, index) => (
           <li key={label}>
@@ -66,7 +68,7 @@ export function Histogram(props: {
               onClick={({ detail }) => detail === 0 && choose([index, index])}
               onKeyDown={(event) => onKey(event, index)}
             >
-              <Bar label={label} count={count} width={(100 * count) / most} />
+              <Bar label={label} count={count} unit={unit} width={(100 * count) / most} />
             </button>
           </li>
         ))}
@@ -84,13 +86,26 @@ export function Calendar({ picture }: { readonly picture: CalendarPicture }): Re
   const { width, height, daySize, days, labels, outside } = picture;
   const busiest = days.reduce((most, each) => (each.tokens > most.tokens ? each : most));
   const coming = days.reduce((sum, { tokens }) => sum + tokens, 0);
+  const others = [
+    [outside.expired, 'expired'],
+    [outside.later, 'later'],
+    [outside.never, 'never'],
+  ] as const;
+  const rest = others
+    .flatMap(([count, when]) => (count === 0 ? [] : `${numberText(count)} ${when}`))
+    .join(', ');
+  if (coming === 0) {
+    return (
+      <p className="calendar">No token expires in the coming year.{rest !== '' && ` Others: ${rest}.`}</p>
+    );
+  }
   const most = busiest.tokens === 0 ? '' : `, ${numberText(busiest.tokens)} of them on ${busiest.day}`;
   return (
     <figure className="calendar">
       <svg
         viewBox={`0 0 ${width} ${height}`}
         role="img"
-        aria-label={`Expiries in the coming year: ${numberText(coming)}${most}`}
+        aria-label={`Expiries in the coming year: ${numberText(coming)} tokens${most}`}
       >
         {labels.map(({ x, y, text }) => (
           <text key={`${x} ${y}`} x={x} y={y}>
@@ -104,9 +119,8 @@ export function Calendar({ picture }: { readonly picture: CalendarPicture }): Re
         ))}
       </svg>
       <figcaption>
-        In the coming year (UTC): {numberText(coming)}
-        {most}. Expired: {numberText(outside.expired)}; later: {numberText(outside.later)}; in more than 100
-        years: {numberText(outside.never)}.
+        Expiries by day (UTC): {numberText(coming)} tokens in the coming year{most}.
+        {rest !== '' && ` Others: ${rest}.`}
       </figcaption>
     </figure>
   );

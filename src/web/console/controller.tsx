@@ -1,13 +1,22 @@
 /** Which contexts are one controller, and which of them a page uses. */
 import { Button } from '@patternfly/react-core';
-import type { ReactNode } from 'react';
+import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'react-router';
 import type { Controller } from '../../console/controllers.ts';
 import { useRead } from './api.ts';
 
+/** How often a context that has not answered is asked for. */
+const AGAIN_MS = 1_000;
+/** How long the other contexts of a controller are waited for, in seconds. */
+const PATIENCE_SECONDS = 5;
+
 /** What is known of all controllers; undefined while it is read. */
-export function useControllers(): readonly Controller[] | undefined {
-  return useRead<{ readonly controllers: readonly Controller[] }>('/api/controllers').data?.controllers;
+function useControllers(isWaiting: boolean): readonly Controller[] | undefined {
+  const read = useRead<{ readonly controllers: readonly Controller[] }>(
+    '/api/controllers',
+    isWaiting && AGAIN_MS,
+  );
+  return read.data?.controllers;
 }
 
 /** The context that a page uses, and the others of the same controller. */
@@ -22,16 +31,30 @@ export interface ChosenPlace {
 
 /**
  * The context that sees and can do the most of the controller of another one, unless that is to be used itself; null while it is
- * not known.
+ * not known. Once it is chosen it stays, whatever answers later: a form must not change its target.
  */
 export function usePlace(asked: string): ChosenPlace | null {
-  const controllers = useControllers();
   const [search] = useSearchParams();
-  if (controllers === undefined) return null;
+  const isOnly = search.get('only') === asked;
+  const key = `${asked} ${isOnly}`;
+  const [kept, setKept] = useState<{ readonly key: string; readonly chosen: ChosenPlace } | null>(null);
+  const isKept = kept?.key === key;
+  const controllers = useControllers(!isKept);
+  if (isKept) return kept.chosen;
+  const found = controllers === undefined ? null : choiceIn(controllers, asked, isOnly);
+  if (found !== null) setKept({ key, chosen: found });
+  return found;
+}
+
+function choiceIn(controllers: readonly Controller[], asked: string, isOnly: boolean): ChosenPlace | null {
   const all = controllers.find(({ places }) => places.some(({ place }) => place === asked))?.places ?? [];
+  const isLate = controllers.some(({ places }) =>
+    places.some(({ waits }) => waits !== null && waits < PATIENCE_SECONDS),
+  );
+  const itself = all.find(({ place }) => place === asked);
+  if (isLate) return null;
   const best = all.find(({ via }) => via !== null);
-  const isAsked = search.get('only') === asked || best === undefined;
-  const used = isAsked ? all.find(({ place }) => place === asked) : best;
+  const used = isOnly || best === undefined ? itself : best;
   const place = used?.place ?? asked;
   const via = used?.via ?? null;
   // The name of a component of a platform is no context of a command.

@@ -1,11 +1,12 @@
 /** The frame of the console: its pages, its navigation, who works in it, and the operation that is open. */
 import { EmptyState, EmptyStateBody, Label, PageSection } from '@patternfly/react-core';
-import { lazy, type ReactNode, Suspense } from 'react';
+import { lazy, type ReactNode, Suspense, useState } from 'react';
 import { Route, Routes, useSearchParams } from 'react-router';
 import { ApiError } from '../shared/api.ts';
 import { Frame, ThemeButton } from '../shared/frame.tsx';
 import { Failed, Loading } from '../shared/states.tsx';
 import { type Facts, useRead } from './api.ts';
+import { LostConnection } from './lost-connection.tsx';
 import { Overview } from './overview.tsx';
 
 const OperationDialog = lazy(async () => ({
@@ -31,9 +32,15 @@ const PAGES = [
   { path: '/jobs', title: 'Jobs', page: <Jobs /> },
 ];
 
+/** How often the names of contexts are read again while one may turn out to be a platform. */
+const NAMING_MS = 3_000;
+
 /** The frame with the page of the current address. */
 export function ConsoleFrame(): ReactNode {
-  const read = useRead<Facts>('/api/console');
+  const [isNaming, setNaming] = useState(false);
+  const read = useRead<Facts>('/api/console', isNaming && NAMING_MS);
+  const hasUnnamed = (read.data?.unnamed.length ?? 0) > 0;
+  if (hasUnnamed !== isNaming) setNaming(hasUnnamed);
   const [search, setSearch] = useSearchParams();
   const operation = search.get('operation');
   if (read.error instanceof ApiError && read.error.status === 401) return <Closed />;
@@ -60,6 +67,7 @@ export function ConsoleFrame(): ReactNode {
         ]}
         navigation={[[null, PAGES]]}
       >
+        <LostConnection />
         <Routes>
           {PAGES.map(({ path, page }) => (
             <Route key={path} path={path} element={page} />

@@ -13,6 +13,7 @@ import {
 import { type ReactNode, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { Loaded, Loading } from '../shared/states.tsx';
+import { PlainTable } from '../shared/table.tsx';
 import { type Ended, query, useFacts, useRead } from './api.ts';
 import { PlaceNote, usePlace } from './controller.tsx';
 import { Report } from './document.tsx';
@@ -42,6 +43,7 @@ export function Incidents(): ReactNode {
       <PageSection>
         {places.length > 1 && (
           <FormSelect
+            className="runbook"
             aria-label="Context"
             value={asked}
             onChange={(_event, value) =>
@@ -62,6 +64,7 @@ export function Incidents(): ReactNode {
             <PlaceNote chosen={chosen} />
           </p>
         )}
+        {read.data !== undefined && <OpenCases read={read.data} place={place} />}
       </PageSection>
       <PageSection>
         {chosen === null ? <Loading /> : <LockdownForm key={`${place} ${user}`} place={place} user={user} />}
@@ -91,6 +94,36 @@ export function Incidents(): ReactNode {
         <Runbook />
       </PageSection>
     </>
+  );
+}
+
+/** The cases to go on with, before the form for another one. */
+function OpenCases({ read, place }: { readonly read: IncidentsRead; readonly place: string }): ReactNode {
+  const open = read.incidents.filter(({ state }) => state !== 'lifted');
+  if (open.length === 0) return null;
+  return (
+    <PlainTable
+      label="Open incidents"
+      rows={open}
+      keyOf={({ id, address }) => `${id} ${address}`}
+      columns={[
+        {
+          title: 'Open incident',
+          show: ({ id }) => <Link to={query('/case', { place, incident: id })}>{id}</Link>,
+        },
+        { title: 'Whom', show: ({ selection }) => selection },
+        { title: 'Since', show: ({ since }) => <When at={since} /> },
+        {
+          title: 'State',
+          show: (incident) => (
+            <span className="labels">
+              <EffectLabel incident={incident} />
+              {incident.isOverdue && <Label color="red">overdue</Label>}
+            </span>
+          ),
+        },
+      ]}
+    />
   );
 }
 
@@ -140,7 +173,12 @@ function Runbook(): ReactNode {
   const read = useRead<Ended>(name === '' ? null : query('/api/runbooks', { name }));
   return (
     <>
-      <FormSelect aria-label="Runbook" value={name} onChange={(_event, value) => setName(value)}>
+      <FormSelect
+        className="runbook"
+        aria-label="Runbook"
+        value={name}
+        onChange={(_event, value) => setName(value)}
+      >
         <FormSelectOption value="" label="Show a runbook" />
         {names.data?.json.runbooks.map((each) => (
           <FormSelectOption key={each} value={each} label={each} />

@@ -16,6 +16,7 @@ import { numberText } from '../shared/times.tsx';
 import { call } from './api.ts';
 import type { CaseRead } from './case-stages.ts';
 import { OwnCommand } from './commands.tsx';
+import { NameField } from './name-field.tsx';
 import { ProblemAlert } from './operation.tsx';
 import { Message, When } from './parts.tsx';
 
@@ -64,14 +65,16 @@ export function InvestigateForm({
         }}
       >
         {takesUser && (
-          <FormGroup label="User to investigate" fieldId="investigate-user" isRequired>
-            <TextInput
-              id="investigate-user"
-              value={user}
-              autoComplete="off"
-              onChange={(_event, value) => setUser(value)}
-            />
-          </FormGroup>
+          <NameField
+            id="investigate-user"
+            label="User to investigate"
+            kind="users"
+            place={place}
+            value={user}
+            onChange={setUser}
+            isRequired
+            isOne
+          />
         )}
         <FormGroup label="The theft began" fieldId="investigate-since" isRequired>
           <TextInput

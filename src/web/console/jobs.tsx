@@ -39,7 +39,10 @@ export function Jobs(): ReactNode {
         <Loaded query={read}>
           {({ jobs, runs }) =>
             jobs.length === 0 ? (
-              <p>The configuration has no jobs.</p>
+              <>
+                <p>The configuration has no jobs. This command writes a first one:</p>
+                <OwnCommand words="jobs init" />
+              </>
             ) : (
               <>
                 <JobTable jobs={jobs} onShow={setShown} />

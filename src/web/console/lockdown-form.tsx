@@ -21,6 +21,7 @@ import { ChoiceFields, type Choices, isPossible } from './choices.tsx';
 import { CommandLine } from './commands.tsx';
 import { Report } from './document.tsx';
 import { GuardFields, guardsOf, noGuards, SavePlan } from './guards.tsx';
+import { NameField } from './name-field.tsx';
 import { type Account, AccountFields, ProblemAlert, useBegin } from './operation.tsx';
 import { Message } from './parts.tsx';
 
@@ -141,6 +142,7 @@ export function LockdownForm({ place, user }: { readonly place: string; readonly
     <Card component="section" aria-label="New lockdown">
       <CardTitle component="h2">Lock down</CardTitle>
       <CardBody>
+        <RightsMessage context={context.data} />
         <Grid hasGutter>
           <GridItem lg={5}>
             <Form>
@@ -152,14 +154,15 @@ export function LockdownForm({ place, user }: { readonly place: string; readonly
                 </FormSelect>
               </FormGroup>
               {(scope === 'user' || scope === 'application') && (
-                <FormGroup label="Names, separated by commas" fieldId="names" isRequired>
-                  <TextInput
-                    id="names"
-                    value={names}
-                    autoComplete="off"
-                    onChange={(_event, value) => setNames(value)}
-                  />
-                </FormGroup>
+                <NameField
+                  id="names"
+                  label="Names, separated by commas"
+                  kind={scope === 'user' ? 'users' : 'applications'}
+                  place={place}
+                  value={names}
+                  onChange={setNames}
+                  isRequired
+                />
               )}
               {scope === 'identityProvider' && (
                 <FormGroup label="Identity provider" fieldId="provider">
@@ -180,14 +183,14 @@ export function LockdownForm({ place, user }: { readonly place: string; readonly
                 />
               </FormGroup>
               {deactivates && (
-                <FormGroup label="Users that stay active, separated by commas" fieldId="keep-active">
-                  <TextInput
-                    id="keep-active"
-                    value={keepActive}
-                    autoComplete="off"
-                    onChange={(_event, value) => setKeepActive(value)}
-                  />
-                </FormGroup>
+                <NameField
+                  id="keep-active"
+                  label="Users that stay active, separated by commas"
+                  kind="users"
+                  place={place}
+                  value={keepActive}
+                  onChange={setKeepActive}
+                />
               )}
               {isBasicOff && context.data?.credential === 'password' && (
                 <FormGroup
@@ -252,6 +255,19 @@ export function LockdownForm({ place, user }: { readonly place: string; readonly
         </Grid>
       </CardBody>
     </Card>
+  );
+}
+
+/** Says before anything is typed that the account may not do it. */
+function RightsMessage({ context }: { readonly context: ContextRead | undefined }): ReactNode {
+  if (context === undefined || context.incomplete === null) return null;
+  return (
+    <Message
+      variant="warning"
+      title={`${context.identity.username} may not lock down: the account has to see all tokens.`}
+    >
+      {context.incomplete}. Use a context with another account.
+    </Message>
   );
 }
 

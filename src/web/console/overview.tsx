@@ -1,359 +1,241 @@
-/** Every context as a card, those with problems first. */
-import {
-  Button,
-  Card,
-  CardBody,
-  CardTitle,
-  DescriptionList,
-  Gallery,
-  Label,
-  LabelGroup,
-  PageSection,
-  Spinner,
-} from '@patternfly/react-core';
-import { useQueries, useQueryClient } from '@tanstack/react-query';
+/** All controllers at a glance: which one needs somebody, what is open, what expires, and when the last sweep ran. */
+import { Button, PageSection } from '@patternfly/react-core';
+import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { Link } from 'react-router';
-import type { Controller } from '../../console/controllers.ts';
-import { Loading } from '../shared/states.tsx';
+import { Link, useSearchParams } from 'react-router';
+import { Loaded } from '../shared/states.tsx';
+import { PlainTable } from '../shared/table.tsx';
 import { numberText } from '../shared/times.tsx';
-import { type ContextRead, call, query, uncheckedIn, unreadText, useRead } from './api.ts';
-import type { AuditRead } from './audit.tsx';
-import { Calendar } from './charts.tsx';
-import { useControllers } from './controller.tsx';
-import type { IncidentsRead } from './incident-parts.tsx';
+import { type ControllerRead, call, query, useRead } from './api.ts';
+import { ControllerCard, Findings, IncidentsText, isPending, Needs, SweepText } from './controller-card.tsx';
 import type { JobsRead } from './jobs.tsx';
-import { Fact, Heading, Message, RunState, Severity, When } from './parts.tsx';
+import { type ControllerState, needsOf, sweepOf } from './needs.ts';
+import { Heading, Message, When } from './parts.tsx';
 
-/** What was read, or why it was not; neither while it is read. */
-interface Answer<T> {
-  readonly data: T | undefined;
-  readonly error: Error | null;
-}
-
-/** What is known of a context. */
-interface ContextState {
-  readonly place: string;
-  /** The other contexts of the same controller. */
-  readonly others: readonly string[];
-  readonly context: Answer<ContextRead>;
-  readonly incidents: Answer<IncidentsRead>;
-  readonly audit: Answer<AuditRead>;
-  readonly sweep: Answer<Sweep | null>;
-}
-
-type Sweep = JobsRead['jobs'][number];
+/** With more of them, each is a line of a table. */
+const MOST_CARDS = 3;
+/** How often it is read again while a context has not answered. */
+const AGAIN_MS = 1_000;
 
 /** The page. */
 export function Overview(): ReactNode {
-  const controllers = useControllers();
-  return controllers === undefined ? <Loading /> : <ControllerCards controllers={controllers} />;
+  const [search] = useSearchParams();
+  const only = search.get('controller');
+  const [isWaiting, setWaiting] = useState(true);
+  const read = useRead<{ readonly controllers: readonly ControllerRead[] }>(
+    query('/api/fleet', { place: only ?? undefined }),
+    isWaiting && AGAIN_MS,
+  );
+  const jobs = useRead<JobsRead>('/api/jobs');
+  const waits = read.data?.controllers.some(isPending) ?? true;
+  if (waits !== isWaiting) setWaiting(waits);
+  return (
+    <>
+      <Heading title={only === null ? 'Overview' : only} actions={<ReadAgain />} />
+      <Loaded query={read}>
+        {({ controllers }) => {
+          const states = controllers.map((each): ControllerState => {
+            const sweep = jobs.data && sweepOf(jobs.data, [each.place, ...each.others]);
+            return { read: each, sweep, needs: needsOf(each, sweep) };
+          });
+          const ordered = states.toSorted((one, other) => weightOf(other) - weightOf(one));
+          const isTable = only === null && ordered.length > MOST_CARDS;
+          return (
+            <>
+              {only !== null && (
+                <PageSection>
+                  <Link to="/">All controllers</Link>
+                </PageSection>
+              )}
+              {only === null && <Summary states={ordered} />}
+              {jobs.error !== null && (
+                <PageSection>
+                  <Message variant="danger" title={`Jobs: ${jobs.error.message}`} />
+                </PageSection>
+              )}
+              <PageSection>
+                {isTable ? (
+                  <ControllerTable states={ordered} />
+                ) : (
+                  <div className="cards">
+                    {ordered.map((state) => (
+                      <ControllerCard key={state.read.place} state={state} />
+                    ))}
+                  </div>
+                )}
+              </PageSection>
+            </>
+          );
+        }}
+      </Loaded>
+    </>
+  );
 }
 
-/** Each controller once, through the context that sees the most of it. */
-function ControllerCards({ controllers }: { readonly controllers: readonly Controller[] }): ReactNode {
-  const places = controllers.flatMap(({ places: [best] }) => best?.place ?? []);
-  const others = controllers.map(({ places: [, ...rest] }) => rest.map(({ place }) => place));
+function ReadAgain(): ReactNode {
   const queries = useQueryClient();
   const [isReading, setReading] = useState(false);
-  const contexts = useEach<ContextRead>('/api/overview', places);
-  const incidents = useEach<IncidentsRead>('/api/incidents', places);
-  const audits = useEach<AuditRead>('/api/audit', places);
-  const jobs = useRead<JobsRead>('/api/jobs');
-  const none = { data: undefined, error: null };
-  const states = places.map(
-    (place, index): ContextState => ({
-      place,
-      others: others[index] ?? [],
-      context: contexts[index] ?? none,
-      incidents: incidents[index] ?? none,
-      audit: audits[index] ?? none,
-      sweep: {
-        data: jobs.data && sweepOf(jobs.data, [place, ...(others[index] ?? [])]),
-        error: jobs.error,
-      },
-    }),
-  );
   const readAgain = async () => {
     setReading(true);
     await call('/api/tokens/read-again', { body: {} });
     await queries.invalidateQueries();
   };
   return (
-    <>
-      <Heading
-        title="Overview"
-        actions={
-          <Button
-            variant="secondary"
-            isLoading={isReading}
-            onClick={() => void readAgain().finally(() => setReading(false))}
-          >
-            Read again
-          </Button>
-        }
-      />
-      <PageSection>
-        <Gallery hasGutter minWidths={{ default: '20rem' }} maxWidths={{ default: '40rem' }}>
-          {states
-            .toSorted((one, other) => urgency(other) - urgency(one))
-            .map((state) => (
-              <ContextCard key={state.place} state={state} />
-            ))}
-        </Gallery>
-      </PageSection>
-    </>
+    <Button
+      variant="secondary"
+      isLoading={isReading}
+      onClick={() =>
+        void readAgain()
+          // The page says itself that the console does not answer.
+          .catch(() => queries.invalidateQueries())
+          .finally(() => setReading(false))
+      }
+    >
+      Read again
+    </Button>
   );
 }
 
-/** Reads the same of each context. The console reads two at a time; answers are shown as they come. */
-function useEach<T>(path: string, places: readonly string[]): readonly Answer<T>[] {
-  return useQueries({
-    queries: places.map((place) => {
-      const address = query(path, { place });
-      return { queryKey: [address], queryFn: () => call<T>(address) };
-    }),
-  });
+function weightOf({ needs: [first] }: ControllerState): number {
+  return first?.weight ?? 0;
 }
 
-/** The sweep of a context: of a platform, one of both components. Several: the one that ran last. */
-function sweepOf({ jobs }: JobsRead, places: readonly string[]): Sweep | null {
-  const contexts = new Set(places.map((place) => place.split('/')[0]));
-  const sweeps = jobs.filter(
-    ({ kind, context }) => kind === 'revocation-sweep' && context !== null && contexts.has(context),
-  );
+/** The answers to the four questions of somebody who opens the page, over all controllers. */
+function Summary({ states }: { readonly states: readonly ControllerState[] }): ReactNode {
+  const needing = states.filter(({ needs }) => needs.length > 0);
+  const told = states.map(({ read }) => read);
+  const open = told.flatMap(({ incidents }) => incidents.value?.open ?? []);
+  const broken = open.filter(({ holds }) => holds === false).length;
+  const counted = told.flatMap(({ audit }) => audit.value?.expiring ?? []);
+  const month = counted.reduce((sum, each) => sum + each.month, 0);
+  const week = counted.reduce((sum, each) => sum + each.week, 0);
+  const sweeps = states.flatMap(({ sweep }) => sweep?.last ?? []);
+  const latest = sweeps.toSorted((one, other) => other.began.localeCompare(one.began))[0];
+  const unswept = states.filter(({ sweep }) => sweep === null).length;
+  const pending = told.filter(isPending).length;
   return (
-    sweeps.toSorted((one, other) => (other.last?.began ?? '').localeCompare(one.last?.began ?? ''))[0] ?? null
+    <PageSection>
+      <dl className="tiles">
+        <Tile
+          term={states.length === 1 ? 'Needs you' : 'Controllers that need you'}
+          value={states.length === 1 ? needText(needing.length, pending) : numberText(needing.length)}
+          isBad={needing.length > 0}
+        >
+          {states.length === 1
+            ? (needing[0]?.needs.map(({ text }) => text).join(', ') ?? '')
+            : `of ${pending === 0 ? '' : `${numberText(states.length - pending)} read so far, `}${numberText(states.length)}${pending === 0 ? '' : ' in all'}`}
+        </Tile>
+        <Tile term="Open incidents" value={numberText(open.length)} isBad={broken > 0}>
+          {broken > 0
+            ? `${numberText(broken)} not in effect`
+            : coverage(
+                told.map(({ incidents }) => incidents),
+                'checked',
+              )}
+        </Tile>
+        <Tile term="Tokens that expire in 30 days" value={numberText(month)} isBad={false}>
+          {numberText(week)} within a week
+          {counted.length < states.length &&
+            `; counted at ${numberText(counted.length)} of ${numberText(states.length)}`}
+        </Tile>
+        <Tile
+          term="Last sweep"
+          value={latest === undefined ? 'never' : <When at={latest.began} />}
+          isBad={latest?.state === 'failed' || latest?.state === 'lost'}
+        >
+          {latest === undefined
+            ? 'No job swept these controllers.'
+            : `${latest.state}${unswept > 0 ? `; ${numberText(unswept)} without a sweep` : ''}`}
+        </Tile>
+      </dl>
+      <Waiting told={told} />
+    </PageSection>
   );
 }
 
-/** Orders contexts: the most urgent problem counts. */
-function urgency({ context, incidents, audit, sweep }: ContextState): number {
-  const { critical = 0, high = 0 } = audit.data?.summary.bySeverity ?? {};
-  const problems: readonly (readonly [number, boolean])[] = [
-    [7, context.error !== null],
-    [6, brokenIn(incidents.data) > 0],
-    [5, critical > 0],
-    [4, (context.data?.warnings.length ?? 0) > 0],
-    [3, sweep.data?.last?.state === 'failed' || sweep.data?.last?.state === 'lost'],
-    [2, openIn(incidents.data).length > 0],
-    [1, high > 0 || audit.error !== null],
-  ];
-  return Math.max(0, ...problems.flatMap(([weight, holds]) => (holds ? weight : [])));
+/** Whether the only controller needs somebody. */
+function needText(needing: number, pending: number): string {
+  if (needing > 0) return 'yes';
+  return pending > 0 ? 'not known yet' : 'nothing found';
 }
 
-function openIn(read: IncidentsRead | undefined): IncidentsRead['incidents'] {
-  return read?.incidents.filter(({ state }) => state !== 'lifted') ?? [];
+/** Of how many controllers something is known; empty for all of them. */
+function coverage(told: readonly { readonly value: unknown }[], verb: string): string {
+  const known = told.filter(({ value }) => value !== null).length;
+  return known === told.length ? `${verb} everywhere` : `${verb} at ${known} of ${told.length}`;
 }
 
-/** How many open incidents are not in effect, or were not checked in all. */
-function brokenIn(read: IncidentsRead | undefined): number {
-  return openIn(read).filter((each) => each.holds !== true || uncheckedIn(each) > 0).length;
-}
-
-function ContextCard({ state }: { readonly state: ContextState }): ReactNode {
-  const { place, context } = state;
-  const { data, error } = context;
-  return (
-    <Card component="section" aria-label={place}>
-      <CardTitle component="h2">
-        {place}{' '}
-        {error === null ? (
-          data !== undefined && <Label color="green">reachable</Label>
-        ) : (
-          <Label color="red">{unreadText(error)}</Label>
-        )}
-      </CardTitle>
-      <CardBody>
-        {error !== null && <Message variant="danger" title={error.message} />}
-        {error === null && data === undefined && <Spinner size="md" aria-label={`Reading ${place}`} />}
-        {data !== undefined && <ContextFacts data={data} state={state} />}
-      </CardBody>
-    </Card>
-  );
-}
-
-function roleText({ identity, credential }: ContextRead): string {
-  if (credential === 'database_role') return 'database role';
-  if (identity.isSuperuser) return 'superuser';
-  return identity.isSystemAuditor ? 'system auditor' : 'user';
-}
-
-function ContextFacts({
-  data,
-  state,
-}: {
-  readonly data: ContextRead;
-  readonly state: ContextState;
+function Tile(props: {
+  readonly term: string;
+  readonly value: ReactNode;
+  readonly isBad: boolean;
+  readonly children: ReactNode;
 }): ReactNode {
-  const { place, incidents, audit, sweep } = state;
-  const { address, dialect, product, identity, warnings, ownToken, incomplete } = data;
-  const role = roleText(data);
+  const { term, value, isBad, children } = props;
   return (
-    <>
-      {incomplete !== null && <Message isPlain variant="warning" title={incomplete} />}
-      {warnings.map((warning) => (
-        <Message key={warning} isPlain variant="warning" title={warning} />
-      ))}
-      <DescriptionList
-        className="facts"
-        isHorizontal
-        isCompact
-        horizontalTermWidthModifier={{ default: '6rem' }}
-      >
-        <Fact term="Target">
-          {dialect} {product ?? ''} at {address}
-        </Fact>
-        {state.others.length > 0 && (
-          <Fact term="Also">the same controller through {state.others.join(', ')}</Fact>
-        )}
-        <Fact term="Account">
-          {identity.username} ({role})
-        </Fact>
-        {ownToken !== null && (
-          <Fact term="Own token">
-            expires <When at={ownToken.earliest} />
-          </Fact>
-        )}
-        <IncidentFact place={place} read={incidents} />
-        <FindingFact place={place} read={audit} />
-        <SweepFact read={sweep} />
-        <TokenFact place={place} read={audit} />
-        <SettingFacts settings={data.settings} />
-      </DescriptionList>
-      {audit.data?.calendar != null && <Calendar picture={audit.data.calendar} />}
-    </>
+    <div className={isBad ? 'tile bad' : 'tile'}>
+      <dt>{term}</dt>
+      <dd className="value">{value}</dd>
+      <dd>{children}</dd>
+    </div>
   );
 }
 
-function IncidentFact({
-  place,
-  read: { data, error },
-}: {
-  readonly place: string;
-  readonly read: Answer<IncidentsRead>;
-}): ReactNode {
-  const open = openIn(data);
-  const broken = brokenIn(data);
+const MOST_NAMED = 5;
+
+/** Names the contexts that have not answered, the slowest first. */
+function Waiting({ told }: { readonly told: readonly ControllerRead[] }): ReactNode {
+  const waiting = told
+    .flatMap(({ place, context, incidents, audit }) => {
+      const waits = Math.max(...[context, incidents, audit].map((each) => each.waits ?? -1));
+      return waits < 0 ? [] : [{ place, waits, isSilent: context.waits !== null }];
+    })
+    .toSorted((one, other) => other.waits - one.waits);
+  if (waiting.length === 0) return null;
+  const named = waiting.slice(0, MOST_NAMED).map(({ place, waits }) => `${place} (${waits} s)`);
+  const more = waiting.length - named.length;
   return (
-    <Fact term="Incidents">
-      {error?.message}
-      {data !== undefined && open.length === 0 && 'none open'}
-      {open.length > 0 && (
-        <Link to={query('/incidents', { place })}>
-          {open.length} open{broken > 0 && <Label color="red">{broken} not in effect or not checked</Label>}
-        </Link>
-      )}
-    </Fact>
+    <p role="status" className="waiting">
+      Still reading {numberText(waiting.length)} of {numberText(told.length)}: {named.join(', ')}
+      {more > 0 && ` and ${numberText(more)} more`}. The numbers above are without what is missing.
+    </p>
   );
 }
 
-function FindingFact({
-  place,
-  read: { data, error },
-}: {
-  readonly place: string;
-  readonly read: Answer<AuditRead>;
-}): ReactNode {
-  const notChecked = data?.summary.notChecked.length ?? 0;
-  return (
-    <Fact term="Findings">
-      {data === undefined && error === null && <Spinner size="sm" aria-label="Auditing" />}
-      {error?.message}
-      {data !== undefined && (
-        <>
-          <Link to={query('/audit', { place })}>
-            {numberText(data.summary.found)}{' '}
-            <LabelGroup numLabels={4}>
-              {(['critical', 'high', 'medium', 'low'] as const)
-                .filter((severity) => (data.summary.bySeverity[severity] ?? 0) > 0)
-                .map((severity) => (
-                  <Severity key={severity} severity={severity} count={data.summary.bySeverity[severity]} />
-                ))}
-            </LabelGroup>
-          </Link>
-          {notChecked > 0 && ` ${notChecked} ${notChecked === 1 ? 'rule' : 'rules'} not checked`}
-        </>
-      )}
-    </Fact>
-  );
-}
+const SEVERE = ['critical', 'high'] as const;
 
-/** The last run of the job that revokes by the policy. */
-function SweepFact({ read: { data, error } }: { readonly read: Answer<Sweep | null> }): ReactNode {
+/** One line a controller, those that need somebody first. */
+function ControllerTable({ states }: { readonly states: readonly ControllerState[] }): ReactNode {
   return (
-    <Fact term="Last sweep">
-      {error?.message}
-      {data === null && 'No job sweeps this context.'}
-      {data != null && (
-        <>
-          <Link to="/jobs">{data.name}</Link>{' '}
-          {data.last === null ? (
-            'never ran'
-          ) : (
+    <PlainTable
+      label="Controllers"
+      rows={states}
+      keyOf={({ read }) => read.place}
+      columns={[
+        {
+          title: 'Controller',
+          show: ({ read: { place } }) => <Link to={query('/', { controller: place })}>{place}</Link>,
+        },
+        {
+          title: 'Needs you',
+          show: (state) => (
             <>
-              <RunState run={data.last} /> <When at={data.last.began} />: {data.last.message}
+              <Needs state={state} />
+              {state.read.context.problem !== null && (
+                <div className="hint">{state.read.context.problem.message}</div>
+              )}
             </>
-          )}
-        </>
-      )}
-    </Fact>
+          ),
+        },
+        { title: 'Incidents', show: ({ read }) => <IncidentsText read={read} /> },
+        { title: 'Findings', show: ({ read }) => <Findings read={read} severities={SEVERE} /> },
+        {
+          title: 'Expire in 30 days',
+          show: ({ read: { audit } }) =>
+            audit.value?.expiring == null ? 'not read' : `${numberText(audit.value.expiring.month)} tokens`,
+        },
+        { title: 'Last sweep', show: ({ sweep }) => <SweepText sweep={sweep} isShort /> },
+      ]}
+    />
   );
-}
-
-function TokenFact({
-  place,
-  read: { data },
-}: {
-  readonly place: string;
-  readonly read: Answer<AuditRead>;
-}): ReactNode {
-  if (data === undefined) return null;
-  return (
-    <Fact term="Tokens">
-      <Link to={query('/tokens', { place })}>{numberText(data.summary.tokensRead)}</Link>
-      {data.kinds !== null &&
-        `: ${numberText(data.kinds.personal)} personal, ${numberText(data.kinds.ofApplications)} of applications`}
-      , as of <When at={data.at} />
-    </Fact>
-  );
-}
-
-const SWITCHES = [
-  ['AUTH_BASIC_ENABLED', 'basic authentication'],
-  ['ALLOW_OAUTH2_FOR_EXTERNAL_USERS', 'tokens of external users'],
-] as const;
-const YEAR_SECONDS = 31_536_000;
-
-function SettingFacts({ settings }: { readonly settings: ContextRead['settings'] }): ReactNode {
-  if (settings === null) return <Fact term="Settings">not readable with this account</Fact>;
-  const lifetime = settings['OAUTH2_PROVIDER']?.ACCESS_TOKEN_EXPIRE_SECONDS;
-  return (
-    <Fact term="Settings">
-      <LabelGroup numLabels={4}>
-        {SWITCHES.map(([key, name]) => (
-          <Label key={key} color={settings[key] === true ? 'orange' : 'green'}>
-            {name} {settings[key] === true ? 'on' : 'off'}
-          </Label>
-        ))}
-        {lifetime !== undefined && (
-          <Label color={lifetime > YEAR_SECONDS ? 'orange' : 'green'}>
-            new tokens live {lifetimeText(lifetime)}
-          </Label>
-        )}
-      </LabelGroup>
-    </Fact>
-  );
-}
-
-function lifetimeText(seconds: number): string {
-  const units = [
-    [YEAR_SECONDS, 'year'],
-    [86_400, 'day'],
-    [3_600, 'hour'],
-    [60, 'minute'],
-  ] as const;
-  const [size, unit] = units.find(([each]) => seconds >= each) ?? [1, 'second'];
-  const count = Math.round(seconds / size);
-  return `${numberText(count)} ${unit}${count === 1 ? '' : 's'}`;
 }

@@ -40,27 +40,45 @@ export function Heading({
 /** A chart of horizontal bars; each can be chosen if `onChoose` is given. */
 export function Bars({
   title,
+  unit,
   bars,
   onChoose,
 }: {
   readonly title?: string;
+  /** What the bars count, in the plural. */
+  readonly unit?: string;
   readonly bars: readonly { readonly label: string; readonly count: number; readonly isChosen?: boolean }[];
   readonly onChoose?: (index: number) => void;
 }): ReactNode {
   const most = Math.max(1, ...bars.map(({ count }) => count));
   return (
     <div className="bars">
-      {title !== undefined && <h2>{title}</h2>}
+      {title !== undefined && <ChartTitle title={title} unit={unit} />}
       <ul>
         {bars.map(({ label, count, isChosen = false }, index) => (
           <li key={label}>
             <BarRow isChosen={isChosen} onChoose={onChoose === undefined ? undefined : () => onChoose(index)}>
-              <Bar label={label} count={count} width={(100 * count) / most} />
+              <Bar label={label} count={count} unit={unit} width={(100 * count) / most} />
             </BarRow>
           </li>
         ))}
       </ul>
     </div>
+  );
+}
+
+/** What a chart shows, and what it counts. */
+export function ChartTitle({
+  title,
+  unit,
+}: {
+  readonly title: string;
+  readonly unit: string | undefined;
+}): ReactNode {
+  return (
+    <h2>
+      {title} {unit !== undefined && <span className="unit">{unit}</span>}
+    </h2>
   );
 }
 
@@ -82,20 +100,29 @@ function BarRow(props: {
 export function Bar({
   label,
   count,
+  unit,
   width,
 }: {
   readonly label: string;
   readonly count: number;
+  readonly unit: string | undefined;
   /** Of 100. */
   readonly width: number;
 }): ReactNode {
   return (
     <>
-      <span className="bar-label">{label}</span>
+      <span className="bar-label" title={label}>
+        {label}
+      </span>
       <svg className="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
         <rect width={width} height="10" />
       </svg>
-      <span className="bar-count">{numberText(count)}</span>
+      <span className="bar-count">
+        {numberText(count)}{' '}
+        {unit !== undefined && (
+          <span className="pf-v6-screen-reader">{count === 1 ? unit.replace(/s$/, '') : unit}</span>
+        )}
+      </span>
     </>
   );
 }

@@ -7,11 +7,10 @@ import { memo, type ReactNode, type UIEvent, useCallback, useEffect, useRef, use
 import { Link } from 'react-router';
 import type { TokenPage as Page } from '../../console/token-table.ts';
 import { Loaded } from '../shared/states.tsx';
-import { isNever } from '../shared/times.tsx';
-import { call, type Ended, type Json, query, useFacts, useRead } from './api.ts';
+import { isNever, localText } from '../shared/times.tsx';
+import { call, type Ended, type Json, query, useRead } from './api.ts';
 import { OwnCommand } from './commands.tsx';
 import { Report } from './document.tsx';
-import { When } from './parts.tsx';
 
 /** A token as a row. */
 export type Row = TokenPage['rows'][number];
@@ -43,6 +42,9 @@ const COLUMNS = [
   ['created', 'Created'],
 ] as const;
 
+/** The columns that decide: a narrow window shows no others. */
+const NARROW: ReadonlySet<string> = new Set(['id', 'user', 'expires', 'lastUsed']);
+
 /** The rows that are seen, and a few around them: a table of any length. */
 export function Rows(props: {
   readonly filter: Readonly<Record<string, string>>;
@@ -55,7 +57,7 @@ export function Rows(props: {
 }): ReactNode {
   const { filter, order, head, selected, onOrder, onSelect } = props;
   const { total } = head;
-  const { places } = useFacts();
+  const hasPlaces = head.readings.length > 1;
   const [top, setTop] = useState(0);
   const [traced, setTraced] = useState<Row | null>(null);
   const latest = useRef(onSelect);
@@ -98,11 +100,12 @@ export function Rows(props: {
         <Thead>
           <Tr>
             <Th screenReaderText="Selected" />
-            {places.length > 1 && <Th>Context</Th>}
+            {hasPlaces && <Th className="wide">Context</Th>}
             {COLUMNS.map(([name, title], columnIndex) => (
               <Th
                 key={name}
                 modifier="nowrap"
+                className={NARROW.has(name) ? undefined : 'wide'}
                 sort={{
                   columnIndex,
                   sortBy: { index: sorted, direction: order.descending === 'true' ? 'desc' : 'asc' },
@@ -112,7 +115,7 @@ export function Rows(props: {
                 {title}
               </Th>
             ))}
-            <Th>Description</Th>
+            <Th className="wide">Description</Th>
           </Tr>
         </Thead>
         <Tbody>
@@ -125,7 +128,7 @@ export function Rows(props: {
               onTrace={setTraced}
               onSelect={select}
               isSelected={selected.has(keyOf(row))}
-              hasPlace={places.length > 1}
+              hasPlace={hasPlaces}
             />
           ))}
           <Space height={after} />
@@ -190,7 +193,7 @@ const TokenRow = memo(function TokenRow(props: {
           onChange={() => onSelect(row)}
         />
       </td>
-      {hasPlace && <Cell>{row.place}</Cell>}
+      {hasPlace && <Cell isWide>{row.place}</Cell>}
       <Cell>
         <button
           type="button"
@@ -202,23 +205,41 @@ const TokenRow = memo(function TokenRow(props: {
         </button>
       </Cell>
       <Cell>{row.user?.username ?? '(no owner)'}</Cell>
-      <Cell>{row.application?.name ?? '(personal)'}</Cell>
-      <Cell>{isNever(row.expires) ? 'never' : <When at={row.expires} />}</Cell>
-      <Cell>{row.lastUsed === undefined ? 'not told' : <When at={row.lastUsed} />}</Cell>
-      <Cell>{row.scope}</Cell>
-      <Cell>
-        <When at={row.created} />
+      <Cell isWide>{row.application?.name ?? '(personal)'}</Cell>
+      <Cell>{isNever(row.expires) ? 'never' : <Minute at={row.expires} />}</Cell>
+      <Cell>{row.lastUsed === undefined ? 'not told' : <Minute at={row.lastUsed} />}</Cell>
+      <Cell isWide>{row.scope}</Cell>
+      <Cell isWide>
+        <Minute at={row.created} />
       </Cell>
-      <Cell>{row.description}</Cell>
+      <Cell isWide>{row.description}</Cell>
     </tr>
   );
 });
 
-function Cell({ children }: { readonly children: ReactNode }): ReactNode {
+/** A time, of which a narrow window shows the day. */
+function Minute({ at }: { readonly at: string | null }): ReactNode {
+  if (at === null) return 'never';
+  const [day, minute] = localText(new Date(at)).split(' ');
+  return (
+    <time dateTime={at} title={`${at.replace('T', ' ').slice(0, 19)} UTC`}>
+      {day} <span className="wide">{minute}</span>
+    </time>
+  );
+}
+
+function Cell({
+  children,
+  isWide = false,
+}: {
+  readonly children: ReactNode;
+  /** Whether a narrow window leaves it out. */
+  readonly isWide?: boolean;
+}): ReactNode {
   // The row has one line: a text that does not fit is read in its tooltip.
   const title = typeof children === 'string' ? children : undefined;
   return (
-    <td className="pf-v6-c-table__td" title={title}>
+    <td className={isWide ? 'pf-v6-c-table__td wide' : 'pf-v6-c-table__td'} title={title}>
       {children}
     </td>
   );

@@ -59,7 +59,7 @@ export function Tokens(): ReactNode {
     query('/api/tokens', { ...filter, ...order, offset: 0, limit: CHUNK }),
     isReading ? 1000 : false,
   );
-  const stillReading = read.data?.readings.some(({ state }) => state === 'reading') ?? true;
+  const stillReading = read.data === undefined || read.data.readings.some(({ state }) => state === 'reading');
   if (stillReading !== isReading) setReading(stillReading);
   const [chosen, setChosen] = useState<ReadonlyMap<string, Chosen>>(new Map());
   const change = (changes: Readonly<Record<string, string | null>>) =>
@@ -71,7 +71,14 @@ export function Tokens(): ReactNode {
       return before;
     });
   const { data } = read;
-  if (data === undefined) return read.error === null ? <Loading /> : <Failed error={read.error} />;
+  if (data === undefined) {
+    return read.error === null ? (
+      <Loading />
+    ) : (
+      <Failed error={read.error} retry={() => void read.refetch()} />
+    );
+  }
+  const expiry = data.expiry.filter(({ count }) => count > 0);
   const readAt = (place: string) => data.readings.find((reading) => reading.place === place)?.at;
   const selected = new Map(
     [...chosen]
@@ -87,7 +94,10 @@ export function Tokens(): ReactNode {
             variant="secondary"
             onClick={() => {
               setReading(true);
-              void call('/api/tokens/read-again', { body: {} }).then(() => queries.invalidateQueries());
+              void call('/api/tokens/read-again', { body: {} })
+                // The page says itself that the console does not answer.
+                .catch(() => undefined)
+                .then(() => queries.invalidateQueries());
             }}
           >
             Read again
@@ -95,7 +105,7 @@ export function Tokens(): ReactNode {
         }
       />
       <PageSection>
-        <Readings readings={data.readings} />
+        <Readings data={data} />
         <Toolbar>
           <ToolbarContent>
             <ToolbarItem>
@@ -163,10 +173,11 @@ export function Tokens(): ReactNode {
         <div className="charts">
           <Histogram
             title="Expiry"
-            bars={data.expiry}
-            chosen={chosenIn(data.expiry, filter['expiresSince'], filter['expiresBefore'])}
+            unit="tokens"
+            bars={expiry}
+            chosen={chosenIn(expiry, filter['expiresSince'], filter['expiresBefore'])}
             onChoose={(range) => {
-              const [expiresSince, expiresBefore] = endsOf(data.expiry, range);
+              const [expiresSince, expiresBefore] = endsOf(expiry, range);
               change({ expiresSince, expiresBefore });
             }}
           />
@@ -253,21 +264,25 @@ function UseChart(props: {
   readonly filter: Readonly<Record<string, string>>;
   readonly onChange: Change;
 }): ReactNode {
-  const { bars, filter, onChange } = props;
-  if (bars === null) return null;
-  const never = bars.findIndex(({ label }) => label === 'never');
-  const timed = bars.slice(0, never);
+  const { filter, onChange } = props;
+  if (props.bars === null) return null;
+  const bars = props.bars.filter(({ count }) => count > 0);
+  const timed = bars.filter(({ from, to }) => from !== null || to !== null);
+  // Those that were never used follow, then those of which it is not told.
+  const never = timed.length;
   const isNever = filter['use'] === 'never';
   return (
     <Histogram
       title="Last use"
+      unit="tokens"
       bars={bars}
       chosen={isNever ? [never, never] : chosenIn(timed, filter['usedSince'], filter['usedBefore'])}
       onChoose={(range) => {
         const other = { use: null, unusedFor: null };
         // What is not told cannot be selected.
-        if (range !== null && range[0] > never) return;
-        if (range?.[0] === never)
+        const label = bars[range?.[0] ?? 0]?.label;
+        if (range !== null && label === 'not told') return;
+        if (range !== null && label === 'never')
           return onChange({ use: 'never', unusedFor: null, usedSince: null, usedBefore: null });
         const [usedSince, usedBefore] = endsOf(timed, range && [range[0], Math.min(range[1], never - 1)]);
         onChange({ ...other, usedSince, usedBefore });
@@ -308,30 +323,56 @@ function FindingFilter({
   );
 }
 
-function Readings({ readings }: { readonly readings: TokenPage['readings'] }): ReactNode {
-  return readings.map(({ place, at, state, tokens, problem }) => {
-    if (state === 'failed') {
-      return <Message key={place} variant="danger" title={`${place}: ${problem?.message}`} />;
-    }
-    if (state === 'cut') {
-      return (
-        <Message
-          key={place}
-          variant="warning"
-          title={`${place}: only the first ${numberText(tokens)} tokens are held. Use the commands for the others.`}
-        />
-      );
-    }
-    return (
-      <p key={place}>
-        {place}:{' '}
-        {state === 'reading'
-          ? `${numberText(tokens)} tokens read so far`
-          : `${numberText(tokens)} tokens, as of `}
-        {state === 'complete' && <When at={at} />}
-      </p>
-    );
-  });
+/** The contexts that are named while they are read. */
+const MOST_NAMED = 5;
+
+function progressText({ place, tokens }: TokenPage['readings'][number]): string {
+  return `${place} (${numberText(tokens)} tokens so far)`;
+}
+
+/** What was read of which contexts, and what is missing: without it, a total would look like all there is. */
+function Readings({ data: { readings } }: { readonly data: TokenPage }): ReactNode {
+  const read = readings.filter(({ state }) => state === 'complete');
+  const reading = readings.filter(({ state }) => state === 'reading');
+  const tokens = read.reduce((sum, each) => sum + each.tokens, 0);
+  const [oldest] = read.map(({ at }) => at).toSorted();
+  const [only, ...others] = read.map(({ place }) => place);
+  return (
+    <div className="readings">
+      {read.length > 0 && (
+        <p>
+          {others.length === 0 ? only : `${numberText(read.length)} contexts`}: {numberText(tokens)} tokens,
+          as of <When at={oldest} />.
+        </p>
+      )}
+      {reading.length > 0 && (
+        <p role="status">
+          Still reading {reading.slice(0, MOST_NAMED).map(progressText).join(', ')}
+          {reading.length > MOST_NAMED && ` and ${numberText(reading.length - MOST_NAMED)} more contexts`}.
+          What is missing there is not in this list.
+        </p>
+      )}
+      {readings.map(({ place, state, problem, tokens: held }) =>
+        state === 'failed' ? (
+          <Message key={place} variant="danger" title={`${place}: not in this list. ${problem?.message}`}>
+            {problem?.hint}
+          </Message>
+        ) : (
+          state === 'cut' && (
+            <Message
+              key={place}
+              variant="warning"
+              title={`${place}: only the first ${numberText(held)} tokens are held. Use the commands for the others.`}
+            />
+          )
+        ),
+      )}
+      {readings.map(
+        ({ place, incomplete }) =>
+          incomplete !== null && <Message key={place} variant="warning" title={`${place}: ${incomplete}`} />,
+      )}
+    </div>
+  );
 }
 
 const NAMES: Readonly<Record<string, string>> = {
@@ -395,6 +436,7 @@ function FacetBars({
   return (
     <Bars
       title={title}
+      unit="tokens"
       bars={facet.slice(0, 8).map((each) => ({
         label: each.name ?? none,
         count: each.count,

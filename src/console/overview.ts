@@ -1,0 +1,206 @@
+import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
+import type { Runtime } from '../app/runtime.ts';
+import { incompleteText } from '../domain/claims.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import { checkTarget } from '../operations/contexts/check-target.ts';
+import { type Answer, Answers } from './answers.ts';
+import type { AuditRead, Audits } from './audits.ts';
+import { placeQuery } from './command-line.ts';
+import type { Controllers } from './controllers.ts';
+import { type Incidents, incidentsOf } from './incidents.ts';
+import { type Problem, problemOf } from './operations.ts';
+import { inTurns, type Places } from './places.ts';
+import { ruleOf } from './saved-plans.ts';
+
+/** What is known of a context. */
+export type Overview = Awaited<ReturnType<typeof overviewOf>>;
+
+async function overviewOf(runtime: Runtime, place: string) {
+  const target = await runtime.target();
+  const found = await checkTarget({ target, clock: await runtime.targetClock() });
+  const { address, dialect, version: product, identity, credential, transport, ownToken, warnings } = found;
+  return {
+    place,
+    address,
+    dialect,
+    product,
+    identity,
+    credential,
+    transport,
+    ownToken,
+    warnings,
+    visibility: found.visibility.kind,
+    // Of a standby, the warnings say it.
+    incomplete: found.standby === undefined ? incompleteText(found) : null,
+    databaseContext: found.databaseContext ?? null,
+    capabilities: found.capabilities,
+    settings: await settingsOf(runtime),
+    approval: ruleOf(runtime, (await runtime.description()).context),
+  };
+}
+
+/** The settings; null where they may not be read. */
+async function settingsOf(runtime: Runtime) {
+  try {
+    return await (await runtime.target()).settings.read();
+  } catch (error) {
+    if (error instanceof TokenctlError) return null;
+    throw error;
+  }
+}
+
+/** How long what was read of a context is taken for true, unless it is asked for again. */
+const KEPT_MS = 60_000;
+/** Contexts that are read at a time: one that is slow must not keep the others. */
+const AT_ONCE = 16;
+/** With more controllers, the page has a line for each, without a calendar. */
+const MOST_CALENDARS = 3;
+const DAYS_OF_WEEK = 7;
+const DAYS_OF_MONTH = 30;
+
+/** What a context told, or why it did not; neither while it is waited for. */
+interface Told<T> {
+  readonly value: T | null;
+  readonly problem: Problem | null;
+  /** For how long it has not answered, in seconds; null once it has, or failed. */
+  readonly waits: number | null;
+}
+
+/** One controller as the overview shows it, by the context that sees the most of it. */
+export interface FleetRow {
+  readonly place: string;
+  /** The other contexts of the same controller. */
+  readonly others: readonly string[];
+  readonly context: Told<Overview>;
+  readonly incidents: Told<{
+    /** Those that are not lifted. */
+    readonly open: readonly (Pick<
+      Incidents['incidents'][number],
+      'id' | 'selection' | 'holds' | 'isOverdue' | 'since'
+    > & {
+      /** How many ways in were not checked. */
+      readonly unchecked: number;
+    })[];
+  }>;
+  readonly audit: Told<
+    Pick<AuditRead, 'at' | 'incomplete' | 'kinds' | 'calendar'> &
+      Pick<AuditRead['summary'], 'found' | 'bySeverity' | 'tokensRead'> & {
+        /** How many rules were not checked. */
+        readonly notChecked: number;
+        /** How many tokens expire within a week, and within 30 days; null where the audit does not count it. */
+        readonly expiring: { readonly week: number; readonly month: number } | null;
+      }
+  >;
+}
+
+/** All controllers at a glance. Each is read on its own: what is slow keeps nothing else. */
+export class Fleet {
+  readonly #controllers: Controllers;
+  readonly #contexts: Answers<Overview>;
+  readonly #incidents: Answers<Incidents>;
+  readonly #audits: Answers<AuditRead>;
+
+  constructor({
+    places,
+    controllers,
+    audits,
+  }: {
+    readonly places: Places;
+    readonly controllers: Controllers;
+    readonly audits: Audits;
+  }) {
+    const inTurn = inTurns(AT_ONCE);
+    const asked = <T>(work: (runtime: Runtime, place: string) => Promise<T>) =>
+      new Answers<T>((place) => inTurn(() => places.work(place, (runtime) => work(runtime, place))), KEPT_MS);
+    this.#controllers = controllers;
+    this.#contexts = asked(overviewOf);
+    this.#incidents = asked(incidentsOf);
+    // The audits keep what they read, and take turns of their own.
+    this.#audits = new Answers((place) => audits.read(place), KEPT_MS);
+  }
+
+  /** What is read again when it is asked for. */
+  forget(place?: string): void {
+    for (const answers of [this.#contexts, this.#incidents, this.#audits]) answers.forget(place);
+  }
+
+  /** One line a controller, with what is known by now; those that do not answer soon are not waited for. */
+  async rows(only: string | undefined): Promise<readonly FleetRow[]> {
+    const controllers = (await this.#controllers.all()).filter(
+      ({ places }) => only === undefined || places.some(({ place }) => place === only),
+    );
+    const best = controllers.flatMap(({ places: [first] }) => first?.place ?? []);
+    await this.#contexts.soon(best);
+    return controllers.flatMap(({ places: [first, ...rest] }): FleetRow[] => {
+      if (first === undefined) return [];
+      const { place } = first;
+      const context = toldOf(this.#contexts.of(place), (value) => value);
+      // What cannot be reached is not asked further.
+      const isReached = context.value !== null;
+      return [
+        {
+          place,
+          others: rest.map((each) => each.place),
+          context,
+          incidents: isReached ? toldOf(this.#incidents.of(place), openOf) : NOTHING,
+          audit: isReached
+            ? toldOf(this.#audits.of(place), (read) =>
+                auditOf(read, { withCalendar: controllers.length <= MOST_CALENDARS }),
+              )
+            : NOTHING,
+        },
+      ];
+    });
+  }
+}
+
+const NOTHING = { value: null, problem: null, waits: null };
+
+function toldOf<From, To>({ value, error, waitsMs }: Answer<From>, shown: (value: From) => To): Told<To> {
+  return {
+    value: value === undefined ? null : shown(value),
+    problem: error === undefined ? null : problemOf(error),
+    waits: waitsMs === null ? null : Math.floor(waitsMs / 1_000),
+  };
+}
+
+function openOf({ incidents }: Incidents): NonNullable<FleetRow['incidents']['value']> {
+  const open = incidents.filter(({ state }) => state !== 'lifted');
+  return {
+    open: open.map(({ id, selection, holds, isOverdue, since, accessPaths }) => ({
+      ...{ id, selection, holds, isOverdue, since },
+      unchecked: accessPaths.filter(({ state }) => state === 'not_checked').length,
+    })),
+  };
+}
+
+function auditOf(
+  { at, incomplete, kinds, calendar, summary }: AuditRead,
+  { withCalendar }: { readonly withCalendar: boolean },
+): NonNullable<FleetRow['audit']['value']> {
+  const { found, bySeverity, tokensRead, notChecked } = summary;
+  const within = (days: number) =>
+    calendar?.days.slice(0, days).reduce((sum, { tokens }) => sum + tokens, 0) ?? 0;
+  return {
+    ...{ at, incomplete, kinds, found, bySeverity, tokensRead },
+    notChecked: notChecked.length,
+    expiring: calendar && { week: within(DAYS_OF_WEEK), month: within(DAYS_OF_MONTH) },
+    calendar: withCalendar ? calendar : null,
+  };
+}
+
+/** Serves what is known of one context, and of all controllers at a glance. */
+export function serveFleet(
+  app: FastifyInstance,
+  { places, fleet }: { readonly places: Places; readonly fleet: Fleet },
+): void {
+  app.get('/api/overview', async ({ query }) => {
+    const { place } = placeQuery.parse(query);
+    return await places.work(place, (runtime) => overviewOf(runtime, place));
+  });
+  app.get('/api/fleet', async ({ query }) => {
+    const { place } = z.object({ place: z.string().max(300).optional() }).parse(query);
+    return { controllers: await fleet.rows(place) };
+  });
+}

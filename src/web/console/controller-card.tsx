@@ -1,0 +1,257 @@
+/** What is known of one controller, in full, and its facts in a line. */
+import {
+  Card,
+  CardBody,
+  CardTitle,
+  DescriptionList,
+  Label,
+  LabelGroup,
+  Spinner,
+} from '@patternfly/react-core';
+import type { ReactNode } from 'react';
+import { Link } from 'react-router';
+import { numberText } from '../shared/times.tsx';
+import { type ContextRead, type ControllerRead, query, unreadText } from './api.ts';
+import { Calendar } from './charts.tsx';
+import type { ControllerState, Sweep } from './needs.ts';
+import { Fact, Message, RunState, Severity, When } from './parts.tsx';
+
+/** One controller. */
+export function ControllerCard({ state }: { readonly state: ControllerState }): ReactNode {
+  const { read } = state;
+  const { place, context } = read;
+  const { value, problem, waits } = context;
+  return (
+    <Card component="section" aria-label={place}>
+      <CardTitle component="h2">
+        {place} {problem === null && <Needs state={state} />}
+      </CardTitle>
+      <CardBody>
+        {problem !== null && (
+          <Message variant="danger" title={`${unreadText(problem)}: ${problem.message}`}>
+            {problem.hint}
+          </Message>
+        )}
+        {waits !== null && (
+          <p>
+            <Spinner size="md" aria-label={`Reading ${place}`} /> No answer for {waits} s.
+          </p>
+        )}
+        {value !== null && <ControllerFacts value={value} state={state} />}
+      </CardBody>
+    </Card>
+  );
+}
+
+function roleText({ identity, credential }: ContextRead): string {
+  if (credential === 'database_role') return 'database role';
+  if (identity.isSuperuser) return 'superuser';
+  return identity.isSystemAuditor ? 'system auditor' : 'user';
+}
+
+function ControllerFacts({
+  value,
+  state: { read, sweep },
+}: {
+  readonly value: ContextRead;
+  readonly state: ControllerState;
+}): ReactNode {
+  const { others, audit } = read;
+  const { address, dialect, product, identity, warnings, ownToken, incomplete } = value;
+  const role = roleText(value);
+  const calendar = audit.value?.calendar;
+  return (
+    <div className="controller">
+      <div>
+        {incomplete !== null && <Message isPlain variant="warning" title={incomplete} />}
+        {warnings.map((warning) => (
+          <Message key={warning} isPlain variant="warning" title={warning} />
+        ))}
+        <DescriptionList
+          className="facts"
+          isHorizontal
+          isCompact
+          horizontalTermWidthModifier={{ default: '6rem' }}
+        >
+          <Fact term="Target">
+            {dialect} {product ?? ''} at {address}
+          </Fact>
+          {others.length > 0 && <Fact term="Also">the same controller through {others.join(', ')}</Fact>}
+          <Fact term="Account">
+            {identity.username} ({role})
+          </Fact>
+          {ownToken !== null && (
+            <Fact term="Own token">
+              expires <When at={ownToken.earliest} />
+            </Fact>
+          )}
+          <Fact term="Incidents">
+            <IncidentsText read={read} />
+          </Fact>
+          <Fact term="Findings">
+            <Findings read={read} />
+          </Fact>
+          <Fact term="Last sweep">
+            <SweepText sweep={sweep} />
+          </Fact>
+          <TokenFact read={read} />
+          <SettingFacts settings={value.settings} />
+        </DescriptionList>
+      </div>
+      {calendar != null && <Calendar picture={calendar} />}
+    </div>
+  );
+}
+
+/** What a controller needs somebody for. */
+export function Needs({ state: { read, needs } }: { readonly state: ControllerState }): ReactNode {
+  if (needs.length > 0) {
+    return (
+      <span className="labels">
+        {needs.map(({ text, isGrave }) => (
+          <Label key={text} color={isGrave ? 'red' : 'orange'}>
+            {text}
+          </Label>
+        ))}
+      </span>
+    );
+  }
+  if (isPending(read)) return 'not known yet';
+  return 'nothing found';
+}
+
+/** Whether anything of it has not answered yet. */
+export function isPending({ context, incidents, audit }: ControllerRead): boolean {
+  return [context, incidents, audit].some(({ waits }) => waits !== null);
+}
+
+/** The open incidents of a controller, with what is wrong with them. */
+export function IncidentsText({ read }: { readonly read: ControllerRead }): ReactNode {
+  const { place, incidents } = read;
+  const { value, problem } = incidents;
+  if (problem !== null) return `not read: ${problem.message}`;
+  if (value === null) return incidents.waits === null ? 'not read' : 'reading';
+  const { open } = value;
+  if (open.length === 0) return 'none open';
+  const broken = open.filter(({ holds }) => holds === false).length;
+  const unchecked = open.filter(({ holds, unchecked: ways }) => holds === null || ways > 0).length;
+  return (
+    <span className="labels">
+      <Link to={query('/incidents', { place })}>{numberText(open.length)} open</Link>
+      {broken > 0 && <Label color="red">{numberText(broken)} not in effect</Label>}
+      {unchecked > 0 && <Label color="orange">{numberText(unchecked)} not checked in full</Label>}
+    </span>
+  );
+}
+
+const ALL = ['critical', 'high', 'medium', 'low'] as const;
+
+/** What the audit found, by severity. */
+export function Findings({
+  read: { place, audit },
+  severities = ALL,
+}: {
+  readonly read: ControllerRead;
+  readonly severities?: readonly (typeof ALL)[number][];
+}): ReactNode {
+  const { value, problem, waits } = audit;
+  if (problem !== null) return `not audited: ${problem.message}`;
+  if (value === null) return waits === null ? 'not read' : 'reading';
+  const { found, bySeverity, notChecked, incomplete } = value;
+  return (
+    <span className="labels">
+      <Link to={query('/audit', { place })}>{numberText(found)} findings</Link>
+      {severities
+        .filter((severity) => (bySeverity[severity] ?? 0) > 0)
+        .map((severity) => (
+          <Severity key={severity} severity={severity} count={bySeverity[severity]} />
+        ))}
+      {notChecked > 0 && `${notChecked} ${notChecked === 1 ? 'rule' : 'rules'} not checked`}
+      {incomplete !== null && 'not all tokens read'}
+    </span>
+  );
+}
+
+/** The last run of the job that revokes by the policy. */
+export function SweepText({
+  sweep,
+  isShort = false,
+}: {
+  /** Null without such a job; undefined while it is not known. */
+  readonly sweep: Sweep | null | undefined;
+  readonly isShort?: boolean;
+}): ReactNode {
+  if (sweep === undefined) return '';
+  if (sweep === null) return isShort ? 'no job' : 'No job sweeps this controller.';
+  const { name, last } = sweep;
+  if (last === null) {
+    return (
+      <>
+        <Link to="/jobs">{name}</Link> never ran
+      </>
+    );
+  }
+  return (
+    <>
+      <RunState run={last} />{' '}
+      <Link to="/jobs">
+        <When at={last.began} />
+      </Link>
+      {!isShort && `: ${last.message}`}
+    </>
+  );
+}
+
+function TokenFact({ read: { place, audit } }: { readonly read: ControllerRead }): ReactNode {
+  const { value } = audit;
+  if (value === null) return null;
+  const { tokensRead, kinds, at } = value;
+  return (
+    <Fact term="Tokens">
+      <Link to={query('/tokens', { place })}>{numberText(tokensRead)}</Link>
+      {kinds !== null &&
+        tokensRead > 0 &&
+        `: ${numberText(kinds.personal)} personal, ${numberText(kinds.ofApplications)} of applications`}
+      , as of <When at={at} />
+    </Fact>
+  );
+}
+
+const SWITCHES = [
+  ['AUTH_BASIC_ENABLED', 'basic authentication'],
+  ['ALLOW_OAUTH2_FOR_EXTERNAL_USERS', 'tokens of external users'],
+] as const;
+const YEAR_SECONDS = 31_536_000;
+
+function SettingFacts({ settings }: { readonly settings: ContextRead['settings'] }): ReactNode {
+  if (settings === null) return <Fact term="Settings">not readable with this account</Fact>;
+  const lifetime = settings['OAUTH2_PROVIDER']?.ACCESS_TOKEN_EXPIRE_SECONDS;
+  return (
+    <Fact term="Settings">
+      <LabelGroup numLabels={4}>
+        {SWITCHES.map(([key, name]) => (
+          <Label key={key} color={settings[key] === true ? 'orange' : 'green'}>
+            {name} {settings[key] === true ? 'on' : 'off'}
+          </Label>
+        ))}
+        {lifetime !== undefined && (
+          <Label color={lifetime > YEAR_SECONDS ? 'orange' : 'green'}>
+            new tokens live {lifetimeText(lifetime)}
+          </Label>
+        )}
+      </LabelGroup>
+    </Fact>
+  );
+}
+
+function lifetimeText(seconds: number): string {
+  const units = [
+    [YEAR_SECONDS, 'year'],
+    [86_400, 'day'],
+    [3_600, 'hour'],
+    [60, 'minute'],
+  ] as const;
+  const [size, unit] = units.find(([each]) => seconds >= each) ?? [1, 'second'];
+  const count = Math.round(seconds / size);
+  return `${numberText(count)} ${unit}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,44 @@
+/** A field for names of users or applications, which suggests those that the controller has. */
+import { FormGroup, TextInput } from '@patternfly/react-core';
+import { type ReactNode, useDeferredValue } from 'react';
+import { query, useRead } from './api.ts';
+
+/** One name, or several with commas between them. */
+export function NameField(props: {
+  readonly id: string;
+  readonly label: string;
+  readonly kind: 'users' | 'applications';
+  /** The context whose names are suggested. */
+  readonly place: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly isRequired?: boolean;
+  /** Whether it takes one name only, which may have a comma. */
+  readonly isOne?: boolean;
+}): ReactNode {
+  const { id, label, kind, place, value, onChange, isRequired = false, isOne = false } = props;
+  const comma = isOne ? -1 : value.lastIndexOf(',');
+  // What was typed before the last comma stays in front of each suggestion.
+  const before = comma < 0 ? '' : `${value.slice(0, comma + 1)} `;
+  const typed = useDeferredValue(value.slice(comma + 1).trim());
+  const read = useRead<{ readonly names: readonly string[] }>(
+    typed === '' && value !== '' ? null : query('/api/names', { place, kind, text: typed }),
+  );
+  const names = read.data?.names ?? [];
+  return (
+    <FormGroup label={label} fieldId={id} isRequired={isRequired}>
+      <TextInput
+        id={id}
+        list={`${id}-names`}
+        value={value}
+        autoComplete="off"
+        onChange={(_event, next) => onChange(next)}
+      />
+      <datalist id={`${id}-names`}>
+        {names.map((name) => (
+          <option key={name} value={`${before}${name}`} />
+        ))}
+      </datalist>
+    </FormGroup>
+  );
+}
