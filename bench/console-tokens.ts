@@ -2,7 +2,7 @@
 // takes over HTTP from the console, once the tokens are read; the same while they are being read for the first time; and the
 // longest task of the page while one scrolls and filters.
 // Run: npm run build && node bench/console-tokens.ts. It needs Chromium (CHROMIUM names it).
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
@@ -12,6 +12,7 @@ import { sampleEstate } from '../src/service/sample/estate.ts';
 import { storeEstate } from '../src/service/sample/store-estate.ts';
 import { findChromium, startChromium } from '../test/browser/chromium.ts';
 import { testConsole } from '../test/support/console.ts';
+import { configure } from '../test/support/drafts.ts';
 import { createDatabase, startPostgres } from '../test/support/embedded-postgres.ts';
 import { judge, median, sized } from './support/ratio.ts';
 import { start, stopLoad } from './support/requests.ts';
@@ -33,9 +34,8 @@ await storeEstate(database, sampleEstate({ users: 300, tokens: TOKENS }, { now: 
 await database.execute('VACUUM ANALYZE');
 await database.close();
 writeFileSync(join(home, 'password'), 'bench', { mode: 0o600 });
-mkdirSync(join(home, '.config/tokenctl'), { recursive: true });
-writeFileSync(
-  join(home, '.config/tokenctl/tokenctl.yaml'),
+configure(
+  home,
   `currentContext: bench\ncontexts:\n  bench: { url: "${service.url}", username: admin, password: { file: "${home}/password" } }\n`,
 );
 const opened = await testConsole({ home });

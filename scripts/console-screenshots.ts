@@ -1,6 +1,6 @@
 // Takes the pictures of the console in docs: the overview and the board of a lockdown, of a real service with a sample estate.
 // Run: npm run build && node scripts/console-screenshots.ts. It needs Chromium (CHROMIUM names it).
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,6 +8,7 @@ import { startDemoService } from '../src/app/demo/stage.ts';
 import type { OperationState } from '../src/console/operations.ts';
 import { findChromium, startChromium } from '../test/browser/chromium.ts';
 import { type TestConsole, testConsole } from '../test/support/console.ts';
+import { configure } from '../test/support/drafts.ts';
 
 const folder = fileURLToPath(new URL('../docs', import.meta.url));
 const chromium = findChromium();
@@ -30,9 +31,8 @@ async function lockDown({ send, reached }: TestConsole): Promise<void> {
 
 try {
   writeFileSync(join(home, 'password'), demo.adminPassword.reveal(), { mode: 0o600 });
-  mkdirSync(join(home, '.config/tokenctl'), { recursive: true });
-  writeFileSync(
-    join(home, '.config/tokenctl/tokenctl.yaml'),
+  configure(
+    home,
     `currentContext: production
 contexts:
   production: { url: "${demo.service.url}", username: admin, password: { file: "${home}/password" } }

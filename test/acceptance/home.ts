@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Run, type Running, startTokenctl, tokenctl } from '../process/cli/program.ts';
+import { configure } from '../support/drafts.ts';
 import { homesFolder } from './description.ts';
 import type { Installation } from './installation.ts';
 import type { Account } from './own-objects.ts';
@@ -67,12 +68,8 @@ export function homeOf(it: Installation, options: HomeOptions = {}): Home {
       ...(cache !== undefined && cached && { cache }),
     };
   }
-  mkdirSync(join(folder, '.config/tokenctl'), { recursive: true });
   // JSON is YAML.
-  writeFileSync(
-    join(folder, '.config/tokenctl/tokenctl.yaml'),
-    JSON.stringify({ currentContext: current, contexts }),
-  );
+  configure(folder, JSON.stringify({ currentContext: current, contexts }));
   const env = { ...it.databaseEnvironment, HOME: folder };
   const noted = (args: readonly string[], ended: Run): Run => {
     it.printed.push({ command: args.join(' '), text: `${ended.stdout}${ended.stderr}` });

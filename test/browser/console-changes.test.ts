@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
@@ -8,6 +8,7 @@ import { sampleEstate } from '../../src/service/sample/estate.ts';
 import { storeEstate } from '../../src/service/sample/store-estate.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import { type TestConsole, testConsole } from '../support/console.ts';
+import { configure } from '../support/drafts.ts';
 import { type Gate, startGate } from '../support/gate.ts';
 import { ADMIN, startTestService } from '../support/service.ts';
 import { barriers, findChromium, startChromium, takePictures } from './chromium.ts';
@@ -30,10 +31,9 @@ describe.skipIf(chromium === null)('changes in the console', () => {
     gate = await startGate(service.url);
     const secret = join(home, 'password');
     writeFileSync(secret, ADMIN.password, { mode: 0o600 });
-    mkdirSync(join(home, '.config/tokenctl'), { recursive: true });
     const bob = parseSigner(generateNoteKey('bob')).verifier.text;
-    writeFileSync(
-      join(home, '.config/tokenctl/tokenctl.yaml'),
+    configure(
+      home,
       `currentContext: east
 contexts:
   east: { url: "${gate.url}", username: admin, password: { file: "${secret}" } }

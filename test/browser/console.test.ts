@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
@@ -7,6 +7,7 @@ import { sampleEstate } from '../../src/service/sample/estate.ts';
 import { storeEstate } from '../../src/service/sample/store-estate.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import { type TestConsole, testConsole } from '../support/console.ts';
+import { configure } from '../support/drafts.ts';
 import { ADMIN, startTestService } from '../support/service.ts';
 import { barriers, findChromium, startChromium, takePictures } from './chromium.ts';
 
@@ -26,9 +27,8 @@ describe.skipIf(chromium === null)('the console', () => {
     await storeEstate(service.database, sampleEstate({ users: 20, tokens: 400 }, { now: new Date() }));
     const secret = join(home, 'password');
     writeFileSync(secret, ADMIN.password, { mode: 0o600 });
-    mkdirSync(join(home, '.config/tokenctl'), { recursive: true });
-    writeFileSync(
-      join(home, '.config/tokenctl/tokenctl.yaml'),
+    configure(
+      home,
       `currentContext: east\ncontexts:\n  east: { url: "${service.url}", username: admin, password: { file: "${secret}" } }\n` +
         'jobs: { nightly: { job: revocation-sweep, contexts: [east], parameters: { rules: [never-used] } } }\n',
     );

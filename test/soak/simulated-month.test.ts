@@ -1,5 +1,4 @@
 import { writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { Recipients } from '../../src/app/jobs/job-events.ts';
@@ -14,6 +13,7 @@ import { makeTables } from '../support/controller-tables.ts';
 import { openOn } from '../support/databases.ts';
 import { temporaryFolder } from '../support/drafts.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';
+import { webServer } from '../support/receivers.ts';
 import { schedulerOn } from '../support/scheduled.ts';
 import { fillEstate } from '../support/token-estate.ts';
 import { VirtualClock } from '../support/virtual-clock.ts';
@@ -99,8 +99,8 @@ describe(`a month of jobs on ${TOKENS} tokens`, () => {
     const before = await database.query<Before>(
       'SELECT id, user_id, expires, created, last_used FROM main_oauth2accesstoken ORDER BY id',
     );
-    const told: string[] = [];
-    await using receiver = await webhookReceiver(told);
+    const { port, requests } = await webServer(() => 204);
+    const hook = `http://127.0.0.1:${port}/hook`;
     await using folder = await temporaryFolder();
     const at = (name: string) => join(folder.path, name);
     const staff = (without: readonly number[]) =>
@@ -109,8 +109,8 @@ describe(`a month of jobs on ${TOKENS} tokens`, () => {
         .map((id) => `user-${id}\n`)
         .join('');
     await writeFile(at('database.url'), url, { mode: 0o600 });
-    await writeFile(at('webhook.url'), receiver.url, { mode: 0o600 });
-    await writeFile(at('tokenctl.yaml'), configurationText(folder.path, receiver.url));
+    await writeFile(at('webhook.url'), hook, { mode: 0o600 });
+    await writeFile(at('tokenctl.yaml'), configurationText(folder.path, hook));
     await writeFile(at('staff.txt'), staff([95]));
 
     const clock = new VirtualClock(new Date(BEGIN).toISOString());
@@ -157,6 +157,10 @@ describe(`a month of jobs on ${TOKENS} tokens`, () => {
       'SELECT count(*)::int AS count FROM oauth2_provider_refreshtoken WHERE revoked IS NULL AND access_token_id IS NULL',
     );
     expect(orphans?.count).toBe(0);
+    const told = requests.map(({ body }) => {
+      const { data } = JSON.parse(body) as { data: { token: { id: number }; threshold: number } };
+      return `${data.token.id} ${data.threshold}`;
+    });
     expect(told.toSorted()).toEqual(before.flatMap(expectedNotices).toSorted());
     expect(await log.verify()).toMatchObject({ break: null });
   }, 1_800_000);
@@ -194,25 +198,4 @@ function expectedNotices({ id, expires }: Before): string[] {
     if (left > 0 && left <= 7 * DAY) thresholds.add(left <= DAY ? 1 : 7);
   }
   return [...thresholds].map((days) => `${id} ${days}`);
-}
-
-/** Takes notices, as `ID DAYS`. */
-async function webhookReceiver(told: string[]): Promise<AsyncDisposable & { readonly url: string }> {
-  const server = createServer(async (request, response) => {
-    let text = '';
-    for await (const part of request.setEncoding('utf8')) text += part;
-    const { data } = JSON.parse(text) as { data: { token: { id: number }; threshold: number } };
-    told.push(`${data.token.id} ${data.threshold}`);
-    response.writeHead(204).end();
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
-  return {
-    url: `http://127.0.0.1:${port}/hook`,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
 }

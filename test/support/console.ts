@@ -1,9 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { InjectOptions, LightMyRequestResponse } from 'fastify';
+import { onTestFinished } from 'vitest';
 import { ConsoleAccess, cookieName, KEY_HEADER } from '../../src/console/access.ts';
 import type { OperationState } from '../../src/console/operations.ts';
 import { openPlaces } from '../../src/console/places.ts';
 import { type BuiltConsole, buildConsole } from '../../src/console/server.ts';
+import type { TokenPage } from '../../src/console/token-table.ts';
 
 const HOST = '127.0.0.1:8000';
 
@@ -90,4 +93,28 @@ export async function testConsole(options: {
       }
     },
   };
+}
+
+/** The console of a home folder, closed with the test. */
+export async function consoleOf(
+  { folder }: { readonly folder: string },
+  options: Partial<Parameters<typeof testConsole>[0]> = {},
+): Promise<TestConsole> {
+  const opened = await testConsole({ home: folder, ...options });
+  onTestFinished(async () => {
+    await opened.operations.close();
+    await opened.app.close();
+  });
+  return opened;
+}
+
+/** The tokens of a console that match a query, once all are read. */
+export async function tokensOf({ send }: TestConsole, more = ''): Promise<TokenPage> {
+  const read = async () => (await send(`/api/tokens?limit=500${more}`)).json() as TokenPage;
+  let page = await read();
+  while (page.readings.some(({ state }) => state === 'reading')) {
+    await sleep(20);
+    page = await read();
+  }
+  return page;
 }

@@ -1,3 +1,4 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,6 +28,12 @@ export function draft(other: Partial<EntryDraft> = {}): EntryDraft {
 /** What an error has to be for `toMatchObject`: its code, and a text that its message contains. */
 export function refused(code: TokenctlErrorCode, text: string) {
   return { code, message: expect.stringContaining(text) as unknown };
+}
+
+/** Writes the configuration of a home folder. */
+export function configure(home: string, text: string): void {
+  mkdirSync(join(home, '.config/tokenctl'), { recursive: true });
+  writeFileSync(join(home, '.config/tokenctl/tokenctl.yaml'), text);
 }
 
 /** A folder that is removed when disposed of. */

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer as createHttpServer } from 'node:http';
+import { createServer as createHttpServer, type IncomingHttpHeaders } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { onTestFinished } from 'vitest';
@@ -67,14 +67,18 @@ export async function silence(): Promise<{ readonly port: number; readonly conne
 
 /** Answers every request with a status, and tells the bodies. */
 export async function webServer(status: () => number) {
-  const requests: { readonly body: string; readonly authorization: string | undefined }[] = [];
+  const requests: {
+    readonly body: string;
+    readonly authorization: string | undefined;
+    readonly headers: IncomingHttpHeaders;
+  }[] = [];
   const server = createHttpServer((request, answer) => {
     let body = '';
     request.setEncoding('utf8').on('data', (chunk: string) => {
       body += chunk;
     });
     request.on('end', () => {
-      requests.push({ body, authorization: request.headers.authorization });
+      requests.push({ body, authorization: request.headers.authorization, headers: request.headers });
       answer.writeHead(status()).end();
     });
   });

@@ -1,4 +1,4 @@
-import { inject } from 'vitest';
+import { afterAll, beforeAll, inject } from 'vitest';
 import type { Database } from '../../src/db/database.ts';
 import type { Outcome } from '../../src/domain/plan.ts';
 import { Secret } from '../../src/domain/secret.ts';
@@ -45,6 +45,16 @@ export interface TestDatabase {
   /** Creates a session, with or without an owner. */
   session(key: string, userId: number | null, hours?: number): Promise<void>;
   close(): Promise<void>;
+}
+
+/** A database for all tests of a file or a group: made before the first of them, and closed after the last. */
+export function testDatabase(...made: Parameters<typeof createTestDatabase>): TestDatabase {
+  let place: TestDatabase | undefined;
+  beforeAll(async () => {
+    place = await createTestDatabase(...made);
+  });
+  afterAll(() => place?.close());
+  return new Proxy({} as TestDatabase, { get: (_, member) => Reflect.get(place ?? {}, member) });
 }
 
 /** @param server A superuser's URL of another server than that of the tests. */

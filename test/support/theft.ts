@@ -1,8 +1,9 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inject } from 'vitest';
 import { Secret } from '../../src/domain/secret.ts';
 import type { RunningService } from '../../src/service/server.ts';
+import { configure } from './drafts.ts';
 import { createDatabase } from './embedded-postgres.ts';
 import { ADMIN, basic, bearer, Client, startTestService } from './service.ts';
 
@@ -35,9 +36,8 @@ export async function theft(home: string): Promise<RunningService> {
     writeFileSync(join(home, name), text, { mode: 0o600 });
     return join(home, name);
   };
-  mkdirSync(join(home, '.config/tokenctl'), { recursive: true });
-  writeFileSync(
-    join(home, '.config/tokenctl/tokenctl.yaml'),
+  configure(
+    home,
     `currentContext: east
 contexts:
   east: { url: "${service.url}", username: admin, password: { file: "${file('password', ADMIN.password)}" } }

@@ -1,36 +1,11 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { OperationState } from '../../../src/console/operations.ts';
-import type { TokenPage } from '../../../src/console/token-table.ts';
-import { type TestConsole, testConsole } from '../../support/console.ts';
-import { estate, type Home } from './estate.ts';
+import { consoleOf, type TestConsole, tokensOf } from '../../support/console.ts';
+import { estate } from './estate.ts';
 
 const { home } = estate({ users: 12, tokens: 120 });
-
-async function consoleOf(
-  at: Home,
-  options: Partial<Parameters<typeof testConsole>[0]> = {},
-): Promise<TestConsole> {
-  const opened = await testConsole({ home: at.folder, ...options });
-  onTestFinished(async () => {
-    await opened.operations.close();
-    await opened.app.close();
-  });
-  return opened;
-}
-
-/** The tokens of a console, once all are read; each test takes others, of the end of the list. */
-async function tokensOf({ send }: TestConsole, more = ''): Promise<TokenPage> {
-  const read = async () => (await send(`/api/tokens?limit=500${more}`)).json() as TokenPage;
-  let page = await read();
-  while (page.readings.some(({ state }) => state === 'reading')) {
-    await setTimeout(20);
-    page = await read();
-  }
-  return page;
-}
 
 /** Begins a change, and confirms what it asks for; gives how it ended. */
 async function carryOut({ send, reached }: TestConsole, change: object): Promise<OperationState> {

@@ -1,25 +1,16 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { inTurns } from '../../../src/console/places.ts';
 import { chartsOf } from '../../../src/console/token-charts.ts';
 import { TokenStatistics } from '../../../src/domain/token-statistics.ts';
 import { openFileLedger } from '../../../src/scheduler/ledger/file-ledger.ts';
-import { type TestConsole, testConsole } from '../../support/console.ts';
+import { consoleOf, type TestConsole } from '../../support/console.ts';
 import { days, facts, now } from '../../support/policy-facts.ts';
 import { token } from '../../support/tokens.ts';
-import { estate, type Home } from './estate.ts';
+import { estate } from './estate.ts';
 
 const { home } = estate({ users: 8, tokens: 60 });
-
-async function consoleOf(at: Home): Promise<TestConsole> {
-  const opened = await testConsole({ home: at.folder });
-  onTestFinished(async () => {
-    await opened.operations.close();
-    await opened.app.close();
-  });
-  return opened;
-}
 
 it('audits against a baseline, exports what the command writes, and writes exceptions that it reads', async () => {
   const at = home();

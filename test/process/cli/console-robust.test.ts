@@ -4,24 +4,12 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { cookieName, KEY_HEADER } from '../../../src/console/access.ts';
 import type { OperationState } from '../../../src/console/operations.ts';
 import { runConsole } from '../../../src/console/server.ts';
-import { type TestConsole, testConsole } from '../../support/console.ts';
+import { consoleOf, type TestConsole } from '../../support/console.ts';
 import { type Gate, startGate } from '../../support/gate.ts';
 import { estate, type Home } from './estate.ts';
 
 const east = estate({ users: 12, tokens: 160 });
 const west = estate({ users: 4, tokens: 20 });
-
-async function consoleOf(
-  at: Home,
-  options: Partial<Parameters<typeof testConsole>[0]> = {},
-): Promise<TestConsole> {
-  const opened = await testConsole({ home: at.folder, ...options });
-  onTestFinished(async () => {
-    await opened.operations.close();
-    await opened.app.close();
-  });
-  return opened;
-}
 
 /** A home whose context reaches its service through a gate. */
 async function gated(): Promise<{ at: Home; gate: Gate }> {

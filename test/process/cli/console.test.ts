@@ -1,25 +1,11 @@
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { cookieName, KEY_HEADER } from '../../../src/console/access.ts';
-import type { TokenPage } from '../../../src/console/token-table.ts';
-import { type TestConsole, testConsole } from '../../support/console.ts';
-import { estate, type Home } from './estate.ts';
+import { consoleOf, type TestConsole, tokensOf } from '../../support/console.ts';
+import { estate } from './estate.ts';
 
 const { home } = estate({ users: 12, tokens: 120 });
-
-async function consoleOf(
-  options: { home?: Home; readOnly?: boolean; now?: () => number; logFile?: string } = {},
-): Promise<TestConsole> {
-  const { home: at = home(), ...more } = options;
-  const opened = await testConsole({ home: at.folder, ...more });
-  onTestFinished(async () => {
-    await opened.operations.close();
-    await opened.app.close();
-  });
-  return opened;
-}
 
 /** Every route, with something in place of its parameters; the page's own files are open to any browser of this machine. */
 function guarded({ routes }: TestConsole) {
@@ -30,7 +16,7 @@ function guarded({ routes }: TestConsole) {
 
 describe('who may use a console', () => {
   it('refuses every route for another host, another site, and without cookie or key', async () => {
-    const opened = await consoleOf();
+    const opened = await consoleOf(home());
     const { app, headers } = opened;
     const { cookie, [KEY_HEADER]: key, host = '', origin } = headers as Record<string, string>;
     const attacks: readonly (readonly [number, Record<string, string | undefined>])[] = [
@@ -57,7 +43,7 @@ describe('who may use a console', () => {
   });
 
   it('refuses a change without an origin, as no browser sends it', async () => {
-    const { app, headers } = await consoleOf();
+    const { app, headers } = await consoleOf(home());
     const { origin: _, ...others } = headers as Record<string, string>;
     const answer = await app.inject({ method: 'POST', url: '/api/operations', headers: others, payload: {} });
     expect(answer.statusCode).toBe(403);
@@ -65,7 +51,7 @@ describe('who may use a console', () => {
 
   it('takes a code once, and for five minutes', async () => {
     let now = 0;
-    const { app, access, headers } = await consoleOf({ now: () => now });
+    const { app, access, headers } = await consoleOf(home(), { now: () => now });
     const { host = '' } = headers;
     const open = (code: string) => app.inject({ url: `/open?code=${code}`, headers: { host } });
     const code = access.newCode();
@@ -84,7 +70,7 @@ describe('who may use a console', () => {
   });
 
   it('refuses every change with --read-only, and plans', async () => {
-    const opened = await consoleOf({ readOnly: true });
+    const opened = await consoleOf(home(), { readOnly: true });
     const { app, headers, send } = opened;
     const changes = guarded(opened).filter(({ method }) => method !== 'GET' && (method as string) !== 'HEAD');
     const audits = ['/api/audit/comparison', '/api/audit/export'];
@@ -113,21 +99,10 @@ function withoutAbsent(headers: Readonly<Record<string, string | undefined>>): R
   );
 }
 
-/** The tokens that match a query, once all are read. */
-async function tokensOf({ send }: TestConsole, more = ''): Promise<TokenPage> {
-  const read = async () => (await send(`/api/tokens?limit=500${more}`)).json() as TokenPage;
-  let page = await read();
-  while (page.readings.some(({ state }) => state === 'reading')) {
-    await setTimeout(20);
-    page = await read();
-  }
-  return page;
-}
-
 describe('a revocation in a console', () => {
   it('is the one of the command: planned, confirmed, recorded and verified', async () => {
     const at = home();
-    const opened = await consoleOf({ home: at });
+    const opened = await consoleOf(at);
     const { send, reached } = opened;
     const all = await tokensOf(opened);
     const [{ name: user, count } = { name: '', count: 0 }] = all.facets.users;
@@ -173,7 +148,7 @@ describe('a revocation in a console', () => {
 
   it('changes nothing if it is cancelled, or when the console ends', async () => {
     const at = home();
-    const opened = await consoleOf({ home: at });
+    const opened = await consoleOf(at);
     const { send, reached, operations } = opened;
     const [first, second] = (await tokensOf(opened)).rows;
     const begin = async (id: number | undefined) =>
@@ -196,7 +171,7 @@ describe('a revocation in a console', () => {
     const made = await at.run(['plan', 'key', '--name', 'bob', '--output', key, '--json']);
     const rule = { approvers: { bob: JSON.parse(made.stdout).publicKey }, aloneUpTo: 1 };
     appendFileSync(`${at.folder}/.config/tokenctl/tokenctl.yaml`, `approval: ${JSON.stringify(rule)}\n`);
-    const opened = await consoleOf({ home: at });
+    const opened = await consoleOf(at);
     const { rows } = await tokensOf(opened);
     const begin = async (count: number) => {
       const ids = rows.slice(0, count).map(({ id }) => id);
@@ -210,7 +185,7 @@ describe('a revocation in a console', () => {
 
 it('revokes by a finding, as the command does', async () => {
   const at = home();
-  const opened = await consoleOf({ home: at });
+  const opened = await consoleOf(at);
   const query = '&finding=never-expires&scope=read';
   const { total } = await tokensOf(opened, query);
   const request = {
@@ -226,7 +201,7 @@ it('revokes by a finding, as the command does', async () => {
 it('writes commands with the files that it was started with, and what they leave out at the end', async () => {
   const at = home();
   const logFile = join(at.folder, 'another log');
-  const opened = await consoleOf({ home: at, logFile });
+  const opened = await consoleOf(at, { logFile });
   const { send } = opened;
   const some = (await tokensOf(opened)).rows.map(({ id }) => id);
   const ids = [...some, ...some];
@@ -239,7 +214,7 @@ it('writes commands with the files that it was started with, and what they leave
 describe('a lockdown in a console', () => {
   it('is planned as it is chosen, carried out, shown and lifted', async () => {
     const at = home();
-    const opened = await consoleOf({ home: at });
+    const opened = await consoleOf(at);
     const { send, reached } = opened;
     const user = (await tokensOf(opened)).facets.users.at(-1)?.name ?? '';
     const request = {
@@ -289,7 +264,7 @@ describe('a lockdown in a console', () => {
 describe('what a console reads', () => {
   it('answers filters from memory as the command does', async () => {
     const at = home();
-    const opened = await consoleOf({ home: at });
+    const opened = await consoleOf(at);
     const count = async (flags: readonly string[]) =>
       JSON.parse((await at.run(['tokens', 'list', '--json', ...flags])).stdout).length;
     for (const [query, flags] of [
@@ -307,7 +282,7 @@ describe('what a console reads', () => {
   });
 
   it('has the overview, findings, reports, verification and jobs, and refuses what it does not know', async () => {
-    const { send } = await consoleOf();
+    const { send } = await consoleOf(home());
     const read = async (url: string) => (await send(url)).json();
     expect(await read('/api/console')).toMatchObject({ places: ['test'], readOnly: false });
     expect(await read('/api/overview?place=test')).toMatchObject({ identity: { username: 'admin' } });

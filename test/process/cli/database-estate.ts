@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
 import type { Database } from '../../../src/db/database.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import { type RunningService, startService } from '../../../src/service/server.ts';
 import { openOn } from '../../support/databases.ts';
+import { configure } from '../../support/drafts.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 import { SECRET_KEY } from '../../support/service.ts';
 import { type Run, type RunOptions, temporaryFolder, tokenctl } from './program.ts';
@@ -94,11 +95,7 @@ function homeFor(url: string): DatabaseHome {
   const folder = temporaryFolder();
   const secret = join(folder, 'controller.database');
   writeFileSync(secret, `${url}\n`, { mode: 0o600 });
-  mkdirSync(join(folder, '.config/tokenctl'), { recursive: true });
-  writeFileSync(
-    join(folder, '.config/tokenctl/tokenctl.yaml'),
-    `currentContext: db\ncontexts:\n  db: { database: { file: "${secret}" } }\n`,
-  );
+  configure(folder, `currentContext: db\ncontexts:\n  db: { database: { file: "${secret}" } }\n`);
   return {
     folder,
     run: (args, options = {}) => tokenctl(args, { ...options, env: { HOME: folder, ...options.env } }),

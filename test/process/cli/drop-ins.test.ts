@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { configure } from '../../support/drafts.ts';
 import { loadRealTables, type Peer, REAL_PEERS, type RealTables } from '../../support/real-tables.ts';
 import { type Effect, ownEffect, recordedEffect, Times } from '../../support/recorded-changes.ts';
 import { hasRecordings, type ManagementRun, recorded } from '../../support/recordings.ts';
@@ -138,11 +139,7 @@ class Place {
     [this.#real, this.#before, this.#times] = [real, before, times];
     const secret = join(this.#home, 'database');
     writeFileSync(secret, `${real.url}\n`, { mode: 0o600 });
-    mkdirSync(join(this.#home, '.config/tokenctl'), { recursive: true });
-    writeFileSync(
-      join(this.#home, '.config/tokenctl/tokenctl.yaml'),
-      `currentContext: db\ncontexts:\n  db: { database: { file: "${secret}" } }\n`,
-    );
+    configure(this.#home, `currentContext: db\ncontexts:\n  db: { database: { file: "${secret}" } }\n`);
   }
 
   static async make(peer: Peer, start: ManagementRun['start']): Promise<Place> {

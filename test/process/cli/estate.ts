@@ -1,9 +1,10 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { sampleEstate } from '../../../src/service/sample/estate.ts';
 import { storeEstate } from '../../../src/service/sample/store-estate.ts';
 import type { RunningService } from '../../../src/service/server.ts';
+import { configure } from '../../support/drafts.ts';
 import { ADMIN, startTestService } from '../../support/service.ts';
 import {
   type Run,
@@ -46,9 +47,8 @@ export function homeFor(url: string): Home {
   const folder = temporaryFolder();
   const secret = join(folder, 'admin.password');
   writeFileSync(secret, ADMIN.password, { mode: 0o600 });
-  mkdirSync(join(folder, '.config/tokenctl'), { recursive: true });
-  writeFileSync(
-    join(folder, '.config/tokenctl/tokenctl.yaml'),
+  configure(
+    folder,
     `currentContext: test\ncontexts:\n  test: { url: "${url}", username: admin, password: { file: "${secret}" } }\n`,
   );
   const start = (args: readonly string[]) => startTokenctl(args, { env: { HOME: folder } });

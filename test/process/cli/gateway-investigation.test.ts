@@ -1,7 +1,8 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { configure } from '../../support/drafts.ts';
 import { loadRealTables, type Peer, REAL_PEERS, type RealTables } from '../../support/real-tables.ts';
 import { RecordedGateway } from '../../support/recorded-gateway.ts';
 import { tokenctl } from './program.ts';
@@ -20,9 +21,8 @@ describe.each(NEWEST)('the commands at %s', (peer) => {
     writeFileSync(database, `${real.url}\n`, { mode: 0o600 });
     const admin = real.filling.tokens.find(({ user }) => user === 'admin')?.token ?? '';
     writeFileSync(token, `${admin}\n`, { mode: 0o600 });
-    mkdirSync(join(folder, '.config/tokenctl'), { recursive: true });
-    writeFileSync(
-      join(folder, '.config/tokenctl/tokenctl.yaml'),
+    configure(
+      folder,
       `contexts:\n  db: { database: { file: "${database}" } }\n  rest: { url: "${gateway.address}", token: { file: "${token}" } }\n`,
     );
   });

@@ -1,7 +1,8 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
+import { configure } from '../../support/drafts.ts';
 import { databaseEstate } from './database-estate.ts';
 import { temporaryFolder, tokenctl } from './program.ts';
 
@@ -16,9 +17,8 @@ function place(jobs = '') {
     ['south', south],
   ] as const)
     writeFileSync(join(folder, name), at.url(), { mode: 0o600 });
-  mkdirSync(join(folder, '.config/tokenctl'), { recursive: true });
-  writeFileSync(
-    join(folder, '.config/tokenctl/tokenctl.yaml'),
+  configure(
+    folder,
     `currentContext: north
 contexts:
   north: { database: { file: "${join(folder, 'north')}" } }

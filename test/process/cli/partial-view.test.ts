@@ -1,7 +1,8 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { DOCUMENTED_GRANTS as documented, SERVICE_GRANTS } from '../../support/documented-grants.ts';
+import { configure } from '../../support/drafts.ts';
 import { databaseEstate } from './database-estate.ts';
 import { type Run, temporaryFolder, tokenctl } from './program.ts';
 
@@ -26,9 +27,8 @@ function homeWith(secret: string, credential: (file: string) => string): string 
   const folder = temporaryFolder();
   const file = join(folder, 'secret');
   writeFileSync(file, secret, { mode: 0o600 });
-  mkdirSync(join(folder, '.config/tokenctl'), { recursive: true });
-  writeFileSync(
-    join(folder, '.config/tokenctl/tokenctl.yaml'),
+  configure(
+    folder,
     `currentContext: test\ncontexts:\n  test: { url: "${db.service()}", ${credential(file)} }\n`,
   );
   return folder;

@@ -1,6 +1,7 @@
-import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { configure } from '../../support/drafts.ts';
 import { Platform } from '../../support/platform.ts';
 import { ADMIN, basic, Client } from '../../support/service.ts';
 import { temporaryFolder, tokenctl } from './program.ts';
@@ -42,16 +43,15 @@ function home() {
   writeFileSync(password, ADMIN.password, { mode: 0o600 });
   const context = (more: string) =>
     `{ url: "${platform.url}", username: admin, password: { file: "${password}" }${more} }`;
-  mkdirSync(join(folder, '.config/tokenctl'), { recursive: true });
-  writeFileSync(
-    join(folder, '.config/tokenctl/tokenctl.yaml'),
+  configure(
+    folder,
     `currentContext: aap\ncontexts:\n  aap: ${context('')}\n  old: ${context(', component: controller')}\n`,
   );
-  const configure = (more: string) => appendFileSync(join(folder, '.config/tokenctl/tokenctl.yaml'), more);
+  const append = (more: string) => appendFileSync(join(folder, '.config/tokenctl/tokenctl.yaml'), more);
   const run = (...args: string[]) => tokenctl(args, { env: { HOME: folder } });
   return {
     folder,
-    configure,
+    configure: append,
     run,
     json: async (...args: string[]) => JSON.parse((await run(...args, '--json')).stdout),
   };

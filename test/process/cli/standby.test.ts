@@ -1,7 +1,8 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LAYOUTS } from '../../support/controller-tables.ts';
+import { configure } from '../../support/drafts.ts';
 import { type ReplicatedPostgres, startReplicatedPostgres } from '../../support/embedded-postgres.ts';
 import { mailServer } from '../../support/mail-server.ts';
 import { loadRealTables, REAL_PEERS } from '../../support/real-tables.ts';
@@ -36,9 +37,8 @@ function home(mail?: string, url = place.url) {
   ] as const) {
     writeFileSync(join(folder, name), text, { mode: 0o600 });
   }
-  mkdirSync(join(folder, '.config/tokenctl'), { recursive: true });
-  writeFileSync(
-    join(folder, '.config/tokenctl/tokenctl.yaml'),
+  configure(
+    folder,
     `currentContext: standby
 contexts:
   primary: { database: { file: "${join(folder, 'primary')}" } }

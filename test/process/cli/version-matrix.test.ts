@@ -1,9 +1,10 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { withPart } from '../../../scripts/compatibility-table.ts';
 import { type TriedId, triedVersions } from '../../../src/domain/tried-versions.ts';
+import { configure } from '../../support/drafts.ts';
 import { loadRealTables, REAL_PEERS, type RealTables } from '../../support/real-tables.ts';
 import { RecordedController } from '../../support/recorded-controller.ts';
 import { RecordedGateway } from '../../support/recorded-gateway.ts';
@@ -242,9 +243,8 @@ class Place {
     };
     const admin = this.tables.filling.tokens.find(({ user }) => user === 'admin');
     const rest = `url: "${this.#server.address}"`;
-    mkdirSync(join(this.home, '.config/tokenctl'), { recursive: true });
-    writeFileSync(
-      join(this.home, '.config/tokenctl/tokenctl.yaml'),
+    configure(
+      this.home,
       `contexts:
   database: { database: { file: "${file('database', this.tables.url)}" } }
   REST: { ${rest}, username: admin, password: { file: "${file('password', 'adminpw')}" } }

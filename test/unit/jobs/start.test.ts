@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
-import { createServer, type IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openFileLedger } from '../../../src/scheduler/ledger/file-ledger.ts';
 import type { RunningService } from '../../../src/service/server.ts';
 import { temporaryFolder } from '../../support/drafts.ts';
+import { webServer } from '../../support/receivers.ts';
 import { ADMIN, startTestService } from '../../support/service.ts';
 
 const PROGRAM = join(import.meta.dirname, 'start-process.ts');
@@ -83,13 +83,12 @@ describe('jobs start', () => {
 
   test('serves health and metrics, reloads, refuses what is invalid, tells of a sweep that stopped, and drains', async () => {
     await using folder = await temporaryFolder();
-    const messages: { headers: IncomingHttpHeaders; body: string }[] = [];
-    await using chat = await receiver(messages);
+    const { port, requests: messages } = await webServer(() => 200);
     const config = join(folder.path, 'tokenctl.yaml');
     await writeFile(config, configurationText(service.url, GUARD));
     const environment = {
       LAB_PASSWORD: ADMIN.password,
-      CHAT_URL: chat.url,
+      CHAT_URL: `http://127.0.0.1:${port}/services/T000/B000/secret`,
       CHAT_SECRET: SIGNING,
       HOME: folder.path,
     };
@@ -171,24 +170,3 @@ describe('jobs start', () => {
     expect(scheduler.said()).toContain('other@nowhere: There is no context "nowhere"');
   });
 });
-
-async function receiver(
-  messages: { headers: IncomingHttpHeaders; body: string }[],
-): Promise<AsyncDisposable & { readonly url: string }> {
-  const server = createServer(async (request, response) => {
-    let body = '';
-    for await (const part of request.setEncoding('utf8')) body += part;
-    messages.push({ headers: request.headers, body });
-    response.writeHead(200).end('ok');
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
-  return {
-    url: `http://127.0.0.1:${port}/services/T000/B000/secret`,
-    [Symbol.asyncDispose]: async () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
-}

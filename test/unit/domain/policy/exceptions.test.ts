@@ -4,6 +4,7 @@ import { enabledRules } from '../../../../src/domain/policy/policy.ts';
 import type { Exception } from '../../../../src/domain/policy/subject.ts';
 import type { Token } from '../../../../src/domain/token.ts';
 import { facts, judged, policyWith } from '../../../support/policy-facts.ts';
+import { token } from '../../../support/tokens.ts';
 
 const client = { id: 3, name: 'Night runner' };
 const writing: Partial<Token> = { scope: 'write', description: 'deploy to lab', application: client };
@@ -38,8 +39,8 @@ test('what is excused is counted, by rule', () => {
   const policy = excepting({ user: 'alice', reason: 'agreed' });
   const judge = new PolicyEvaluator({ policy, facts: facts(), rules: enabledRules(policy) });
   const found: Finding[] = [];
-  judge.token({ ...tokenOf(writing) }, found);
-  judge.token({ ...tokenOf(writing) }, found);
+  judge.token({ ...token(writing) }, found);
+  judge.token({ ...token(writing) }, found);
   expect([...judge.excused]).toEqual([['write-scope', 2]]);
 });
 
@@ -75,19 +76,3 @@ describe('an exception that has run out', () => {
     ).toEqual([]);
   });
 });
-
-function tokenOf(other: Partial<Token>): Token {
-  return {
-    id: 1,
-    user: { id: 2, username: 'alice' },
-    application: null,
-    scope: 'read',
-    description: '',
-    created: new Date('2026-06-01'),
-    expires: new Date('2027-06-01'),
-    lastUsed: new Date('2026-11-19'),
-    hasRefreshToken: false,
-    fingerprint: null,
-    ...other,
-  };
-}

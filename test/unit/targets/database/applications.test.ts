@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, pbkdf2Sync } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/domain/secret.ts';
-import { createTestDatabase, GITHUB, LAYOUTS, type TestDatabase } from '../../../support/test-database.ts';
+import { GITHUB, LAYOUTS, testDatabase } from '../../../support/test-database.ts';
 
 const KEY = new Secret('the secret key of a test');
 
@@ -32,12 +32,7 @@ function decrypted(stored: string, key: Secret): string {
 }
 
 describe.each(LAYOUTS)('applications in the database of a %s', (layout) => {
-  let place: TestDatabase;
-
-  beforeAll(async () => {
-    place = await createTestDatabase(layout);
-  });
-  afterAll(() => place.close());
+  const place = testDatabase(layout);
 
   const column = async (name: string) => {
     const { applications } = place.tables;

@@ -1,15 +1,9 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  ALICE,
-  all,
-  createTestDatabase,
-  LAYOUTS,
-  type TestDatabase,
-} from '../../../support/test-database.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ALICE, all, LAYOUTS, testDatabase } from '../../../support/test-database.ts';
 
 describe.each(LAYOUTS)('creating a token in the tables of the %s', (layout) => {
-  let place: TestDatabase;
+  const place = testDatabase(layout);
   const request = { scope: 'read' as const, description: 'for a "pipeline"' };
   const stored = (id: number) =>
     place.database.query<{ token: string }>(`SELECT token FROM ${place.tables.accessTokens} WHERE id = $1`, [
@@ -17,7 +11,6 @@ describe.each(LAYOUTS)('creating a token in the tables of the %s', (layout) => {
     ]);
 
   beforeAll(async () => {
-    place = await createTestDatabase(layout);
     if (layout === 'gateway') return;
     await place.target.settings.write({
       OAUTH2_PROVIDER: {
@@ -27,7 +20,6 @@ describe.each(LAYOUTS)('creating a token in the tables of the %s', (layout) => {
       },
     });
   });
-  afterAll(() => place.close());
 
   it('returns the value, and stores it in the form of the layout', async () => {
     const { token, value } = await place.target.createToken({ ...request, user: 'alice' });

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { TokenctlError } from '../../../../src/domain/errors.ts';
 import type { Outcome } from '../../../../src/domain/plan.ts';
 import { Secret } from '../../../../src/domain/secret.ts';
@@ -8,14 +8,9 @@ import { partOf } from '../../../../src/operations/target-parts.ts';
 import { openDatabaseTarget } from '../../../../src/targets/database/database-target.ts';
 import { startProxy } from '../../../process/faults/postgres-proxy.ts';
 import { refused } from '../../../support/drafts.ts';
-import { all, createTestDatabase, roleWith, type TestDatabase } from '../../../support/test-database.ts';
+import { all, roleWith, testDatabase } from '../../../support/test-database.ts';
 
-let place: TestDatabase;
-
-beforeAll(async () => {
-  place = await createTestDatabase('service');
-});
-afterAll(() => place.close());
+const place = testDatabase('service');
 
 /** Opens a target with another part of the URL; resolves with the error. */
 async function refusal(change: (url: URL) => void): Promise<TokenctlError> {

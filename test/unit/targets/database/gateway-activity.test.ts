@@ -1,22 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { partOf } from '../../../../src/operations/target-parts.ts';
-import {
-  ALICE,
-  all,
-  createTestDatabase,
-  GITHUB,
-  LEAVER,
-  type TestDatabase,
-} from '../../../support/test-database.ts';
+import { ALICE, all, GITHUB, LEAVER, testDatabase } from '../../../support/test-database.ts';
 
 describe("a gateway's activity stream", () => {
-  let place: TestDatabase;
+  const place = testDatabase('gateway');
   /** The id of the user in whose name a gateway's management commands write. */
   let system: number;
   const NOTHING = { added_fields: {}, removed_fields: {}, changed_fields: {} };
 
   beforeAll(async () => {
-    place = await createTestDatabase('gateway');
     const [row] = await place.database.query<{ id: number }>(
       `INSERT INTO aap_gateway_api_user (username, password, is_superuser, first_name, last_name, email, is_staff, is_active,
          date_joined, created, modified, managed)
@@ -24,7 +16,6 @@ describe("a gateway's activity stream", () => {
     );
     system = row?.id ?? 0;
   });
-  afterAll(() => place.close());
 
   /** Its rows about an object, oldest first. */
   const entries = (model: string, id: number) =>

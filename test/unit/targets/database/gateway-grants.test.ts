@@ -1,13 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { createTestDatabase, roleWith, type TestDatabase } from '../../../support/test-database.ts';
+import { expect, it } from 'vitest';
+import { roleWith, testDatabase } from '../../../support/test-database.ts';
 
-let place: TestDatabase;
-
-beforeAll(async () => {
-  place = await createTestDatabase('gateway');
-});
-afterAll(() => place.close());
+const place = testDatabase('gateway');
 
 /** The statements in the documentation's section on a gateway, each with its introduction. */
 function documented(): readonly (readonly [lead: string, grants: readonly string[]])[] {

@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { RemedySelection } from '../../../../src/domain/remedies.ts';
 import { checkOtherCredentials } from '../../../../src/operations/access/check-paths.ts';
 import { pathsNotCovered } from '../../../../src/operations/access/not-covered.ts';
 import { planRevocation } from '../../../../src/operations/revocation/plan-revocation.ts';
 import { refused, stillClock } from '../../../support/drafts.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/test-database.ts';
+import { testDatabase } from '../../../support/test-database.ts';
 
 describe("settings in a gateway's tables", () => {
-  let place: TestDatabase;
-
-  beforeAll(async () => {
-    place = await createTestDatabase('gateway');
-  });
-  afterAll(() => place.close());
+  const place = testDatabase('gateway');
 
   const stored = (name: string) =>
     place.database.query<{ raw_value: string }>(
@@ -131,13 +126,10 @@ describe("settings in a gateway's tables", () => {
 });
 
 describe('a gateway without the owners of sessions', () => {
-  let place: TestDatabase;
-
+  const place = testDatabase('gateway');
   beforeAll(async () => {
-    place = await createTestDatabase('gateway');
     await place.database.script('DROP TABLE aap_gateway_api_usersessionmembership');
   });
-  afterAll(() => place.close());
 
   it('is supported without sessions, and needs no rights for them', async () => {
     const target = await place.open();

@@ -7,15 +7,10 @@ import { LAYOUTS as CONTROLLERS, makeTables } from '../../../support/controller-
 import { openOn } from '../../../support/databases.ts';
 import { refused } from '../../../support/drafts.ts';
 import { createDatabase } from '../../../support/embedded-postgres.ts';
-import { createTestDatabase, LAYOUTS, type TestDatabase } from '../../../support/test-database.ts';
+import { LAYOUTS, testDatabase } from '../../../support/test-database.ts';
 
 describe.each(LAYOUTS)('the tables of the %s', (layout) => {
-  let place: TestDatabase;
-
-  beforeAll(async () => {
-    place = await createTestDatabase(layout);
-  });
-  afterAll(() => place.close());
+  const place = testDatabase(layout);
 
   it('are recognized, and described without secrets', async () => {
     const description = await place.target.describe();

@@ -1,24 +1,11 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Selector } from '../../../../src/domain/selector.ts';
 import { partOf } from '../../../../src/operations/target-parts.ts';
-import {
-  ALICE,
-  all,
-  createTestDatabase,
-  GITHUB,
-  LAYOUTS,
-  LEAVER,
-  type TestDatabase,
-} from '../../../support/test-database.ts';
+import { ALICE, all, GITHUB, LAYOUTS, LEAVER, testDatabase } from '../../../support/test-database.ts';
 
 describe.each(LAYOUTS)('reading the tables of the %s', (layout) => {
-  let place: TestDatabase;
-
-  beforeAll(async () => {
-    place = await createTestDatabase(layout);
-  });
-  afterAll(() => place.close());
+  const place = testDatabase(layout);
 
   const idsOf = async (items: AsyncIterable<{ readonly id: number }>) =>
     (await all(items)).map(({ id }) => id);

@@ -1,23 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { partOf } from '../../../../src/operations/target-parts.ts';
-import {
-  ALICE,
-  all,
-  createTestDatabase,
-  GITHUB,
-  LAYOUTS,
-  results,
-  type TestDatabase,
-} from '../../../support/test-database.ts';
+import { ALICE, all, GITHUB, LAYOUTS, results, testDatabase } from '../../../support/test-database.ts';
 
 describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
-  let place: TestDatabase;
+  const place = testDatabase(layout);
   const query = (sql: string, ...values: unknown[]) => place.database.query(sql, values);
-
-  beforeAll(async () => {
-    place = await createTestDatabase(layout);
-  });
-  afterAll(() => place.close());
 
   /** An application's token with a live refresh token and a link from the activity stream. */
   async function grant(): Promise<{ id: number; refreshId: number }> {

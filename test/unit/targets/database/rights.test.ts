@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { TokenctlError } from '../../../../src/domain/errors.ts';
 import { checkTarget } from '../../../../src/operations/contexts/check-target.ts';
 import type { RightsPurpose, Target } from '../../../../src/operations/ports/target.ts';
@@ -6,23 +6,17 @@ import { partOf } from '../../../../src/operations/target-parts.ts';
 import {
   ALICE,
   all,
-  createTestDatabase,
   GITHUB,
   LAYOUTS,
   results,
   roleWith,
-  type TestDatabase,
+  testDatabase,
 } from '../../../support/test-database.ts';
 
 const checked = (target: Target) => checkTarget({ target, clock: { now: () => new Date() } });
 
 describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {
-  let place: TestDatabase;
-
-  beforeAll(async () => {
-    place = await createTestDatabase(layout);
-  });
-  afterAll(() => place.close());
+  const place = testDatabase(layout);
 
   /** A target with a new role that has exactly the rights listed as missing for these purposes. */
   async function roleFor(...purposes: RightsPurpose[]): Promise<Target> {

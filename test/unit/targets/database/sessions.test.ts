@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { unseenSessions } from '../../../../src/operations/access/cached-sessions.ts';
 import { partOf } from '../../../../src/operations/target-parts.ts';
 import {
@@ -9,6 +9,7 @@ import {
   LAYOUTS,
   LEAVER,
   type TestDatabase,
+  testDatabase,
 } from '../../../support/test-database.ts';
 
 describe.each(LAYOUTS)('sessions in the tables of the %s', (layout) => {
@@ -88,11 +89,7 @@ describe.each(LAYOUTS)('sessions in the tables of the %s', (layout) => {
 });
 
 describe('sessions of a gateway that nobody lists', () => {
-  let place: TestDatabase;
-  beforeAll(async () => {
-    place = await createTestDatabase('gateway');
-  });
-  afterAll(() => place.close());
+  const place = testDatabase('gateway');
 
   const now = new Date('2026-03-04T05:00:00Z');
   const unseen = async (userIds: readonly number[] | 'all') => {

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { LAYOUTS as CONTROLLERS } from '../../../support/controller-tables.ts';
 import { refused } from '../../../support/drafts.ts';
-import { ALICE, createTestDatabase, type TestDatabase } from '../../../support/test-database.ts';
+import { ALICE, testDatabase } from '../../../support/test-database.ts';
 
 const LIFETIMES = {
   ACCESS_TOKEN_EXPIRE_SECONDS: 31_536_000_000,
@@ -10,7 +10,7 @@ const LIFETIMES = {
 };
 
 describe.each(CONTROLLERS)('settings and users in the tables of the %s', (layout) => {
-  let place: TestDatabase;
+  const place = testDatabase(layout);
   const rows = (key: string) =>
     place.database.query<{ id: number; value: unknown }>(
       'SELECT id, value FROM conf_setting WHERE user_id IS NULL AND key = $1 ORDER BY id',
@@ -22,11 +22,6 @@ describe.each(CONTROLLERS)('settings and users in the tables of the %s', (layout
        FROM main_activitystream WHERE setting ->> 'name' = $1 ORDER BY id`,
       [name],
     );
-
-  beforeAll(async () => {
-    place = await createTestDatabase(layout);
-  });
-  afterAll(() => place.close());
 
   it('are the defaults if nothing is stored, and writing the defaults stores nothing', async () => {
     const settings = await place.target.settings.read();

@@ -1,13 +1,9 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { checkTarget } from '../../../../src/operations/contexts/check-target.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/test-database.ts';
+import { testDatabase } from '../../../support/test-database.ts';
 
-let place: TestDatabase;
-beforeAll(async () => {
-  place = await createTestDatabase('gateway');
-});
-afterAll(() => place.close());
+const place = testDatabase('gateway');
 
 /** What tokenctl stored before 0.2. */
 const BARE = createHash('sha256').update('a token that was handed out').digest('hex');
