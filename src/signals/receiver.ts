@@ -30,6 +30,8 @@ interface ReceiverOptions {
   /** The transmitters that may push, with the token that each sends; null for one that sends none. */
   readonly pushers: ReadonlyMap<string, Secret | null>;
   readonly log: Logger;
+  /** Called for an event that is refused, if its sender has the token of the stream. */
+  readonly onRefused?: (transmitter: string, reason: string) => void;
   /** Whether the receiver can take signals at present. */
   readonly isReady: () => Promise<boolean>;
 }
@@ -124,7 +126,7 @@ interface RouteOptions extends ReceiverOptions {
 }
 
 /** RFC 8935: 202 without a body once it is recorded, 400 with a code where it is refused for good. */
-function servePushed(app: FastifyInstance, { intake, pushers, log, refused }: RouteOptions): void {
+function servePushed(app: FastifyInstance, { intake, pushers, log, refused, onRefused }: RouteOptions): void {
   const nameOf = ({ params }: FastifyRequest) => (params as { readonly transmitter: string }).transmitter;
   app.post('/signals/:transmitter', {
     // Before the body is read, which may be large.
@@ -145,7 +147,11 @@ function servePushed(app: FastifyInstance, { intake, pushers, log, refused }: Ro
       if (!isType(request, 'application/secevent+jwt'))
         return refuse(reply, 400, 'invalid_request', 'The content type is not application/secevent+jwt');
       return await answering({ reply, log, what: `event from ${name}` }, async () => {
-        await intake.securityEvent(name, String(request.body).trim());
+        await intake.securityEvent(name, String(request.body).trim()).catch((error: unknown) => {
+          // Without a token, anybody could have people told.
+          if (error instanceof SignalRefusal && pushers.get(name) != null) onRefused?.(name, error.message);
+          throw error;
+        });
         return await reply.code(202).send();
       });
     },

@@ -4,10 +4,8 @@ import {
   openStateDatabase,
   openStateFile,
   type StateDatabaseOptions,
-  type StateSchema,
   type StateTables,
 } from '../db/state-tables.ts';
-import { TokenctlError } from '../domain/errors.ts';
 import type {
   NewSignal,
   Recorded,
@@ -20,86 +18,7 @@ import type {
   SignalStore,
 } from '../operations/ports/signals.ts';
 import { signalStates } from '../operations/ports/signals.ts';
-
-/** The version of the tables below. Newer ones are rejected; version 1 had fewer indexes. */
-const VERSION = 2;
-
-/**
- * The tables, in SQL that PostgreSQL and SQLite share. Instants are milliseconds since 1970, UTC; `lease_until` is on the
- * store's clock, the others on the receiver's. Lists and objects are JSON.
- */
-const CREATE_TABLES: readonly string[] = [
-  'CREATE TABLE tokenctl_signals.version (number integer NOT NULL)',
-  `CREATE TABLE tokenctl_signals.signal (
-     id text PRIMARY KEY,
-     issuer text NOT NULL,
-     jti text NOT NULL,
-     transmitter text NOT NULL,
-     route text NOT NULL,
-     kinds text NOT NULL,
-     kind text,
-     subject text,
-     action text NOT NULL,
-     issued bigint NOT NULL,
-     received bigint NOT NULL,
-     state text NOT NULL
-       CHECK (state IN ('waiting', 'acting', 'done', 'held', 'ignored', 'dismissed')),
-     reason text,
-     users text NOT NULL,
-     runs text NOT NULL,
-     attempts integer NOT NULL,
-     changed bigint NOT NULL,
-     ended bigint,
-     retry_at bigint NOT NULL,
-     lease_until bigint,
-     holder text,
-     released text,
-     told integer NOT NULL)`,
-  `CREATE TABLE tokenctl_signals.acted (
-     username text PRIMARY KEY,
-     at bigint NOT NULL)`,
-];
-
-const INDEXES = [
-  { name: 'signal_open', unique: false, on: "signal (received) WHERE state IN ('waiting', 'acting')" },
-  { name: 'signal_received', unique: false, on: 'signal (received)' },
-] as const;
-
-/** What is looked for every second and at every look at the state: these lists stay short, or are counted. */
-const LATER_INDEXES = [
-  { name: 'signal_untold', unique: false, on: "signal (received) WHERE state = 'held' AND told = 0" },
-  { name: 'signal_state', unique: false, on: 'signal (state)' },
-] as const;
-
-const signalsSchema: StateSchema = {
-  name: 'tokenctl_signals',
-  what: 'queue of signals',
-  setting: 'signals.queue',
-  docs: 'docs/signals.md',
-  lock: 'signalsSchema',
-  async create(queryable, { exist, indexStatement }) {
-    if (exist) {
-      if ((await storedVersion(queryable)) === VERSION) return;
-      for (const index of LATER_INDEXES) await queryable.execute(indexStatement(index));
-      await queryable.execute('UPDATE tokenctl_signals.version SET number = $1', [VERSION]);
-      return;
-    }
-    for (const statement of CREATE_TABLES) await queryable.execute(statement);
-    for (const index of [...INDEXES, ...LATER_INDEXES]) await queryable.execute(indexStatement(index));
-    await queryable.execute('INSERT INTO tokenctl_signals.version (number) VALUES ($1)', [VERSION]);
-  },
-};
-
-async function storedVersion(queryable: Queryable): Promise<number> {
-  const [row] = await queryable.query<{ number: number }>('SELECT number FROM tokenctl_signals.version');
-  const version = row?.number ?? 0;
-  if (version === VERSION || version === 1) return version;
-  throw new TokenctlError(
-    'configuration',
-    `The queue of signals has version ${version}; this program supports version ${VERSION}`,
-    { hint: 'Use the version of tokenctl that wrote the queue, or a newer one.' },
-  );
-}
+import { signalsSchema } from './signal-tables.ts';
 
 /**
  * Opens the queue in an SQLite file, for any number of processes on one machine.
@@ -154,43 +73,39 @@ const COLUMNS = `id, issuer, jti, transmitter, route, kinds, kind, subject, acti
 /** The queue over a database: each method is one transaction. */
 class StoredSignals implements SignalStore {
   readonly #tables: StateTables;
+  #arrived: Arrived[] = [];
+  #written: Promise<void> = Promise.resolve();
 
   constructor(tables: StateTables) {
     this.#tables = tables;
   }
 
-  record(signal: NewSignal): Promise<Recorded> {
-    const id = signalId(signal);
-    const received = signal.received.getTime();
-    return this.#tables.transaction(async (queryable) => {
-      const added = await queryable.execute(
-        `INSERT INTO tokenctl_signals.signal (id, issuer, jti, transmitter, route, kinds, kind, subject, action, issued,
-           received, state, reason, users, runs, attempts, changed, ended, retry_at, told)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '[]', '[]', 0, $11, $14, 0, 0)
-         ON CONFLICT (id) DO NOTHING`,
-        [
-          ...[
-            id,
-            signal.issuer,
-            signal.jti,
-            signal.transmitter,
-            signal.route,
-            JSON.stringify(signal.kinds),
-            signal.kind,
-          ],
-          signal.subject === null ? null : JSON.stringify(signal.subject),
-          ...[signal.action, signal.issued.getTime(), received, signal.state, signal.reason],
-          signal.state === 'waiting' ? null : received,
-        ],
+  /** Those that arrive while others are written share a transaction: a burst is not one write to the disk for each. */
+  async record(signal: NewSignal): Promise<Recorded> {
+    const { promise, resolve, reject } = Promise.withResolvers<Recorded>();
+    this.#arrived.push({ signal, resolve, reject });
+    if (this.#arrived.length === 1) void this.#writeArrived();
+    return await promise;
+  }
+
+  async #writeArrived(): Promise<void> {
+    await this.#written;
+    const arrived = this.#arrived;
+    this.#arrived = [];
+    this.#written = this.#tables
+      .transaction(async (queryable) => {
+        const results: Recorded[] = [];
+        for (const { signal } of arrived) results.push(await recordOne(queryable, signal));
+        return results;
+      })
+      .then(
+        (results) => {
+          for (const [index, result] of results.entries()) arrived[index]?.resolve(result);
+        },
+        (error: unknown) => {
+          for (const { reject } of arrived) reject(error);
+        },
       );
-      if (added === 1) return { result: 'new', id };
-      const [known] = await queryable.query<SignalRow>(
-        `SELECT ${COLUMNS} FROM tokenctl_signals.signal WHERE id = $1`,
-        [id],
-      );
-      if (known === undefined) throw new Error(`the signal ${id} is neither new nor known`);
-      return { result: 'known', signal: signalOf(known) };
-    });
   }
 
   claim({
@@ -261,21 +176,47 @@ class StoredSignals implements SignalStore {
     });
   }
 
-  settle({ signal, attempt }: SignalClaim, outcome: SignalOutcome, now: Date): Promise<boolean> {
-    const { state, reason, users = signal.users, runs = [], retryAt } = outcome;
-    const all = [...new Set([...signal.runs, ...runs])];
+  settle(claims: readonly SignalClaim[], outcome: SignalOutcome, now: Date): Promise<readonly SignalClaim[]> {
+    const { state, reason, users, runs = [], retryAt } = outcome;
     return this.#tables.transaction(async (queryable) => {
-      const changed = await queryable.execute(
-        `UPDATE tokenctl_signals.signal
-         SET state = $3, reason = $4, users = $5, runs = $6, changed = $7, ended = $8, retry_at = $9, lease_until = NULL, told = 0
-         WHERE id = $1 AND attempts = $2 AND state = 'acting'`,
-        [
-          ...[signal.id, attempt, state, reason, JSON.stringify(users), JSON.stringify(all), now.getTime()],
-          state === 'waiting' ? null : now.getTime(),
-          retryAt?.getTime() ?? 0,
-        ],
+      const settled: SignalClaim[] = [];
+      for (const claim of claims) {
+        const { signal, attempt } = claim;
+        const all = [...new Set([...signal.runs, ...runs])];
+        const changed = await queryable.execute(
+          `UPDATE tokenctl_signals.signal
+           SET state = $3, reason = $4, users = $5, runs = $6, changed = $7, ended = $8, retry_at = $9, lease_until = NULL,
+             told = 0
+           WHERE id = $1 AND attempts = $2 AND state = 'acting'`,
+          [
+            ...[
+              signal.id,
+              attempt,
+              state,
+              reason,
+              JSON.stringify(users ?? signal.users),
+              JSON.stringify(all),
+            ],
+            ...[now.getTime(), state === 'waiting' ? null : now.getTime(), retryAt?.getTime() ?? 0],
+          ],
+        );
+        if (changed === 1) settled.push(claim);
+      }
+      return settled;
+    });
+  }
+
+  giveBack(isDead: (holder: string) => boolean): Promise<void> {
+    return this.#tables.transaction(async (queryable) => {
+      const held = await queryable.query<{ holder: string }>(
+        "SELECT DISTINCT holder FROM tokenctl_signals.signal WHERE state = 'acting'",
       );
-      return changed === 1;
+      for (const { holder } of held.filter((each) => isDead(each.holder))) {
+        await queryable.execute(
+          "UPDATE tokenctl_signals.signal SET lease_until = 0 WHERE state = 'acting' AND holder = $1",
+          [holder],
+        );
+      }
     });
   }
 
@@ -381,6 +322,44 @@ class StoredSignals implements SignalStore {
   close(): Promise<void> {
     return this.#tables.close();
   }
+}
+
+interface Arrived {
+  readonly signal: NewSignal;
+  readonly resolve: (recorded: Recorded) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+async function recordOne(queryable: Queryable, signal: NewSignal): Promise<Recorded> {
+  const id = signalId(signal);
+  const received = signal.received.getTime();
+  const added = await queryable.execute(
+    `INSERT INTO tokenctl_signals.signal (id, issuer, jti, transmitter, route, kinds, kind, subject, action, issued,
+       received, state, reason, users, runs, attempts, changed, ended, retry_at, told)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '[]', '[]', 0, $11, $14, 0, 0)
+     ON CONFLICT (id) DO NOTHING`,
+    [
+      ...[
+        id,
+        signal.issuer,
+        signal.jti,
+        signal.transmitter,
+        signal.route,
+        JSON.stringify(signal.kinds),
+        signal.kind,
+      ],
+      signal.subject === null ? null : JSON.stringify(signal.subject),
+      ...[signal.action, signal.issued.getTime(), received, signal.state, signal.reason],
+      signal.state === 'waiting' ? null : received,
+    ],
+  );
+  if (added === 1) return { result: 'new', id };
+  const [known] = await queryable.query<SignalRow>(
+    `SELECT ${COLUMNS} FROM tokenctl_signals.signal WHERE id = $1`,
+    [id],
+  );
+  if (known === undefined) throw new Error(`the signal ${id} is neither new nor known`);
+  return { result: 'known', signal: signalOf(known) };
 }
 
 function selectByPrefix(queryable: Queryable, prefix: string): Promise<SignalRow[]> {

@@ -19,7 +19,7 @@ import { snapshotFiles } from '../snapshot-file.ts';
 /** How long a claim holds without being renewed, in milliseconds. */
 const LEASE_MS = 30_000;
 /** Signals claimed together: those about one user are carried out once. */
-const CLAIM_LIMIT = 200;
+const CLAIM_LIMIT = 1_000;
 /** How long targets stay open without work, in milliseconds: their credentials may be replaced. */
 const IDLE_MS = 60_000;
 /** A connection for the receiver and one for the worker, with some to spare. */
@@ -62,6 +62,23 @@ export async function openQueue(settings: SignalsSettings, environment: Environm
 /** Whether a subject is somebody here. */
 type FoundSubject = 'user' | 'none' | 'doubt' | 'unknown';
 
+/** Names this process in the queue. */
+const HOLDER = `${hostname()}:${process.pid}`;
+
+/** Whether a process that held claims has ended, by its name; only those of this machine are known to have. */
+function hasEnded(holder: string): boolean {
+  const [, host, pid] = /^(.*):(\d+)$/.exec(holder) ?? [];
+  if (host !== hostname()) return false;
+  // This process has claimed nothing yet: another one had its number before, as in a container.
+  if (holder === HOLDER) return true;
+  try {
+    process.kill(Number(pid), 0);
+    return false;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'ESRCH';
+  }
+}
+
 interface DeskOptions {
   readonly configuration: Configuration;
   readonly environment: Environment;
@@ -103,8 +120,7 @@ export class SignalDesk {
     let ended = 0;
     while (!signal.aborted) {
       const now = machineClock.now();
-      const holder = `${hostname()}:${process.pid}`;
-      const claims = await store.claim({ holder, lease: LEASE_MS, limit: CLAIM_LIMIT, now });
+      const claims = await store.claim({ holder: HOLDER, lease: LEASE_MS, limit: CLAIM_LIMIT, now });
       if (claims.length === 0) break;
       ended += await this.#workOn(claims);
     }
@@ -126,16 +142,17 @@ export class SignalDesk {
         const outcome = signal.aborted
           ? { state: 'waiting' as const, reason: null, retryAt: machineClock.now() }
           : await this.#process(group);
+        const settled = new Set(await store.settle(group, outcome, machineClock.now()));
         for (const claim of group) {
-          const recorded = await store.settle(claim, outcome, machineClock.now());
           unfinished.delete(claim);
-          if (recorded && outcome.state !== 'waiting') ended += 1;
           const { id, transmitter, kinds } = claim.signal;
+          const recorded = settled.has(claim);
           log.info(
             { id: id.slice(0, 12), transmitter, kinds, recorded, ...outcome },
             `signal ${outcome.state}`,
           );
         }
+        if (outcome.state !== 'waiting') ended += settled.size;
       }
     } finally {
       clearInterval(renewal);
@@ -199,6 +216,11 @@ export class SignalDesk {
     }
     this.#used = performance.now();
     return await work(await this.#open.places);
+  }
+
+  /** Takes over at once what a process of this machine held when it was killed. Throws as the queue. */
+  async takeOver(): Promise<void> {
+    await this.#options.store.giveBack(hasEnded);
   }
 
   /** Opens the targets of all contexts, so that the first signal does not wait for that. Throws as the targets. */

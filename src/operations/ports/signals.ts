@@ -123,8 +123,14 @@ export interface SignalStore {
     users: readonly string[],
     limits: { readonly limit: number; readonly withinMs: number },
   ): Promise<boolean>;
-  /** Ends a claim. False if the claim was lost: then nothing is recorded. */
-  settle(claim: SignalClaim, outcome: SignalOutcome, now: Date): Promise<boolean>;
+  /**
+   * Ends claims with the same outcome.
+   *
+   * @returns those that were not lost; of the others, nothing is recorded
+   */
+  settle(claims: readonly SignalClaim[], outcome: SignalOutcome, now: Date): Promise<readonly SignalClaim[]>;
+  /** Ends the leases of holders that are known to be dead, so that nobody waits for them to expire. */
+  giveBack(isDead: (holder: string) => boolean): Promise<void>;
   list(selector: SignalSelector): Promise<readonly Signal[]>;
   /** The signals whose id begins with this; at most two. */
   find(prefix: string): Promise<readonly Signal[]>;

@@ -1,0 +1,84 @@
+import type { Queryable } from '../db/database.ts';
+import type { StateSchema } from '../db/state-tables.ts';
+import { TokenctlError } from '../domain/errors.ts';
+
+/** The version of the tables below. Newer ones are rejected; version 1 had fewer indexes. */
+const VERSION = 2;
+
+/**
+ * The tables, in SQL that PostgreSQL and SQLite share. Instants are milliseconds since 1970, UTC; `lease_until` is on the
+ * store's clock, the others on the receiver's. Lists and objects are JSON.
+ */
+const CREATE_TABLES: readonly string[] = [
+  'CREATE TABLE tokenctl_signals.version (number integer NOT NULL)',
+  `CREATE TABLE tokenctl_signals.signal (
+     id text PRIMARY KEY,
+     issuer text NOT NULL,
+     jti text NOT NULL,
+     transmitter text NOT NULL,
+     route text NOT NULL,
+     kinds text NOT NULL,
+     kind text,
+     subject text,
+     action text NOT NULL,
+     issued bigint NOT NULL,
+     received bigint NOT NULL,
+     state text NOT NULL
+       CHECK (state IN ('waiting', 'acting', 'done', 'held', 'ignored', 'dismissed')),
+     reason text,
+     users text NOT NULL,
+     runs text NOT NULL,
+     attempts integer NOT NULL,
+     changed bigint NOT NULL,
+     ended bigint,
+     retry_at bigint NOT NULL,
+     lease_until bigint,
+     holder text,
+     released text,
+     told integer NOT NULL)`,
+  `CREATE TABLE tokenctl_signals.acted (
+     username text PRIMARY KEY,
+     at bigint NOT NULL)`,
+];
+
+const INDEXES = [
+  { name: 'signal_open', unique: false, on: "signal (received) WHERE state IN ('waiting', 'acting')" },
+  { name: 'signal_received', unique: false, on: 'signal (received)' },
+] as const;
+
+/** What is looked for every second and at every look at the state: these lists stay short, or are counted. */
+const LATER_INDEXES = [
+  { name: 'signal_untold', unique: false, on: "signal (received) WHERE state = 'held' AND told = 0" },
+  { name: 'signal_state', unique: false, on: 'signal (state)' },
+] as const;
+
+/** The queue of signals, as its tables are created and migrated. */
+export const signalsSchema: StateSchema = {
+  name: 'tokenctl_signals',
+  what: 'queue of signals',
+  setting: 'signals.queue',
+  docs: 'docs/signals.md',
+  lock: 'signalsSchema',
+  async create(queryable, { exist, indexStatement }) {
+    if (exist) {
+      if ((await storedVersion(queryable)) === VERSION) return;
+      for (const index of LATER_INDEXES) await queryable.execute(indexStatement(index));
+      await queryable.execute('UPDATE tokenctl_signals.version SET number = $1', [VERSION]);
+      return;
+    }
+    for (const statement of CREATE_TABLES) await queryable.execute(statement);
+    for (const index of [...INDEXES, ...LATER_INDEXES]) await queryable.execute(indexStatement(index));
+    await queryable.execute('INSERT INTO tokenctl_signals.version (number) VALUES ($1)', [VERSION]);
+  },
+};
+
+async function storedVersion(queryable: Queryable): Promise<number> {
+  const [row] = await queryable.query<{ number: number }>('SELECT number FROM tokenctl_signals.version');
+  const version = row?.number ?? 0;
+  if (version === VERSION || version === 1) return version;
+  throw new TokenctlError(
+    'configuration',
+    `The queue of signals has version ${version}; this program supports version ${VERSION}`,
+    { hint: 'Use the version of tokenctl that wrote the queue, or a newer one.' },
+  );
+}
