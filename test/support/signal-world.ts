@@ -30,6 +30,7 @@ interface Member {
 export interface RunningReceiver extends AsyncDisposable {
   readonly url: string;
   said(): string;
+  readonly pid: number;
   /** When the process has ended, however. */
   readonly exited: Promise<unknown>;
   kill(signal: NodeJS.Signals): void;
@@ -47,12 +48,14 @@ export interface SignalWorld extends AsyncDisposable {
   newToken(member: Member): Promise<string>;
   /** Whether the service accepts a token. */
   accepts(token: string): Promise<boolean>;
+  /** Replaces a text of the configuration, and starts a receiver with that. */
+  receiveWith(text: string, replacement: string): Promise<RunningReceiver>;
   /** Starts a receiver; `death` are the arguments of signals-process.ts that say when it dies. */
   receive(...death: string[]): Promise<RunningReceiver>;
   push(receiver: RunningReceiver, token: string, more?: Readonly<Record<string, string>>): Promise<Response>;
   signals(): Promise<readonly Signal[]>;
   /** Waits until something is so. */
-  until(holds: () => Promise<boolean>): Promise<void>;
+  until(holds: () => Promise<boolean>, timeoutMs?: number): Promise<void>;
   auditLog(): Promise<readonly Readonly<Record<string, unknown>>[]>;
 }
 
@@ -70,6 +73,7 @@ export async function signalWorld({
   more = '  localUsers: act',
   transmitterLines = '',
   context = 'database',
+  contexts = '',
   delivery = '      audience: https://tokenctl.example.com\n      push: { token: { file: stream.token } }',
   serve,
 }: {
@@ -77,6 +81,8 @@ export async function signalWorld({
   readonly more?: string;
   readonly transmitterLines?: string;
   readonly context?: 'database' | 'rest';
+  /** Lines of further contexts. */
+  readonly contexts?: string;
   /** How events arrive: lines of the transmitter, indented by six. */
   readonly delivery?: string | ((url: string) => string);
   readonly serve?: Parameters<typeof startTransmitter>[0];
@@ -97,6 +103,7 @@ export async function signalWorld({
 contexts:
   database: { database: { file: database.url } }
   rest: { url: "${service.url}", username: ${ADMIN.username}, password: { file: admin.password } }
+${contexts}
 auditLog: { file: audit.jsonl }
 signals:
   port: 0
@@ -121,7 +128,7 @@ ${transmitterLines}
     const { json } = await client.post('/api/v2/tokens/', { scope: 'write' });
     return json.token;
   };
-  return {
+  const world: SignalWorld = {
     service,
     transmitter,
     folder: folder.path,
@@ -144,6 +151,11 @@ ${transmitterLines}
       const { status } = await new Client(service.url, bearer(token)).get('/api/v2/me/');
       return status === 200;
     },
+    async receiveWith(text, replacement) {
+      const written = await readFile(config, 'utf8');
+      await writeFile(config, written.replace(text, replacement));
+      return await world.receive();
+    },
     async receive(...death) {
       const child = spawn(process.execPath, [program.path(), config, ...death], {
         stdio: ['ignore', 'ignore', 'pipe'],
@@ -164,6 +176,7 @@ ${transmitterLines}
       const receiver: RunningReceiver = {
         url: found[1] ?? '',
         said: () => said,
+        pid: child.pid ?? 0,
         exited,
         kill: (signal) => void child.kill(signal),
         async [Symbol.asyncDispose]() {
@@ -192,8 +205,8 @@ ${transmitterLines}
         await store.close();
       }
     },
-    async until(holds) {
-      const end = performance.now() + 20_000;
+    async until(holds, timeoutMs = 20_000) {
+      const end = performance.now() + timeoutMs;
       while (!(await holds())) {
         if (performance.now() > end)
           throw new Error(`it did not come about: ${opened.map((each) => each.said()).join('')}`);
@@ -214,4 +227,5 @@ ${transmitterLines}
       await folder[Symbol.asyncDispose]();
     },
   };
+  return world;
 }

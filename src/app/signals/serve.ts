@@ -13,6 +13,7 @@ import { jobKinds } from '../jobs/job-kinds.ts';
 import { createRuntime } from '../runtime.ts';
 import { HeldNotices } from './held-notices.ts';
 import { Intake } from './intake.ts';
+import { RefusalNotices } from './refusal-notices.ts';
 import { openQueue, requireSignals, SignalDesk } from './signal-desk.ts';
 
 /** What the receiver is started with. */
@@ -66,6 +67,7 @@ export async function serveSignals(options: ServeOptions): Promise<void> {
     ...{ configuration, environment, store, auditLog, log: logger, signal: stopping.signal },
   });
   const notices = new HeldNotices({ store, notifiers, log: logger });
+  const refusals = new RefusalNotices(notifiers, logger);
   const intake = new Intake({
     ...{ settings, store, keys: new TransmitterKeys(), clock: machineClock },
     find: (subject, transmitter) => desk.find(subject, transmitter, FIND_MS),
@@ -74,6 +76,7 @@ export async function serveSignals(options: ServeOptions): Promise<void> {
   const receiver = await startReceiver(
     {
       ...{ intake, pushers, log: logger },
+      onRefused: (transmitter, reason) => refusals.tell(transmitter, reason),
       isReady: () =>
         store.backlog(1).then(
           () => !stopping.signal.aborted,
@@ -107,6 +110,7 @@ export async function serveSignals(options: ServeOptions): Promise<void> {
       if (!(error instanceof TokenctlError)) throw error;
       notify(`Warning: ${error.message}. Events are recorded and carried out later.`);
     });
+    await desk.takeOver();
     let forgotten = Number.NEGATIVE_INFINITY;
     while (!stopping.signal.aborted) {
       wake.up = Promise.withResolvers<void>();
@@ -133,7 +137,7 @@ export async function serveSignals(options: ServeOptions): Promise<void> {
     process.off('SIGTERM', stop).off('SIGINT', stop);
     await receiver.close();
     await desk.close();
-    await notices.sent();
+    await Promise.all([notices.sent(), refusals.sent()]);
     await Promise.allSettled(notifiers.map(({ notifier }) => notifier.close()));
     await store.close();
     await runtime.close();

@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { requestedEvents } from '../../../src/domain/signals/signal-event.ts';
+import {
+  type RunningReceiver,
+  receiverProgram,
+  type SignalWorld,
+  signalWorld,
+} from '../../support/signal-world.ts';
+import { AUDIENCE, EVENTS } from '../../support/transmitter.ts';
+
+const program = receiverProgram();
+let world: SignalWorld;
+let receiver: RunningReceiver;
+beforeAll(async () => {
+  world = await signalWorld({
+    program,
+    // Nobody answers in the second context.
+    contexts: '  dead: { url: "http://127.0.0.1:9", token: { file: stream.token } }',
+    more: '  usersPerHour: 1000\n  localUsers: act\n  contexts: [database]',
+  });
+  receiver = await world.receive();
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const email = (name: string) => ({ format: 'email', email: `${name}@example.org` });
+const signal = async (jti: string) => (await world.signals()).find((each) => each.jti === jti);
+const ended = (jti: string) => world.until(async () => (await signal(jti))?.ended instanceof Date);
+
+/** What becomes of a user by the default of each event type, and by what the event says. */
+const KINDS: Readonly<Record<string, readonly (readonly [body: object, action: string])[]>> = {
+  'caep/event-type/session-revoked': [[{ initiating_entity: 'admin' }, 'revoke']],
+  'caep/event-type/credential-change': [
+    [{ change_type: 'revoke', credential_type: 'password' }, 'revoke'],
+    [{ change_type: 'delete', credential_type: 'fido2-roaming' }, 'revoke'],
+    [{ change_type: 'update', credential_type: 'password' }, 'nothing'],
+    [{ change_type: 'create', credential_type: 'pin' }, 'nothing'],
+  ],
+  'caep/event-type/token-claims-change': [[{ claims: { role: 'ro-admin' } }, 'nothing']],
+  'caep/event-type/assurance-level-change': [[{ current_level: 'nist-aal1' }, 'nothing']],
+  'caep/event-type/device-compliance-change': [[{ current_status: 'not-compliant' }, 'nothing']],
+  'risc/event-type/account-disabled': [[{ reason: 'hijacking' }, 'offboard']],
+  'risc/event-type/account-purged': [[{}, 'offboard']],
+  'risc/event-type/account-enabled': [[{}, 'nothing']],
+  'risc/event-type/credential-compromise': [[{ credential_type: 'password' }, 'revoke']],
+  'risc/event-type/sessions-revoked': [[{}, 'revoke']],
+  'risc/event-type/identifier-changed': [[{ 'new-value': 'new@example.org' }, 'nothing']],
+};
+
+test('every event type is carried out by its default', async () => {
+  const known = Object.keys(KINDS).map((each) => `https://schemas.openid.net/secevent/${each}`);
+  expect(known.toSorted()).toEqual([...requestedEvents].sort());
+  for (const [type, cases] of Object.entries(KINDS)) {
+    for (const [body, action] of cases) {
+      const jti = randomUUID();
+      const name = `kind-${jti.slice(0, 8)}`;
+      const member = await world.member(name);
+      const uri = `https://schemas.openid.net/secevent/${type}`;
+      const response = await world.push(
+        receiver,
+        await world.transmitter.event(uri, email(name), { jti, body }),
+      );
+      expect(response.status).toBe(202);
+      await ended(jti);
+      const ends = action !== 'nothing';
+      expect(await signal(jti)).toMatchObject({ action, state: ends ? 'done' : 'ignored' });
+      expect([type, await world.accepts(member.token)]).toEqual([type, !ends]);
+      const [row] = await world.service.database.query(
+        'SELECT is_active FROM auth_user WHERE username = $1',
+        [name],
+      );
+      expect(row).toEqual({ is_active: action !== 'offboard' });
+    }
+  }
+});
+
+test('a user who is not here is no attack, however often the provider asks', async () => {
+  const exp = Math.floor(Date.now() / 1000) + 60;
+  const revoke = async (name: string) => {
+    const claims = { jti: randomUUID(), aud: AUDIENCE, exp };
+    const token = await world.transmitter.sign(claims, { typ: 'global-token-revocation+jwt' });
+    const { status } = await fetch(`${receiver.url}/global-token-revocation`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+      body: JSON.stringify({ sub_id: email(name) }),
+    });
+    return status;
+  };
+  for (let time = 0; time < 120; time += 1) expect(await revoke('nobody')).toBe(404);
+  const member = await world.member('asked-for');
+  expect(await revoke('asked-for')).toBe(204);
+  await world.until(async () => !(await world.accepts(member.token)));
+  await world.member('two-1', { email: 'two@example.org' });
+  await world.member('two-2', { email: 'two@example.org' });
+  expect(await revoke('two')).toBe(422);
+});
+
+test('a logout names one token, and the same twice is one logout', async () => {
+  const claims = {
+    ...{ jti: 'logout-twice', aud: AUDIENCE, exp: Math.floor(Date.now() / 1000) + 60, sub: 'uid-nobody' },
+    events: { [EVENTS.logout]: {} },
+  };
+  const token = await world.transmitter.sign(claims, { typ: 'logout+jwt' });
+  const post = (body: URLSearchParams) =>
+    fetch(`${receiver.url}/backchannel-logout`, { method: 'POST', body });
+  const two = new URLSearchParams([
+    ['logout_token', token],
+    ['logout_token', token],
+  ]);
+  expect((await post(two)).status).toBe(400);
+  for (let time = 0; time < 2; time += 1)
+    expect((await post(new URLSearchParams({ logout_token: token }))).status).toBe(200);
+  expect((await world.signals()).filter(({ jti }) => jti === 'logout-twice')).toHaveLength(1);
+});
+
+test('one context that does not answer keeps no access in the others', async () => {
+  const both = await world.receiveWith('contexts: [database]', 'contexts: [dead, database]');
+  const member = await world.member('reachable');
+  const token = await world.transmitter.event(EVENTS.sessionRevoked, email('reachable'), { jti: 'one-dead' });
+  expect((await world.push(both, token)).status).toBe(202);
+  await world.until(async () => !(await world.accepts(member.token)));
+  await world.until(async () => (await signal('one-dead'))?.state === 'waiting');
+  const waiting = await signal('one-dead');
+  expect(waiting?.reason).toContain('database: reachable revoked 1 of 1 tokens');
+  expect(waiting?.reason).toContain('dead: ');
+  expect(waiting?.runs).toHaveLength(1);
+});
