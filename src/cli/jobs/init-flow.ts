@@ -15,6 +15,7 @@ import { ask, canAsk } from '../change/confirmation.ts';
 import { addressOf, loginFlow } from '../contexts/login-flow.ts';
 import { type RanJobJson, ranResult } from '../output/job-view.ts';
 import { writeNotice } from '../output/streams.ts';
+import { draftDirectories, draftLines } from './directory-drafts.ts';
 import { dropInFor, SERVICE_DROP_INS } from './service-secrets.ts';
 
 /** What `jobs init` prints with `--json`. */
@@ -29,6 +30,8 @@ export interface JobsInitJson {
   readonly timeZone: string;
   /** Whether the job only reports what it would revoke. */
   readonly dryRun: boolean;
+  /** The names of the directories that were drafted from the LDAP settings of the controller. */
+  readonly directories: readonly string[];
   /** What the job would do now. */
   readonly preview: readonly RanJobJson[];
   /** The commands that start the job on its schedule. */
@@ -103,7 +106,9 @@ export async function initFlow(request: InitRequest): Promise<Report<JobsInitJso
   } finally {
     await fresh.close();
   }
-  return await tried(request, { ...answers, context, file, isService });
+  const { config } = request.flags;
+  const drafted = await draftDirectories(request.runtime, { file, config, context, isService });
+  return await tried(request, { ...answers, context, file, isService, drafted });
 }
 
 function requireNoJobs({ jobs }: Configuration, file: string): void {
@@ -235,10 +240,15 @@ async function tried(
   {
     context,
     ...written
-  }: Answers & { readonly context: string; readonly file: string; readonly isService: boolean },
+  }: Answers & {
+    readonly context: string;
+    readonly file: string;
+    readonly isService: boolean;
+    readonly drafted: Awaited<ReturnType<typeof draftDirectories>>;
+  },
 ): Promise<Report<JobsInitJson>> {
   const { runManually } = await import('../../app/jobs/run-manually.ts');
-  const { file, isService, rules, schedule, timeZone, dryRun } = written;
+  const { file, isService, rules, schedule, timeZone, dryRun, drafted } = written;
   const { environment } = runtime;
   const fresh = createRuntime({ flags: { config: flags.config }, environment, notify: writeNotice, version });
   try {
@@ -259,7 +269,10 @@ async function tried(
       ? 'It only reports what it would revoke, until the file says `dryRun: false`.'
       : 'It revokes.';
     return report({
-      json: { file, job: JOB, context, rules, schedule, timeZone, dryRun, preview: ran.json, start },
+      json: {
+        ...{ file, job: JOB, context, rules, schedule, timeZone, dryRun, preview: ran.json, start },
+        directories: drafted.map(({ name }) => name),
+      },
       document: [
         lines(`Wrote the job ${JOB} to ${file}: ${rules.join(', ')} at "${schedule}" ${timeZone}.`, mode),
         lines(
@@ -267,6 +280,7 @@ async function tried(
           list(...ran.json.map(({ job, summary }) => `${job}: ${String(summary['message'] ?? '')}`)),
         ),
         lines('Start it:', list(start)),
+        ...draftLines(drafted),
       ],
       failure: ran.failure,
     });

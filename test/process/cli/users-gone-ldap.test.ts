@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { join } from 'node:path';
 import { Attribute, Change } from 'ldapts';
@@ -292,4 +292,39 @@ describe.skipIf(NO_SLAPD !== null)('an OpenLDAP directory', () => {
     onTestFinished(() => void proxy.close());
     return (proxy.address() as net.AddressInfo).port;
   }
+});
+
+test('jobs init drafts a directory from the settings of the controller, without the password', async () => {
+  const settings = {
+    AUTH_LDAP_SERVER_URI: 'ldaps://ldap.example.invalid',
+    AUTH_LDAP_BIND_DN: READER.dn,
+    AUTH_LDAP_BIND_PASSWORD: 'controller-password-hidden',
+    AUTH_LDAP_USER_SEARCH: [PEOPLE, 'SCOPE_SUBTREE', '(uid=%(user)s)'],
+  };
+  for (const [key, value] of Object.entries(settings)) {
+    await db
+      .database()
+      .execute('INSERT INTO conf_setting (created, modified, key, value) VALUES (now(), now(), $1, $2)', [
+        key,
+        JSON.stringify(value),
+      ]);
+  }
+  const home = db.home();
+  const file = join(home.folder, '.config/tokenctl/tokenctl.yaml');
+  const flags = ['--rules', 'owner-inactive', '--schedule', '02:30', '--time-zone', 'UTC'];
+  const done = await home.run(['jobs', 'init', ...flags]);
+  expect(done).toMatchObject({ code: 0, stderr: '' });
+  expect(done.stdout).toContain(
+    'Drafted the directory ldap from the settings of the controller: ldaps://ldap.example.invalid, ou=people',
+  );
+  expect(done.stdout + readFileSync(file, 'utf8')).not.toContain('hidden');
+  const ask = ['users', 'offboard', '--gone', 'ldap', '--dry-run'];
+  const without = await home.run(ask);
+  expect(without).toMatchObject({ code: 2, stdout: '' });
+  expect(without.stderr).toMatch(/ldap\.bind-password does not exist/);
+  mkdirSync(join(home.folder, '.config/tokenctl/secrets'), { recursive: true });
+  writeFileSync(join(home.folder, '.config/tokenctl/secrets/ldap.bind-password'), 'x', { mode: 0o600 });
+  const far = await home.run(ask);
+  expect(far).toMatchObject({ code: 7, stdout: '' });
+  expect(far.stderr).toMatch(/The directory ldap could not be reached \(\w+\)/);
 });
