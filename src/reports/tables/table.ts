@@ -26,8 +26,8 @@ const noBorders = Object.fromEntries(
 
 /**
  * Lays rows out as a table without lines, as wide as the terminal at most. The first block of rows
- * decides the columns and their widths ({@link layoutFor}); what is wider ends in an ellipsis. Nothing for
- * no rows.
+ * decides the columns ({@link layoutFor}); further blocks widen them where there is room, and whole ones always: a cut id
+ * names another token. Nothing for no rows.
  */
 export async function* tableLines<Row>(
   listing: Listing<Row>,
@@ -38,6 +38,8 @@ export async function* tableLines<Row>(
     if (layout === undefined) {
       layout = layoutFor(listing.columns, { rows: block, width });
       yield headingLines(layout, paint);
+    } else {
+      layout = widened(layout, { rows: block, width });
     }
     yield rowLines(block, { ...layout, width, paint });
   }
@@ -126,6 +128,7 @@ interface LaidOutColumn<Row> {
 
 /** The columns of a table with their widths, and the columns shown below each row. */
 interface Layout<Row> {
+  readonly measured: readonly Measured<Row>[];
   readonly columns: readonly LaidOutColumn<Row>[];
   /** With the gap after each column. */
   readonly widths: readonly number[];
@@ -174,10 +177,23 @@ function layout<Row>(
   { width, below }: { readonly width: number; readonly below: Layout<Row>['below'] },
 ): Layout<Row> {
   return {
+    measured,
     columns: measured.map(({ column, cell }) => ({ name: column.name, cell, tone: column.tone })),
     widths: fitted(measured, width),
     below,
   };
+}
+
+/** The same columns, no narrower, for rows that follow. */
+function widened<Row>(
+  { measured, below }: Layout<Row>,
+  { rows, width }: { readonly rows: readonly Row[]; readonly width: number },
+): Layout<Row> {
+  const again = measured.map(({ column, cell, widest }) => ({
+    ...{ column, cell },
+    widest: Math.max(widest, measure(column, { rows, cell }).widest),
+  }));
+  return layout(again, { width, below });
 }
 
 /** The last column needs no gap after it. */

@@ -77,6 +77,22 @@ test('the data of a log entry goes below it, and none of it is lost', async () =
   expect(data.map((line) => line.trim()).join('')).toBe(JSON.stringify(entry.data));
 });
 
+test.each([80, Number.POSITIVE_INFINITY])(
+  'no id is cut in a list of very many, at width %d',
+  async (width) => {
+    async function* many(): AsyncIterable<Token> {
+      for (const first of [1, 99_990, 1_234_567_890])
+        for (let id = first; id < first + 600; id += 1) yield { ...token, id };
+    }
+    const rows = (await table(tokenListing(many()), width)).filter((line) => /^\d/.test(line));
+    expect(rows).toHaveLength(1800);
+    for (const row of rows) {
+      expect(row).toMatch(/^\d+ {2,}\S/);
+      expect(row.length).toBeLessThanOrEqual(width);
+    }
+  },
+);
+
 test('a table that is as wide as the terminal is not narrowed', async () => {
   const rows = listing({
     rows: ['a'.repeat(30)],
