@@ -3,10 +3,12 @@ import {
   closeSync,
   constants,
   fsyncSync,
+  ftruncateSync,
   lstatSync,
   openSync,
   unlinkSync,
   writeFileSync,
+  writeSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { TokenctlError } from '../domain/errors.ts';
@@ -23,8 +25,12 @@ export interface ReservedFile {
   discard(): void;
 }
 
+/** Lines that a file holds until its secret is there: on a full disk, an empty file can be created, and no secret kept. */
+const ROOM = Buffer.alloc(4096, '\n');
+
 /**
- * Creates a file of mode 0600 before its secret is created, so that a new token always has a place to be stored.
+ * Creates a file of mode 0600 before its secret is created, with room for it on the disk, so that a new token always has a
+ * place to be stored.
  *
  * @throws TokenctlError `usage` if the file exists or cannot be created
  */
@@ -34,10 +40,20 @@ export function reserveSecretFile(path: string): ReservedFile {
     closeSync(descriptor);
     unlinkSync(path);
   };
+  try {
+    writeSync(descriptor, ROOM, 0, ROOM.length, 0);
+    fsyncSync(descriptor);
+  } catch (cause) {
+    discard();
+    throw cannotCreate(path, cause);
+  }
   return {
     fill(secret) {
       try {
-        writeFileSync(descriptor, `${secret.reveal()}\n`);
+        const text = Buffer.from(`${secret.reveal()}\n`);
+        // In place: the room stays taken until the secret is in it.
+        writeFully(descriptor, text);
+        ftruncateSync(descriptor, text.length);
         fsyncSync(descriptor);
       } catch (error) {
         discard();
@@ -127,6 +143,11 @@ export function writeNewFile(path: string, text: string): void {
   }
 }
 
+function writeFully(descriptor: number, text: Buffer): void {
+  for (let done = 0; done < text.length; )
+    done += writeSync(descriptor, text, done, text.length - done, done);
+}
+
 function openNew(path: string): number {
   try {
     return openSync(path, 'wx', 0o600);
@@ -139,7 +160,7 @@ function cannotCreate(path: string, cause: unknown): TokenctlError {
   const { code } = cause as NodeJS.ErrnoException;
   const why = code === 'EEXIST' ? 'already exists and is not overwritten' : `cannot be created (${code})`;
   return new TokenctlError('usage', `The file ${path} ${why}`, {
-    hint: 'Name another file with --output',
+    hint: code === 'ENOSPC' ? 'Free some disk space.' : 'Name another file with --output',
     cause,
   });
 }

@@ -23,6 +23,17 @@ test('a file that is filled holds the secret, for its owner only', () => {
   expect(() => reserveSecretFile(path)).toThrow(/already exists/);
 });
 
+test('the room for a secret is on the disk before there is one', () => {
+  const path = join(temporaryFolder(), 'value');
+  const file = reserveSecretFile(path);
+  const { size, blocks } = statSync(path);
+  expect(blocks * 512).toBeGreaterThanOrEqual(size);
+  expect(size).toBeGreaterThan(1000);
+  expect(readFileSync(path, 'utf8').trim()).toBe('');
+  file.fill(new Secret('s'.repeat(10_000)));
+  expect(readFileSync(path, 'utf8')).toBe(`${'s'.repeat(10_000)}\n`);
+});
+
 test('a file that cannot be filled does not stay, so that the next attempt can make it', () => {
   const path = join(temporaryFolder(), 'value');
   const file = reserveSecretFile(path);
