@@ -4,10 +4,10 @@ import type { Runtime } from '../app/runtime.ts';
 import { requireAccount } from '../cli/base-command.ts';
 import { runbooks } from '../cli/incident/incident-flags.ts';
 import { runbookResult, runbookSteps, stepFlow } from '../cli/incident/runbook.ts';
+import { recordedCase } from '../cli/incident/runbook-case.ts';
 import { filledText, NO_CASE, type RunbookCase, runbookDocument } from '../cli/incident/runbook-document.ts';
 import { timelineFlow } from '../cli/incident/timeline-flow.ts';
 import { pathName, sentenceOf } from '../domain/access.ts';
-import { gatherRecord } from '../operations/incident/gather-report.ts';
 import { incidentStatus } from '../operations/incident/incident-status.ts';
 import { stepsDone } from '../operations/incident/runbook-steps.ts';
 import { CaseFiles } from './case-files.ts';
@@ -78,23 +78,15 @@ async function stepsOf(
 
 /** What the runbook of an incident is filled in with. */
 async function caseOf(runtime: Runtime, id: string, { places }: Controller): Promise<RunbookCase> {
-  const [log, description] = [await runtime.auditLog(), await runtime.description()];
-  const { incident, runs } = await gatherRecord({ log, description, incident: id, investigations: [] });
-  const { scope, reason, ticket } = incident;
-  const [name = null, ...others] = 'names' in scope ? scope.names : [];
-  const only = others.length === 0 ? name : null;
+  const recorded = await recordedCase(runtime, id);
   const contextBy = (via: 'rest' | 'database') => places.find((each) => each.via === via)?.place ?? null;
-  const files = new CaseFiles(runtime.environment, incident.id);
+  const files = new CaseFiles(runtime.environment, recorded.incident ?? id);
   const first = files.investigations()[0];
   return {
-    incident: incident.id,
-    user: scope.kind === 'users' ? only : null,
-    application: scope.kind === 'applications' ? only : null,
+    ...recorded,
     rest: contextBy('rest'),
     database: contextBy('database'),
-    ...{ reason, ticket },
-    since: first === undefined ? null : files.investigation(first.name).since,
-    cleaning: runs.findLast(({ operation }) => operation === 'incident.clean')?.run ?? null,
+    since: first === undefined ? recorded.since : files.investigation(first.name).since,
   };
 }
 

@@ -149,6 +149,15 @@ export const extendFlags = {
 
 export type ExtendFlags = FlagsOf<typeof extendFlags>;
 
+/** The flags of `incident runbook`: what its commands are filled in with. */
+export const runbookFlags = {
+  incident: string({ summary: 'Fill in this incident, by its id or the first characters.', helpValue: 'ID' }),
+  user: string({ summary: 'Fill in this user.', helpValue: 'NAME' }),
+  application: string({ summary: 'Fill in this application.', helpValue: 'NAME' }),
+  reason: string({ summary: 'Fill in this reason.', helpValue: 'TEXT' }),
+  ticket: string({ summary: 'Fill in this ticket.', helpValue: 'ID' }),
+};
+
 /** The flags of `incident step`. */
 export const stepFlags = {
   runbook: option({ options: runbooks, required: true })({

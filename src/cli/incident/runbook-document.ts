@@ -109,6 +109,18 @@ export function filledText(text: string, known: RunbookCase): string {
     .join('`');
 }
 
+/** The Markdown of a runbook with what is known of the case, in its own lines. */
+export function filledMarkdown(markdown: string, known: RunbookCase): string {
+  return markdown
+    .split(/(\n{2,})/)
+    .map((block) => {
+      if (!block.startsWith('    ')) return filledText(block, known);
+      const rows = block.split('\n');
+      return rows.map((row) => `    ${commandOf(row.slice(4), known)}`).join('\n');
+    })
+    .join('');
+}
+
 /** The Markdown of a runbook as a document: paragraphs, lists, and commands to copy, for a case. */
 export function runbookDocument(markdown: string, known: RunbookCase): Document {
   return markdown.split(/\n{2,}/).flatMap((block): Part[] => {

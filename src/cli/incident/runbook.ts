@@ -7,6 +7,7 @@ import { lines } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import type { StepFlags } from './incident-flags.ts';
 import { runbooks } from './incident-flags.ts';
+import { filledMarkdown, type RunbookCase } from './runbook-document.ts';
 
 /** What `incident runbook` prints with `--json`: the names, or one runbook. */
 export type RunbookJson =
@@ -21,12 +22,18 @@ export type RunbookJson =
  * The result of `incident runbook`: a runbook, or the list of names.
  *
  * @param root The root directory of the package.
+ * @param known What it is filled in with; null leaves it as it is written.
  */
-export async function runbookResult(root: string, name: string | undefined): Promise<Report<RunbookJson>> {
+export async function runbookResult(
+  root: string,
+  name: string | undefined,
+  known: RunbookCase | null = null,
+): Promise<Report<RunbookJson>> {
   if (name === undefined) {
     return report({ json: { runbooks }, document: [lines(runbooks)] });
   }
-  const text = await runbookText(root, name);
+  const written = await runbookText(root, name);
+  const text = known === null ? written : filledMarkdown(written, known);
   return report({ json: { name, text }, text: () => text, verbatim: true });
 }
 

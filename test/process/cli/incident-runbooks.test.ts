@@ -84,7 +84,7 @@ async function place() {
     'tokenctl.yaml',
     `currentContext: production
 contexts:
-  production: { url: "${service.url}", token: { file: token } }
+  production: { url: "${service.url}", databaseContext: production-db, token: { file: token } }
   production-db: { database: { file: database } }
 `,
   );
@@ -116,5 +116,50 @@ describe('a runbook does what it says, command by command as written', () => {
       });
       if (says === 5) expect(stdout).toContain('NOT CHECKED');
     }
+  });
+});
+
+describe('a runbook for a case', () => {
+  test('has the names that are given, and the contexts of the configuration, without asking the controller', async () => {
+    const { run, down } = await place();
+    await down();
+    const given = ['--user', "o'neil", '--reason', 'laptop stolen', '--ticket', 'SEC-9'];
+    const { code, stdout } = await run(['incident', 'runbook', 'stolen-token', ...given]);
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringContaining(
+        `tokenctl incident lockdown --context production-db --user 'o'\\''neil' --deactivate --reason 'laptop stolen' --ticket SEC-9\n`,
+      ),
+    ]);
+    expect(stdout).toContain('--incident <incident> --since <beginning-of-the-theft> --out theft.json');
+    expect(stdout).not.toContain('inc-1a2b3c4d');
+  });
+
+  test('has what the audit log knows of the incident, in either context', async () => {
+    const { run } = await place();
+    const lockdown = [
+      'incident',
+      'lockdown',
+      '--context',
+      'production-db',
+      '--user',
+      'bob',
+      '--yes',
+      '--json',
+    ];
+    const { incident } = JSON.parse(
+      (await run([...lockdown, '--reason', 'stolen', '--ticket', 'SEC-8'])).stdout,
+    );
+    const filled = ['incident', 'runbook', 'stolen-token', '--incident', incident.slice(0, 8)];
+    for (const context of ['production', 'production-db']) {
+      const { stdout } = await run([...filled, '--context', context]);
+      expect(stdout).toContain(`incident status --context production-db --check`);
+      expect(stdout).toContain(`tokens list --context production --user bob\n`);
+      expect(stdout).toContain(
+        `incident lift ${incident} --context production-db --reason stolen --ticket SEC-8\n`,
+      );
+    }
+    const unknown = await run(['incident', 'runbook', 'stolen-token', '--incident', 'inc-ffffffff']);
+    expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('inc-ffffffff')]);
   });
 });
