@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import { signalsSchema } from '../../../src/config/signals.ts';
+
+const transmitter = { issuer: 'https://idp.example.com', jwks: 'https://idp.example.com/keys' };
+const audience = 'https://tokenctl.example.com';
+const token = { file: '/secrets/token' };
+
+/** What is wrong with a section, as one text; empty for a valid one. */
+function problems(section: object): string {
+  const result = signalsSchema.safeParse(section);
+  return result.success
+    ? ''
+    : result.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`).join('; ');
+}
+const ofTransmitter = (more: object) => problems({ transmitters: { idp: { ...transmitter, ...more } } });
+
+test('an event is remembered for longer than it may be sent again', () => {
+  expect(problems({ keepDays: 30 })).toContain('keepDays must be at least 31');
+  expect(ofTransmitter({ maxAge: '31d' })).toContain('must be at most 30d');
+  expect(ofTransmitter({ maxAge: '30d' })).toBe('');
+});
+
+test('addresses whose answers are trusted, or that get a token, are https or of this machine', () => {
+  for (const jwks of [
+    'http://idp.example.com/keys',
+    'http://127.0.0.1.example.com/',
+    'file:///keys',
+    'https://a:b@idp/',
+  ])
+    expect(ofTransmitter({ jwks })).not.toBe('');
+  expect(ofTransmitter({ audience, poll: { url: 'http://idp.example.com/poll', token } })).toContain('https');
+  expect(ofTransmitter({ jwks: 'http://127.0.0.1:8080/keys' })).toBe('');
+});
+
+test('how events arrive is said once, and wholly, unless a command can ask the transmitter', () => {
+  expect(ofTransmitter({ push: {} })).toContain('no audience');
+  expect(ofTransmitter({ audience, poll: { token } })).toContain('has poll without its url');
+  expect(
+    ofTransmitter({ audience, push: {}, poll: { url: 'https://idp.example.com/poll', token } }),
+  ).toContain('has both push and poll');
+  expect(ofTransmitter({ management: { token }, poll: { token } })).toBe('');
+  expect(problems({ transmitters: { one: transmitter, two: transmitter } })).toContain(
+    'has the same issuer as one',
+  );
+  expect(ofTransmitter({ push: { token: 'the token itself' }, audience })).toContain('push.token');
+});
