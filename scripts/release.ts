@@ -90,7 +90,6 @@ const TOOLS: readonly Tool[] = [
 
 const started = performance.now();
 
-/** Says what is made now. */
 function say(text: string): void {
   const seconds = Math.round((performance.now() - started) / 1000);
   process.stdout.write(`${String(seconds).padStart(4)} s  ${text}\n`);

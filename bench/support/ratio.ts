@@ -56,7 +56,6 @@ export async function measureInTurn(
   return Object.fromEntries([...times].map(([name, taken]) => [name, { name, times: taken }]));
 }
 
-/** A goal in words. */
 export function goalText(goal: Goal): string {
   return 'atLeast' in goal ? `at least ${goal.atLeast}` : `at most ${goal.atMost}`;
 }

@@ -31,9 +31,8 @@ With --json, prints what docs/schemas/settings-external-tokens.json describes.`;
 
   async run(): Promise<Result<ExternalTokensJson>> {
     const { args, flags } = await this.input(SettingsExternalTokens);
-    const { switchFlow, switchStatus } = await import('../../src/cli/settings/switch-flow.ts');
-    const { denyExternalTokens, requireDeny } = await import('../../src/cli/settings/switch-flow.ts');
-    const { externalTokens: setting } = await import('../../src/cli/settings/switch-flow.ts');
+    const flows = await import('../../src/cli/settings/switch-flow.ts');
+    const { denyExternalTokens, externalTokens: setting, requireDeny, switchFlow, switchStatus } = flows;
     if (flags['revoke-existing'] === true) requireDeny(args.state);
     if (args.state === 'status') {
       return await this.inContexts(flags, null, ({ runtime }) => switchStatus({ runtime, setting }));

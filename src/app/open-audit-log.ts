@@ -8,7 +8,6 @@ import type { AuditLog, Entry, EntryDraft, LogKeys } from '../operations/ports/a
 import type { Clock } from '../operations/ports/clock.ts';
 import type { ExportCursor, ExportFormat, LogFormat, LogSink } from '../operations/ports/log-sink.ts';
 
-/** What the audit log is opened with. */
 interface AuditLogOptions {
   readonly environment: Environment;
   readonly clock: Clock;
@@ -42,9 +41,15 @@ export async function openAuditLog(
 }
 
 /** Where the audit log is, for people. Throws `configuration` without a folder for it. */
-export function auditLogName({ auditLog }: Pick<Configuration, 'auditLog'>): string {
+export function auditLogName(configuration: Pick<Configuration, 'auditLog'>): string {
+  const place = auditLogPlace(configuration);
+  return configuration.auditLog.database === undefined ? place : `in ${place}`;
+}
+
+/** The file or the database of the audit log, for people. Throws as {@link auditLogName}. */
+export function auditLogPlace({ auditLog }: Pick<Configuration, 'auditLog'>): string {
   const { database } = auditLog;
-  return database === undefined ? auditLogFile(auditLog) : `in the database ${databaseName(database)}`;
+  return database === undefined ? auditLogFile(auditLog) : `the database ${databaseName(database)}`;
 }
 
 /** Where the audit log is exported to, and as what. Paths are as the user wrote them. */

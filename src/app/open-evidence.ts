@@ -40,14 +40,12 @@ export async function openEvidence(runtime: Runtime): Promise<Evidence & { close
   return openApiEvidence(options);
 }
 
-/** What a cleaning works with. */
 export interface Cleaning {
   readonly evidence: Evidence;
   /** How items can be ended: the context itself first, then the REST API beside a database. */
   readonly ways: readonly CleaningWay[];
   /** Why no REST API is used beside a database, as a sentence; null where one is, or none is configured. */
   readonly restProblem: string | null;
-  /** The caller's own tokens. */
   readonly ownTokens: readonly number[];
   readonly close: () => Promise<void>;
 }

@@ -37,7 +37,6 @@ interface ChangeOptions {
   readonly approval?: RecordedApproval | undefined;
 }
 
-/** The progress of an operation. */
 export interface Progress {
   readonly done: number;
   readonly total: number;

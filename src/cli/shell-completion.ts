@@ -34,7 +34,6 @@ export interface DescribedFlag {
   readonly allowNo?: boolean | undefined;
 }
 
-/** The shells that can complete. */
 export const shells = ['bash', 'zsh', 'fish'] as const;
 
 /** A shell that can complete. */
@@ -109,7 +108,6 @@ function valuesOf({ name, helpValue, options }: DescribedFlag): 'files' | 'conte
 /** Prints the names of the contexts and groups of the configuration, a line each. */
 const CONTEXTS = 'tokenctl context list --csv 2>/dev/null | tail -n +2 | cut -d , -f 2';
 
-/** Whether a flag has a value. */
 export function takesValue({ type }: DescribedFlag): boolean {
   return type === 'option';
 }

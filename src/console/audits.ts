@@ -185,7 +185,6 @@ function findingRow({ rule, severity, subject, message }: Finding, state: 'new' 
   };
 }
 
-/** Counts by name. */
 class Counts {
   readonly #counts = new Map<string, number>();
 

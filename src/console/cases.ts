@@ -27,7 +27,6 @@ import { incidentsOf } from './incidents.ts';
 import { endedOf, type Problem, problemOf } from './operations.ts';
 import { inTurns, type Places } from './places.ts';
 
-/** Investigations at a time. */
 const AT_ONCE = 2;
 /** The items of an investigation that the page gets; the file has all. */
 const MAX_ITEMS = 2_000;
@@ -222,7 +221,6 @@ function endingsOf({ operator }: Runtime, aheadMs: number): (run: RunAccount) =>
       : controllerTime({ at: ended, target }).getTime() - aheadMs;
 }
 
-/** An investigation in numbers. */
 function summaryOf(
   { madeAt, since, until, subject, items, target, stream }: Investigation,
   {

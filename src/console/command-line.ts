@@ -108,7 +108,6 @@ export function pathOf(path: string, environment: Environment): string {
   return absolutePath(path, process.cwd(), environment);
 }
 
-/** What a request is made into a command with. */
 interface Request {
   /** The command with its arguments, as words of a shell. */
   readonly command: string;

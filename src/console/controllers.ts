@@ -4,7 +4,6 @@ import { Answers } from './answers.ts';
 import { type Problem, problemOf } from './operations.ts';
 import type { Places } from './places.ts';
 
-/** A context of a controller. */
 interface ControllerPlace {
   readonly place: string;
   /** How it reaches the controller; null where it did not answer, or not yet. */

@@ -1,6 +1,5 @@
 import { TokenctlError } from '../domain/errors.ts';
-import type { Database, Queryable } from './database.ts';
-import { ADVISORY_LOCKS } from './database.ts';
+import { ADVISORY_LOCKS, type Database, type Queryable } from './database.ts';
 
 /** One step of a schema: forward only, never changed once released. */
 export interface Migration {

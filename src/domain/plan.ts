@@ -122,7 +122,6 @@ export interface Outcome {
   readonly reason?: string;
 }
 
-/** The amounts of a revocation. */
 export interface Amounts {
   readonly accessTokens: number;
   readonly refreshTokens: number;

@@ -3,7 +3,6 @@ import { DAY, type Facts, hasExpired } from './policy/rule.ts';
 import { neverUsed } from './policy/use-rules.ts';
 import { NEVER_DAYS, type Token } from './token.ts';
 
-/** One bar of a chart. */
 export interface Bar {
   readonly label: string;
   readonly tokens: number;

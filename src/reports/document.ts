@@ -12,7 +12,6 @@ interface Toned {
 /** Texts are plain: the renderers escape them. */
 type Text = string | readonly (string | Toned)[];
 
-/** One line of text. */
 export type Line =
   | string
   | {
@@ -67,7 +66,6 @@ export type Part =
 /** Text for people as data. The renderers for terminals, HTML and Markdown lay it out. */
 export type Document = readonly (Part | Absent)[];
 
-/** The heading of a section. */
 export function section(text: string): Part {
   return { kind: 'heading', level: 2, text };
 }

@@ -100,7 +100,7 @@ export function pendingFile(path: string, what: string, readers: FileReaders = '
  */
 export async function writeReport(
   path: string,
-  chunks: AsyncIterable<string>,
+  chunks: AsyncIterable<string> | Iterable<string>,
   readers: FileReaders = 'private',
 ): Promise<void> {
   const file = pendingFile(path, 'The report', readers);

@@ -19,7 +19,6 @@ interface ExecutionOptions {
 /** Why a run was stopped. */
 type StopReason = 'stopping' | 'timeout' | 'lost';
 
-/** A job's report or error. */
 interface Result {
   readonly report: JobReport | null;
   readonly error: unknown;

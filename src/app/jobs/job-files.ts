@@ -14,7 +14,6 @@ import { baselineHeading, readBaseline, writeReport } from '../../reports/report
 const COMMAND_TIMEOUT_MS = 300_000;
 const MAX_COMMAND_OUTPUT_BYTES = 64 * 1024 * 1024;
 
-/** The files and programs of this machine. */
 export function jobFiles(options: {
   /** The environment that programs are started with. */
   readonly environment: Readonly<Record<string, string | undefined>>;

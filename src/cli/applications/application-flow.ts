@@ -133,7 +133,6 @@ function usersText(users: ShownApplication['accessTokens']['byUser']): string {
   return [...named, ...(more === 0 ? [] : [countText(more, 'more user')])].join(', ');
 }
 
-/** An application to change. */
 interface Named {
   readonly name: ApplicationName;
 }

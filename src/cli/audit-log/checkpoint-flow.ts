@@ -65,7 +65,7 @@ export async function checkpointFlow(
     keys: await runtime.logKeys(),
     previous,
   });
-  if (output !== undefined) await writeReport(output, once(note), 'public');
+  if (output !== undefined) await writeReport(output, [note], 'public');
   const json = { checkpoint: note, origin, size, root };
   if (output === undefined) return report({ json, text: () => note, verbatim: true });
   const written = `Wrote the checkpoint of ${countText(size, 'entry', 'entries')} to ${output}.`;
@@ -93,17 +93,13 @@ export async function proofFlow(
   });
   const { line, proof, origin, size } = proved;
   if (output !== undefined) {
-    await writeReport(output, once(proof));
-    await writeReport(`${output}.entry`, once(line));
+    await writeReport(output, [proof]);
+    await writeReport(`${output}.entry`, [line]);
   }
   const json = { seq, entry: line, proof, origin, size };
   if (output === undefined) return report({ json, text: () => proof, verbatim: true });
   const written = `Wrote the proof that entry ${seq} is one of the ${countText(size, 'entry', 'entries')} of ${origin} to ${output}`;
   return report({ json, document: [lines(`${written}, and the entry to ${output}.entry.`)] });
-}
-
-async function* once(text: string): AsyncIterable<string> {
-  yield text;
 }
 
 /**

@@ -1,6 +1,5 @@
+import { auditLogPlace } from '../../app/open-audit-log.ts';
 import type { Runtime } from '../../app/runtime.ts';
-import { auditLogFile } from '../../config/configuration.ts';
-import { databaseName } from '../../config/secrets.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type LogReport, reportLog } from '../../operations/audit-log/report-log.ts';
 import { requireIntact } from '../../operations/audit-log/verify-log.ts';
@@ -32,7 +31,6 @@ interface WrittenReportJson {
   readonly entries: number;
 }
 
-/** The input of a report. */
 export interface ReportRequest {
   readonly runtime: Runtime;
   readonly flags: ReportFlags;
@@ -59,11 +57,7 @@ export async function reportFlow({
   if (since !== undefined && until !== undefined && since >= until) {
     throw new TokenctlError('usage', '--until must be after --since');
   }
-  const { auditLog } = runtime.configuration;
-  const place =
-    auditLog.database === undefined
-      ? auditLogFile(auditLog)
-      : `the database ${databaseName(auditLog.database)}`;
+  const place = auditLogPlace(runtime.configuration);
   const made = await reportLog({ log: await runtime.auditLog(), since, until });
   const frame = { since, until, made: now, version, place };
   const document = json ? jsonOf(made, frame) : documentOf(made, frame, flags.format);

@@ -54,7 +54,6 @@ export interface PlannedChange<Done, Json> {
   readonly refusal?: (() => TokenctlError | undefined) | undefined;
   /** The rule of two persons; without it, one person may always make the change. */
   readonly guard?: Guard | undefined;
-  /** Why the plan may lack something, if so. */
   readonly incomplete?: TokenctlError | undefined;
   /** Saves the plan to the file of --plan-out, and returns its digest. */
   readonly save?: ((path: string) => Promise<{ readonly digest: string }>) | undefined;

@@ -47,7 +47,6 @@ export interface LoginJson {
   readonly overriddenBy: string | null;
 }
 
-/** What a login needs. */
 export interface LoginRequest {
   readonly configuration: Configuration;
   readonly environment: Environment;

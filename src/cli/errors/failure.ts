@@ -1,7 +1,6 @@
 import { CLIError, ExitError } from '@oclif/core/errors';
 import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
-import type { Screen } from '../../reports/tables/text.ts';
-import { onScreen, printable } from '../../reports/tables/text.ts';
+import { onScreen, printable, type Screen } from '../../reports/tables/text.ts';
 import { usageMistake } from './usage-errors.ts';
 
 /** The fields of an error that are shown to the user; all others are dropped. */
@@ -72,7 +71,6 @@ export interface FailureJson {
   };
 }
 
-/** The stable JSON form of a failure. */
 export function failureToJson({ code, message, hint, details }: Failure): FailureJson {
   return { error: { code, message, hint, details } };
 }
@@ -150,7 +148,6 @@ const byErrorCode: Readonly<Record<TokenctlErrorCode, number>> = {
   interrupted: exitCodes.interrupted,
 };
 
-/** The exit code that an error of the domain ends the program with. */
 export function exitCodeOf(code: TokenctlErrorCode): number {
   return byErrorCode[code];
 }

@@ -60,7 +60,8 @@ export function localSteps(plan: LocalAccessPlan): {
   };
 }
 
-function namesText(names: readonly string[]): string {
-  const more = names.length - SHOWN;
-  return names.slice(0, SHOWN).join(', ') + (more > 0 ? ` and ${more} more` : '');
+/** The first names of many, and how many more there are. */
+export function namesText(names: readonly string[], shown = SHOWN): string {
+  const more = names.length - shown;
+  return names.slice(0, shown).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }

@@ -36,7 +36,7 @@ import {
 import { expiredText } from '../revocation/revocation-plan.ts';
 import type { LockdownFlags } from './incident-flags.ts';
 import { endText, hintForPaths, tellOfDue } from './incident-text.ts';
-import { localSteps } from './local-access.ts';
+import { localSteps, namesText } from './local-access.ts';
 import { isOfOneUser, type LockdownOrder } from './lockdown-order.ts';
 
 /** What `incident lockdown` prints with `--json`. After a dry run, the members of the report are null. */
@@ -281,7 +281,14 @@ function stepsOf(plan: LockdownPlan, description: TargetDescription): string[] {
   const { switches, users, lifetimes } = plan;
   return [
     ...switches.map((lock) => settingText(lock) + cautionOf(lock.name, description)),
-    ...(users.length > 0 ? [`Deactivate ${countText(users.length, 'user')}: ${namesText(users)}.`] : []),
+    ...(users.length > 0
+      ? [
+          `Deactivate ${countText(users.length, 'user')}: ${namesText(
+            users.map(({ name }) => name),
+            SHOWN,
+          )}.`,
+        ]
+      : []),
     ...localSteps(plan.local).before,
     'Save a snapshot: tokens, settings, activity of the last hour.',
     ...revocationSteps(plan),
@@ -323,13 +330,6 @@ function settingText({ name, before, locked }: Lock): string {
   return `Set ${name} from ${valueText(before)} to ${valueText(locked)}.`;
 }
 
-/** A setting's value as text. */
 export function valueText(value: boolean | number): string {
   return typeof value === 'number' ? String(value) : value ? 'on' : 'off';
-}
-
-function namesText(users: readonly Lock[]): string {
-  const names = users.slice(0, SHOWN).map(({ name }) => name);
-  const more = users.length - names.length;
-  return names.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }

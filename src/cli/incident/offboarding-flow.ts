@@ -2,8 +2,11 @@ import { type AccessPath, afterAct, leftOpen, pathNames, uncheckedPaths } from '
 import { TokenctlError } from '../../domain/errors.ts';
 import { amountsOf, isNothing } from '../../domain/plan.ts';
 import { renamedText } from '../../operations/bound-names.ts';
-import type { AskedDirectory, DirectoryAnswer } from '../../operations/directories/answer-history.ts';
-import { recordAnswer } from '../../operations/directories/answer-history.ts';
+import {
+  type AskedDirectory,
+  type DirectoryAnswer,
+  recordAnswer,
+} from '../../operations/directories/answer-history.ts';
 import {
   accessPathsOf,
   noteOffboarding,

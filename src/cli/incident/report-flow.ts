@@ -1,6 +1,5 @@
+import { auditLogPlace } from '../../app/open-audit-log.ts';
 import type { Runtime } from '../../app/runtime.ts';
-import { auditLogFile } from '../../config/configuration.ts';
-import { databaseName } from '../../config/secrets.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import {
   type Investigation,
@@ -83,11 +82,7 @@ export async function incidentReportFlow(
     now: runtime.clock.now(),
     checkpoint: () => checkpointOf(runtime),
   });
-  const { auditLog } = runtime.configuration;
-  const place =
-    auditLog.database === undefined
-      ? auditLogFile(auditLog)
-      : `the database ${databaseName(auditLog.database)}`;
+  const place = auditLogPlace(runtime.configuration);
   const document = documentOf(gathered, { format, place, version });
   if (output !== undefined) await writeReport(output, document());
   return report({

@@ -259,7 +259,6 @@ const STATES: { readonly [Code in Failure['code']]?: string } = {
   outcome_unrecorded: 'done, not recorded',
 };
 
-/** The heading above one context's part of a text. */
 export function contextHeading(context: string): Part {
   return { kind: 'heading', level: 1, text: context };
 }

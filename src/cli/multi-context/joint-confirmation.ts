@@ -151,7 +151,6 @@ function requireAtMost(waiting: readonly Waiting[], atMost: number | undefined):
   );
 }
 
-/** A context and its question. */
 interface Asked {
   readonly context: string;
   readonly question: Question;

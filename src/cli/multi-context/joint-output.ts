@@ -2,8 +2,7 @@ import { Readable } from 'node:stream';
 import { documentText } from '../../reports/document.ts';
 import type { Streamed } from '../../reports/result.ts';
 import { type Column, IncompleteListing, type Listing, listing } from '../../reports/tables/listing.ts';
-import type { Screen } from '../../reports/tables/text.ts';
-import { onScreen, printable } from '../../reports/tables/text.ts';
+import { onScreen, printable, type Screen } from '../../reports/tables/text.ts';
 import {
   type ContextOutcome,
   contextHeading,

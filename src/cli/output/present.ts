@@ -1,9 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Report, Result } from '../../reports/result.ts';
-import type { Listing } from '../../reports/tables/listing.ts';
-import { csvLines, jsonLines } from '../../reports/tables/listing.ts';
-import type { Screen } from '../../reports/tables/text.ts';
-import { onScreen, printable } from '../../reports/tables/text.ts';
+import { csvLines, jsonLines, type Listing } from '../../reports/tables/listing.ts';
+import { onScreen, printable, type Screen } from '../../reports/tables/text.ts';
 import { exitCodeOf, exitCodes, failureOf, failureOnScreen } from '../errors/failure.ts';
 import { screenOf, writeTo } from './streams.ts';
 

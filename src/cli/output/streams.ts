@@ -2,8 +2,14 @@ import { styleText } from 'node:util';
 import type { Progress, ProgressView, Runtime } from '../../app/runtime.ts';
 import { incompleteText } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Screen } from '../../reports/tables/text.ts';
-import { numberText, type Paint, printable, type Tone, unpainted } from '../../reports/tables/text.ts';
+import {
+  numberText,
+  type Paint,
+  printable,
+  type Screen,
+  type Tone,
+  unpainted,
+} from '../../reports/tables/text.ts';
 
 const STYLES: Readonly<Record<Tone, Parameters<typeof styleText>[0]>> = {
   good: 'green',

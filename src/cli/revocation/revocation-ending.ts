@@ -188,7 +188,6 @@ function newLoginsText(sessions: number): string {
   return sessions === 0 ? '' : ` Started since: ${countText(sessions, 'session')}.`;
 }
 
-/** The outcome for one kind of token, with its name. */
 interface RevokedKind extends OutcomeCounts {
   readonly name: 'token' | 'access token' | 'refresh token';
   readonly stillAlive: readonly number[];

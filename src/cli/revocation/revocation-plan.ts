@@ -12,7 +12,6 @@ import { countText, numberText, timeText } from '../../reports/tables/text.ts';
 import type { Question } from '../change/confirmation.ts';
 import { idsText, placeText, tally } from '../change/plan-text.ts';
 
-/** A plan to read. */
 export function planDocument(plan: RevocationPlan, description: TargetDescription): Document {
   const amounts = amountsOf(plan);
   const { selection, notSeen, byUser, byApplication, byScope } = plan;

@@ -172,7 +172,6 @@ function rulesNamed(names: readonly string[], policy: Policy): RuleName[] {
   return rules;
 }
 
-/** An audit whose findings have been read. */
 function withoutFindings(audit: Audit): Audit {
   return { ...audit, findings: (async function* () {})() };
 }

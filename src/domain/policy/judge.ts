@@ -275,7 +275,6 @@ export interface NotChecked {
   readonly why: string;
 }
 
-/** What an audit counted. */
 export interface AuditSummary {
   readonly tokensRead: number;
   /** How many findings there are, known ones left out. */

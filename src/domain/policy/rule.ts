@@ -73,7 +73,6 @@ export interface Violation {
   readonly message: string;
 }
 
-/** A rule about OAuth2 applications. */
 export interface ApplicationRule<Setting extends RuleSetting = RuleSetting> extends RuleBase<Setting> {
   readonly appliesTo: 'applications';
   prepare(given: RuleContext<Setting>): Check<Application>;
@@ -105,7 +104,6 @@ export type Rule =
   | SettingsRule
   | ExceptionRule;
 
-/** A day in milliseconds. */
 export const DAY = 86_400_000;
 
 /** Whether a token has expired: it authenticates nothing from its expiry on. */

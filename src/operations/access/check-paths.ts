@@ -23,7 +23,6 @@ import { cachedSessions, cookieExpiry } from './cached-sessions.ts';
 import { codeLifetime, missingSessionRights } from './not-covered.ts';
 import { probeToken } from './probe-token.ts';
 
-/** What was closed. */
 interface ClosedPaths {
   readonly scope: LockdownScope;
   readonly switches: readonly Lock[];

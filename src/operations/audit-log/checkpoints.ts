@@ -13,7 +13,6 @@ interface MakeCheckpointOptions {
   readonly previous?: string | undefined;
 }
 
-/** A checkpoint and its contents. */
 interface MadeCheckpoint {
   /** The signed note. Keep it elsewhere: it reveals later changes to the log. */
   readonly note: string;

@@ -230,7 +230,6 @@ function isOverdue(incident: Incident, now: Date): boolean {
   return incident.state !== 'lifted' && isDue(incident, now);
 }
 
-/** Whether an incident is due to be lifted. */
 export function isDue({ until }: Pick<Incident, 'until'>, now: Date): boolean {
   return until !== null && Date.parse(until) <= now.getTime();
 }

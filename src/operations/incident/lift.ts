@@ -276,7 +276,6 @@ function revivedBy(
   return countRevived({ target, clock, from: Number(item.found), to: Number(item.before) });
 }
 
-/** An open incident that is due. */
 export interface DueIncident {
   readonly id: string;
   /** Where it was locked down. */

@@ -38,7 +38,6 @@ export async function selectorOf(scope: LockdownScope, target: Target): Promise<
   }
 }
 
-/** The tokens of users; null without any. */
 export function selectorOfUsers(users: readonly UserReference[]): Selector | null {
   if (users.length === 0) return null;
   return { users: users.map(({ username }) => username), userIds: users.map(({ id }) => id) };

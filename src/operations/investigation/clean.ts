@@ -25,7 +25,6 @@ import { investigate } from './investigate.ts';
 import { type CleanedItem, type CleaningPlan, isOfTarget, type PlannedCleaning } from './plan-cleaning.ts';
 import { categoryOf, currentFields, planUndo, recordedValues, type UndoPlan } from './plan-undo.ts';
 
-/** What a cleaning did. */
 export interface CleaningReport extends RunEnd {
   /** `done` if every item that was planned is verified not to remain; of an undoing, to be as it was before the cleaning. */
   readonly result: 'done' | 'partly';
@@ -35,7 +34,6 @@ export interface CleaningReport extends RunEnd {
   readonly left: readonly CleanedItem[] | null;
 }
 
-/** What a cleaning works with. */
 export interface CleanOptions extends Change {
   readonly plan: CleaningPlan;
   readonly evidence: Evidence;

@@ -2,13 +2,13 @@ import { remedyOf } from '../../domain/investigation/cleaning.ts';
 import { type ItemDraft, summaryOf } from '../../domain/investigation/collect-items.ts';
 import { readDeed, type StreamEntry } from '../../domain/investigation/deed.ts';
 import { withGatewayRemedy } from '../../domain/investigation/gateway-remedies.ts';
-import type {
-  Actor,
-  Investigation,
-  InvestigationItem,
-  UnattributedEntry,
+import {
+  type Actor,
+  type Investigation,
+  type InvestigationItem,
+  itemGroups,
+  type UnattributedEntry,
 } from '../../domain/investigation/investigation.ts';
-import { itemGroups } from '../../domain/investigation/investigation.ts';
 import { type Since, stateOf } from '../../domain/investigation/item-state.ts';
 import { findingsOn } from '../../domain/investigation/risk.ts';
 import { severities } from '../../domain/policy/rule.ts';

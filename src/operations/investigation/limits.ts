@@ -69,7 +69,6 @@ export function limitsOf(found: ReadEvidence): EvidenceLimit[] {
   return all.filter((each) => each !== false);
 }
 
-/** A limit of a kind. */
 export function limit(name: EvidenceLimit['limit'], text: string): EvidenceLimit {
   return { limit: name, text };
 }

@@ -26,7 +26,6 @@ interface UndoRequest {
   readonly restProblem: string | null;
 }
 
-/** What undoing a cleaning would do. */
 export interface UndoPlan {
   /** The run of the cleaning, whole. */
   readonly undoes: string;

@@ -1,7 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
-import type { Policy, RuleName } from '../../domain/policy/policy.ts';
-import { requireUsable } from '../../domain/policy/policy.ts';
+import { type Policy, type RuleName, requireUsable } from '../../domain/policy/policy.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';

@@ -148,7 +148,6 @@ export function objectsIn(value: unknown): Readonly<Record<string, unknown>>[] {
     .filter((each) => each !== undefined);
 }
 
-/** The value, where it is an object. */
 export function objectOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
   return value as Readonly<Record<string, unknown>>;

@@ -95,7 +95,6 @@ const BATCH_STEPS: ReadonlySet<unknown> = new Set([
 const NAMED_OWNERS = 10;
 const NAMED_FAILURES = 20;
 
-/** Gathers the account of one run, entry by entry. */
 export class RunTally {
   readonly #first: Entry;
   readonly #counts = noCounts();

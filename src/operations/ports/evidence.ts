@@ -39,7 +39,6 @@ export interface JobSelector {
   readonly until: Date;
 }
 
-/** A role of the controller. */
 export interface RoleRecord {
   readonly id: number;
   /** `admin_role`; null for one without a name. */
@@ -98,7 +97,6 @@ export interface ListedObjects {
   readonly unread: readonly string[];
 }
 
-/** A user who was made in a period. */
 export interface MadeUser {
   readonly id: number;
   readonly username: string;
@@ -125,7 +123,6 @@ export interface EntryTally {
   readonly sum: number;
 }
 
-/** How far an activity stream reaches. */
 export interface StreamReach {
   /** Whether activity is recorded now; null where that cannot be read. */
   readonly enabled: boolean | null;

@@ -127,7 +127,6 @@ export interface AuthorizationCodes {
   delete(ids: readonly number[]): AsyncIterable<Outcome>;
 }
 
-/** Browser sessions. */
 export interface Sessions {
   /** Streams the sessions that have not expired. */
   list(selector: SessionSelector): AsyncIterable<Session>;

@@ -225,7 +225,6 @@ export function revocationRefusal(
   });
 }
 
-/** What reading again showed of tokens that were tried. */
 interface ReadAgain {
   /** Access tokens that are still there, ascending; null where the target could not be asked. */
   readonly alive: readonly number[] | null;

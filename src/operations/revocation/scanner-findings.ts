@@ -17,7 +17,6 @@ export interface LeakPlace {
   readonly link: string | null;
 }
 
-/** One finding of a report. */
 export interface ScannerFinding {
   readonly format: ScannerFormat;
   /** The strings in which the scanner says the secret is: empty where it names none. */

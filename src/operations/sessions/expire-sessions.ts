@@ -50,7 +50,6 @@ export interface ExpireSessionsOptions extends Change {
   readonly plan: SessionExpiryPlan;
 }
 
-/** What became of the sessions. */
 export interface SessionExpiryReport extends EndedSessions, RunEnd {
   /** Whether the sessions were read again, none of the old ones was left, and tokenctl can reach every cache that may keep one. */
   readonly verified: boolean;

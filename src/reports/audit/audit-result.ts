@@ -7,14 +7,12 @@ import type { Token } from '../../domain/token.ts';
 import { type Document, documentText, type Line, lines } from '../document.ts';
 import { type Report, report, type Streamed } from '../result.ts';
 import { csvLines } from '../tables/listing.ts';
-import type { Screen } from '../tables/text.ts';
-import { countText, numberText, onScreen, printable } from '../tables/text.ts';
+import { countText, numberText, onScreen, printable, type Screen } from '../tables/text.ts';
 import type { ListedToken } from '../tables/token-view.ts';
 import { type AuditedTarget, type AuditOriginJson, auditOrigin } from './audit-origin.ts';
 import { type Group, type Grouping, grouped, groupListing } from './groups.ts';
 import { type AuditJson, findingListing, ruleListing, severityTones } from './json-report.ts';
 
-/** The formats of an audit's report. */
 export type AuditFormat = 'table' | 'json' | 'csv' | 'sarif' | 'html';
 
 export interface AuditPresentation {
@@ -70,7 +68,6 @@ export async function withLastUses(
 /** How many findings of a rule are shown by default. */
 const SHOWN = 5;
 
-/** How findings are shown in a table. */
 export interface TableOptions {
   /** One table of all findings instead of one for each rule. */
   readonly list?: boolean;

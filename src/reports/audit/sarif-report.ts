@@ -1,6 +1,5 @@
 import { incompleteText } from '../../domain/claims.ts';
-import type { Audit } from '../../domain/policy/judge.ts';
-import { type Finding, type FixedFinding, findingKey } from '../../domain/policy/judge.ts';
+import { type Audit, type Finding, type FixedFinding, findingKey } from '../../domain/policy/judge.ts';
 import { type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
 import type { RuleHelp, Severity } from '../../domain/policy/rule.ts';
 import { type Subject, subjectKey, subjectName } from '../../domain/policy/subject.ts';

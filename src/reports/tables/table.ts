@@ -1,7 +1,6 @@
 import Table from 'cli-table3';
 import type { Column, Listing } from './listing.ts';
-import type { Screen } from './text.ts';
-import { type Paint, printable, type Tone, wrapped } from './text.ts';
+import { type Paint, printable, type Screen, type Tone, wrapped } from './text.ts';
 
 /** Rows that are measured and laid out together; a long list is printed block by block. */
 const BLOCK = 500;

@@ -193,7 +193,6 @@ export interface RunRow extends Pick<TickRow, 'job' | 'due' | 'kind' | 'attempt'
 }
 
 const RUN_COLUMNS = 'id, job, due, kind, attempt, holder, state, began, ended, summary';
-/** Stores a run. */
 export function insertRun(queryable: Queryable, run: RunRow): Promise<number> {
   return queryable.execute(
     `INSERT INTO tokenctl_scheduler.run (${RUN_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,

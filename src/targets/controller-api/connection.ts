@@ -278,7 +278,6 @@ function parseAddress(address: string): ControllerUrl {
 /** The characters of a bearer token: RFC 6750 §2.1, b64token. */
 const BEARER_TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 
-/** Whether a value can be sent as a bearer token. */
 export function isBearerToken(value: string): boolean {
   return BEARER_TOKEN.test(value);
 }

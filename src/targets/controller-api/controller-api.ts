@@ -59,7 +59,6 @@ export interface ControllerApiOptions extends ConnectionOptions {
   readonly databaseContext?: string | undefined;
 }
 
-/** A target over a REST API. */
 export interface ControllerApiTarget extends Target {
   /**
    * The components of the platform that store tokens; none if no gateway responds. Sends at most one request, which needs no

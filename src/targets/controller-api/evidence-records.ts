@@ -69,7 +69,6 @@ function linksIn(objects: Readonly<Record<string, unknown>>): StreamEntry['links
   );
 }
 
-/** The activity stream. */
 export const STREAM: Listing<StreamEntry> = {
   path: 'activity_stream/',
   what: 'the activity stream',

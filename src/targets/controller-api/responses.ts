@@ -7,7 +7,6 @@ export interface Responder {
   readonly credential: Credential;
 }
 
-/** Whether the content type of a response is JSON. */
 export function isJson({ headers }: HttpResponse): boolean {
   return /^application\/([\w.-]+\+)?json\b/i.test(headers['content-type'] ?? '');
 }

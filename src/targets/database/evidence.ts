@@ -42,7 +42,6 @@ export interface DatabaseEvidenceOptions {
   readonly interruption?: () => AbortSignal | undefined;
 }
 
-/** Evidence that can be closed. */
 export interface OpenedEvidence extends Evidence {
   close(): Promise<void>;
 }

@@ -59,7 +59,6 @@ const WITHHELD_COLUMNS = [...WITHHELD, 'configuration'];
 /** The tables of a gateway for {@link readAssignedRoles}. */
 const ROLE_TABLES = { users, teams: 'aap_gateway_api_team' } as const;
 
-/** Evidence that can be closed. */
 type OpenedEvidence = Evidence & { close(): Promise<void> };
 
 /**

@@ -106,7 +106,6 @@ async function idsNamed(
   return rows.map(({ id }) => id);
 }
 
-/** The names of users by their ids. */
 export function readUserNames(
   database: Queryable,
   { layout, ids }: { readonly layout: Layout; readonly ids: readonly number[] },
