@@ -43,7 +43,9 @@ export function serveNames(app: FastifyInstance, places: Places): void {
     const wanted = text.trim().toLowerCase();
     const having = names.filter((name) => name.toLowerCase().includes(wanted));
     const isFirst = (name: string) => name.toLowerCase().startsWith(wanted);
-    const ordered = [...having.filter(isFirst), ...having.filter((name) => !isFirst(name))];
+    // A short name would never come up among many longer ones that begin the same.
+    const firsts = having.filter(isFirst).toSorted((one, other) => one.length - other.length);
+    const ordered = [...firsts, ...having.filter((name) => !isFirst(name))];
     return { names: ordered.slice(0, MAX_SUGGESTED) };
   });
 }
