@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { sampleEstate } from '../../src/service/sample/estate.ts';
 import { storeEstate } from '../../src/service/sample/store-estate.ts';
 import type { RunningService } from '../../src/service/server.ts';
@@ -210,5 +210,23 @@ describe.skipIf(chromium === null)('the console', () => {
     const other = await (await browser.newContext()).newPage();
     await other.goto(new URL('/tokens', page.url()).href);
     await other.getByRole('heading', { name: 'Open the console from its terminal' }).waitFor();
+  });
+
+  it('says on each page that the console has ended, also on those that were not opened before', async () => {
+    const ending = await testConsole({ home });
+    const other = await (await browser.newContext()).newPage();
+    onTestFinished(() => other.context().close());
+    other.setDefaultTimeout(30_000);
+    await other.goto(await ending.listen());
+    await other.getByRole('heading', { name: 'Overview' }).waitFor();
+    await other.waitForLoadState('networkidle');
+    await ending.operations.close();
+    await ending.app.close();
+    for (const name of ['Tokens', 'Incidents', 'Audit', 'Changes', 'Audit log', 'Jobs', 'Saved plans']) {
+      await other.getByRole('navigation').getByRole('link', { name, exact: true }).click();
+      await other.getByText('What is shown is not newer than', { exact: false }).waitFor();
+      expect(await other.getByText('dynamically imported', { exact: false }).count()).toBe(0);
+    }
+    expect(await barriers(other, 'minor')).toEqual([]);
   });
 });

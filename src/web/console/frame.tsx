@@ -1,6 +1,6 @@
 /** The frame of the console: its pages, its navigation, who works in it, and the operation that is open. */
 import { EmptyState, EmptyStateBody, Label, PageSection } from '@patternfly/react-core';
-import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { Route, Routes, useSearchParams } from 'react-router';
 import { ApiError } from '../shared/api.ts';
 import { Frame, ThemeButton } from '../shared/frame.tsx';
@@ -9,17 +9,30 @@ import { type Facts, useRead } from './api.ts';
 import { LostConnection } from './lost-connection.tsx';
 import { Overview } from './overview.tsx';
 
-const OperationDialog = lazy(async () => ({
-  default: (await import('./operation.tsx')).OperationDialog,
-}));
-const Tokens = lazy(async () => ({ default: (await import('./tokens.tsx')).Tokens }));
-const Incidents = lazy(async () => ({ default: (await import('./incidents.tsx')).Incidents }));
-const Case = lazy(async () => ({ default: (await import('./case.tsx')).Case }));
-const Audit = lazy(async () => ({ default: (await import('./audit.tsx')).Audit }));
-const Log = lazy(async () => ({ default: (await import('./log.tsx')).Log }));
-const Jobs = lazy(async () => ({ default: (await import('./jobs.tsx')).Jobs }));
-const SavedPlans = lazy(async () => ({ default: (await import('./saved-plans.tsx')).SavedPlans }));
-const Operations = lazy(async () => ({ default: (await import('./log.tsx')).Operations }));
+/** The code of the pages and dialogs that the first view does not need. */
+const loads = {
+  operation: () => import('./operation.tsx'),
+  tokens: () => import('./tokens.tsx'),
+  incidents: () => import('./incidents.tsx'),
+  case: () => import('./case.tsx'),
+  audit: () => import('./audit.tsx'),
+  log: () => import('./log.tsx'),
+  jobs: () => import('./jobs.tsx'),
+  plans: () => import('./saved-plans.tsx'),
+};
+
+const OperationDialog = lazy(async () => ({ default: (await loads.operation()).OperationDialog }));
+const Tokens = lazy(async () => ({ default: (await loads.tokens()).Tokens }));
+const Incidents = lazy(async () => ({ default: (await loads.incidents()).Incidents }));
+const Case = lazy(async () => ({ default: (await loads.case()).Case }));
+const Audit = lazy(async () => ({ default: (await loads.audit()).Audit }));
+const Log = lazy(async () => ({ default: (await loads.log()).Log }));
+const Jobs = lazy(async () => ({ default: (await loads.jobs()).Jobs }));
+const SavedPlans = lazy(async () => ({ default: (await loads.plans()).SavedPlans }));
+const Operations = lazy(async () => ({ default: (await loads.log()).Operations }));
+
+/** When the rest of the code is loaded: each page opens, and says so itself, when the console has ended meanwhile. */
+const LOAD_REST_MS = 1_000;
 
 const PAGES = [
   { path: '/', title: 'Overview', page: <Overview /> },
@@ -41,6 +54,13 @@ export function ConsoleFrame(): ReactNode {
   const read = useRead<Facts>('/api/console', isNaming && NAMING_MS);
   const hasUnnamed = (read.data?.unnamed.length ?? 0) > 0;
   if (hasUnnamed !== isNaming) setNaming(hasUnnamed);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      // What cannot be loaded now is loaded with its page.
+      for (const load of Object.values(loads)) load().catch(() => undefined);
+    }, LOAD_REST_MS);
+    return () => clearTimeout(timer);
+  }, []);
   const [search, setSearch] = useSearchParams();
   const operation = search.get('operation');
   if (read.error instanceof ApiError && read.error.status === 401) return <Closed />;
