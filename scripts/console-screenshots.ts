@@ -40,15 +40,19 @@ contexts:
   );
   const opened = await testConsole({ home });
   await lockDown(opened);
-  const page = await browser.newPage({ viewport: { width: 1300, height: 900 } });
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
   page.setDefaultTimeout(120_000);
   await page.goto(await opened.listen());
   const card = page.getByRole('region', { name: 'production' });
-  await card.getByText(/^[\d,]+ high$/).waitFor();
-  await card.getByText('1 open', { exact: false }).waitFor();
+  await card
+    .getByText(/^[\d,]+ high$/)
+    .first()
+    .waitFor();
+  await card.getByRole('link', { name: '1 open' }).waitFor();
   await page.waitForLoadState('networkidle');
   await page.screenshot({ path: join(folder, 'console-overview.png') });
   await page.getByRole('navigation').getByRole('link', { name: 'Incidents', exact: true }).click();
+  await page.getByRole('grid', { name: 'Open incidents' }).getByRole('link').click();
   await page.getByRole('grid', { name: /^Ways in of inc-/ }).waitFor();
   await page.waitForLoadState('networkidle');
   await page.screenshot({ path: join(folder, 'console-lockdown.png') });

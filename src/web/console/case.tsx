@@ -137,11 +137,11 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
           <CaseItems read={read} chosen={chosen} />
         </Section>
         <Section stage={stages[3]}>
-          <ReportButtons read={read} place={chosen.place} />
+          <ReportButtons read={read} place={chosen.place} isNext={stages[3]?.isNext ?? false} />
         </Section>
         <Section stage={stages[4]}>
           {isOpen ? (
-            <LiftForm read={read} place={chosen.place} />
+            <LiftForm read={read} place={chosen.place} isNext={stages[4]?.isNext ?? false} />
           ) : (
             <p>
               Lifted <When at={lifted?.at} />.
@@ -267,7 +267,15 @@ function ExtendForm({ read, place }: { readonly read: CaseRead; readonly place: 
   );
 }
 
-function LiftForm({ read, place }: { readonly read: CaseRead; readonly place: string }): ReactNode {
+function LiftForm({
+  read,
+  place,
+  isNext,
+}: {
+  readonly read: CaseRead;
+  readonly place: string;
+  readonly isNext: boolean;
+}): ReactNode {
   const { readOnly } = useFacts();
   const [account, setAccount] = useState(accountOf(read));
   const begin = useBegin();
@@ -288,7 +296,12 @@ function LiftForm({ read, place }: { readonly read: CaseRead; readonly place: st
       <AccountFields account={account} onChange={setAccount} name="lift" />
       {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
       <div className="buttons">
-        <Button type="submit" variant="primary" isDisabled={begin.isPending} isLoading={begin.isPending}>
+        <Button
+          type="submit"
+          variant={isNext ? 'primary' : 'secondary'}
+          isDisabled={begin.isPending}
+          isLoading={begin.isPending}
+        >
           Lift the lockdown…
         </Button>
       </div>
@@ -346,7 +359,15 @@ const FORMATS = [
 ] as const;
 type Format = (typeof FORMATS)[number][0];
 
-function ReportButtons({ read, place }: { readonly read: CaseRead; readonly place: string }): ReactNode {
+function ReportButtons({
+  read,
+  place,
+  isNext,
+}: {
+  readonly read: CaseRead;
+  readonly place: string;
+  readonly isNext: boolean;
+}): ReactNode {
   const { id } = read.incident;
   const queries = useQueryClient();
   const [format, setFormat] = useState<Format>('html');
@@ -386,7 +407,12 @@ function ReportButtons({ read, place }: { readonly read: CaseRead; readonly plac
             ))}
           </FormSelect>
         </FormGroup>
-        <Button onClick={download} isLoading={isBusy} isDisabled={isBusy}>
+        <Button
+          variant={isNext ? 'primary' : 'secondary'}
+          onClick={download}
+          isLoading={isBusy}
+          isDisabled={isBusy}
+        >
           Download the report
         </Button>
       </div>

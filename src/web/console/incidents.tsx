@@ -109,7 +109,11 @@ function OpenCases({ read, place }: { readonly read: IncidentsRead; readonly pla
       columns={[
         {
           title: 'Open incident',
-          show: ({ id }) => <Link to={query('/case', { place, incident: id })}>{id}</Link>,
+          show: ({ id }) => (
+            <Link className="schedule" to={query('/case', { place, incident: id })}>
+              {id}
+            </Link>
+          ),
         },
         { title: 'Whom', show: ({ selection }) => selection },
         { title: 'Since', show: ({ since }) => <When at={since} /> },

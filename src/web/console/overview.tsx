@@ -106,6 +106,7 @@ function Summary({ states }: { readonly states: readonly ControllerState[] }): R
   const told = states.map(({ read }) => read);
   const open = told.flatMap(({ incidents }) => incidents.value?.open ?? []);
   const broken = open.filter(({ holds }) => holds === false).length;
+  const unsure = open.filter(({ holds, unchecked }) => holds === null || unchecked > 0).length;
   const counted = told.flatMap(({ audit }) => audit.value?.expiring ?? []);
   const month = counted.reduce((sum, each) => sum + each.month, 0);
   const week = counted.reduce((sum, each) => sum + each.week, 0);
@@ -125,18 +126,23 @@ function Summary({ states }: { readonly states: readonly ControllerState[] }): R
             ? (needing[0]?.needs.map(({ text }) => text).join(', ') ?? '')
             : `of ${pending === 0 ? '' : `${numberText(states.length - pending)} read so far, `}${numberText(states.length)}${pending === 0 ? '' : ' in all'}`}
         </Tile>
-        <Tile term="Open incidents" value={numberText(open.length)} isBad={broken > 0}>
-          {broken > 0
-            ? `${numberText(broken)} not in effect`
-            : coverage(
-                told.map(({ incidents }) => incidents),
-                'checked',
-              )}
+        <Tile
+          term="Open incidents"
+          value={told.some(({ incidents }) => incidents.value !== null) ? numberText(open.length) : '…'}
+          isBad={broken > 0}
+        >
+          {broken > 0 && `${numberText(broken)} not in effect; `}
+          {unsure > 0 && `${numberText(unsure)} not checked in full; `}
+          {coverage(told.map(({ incidents }) => incidents))}
         </Tile>
-        <Tile term="Tokens that expire in 30 days" value={numberText(month)} isBad={false}>
-          {numberText(week)} within a week
+        <Tile
+          term="Tokens that expire in 30 days"
+          value={counted.length > 0 ? numberText(month) : '…'}
+          isBad={false}
+        >
+          {counted.length > 0 && `${numberText(week)} within a week`}
           {counted.length < states.length &&
-            `; counted at ${numberText(counted.length)} of ${numberText(states.length)}`}
+            `${counted.length > 0 ? '; ' : ''}counted at ${numberText(counted.length)} of ${numberText(states.length)}`}
         </Tile>
         <Tile
           term="Last sweep"
@@ -159,10 +165,10 @@ function needText(needing: number, pending: number): string {
   return pending > 0 ? 'not known yet' : 'nothing found';
 }
 
-/** Of how many controllers something is known; empty for all of them. */
-function coverage(told: readonly { readonly value: unknown }[], verb: string): string {
+/** At how many controllers something was read. */
+function coverage(told: readonly { readonly value: unknown }[]): string {
   const known = told.filter(({ value }) => value !== null).length;
-  return known === told.length ? `${verb} everywhere` : `${verb} at ${known} of ${told.length}`;
+  return known === told.length ? 'read everywhere' : `read at ${known} of ${told.length}`;
 }
 
 function Tile(props: {
