@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { FileHandle } from 'node:fs/promises';
 import type { Entry } from '../operations/ports/audit-log.ts';
 import { parseEntry } from './entry.ts';
@@ -5,6 +6,8 @@ import { parseEntry } from './entry.ts';
 /** A line of a log, without its line feed. */
 export interface Line {
   readonly bytes: Buffer;
+  /** Whether the bytes are UTF-8, as far as that was looked at. */
+  readonly isText: boolean;
   /** False for a last line without a line feed: an append that was cut short. */
   readonly ended: boolean;
   /** The number of its row, in a database. */
@@ -42,19 +45,20 @@ export async function* linesOf(file: FileHandle, from = 0): AsyncIterable<readon
       held = filled - held - end;
     }
     if (held > MAX_LINE_BYTES) {
-      yield [{ bytes: buffer.subarray(0, held), ended: true }];
+      yield [{ bytes: buffer.subarray(0, held), isText: false, ended: true }];
       return;
     }
   }
-  if (held > 0) yield [{ bytes: buffer.subarray(0, held), ended: false }];
+  if (held > 0) yield [{ bytes: buffer.subarray(0, held), isText: false, ended: false }];
 }
 
 /** The lines of a chunk that ends with a line feed. */
 function endedLines(chunk: Buffer): Line[] {
   const lines: Line[] = [];
+  const isText = isUtf8(chunk);
   let start = 0;
   for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, start)) {
-    lines.push({ bytes: chunk.subarray(start, end), ended: true });
+    lines.push({ bytes: chunk.subarray(start, end), isText, ended: true });
     start = end + 1;
   }
   return lines;

@@ -181,7 +181,7 @@ class PostgresLog implements AuditLog {
     if (size === 0) return;
     try {
       for await (const page of pagesOf(await this.#connected(), { from, upTo: size, only })) {
-        yield page.map(({ seq, line }) => ({ bytes: Buffer.from(line), ended: true, seq }));
+        yield page.map(({ seq, line }) => ({ bytes: Buffer.from(line), isText: true, ended: true, seq }));
       }
     } catch (cause) {
       throw postgresUnavailable(this.#name, 'read', cause);

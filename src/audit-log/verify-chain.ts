@@ -1,6 +1,7 @@
 import type { Entry, LogBreak, LogObserver, LogVerification } from '../operations/ports/audit-log.ts';
 import { type ChainState, canonical, emptyHead, hashOf, openAfter } from './chain.ts';
 import { PRUNE, parseEntry, readPruning, readRotation } from './entry.ts';
+import { EntryForms } from './entry-forms.ts';
 import type { Line } from './lines.ts';
 
 /** How a log is verified. */
@@ -51,6 +52,7 @@ type CheckedLine =
 
 class ChainCheck {
   readonly #observer: LogObserver | undefined;
+  readonly #forms = new EntryForms();
   #chain: Chain = { head: emptyHead, open: [], previous: '' };
   #line = 0;
   #tornBytes = 0;
@@ -74,7 +76,7 @@ class ChainCheck {
     }
     if (this.#line === 1) this.#begin(line.bytes);
     if (this.#diagnosis !== null) return this.#diagnosis.isDecidedBy(line.bytes);
-    const checked = checkLine(line, this.#chain);
+    const checked = checkLine(line, this.#chain, this.#forms);
     switch (checked.kind) {
       case 'valid':
         this.#chain = checked.chain;
@@ -129,12 +131,19 @@ class ChainCheck {
   }
 }
 
-function checkLine(line: Line, { head, open }: Chain): CheckedLine {
+function checkLine(line: Line, { head, open }: Chain, forms: EntryForms): CheckedLine {
   const { bytes } = line;
-  const entry = parseEntry(bytes);
-  if (entry === null) return faulty('unreadable', null, 'The line is not a valid entry.');
-  const { seq, previous } = entry;
-  if (!isCanonical(entry, bytes)) return edited(seq, `Entry ${seq} was edited: it is not in canonical form.`);
+  let links = line.isText ? forms.read(bytes.toString('latin1')) : null;
+  if (links?.previous !== head.hash) {
+    const entry = parseEntry(bytes);
+    if (entry === null) return faulty('unreadable', null, 'The line is not a valid entry.');
+    if (!isCanonical(entry, bytes)) {
+      return edited(entry.seq, `Entry ${entry.seq} was edited: it is not in canonical form.`);
+    }
+    forms.learn(entry);
+    links = { ...entry, open: JSON.stringify(entry.open) };
+  }
+  const { seq, previous } = links;
   const hash = hashOf(bytes);
   if (previous !== head.hash) return { kind: 'mismatch', mismatch: { seq, previous, hash } };
   if (seq !== head.size + 1) {
@@ -143,8 +152,9 @@ function checkLine(line: Line, { head, open }: Chain): CheckedLine {
   if (line.seq !== undefined && line.seq !== seq) {
     return edited(seq, `Entry ${seq} is stored under the number ${line.seq}.`);
   }
-  const openNow = openAfter(open, entry);
-  if (!isSameList(entry.open, openNow)) return edited(seq, `Entry ${seq} lists the wrong open intents.`);
+  const openNow = openAfter(open, links);
+  if (links.open !== `[${openNow.join(',')}]`)
+    return edited(seq, `Entry ${seq} lists the wrong open intents.`);
   return { kind: 'valid', chain: { head: { size: seq, hash }, open: openNow, previous } };
 }
 
@@ -174,10 +184,6 @@ function hasSortedKeys(value: unknown): boolean {
     last = key;
   }
   return true;
-}
-
-function isSameList(one: readonly number[], other: readonly number[]): boolean {
-  return one.length === other.length && one.every((seq, index) => seq === other[index]);
 }
 
 function faulty(problem: LogBreak['problem'], seq: number | null, message: string): CheckedLine {

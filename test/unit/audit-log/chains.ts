@@ -1,4 +1,6 @@
+import { isUtf8 } from 'node:buffer';
 import { emptyHead, linkEntry } from '../../../src/audit-log/chain.ts';
+import type { Line } from '../../../src/audit-log/lines.ts';
 import { verifyChain } from '../../../src/audit-log/verify-chain.ts';
 import type { AuditLog, EntryDraft } from '../../../src/operations/ports/audit-log.ts';
 import { stillClock } from '../../support/drafts.ts';
@@ -15,10 +17,15 @@ export function chainOf(drafts: readonly EntryDraft[]): string[] {
   });
 }
 
+/** A line as files are read. */
+export function lineOf(bytes: Buffer, ended = true): Line {
+  return { bytes, isText: isUtf8(bytes), ended };
+}
+
 /** A log of the given lines that can be verified. */
 export function logOfLines(lines: readonly (string | Buffer)[]): Pick<AuditLog, 'verify'> {
   async function* blocks() {
-    for (const line of lines) yield [{ bytes: Buffer.from(line), ended: true }];
+    for (const line of lines) yield [lineOf(Buffer.from(line))];
   }
   return { verify: (observer) => verifyChain(blocks(), { observer }) };
 }

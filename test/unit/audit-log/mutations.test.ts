@@ -53,6 +53,58 @@ const edits = fc.constantFrom<(entry: Entry) => Entry>(
   (entry) => ({ ...entry, kind: entry.kind === 'intent' ? 'note' : 'intent' }),
 );
 
+/** Replaces what a pattern finds for the nth time. */
+function replaced(line: string, pattern: RegExp, nth: number, by: (found: string) => string): string {
+  const places = [...line.matchAll(pattern)];
+  const place = places[nth % Math.max(places.length, 1)];
+  if (place === undefined) return line;
+  return line.slice(0, place.index) + by(place[0]) + line.slice(place.index + place[0].length);
+}
+
+/** Other ways to write what a line says, or nearly: none of them is canonical. */
+const disguises = fc.constantFrom<(line: string, nth: number) => string>(
+  (line, nth) => replaced(line, /[,:{[]/g, nth, (found) => `${found} `),
+  (line, nth) => replaced(line, /[}\]]/g, nth, (found) => ` ${found}`),
+  (line, nth) => replaced(line, /(?<=[a-z])[a-z](?=[a-z]*")/g, nth, (found) => unicodeEscape(found)),
+  (line, nth) => replaced(line, /é/g, nth, (found) => unicodeEscape(found)),
+  (line, nth) => replaced(line, /"[a-z]+":(?:"[a-z.]*"|\d+)(?=,)/g, nth, (found) => `${found},${found}`),
+  (line, nth) => replaced(line, /"(?:actor|data|target)":\{/g, nth, (found) => `${found}"~":0,`),
+  (line, nth) => replaced(line, /"a":null,"b":1/g, nth, () => '"b":1,"a":null'),
+  (line, nth) => replaced(line, /"seq":\d+,"target":\{[^}]*\}/g, nth, (found) => reversed(found)),
+  (line, nth) => replaced(line, /(?<=[:[,])\d+(?=[,}\]])/g, nth, (found) => `0${found}`),
+  (line, nth) => replaced(line, /(?<=[:[,])\d+(?=[,}\]])/g, nth, (found) => `${found}.0`),
+  (line, nth) => replaced(line, /(?<=[:[,])\d+(?=[,}\]])/g, nth, (found) => `${found}e0`),
+  (line, nth) => replaced(line, /(?<=[:[,])\d+(?=[,}\]])/g, nth, () => '12345678901234567890'),
+  (line, nth) => replaced(line, /(?<=[:[,])\d+(?=[,}\]])/g, nth, () => '-0'),
+  (line, nth) => replaced(line, /20,?/g, nth, (found) => `${found},`),
+  (line, nth) => replaced(line, /T1/g, nth, () => 'T3'),
+  (line, nth) => replaced(line, /\{/g, nth, (found) => `\ufeff${found}`),
+  (line) => `${line}\r`,
+  (line) => `${line}{}`,
+  (line) => `\ufeff${line}`,
+);
+
+function unicodeEscape(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}
+
+function reversed(members: string): string {
+  return members
+    .split(/,(?="target")/)
+    .reverse()
+    .join(',');
+}
+
+/** A log with another line, and all lines after it with the hashes that follow from it. */
+function relinked(lines: readonly string[], index: number, line: string): string[] {
+  const all = lines.with(index, line);
+  for (let next = index + 1; next < all.length; next += 1) {
+    const previous = hashOf(all[next - 1] ?? '');
+    all[next] = (all[next] ?? '').replace(/"previous":"[0-9a-f]{64}"/, `"previous":"${previous}"`);
+  }
+  return all;
+}
+
 /** What was found: the first line that is not as it was, and how; both verifiers agree on it. */
 async function found(lines: readonly string[]): Promise<{ line: number; problem: string } | null> {
   const own = await logOfLines(lines).verify();
@@ -172,6 +224,24 @@ describe('a log that was changed', () => {
         const inserted = lines.toSpliced(index, 0, text.toWellFormed().replaceAll('\n', ''));
         expect(await found(inserted)).toEqual({ line: index + 1, problem: 'unreadable' });
       }),
+    ));
+
+  test('by a line that is no canonical entry is found there, though all hashes after it are right', () =>
+    fc.assert(
+      fc.asyncProperty(drafts, position, position, disguises, async (some, at, where, disguise) => {
+        // Twice the same entries: the verifier knows their form when it comes to the second ones.
+        const data = { list: [1, 20], word: 'a"b é', inner: { b: 1, a: null } };
+        const known = draft({ kind: 'note', data });
+        const lines = chainOf([known, ...some.map(({ closes: _, ...each }) => each), known, known]);
+        const index = at % 2 === 0 ? lines.length - 2 : at % (lines.length - 1);
+        const line = disguise(lines[index] ?? '', where);
+        fc.pre(line !== lines[index] && !line.includes('\n'));
+        const rewritten = relinked(lines, index, line);
+        const first = await found(rewritten);
+        expect(first?.line).toBe(index + 1);
+        expect(['edited', 'unreadable']).toContain(first?.problem);
+      }),
+      { numRuns: 300 },
     ));
 
   test('by cutting off its end is found by a checkpoint', () =>

@@ -6,7 +6,7 @@ import type { Line } from '../../../src/audit-log/lines.ts';
 import { verifyChain } from '../../../src/audit-log/verify-chain.ts';
 import type { Entry, EntryDraft } from '../../../src/operations/ports/audit-log.ts';
 import { draft } from '../../support/drafts.ts';
-import { chainOf, logOfLines } from './chains.ts';
+import { chainOf, lineOf, logOfLines } from './chains.ts';
 
 /** How many lines are valid from the beginning on: each is parsed, written again in canonical form, and compared. */
 function validLines(text: Buffer): number {
@@ -37,10 +37,10 @@ function isCanonical(entry: Entry, line: Buffer): boolean {
 async function* linesIn(bytes: Buffer): AsyncIterable<Line[]> {
   let start = 0;
   for (let end = bytes.indexOf(10); end !== -1; end = bytes.indexOf(10, start)) {
-    yield [{ bytes: bytes.subarray(start, end), ended: true }];
+    yield [lineOf(bytes.subarray(start, end))];
     start = end + 1;
   }
-  if (start < bytes.length) yield [{ bytes: bytes.subarray(start), ended: false }];
+  if (start < bytes.length) yield [lineOf(bytes.subarray(start), false)];
 }
 
 const drafts = fc.array(

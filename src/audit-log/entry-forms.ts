@@ -1,0 +1,94 @@
+import { z } from 'zod';
+import type { Entry } from '../operations/ports/audit-log.ts';
+
+/** What ties an entry to the entries before it. */
+export interface Links extends Pick<Entry, 'seq' | 'previous' | 'kind'> {
+  readonly closes?: number | undefined;
+  /** The list of open intents as JSON. */
+  readonly open: string;
+}
+
+// Canonical JSON (RFC 8785) as patterns, for lines that are read as latin1: bytes from 0x80 on are parts of UTF-8.
+const CHARACTERS = String.raw`[^"\\\x00-\x1f]*`;
+const ESCAPE = String.raw`\\(?:["\\bfnrt]|u00(?:0[0-7bef]|1[0-9a-f]))`;
+const TEXT = `"${CHARACTERS}(?:${ESCAPE}${CHARACTERS})*"`;
+const FILLED_TEXT = `(?!"")${TEXT}`;
+/** Up to 15 digits, which all readers read as the same number. A count in braces takes twice the time. */
+const DIGITS = `[1-9]${'(?:\\d'.repeat(14)}${')?'.repeat(14)}`;
+const COUNT = `(?:${DIGITS}|0)`;
+const NUMBER = `(?:-?${DIGITS}|0)`;
+const INSTANT = z.regexes.datetime({ precision: 3 }).source.slice(1, -1);
+
+/** How many different forms are learned, and of what size: what others write must not cost time or stack without end. */
+const MAX_FORMS = 64;
+const MAX_LENGTH = 4_000;
+const MAX_DEPTH = 8;
+const MAX_LINE = 65_536;
+const NEVER = '(?!)';
+
+/**
+ * Reads the links of entries without parsing them, which takes a fraction of the time. A program writes few forms of entries:
+ * each form is learned from an entry that was parsed and checked, and a line of a learned form is surely a valid entry in
+ * canonical form. Lines are as `latin1` reads them, and their bytes are UTF-8.
+ */
+export class EntryForms {
+  readonly #learned = { actor: new Set<string>(), data: new Set<string>(), target: new Set<string>() };
+  #pattern = new RegExp(NEVER);
+
+  /** The links of a line; null for one that has to be parsed. `previous` can be another text than a hash. */
+  read(line: string): Links | null {
+    const found = line.length > MAX_LINE ? null : this.#pattern.exec(line);
+    if (found === null) return null;
+    const [, closes, kind, open = '', previous = '', seq] = found;
+    return {
+      seq: Number(seq),
+      previous,
+      kind: kind as Entry['kind'],
+      closes: closes === undefined ? closes : Number(closes),
+      open,
+    };
+  }
+
+  /** Learns the form of a valid entry in canonical form. */
+  learn(entry: Entry): void {
+    const { actor, data, target } = this.#learned;
+    let isNew = false;
+    for (const name of ['actor', 'data', 'target'] as const) {
+      const forms = this.#learned[name];
+      const form = formOf(entry[name]);
+      if (forms.has(form)) continue;
+      if (forms.size === MAX_FORMS || form.length > MAX_LENGTH) return;
+      forms.add(form);
+      isNew = true;
+    }
+    if (!isNew) return;
+    this.#pattern = new RegExp(
+      `^{"actor":${oneOf(actor)},"at":"${INSTANT}",(?:"closes":(${COUNT}),)?"data":${oneOf(data)},"kind":"(intent|outcome|note)","open":(${listOf(COUNT)}),"operation":${FILLED_TEXT},"previous":"([^"]*)","run":${FILLED_TEXT},"seq":(${DIGITS}),"target":${oneOf(target)},"v":1}$`,
+    );
+  }
+}
+
+/** A pattern for values with the same keys and kinds of values. Of a list it takes the first element for all. */
+function formOf(value: unknown, depth = 0): string {
+  if (depth > MAX_DEPTH) return NEVER;
+  if (typeof value === 'string') return TEXT;
+  if (typeof value === 'number') return NUMBER;
+  if (typeof value !== 'object' || value === null) return '(?:true|false|null)';
+  if (Array.isArray(value)) return listOf(value.length === 0 ? NUMBER : formOf(value[0], depth + 1));
+  const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  return `{${members.map(([key, member]) => `${literal(key)}:${formOf(member, depth + 1)}`).join(',')}}`;
+}
+
+function literal(key: string): string {
+  return Buffer.from(JSON.stringify(key))
+    .toString('latin1')
+    .replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
+}
+
+function listOf(element: string): string {
+  return `\\[(?:${element}(?:,${element})*)?\\]`;
+}
+
+function oneOf(forms: ReadonlySet<string>): string {
+  return `(?:${[...forms].join('|')})`;
+}
