@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Queryable } from '../../db/database.ts';
 import type { Exchange } from '../endpoint.ts';
 import { badRequest, notFound } from '../failure.ts';
@@ -23,6 +24,8 @@ export interface Listing<R extends object, T = unknown> {
   readonly fields: FieldSet;
   readonly columns: string;
   readonly from: string;
+  /** The table of `from` that the others are joined to, at most one row for each of its own: `main_activitystream s`. */
+  readonly own?: string;
   /** Which rows this caller sees here; its parameters begin at `$1`. */
   readonly visible: Condition;
   /**
@@ -113,19 +116,22 @@ async function page<R extends object, T>(request: {
   readonly query: URLSearchParams;
 }): Promise<Page<T>> {
   const { database, listing, where, order, path, query } = request;
-  const { from, columns } = listing;
+  const { from, columns, own = from } = listing;
   const { sql, values } = where;
   const size = pageSize(query);
+  const counted = namesOnly(sql, own) ? own : from;
   // Without a count the controller knows of one page only.
   const count = query.has('count_disabled')
     ? null
-    : await countRows(database, `${from} WHERE ${sql}`, values);
+    : await countRows(database, `${counted} WHERE ${sql}`, values);
   const last = Math.max(1, Math.ceil((count ?? 0) / size));
   const number = pageNumber(query, last);
+  // Numbers, and not parameters: without any parameter PostgreSQL plans a prepared statement once.
+  const statement = `SELECT ${columns} FROM ${from} WHERE ${sql} ORDER BY ${order} LIMIT ${size} OFFSET ${(number - 1) * size}`;
   const rows = await database.query<R>(
-    `SELECT ${columns} FROM ${from} WHERE ${sql} ORDER BY ${order}
-     LIMIT $${values.length + 1} OFFSET $${values.length + 2}`,
-    [...values, size, (number - 1) * size],
+    statement,
+    values,
+    values.length === 0 && isOfFewTexts(query) ? hash('sha1', statement) : undefined,
   );
   const results = rows.map(listing.render);
   if (count === null) return { results };
@@ -136,6 +142,17 @@ async function page<R extends object, T>(request: {
     previous: number > 1 ? link(number - 1) : null,
     results,
   };
+}
+
+/** Whether a condition names no table but one: `main_activitystream s`. */
+function namesOnly(sql: string, table: string): boolean {
+  const [, alias] = table.split(' ');
+  return !sql.includes('SELECT') && [...sql.matchAll(/\b([a-z_]+)\./g)].every(([, name]) => name === alias);
+}
+
+/** Whether nothing of the request is in the text of its statement: each place of a list then has few texts. */
+function isOfFewTexts(query: URLSearchParams): boolean {
+  return [...query.keys()].every((name) => name === 'count_disabled');
 }
 
 async function countRows(database: Queryable, tail: string, values: readonly unknown[]): Promise<number> {

@@ -9,6 +9,7 @@ import { list } from '../listing/listing.ts';
 import {
   ACTIVITY_COLUMNS,
   ACTIVITY_FROM,
+  ACTIVITY_TABLE,
   type ActivityRecord,
   findActivity,
   type LinkedResource,
@@ -100,6 +101,7 @@ function listActivity(
     fields: activityFields,
     columns: ACTIVITY_COLUMNS,
     from: ACTIVITY_FROM,
+    own: ACTIVITY_TABLE,
     visible: allOf(visibleActivity(exchange.caller.user), condition),
     render: activityJson,
   });
