@@ -94,7 +94,7 @@ async function openRest(
 }
 
 /** How much garbage may gather before it is collected, in bytes. */
-const MAX_GARBAGE = 20 * 1024 * 1024;
+const MAX_GARBAGE = 40 * 1024 * 1024;
 /** How often to look how much there is, in milliseconds. */
 const LOOK_EVERY_MS = 50;
 

@@ -3,15 +3,7 @@ import { isKnownKind } from '../../domain/investigation/kinds.ts';
 import type { Connection } from './connection.ts';
 import { ROLE_LINK, STORES } from './evidence-tables.ts';
 import type { RecognizedLayout } from './layout.ts';
-import {
-  type ArraysOf,
-  type ColumnSql,
-  dateOf,
-  mapRows,
-  milliseconds,
-  PAGE_SIZE,
-  readColumns,
-} from './queries.ts';
+import { type ArraysOf, type ColumnSql, dateOf, mapRows, milliseconds, readColumns } from './queries.ts';
 
 /** A row of the activity stream; the time in milliseconds. */
 interface EntryRow {
@@ -93,7 +85,7 @@ export async function readEntries(
 }
 
 /** How many entries a page has at most: finding them costs much more than reading them. */
-const PAGE_ENTRIES = 4 * PAGE_SIZE;
+const PAGE_ENTRIES = 20_000;
 /** How many bytes of changes a page has at most, and one entry more. */
 const PAGE_BYTES = 8 * 1024 ** 2;
 

@@ -48,7 +48,7 @@ export interface OpenedEvidence extends Evidence {
 
 const STATEMENT_TIMEOUT_MS = 60_000;
 /** How many entries about objects are found at once: each search begins with all entries about them. */
-const LINKED_AT_ONCE = 12 * PAGE_SIZE;
+const LINKED_AT_ONCE = 60_000;
 /** How many entries a caller is given before the database's answers are looked at. */
 const ENTRIES_AT_ONCE = 1000;
 /** How many entries without an actor are read, and counted. */

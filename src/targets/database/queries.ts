@@ -129,8 +129,8 @@ export function mapRows<Row extends object, Item>(
   return items;
 }
 
-/** How many rows one query reads. */
-export const PAGE_SIZE = 5000;
+/** How many rows one query reads. Of larger pages, more rows survive until garbage is collected, which then takes longer. */
+export const PAGE_SIZE = 2000;
 
 /**
  * Reads a table in pages, each after the key of the last row before it (keyset pagination): every page costs the same, no

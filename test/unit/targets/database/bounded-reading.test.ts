@@ -3,7 +3,7 @@ import { partOf } from '../../../../src/operations/target-parts.ts';
 import { all, createTestDatabase, type TestDatabase } from '../../../support/test-database.ts';
 
 /** Rows of a page; the tables hold two pages and one row. */
-const PAGE = 5000;
+const PAGE = 2000;
 const ROWS = 2 * PAGE + 1;
 /** When a test gives up. */
 const ENDLESS = 10 * PAGE;
