@@ -1,7 +1,6 @@
 /** `type=value`, or several of them with `+` between: what one level of a name holds. */
 type Level = readonly string[];
 
-const HEX_PAIR = /^[0-9A-Fa-f]{2}$/;
 const OBJECT_IDENTIFIERS: Readonly<Record<string, string>> = {
   // RFC 4514 §3: types that have a short name may be written as their number too.
   '2.5.4.3': 'cn',
@@ -59,37 +58,44 @@ function typeOf(text: string): string | null {
   return OBJECT_IDENTIFIERS[number] ?? number;
 }
 
+/** A value with the separator behind it, which is empty at the end of the name. */
+interface Value {
+  readonly normal: string;
+  readonly separator: string;
+  readonly end: number;
+}
+
 /** Reads a value up to the next separator that is not escaped (RFC 4514 §3). Null where an escape is wrong. */
-function valueAt(
-  text: string,
-  start: number,
-): { readonly normal: string; readonly separator: string; readonly end: number } | null {
-  const bytes: number[] = [];
-  let position = start;
-  let separator = '';
-  for (; position < text.length; ) {
-    const character = String.fromCodePoint(text.codePointAt(position) ?? 0);
-    if (character === ',' || character === '+' || character === ';') {
-      separator = character === ';' ? ',' : character;
-      break;
+function valueAt(text: string, start: number): Value | null {
+  let value = '';
+  for (let position = start; ; ) {
+    const [plain = ''] = stickyMatch(PLAIN, text, position);
+    value += plain;
+    position += plain.length;
+    if (text[position] !== '\\') {
+      const separator = text[position] === ';' ? ',' : (text[position] ?? '');
+      return { normal: normalValue(value), separator, end: position };
     }
-    if (character === '\\') {
-      const pair = text.slice(position + 1, position + 3);
-      if (HEX_PAIR.test(pair)) {
-        bytes.push(Number.parseInt(pair, 16));
-        position += 3;
-      } else {
-        const next = text[position + 1];
-        if (next === undefined || !' "#+,;<=>\\'.includes(next)) return null;
-        bytes.push(next.charCodeAt(0));
-        position += 2;
-      }
-      continue;
-    }
-    position += character.length;
-    bytes.push(...Buffer.from(character, 'utf8'));
+    const [escapes = ''] = stickyMatch(ESCAPES, text, position);
+    if (escapes === '') return null;
+    value += unescaped(escapes);
+    position += escapes.length;
   }
-  return { normal: normalValue(Buffer.from(bytes).toString('utf8')), separator, end: position };
+}
+
+const PLAIN = /[^\\,+;]*/y;
+/** Pairs of hexadecimal digits are bytes of UTF-8, of which several can be one character. */
+const ESCAPES = /(?:\\[0-9A-Fa-f]{2})+|\\[ "#+,;<=>\\]/y;
+
+function stickyMatch(pattern: RegExp, text: string, position: number): readonly string[] {
+  pattern.lastIndex = position;
+  return pattern.exec(text) ?? [];
+}
+
+function unescaped(escapes: string): string {
+  return escapes.length === 2
+    ? escapes.slice(1)
+    : Buffer.from(escapes.replaceAll('\\', ''), 'hex').toString('utf8');
 }
 
 /** As `caseIgnoreMatch` compares (RFC 4518 §2): letter case and the number of spaces make no difference. */

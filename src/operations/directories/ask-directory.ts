@@ -47,12 +47,8 @@ export async function askDirectory(options: {
       },
     );
   }
-  const identities = new Map<number, UserIdentities>();
-  for await (const each of target.users.identities()) identities.set(each.id, each);
-  const compared: ComparedUser[] = [];
-  for await (const user of target.users.list()) compared.push({ user, identities: identities.get(user.id) });
   const own = description.identity.id;
-  const { learned, ...comparison } = compareUsers(compared, {
+  const { learned, ...comparison } = await compareUsers(usersOf(target), {
     directory: users,
     rules,
     own,
@@ -72,6 +68,16 @@ export async function askDirectory(options: {
     learned,
     limits: { stopAbovePercent, stopBelowPercent },
   };
+}
+
+/** Each user with how identity providers know it; a hundred thousand users are not kept all at once. */
+async function* usersOf(target: Target): AsyncGenerator<ComparedUser> {
+  const identities = new Map<number, UserIdentities>();
+  for await (const each of target.users.identities()) identities.set(each.id, each);
+  for await (const user of target.users.list()) {
+    yield { user, identities: identities.get(user.id) };
+    identities.delete(user.id);
+  }
 }
 
 /** Who had left a day before does not count: that answer was let through. A single user may always go. */

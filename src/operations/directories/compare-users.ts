@@ -47,9 +47,12 @@ export interface ComparedUser {
 /** By what users match, the strongest first. */
 type Basis = 'account' | 'dn' | 'login' | 'email';
 
+type IndexedBy = 'id' | 'dn' | 'login' | 'email';
+
 /** The users of a directory by the values that match them: letter case makes no difference in names and addresses. */
 class DirectoryIndex {
-  readonly #by: Readonly<Record<'id' | 'dn' | 'login' | 'email', Map<string, DirectoryUser[]>>> = {
+  // Most values are of one user: an array for each would be most of what is kept.
+  readonly #by: Readonly<Record<IndexedBy, Map<string, DirectoryUser | DirectoryUser[]>>> = {
     id: new Map(),
     dn: new Map(),
     login: new Map(),
@@ -65,10 +68,18 @@ class DirectoryIndex {
     }
   }
 
-  #add(kind: 'id' | 'dn' | 'login' | 'email', key: string, user: DirectoryUser): void {
+  #add(kind: IndexedBy, key: string, user: DirectoryUser): void {
     const known = this.#by[kind].get(key);
-    if (known === undefined) this.#by[kind].set(key, [user]);
-    else if (!known.includes(user)) known.push(user);
+    if (known === undefined) this.#by[kind].set(key, user);
+    // A user's own values come one after another.
+    else if (!Array.isArray(known)) {
+      if (known !== user) this.#by[kind].set(key, [known, user]);
+    } else if (known.at(-1) !== user) known.push(user);
+  }
+
+  #find(kind: IndexedBy, key: string): readonly DirectoryUser[] {
+    const found = this.#by[kind].get(key);
+    return found === undefined ? [] : Array.isArray(found) ? found : [found];
   }
 
   /** By the id that the provider gave the account, or by the name or address that the backend keeps instead. */
@@ -82,23 +93,23 @@ class DirectoryIndex {
         : [uid.slice(uid.indexOf(':') + 1)]),
     ]);
     const found = [...forms].flatMap((form) => [
-      ...(this.#by.id.get(form) ?? []),
-      ...(this.#by.login.get(form.toLowerCase()) ?? []),
-      ...(this.#by.email.get(form.toLowerCase()) ?? []),
+      ...this.#find('id', form),
+      ...this.#find('login', form.toLowerCase()),
+      ...this.#find('email', form.toLowerCase()),
     ]);
     return [...new Set(found)];
   }
 
   ofName(dn: string): readonly DirectoryUser[] {
-    return this.#by.dn.get(nameForm(dn)) ?? [];
+    return this.#find('dn', nameForm(dn));
   }
 
   ofEntry(id: string): DirectoryUser | undefined {
-    return this.#by.id.get(id)?.[0];
+    return this.#find('id', id)[0];
   }
 
   of(kind: 'login' | 'email', value: string): readonly DirectoryUser[] {
-    return this.#by[kind].get(value.toLowerCase()) ?? [];
+    return this.#find(kind, value.toLowerCase());
   }
 }
 
@@ -113,8 +124,8 @@ function nameForm(dn: string): string {
  * entry than before, or by mail address only is doubtful, unless the rules say otherwise. Local users, users of other directories,
  * the caller and exceptions stay, and so do superusers if no other would be left.
  */
-export function compareUsers(
-  users: readonly ComparedUser[],
+export async function compareUsers(
+  users: AsyncIterable<ComparedUser> | Iterable<ComparedUser>,
   options: {
     readonly directory: readonly DirectoryUser[];
     readonly rules: MatchRules;
@@ -123,15 +134,17 @@ export function compareUsers(
     /** The ids of the users' entries as earlier answers had them, by the ids of the users. */
     readonly entries?: ReadonlyMap<number, string> | undefined;
   },
-): DirectoryComparison & { readonly learned: readonly KnownEntry[] } {
+): Promise<DirectoryComparison & { readonly learned: readonly KnownEntry[] }> {
   const { rules, own, entries } = options;
   const index = new DirectoryIndex(options.directory);
   const gone: GoneUser[] = [];
   const doubtful: DoubtfulUser[] = [];
   const learned: KnownEntry[] = [];
+  const superusers: number[] = [];
   let [present, kept] = [0, 0];
-  for (const { user, identities } of users) {
+  for await (const { user, identities } of users) {
     const { id, username } = user;
+    if (user.isSuperuser && user.isActive !== false) superusers.push(id);
     if (id === own || user.externalAccount === null || matchesAny(username, rules.except)) {
       kept += 1;
       continue;
@@ -150,7 +163,7 @@ export function compareUsers(
     else if ('why' in verdict) doubtful.push({ id, username, ...verdict });
     else gone.push({ id, username, ...verdict });
   }
-  const spared = lastSuperusers(users, gone);
+  const spared = lastSuperusers(superusers, gone);
   return {
     gone: gone.filter(({ id }) => !spared.has(id)),
     doubtful: [
@@ -296,10 +309,8 @@ function entryText({ id, dn }: DirectoryUser): string {
   return dn ?? `user ${id}`;
 }
 
-/** The superusers among those who are gone, if no other active superuser would be left. */
-function lastSuperusers(users: readonly ComparedUser[], gone: readonly GoneUser[]): ReadonlySet<number> {
+/** The active superusers, if all of them are gone: no other would be left. */
+function lastSuperusers(superusers: readonly number[], gone: readonly GoneUser[]): ReadonlySet<number> {
   const ids = new Set(gone.map(({ id }) => id));
-  const superusers = users.filter(({ user }) => user.isSuperuser && user.isActive !== false);
-  const isSafe = superusers.some(({ user }) => !ids.has(user.id));
-  return new Set(isSafe ? [] : superusers.map(({ user }) => user.id));
+  return new Set(superusers.some((id) => !ids.has(id)) ? [] : superusers);
 }

@@ -30,7 +30,7 @@ function entry(id: string, fields: Partial<DirectoryUser> = {}): DirectoryUser {
 }
 
 /** The verdict on the first user. */
-function verdict(
+async function verdict(
   of: ReturnType<typeof user>,
   directory: readonly DirectoryUser[],
   rules: Partial<MatchRules> = {},
@@ -38,7 +38,7 @@ function verdict(
   entries?: ReadonlyMap<number, string>,
 ) {
   const merged = { ...RULES, ...rules };
-  const { gone, doubtful, present, kept } = compareUsers([of, ...others], {
+  const { gone, doubtful, present, kept } = await compareUsers([of, ...others], {
     directory,
     rules: merged,
     own: 99,
@@ -169,23 +169,23 @@ describe('a user of the controller', () => {
       { except: ['svc-*'] },
       'kept',
     ],
-  ])('%s', (_, of, directory, rules, expected) => {
-    expect(verdict(of, directory, rules)).toBe(expected);
+  ])('%s', async (_, of, directory, rules, expected) => {
+    expect(await verdict(of, directory, rules)).toBe(expected);
   });
 
-  test('who is the last active superuser stays', () => {
+  test('who is the last active superuser stays', async () => {
     const alice = user('alice', { isSuperuser: true });
     const directory = [entry('alice', { disabled: OFF })];
-    expect(verdict(alice, directory)).toMatch(/^doubt: active is false, but no other active superuser/);
+    expect(await verdict(alice, directory)).toMatch(/^doubt: active is false, but no other active superuser/);
     const retired = user('root', { isSuperuser: true, isActive: false, externalAccount: null });
-    expect(verdict(alice, directory, {}, [retired])).toMatch(/^doubt/);
+    expect(await verdict(alice, directory, {}, [retired])).toMatch(/^doubt/);
     const admin = user('administrator', { isSuperuser: true, externalAccount: null });
-    expect(verdict(alice, directory, {}, [admin])).toMatch(/^left/);
+    expect(await verdict(alice, directory, {}, [admin])).toMatch(/^left/);
   });
 
-  test('who is the caller stays', () => {
+  test('who is the caller stays', async () => {
     const caller = user('a'.repeat(99));
-    expect(verdict(caller, [entry(caller.user.username, { disabled: OFF })])).toBe('kept');
+    expect(await verdict(caller, [entry(caller.user.username, { disabled: OFF })])).toBe('kept');
   });
 });
 
@@ -248,12 +248,14 @@ describe('a user whose LDAP directory has bases', () => {
       {},
       'doubt: active of uid=ann,ou=people,dc=x is false, but uid=new,ou=people,dc=x has the login name',
     ],
-  ])('%s', (_, of, directory, rules, expected) => {
-    expect(verdict(of, directory, { bases, ...rules })).toBe(expected);
+  ])('%s', async (_, of, directory, rules, expected) => {
+    expect(await verdict(of, directory, { bases, ...rules })).toBe(expected);
   });
 
-  test('with an LDAP name is not compared with a provider that has accounts', () => {
-    expect(verdict(ldap('ann'), [at('1', 'ann', { disabled: OFF })], { accounts: ['oidc'] })).toBe('kept');
+  test('with an LDAP name is not compared with a provider that has accounts', async () => {
+    expect(await verdict(ldap('ann'), [at('1', 'ann', { disabled: OFF })], { accounts: ['oidc'] })).toBe(
+      'kept',
+    );
   });
 
   test.each<[string, readonly DirectoryUser[], string]>([
@@ -284,31 +286,32 @@ describe('a user whose LDAP directory has bases', () => {
       [at('2', 'bob', { emails: ['ann@example.org'] })],
       'doubt: matches another entry than before by mail address ann@example.org: 1 is not in the directory any more',
     ],
-  ])('and whose known entry was %s', (_, directory, expected) => {
+  ])('and whose known entry was %s', async (_, directory, expected) => {
     const ann = user('ann', {
       externalAccount: 'ldap',
       ldapDn: 'uid=ann,ou=people,dc=x',
       email: 'ann@example.org',
     });
-    expect(verdict(ann, directory, { bases }, [], new Map([[ann.user.id, '1']]))).toBe(expected);
+    expect(await verdict(ann, directory, { bases }, [], new Map([[ann.user.id, '1']]))).toBe(expected);
   });
 
-  test('is known from then on by the entry that matches alone', () => {
-    const learned = (directory: readonly DirectoryUser[], entries?: ReadonlyMap<number, string>) =>
-      compareUsers([ldap('ann')], { directory, rules: { ...RULES, bases }, own: null, entries }).learned;
-    expect(learned([at('1', 'ann')])).toEqual([{ userId: 3, entry: '1' }]);
-    expect(learned([at('2', 'ann')], new Map([[3, '1']]))).toEqual([]);
-    expect(learned([entry('1', { logins: ['ann'] }), entry('2', { logins: ['ann'] })])).toEqual([]);
+  test('is known from then on by the entry that matches alone', async () => {
+    const learned = async (directory: readonly DirectoryUser[], entries?: ReadonlyMap<number, string>) =>
+      (await compareUsers([ldap('ann')], { directory, rules: { ...RULES, bases }, own: null, entries }))
+        .learned;
+    expect(await learned([at('1', 'ann')])).toEqual([{ userId: 3, entry: '1' }]);
+    expect(await learned([at('2', 'ann')], new Map([[3, '1']]))).toEqual([]);
+    expect(await learned([entry('1', { logins: ['ann'] }), entry('2', { logins: ['ann'] })])).toEqual([]);
   });
 });
 
 // Comparing each with each would take longer than a test may.
-test('compares 100,000 users', () => {
+test('compares 100,000 users', async () => {
   const many = Array.from({ length: 100_000 }, (_, index) => index);
   const users = many.map((index) => ({
     ...user(`user${index}`),
     identities: { id: index, email: `user${index}@example.org`, ldapDn: null, accounts: [] },
   }));
   const directory = many.map((index) => entry(`user${index}`, { disabled: index % 1000 === 0 ? OFF : null }));
-  expect(compareUsers(users, { directory, rules: RULES, own: null }).gone).toHaveLength(100);
+  expect((await compareUsers(users, { directory, rules: RULES, own: null })).gone).toHaveLength(100);
 });
