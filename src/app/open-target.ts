@@ -95,6 +95,8 @@ async function openRest(
 
 /** How much garbage may gather before it is collected, in bytes. */
 const MAX_GARBAGE = 40 * 1024 * 1024;
+/** The same, as a share of what is alive: to collect takes as long as there is alive. */
+const GARBAGE_SHARE = 0.25;
 /** How often to look how much there is, in milliseconds. */
 const LOOK_EVERY_MS = 50;
 
@@ -114,7 +116,7 @@ export function limitGarbage(): Disposable {
   const look = () => {
     const now = used();
     alive = Math.min(alive, now);
-    if (now - alive < MAX_GARBAGE) return;
+    if (now - alive < Math.max(MAX_GARBAGE, alive * GARBAGE_SHARE)) return;
     if (session === undefined) {
       const { Session } = process.getBuiltinModule('node:inspector');
       session = new Session();
