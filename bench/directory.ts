@@ -1,0 +1,116 @@
+// Asking an LDAP directory who has left, as a whole process: tokenctl against ldapsearch that reads the same entries and psql that
+// copies the same users, turn by turn; and the memory of the whole program at ten times as many users, entries and tokens.
+// Run: npm run build && node bench/directory.ts [users]
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { openPostgres } from '../src/db/postgres.ts';
+import { Secret } from '../src/domain/secret.ts';
+import { startPostgres } from '../test/support/embedded-postgres.ts';
+import { NO_SLAPD, PEOPLE, person, READER, type Slapd, startSlapd } from '../test/support/slapd.ts';
+import { Estates, psql } from './support/database-estate.ts';
+import { judge, median, perTurn, sized } from './support/ratio.ts';
+import { Tokenctl } from './support/tokenctl-process.ts';
+
+const ROUNDS = sized(3, 1);
+const largest = Number(process.argv[2] ?? sized(100_000, 1_000));
+const TOKENS_EACH = 10;
+/** One user in a thousand has left. */
+const leavers = (users: number) => Math.ceil(users / 1_000);
+
+const run = promisify(execFile);
+
+/** Gives every user the name of an entry in the directory. */
+async function addNames(url: string): Promise<void> {
+  const database = await openPostgres({
+    url: new Secret(url),
+    applicationName: 'bench',
+    responseTimeout: 600_000,
+  });
+  await database.execute(
+    `INSERT INTO main_profile (created, modified, ldap_dn, user_id)
+     SELECT now(), now(), 'uid=' || username || ',${PEOPLE}', id FROM auth_user`,
+  );
+  await database.execute('VACUUM ANALYZE');
+  await database.close();
+}
+
+function startDirectory(users: number): Promise<Slapd> {
+  const entries = Array.from({ length: users }, (_, index) =>
+    person(`user-${index + 1}`, index < leavers(users) ? { pwdAccountLockedTime: '000001010000Z' } : {}),
+  );
+  return startSlapd(entries.join(''));
+}
+
+const ATTRIBUTES = ['entryUUID', 'uid', 'mail', 'pwdAccountLockedTime', 'shadowExpire', 'nsAccountLock'];
+
+/** What is read, by the programs that come with the servers. */
+async function readBoth(slapd: Slapd, url: string): Promise<void> {
+  await psql(
+    url,
+    'COPY (SELECT u.*, p.ldap_dn FROM auth_user u JOIN main_profile p ON p.user_id = u.id) TO STDOUT',
+  );
+  const bind = ['-x', '-H', slapd.url, '-D', READER.dn, '-w', READER.password];
+  const search = ['-LLL', '-E', 'pr=500/noprompt', '-b', PEOPLE, '(objectClass=person)', ...ATTRIBUTES];
+  await run('ldapsearch', [...bind, ...search], { maxBuffer: 1024 * 1024 * 1024 });
+}
+
+interface Answer {
+  readonly directory: { readonly listed: number; readonly gone: readonly unknown[] };
+}
+
+if (NO_SLAPD !== null) throw new Error(`${NO_SLAPD}: install it, and ldap-utils`);
+const folder = mkdtempSync(join(tmpdir(), 'tokenctl-bench-directory-'));
+const server = await startPostgres();
+const estates = await Estates.connect(server.url);
+const memory: number[][] = [];
+const [wholes, references]: [number[], number[]] = [[], []];
+for (const users of [largest / 10, largest]) {
+  const name = `estate_${users}`;
+  await estates.fill(name, { tokens: users * TOKENS_EACH, users });
+  const url = estates.url(name);
+  await addNames(url);
+  const slapd = await startDirectory(users);
+  using tokenctl = new Tokenctl();
+  const password = join(folder, 'password');
+  writeFileSync(password, READER.password, { mode: 0o600 });
+  const staff = {
+    kind: 'ldap',
+    url: slapd.url,
+    bindDn: READER.dn,
+    bindPassword: { file: password },
+    base: PEOPLE,
+  };
+  const config = join(folder, 'tokenctl.yaml');
+  writeFileSync(config, JSON.stringify({ directories: { staff } }));
+  memory.push([]);
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const started = performance.now();
+    await readBoth(slapd, url);
+    const reference = performance.now() - started;
+    const ask = ['users', 'offboard', '--gone', 'staff', '--dry-run', '--config', config];
+    const { report, whole, memory: most } = await tokenctl.run<Answer>(url, ask);
+    const { listed, gone } = report.directory;
+    if (listed !== users || gone.length !== leavers(users))
+      throw new Error(`listed ${listed}, gone ${gone.length}`);
+    memory.at(-1)?.push(most);
+    if (users !== largest) continue;
+    references.push(reference);
+    wholes.push(whole);
+  }
+  console.log(`${users} users, ${users * TOKENS_EACH} tokens: ${median(memory.at(-1) ?? []).toFixed(0)} MB`);
+  await slapd.stop();
+}
+console.log(
+  `tokenctl ${(median(wholes) / 1000).toFixed(2)} s, ldapsearch and psql ${(median(references) / 1000).toFixed(2)} s`,
+);
+judge('time / time of ldapsearch and COPY', perTurn(wholes, references), { atMost: 10 });
+judge('memory, MB', memory[1] ?? [], { atMost: 300 });
+judge('memory at ten times as many users / at as many', perTurn(memory[1] ?? [], memory[0] ?? []), {
+  atMost: 2,
+});
+await estates.close();
+await server.stop();
+rmSync(folder, { recursive: true });
