@@ -21,6 +21,8 @@ export class SettingsProxy implements AsyncDisposable {
   settings: Record<string, unknown> | null = null;
   /** Which other requests are answered with an internal error. */
   fails: (method: string, path: string) => boolean = () => false;
+  /** What becomes of the addresses that are passed on. */
+  passedOn: (path: string) => string = (path) => path;
   asked = 0;
 
   private constructor(server: Server) {
@@ -47,7 +49,7 @@ export class SettingsProxy implements AsyncDisposable {
           hide(response, '500');
           return;
         }
-        const to = new URL(path, behind());
+        const to = new URL(proxy.passedOn(path), behind());
         const headers = { ...request.headers, host: to.host };
         const onward = httpRequest(to, { method: request.method, headers }, (answer) => {
           response.writeHead(answer.statusCode ?? 502, answer.headers);

@@ -3,6 +3,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { Application } from '../../domain/token.ts';
 import type { ApplicationDetails } from '../../operations/ports/target-parts.ts';
 import { type Api, id, instant } from './api.ts';
+import { onlyAskedFor } from './asked-for.ts';
 import { applicationQueries, type Listing, listItems } from './listing.ts';
 import { parseJson, responseError } from './responses.ts';
 
@@ -57,7 +58,9 @@ export async function listApplications(
   names: readonly string[] | undefined,
 ): Promise<readonly Application[]> {
   try {
-    return await Array.fromAsync(listItems(api, applicationQueries(names), LISTING));
+    const listed = listItems(api, applicationQueries(names), LISTING);
+    const isAskedFor = ({ name }: Application) => names === undefined || names.includes(name);
+    return await Array.fromAsync(onlyAskedFor(listed, { from: api, what: LISTING.what, isAskedFor }));
   } catch (error) {
     // A service without applications has no such list.
     if (error instanceof TokenctlError && error.code === 'not_found') return [];

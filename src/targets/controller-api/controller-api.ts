@@ -27,6 +27,7 @@ import { partMissing } from '../../operations/target-parts.ts';
 import { describeApi, setUserActive } from './account.ts';
 import { Api } from './api.ts';
 import { deleteApplication, listApplications, readApplication } from './applications.ts';
+import { isAskedForToken, isAskedForUser, onlyAskedFor } from './asked-for.ts';
 import { Connection, type ConnectionOptions } from './connection.ts';
 import { controllerDialect } from './controller-dialect.ts';
 import { gatewayDialect } from './gateway-dialect.ts';
@@ -113,9 +114,14 @@ class ControllerApi implements ControllerApiTarget {
   }
 
   tokens(selector: Selector): AsyncIterable<Token> {
-    return this.#stream((api) =>
-      withoutLeftOut(listItems(api, tokenQueries(selector), TOKEN_LISTING), selector),
-    );
+    return this.#stream((api) => {
+      const listed = listItems(api, tokenQueries(selector), TOKEN_LISTING);
+      const isAskedFor = isAskedForToken(selector);
+      return withoutLeftOut(
+        onlyAskedFor(listed, { from: api, what: TOKEN_LISTING.what, isAskedFor }),
+        selector,
+      );
+    });
   }
 
   /** One token is found once: the search takes seconds, and the credential stays the same. */
@@ -281,5 +287,7 @@ function failingStream(error: TokenctlError): AsyncIterable<never> {
 
 async function* listUsers(api: Api, selector: UserSelector): AsyncIterable<User> {
   const read = await api.dialect.createUserReader(api);
-  yield* listItems(api, userQueries(selector), { path: 'users/', what: 'the list of users', read });
+  const what = 'the list of users';
+  const listed = listItems(api, userQueries(selector), { path: 'users/', what, read });
+  yield* onlyAskedFor(listed, { from: api, what, isAskedFor: isAskedForUser(selector) });
 }

@@ -1,0 +1,84 @@
+import { TokenctlError } from '../../domain/errors.ts';
+import type { Selector } from '../../domain/selector.ts';
+import type { Token } from '../../domain/token.ts';
+import type { UserSelector } from '../../operations/ports/target-parts.ts';
+import type { Responder } from './responses.ts';
+
+/**
+ * Passes on what a list of the server has, and ends with an error at the first item that was not asked for. A proxy that drops
+ * the query of requests, or a server that ignores a filter, answers with everything: a revocation for one user would be one for
+ * all.
+ *
+ * @throws TokenctlError `target_misbehaved`.
+ */
+export async function* onlyAskedFor<Item extends { readonly id: number }>(
+  items: AsyncIterable<Item>,
+  list: {
+    readonly from: Responder;
+    /** `the list of tokens` */
+    readonly what: string;
+    readonly isAskedFor: (item: Item) => boolean;
+  },
+): AsyncIterable<Item> {
+  const { from, what, isAskedFor } = list;
+  for await (const item of items) {
+    if (!isAskedFor(item)) {
+      throw new TokenctlError(
+        'target_misbehaved',
+        `${from.address} sent ${what} with entries that were not asked for: it ignores filters`,
+        {
+          hint: 'Check what is between this machine and the controller: it may drop the query of requests.',
+          details: { id: item.id },
+        },
+      );
+    }
+    yield item;
+  }
+}
+
+/**
+ * Whether a token matches what a selector asks of the server, as far as the token shows it: when it was last used is not in the
+ * JSON of a controller. Times are as exact as milliseconds, so their limits are included.
+ */
+export function isAskedForToken(selector: Selector): (token: Token) => boolean {
+  const { createdBefore, createdSince, unusedSince, expiredAt, expiresAfter, scope } = selector;
+  const ids = setOf(selector.ids);
+  const isOfUser = owner('user', selector.userIds, selector.users);
+  const isOfApplication = owner('application', selector.applicationIds, selector.applications);
+  return (token) =>
+    (ids?.has(token.id) ?? true) &&
+    isOfUser(token.user?.id, token.user?.username) &&
+    isOfApplication(token.application?.id, token.application?.name) &&
+    (scope === undefined || token.scope.includes(scope)) &&
+    (createdBefore === undefined || token.created <= createdBefore) &&
+    (createdSince === undefined || token.created >= createdSince) &&
+    // Unused since then, it was created before.
+    (unusedSince === undefined || token.created <= unusedSince) &&
+    (expiredAt === undefined || token.expires <= expiredAt) &&
+    (expiresAfter === undefined || token.expires >= expiresAfter);
+}
+
+/** Whether a user is one of those that a selector asks for. */
+export function isAskedForUser(
+  selector: UserSelector,
+): (user: { readonly id: number; readonly username: string }) => boolean {
+  const ids = setOf(selector.ids);
+  const names = setOf(selector.names);
+  return ({ id, username }) => (ids?.has(id) ?? true) && (names?.has(username) ?? true);
+}
+
+/** Ids select where they are known, else names. A name that the token does not show is an id in words. */
+function owner(
+  kind: 'user' | 'application',
+  ids: readonly number[] | undefined,
+  names: readonly string[] | undefined,
+) {
+  const [knownIds, knownNames] = [setOf(ids), setOf(ids === undefined ? names : undefined)];
+  return (id: number | undefined, name: string | undefined) =>
+    (knownIds === undefined || (id !== undefined && knownIds.has(id))) &&
+    (knownNames === undefined || (name !== undefined && (knownNames.has(name) || name === `${kind} ${id}`)));
+}
+
+function setOf<Value>(values: readonly Value[] | undefined): ReadonlySet<Value> | undefined {
+  return values === undefined ? undefined : new Set(values);
+}
