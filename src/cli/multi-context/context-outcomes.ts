@@ -56,9 +56,16 @@ export function multiContextFailure(
     .filter(({ error }) => error !== undefined && !(isFound && isNotFound(error)))
     .map(({ context, error }) => ({ context, error, failure: failureOf(error) }));
   if (failures.length === 0) return undefined;
-  const each = failures.map(({ context, failure: { message, hint } }) => {
-    return `  ${context}: ${message}${hint === undefined ? '' : ` ${hint}`}`;
-  });
+  // In fifty contexts, the same reason is read once.
+  const reasons = new Map<string, string[]>();
+  for (const {
+    context,
+    failure: { message, hint },
+  } of failures) {
+    const reason = `${message}${hint === undefined ? '' : ` ${hint}`}`;
+    reasons.set(reason, [...(reasons.get(reason) ?? []), context]);
+  }
+  const each = [...reasons].map(([reason, named]) => `  ${named.join(', ')}: ${reason}`);
   const failed = failures.map(({ context }) => context);
   const cause = new AggregateError(failures.map(({ error }) => error));
   const notCompleted = (what: string) =>
