@@ -138,6 +138,8 @@ export async function startSamba(entries: string): Promise<Samba> {
     ],
     { stdio: ['pipe', 'ignore', 'ignore'] },
   );
+  const kill = () => server.kill();
+  process.once('exit', kill);
   const url = `ldaps://${ADDRESS}`;
   const tlsOptions = { rejectUnauthorized: false };
   const admin = new Client({ url, timeout: 60_000, tlsOptions });
@@ -157,6 +159,7 @@ export async function startSamba(entries: string): Promise<Samba> {
     async stop() {
       await admin.unbind();
       const ended = new Promise((resolve) => server.once('exit', resolve));
+      process.off('exit', kill);
       server.kill();
       await ended;
       rmSync(folder, { recursive: true, force: true });

@@ -72,6 +72,8 @@ export async function startSlapd(entries: string): Promise<Slapd> {
   const server = spawn(SLAPD, ['-h', urls, '-f', configuration, '-d', '0'], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
+  const kill = () => server.kill();
+  process.once('exit', kill);
   const url = `ldap://localhost:${port}`;
   const admin = new Client({ url, timeout: 10_000 });
   for (let attempt = 0; ; attempt += 1) {
@@ -91,6 +93,7 @@ export async function startSlapd(entries: string): Promise<Slapd> {
     async stop() {
       await admin.unbind();
       const ended = new Promise((resolve) => server.once('exit', resolve));
+      process.off('exit', kill);
       server.kill();
       await ended;
       rmSync(folder, { recursive: true, force: true });
