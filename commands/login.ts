@@ -30,8 +30,9 @@ With --json, prints what docs/schemas/login.json describes.`;
 
   async run(): Promise<Result<LoginJson>> {
     const { args, flags } = await this.input(Login);
-    const runtime = await this.runtime({ ...flags, context: undefined, 'database-file': undefined });
-    const { loginFlow } = await import('../src/cli/contexts/login-flow.ts');
+    const { loginFlow, requireNoPlace } = await import('../src/cli/contexts/login-flow.ts');
+    requireNoPlace(flags);
+    const runtime = await this.runtime(flags);
     const { configuration, environment } = runtime;
     const { address } = args;
     return await loginFlow({ configuration, environment, address, flags, version: this.config.version });

@@ -73,7 +73,9 @@ function expiryOf({ credential, ownToken: own }: Identity): string | null {
   if (own === null) return 'unknown: this target does not list the token of this context';
   const { ids, earliest, latest } = own;
   if (ids.length === 1) return `${expiryText(earliest)} (token ${ids[0]})`;
-  return `between ${expiryText(earliest)} and ${expiryText(latest)} (one of the tokens ${ids.join(', ')})`;
+  const [first, last] = [expiryText(earliest), expiryText(latest)];
+  const which = `one of the tokens ${ids.join(', ')}`;
+  return first === last ? `${first} (${which})` : `between ${first} and ${last} (${which})`;
 }
 
 const CREDENTIALS: Readonly<Record<TargetDescription['credential'], string>> = {

@@ -155,6 +155,26 @@ export async function loginFlow(request: LoginRequest): Promise<Report<LoginJson
   }
 }
 
+/**
+ * Refuses the flags that name the place of other commands: a login makes its own context.
+ *
+ * @throws TokenctlError `usage`
+ */
+export function requireNoPlace(flags: {
+  readonly context?: string | undefined;
+  readonly 'database-file'?: string | undefined;
+}): void {
+  if (flags.context !== undefined) {
+    throw new TokenctlError('usage', `A login does not work in the context "${flags.context}"`, {
+      hint: 'Name the context that it makes with --name, and the controller by its address.',
+    });
+  }
+  if (flags['database-file'] === undefined) return;
+  throw new TokenctlError('usage', 'A login needs the REST API, not a database', {
+    hint: 'Name the context of the database with --database-context.',
+  });
+}
+
 /** Everything that will be asked, before the first question. */
 function requireAnswers({ address, flags }: LoginRequest): void {
   const isGiven = flags['password-file'] !== undefined || flags['password-stdin'] === true;

@@ -189,6 +189,17 @@ describe('login', () => {
         return code;
       }, 130));
 
+    test.each([
+      ['--context', '--name'],
+      ['--database-file', '--database-context'],
+    ])('for %s, which names the place of other commands', (flag, instead) =>
+      unchanged(async ({ run, login, password }) => {
+        const { code, stderr } = await run(login('--password-file', password, flag, 'other'));
+        expect(stderr).toContain(instead);
+        return code;
+      }, 2),
+    );
+
     test('without a terminal to ask on', () =>
       unchanged(async ({ run }) => (await run(['login', url(), '--username', 'admin'])).code, 2));
   });
