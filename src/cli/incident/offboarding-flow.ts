@@ -181,7 +181,7 @@ function offboardingEnding(
 const STAYS_ACTIVE =
   'Not deactivated: this target cannot deactivate users. Use a database context or the identity provider.';
 
-/** What is true of the access of users, as far as it was checked. */
+/** What is true of the access of users, as far as it was checked; the access paths below it say what was not. */
 function closingText(users: readonly string[], accessPaths: readonly AccessPath[]): string {
   const names = users.join(', ');
   const open = pathNames(leftOpen(accessPaths).filter(({ state }) => state === 'open'));
@@ -192,10 +192,7 @@ function closingText(users: readonly string[], accessPaths: readonly AccessPath[
       ? `All access of ${names} has ended.`
       : `All access of ${names} that this database shows has ended.`;
   }
-  return [
-    open === ''
-      ? `The access of ${names} was ended as far as this context can check.`
-      : `${names} may still have access: ${open}.`,
-    ...(unchecked === '' ? [] : [`Not checked: ${unchecked}.`]),
-  ].join(' ');
+  return open === ''
+    ? `The access of ${names} was ended as far as this context can check.`
+    : `${names} may still have access: ${open}.`;
 }

@@ -18,7 +18,7 @@ import { machineClock } from '../../operations/ports/clock.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { type Document, type Lines, lines, list, type Part } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
-import { countText, timeText } from '../../reports/tables/text.ts';
+import { countText, secondText, timeText } from '../../reports/tables/text.ts';
 import { writeNotice } from '../output/streams.ts';
 import { dueTexts, liftDueCommand } from './incident-text.ts';
 import { valueText } from './lockdown-flow.ts';
@@ -81,8 +81,8 @@ function incidentPart(incident: IncidentStatus, here: string): Part {
     list(
       STATES[state],
       address !== here && `at another address of this controller: ${address} (context ${context})`,
-      `since ${since}, by ${who(by)}${why === '' ? '' : `: ${why}`}`,
-      lifted === null ? untilText(incident) : `lifted ${lifted.at}, by ${who(lifted.by)}`,
+      `since ${secondText(since)}, by ${who(by)}${why === '' ? '' : `: ${why}`}`,
+      lifted === null ? untilText(incident) : `lifted ${secondText(lifted.at)}, by ${who(lifted.by)}`,
       snapshot !== null && `snapshot ${snapshot.file}`,
       incident.names,
       settingLines(values),
@@ -122,7 +122,7 @@ function elsewhereLine({
   const [shown = state] = STATES[state].split(':');
   const over = isOverdue ? ', OVERDUE' : '';
   const end = until === null ? '' : `, until ${timeText(new Date(until))}${over}`;
-  return `${id}: ${selection}, at ${address} (context ${context}): ${shown}, since ${since}${end}`;
+  return `${id}: ${selection}, at ${address} (context ${context}): ${shown}, since ${secondText(since)}${end}`;
 }
 
 function who(by: Readonly<Record<string, string>>): string {

@@ -4,7 +4,7 @@ import { type CleaningReport, titleOf } from '../../operations/investigation/cle
 import { type CleaningPlan, isIrreversible } from '../../operations/investigation/plan-cleaning.ts';
 import type { UndoPlan } from '../../operations/investigation/plan-undo.ts';
 import { type Document, lines, list, type Part } from '../../reports/document.ts';
-import { countText } from '../../reports/tables/text.ts';
+import { countText, secondText } from '../../reports/tables/text.ts';
 import type { Ending } from '../change/change.ts';
 import { runLine, stepLines, unfinishedWork } from '../change/ending.ts';
 import { REMEDIES } from './investigation-text.ts';
@@ -57,7 +57,7 @@ function authorText({ by = [], first, last }: Planned['item']): string {
   if (first === undefined) return '';
   const who =
     by.length === 0 ? 'by nobody who is recorded' : `by ${by.map(({ username }) => username).join(', ')}`;
-  return `: ${who}, ${first}${last === undefined || last === first ? '' : ` to ${last}`}`;
+  return `: ${who}, ${secondText(first)}${last === undefined || last === first ? '' : ` to ${secondText(last)}`}`;
 }
 
 /** Why nothing to do is no success. */

@@ -8,7 +8,7 @@ import {
 } from '../../domain/investigation/investigation.ts';
 import { nounOf } from '../../domain/investigation/kinds.ts';
 import { type Document, type Lines, lines, list, type Part } from '../../reports/document.ts';
-import { countText, numberText } from '../../reports/tables/text.ts';
+import { countText, numberText, secondText } from '../../reports/tables/text.ts';
 
 /** How many entries without an actor are shown. */
 const MAX_UNATTRIBUTED = 10;
@@ -34,7 +34,7 @@ export function investigationDocument(
   const dealtWith = items.filter((item) => !remains(item) && item.group !== 'ran' && item.group !== 'other');
   return [
     lines(
-      `Investigated ${subjectText(investigation.subject)} at ${target.address} (context ${target.context}), from ${since} to ${until}.`,
+      `Investigated ${subjectText(investigation.subject)} at ${target.address} (context ${target.context}), from ${secondText(since)} to ${secondText(until)}.`,
       `${countText(stream.read, 'entry', 'entries')} of the activity stream, ${countText(items.length, 'item')}: ${numberText(remaining.length)} ${remaining.length === 1 ? 'remains' : 'remain'}.`,
       investigation.visibility.kind !== 'all' &&
         `${investigation.as} sees only part of this controller: more may have been done, and may remain.`,
@@ -68,7 +68,7 @@ function unattributedPart(
       ...shown.map(({ at, operation, object, owner, fields }) => {
         const whose = owner == null ? '' : ` of ${owner}`;
         const what = fields.length === 0 ? '' : ` (${fields.join(', ')})`;
-        return `${at}  ${operation} ${object.kind} ${object.name ?? object.id ?? ''}${whose}${what}`;
+        return `${secondText(at)}  ${operation} ${object.kind} ${object.name ?? object.id ?? ''}${whose}${what}`;
       }),
       shown.length > 0 && more > 0 && `and ${numberText(more)} more${all ? '' : '. Add --all to see them'}.`,
     ),
@@ -88,7 +88,7 @@ function subjectText(subject: InvestigationSubject): string {
 
 function linkText({ user, by, how, since }: Investigation['chain'][number]): string {
   const what = how === 'made' ? 'made by' : 'whose password was set by';
-  return `Included: ${user.username}, ${what} ${by?.username ?? 'an unknown user'}, from ${since}.`;
+  return `Included: ${user.username}, ${what} ${by?.username ?? 'an unknown user'}, from ${secondText(since)}.`;
 }
 
 function chainLines(chain: Investigation['chain'], all: boolean): string[] {
@@ -131,12 +131,12 @@ function itemLines(item: InvestigationItem): readonly Lines[] {
       .slice(0, 3)
       .map(
         (change) =>
-          `Changed since by ${change.by?.username ?? 'no recorded actor'}, ${change.at}: ${change.operation}${change.fields.length === 0 ? '' : ` ${change.fields.join(', ')}`}`,
+          `Changed since by ${change.by?.username ?? 'no recorded actor'}, ${secondText(change.at)}: ${change.operation}${change.fields.length === 0 ? '' : ` ${change.fields.join(', ')}`}`,
       ),
     remedy !== null && `${REMEDIES[remedy.kind]}: ${remedy.text}`,
   ];
   return [
-    { mark: risk ?? '-', text: `${summary}${who}, ${first} [${id}]` },
+    { mark: risk ?? '-', text: `${summary}${who}, ${secondText(first)} [${id}]` },
     ...below.map((text) => text && { text, depth: 3 }),
   ];
 }

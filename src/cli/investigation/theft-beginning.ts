@@ -1,6 +1,7 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Investigation } from '../../domain/investigation/investigation.ts';
+import { timeText } from '../../reports/tables/text.ts';
 import { parseMoment } from '../flags.ts';
 import { incidentOf } from './investigate-flow.ts';
 
@@ -45,7 +46,7 @@ export async function theftBeginning(
 }
 
 function beginning(at: Date): TheftBeginning {
-  return { at, text: `Cleans only what was done since ${at.toISOString()}.` };
+  return { at, text: `Cleans only what was done since ${timeText(at)}.` };
 }
 
 /** A saved investigation lists nothing from before its own beginning. */

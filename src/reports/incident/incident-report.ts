@@ -10,7 +10,7 @@ import { shellWord } from '../../domain/remedies.ts';
 import { coveredBy, type IncidentReport } from '../../operations/incident/gather-report.ts';
 import type { RunCounts } from '../../operations/journal/run-account.ts';
 import { code, type Document, lines, list, type Part, section, strong } from '../document.ts';
-import { countText, timeText } from '../tables/text.ts';
+import { countText, numberText, secondText, timeText } from '../tables/text.ts';
 import { byRisk, bySubject, chainParts, combined, timeline } from './incident-timeline.ts';
 import { OWN_WORK, ownWorkParts } from './own-work.ts';
 
@@ -62,12 +62,12 @@ function about({ incident, address, madeAt }: IncidentReport): Part {
   return lines(
     list(
       `Controller: ${address} (context ${context})`,
-      `Locked down: ${since} by ${who}${by['as'] === undefined ? '' : `, as ${by['as']} there`}`,
+      `Locked down: ${secondText(since)} by ${who}${by['as'] === undefined ? '' : `, as ${by['as']} there`}`,
       reason !== null && `Reason: ${reason}`,
       ticket !== null && `Ticket: ${ticket}`,
       lifted === null
         ? 'The audit log has no lift of it.'
-        : `Lifted: ${lifted.at} by ${lifted.by['user'] ?? 'unknown'}`,
+        : `Lifted: ${secondText(lifted.at)} by ${lifted.by['user'] ?? 'unknown'}`,
       `This report: ${timeText(madeAt)}. Times are UTC.`,
     ),
   );
@@ -90,7 +90,7 @@ function whatHappened({ investigations, incident, own }: IncidentReport): Docume
     lines(reason !== null && `The lockdown gives as its reason: ${reason}.`),
     withTitle(
       'The most serious of it:',
-      worst.map((item) => `${item.risk}: ${item.summary}, ${item.first}`),
+      worst.map((item) => `${item.risk}: ${item.summary}, ${secondText(item.first)}`),
     ),
   ];
 }
@@ -123,7 +123,7 @@ function whatOneDid(found: Investigation, isApart: boolean): string {
   }
   return began === undefined
     ? `The activity stream has nothing that ${subjectText(found.subject)} did to access or to what runs, from ${found.since} to ${found.until}.`
-    : `${subjectText(found.subject)} acted from ${began} to ${ended ?? began}${others.length === 0 ? '' : `, also through ${others.map(({ user }) => user.username).join(', ')}`}: ${counted.join(', ')}.${later === 0 ? '' : ` ${countText(later, 'job')} ran from what was made or changed.`}`;
+    : `${subjectText(found.subject)} acted from ${secondText(began)} to ${secondText(ended ?? began)}${others.length === 0 ? '' : `, also through ${others.map(({ user }) => user.username).join(', ')}`}: ${counted.join(', ')}.${later === 0 ? '' : ` ${countText(later, 'job')} ran from what was made or changed.`}`;
 }
 
 const ACTS: readonly (readonly [InvestigationItem['act'], verb: string, noun: string])[] = [
@@ -159,7 +159,7 @@ function isItOver({ investigations, lockdown, incident, own }: IncidentReport): 
         ? 'The audit log has no outcome of a lockdown of this incident.'
         : `By the audit log, ${lockdownText(lockdown)}.${pathsText(paths, 'open')}${pathsText(paths, 'not_checked')}`,
       incident.lifted !== null &&
-        `By the audit log, it was lifted at ${incident.lifted.at}. What was revoked stays revoked.`,
+        `By the audit log, it was lifted at ${secondText(incident.lifted.at)}. What was revoked stays revoked.`,
     ),
   ];
 }
@@ -187,11 +187,13 @@ function remainingText(last: Investigation): string {
   if (left.length === 0) {
     return `Nothing is known to remain. The investigation of ${last.madeAt} read again what the intruder is known to have done, and none of it remains. What it could not know is listed below.`;
   }
-  const serious = left.filter(({ risk }) => risk === 'critical' || risk === 'high').length;
+  const serious = left.filter(
+    ({ risk, state }) => state !== 'unknown' && (risk === 'critical' || risk === 'high'),
+  ).length;
   return [
     seen === 0
       ? `By the investigation of ${last.madeAt}, nothing is known to remain.`
-      : `No. By the investigation of ${last.madeAt}, ${countText(seen, 'thing remains', 'things remain')}, ${serious} of them of the risk high or critical.`,
+      : `No. By the investigation of ${last.madeAt}, ${countText(seen, 'thing remains', 'things remain')}, ${serious} of the risk high or critical.`,
     ...(unknown === 0 ? [] : [`${countText(unknown, 'more was', 'more were')} not checked.`]),
     ...(isPart ? [`More may remain: ${last.as} sees only part of the controller.`] : []),
   ].join(' ');
@@ -199,8 +201,8 @@ function remainingText(last: Investigation): string {
 
 function lockdownText({ at, result }: NonNullable<IncidentReport['lockdown']>): string {
   return result === 'locked'
-    ? `the lockdown was complete at ${at}: every step of it was done`
-    : `the lockdown was not complete at ${at}: not every step of it was done`;
+    ? `the lockdown was complete at ${secondText(at)}: every step of it was done`
+    : `the lockdown was not complete at ${secondText(at)}: not every step of it was done`;
 }
 
 type Paths = NonNullable<IncidentReport['lockdown']>['accessPaths'];
@@ -245,7 +247,7 @@ function whatWasEnded(report: IncidentReport): Part {
   const sum = (name: keyof RunCounts) => runs.reduce((total, { counts }) => total + counts[name], 0);
   const counted = [
     `${countText(sum('revoked'), 'access token')} revoked`,
-    ...ENDED.flatMap(([name, what]) => (sum(name) === 0 ? [] : [`${sum(name)} ${what}`])),
+    ...ENDED.flatMap(([name, what]) => (sum(name) === 0 ? [] : [what(sum(name))])),
   ];
   const cleaned = dealtWith(investigations);
   const found = new Map(
@@ -261,11 +263,13 @@ function whatWasEnded(report: IncidentReport): Part {
     ),
     withTitle(
       'By the cleaning, as the audit log has it:',
-      acts.map((each) => `${each.at}: ${cleanedText(each, found.get(each.item))}: ${each.result}`),
+      acts.map(
+        (each) => `${secondText(each.at)}: ${cleanedText(each, found.get(each.item))}: ${each.result}`,
+      ),
     ).lines,
     withTitle(
       'Cleaned and undone again, as the audit log has it:',
-      undone.map(({ item, at }) => `${at}: ${found.get(item)?.summary ?? item}`),
+      undone.map(({ item, at }) => `${secondText(at)}: ${found.get(item)?.summary ?? item}`),
     ).lines,
     withTitle(
       'Of what the intruder did, gone, undone or changed back by the last investigation:',
@@ -306,12 +310,12 @@ function cleanedText(
   }
 }
 
-const ENDED: readonly (readonly [keyof RunCounts, string])[] = [
-  ['refreshTokensRevoked', 'refresh tokens revoked'],
-  ['deleted', 'rows deleted'],
-  ['sessionsEnded', 'sessions ended'],
-  ['usersChanged', 'users deactivated or activated'],
-  ['failed', 'failed'],
+const ENDED: readonly (readonly [keyof RunCounts, (count: number) => string])[] = [
+  ['refreshTokensRevoked', (count) => `${countText(count, 'refresh token')} revoked`],
+  ['deleted', (count) => `${countText(count, 'row')} deleted`],
+  ['sessionsEnded', (count) => `${countText(count, 'session')} ended`],
+  ['usersChanged', (count) => `${countText(count, 'user')} deactivated or activated`],
+  ['failed', (count) => `${numberText(count)} failed`],
 ];
 
 /** What the intruder did to access and to what runs, and does not remain. */
@@ -372,7 +376,7 @@ function whatIsNotKnown({ investigations, lockdown, incident }: IncidentReport):
     ...unattributed
       .slice(0, MAX_UNATTRIBUTED)
       .map(({ at, operation, object, owner }) =>
-        `${at}: ${operation} ${object.kind} ${object.name ?? object.id ?? ''}${owner == null ? '' : ` of ${owner}`}`.trim(),
+        `${secondText(at)}: ${operation} ${object.kind} ${object.name ?? object.id ?? ''}${owner == null ? '' : ` of ${owner}`}`.trim(),
       ),
   ];
   return lines(items.length === 0 ? notInvestigated(incident) : list(...new Set(items)));

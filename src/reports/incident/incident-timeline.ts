@@ -9,7 +9,7 @@ import type { Severity } from '../../domain/policy/rule.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
 import { type Document, lines, section } from '../document.ts';
 import { runSentence } from '../log-report.ts';
-import { countText } from '../tables/text.ts';
+import { countText, secondText } from '../tables/text.ts';
 import { chainNodes, chainPicture } from './chain-picture.ts';
 
 /** The most lines of the timeline. */
@@ -108,8 +108,9 @@ export function timeline({ investigations, runs, own }: IncidentReport): Documen
       heads: ['Time', ...(own.length > 0 ? ['Owner'] : []), 'Intruder', 'Responders'],
       rows: events
         .toSorted((one, other) => one.at.localeCompare(other.at))
+
         .map(({ at, owner, intruder, responders }) => [
-          at.replace(/\.\d+Z$/, 'Z'),
+          secondText(at),
           ...(own.length > 0 ? [owner] : []),
           intruder,
           responders,
@@ -126,8 +127,10 @@ function beganAt({ began, target }: IncidentReport['runs'][number]): string {
 
 function deedText({ by, summary, entryCount, group, job, first, last }: InvestigationItem): string {
   const who = by.map(({ username }) => username).join(', ');
-  const again = last === first ? '' : `, ${countText(entryCount, 'entry', 'entries')} until ${last}`;
-  const ended = job === null ? '' : `, ${job.status}${job.finished === null ? '' : ` at ${job.finished}`}`;
+  const again =
+    last === first ? '' : `, ${countText(entryCount, 'entry', 'entries')} until ${secondText(last)}`;
+  const ended =
+    job === null ? '' : `, ${job.status}${job.finished === null ? '' : ` at ${secondText(job.finished)}`}`;
   return `${who === '' ? '' : `${who}: `}${summary}${group === 'ran' ? ended : again}`;
 }
 

@@ -2,7 +2,7 @@ import { remains } from '../../domain/investigation/investigation.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
 import type { OwnWork } from '../../operations/incident/own-work.ts';
 import { type Document, lines, list, section } from '../document.ts';
-import { countText } from '../tables/text.ts';
+import { countText, secondText } from '../tables/text.ts';
 
 /** The heading of what the owner did. */
 export const OWN_WORK = "Not the intruder's";
@@ -17,7 +17,10 @@ export function ownWorkParts({ own, began }: IncidentReport): Document {
   const marked = own.filter(({ why }) => why === 'marked');
   return [
     section(OWN_WORK),
-    ...listed(`Done before ${began?.at ?? ''}, when the theft began by ${sourceText(began)}:`, before),
+    ...listed(
+      `Done before ${secondText(began?.at ?? '')}, when the theft began by ${sourceText(began)}:`,
+      before,
+    ),
     ...listed('Marked as honest work. The mark says what its person says, and was not checked:', marked),
   ];
 }
@@ -39,6 +42,6 @@ function listed(title: string, some: readonly OwnWork[]): Document {
 function workText({ item, mark }: OwnWork): string {
   const who = item.by.map(({ username }) => username).join(', ');
   const state = remains(item) ? ', is left as it is' : `, ${item.state.replaceAll('_', ' ')}`;
-  const by = mark === null ? '' : `; marked by ${mark.by}, ${mark.at}`;
-  return `${item.first}: ${who === '' ? '' : `${who}: `}${item.summary}${state}${by}`;
+  const by = mark === null ? '' : `; marked by ${mark.by}, ${secondText(mark.at)}`;
+  return `${secondText(item.first)}: ${who === '' ? '' : `${who}: `}${item.summary}${state}${by}`;
 }

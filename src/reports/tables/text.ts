@@ -56,6 +56,11 @@ export function timeText(time: Date): string {
   return time.toISOString().replace(/\.\d{3}Z$/, 'Z');
 }
 
+/** An instant of RFC 3339 for people: to the second, rounded down. */
+export function secondText(time: string): string {
+  return time.replace(/\.\d+(?=Z$)/, '');
+}
+
 /** An expiry for people: its time, or `never (3026)` with the year that it stands for. */
 export function expiryText(expires: Date): string {
   return isNever(expires) ? `never (${expires.getUTCFullYear()})` : timeText(expires);

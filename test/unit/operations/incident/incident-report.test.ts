@@ -262,7 +262,7 @@ describe('the report of an incident', () => {
     expect(remaining).not.toMatch(/schedule:7|project:3/);
     const own = await texts(parts, "Not the intruder's");
     expect(own).toMatch(
-      /Done before 2026-11-20T08:00:00\.000Z, .*asked with:\n\n.*created schedule:7, is left as it is/,
+      /Done before 2026-11-20T08:00:00Z, .*asked with:\n\n.*created schedule:7, is left as it is/,
     );
     expect(own).toMatch(/honest work\..*\n\n.*created project:3, is left as it is; marked by root/);
     expect(await texts(parts, 'Timeline')).toMatch(/Time \| Owner \| Intruder \| Responders/);
