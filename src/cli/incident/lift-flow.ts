@@ -117,7 +117,7 @@ function liftChange(
           : [...plans.flatMap((plan) => planLines(plan, description)), placeText(description)],
       ),
       ...plans.flatMap(({ accessPaths }) => accessParts(accessPaths)),
-      ...plans.map(leftPart),
+      ...plans.map((plan) => leftPart(plan, description)),
       lines(dueTexts(elsewhere)),
     ],
     incomplete: elsewhereFailure(elsewhere),
@@ -137,7 +137,7 @@ function liftChange(
         document: [
           lines(reports.map(reportLines)),
           ...reports.flatMap(({ accessPaths }) => accessParts(accessPaths)),
-          ...plans.map(leftPart),
+          ...plans.map((plan) => leftPart(plan, description)),
         ],
         amount: stepAmount(reports.flatMap(({ steps }) => steps)),
         failure:
@@ -195,15 +195,16 @@ function planLines({ incident, items, revived }: LiftPlan, { context }: TargetDe
 const MOST_LEFT = 20;
 
 /** Warns of what the cleanings left, which a lift makes usable again. */
-function leftPart({ leftByCleaning, incident }: LiftPlan): Part {
+function leftPart({ leftByCleaning, incident }: LiftPlan, { context }: TargetDescription): Part {
   if (leftByCleaning === null || incident.lifted !== null) return lines();
-  const { run, items } = leftByCleaning;
+  const { run, items, since } = leftByCleaning;
+  const from = since === null ? '' : ` --since ${since}`;
   const more = items.length - MOST_LEFT;
   return lines(
     `Left by the cleaning of run ${run}, because it cannot be undone and was not confirmed: ${countText(items.length, 'item')}.`,
     items.slice(0, MOST_LEFT).map(({ summary }) => ({ mark: 'left', text: summary })),
     more > 0 && `And ${more} more.`,
-    `Clean them first: \`tokenctl incident clean --incident ${incident.id} --irreversible\`.`,
+    `Clean them first: \`tokenctl incident clean --incident ${incident.id}${from} --context ${shellWord(context)} --irreversible\`.`,
   );
 }
 

@@ -5,6 +5,8 @@ import { incidentNotes, type NotesOf } from './recorded-incidents.ts';
 export interface LeftItems {
   /** The run of the last cleaning that left any. */
   readonly run: string;
+  /** When the theft began, as that cleaning was confirmed (RFC 3339); null if the log does not have it. */
+  readonly since: string | null;
   readonly items: readonly { readonly item: string; readonly summary: string }[];
 }
 
@@ -19,17 +21,19 @@ export interface LeftItems {
 export async function leftItems(options: NotesOf): Promise<LeftItems | null> {
   const left = new Map<string, string>();
   let last: string | null = null;
+  let since: string | null = null;
   for await (const { data, kind, run } of incidentNotes(options, ['incident.clean'])) {
     for (const each of objectsIn(data['unconfirmed'])) {
       const item = textOf(each['item']);
       if (item === undefined) continue;
       left.set(item, textOf(each['summary']) ?? item);
       last = run;
+      since = textOf(data['since']) ?? null;
     }
     const ended = textOf(data['item']);
     const isEnded = kind === 'outcome' && (data['result'] === 'done' || data['result'] === 'unchanged');
     if (ended !== undefined && isEnded) left.delete(ended);
   }
   if (last === null || left.size === 0) return null;
-  return { run: last, items: [...left].map(([item, summary]) => ({ item, summary })) };
+  return { run: last, since, items: [...left].map(([item, summary]) => ({ item, summary })) };
 }

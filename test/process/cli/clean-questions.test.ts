@@ -56,7 +56,7 @@ describe('a cleaning on a terminal', () => {
     const { screen, code } = await typedInto(clean, {
       ...{ home: home.folder, ...FIRST, next: { question: SECOND, answer: 'no' } },
     });
-    expect(screen).toContain(`Cleans only what was done since ${day(1)}T00:00:00.000Z.`);
+    expect(screen).toContain(`Cleans only what was done since ${day(1)}T00:00:00Z.`);
     expect(screen).toContain(`The date is from the reason of ${incident}: check it, or add --since WHEN.`);
     expect(screen).toContain(SECOND);
     expect(screen).toMatch(/created the application app\d+/);
@@ -70,6 +70,29 @@ describe('a cleaning on a terminal', () => {
     });
     expect([rest.code, await left()]).toEqual([0, { email: 'v@example.org', applications: 0 }]);
     expect(rest.screen).not.toContain('also do what cannot be undone');
+  });
+
+  test('a lift warns of what a run with --yes left, until that is done', async () => {
+    const { home, left, lockDown } = await intrusion();
+    const incident = await lockDown(`stolen on ${day(1)}`);
+    const clean = ['incident', 'clean', '--incident', incident, '--yes'];
+    const lift = ['incident', 'lift', incident];
+    expect((await home.run([...lift, '--dry-run'])).stdout).not.toContain('Left by the cleaning');
+    expect((await home.run(clean)).code).toBe(5);
+    const warned = await home.run([...lift, '--dry-run']);
+    expect(warned.stdout).toMatch(/\nLeft by the cleaning of run [-\w]+, because .*: 1 item\.\n.*app\d+/);
+    // The command that is printed can be pasted as it is.
+    const [, printed = ''] = /Clean them first: `tokenctl ([^`]*)`/.exec(warned.stdout) ?? [];
+    expect(printed).toContain('--since');
+    expect((await home.run([...printed.split(' '), '--dry-run'])).stdout).toMatch(/application app\d+/);
+    const planned = JSON.parse((await home.run([...lift, '--dry-run', '--json'])).stdout);
+    expect(planned.plans[0].leftByCleaning.items).toMatchObject([
+      { item: expect.stringMatching(/^o_auth2_application:\d+$/) },
+    ]);
+    expect((await home.run([...clean, '--irreversible'])).code).toBe(0);
+    expect(await left()).toEqual({ email: 'v@example.org', applications: 0 });
+    const done = await home.run([...lift, '--yes', '--json']);
+    expect(JSON.parse(done.stdout)).toMatchObject({ plans: [{ leftByCleaning: null }] });
   });
 
   test('does all of it if both are confirmed', async () => {
