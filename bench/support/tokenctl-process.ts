@@ -52,7 +52,8 @@ export class Tokenctl implements Disposable {
   }
 }
 
-function mostResident(pid: number): number {
+/** The most memory of a process that was resident, in MB; 0 where the system does not tell. */
+export function mostResident(pid: number): number {
   try {
     const kilobytes = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
     return Number(kilobytes ?? 0) / 1024;
