@@ -7,7 +7,7 @@ import { Estates, psql } from './support/database-estate.ts';
 import { judge, median, perTurn, sized } from './support/ratio.ts';
 import { Tokenctl } from './support/tokenctl-process.ts';
 
-const ROUNDS = 5;
+const ROUNDS = sized(5, 1);
 const SIZES = sized([100_000, 1_000_000], [1_000, 10_000]);
 const largest = Number(process.argv[2] ?? SIZES.at(-1));
 
