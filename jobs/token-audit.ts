@@ -34,7 +34,7 @@ export const tokenAudit = defineJob({
       .prefault({}),
   async run(context, { policy = context.services.policy, rules, baseline: path, report, notifyAt }) {
     const { auditTokens } = await import('../src/operations/token-audit/audit-tokens.ts');
-    const { target, clock, files, dryRun, signal, description } = context;
+    const { target, clock, files, dryRun, signal, description, log } = context;
     const known = path === undefined ? null : await files.baseline(path);
     const keys: string[] = [];
     const told: string[] = [];
@@ -45,6 +45,7 @@ export const tokenAudit = defineJob({
       clock,
       selector: { all: true },
       rules,
+      openLog: async () => log,
       ...(path !== undefined && { onKey: (key) => keys.push(key) }),
       statistics: report?.endsWith('.html') === true,
     });

@@ -9,7 +9,8 @@ export default class SettingsExternalTokens extends TokenctlCommand {
 
   static override description =
     `External users log in through an identity provider. Denying stops new tokens only. Existing tokens stay valid \
-unless --revoke-existing is given; the output shows their number.
+unless --revoke-existing is given; the output shows their number. Allowing, and status, say when a directory was last asked who
+has left (docs/identity-providers.md).
 
 With --json, prints what docs/schemas/settings-external-tokens.json describes.`;
 
@@ -32,15 +33,18 @@ With --json, prints what docs/schemas/settings-external-tokens.json describes.`;
   async run(): Promise<Result<ExternalTokensJson>> {
     const { args, flags } = await this.input(SettingsExternalTokens);
     const flows = await import('../../src/cli/settings/switch-flow.ts');
-    const { denyExternalTokens, externalTokens: setting, requireDeny, switchFlow, switchStatus } = flows;
+    const { allowExternalTokens, denyExternalTokens, externalTokens: setting } = flows;
+    const { externalTokensStatus, requireDeny } = flows;
     if (flags['revoke-existing'] === true) requireDeny(args.state);
     if (args.state === 'status') {
-      return await this.inContexts(flags, null, ({ runtime }) => switchStatus({ runtime, setting }));
+      return await this.inContexts(flags, null, ({ runtime }) => externalTokensStatus(runtime));
     }
     const on = args.state === setting.words.on;
     return await this.inContexts(flags, await this.confirmation(flags), (member) => {
       const request = { ...member, flags, setting, on };
-      return on ? switchFlow(request) : denyExternalTokens(request, flags['revoke-existing'] === true);
+      return on
+        ? allowExternalTokens(request)
+        : denyExternalTokens(request, flags['revoke-existing'] === true);
     });
   }
 }

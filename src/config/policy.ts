@@ -86,6 +86,8 @@ function rulesSchema() {
     'never-used': withDays,
     'unused-for': withDays,
     'owner-external': plain,
+    'owner-left': plain,
+    'provider-not-asked': withDays,
     'owner-superuser': plain,
     'write-scope': plain,
     'write-unneeded': withDays,

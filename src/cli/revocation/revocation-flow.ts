@@ -130,6 +130,7 @@ async function violatingOf({ runtime, flags }: RevocationRequest) {
   return {
     rules: [...new Set(flags.finding)].map(ruleNamed),
     policy: policyOf(runtime, { policy: flags.policy }),
+    openLog: () => runtime.auditLog(),
   };
 }
 

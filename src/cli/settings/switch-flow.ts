@@ -22,6 +22,7 @@ import {
 import { type RevocationJson, revocationFlow } from '../revocation/revocation-flow.ts';
 import type { RescueFlags } from './settings-flags.ts';
 import { delayText, type SettingsHold } from './settings-result.ts';
+import { type SourceJson, watchingSources } from './watching-sources.ts';
 
 /** A switch and its new state. */
 export interface SwitchRequest<More extends object = object> extends ChangeRequest<RescueFlags> {
@@ -29,6 +30,8 @@ export interface SwitchRequest<More extends object = object> extends ChangeReque
   readonly on: boolean;
   /** Whether the change covers other contexts as well. */
   readonly several: boolean;
+  /** Further lines of the plan and the result. */
+  readonly remarks?: readonly string[];
 }
 
 /** What `settings basic-auth` prints with `--json`: the state of a switch after a change, or after a dry run. */
@@ -40,6 +43,8 @@ export interface ExternalTokensJson extends SwitchJson {
   readonly existing: Existing | null;
   /** Null unless existing tokens were revoked. */
   readonly revocation: RevocationJson | null;
+  /** The directories that answered who has left, with their last answers; null where that was not read, and for deny. */
+  readonly sources: readonly SourceJson[] | null;
 }
 
 /** The state of a switch after a change, or after a dry run. */
@@ -95,7 +100,8 @@ export async function switchFlow<More extends object>(
   const description = await runtime.description();
   const holds = description.capabilities.settingsHold;
   const rescueFile = on || !preview.changed ? null : await rescueFileFor(request);
-  const remarks = [cautionOf(request, description), delayText(holds)];
+  const { remarks: more = [] } = request;
+  const remarks = [cautionOf(request, description), delayText(holds), ...more];
   const act = setting.acts[side(on)];
   const state = setting.states[side(on)];
   return await change<{ readonly changed: boolean; readonly rescue: Rescue | null }, SwitchJson & More>(
@@ -114,7 +120,7 @@ export async function switchFlow<More extends object>(
       require: () => {
         if (rescueFile === null) refuseLockout(asked.change, description);
       },
-      nothing: () => ({ document: [lines(`${state} already. Nothing was changed.`)] }),
+      nothing: () => ({ document: [lines(`${state} already. Nothing was changed.`, more)] }),
       async act(begin) {
         const rescue =
           rescueFile === null ? null : await createRescueToken({ runtime, flags, file: rescueFile });
@@ -177,8 +183,11 @@ export const basicAuthentication: Switch = {
   more: {},
 };
 
+/** What is not said of external users by the switch itself. */
+type ExternalTokens = Record<'existing' | 'revocation' | 'sources', null>;
+
 /** Whether external users may create tokens. */
-export const externalTokens: Switch<Record<'existing' | 'revocation', null>> = {
+export const externalTokens: Switch<ExternalTokens> = {
   operation: 'settings.external-tokens',
   setting: 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS',
   words: { on: 'allow', off: 'deny' },
@@ -187,7 +196,7 @@ export const externalTokens: Switch<Record<'existing' | 'revocation', null>> = {
     off: 'New tokens for external users are denied',
   },
   acts: { on: 'allow external users to create tokens', off: 'stop external users from creating tokens' },
-  more: { existing: null, revocation: null },
+  more: { existing: null, revocation: null, sources: null },
 };
 
 /** The number of external users and of their tokens. */
@@ -207,12 +216,33 @@ export function requireDeny(state: string): void {
   throw new TokenctlError('usage', `--revoke-existing requires ${off}, not ${state}.`);
 }
 
+/** Shows whether external users may create tokens, and whether a directory watches over them. */
+export async function externalTokensStatus(runtime: Runtime): Promise<Report<ExternalTokensJson>> {
+  const shown = await switchStatus({ runtime, setting: externalTokens });
+  const { sources, remarks } = await watchingSources(runtime);
+  if (shown.json.enabled !== true) return shown;
+  return report({
+    json: { ...shown.json, sources },
+    text: async (screen) => `${await shown.text(screen)}${remarks.map((line) => `${line}\n`).join('')}`,
+    failure: shown.failure,
+  });
+}
+
+/** Allows tokens to external users, and says whether a directory watches over them. */
+export async function allowExternalTokens(
+  request: SwitchRequest<ExternalTokens>,
+): Promise<Report<ExternalTokensJson>> {
+  const { sources, remarks } = await watchingSources(request.runtime);
+  const switched = await switchFlow({ ...request, remarks });
+  return { ...switched, json: { ...switched.json, sources } };
+}
+
 /**
  * Denies tokens to external users. The setting does not affect existing tokens, so they are revoked with
  * `--revoke-existing` and counted without it. The setting changes first, so that no token is created in between.
  */
 export async function denyExternalTokens(
-  request: SwitchRequest<Record<'existing' | 'revocation', null>>,
+  request: SwitchRequest<ExternalTokens>,
   revokeExisting: boolean,
 ): Promise<Report<ExternalTokensJson>> {
   const { runtime } = request;

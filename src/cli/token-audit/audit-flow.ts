@@ -77,6 +77,7 @@ export async function auditFlow(options: AuditFlowOptions): Promise<AuditResult>
       withKnown: hasTrend,
       onKey: written && ((key) => written.write(`${key}\n`)),
       statistics: format === 'html',
+      openLog: () => options.runtime.auditLog(),
     });
     await noteLimit(options.runtime);
     const floor = flags['min-severity'];

@@ -51,7 +51,13 @@ export async function shownTokenFlow(
   }
   const owner = token.user === null ? null : await ownerOf(runtime, token.user.username);
   const policy = policyOf(runtime, flags);
-  const audit = await auditTokens({ target, policy, clock, selector: { ids: [tokenId] } });
+  const audit = await auditTokens({
+    target,
+    policy,
+    clock,
+    selector: { ids: [tokenId] },
+    openLog: () => runtime.auditLog(),
+  });
   const findings = (await Array.fromAsync(audit.findings)).filter(({ subject }) => subject.kind === 'token');
   findings.sort((one, other) => severities.indexOf(other.severity) - severities.indexOf(one.severity));
   const { notChecked } = audit.summary();

@@ -29,7 +29,8 @@ export async function selectTokens(
   const rules = [...new Set(flags.finding)].map(ruleNamed);
   const policy = policyOf(runtime, { policy: flags.policy });
   const clock = await runtime.targetClock();
-  return { selector, tokens: () => findingTokens({ target, selector, policy, rules, clock }) };
+  const openLog = () => runtime.auditLog();
+  return { selector, tokens: () => findingTokens({ target, selector, policy, rules, clock, openLog }) };
 }
 
 /**

@@ -1,5 +1,5 @@
-import { allowsWriting } from '../token.ts';
-import type { TokenRule, WithUsers } from './rule.ts';
+import { allowsWriting, type Token } from '../token.ts';
+import { DAY, daysBetween, daysText, type TokenRule, type WithDays, type WithUsers } from './rule.ts';
 import { matchesAny } from './subject.ts';
 
 /**
@@ -67,6 +67,63 @@ export const ownerExternal: TokenRule = {
       violates: ({ user }) => forbidden && user !== null && facts.externalUsers.has(user.id),
       message: ({ user }) =>
         `Its owner ${user?.username ?? ''} signs in through ${facts.externalUsers.get(user?.id ?? 0) ?? 'an identity provider'}, which cannot revoke this token.`,
+    };
+  },
+};
+
+/** Finds tokens of users who had left when their directory was last asked. */
+export const ownerLeft: TokenRule = {
+  appliesTo: 'tokens',
+  tokens: 'live',
+  defaults: { enabled: false, severity: 'critical', exceptions: [] },
+  needs: ['directories'],
+  help: {
+    finds: 'An access token of a user who had left by the last answer of a directory.',
+    matters:
+      'The controller does not ask the directory again: the token works until it expires or is revoked.',
+    remedy: 'Run tokenctl users offboard --gone DIRECTORY.',
+    reference: 'OWASP Non-Human Identities Top 10, NHI1: improper offboarding',
+  },
+  prepare: ({ facts }) => ({
+    violates: ({ user }) => user !== null && facts.left?.has(user.id) === true,
+    message: ({ user }) => {
+      const { directory = '', at } = facts.left?.get(user?.id ?? 0) ?? {};
+      return `Its owner ${user?.username ?? ''} had left by the directory ${directory} at ${at?.toISOString() ?? ''}.`;
+    },
+  }),
+};
+
+/** Finds tokens of external users whom no directory was asked about for a while. */
+export const providerNotAsked: TokenRule<WithDays> = {
+  appliesTo: 'tokens',
+  tokens: 'live',
+  defaults: { enabled: false, severity: 'medium', days: 7, exceptions: [] },
+  needs: ['directories'],
+  help: {
+    finds:
+      'An access token of a user from an identity provider whom no directory was asked about within the given number of days.',
+    matters:
+      'Whether its owner is still there is not known: the controller asks the provider at a login only.',
+    remedy:
+      'Ask the directory of the provider: tokenctl users offboard --gone DIRECTORY, or the job offboarding.',
+    reference: 'NIST SP 800-53 AC-2(3): disable accounts when they no longer belong to a user',
+    parameters: { days: 'How many days ago a directory may have answered.' },
+  },
+  prepare({ setting: { days }, facts }) {
+    const since = facts.now.getTime() - days * DAY;
+    const last = ({ user }: Token) => (user === null ? undefined : facts.lastCompared?.get(user.id));
+    return {
+      violates(token) {
+        const at = last(token);
+        return at !== undefined && (at === null || at.getTime() < since);
+      },
+      message(token) {
+        const at = last(token) ?? null;
+        const owner = `its owner ${token.user?.username ?? ''}`;
+        return at === null
+          ? `No directory was asked about ${owner}.`
+          : `A directory was last asked about ${owner} ${daysText(daysBetween(at, facts.now))} ago.`;
+      },
     };
   },
 };

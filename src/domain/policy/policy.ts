@@ -22,8 +22,10 @@ import {
   applicationTokenOfPerson,
   ownerExternal,
   ownerInactive,
+  ownerLeft,
   ownerSuperuser,
   personalTokenOfServiceAccount,
+  providerNotAsked,
 } from './owner-rules.ts';
 import type { ExceptionRule, Rule } from './rule.ts';
 import { isExpiredException } from './subject.ts';
@@ -62,6 +64,8 @@ export const rules = {
   'never-used': neverUsedRule,
   'unused-for': unusedFor,
   'owner-external': ownerExternal,
+  'owner-left': ownerLeft,
+  'provider-not-asked': providerNotAsked,
   'owner-superuser': ownerSuperuser,
   'write-scope': writeScope,
   'write-unneeded': writeUnneeded,

@@ -189,6 +189,10 @@ export interface Facts {
   readonly superuserIds: Ids;
   /** The kind of identity provider by user id, for external users. */
   readonly externalUsers: ReadonlyMap<number, string>;
+  /** When a directory last compared an external user; null if none did. Read where a rule needs it. */
+  readonly lastCompared?: ReadonlyMap<number, Date | null>;
+  /** Who had left by the last answer of a directory, with its name and time. */
+  readonly left?: ReadonlyMap<number, { readonly directory: string; readonly at: Date }>;
   /** When a user last changed anything by the activity stream; none for who never did. */
   readonly lastChanges: ReadonlyMap<number, Date>;
   /** What a refresh token without its access token can do there; `assumed` where absent. */
@@ -210,6 +214,7 @@ export type Fact =
   | 'never_used_tokens'
   | 'users'
   | 'inactive_users'
+  | 'directories'
   | 'last_changes'
   | 'settings'
   | 'external_tokens'

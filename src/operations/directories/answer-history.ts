@@ -5,7 +5,7 @@ import type { TargetDescription } from '../ports/target.ts';
 import type { DirectoryComparison, KnownEntry } from './compare-users.ts';
 
 /** The operation in the audit log that states what a directory answered. */
-const DIRECTORY_READ = 'directory.read';
+export const DIRECTORY_READ = 'directory.read';
 /** The operation that states which entry of a directory is whose: only what is new, in parts. */
 const ENTRIES_KNOWN = 'directory.entries';
 /** How many entries of a directory one entry of the log names. */
@@ -25,6 +25,10 @@ export interface DirectoryAnswer extends DirectoryComparison {
   readonly disabled: number;
   /** How many it listed the last time; null if it was not asked before. */
   readonly listedBefore: number | null;
+  /** The backends whose accounts it has; none for all. */
+  readonly accounts: readonly string[];
+  /** The names and patterns of users who are not compared. */
+  readonly except: readonly string[];
 }
 
 /** An answer with what is recorded beside it. */
@@ -104,7 +108,7 @@ export async function recordAnswer(
   options: Omit<JournalOptions, 'operation'>,
   { answer, learned, limits }: AskedDirectory,
 ): Promise<void> {
-  const { directory, at, listed, disabled, gone, doubtful, present } = answer;
+  const { directory, at, listed, disabled, accounts, except, gone, doubtful, present } = answer;
   const known = new Journal({ ...options, operation: ENTRIES_KNOWN });
   for (let first = 0; first < learned.length; first += ENTRIES_PER_NOTE) {
     const part = learned.slice(first, first + ENTRIES_PER_NOTE);
@@ -115,6 +119,8 @@ export async function recordAnswer(
     answered: at.toISOString(),
     listed,
     disabled,
+    accounts,
+    except,
     present,
     doubtful: doubtful.length,
     gone: gone.map(({ id, username, basis, evidence }) => ({ userId: id, username, basis, evidence })),
@@ -131,9 +137,14 @@ function answerIn(
   return {
     at: Date.parse(String(answered)),
     listed,
-    gone: Array.isArray(gone) ? gone.map((each) => Number((each as { userId?: unknown }).userId)) : [],
+    gone: userIdsIn(gone),
     isAccepted: Number(above) > rules.stopAbovePercent || Number(below) > rules.stopBelowPercent,
   };
+}
+
+/** The ids of the users who were gone, as an entry of the log has them. */
+export function userIdsIn(gone: unknown): readonly number[] {
+  return Array.isArray(gone) ? gone.map((each) => Number((each as { userId?: unknown }).userId)) : [];
 }
 
 function* pairsIn(value: unknown): Generator<readonly [number, KnownEntry['entry']]> {

@@ -63,6 +63,8 @@ export async function askDirectory(options: {
       listed: users.length,
       disabled: users.filter(({ disabled }) => disabled !== null).length,
       listedBefore: history.listedLast,
+      accounts: rules.accounts,
+      except: rules.except,
       ...comparison,
     },
     learned,

@@ -1,6 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { type Policy, type RuleName, requireUsable } from '../../domain/policy/policy.ts';
+import type { AuditLog } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
@@ -13,6 +14,7 @@ export interface PlanSweepOptions {
   readonly description: TargetDescription;
   readonly clock: Clock;
   readonly policy: Policy;
+  readonly log?: Pick<AuditLog, 'entries'> | undefined;
   /** The rules whose findings go. Each is about single tokens and applied by the policy. */
   readonly rules: readonly RuleName[];
   /** Keeps tokens that were made less than so many milliseconds ago. */
@@ -74,7 +76,9 @@ export async function planSweep(
 async function findSwept(options: PlanSweepOptions) {
   const { target, policy, rules, clock, keepIfYounger, signal } = options;
   for (const rule of rules) requireUsable(rule, policy);
-  const audit = await auditTokens({ target, policy, clock, selector: { all: true }, rules });
+  const { log } = options;
+  const openLog = log && (async () => log);
+  const audit = await auditTokens({ target, policy, clock, selector: { all: true }, rules, openLog });
   const youngest = clock.now().getTime() - keepIfYounger;
   const created = new Map<number, number>();
   const young = new Set<number>();

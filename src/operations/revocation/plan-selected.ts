@@ -2,6 +2,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import { amountsOf, isNothing, type RevocationPlan } from '../../domain/plan.ts';
 import type { Policy, RuleName } from '../../domain/policy/policy.ts';
 import type { Selection, Selector } from '../../domain/selector.ts';
+import type { OpenLog } from '../directories/known-sources.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import { resolveSelection, resolveTokenIds } from '../resolve-names.ts';
 import { fullViewHint } from '../visibility.ts';
@@ -16,7 +17,9 @@ export interface PlanSelectedOptions extends Omit<PlanRevocationOptions, 'select
   /** Of a saved plan: whether names have to be those that the approver read. */
   readonly sameNames: boolean;
   /** Only tokens that violate one of these rules. */
-  readonly violating?: { readonly rules: readonly RuleName[]; readonly policy: Policy } | undefined;
+  readonly violating?:
+    | { readonly rules: readonly RuleName[]; readonly policy: Policy; readonly openLog?: OpenLog }
+    | undefined;
 }
 
 /** A plan, and what it was selected with. */
@@ -70,12 +73,12 @@ function requireVisible(plan: RevocationPlan, description: TargetDescription): v
 async function findingsOf(
   { target, clock }: PlanSelectedOptions,
   selector: Selector,
-  { rules, policy }: NonNullable<PlanSelectedOptions['violating']>,
+  { rules, policy, openLog }: NonNullable<PlanSelectedOptions['violating']>,
 ) {
   const { findingSelector } = await import('../token-audit/audit-tokens.ts');
   const ids = new Set<number>();
   for (const rule of rules) {
-    for (const id of await findingSelector({ target, policy, rule, clock, selector })) ids.add(id);
+    for (const id of await findingSelector({ target, policy, rule, clock, selector, openLog })) ids.add(id);
   }
   return { rules, ids: [...ids] };
 }

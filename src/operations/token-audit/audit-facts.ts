@@ -6,8 +6,9 @@ import { type Policy, type RuleName, ruleOf } from '../../domain/policy/policy.t
 import { DAY, type Fact, type Facts, type PolicySettings } from '../../domain/policy/rule.ts';
 import type { Selector } from '../../domain/selector.ts';
 import { type Application, allowsWriting } from '../../domain/token.ts';
+import { knownSources, type OpenLog, speaksFor } from '../directories/known-sources.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
-import type { AuthenticationSettings } from '../ports/target-parts.ts';
+import type { AuthenticationSettings, UserIdentities } from '../ports/target-parts.ts';
 import { type KnownSettings, knownSettings } from '../settings/known-settings.ts';
 
 /** What facts are gathered for. */
@@ -17,6 +18,7 @@ export interface FactsWanted {
   readonly policy: Policy;
   readonly rules: readonly RuleName[];
   readonly now: Date;
+  readonly openLog?: OpenLog | undefined;
 }
 
 export interface Gathered {
@@ -80,6 +82,8 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
   readonly #inactive = new IdSet();
   readonly #superusers = new IdSet();
   readonly #external = new Map<number, string>();
+  readonly #lastCompared = new Map<number, Date | null>();
+  readonly #left = new Map<number, { readonly directory: string; readonly at: Date }>();
   #lastChanges: ReadonlyMap<number, Date> = new Map();
   #settings: PolicySettings | null = null;
   #tokensInClear = false;
@@ -100,6 +104,8 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
       inactiveUserIds: this.#inactive,
       superuserIds: this.#superusers,
       externalUsers: this.#external,
+      lastCompared: this.#lastCompared,
+      left: this.#left,
       lastChanges: this.#lastChanges,
       settings: this.#settings,
       tokensInClear: this.#tokensInClear,
@@ -127,6 +133,28 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
       if (isSuperuser) this.#superusers.add(id);
       if (externalAccount !== null) this.#external.set(id, externalAccount);
     }
+  }
+
+  /** By the records of earlier runs: nobody is asked now. */
+  async directories(): Promise<Unknown> {
+    const { openLog, target } = this.#wanted;
+    if (openLog === undefined) return 'The audit log is not read here';
+    const { answers, why } = await knownSources(openLog, await this.#describe());
+    if (answers === null) return why;
+    if (answers.length === 0) return 'No directory was asked about this controller';
+    for (const { directory, at, gone } of answers)
+      for (const id of gone) this.#left.set(id, { directory, at });
+    const identities = new Map<number, UserIdentities>();
+    if (answers.some(({ accounts }) => accounts.length > 0))
+      for await (const each of target.users.identities()) identities.set(each.id, each);
+    for await (const user of target.users.list()) {
+      if (user.externalAccount === null) continue;
+      const times = answers
+        .filter((answer) => speaksFor(answer, user, identities.get(user.id)))
+        .map(({ at }) => at.getTime());
+      this.#lastCompared.set(user.id, times.length === 0 ? null : new Date(Math.max(...times)));
+    }
+    return undefined;
   }
 
   /** Of the owners of tokens that may write, found in a reading of its own. */

@@ -19,6 +19,7 @@ import {
 import { type Facts, type Rule, type Severity, zeroBySeverity } from '../../domain/policy/rule.ts';
 import { describeSelector, type Selector, validateSelector, wholeSelection } from '../../domain/selector.ts';
 import { TokenStatistics } from '../../domain/token-statistics.ts';
+import type { OpenLog } from '../directories/known-sources.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target } from '../ports/target.ts';
 import type { RefreshTokenSelector } from '../ports/target-parts.ts';
@@ -41,6 +42,8 @@ export interface AuditTokensOptions {
   readonly onKey?: ((key: string) => void) | undefined;
   /** Count tokens by age, scope, use and expiry as well. */
   readonly statistics?: boolean;
+  /** Opens the audit log, in which the answers of directories are: a rule about those needs it. */
+  readonly openLog?: OpenLog | undefined;
 }
 
 /**
@@ -60,7 +63,7 @@ export async function auditTokens(options: AuditTokensOptions): Promise<Audit> {
   // The rules that make sense for a selection. A selection of tokens excludes the rules about
   // settings and applications.
   const rules = (options.rules ?? enabledRules(policy)).filter((name) => isFor(selector, ruleOf(name)));
-  const gathered = await gatherFacts({ target, selector, policy, rules, now });
+  const gathered = await gatherFacts({ target, selector, policy, rules, now, openLog: options.openLog });
   const statistics =
     options.statistics === true
       ? new TokenStatistics(gathered.facts, { unusedDays: policy['unused-for'].days })
@@ -258,6 +261,7 @@ export interface FindingSelectorOptions {
   readonly clock: Clock;
   /** Among these tokens; every token where absent. */
   readonly selector?: Selector;
+  readonly openLog?: OpenLog | undefined;
 }
 
 /**
@@ -268,9 +272,9 @@ export interface FindingSelectorOptions {
  * apply; `unsupported` where it cannot be checked on this target; and whatever the target throws.
  */
 export async function findingSelector(options: FindingSelectorOptions): Promise<readonly number[]> {
-  const { target, policy, rule, clock, selector = { all: true } } = options;
+  const { target, policy, rule, clock, selector = { all: true }, openLog } = options;
   requireUsable(rule, policy);
-  const audit = await auditTokens({ target, policy, clock, selector, rules: [rule] });
+  const audit = await auditTokens({ target, policy, clock, selector, rules: [rule], openLog });
   const ids: number[] = [];
   for await (const { subject } of audit.findings) {
     if (subject.kind === 'token') ids.push(subject.token.id);

@@ -5,6 +5,7 @@ import { hasExpired } from '../../domain/policy/rule.ts';
 import { type Subject, subjectKey } from '../../domain/policy/subject.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
+import type { OpenLog } from '../directories/known-sources.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target } from '../ports/target.ts';
 import { auditTokens, requireChecked } from './audit-tokens.ts';
@@ -17,6 +18,7 @@ interface FindingTokensOptions {
   /** Tokens that one of these finds. */
   readonly rules: readonly RuleName[];
   readonly clock: Clock;
+  readonly openLog?: OpenLog | undefined;
 }
 
 /**

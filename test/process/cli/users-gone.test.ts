@@ -74,6 +74,65 @@ async function place(first: readonly object[], rules: object = {}) {
 
 const LENIENT = { stopAbovePercent: 100, stopBelowPercent: 90 };
 
+test('audits and the settings say what directories last answered, and go on without a log', async () => {
+  const [left, there, elsewhere] = [await external('s1'), await external('s2'), await external('z1')];
+  const at = await place([person('s2'), person('s3')], { ...LENIENT, except: ['nobody'] });
+  at.add({ policy: { 'owner-left': { enabled: true }, 'provider-not-asked': { enabled: true, days: 1 } } });
+  const audit = async () => {
+    const { stdout } = await at.run([
+      'tokens',
+      'audit',
+      '--json',
+      '--rule',
+      'owner-left',
+      '--rule',
+      'provider-not-asked',
+    ]);
+    const { findings, notChecked } = JSON.parse(stdout);
+    const owners = (rule: string) =>
+      findings
+        .filter((finding: { rule: string }) => finding.rule === rule)
+        .map(({ token }: { token: { user: { username: string } } }) => token.user.username);
+    return { left: owners('owner-left'), unasked: owners('provider-not-asked'), notChecked };
+  };
+  const none = 'No directory was asked about this controller';
+  expect((await audit()).notChecked).toEqual([
+    { rule: 'owner-left', why: none },
+    { rule: 'provider-not-asked', why: none },
+  ]);
+  const allow = ['settings', 'external-tokens', 'allow', '--yes'];
+  expect((await at.run(allow)).stdout).toContain('No directory was asked which users have left');
+  // Recorded, but the offboarding is stopped: the tokens go on working.
+  const stopped = await at.gone('--yes', '--at-most', '1');
+  expect(stopped.code).not.toBe(0);
+  expect(at.log()).not.toContain('"directory.read"');
+  expect((await at.gone('--yes')).code).toBe(0);
+  await db.database().execute('UPDATE auth_user SET is_active = true WHERE username = $1', [left]);
+  await db.database().execute(
+    `INSERT INTO main_oauth2accesstoken (token, expires, scope, user_id, created, updated, modified)
+     SELECT md5(random()::text), now() + interval '1 day', 'read', id, now(), now(), now() FROM auth_user WHERE username = $1`,
+    [left],
+  );
+  const found = await audit();
+  expect([found.left, found.notChecked]).toEqual([[left], []]);
+  expect(found.unasked).toContain(elsewhere);
+  expect(found.unasked).not.toContain(there);
+  const status = await at.run(['settings', 'external-tokens', 'status', '--json']);
+  expect(JSON.parse(status.stdout)).toMatchObject({
+    enabled: true,
+    sources: [{ directory: 'staff', listed: 2, gone: expect.any(Number) }],
+  });
+  expect((await at.run(['settings', 'external-tokens', 'status'])).stdout).toMatch(
+    /The directory staff was last asked which users have left at 2.*Z: it listed 2 users, and \d+ here had left\./,
+  );
+  const log = join(at.folder, '.local/state/tokenctl/audit.jsonl');
+  writeFileSync(log, 'not a log\n');
+  expect((await audit()).notChecked).toHaveLength(2);
+  expect((await at.run(['settings', 'external-tokens', 'status'])).stdout).toContain(
+    'Not checked: whether a directory was asked which users have left.',
+  );
+});
+
 test('who is disabled or missing in the directory is offboarded, with the evidence in the plan and the log', async () => {
   const [left, missing, there] = [await external('p1'), await external('p2'), await external('p3')];
   const at = await place([person('p1', false), person('p3')], LENIENT);

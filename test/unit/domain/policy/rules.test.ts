@@ -75,6 +75,29 @@ describe('each rule on tokens finds what it is for, and its neighbour not', () =
   });
 });
 
+describe('what directories answered', () => {
+  const policy = policyWith({ 'owner-left': { enabled: true }, 'provider-not-asked': { enabled: true } });
+  const answered = facts({
+    left: new Map([[8, { directory: 'staff', at: days(-1) }]]),
+    lastCompared: new Map<number, Date | null>([
+      [8, days(-1)],
+      [9, null],
+      [10, days(-7)],
+      [11, new Date(days(-7).getTime() - 1)],
+    ]),
+  });
+  test.each<[string, number, string[]]>([
+    ['a user who had left', 8, ['Its owner x had left by the directory staff at 2026-11-19T00:00:00.000Z.']],
+    ['a user whom no directory compares', 9, ['No directory was asked about its owner x.']],
+    ['a user of whom one was asked seven days ago', 10, []],
+    ['a moment longer', 11, ['A directory was last asked about its owner x 7 days ago.']],
+    ['a local user', 12, []],
+  ])('%s', (_, id, expected) => {
+    const subject = { description: 'pipeline', user: { id, username: 'x' } };
+    expect(judged([subject], { policy, known: answered }).map(({ message }) => message)).toEqual(expected);
+  });
+});
+
 test('an expired token breaks no other rule: it authenticates nothing', () => {
   const subject = {
     expires: days(-1),
