@@ -113,6 +113,7 @@ async function audited(runtime: Runtime, baseline: Baseline | undefined): Promis
     baseline,
     withKnown: baseline !== undefined,
     statistics: true,
+    openLog: () => runtime.auditLog(),
   });
   const owners = new Counts();
   const ofRules = new Map<string, { readonly owners: Counts; readonly applications: Counts }>();
@@ -266,6 +267,7 @@ async function exported(
       policy: policyOf(runtime, {}),
       selector,
       onKey: (key) => keys.push(key),
+      openLog: () => runtime.auditLog(),
     });
     for await (const _finding of findings);
     return `${baselineHeading(clock.now())}${keys.map((key) => `${key}\n`).join('')}`;

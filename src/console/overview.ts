@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Runtime } from '../app/runtime.ts';
+import { watchingSources } from '../cli/settings/watching-sources.ts';
 import { incompleteText } from '../domain/claims.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { checkTarget } from '../operations/contexts/check-target.ts';
@@ -36,6 +37,8 @@ async function overviewOf(runtime: Runtime, place: string) {
     databaseContext: found.databaseContext ?? null,
     capabilities: found.capabilities,
     settings: await settingsOf(runtime),
+    // Lines, as `settings external-tokens status` prints them.
+    directories: (await watchingSources(runtime)).remarks,
     approval: ruleOf(runtime, (await runtime.description()).context),
   };
 }

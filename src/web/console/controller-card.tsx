@@ -96,6 +96,11 @@ function ControllerFacts({
           </Fact>
           <TokenFact read={read} />
           <SettingFacts settings={value.settings} />
+          <Fact term="Leavers">
+            {value.directories.map((line) => (
+              <div key={line}>{line}</div>
+            ))}
+          </Fact>
         </DescriptionList>
       </div>
       {calendar != null && <Calendar picture={calendar} />}
