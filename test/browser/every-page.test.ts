@@ -22,12 +22,18 @@ const PAYLOAD = `<img src=x onerror=hits++>${OVERRIDE}`;
 
 const PATIENCE = { timeout: 30_000 };
 
-/** The routes of the interface, as its table of pages has them. */
+const TABLE = readFileSync(new URL('../../src/web/service/pages.tsx', import.meta.url), 'utf8');
+
+/** The routes of the interface, as its table of pages has them: single ones, and those of kinds of resources with their tabs. */
 const ROUTES = [
-  ...readFileSync(new URL('../../src/web/service/pages.tsx', import.meta.url), 'utf8').matchAll(
-    /\{ path: '([^']+)', page:/g,
+  ...[...TABLE.matchAll(/\{ path: '([^']+)', page:/g)].map(([, path = '']) => path),
+  ...[...TABLE.matchAll(/kindPages\('([^']+)',.*?'[A-Z]+'(?:, \[([^\]]*)\])?/g)].flatMap(
+    ([, path = '', tabs = '']) => [
+      ...['', '/add', '/:id', '/:id/edit'].map((end) => `${path}${end}`),
+      ...[...tabs.matchAll(/'(\w+)'/g)].map(([, tab]) => `${path}/:id/${tab}`),
+    ],
   ),
-].map(([, path = '']) => path);
+];
 
 describe.skipIf(chromium === null)('every page of the web interface, on the embedded database', () => {
   let service: RunningService;

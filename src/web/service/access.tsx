@@ -19,7 +19,7 @@ import { type Column, ResourceList } from '../shared/list.tsx';
 import { useNotify } from '../shared/notices.tsx';
 import { type User, useApi } from '../shared/queries.ts';
 import { PlainTable } from '../shared/table.tsx';
-import type { Named, Shown } from './resource-pages.tsx';
+import { mayEdit, type Named, type Shown, type Tab } from './resource-pages.tsx';
 
 /** A role of an object, as the object's summary names it. */
 interface Role {
@@ -46,14 +46,13 @@ export function Access({
   readonly resource: Shown;
   readonly isOrganization?: boolean;
 }): ReactNode {
-  const { object_roles = {}, user_capabilities } = resource.summary_fields;
+  const { object_roles = {} } = resource.summary_fields;
   const roles = Object.entries(object_roles)
     .filter(([field]) => !isOrganization || !WITH_TABS.has(field))
     .map(([, role]) => role);
-  const mayEdit = user_capabilities?.edit === true;
   const holders = (kind: Kind): Column<Role> => ({
     title: HOLDERS[kind][1],
-    show: (role) => <Holders role={role} kind={kind} mayEdit={mayEdit} />,
+    show: (role) => <Holders role={role} kind={kind} mayEdit={mayEdit(resource)} />,
   });
   return (
     <>
@@ -62,7 +61,7 @@ export function Access({
           ? 'Members, administrators and auditors are in tabs of their own.'
           : 'Superusers and the administrators of the organization have all of these roles.'}
       </p>
-      {mayEdit && (
+      {mayEdit(resource) && (
         <Toolbar>
           <ToolbarContent>
             <ToolbarItem>
@@ -85,6 +84,9 @@ export function Access({
     </>
   );
 }
+
+/** The tab with the roles of an object. */
+export const ACCESS: Tab<Shown> = ['access', 'Access', (resource) => <Access resource={resource} />];
 
 const MAX_HOLDERS = 100;
 

@@ -4,16 +4,14 @@ import { Link } from 'react-router';
 import type { FormField } from '../shared/form.tsx';
 import { CopyText } from '../shared/secrets.tsx';
 import { Time } from '../shared/times.tsx';
-import { AddResource, EditResource } from './resource-forms.tsx';
+import { pagesOf } from './resource-forms.tsx';
 import {
-  KindPage,
   ORGANIZATION,
   ORGANIZATION_FIELD,
   organizationOf,
   ReadResource,
   type Resource,
   type ResourceKind,
-  ResourcePage,
 } from './resource-pages.tsx';
 import { CreateToken, TokenList } from './tokens.tsx';
 
@@ -108,13 +106,6 @@ export const APPLICATION: ResourceKind<Application> = {
       help: 'Users are not asked whether they allow the access. For trusted applications only.',
     },
   ],
-  values: (application) => ({
-    organization: String(application?.organization ?? ''),
-    authorization_grant_type: application?.authorization_grant_type ?? 'authorization-code',
-    client_type: application?.client_type ?? 'confidential',
-    redirect_uris: application?.redirect_uris ?? '',
-    skip_authorization: application?.skip_authorization ?? false,
-  }),
   secrets: ({ client_id, client_secret }) =>
     client_secret === undefined
       ? []
@@ -122,43 +113,23 @@ export const APPLICATION: ResourceKind<Application> = {
           ['Client ID', client_id],
           ['Client secret', client_secret],
         ],
-  tabs: [['tokens', 'Tokens']],
-};
-
-/** The list of applications. */
-export function Applications(): ReactNode {
-  return <KindPage kind={APPLICATION} />;
-}
-
-/** The form for a new application. */
-export function AddApplication(): ReactNode {
-  return <AddResource kind={APPLICATION} />;
-}
-
-/** The form for an application that exists. */
-export function EditApplication(): ReactNode {
-  return <EditResource kind={APPLICATION} />;
-}
-
-/** The details of an application. */
-export function ApplicationDetails(): ReactNode {
-  return <ResourcePage kind={APPLICATION} />;
-}
-
-/** The tokens of an application. */
-export function ApplicationTokens(): ReactNode {
-  return (
-    <ResourcePage kind={APPLICATION}>
-      {({ id }) => (
+  tabs: [
+    [
+      'tokens',
+      'Tokens',
+      ({ id }) => (
         <TokenList
           path={`/api/v2/applications/${id}/tokens/`}
           about="application"
           createAt={`/applications/${id}/tokens/add`}
         />
-      )}
-    </ResourcePage>
-  );
-}
+      ),
+    ],
+  ],
+};
+
+/** The pages of applications. */
+export const APPLICATIONS = pagesOf(APPLICATION);
 
 /** The form for a new token of the user who is logged in, for an application. */
 export function CreateApplicationToken(): ReactNode {

@@ -6,10 +6,9 @@ import { callApi, type Page, withQuery } from '../shared/api.ts';
 import type { FormField } from '../shared/form.tsx';
 import { useApi, useMe } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
-import { Access } from './access.tsx';
-import { AddResource, EditResource } from './resource-forms.tsx';
+import { ACCESS } from './access.tsx';
+import { AddResource, EditResource, pagesOf } from './resource-forms.tsx';
 import {
-  KindPage,
   type Named,
   ORGANIZATION,
   ORGANIZATION_FIELD,
@@ -17,7 +16,6 @@ import {
   ReadResource,
   type Resource,
   type ResourceKind,
-  ResourcePage,
 } from './resource-pages.tsx';
 
 interface Credential extends Resource {
@@ -82,17 +80,14 @@ function kindOf(types: readonly CredentialType[]): ResourceKind<Credential> {
             } as const,
           ]),
     ],
-    values: (credential) => ({
-      organization: String(credential?.organization ?? ''),
-      ...(types.length > 0 && { credential_type: String(credential?.credential_type ?? '') }),
-      ...Object.fromEntries(
+    values: (credential) =>
+      Object.fromEntries(
         Object.entries(credential?.inputs ?? {}).map(([id, value]) => [
           `inputs.${id}`,
           typeof value === 'boolean' ? value : value === MASK ? '' : String(value),
         ]),
       ),
-    }),
-    tabs: [['access', 'Access']],
+    tabs: [ACCESS],
     furtherFields: ({ credential_type: chosen }, credential) => {
       const type = types.find(({ id }) => String(id) === chosen);
       return (type?.inputs.fields ?? []).map((input) => fieldOf(input, credential?.inputs));
@@ -141,23 +136,8 @@ function Inputs({ inputs }: { readonly inputs: Readonly<Record<string, unknown>>
 
 const PLAIN = kindOf([]);
 
-/** The list of credentials. */
-export function Credentials(): ReactNode {
-  return <KindPage kind={PLAIN} />;
-}
-
-/** The details of a credential. */
-export function CredentialDetails(): ReactNode {
-  return <ResourcePage kind={PLAIN} />;
-}
-
-/** Who has which role of a credential. */
-export function CredentialAccess(): ReactNode {
-  return <ResourcePage kind={PLAIN}>{(credential) => <Access resource={credential} />}</ResourcePage>;
-}
-
 /** The form for a new credential. */
-export function AddCredential(): ReactNode {
+function AddCredential(): ReactNode {
   const me = useMe();
   const options = useQuery({
     queryKey: ['options', API],
@@ -185,7 +165,7 @@ interface Options {
 }
 
 /** The form for a credential that exists. */
-export function EditCredential(): ReactNode {
+function EditCredential(): ReactNode {
   return (
     <ReadResource kind={PLAIN}>
       {({ credential_type }) => (
@@ -212,3 +192,6 @@ function WithTypes({
   });
   return isTyped ? <Loaded query={query}>{({ results }) => children(results)}</Loaded> : children([]);
 }
+
+/** The pages of credentials. */
+export const CREDENTIALS = pagesOf(PLAIN, { add: AddCredential, edit: EditCredential });

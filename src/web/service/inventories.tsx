@@ -1,24 +1,25 @@
-/** Inventories and their hosts. Their groups are in groups.tsx. */
+/** Inventories with their hosts and groups. */
 import { CodeBlock, CodeBlockCode, Label } from '@patternfly/react-core';
 import { Fragment, type ReactNode } from 'react';
 import { Link } from 'react-router';
 import type { FormField } from '../shared/form.tsx';
-import { Access } from './access.tsx';
-import { AddResource, EditResource } from './resource-forms.tsx';
+import { type Column, ResourceList } from '../shared/list.tsx';
+import { ACCESS } from './access.tsx';
+import { AddMember, RemoveMember } from './members.tsx';
+import { pagesOf } from './resource-forms.tsx';
 import {
-  KindList,
-  KindPage,
+  mayEdit,
   type Named,
   ORGANIZATION,
   ORGANIZATION_FIELD,
   organizationOf,
   type Resource,
   type ResourceKind,
-  ResourcePage,
+  tabWith,
 } from './resource-pages.tsx';
 
 /** An inventory as the API shows it. */
-export interface InventoryRow extends Resource {
+interface InventoryRow extends Resource {
   readonly organization: number | null;
   readonly variables: string;
   readonly total_hosts: number;
@@ -26,7 +27,7 @@ export interface InventoryRow extends Resource {
 }
 
 /** What belongs to an inventory. */
-export interface OfInventory extends Resource {
+interface OfInventory extends Resource {
   readonly inventory: number;
   readonly variables: string;
 }
@@ -40,7 +41,7 @@ interface HostRow extends OfInventory {
 }
 
 /** The field for variables. */
-export const VARIABLES: FormField = {
+const VARIABLES: FormField = {
   name: 'variables',
   label: 'Variables',
   kind: 'textarea',
@@ -48,7 +49,7 @@ export const VARIABLES: FormField = {
 };
 
 /** The field for the inventory of something new. */
-export const INVENTORY_FIELD: FormField = {
+const INVENTORY_FIELD: FormField = {
   name: 'inventory',
   label: 'Inventory',
   kind: 'lookup',
@@ -57,7 +58,7 @@ export const INVENTORY_FIELD: FormField = {
 };
 
 /** The fact of the variables. */
-export function variablesOf({ variables }: { readonly variables: string }): ReactNode {
+function variablesOf({ variables }: { readonly variables: string }): ReactNode {
   if (variables === '') return '';
   return (
     <CodeBlock>
@@ -66,46 +67,13 @@ export function variablesOf({ variables }: { readonly variables: string }): Reac
   );
 }
 
-/** What the pages of inventories show. */
-export const INVENTORY: ResourceKind<InventoryRow> = {
-  noun: 'inventory',
-  plural: 'Inventories',
-  path: '/inventories',
-  api: '/api/v2/inventories/',
-  columns: [
-    ORGANIZATION,
-    {
-      title: 'Hosts',
-      show: ({ id, total_hosts }) => <Link to={`/inventories/${id}/hosts`}>{total_hosts}</Link>,
-    },
-    {
-      title: 'Groups',
-      show: ({ id, total_groups }) => <Link to={`/inventories/${id}/groups`}>{total_groups}</Link>,
-    },
-  ],
-  filters: [{ name: 'organization__name__icontains', label: 'Organization' }],
-  consequence:
-    'Its hosts and groups are deleted with it. Job templates that use it cannot be launched any more.',
-  facts: (inventory) => [
-    ['Organization', organizationOf(inventory)],
-    ['Hosts', inventory.total_hosts],
-    ['Groups', inventory.total_groups],
-    ['Variables', variablesOf(inventory)],
-  ],
-  fields: () => [ORGANIZATION_FIELD, VARIABLES],
-  values: (inventory) => ({
-    organization: String(inventory?.organization ?? ''),
-    variables: inventory?.variables ?? '',
-  }),
-  tabs: [
-    ['hosts', 'Hosts'],
-    ['groups', 'Groups'],
-    ['access', 'Access'],
-  ],
+const DESCRIPTION: Column<Resource> = {
+  title: 'Description',
+  orderBy: 'description',
+  show: ({ description }) => description,
 };
 
-/** What the pages of hosts show. */
-export const HOST: ResourceKind<HostRow> = {
+const HOST: ResourceKind<HostRow> = {
   noun: 'host',
   plural: 'Hosts',
   path: '/hosts',
@@ -137,12 +105,87 @@ export const HOST: ResourceKind<HostRow> = {
     { name: 'enabled', label: 'Enabled', kind: 'checkbox', help: 'Jobs run on enabled hosts only.' },
     VARIABLES,
   ],
-  values: (host) => ({
-    ...(host === undefined && { inventory: '' }),
-    enabled: host?.enabled ?? true,
-    variables: host?.variables ?? '',
-  }),
+  values: (host) => ({ enabled: host?.enabled ?? true }),
   above: (host) => insideInventory(host, 'hosts', 'Hosts'),
+};
+
+const GROUP: ResourceKind<OfInventory> = {
+  noun: 'group',
+  plural: 'Groups',
+  path: '/groups',
+  api: '/api/v2/groups/',
+  columns: [{ title: 'Inventory', orderBy: 'inventory__name', show: inventoryOf }, DESCRIPTION],
+  filters: [{ name: 'inventory__name__icontains', label: 'Inventory' }],
+  consequence: 'The groups and hosts that are in no other group are deleted as well.',
+  facts: (group) => [
+    ['Inventory', inventoryOf(group)],
+    ['Variables', variablesOf(group)],
+  ],
+  fields: (group) => [...(group === undefined ? [INVENTORY_FIELD] : []), VARIABLES],
+  tabs: [
+    [
+      'hosts',
+      'Hosts',
+      (group) => (
+        <Members
+          group={group}
+          relation="hosts"
+          kind={HOST}
+          choices={`/api/v2/inventories/${group.inventory}/hosts/`}
+          columns={[{ title: 'State', orderBy: 'enabled', show: (host) => <HostState host={host} /> }]}
+        />
+      ),
+    ],
+    [
+      'children',
+      'Child groups',
+      (group) => (
+        <Members
+          group={group}
+          relation="children"
+          kind={GROUP}
+          choices={`/api/v2/groups/${group.id}/potential_children/`}
+          columns={[DESCRIPTION]}
+        />
+      ),
+    ],
+  ],
+  above: (group) => insideInventory(group, 'groups', 'Groups'),
+};
+
+const API = '/api/v2/inventories/';
+
+const INVENTORY: ResourceKind<InventoryRow> = {
+  noun: 'inventory',
+  plural: 'Inventories',
+  path: '/inventories',
+  api: API,
+  columns: [
+    ORGANIZATION,
+    {
+      title: 'Hosts',
+      show: ({ id, total_hosts }) => <Link to={`/inventories/${id}/hosts`}>{total_hosts}</Link>,
+    },
+    {
+      title: 'Groups',
+      show: ({ id, total_groups }) => <Link to={`/inventories/${id}/groups`}>{total_groups}</Link>,
+    },
+  ],
+  filters: [{ name: 'organization__name__icontains', label: 'Organization' }],
+  consequence:
+    'Its hosts and groups are deleted with it. Job templates that use it cannot be launched any more.',
+  facts: (inventory) => [
+    ['Organization', organizationOf(inventory)],
+    ['Hosts', inventory.total_hosts],
+    ['Groups', inventory.total_groups],
+    ['Variables', variablesOf(inventory)],
+  ],
+  fields: () => [ORGANIZATION_FIELD, VARIABLES],
+  tabs: [
+    tabWith({ api: API, noun: 'inventory' }, HOST),
+    tabWith({ api: API, noun: 'inventory' }, { ...GROUP, columns: [DESCRIPTION], filters: [] }),
+    ACCESS,
+  ],
 };
 
 /** The groups that hold a host directly: the first ones, and how many more there are. */
@@ -163,7 +206,7 @@ function groupsOf({ summary_fields: { groups } }: HostRow): ReactNode {
 }
 
 /** Where something of an inventory is: in a tab of the inventory. */
-export function insideInventory(
+function insideInventory(
   { inventory, summary_fields }: OfInventory,
   tab: string,
   title: string,
@@ -176,12 +219,12 @@ export function insideInventory(
 }
 
 /** The column and the fact of the inventory. */
-export function inventoryOf({ inventory, summary_fields }: OfInventory): ReactNode {
+function inventoryOf({ inventory, summary_fields }: OfInventory): ReactNode {
   return <Link to={`/inventories/${inventory}`}>{summary_fields.inventory?.name ?? `ID ${inventory}`}</Link>;
 }
 
 /** Whether jobs run on a host. */
-export function HostState({ host: { enabled } }: { readonly host: HostRow }): ReactNode {
+function HostState({ host: { enabled } }: { readonly host: HostRow }): ReactNode {
   return (
     <Label isCompact color={enabled ? 'green' : 'grey'}>
       {enabled ? 'Enabled' : 'Disabled'}
@@ -189,62 +232,54 @@ export function HostState({ host: { enabled } }: { readonly host: HostRow }): Re
   );
 }
 
-/** The list of inventories. */
-export function Inventories(): ReactNode {
-  return <KindPage kind={INVENTORY} />;
-}
-
-/** The details of an inventory. */
-export function InventoryDetails(): ReactNode {
-  return <ResourcePage kind={INVENTORY} />;
-}
-
-/** The hosts of an inventory. */
-export function InventoryHosts(): ReactNode {
+/** What a group holds, with adding and removing for who may change the group. */
+function Members<T extends Resource>({
+  group,
+  relation,
+  kind: { noun, path: page, api },
+  choices,
+  columns,
+}: {
+  readonly group: OfInventory;
+  readonly relation: 'hosts' | 'children';
+  readonly kind: ResourceKind<T>;
+  /** The list of what can be added. */
+  readonly choices: string;
+  readonly columns: readonly Column<T>[];
+}): ReactNode {
+  const path = `/api/v2/groups/${group.id}/${relation}/`;
+  const isEditable = mayEdit(group);
   return (
-    <ResourcePage kind={INVENTORY}>
-      {({ id, summary_fields }) => (
-        <KindList
-          kind={HOST}
-          api={`/api/v2/inventories/${id}/hosts/`}
-          add={summary_fields.user_capabilities?.edit === true ? `/hosts/add?inventory=${id}` : null}
-        />
-      )}
-    </ResourcePage>
+    <ResourceList<T>
+      name={relation === 'hosts' ? 'hosts' : 'child groups'}
+      path={path}
+      order="name"
+      columns={[
+        { title: 'Name', orderBy: 'name', show: ({ id, name }) => <Link to={`${page}/${id}`}>{name}</Link> },
+        ...columns,
+      ]}
+      filters={[{ name: 'name__icontains', label: 'Name' }]}
+      isWhole
+      actions={
+        isEditable && (
+          <AddMember
+            path={path}
+            title={`Add ${noun}`}
+            done={`Added a ${noun} to ${group.name}.`}
+            choice={{ label: noun === 'host' ? 'Host' : 'Group', collection: api, listedIn: choices }}
+          />
+        )
+      }
+      {...(isEditable && {
+        rowActions: ({ id, name }: T) => (
+          <RemoveMember path={path} id={id} name={name} done={`${name} is no longer in ${group.name}.`} />
+        ),
+      })}
+    />
   );
 }
 
-/** Who has which role of an inventory. */
-export function InventoryAccess(): ReactNode {
-  return <ResourcePage kind={INVENTORY}>{(inventory) => <Access resource={inventory} />}</ResourcePage>;
-}
-
-/** The form for a new inventory. */
-export function AddInventory(): ReactNode {
-  return <AddResource kind={INVENTORY} />;
-}
-
-/** The form for an inventory that exists. */
-export function EditInventory(): ReactNode {
-  return <EditResource kind={INVENTORY} />;
-}
-
-/** The hosts of all inventories. */
-export function Hosts(): ReactNode {
-  return <KindPage kind={HOST} />;
-}
-
-/** The details of a host. */
-export function HostDetails(): ReactNode {
-  return <ResourcePage kind={HOST} />;
-}
-
-/** The form for a new host. */
-export function AddHost(): ReactNode {
-  return <AddResource kind={HOST} />;
-}
-
-/** The form for a host that exists. */
-export function EditHost(): ReactNode {
-  return <EditResource kind={HOST} />;
-}
+/** The pages of inventories, of hosts and of groups. */
+export const INVENTORIES = pagesOf(INVENTORY);
+export const HOSTS = pagesOf(HOST);
+export const GROUPS = pagesOf(GROUP);

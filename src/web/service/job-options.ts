@@ -1,6 +1,7 @@
 /** What decides how a job runs: the fields of templates and launches, and what the details show of it. */
 import type { Asks, JobOptions, Prompt } from '../../service/store/job-options.ts';
 import type { FormField, FormValues } from '../shared/form.tsx';
+import { initialOf } from './resource-forms.tsx';
 
 const VERBOSITIES = ['Normal', 'Verbose', 'More verbose', 'Debug', 'Connection debug', 'WinRM debug'];
 
@@ -80,22 +81,6 @@ export function templateFields(): readonly FormField[] {
   return [...NAMES.map(optionField), ...asks];
 }
 
-/** The values of these fields; the defaults of a new template without one. */
-export function templateValues(template?: Partial<JobOptions & Asks>): FormValues {
-  const options = NAMES.map((name) => [name, formValue(name, template)] as const);
-  const asks = Object.values(ASKS).map(([name]) => [name, template?.[name] ?? false] as const);
-  return Object.fromEntries([...options, ...asks]);
-}
-
-/** The value of an option in a form; its default where it is not given. */
-function formValue(name: keyof JobOptions, from: Partial<JobOptions> | undefined): string | boolean {
-  const { kind, choices = [] } = FIELDS[name];
-  const value = from?.[name];
-  if (kind === 'checkbox') return value === true;
-  if (value !== undefined) return String(value);
-  return kind === 'number' ? '0' : (choices[0]?.[0] ?? '');
-}
-
 /** What a template asks a launch for. */
 export function promptsOf(template: Partial<Asks>): readonly Prompt[] {
   return PROMPTS.filter((name) => template[ASKS[name][0]] === true);
@@ -114,7 +99,7 @@ export function launchValues(
   return Object.fromEntries(
     prompts.map((name) => [
       name,
-      name === 'inventory' ? String(defaults.inventory?.id ?? '') : formValue(name, defaults),
+      name === 'inventory' ? String(defaults.inventory?.id ?? '') : initialOf(optionField(name), defaults),
     ]),
   );
 }
@@ -129,12 +114,12 @@ export function launchBody(values: FormValues): Readonly<Record<string, unknown>
 export function optionFacts(
   options: Partial<JobOptions>,
 ): readonly (readonly [string, string | undefined])[] {
-  const usual = templateValues();
   return NAMES.map((name) => {
     const { label, choices = [] } = FIELDS[name];
-    const value = formValue(name, options);
+    const value = initialOf(optionField(name), options);
     if (name === 'limit') return [label, value === '' ? 'All hosts of the inventory' : String(value)];
-    const isUsual = value === usual[name] || (name === 'extra_vars' && value === '{}');
+    const isUsual =
+      value === initialOf(optionField(name), undefined) || (name === 'extra_vars' && value === '{}');
     if (isUsual) return [label, undefined];
     return [
       label,

@@ -1,11 +1,10 @@
 /** Organizations: list, details, members, creation, change. */
-import type { ReactNode } from 'react';
 import { Time } from '../shared/times.tsx';
 import { Access } from './access.tsx';
 import { APPLICATION } from './applications.tsx';
 import { People } from './people.tsx';
-import { AddResource, EditResource } from './resource-forms.tsx';
-import { KindList, KindPage, type Resource, type ResourceKind, ResourcePage } from './resource-pages.tsx';
+import { pagesOf } from './resource-forms.tsx';
+import { mayEdit, type Resource, type ResourceKind, type Tab, tabWith } from './resource-pages.tsx';
 import { TEAM } from './teams.tsx';
 
 /** An organization as `/api/v2/organizations/` shows it. */
@@ -14,11 +13,13 @@ interface Organization extends Resource {
   readonly related?: { readonly auditors?: string };
 }
 
+const API = '/api/v2/organizations/';
+
 const ORGANIZATION: ResourceKind<Organization> = {
   noun: 'organization',
   plural: 'Organizations',
   path: '/organizations',
-  api: '/api/v2/organizations/',
+  api: API,
   columns: [
     { title: 'Description', orderBy: 'description', show: ({ description }) => description },
     { title: 'Last changed', orderBy: 'modified', show: ({ modified }) => <Time value={modified} /> },
@@ -27,79 +28,28 @@ const ORGANIZATION: ResourceKind<Organization> = {
     'Their teams and applications are deleted with them, and the tokens of these applications are revoked.',
   facts: ({ max_hosts }) => [['Maximum number of hosts', max_hosts === 0 ? 'No limit' : max_hosts]],
   fields: () => [],
-  values: () => ({}),
   mayCreate: ({ is_superuser }) => is_superuser,
   tabs: [
-    ['users', 'Members'],
-    ['admins', 'Administrators'],
-    ['auditors', 'Auditors'],
-    ['teams', 'Teams'],
-    ['applications', 'Applications'],
-    ['access', 'Access'],
+    peopleTab('users', 'Members', 'member'),
+    peopleTab('admins', 'Administrators', 'administrator'),
+    peopleTab('auditors', 'Auditors', 'auditor', auditorsOf),
+    tabWith({ api: API, noun: 'organization' }, TEAM),
+    tabWith({ api: API, noun: 'organization' }, APPLICATION),
+    ['access', 'Access', (organization) => <Access resource={organization} isOrganization />],
   ],
 };
 
-/** Who has which of the other roles of an organization. */
-export function OrganizationAccess(): ReactNode {
-  return (
-    <ResourcePage kind={ORGANIZATION}>
-      {(organization) => <Access resource={organization} isOrganization />}
-    </ResourcePage>
+/** The tab of the people with a role, by the collection that takes users to add and to remove. */
+function peopleTab(
+  end: string,
+  title: string,
+  noun: 'member' | 'administrator' | 'auditor',
+  path = ({ id }: Organization) => `${API}${id}/${end}/`,
+): Tab<Organization> {
+  const show = (organization: Organization) => (
+    <People mayEdit={mayEdit(organization)} noun={noun} path={path(organization)} />
   );
-}
-
-/** The list of organizations. */
-export function Organizations(): ReactNode {
-  return <KindPage kind={ORGANIZATION} />;
-}
-
-/** The form for a new organization. */
-export function AddOrganization(): ReactNode {
-  return <AddResource kind={ORGANIZATION} />;
-}
-
-/** The form for an organization that exists. */
-export function EditOrganization(): ReactNode {
-  return <EditResource kind={ORGANIZATION} />;
-}
-
-/** The details of an organization. */
-export function OrganizationDetails(): ReactNode {
-  return <ResourcePage kind={ORGANIZATION} />;
-}
-
-/** The members of an organization. */
-export function OrganizationMembers(): ReactNode {
-  return <Holders noun="member" path={({ id }) => `/api/v2/organizations/${id}/users/`} />;
-}
-
-/** The administrators of an organization. */
-export function OrganizationAdmins(): ReactNode {
-  return <Holders noun="administrator" path={({ id }) => `/api/v2/organizations/${id}/admins/`} />;
-}
-
-/** The auditors of an organization, who see everything in it. */
-export function OrganizationAuditors(): ReactNode {
-  return <Holders noun="auditor" path={auditorsOf} />;
-}
-
-/** The people with a role in an organization, by the collection that takes users to add and to remove. */
-function Holders({
-  noun,
-  path,
-}: {
-  readonly noun: 'member' | 'administrator' | 'auditor';
-  readonly path: (organization: Organization) => string;
-}): ReactNode {
-  return (
-    <ResourcePage kind={ORGANIZATION}>
-      {(organization) => <People mayEdit={mayEdit(organization)} noun={noun} path={path(organization)} />}
-    </ResourcePage>
-  );
-}
-
-function mayEdit({ summary_fields: { user_capabilities: capabilities } }: Organization): boolean {
-  return capabilities?.edit === true;
+  return [end, title, show];
 }
 
 /** A collection of the service; a controller has the users of a role instead. */
@@ -110,32 +60,5 @@ function auditorsOf({ id, related, summary_fields: { object_roles } }: Organizat
   );
 }
 
-/** The teams of an organization. */
-export function OrganizationTeams(): ReactNode {
-  return (
-    <ResourcePage kind={ORGANIZATION}>
-      {(organization) => (
-        <KindList
-          kind={TEAM}
-          api={`/api/v2/organizations/${organization.id}/teams/`}
-          add={mayEdit(organization) ? `/teams/add?organization=${organization.id}` : null}
-        />
-      )}
-    </ResourcePage>
-  );
-}
-
-/** The applications of an organization. */
-export function OrganizationApplications(): ReactNode {
-  return (
-    <ResourcePage kind={ORGANIZATION}>
-      {(organization) => (
-        <KindList
-          kind={APPLICATION}
-          api={`/api/v2/organizations/${organization.id}/applications/`}
-          add={mayEdit(organization) ? `/applications/add?organization=${organization.id}` : null}
-        />
-      )}
-    </ResourcePage>
-  );
-}
+/** The pages of organizations. */
+export const ORGANIZATIONS = pagesOf(ORGANIZATION);

@@ -2,6 +2,7 @@
 import { type ComponentType, lazy } from 'react';
 import { matchPath } from 'react-router';
 import { Dashboard } from './dashboard.tsx';
+import type { KindPages } from './resource-forms.tsx';
 
 /** A page with its address. */
 export interface PageRoute {
@@ -18,18 +19,46 @@ export interface LoadedPage {
   readonly component: () => ComponentType;
 }
 
+function loadedPage(load: () => Promise<ComponentType>): LoadedPage {
+  let loaded: ComponentType | null = null;
+  const loadPart = async () => {
+    loaded = await load();
+    return { default: loaded };
+  };
+  const whenShown = lazy(loadPart);
+  return { load: loadPart, component: () => loaded ?? whenShown };
+}
+
 /** A page by the name of its export. */
 function page<Name extends string>(
   load: () => Promise<Readonly<Record<Name, ComponentType>>>,
   name: Name,
 ): LoadedPage {
-  let loaded: ComponentType | null = null;
-  const loadPart = async () => {
-    loaded = (await load())[name];
-    return { default: loaded };
-  };
-  const whenShown = lazy(loadPart);
-  return { load: loadPart, component: () => loaded ?? whenShown };
+  return loadedPage(async () => (await load())[name]);
+}
+
+/** The pages of a kind of resource by the name of their export, with the ends of the addresses of its tabs. */
+function kindPages<Name extends string>(
+  path: string,
+  load: () => Promise<Readonly<Record<Name, KindPages>>>,
+  name: Name,
+  tabs: readonly string[] = [],
+): readonly PageRoute[] {
+  const route = (end: string, of: (pages: KindPages) => ComponentType | undefined): PageRoute => ({
+    path: `${path}${end}`,
+    page: loadedPage(async () => {
+      const shown = of((await load())[name]);
+      if (shown === undefined) throw new Error(`${name} has no page ${end}`);
+      return shown;
+    }),
+  });
+  return [
+    route('', ({ list }) => list),
+    route('/add', ({ add }) => add),
+    route('/:id', ({ one }) => one),
+    route('/:id/edit', ({ edit }) => edit),
+    ...tabs.map((tab) => route(`/:id/${tab}`, (pages) => pages.tabs[tab])),
+  ];
 }
 
 /** The page of an address; undefined for an unknown one. The first one that matches is meant. */
@@ -46,90 +75,39 @@ export async function loadPage(pathname: string): Promise<void> {
 }
 
 const users = () => import('./users.tsx');
-const user = () => import('./user.tsx');
 const organizations = () => import('./organizations.tsx');
-const teams = () => import('./teams.tsx');
 const settings = () => import('./settings.tsx');
 const applications = () => import('./applications.tsx');
 const inventories = () => import('./inventories.tsx');
-const groups = () => import('./groups.tsx');
-const projects = () => import('./projects.tsx');
-const credentials = () => import('./credentials.tsx');
 const templates = () => import('./templates.tsx');
 const jobs = () => import('./jobs.tsx');
 
 /** All pages, those with a fixed address before those that it would match as well. */
 const PAGES: readonly PageRoute[] = [
   { path: '/', page: { load: () => Promise.resolve(), component: () => Dashboard } },
-  { path: '/users', page: page(users, 'Users') },
-  { path: '/users/add', page: page(users, 'AddUser') },
-  { path: '/users/:id', page: page(user, 'UserDetails') },
-  { path: '/users/:id/organizations', page: page(user, 'UserOrganizations') },
-  { path: '/users/:id/teams', page: page(user, 'UserTeams') },
-  { path: '/users/:id/roles', page: page(user, 'UserRoles') },
-  { path: '/users/:id/tokens', page: page(user, 'UserTokens') },
-  { path: '/users/:id/tokens/add', page: page(user, 'CreateUserToken') },
-  { path: '/users/:id/edit', page: page(users, 'EditUser') },
-  { path: '/organizations', page: page(organizations, 'Organizations') },
-  { path: '/organizations/add', page: page(organizations, 'AddOrganization') },
-  { path: '/organizations/:id', page: page(organizations, 'OrganizationDetails') },
-  { path: '/organizations/:id/edit', page: page(organizations, 'EditOrganization') },
-  { path: '/organizations/:id/users', page: page(organizations, 'OrganizationMembers') },
-  { path: '/organizations/:id/admins', page: page(organizations, 'OrganizationAdmins') },
-  { path: '/organizations/:id/auditors', page: page(organizations, 'OrganizationAuditors') },
-  { path: '/organizations/:id/teams', page: page(organizations, 'OrganizationTeams') },
-  { path: '/organizations/:id/applications', page: page(organizations, 'OrganizationApplications') },
-  { path: '/organizations/:id/access', page: page(organizations, 'OrganizationAccess') },
-  { path: '/teams', page: page(teams, 'Teams') },
-  { path: '/teams/add', page: page(teams, 'AddTeam') },
-  { path: '/teams/:id', page: page(teams, 'TeamDetails') },
-  { path: '/teams/:id/edit', page: page(teams, 'EditTeam') },
-  { path: '/teams/:id/users', page: page(teams, 'TeamMembers') },
-  { path: '/teams/:id/admins', page: page(teams, 'TeamAdmins') },
-  { path: '/teams/:id/roles', page: page(teams, 'TeamRoles') },
-  { path: '/applications', page: page(applications, 'Applications') },
-  { path: '/applications/add', page: page(applications, 'AddApplication') },
-  { path: '/applications/:id', page: page(applications, 'ApplicationDetails') },
-  { path: '/applications/:id/edit', page: page(applications, 'EditApplication') },
-  { path: '/applications/:id/tokens', page: page(applications, 'ApplicationTokens') },
+  ...kindPages('/users', users, 'USERS', ['organizations', 'teams', 'roles', 'tokens']),
+  { path: '/users/:id/tokens/add', page: page(users, 'CreateUserToken') },
+  ...kindPages('/organizations', organizations, 'ORGANIZATIONS', [
+    'users',
+    'admins',
+    'auditors',
+    'teams',
+    'applications',
+    'access',
+  ]),
+  ...kindPages('/teams', () => import('./teams.tsx'), 'TEAMS', ['users', 'admins', 'roles']),
+  ...kindPages('/applications', applications, 'APPLICATIONS', ['tokens']),
   { path: '/applications/:id/tokens/add', page: page(applications, 'CreateApplicationToken') },
   { path: '/tokens', page: page(() => import('./tokens.tsx'), 'Tokens') },
   { path: '/settings', page: page(settings, 'Settings') },
   { path: '/settings/:category', page: page(settings, 'Settings') },
   { path: '/activity', page: page(() => import('./activity.tsx'), 'Activity') },
-  { path: '/inventories', page: page(inventories, 'Inventories') },
-  { path: '/inventories/add', page: page(inventories, 'AddInventory') },
-  { path: '/inventories/:id', page: page(inventories, 'InventoryDetails') },
-  { path: '/inventories/:id/hosts', page: page(inventories, 'InventoryHosts') },
-  { path: '/inventories/:id/groups', page: page(groups, 'InventoryGroups') },
-  { path: '/inventories/:id/access', page: page(inventories, 'InventoryAccess') },
-  { path: '/inventories/:id/edit', page: page(inventories, 'EditInventory') },
-  { path: '/hosts', page: page(inventories, 'Hosts') },
-  { path: '/hosts/add', page: page(inventories, 'AddHost') },
-  { path: '/hosts/:id', page: page(inventories, 'HostDetails') },
-  { path: '/hosts/:id/edit', page: page(inventories, 'EditHost') },
-  { path: '/groups', page: page(groups, 'Groups') },
-  { path: '/groups/add', page: page(groups, 'AddGroup') },
-  { path: '/groups/:id', page: page(groups, 'GroupDetails') },
-  { path: '/groups/:id/hosts', page: page(groups, 'GroupHosts') },
-  { path: '/groups/:id/children', page: page(groups, 'GroupChildren') },
-  { path: '/groups/:id/edit', page: page(groups, 'EditGroup') },
-  { path: '/projects', page: page(projects, 'Projects') },
-  { path: '/projects/add', page: page(projects, 'AddProject') },
-  { path: '/projects/:id', page: page(projects, 'ProjectDetails') },
-  { path: '/projects/:id/access', page: page(projects, 'ProjectAccess') },
-  { path: '/projects/:id/edit', page: page(projects, 'EditProject') },
-  { path: '/credentials', page: page(credentials, 'Credentials') },
-  { path: '/credentials/add', page: page(credentials, 'AddCredential') },
-  { path: '/credentials/:id', page: page(credentials, 'CredentialDetails') },
-  { path: '/credentials/:id/access', page: page(credentials, 'CredentialAccess') },
-  { path: '/credentials/:id/edit', page: page(credentials, 'EditCredential') },
-  { path: '/templates', page: page(templates, 'Templates') },
-  { path: '/templates/add', page: page(templates, 'AddTemplate') },
-  { path: '/templates/:id', page: page(templates, 'TemplateDetails') },
-  { path: '/templates/:id/jobs', page: page(templates, 'TemplateJobs') },
-  { path: '/templates/:id/access', page: page(templates, 'TemplateAccess') },
-  { path: '/templates/:id/edit', page: page(templates, 'EditTemplate') },
+  ...kindPages('/inventories', inventories, 'INVENTORIES', ['hosts', 'groups', 'access']),
+  ...kindPages('/hosts', inventories, 'HOSTS'),
+  ...kindPages('/groups', inventories, 'GROUPS', ['hosts', 'children']),
+  ...kindPages('/projects', () => import('./projects.tsx'), 'PROJECTS', ['access']),
+  ...kindPages('/credentials', () => import('./credentials.tsx'), 'CREDENTIALS', ['access']),
+  ...kindPages('/templates', templates, 'TEMPLATES', ['jobs', 'access']),
   { path: '/templates/:id/launch', page: page(templates, 'LaunchTemplate') },
   { path: '/jobs', page: page(jobs, 'Jobs') },
   { path: '/jobs/:id', page: page(jobs, 'JobOutput') },

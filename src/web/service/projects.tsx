@@ -3,16 +3,14 @@ import { Label, List, ListItem } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
 import { useApi } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
-import { Access } from './access.tsx';
-import { AddResource, EditResource } from './resource-forms.tsx';
+import { ACCESS } from './access.tsx';
+import { pagesOf } from './resource-forms.tsx';
 import {
-  KindPage,
   ORGANIZATION,
   ORGANIZATION_FIELD,
   organizationOf,
   type Resource,
   type ResourceKind,
-  ResourcePage,
 } from './resource-pages.tsx';
 
 interface ProjectRow extends Resource {
@@ -59,11 +57,7 @@ const PROJECT: ResourceKind<ProjectRow> = {
       help: 'A folder with playbooks on the machine of the service that no other project uses. The operator of the service makes it.',
     },
   ],
-  values: (project) => ({
-    organization: String(project?.organization ?? ''),
-    local_path: project?.local_path ?? '',
-  }),
-  tabs: [['access', 'Access']],
+  tabs: [ACCESS],
 };
 
 function ProjectStatus({ project: { status } }: { readonly project: ProjectRow }): ReactNode {
@@ -98,27 +92,5 @@ function Playbooks({ project: { id } }: { readonly project: ProjectRow }): React
   );
 }
 
-/** The list of projects. */
-export function Projects(): ReactNode {
-  return <KindPage kind={PROJECT} />;
-}
-
-/** The details of a project. */
-export function ProjectDetails(): ReactNode {
-  return <ResourcePage kind={PROJECT} />;
-}
-
-/** Who has which role of a project. */
-export function ProjectAccess(): ReactNode {
-  return <ResourcePage kind={PROJECT}>{(project) => <Access resource={project} />}</ResourcePage>;
-}
-
-/** The form for a new project. */
-export function AddProject(): ReactNode {
-  return <AddResource kind={PROJECT} />;
-}
-
-/** The form for a project that exists. */
-export function EditProject(): ReactNode {
-  return <EditResource kind={PROJECT} />;
-}
+/** The pages of projects. */
+export const PROJECTS = pagesOf(PROJECT);

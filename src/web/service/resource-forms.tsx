@@ -1,6 +1,6 @@
 /** The forms to create and to change a resource. */
 import { PageSection } from '@patternfly/react-core';
-import { type ReactNode, useState } from 'react';
+import { type ComponentType, type ReactNode, useState } from 'react';
 import { useNavigate, useSearchParams } from 'react-router';
 import { callApi } from '../shared/api.ts';
 import { ApiForm, type FormField, type FormValues, REMOVED } from '../shared/form.tsx';
@@ -8,7 +8,15 @@ import { PageHeading } from '../shared/heading.tsx';
 import { useNotify } from '../shared/notices.tsx';
 import { type User, useMe } from '../shared/queries.ts';
 import { SecretDialog } from '../shared/secrets.tsx';
-import { aboveOf, nameOf, ReadResource, type ResourceKind, type Shown } from './resource-pages.tsx';
+import {
+  aboveOf,
+  KindPage,
+  nameOf,
+  ReadResource,
+  type ResourceKind,
+  ResourcePage,
+  type Shown,
+} from './resource-pages.tsx';
 
 function formOf<T extends Shown>(
   kind: ResourceKind<T>,
@@ -22,9 +30,8 @@ function formOf<T extends Shown>(
   return {
     fields: (values) => [...first, ...(kind.furtherFields?.(values, resource) ?? [])],
     initial: {
-      name: resource?.name ?? '',
-      description: resource?.description ?? '',
-      ...kind.values(resource),
+      ...Object.fromEntries(first.map((field) => [field.name, initialOf(field, resource)])),
+      ...kind.values?.(resource),
     },
   };
 }
@@ -34,6 +41,17 @@ function namedFields({ nameLength = 512 }: { readonly nameLength?: number }): re
     { name: 'name', label: 'Name', required: true, maxLength: nameLength },
     { name: 'description', label: 'Description' },
   ];
+}
+
+/** The value of a field before anything is entered: that of the resource, or the usual one of a new resource. */
+export function initialOf(
+  { name, kind, choices = [] }: FormField,
+  resource: object | undefined,
+): string | boolean {
+  const value: unknown = resource?.[name as keyof typeof resource] ?? undefined;
+  if (kind === 'checkbox') return value === true;
+  if (value !== undefined) return String(value);
+  return kind === 'number' ? '0' : (choices[0]?.[0] ?? '');
 }
 
 /**
@@ -161,4 +179,30 @@ function EditForm<T extends Shown>({
       </PageSection>
     </>
   );
+}
+
+/** The pages of a kind of resource: its list, one with its tabs by the ends of their addresses, and the forms. */
+export interface KindPages {
+  readonly list: ComponentType;
+  readonly one: ComponentType;
+  readonly tabs: Readonly<Record<string, ComponentType>>;
+  readonly add: ComponentType;
+  readonly edit: ComponentType;
+}
+
+/** The pages of a kind, with forms of its own if they are given. */
+export function pagesOf<T extends Shown>(
+  kind: ResourceKind<T>,
+  forms: Partial<Pick<KindPages, 'add' | 'edit'>> = {},
+): KindPages {
+  return {
+    list: () => <KindPage kind={kind} />,
+    one: () => <ResourcePage kind={kind} />,
+    tabs: Object.fromEntries(
+      (kind.tabs ?? []).map(([end, , show]) => [end, () => <ResourcePage kind={kind}>{show}</ResourcePage>]),
+    ),
+    add: () => <AddResource kind={kind} />,
+    edit: () => <EditResource kind={kind} />,
+    ...forms,
+  };
 }

@@ -81,8 +81,8 @@ export interface ResourceKind<T extends Shown> {
   readonly facts: (resource: T) => readonly (readonly [string, ReactNode | undefined])[];
   /** The fields of the form after name and description, for the user who fills it in. */
   readonly fields: (resource: T | undefined, me: User) => readonly FormField[];
-  /** Their values; of a new resource without one. */
-  readonly values: (resource?: T) => FormValues;
+  /** Those of their values that are not simply those of the resource; of a new resource without one. */
+  readonly values?: (resource?: T) => FormValues;
   /** The fields after these, which depend on what was entered. A name such as `inputs.username` is a part of a value. */
   readonly furtherFields?: (values: FormValues, resource?: T) => readonly FormField[];
   /** The body for a new resource: adds what the API requires to what was entered. */
@@ -97,8 +97,9 @@ export interface ResourceKind<T extends Shown> {
   readonly mayCreate?: (me: User) => boolean;
   /** The organizations in which this user may create one, where the collection itself takes none. */
   readonly createIn?: (me: User) => string;
-  /** Further tabs: the end of the address, and the title. */
-  readonly tabs?: readonly (readonly [string, string])[];
+  readonly tabs?: readonly Tab<T>[];
+  /** Buttons at the end of a row. */
+  readonly rowActions?: (row: T) => ReactNode;
   /** Buttons of the details before the usual ones. */
   readonly actions?: (resource: T) => ReactNode;
   /** What a list and the page of one are within, such as what else was read about them. */
@@ -108,6 +109,9 @@ export interface ResourceKind<T extends Shown> {
   /** Where the resource is among others, from the outside in; its list without it. */
   readonly above?: (resource: T) => readonly (readonly [string, string])[];
 }
+
+/** A tab beside the details: the end of its address, its title, and what it shows. */
+export type Tab<T extends Shown> = readonly [end: string, title: string, show: (resource: T) => ReactNode];
 
 /** The column and the fact of the organization. */
 export function organizationOf({ summary_fields: { organization } }: Shown): ReactNode {
@@ -137,6 +141,30 @@ export const ORGANIZATION_FIELD: FormField = {
 /** What a resource is called. */
 export function nameOf({ name, username = '' }: Shown): string {
   return name ?? username;
+}
+
+/** Whether this user may change a resource, and what belongs to it. */
+export function mayEdit({ summary_fields: { user_capabilities: capabilities } }: Shown): boolean {
+  return capabilities?.edit === true;
+}
+
+/** The tab with the resources of another kind that belong to one of this kind. Its form names the owner in a field of this name. */
+export function tabWith<T extends Shown, Other extends Shown>(
+  { api, noun }: Pick<ResourceKind<T>, 'api' | 'noun'>,
+  kind: ResourceKind<Other>,
+): Tab<T> {
+  const end = kind.path.slice(1);
+  return [
+    end,
+    kind.plural,
+    (owner) => (
+      <KindList
+        kind={kind}
+        api={`${api}${owner.id}/${end}/`}
+        add={mayEdit(owner) ? `${kind.path}/add?${noun}=${owner.id}` : null}
+      />
+    ),
+  ];
 }
 
 /** What OPTIONS says about new resources. */
@@ -187,16 +215,14 @@ export function KindList<T extends Shown>({
   kind,
   api = kind.api,
   add = `${kind.path}/add`,
-  rowActions,
 }: {
   readonly kind: ResourceKind<T>;
   readonly api?: string;
   /** The address of the form for a new one; null for none. */
   readonly add?: string | null;
-  readonly rowActions?: (row: T) => ReactNode;
 }): ReactNode {
   const mayCreate = useMayCreate(kind);
-  const { naming, around } = kind;
+  const { naming, around, rowActions } = kind;
   const name: Column<T> = {
     title: naming?.label ?? 'Name',
     orderBy: naming?.field ?? 'name',
@@ -220,19 +246,12 @@ export function KindList<T extends Shown>({
 }
 
 /** The list page of a kind. */
-export function KindPage<T extends Shown>({
-  kind,
-  ...list
-}: {
-  readonly kind: ResourceKind<T>;
-  readonly add?: string | null;
-  readonly rowActions?: (row: T) => ReactNode;
-}): ReactNode {
+export function KindPage<T extends Shown>({ kind }: { readonly kind: ResourceKind<T> }): ReactNode {
   return (
     <>
       <PageHeading title={kind.plural} />
       <PageSection>
-        <KindList kind={kind} {...list} />
+        <KindList kind={kind} />
       </PageSection>
     </>
   );

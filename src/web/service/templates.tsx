@@ -10,7 +10,7 @@ import { PageHeading } from '../shared/heading.tsx';
 import { useNotify } from '../shared/notices.tsx';
 import { useApi } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
-import { Access } from './access.tsx';
+import { ACCESS } from './access.tsx';
 import {
   asksText,
   launchBody,
@@ -19,19 +19,16 @@ import {
   optionFacts,
   promptsOf,
   templateFields,
-  templateValues,
 } from './job-options.ts';
 import { JobList } from './jobs.tsx';
-import { AddResource, EditResource } from './resource-forms.tsx';
+import { pagesOf } from './resource-forms.tsx';
 import {
-  KindPage,
   linkTo,
   type Named,
   organizationOf,
   ReadResource,
   type Resource,
   type ResourceKind,
-  ResourcePage,
 } from './resource-pages.tsx';
 
 interface TemplateRow extends Resource, Partial<JobOptions & Asks> {
@@ -90,16 +87,11 @@ const TEMPLATE: ResourceKind<TemplateRow> = {
     },
     ...templateFields(),
   ],
-  values: (template) => ({
-    inventory: String(template?.inventory ?? ''),
-    project: String(template?.project ?? ''),
-    playbook: template?.playbook ?? '',
-    ...templateValues(template),
-  }),
   tabs: [
-    ['jobs', 'Jobs'],
-    ['access', 'Access'],
+    ['jobs', 'Jobs', ({ id }) => <JobList path={`/api/v2/job_templates/${id}/jobs/`} isWhole />],
+    ACCESS,
   ],
+  rowActions: (template) => <LaunchButton template={template} variant="secondary" />,
   actions: (template) => <LaunchButton template={template} />,
 };
 
@@ -143,44 +135,8 @@ function LaunchButton({
   );
 }
 
-/** The list of job templates. */
-export function Templates(): ReactNode {
-  return (
-    <KindPage
-      kind={TEMPLATE}
-      rowActions={(template) => <LaunchButton template={template} variant="secondary" />}
-    />
-  );
-}
-
-/** The details of a job template. */
-export function TemplateDetails(): ReactNode {
-  return <ResourcePage kind={TEMPLATE} />;
-}
-
-/** The jobs that were launched from a job template. */
-export function TemplateJobs(): ReactNode {
-  return (
-    <ResourcePage kind={TEMPLATE}>
-      {({ id }) => <JobList path={`/api/v2/job_templates/${id}/jobs/`} isWhole />}
-    </ResourcePage>
-  );
-}
-
-/** Who has which role of a job template. */
-export function TemplateAccess(): ReactNode {
-  return <ResourcePage kind={TEMPLATE}>{(template) => <Access resource={template} />}</ResourcePage>;
-}
-
-/** The form for a new job template. */
-export function AddTemplate(): ReactNode {
-  return <AddResource kind={TEMPLATE} />;
-}
-
-/** The form for a job template that exists. */
-export function EditTemplate(): ReactNode {
-  return <EditResource kind={TEMPLATE} />;
-}
+/** The pages of job templates. */
+export const TEMPLATES = pagesOf(TEMPLATE);
 
 /** What a launch may override, and what it takes without. */
 interface LaunchFacts extends Partial<Asks> {

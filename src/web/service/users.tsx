@@ -1,12 +1,22 @@
-/** The users: list, creation, change. */
+/** The users: list, details, organizations, tokens, creation, change. */
 import { Label, LabelGroup } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
-import { Link } from 'react-router';
+import { Link, useParams } from 'react-router';
 import type { FormField } from '../shared/form.tsx';
-import type { User } from '../shared/queries.ts';
+import { PageHeading } from '../shared/heading.tsx';
+import { type Column, ResourceList } from '../shared/list.tsx';
+import { type User, useMe } from '../shared/queries.ts';
 import { Time } from '../shared/times.tsx';
-import { AddResource, EditResource } from './resource-forms.tsx';
-import { type Body, KindPage, ORGANIZATION_FIELD, type ResourceKind } from './resource-pages.tsx';
+import { HeldRoles } from './access.tsx';
+import { pagesOf } from './resource-forms.tsx';
+import {
+  type Body,
+  ORGANIZATION,
+  ORGANIZATION_FIELD,
+  type Resource,
+  type ResourceKind,
+} from './resource-pages.tsx';
+import { CreateToken, EXTERNAL_HINT, TokenList } from './tokens.tsx';
 import { ActivationButton, InactiveNotice, InactiveUsers, UserState } from './user-state.tsx';
 
 const YES_OR_NO = [
@@ -14,8 +24,7 @@ const YES_OR_NO = [
   ['false', 'No'],
 ] as const;
 
-/** What the pages of users show. */
-export const USER: ResourceKind<User> = {
+const USER: ResourceKind<User> = {
   noun: 'user',
   plural: 'Users',
   path: '/users',
@@ -60,12 +69,8 @@ export const USER: ResourceKind<User> = {
   ],
   fields: fieldsOf,
   values: (user) => ({
-    username: user?.username ?? '',
-    email: user?.email ?? '',
-    first_name: user?.first_name ?? '',
-    last_name: user?.last_name ?? '',
     role: user?.is_superuser ? 'superuser' : user?.is_system_auditor ? 'auditor' : 'normal',
-    organization: '',
+    // The API shows a mask.
     password: '',
   }),
   written: bodyOf,
@@ -76,10 +81,22 @@ export const USER: ResourceKind<User> = {
   around: (users, content) => <InactiveUsers users={users}>{content}</InactiveUsers>,
   notice: (user) => <InactiveNotice user={user} />,
   tabs: [
-    ['organizations', 'Organizations'],
-    ['teams', 'Teams'],
-    ['roles', 'Roles'],
-    ['tokens', 'Tokens'],
+    [
+      'organizations',
+      'Organizations',
+      (user) => (
+        <Groups user={user} name="organizations" empty={`${user.username} is a member of no organization.`} />
+      ),
+    ],
+    [
+      'teams',
+      'Teams',
+      (user) => (
+        <Groups user={user} name="teams" empty={`${user.username} is in no team.`} columns={[ORGANIZATION]} />
+      ),
+    ],
+    ['roles', 'Roles', ({ id }) => <HeldRoles path={`/api/v2/users/${id}/roles/`} />],
+    ['tokens', 'Tokens', (user) => <Tokens user={user} />],
   ],
 };
 
@@ -144,17 +161,73 @@ function bodyOf({ role, organization: _organization, ...entered }: Body): Body {
   return { ...entered, is_superuser: role === 'superuser', is_system_auditor: role === 'auditor' };
 }
 
-/** The list of users. */
-export function Users(): ReactNode {
-  return <KindPage kind={USER} />;
+/** The organizations or the teams of a user. */
+function Groups({
+  user,
+  name,
+  empty,
+  columns = [],
+}: {
+  readonly user: User;
+  readonly name: 'organizations' | 'teams';
+  readonly empty: string;
+  /** The columns between name and description. */
+  readonly columns?: readonly Column<Resource>[];
+}): ReactNode {
+  const me = useMe();
+  return (
+    <ResourceList<Resource>
+      name={name}
+      path={`/api/v2/users/${user.id}/${name}/`}
+      order="name"
+      columns={[
+        {
+          title: 'Name',
+          orderBy: 'name',
+          show: (group) => <Link to={`/${name}/${group.id}`}>{group.name}</Link>,
+        },
+        ...columns,
+        { title: 'Description', show: ({ description }) => description },
+      ]}
+      filters={[{ name: 'name__icontains', label: 'Name' }]}
+      empty={empty}
+      isWhole={user.id === me.id}
+    />
+  );
 }
 
-/** The form for a new user. */
-export function AddUser(): ReactNode {
-  return <AddResource kind={USER} />;
+function Tokens({ user }: { readonly user: User }): ReactNode {
+  const me = useMe();
+  const isOwn = user.id === me.id;
+  return (
+    <TokenList
+      path={`/api/v2/users/${user.id}/tokens/`}
+      about="user"
+      isWhole={isOwn}
+      {...(isOwn && { createAt: `/users/${user.id}/tokens/add` })}
+      {...(isOwn && me.external_account !== null && { why: EXTERNAL_HINT })}
+      {...(!isOwn && { why: `Only ${user.username} can create tokens here: users create their own.` })}
+    />
+  );
 }
 
-/** The form for a user that exists. */
-export function EditUser(): ReactNode {
-  return <EditResource kind={USER} />;
+/** The form for a new token of the user who is logged in. */
+export function CreateUserToken(): ReactNode {
+  const me = useMe();
+  const { id } = useParams();
+  const back = `/users/${me.id}/tokens`;
+  if (id !== String(me.id)) return <PageHeading title="Tokens can be created for yourself only" />;
+  return (
+    <CreateToken
+      above={[
+        ['/users', 'Users'],
+        [`/users/${me.id}`, me.username],
+        [back, 'Tokens'],
+      ]}
+      back={back}
+    />
+  );
 }
+
+/** The pages of users. */
+export const USERS = pagesOf(USER);
