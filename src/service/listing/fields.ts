@@ -68,3 +68,30 @@ export interface FieldSet {
   /** The default of `order_by`: field names, `-` for descending. */
   readonly order: readonly string[];
 }
+
+/** A field as a resource declares it: what follows from its name is left out, a column that it does not have is null. */
+export type Declared = Partial<Omit<Field, 'column'>> & { readonly column?: string | null };
+
+/**
+ * The fields of the rows of an alias in SQL. Where they do not say otherwise, they are texts, their labels are their
+ * names in words, and their columns have their names.
+ */
+export function declared(
+  alias: string,
+  fields: Readonly<Record<string, Declared>>,
+): Readonly<Record<string, Field>> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, { column, ...field }]) => {
+      const own = column === undefined ? `${alias}.${name}${field.type === 'id' ? '_id' : ''}` : column;
+      return [
+        name,
+        { type: 'string', label: inWords(name), ...field, ...(own !== null && { column: own }) },
+      ] as const;
+    }),
+  );
+}
+
+/** A name as a label: `Last name` of `last_name`. */
+export function inWords(name: string): string {
+  return name.replaceAll('_', ' ').replace(/^./, (first) => first.toUpperCase());
+}

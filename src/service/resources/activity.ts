@@ -3,7 +3,7 @@ import { canSeeToken, visibleActivity } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, type Handler, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
-import type { FieldSet } from '../listing/fields.ts';
+import { declared, type FieldSet } from '../listing/fields.ts';
 import { allOf, type Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import {
@@ -122,38 +122,44 @@ async function seenTokenId({ service, caller, params }: Exchange): Promise<numbe
   return token.id;
 }
 
+/** The collections of the resources that entries link to. */
+const COLLECTIONS = {
+  inventory: 'inventories',
+  host: 'hosts',
+  group: 'groups',
+  credential: 'credentials',
+  project: 'projects',
+  job_template: 'job_templates',
+  team: 'teams',
+} as const;
+
+const LINKED = Object.keys(COLLECTIONS) as readonly LinkedResource[];
+
 /**
  * The fields of an entry of the activity stream. Filters reach only what the entry itself shows of a related
  * resource: who may see the entry may not see all of the resource.
  */
 export const activityFields: FieldSet = {
   type: 'activity_stream',
-  fields: {
-    id: { type: 'integer', label: 'ID', helpText: 'Database ID of this entry.', column: 's.id' },
+  fields: declared('s', {
+    id: { type: 'integer', label: 'ID', helpText: 'Database ID of this entry.' },
     type: {
       type: 'choice',
-      label: 'Type',
       helpText: 'Type of this resource.',
       choices: [['activity_stream', 'Activity stream']],
+      column: null,
     },
-    url: { type: 'string', label: 'Url', helpText: 'URL of this entry.' },
-    related: { type: 'object', label: 'Related', helpText: 'URLs of related resources.' },
+    url: { helpText: 'URL of this entry.', column: null },
+    related: { type: 'object', helpText: 'URLs of related resources.', column: null },
     summary_fields: {
       type: 'object',
-      label: 'Summary fields',
       helpText: 'The changed resources and the user who changed them.',
+      column: null,
     },
-    timestamp: {
-      type: 'datetime',
-      label: 'Timestamp',
-      helpText: 'When it happened.',
-      column: 's.timestamp',
-    },
+    timestamp: { type: 'datetime', helpText: 'When it happened.' },
     operation: {
       type: 'choice',
-      label: 'Operation',
       helpText: 'What was done.',
-      column: 's.operation',
       choices: [
         ['create', 'Entity Created'],
         ['update', 'Entity Updated'],
@@ -162,81 +168,42 @@ export const activityFields: FieldSet = {
         ['disassociate', 'Entity was Disassociated with another Entity'],
       ],
     },
-    changes: {
-      type: 'object',
-      label: 'Changes',
-      helpText: 'New and changed values; secrets are masked.',
-      column: 's.changes',
-    },
-    object1: {
-      type: 'string',
-      label: 'Object1',
-      helpText: 'Type of the changed resource.',
-      column: 's.object1',
-    },
-    object2: {
-      type: 'string',
-      label: 'Object2',
-      helpText: 'Type of the associated resource.',
-      column: 's.object2',
-    },
-    object_association: {
-      type: 'field',
-      label: 'Object association',
-      helpText: 'How the two are associated.',
-    },
-    action_node: {
-      type: 'string',
-      label: 'Action node',
-      helpText: 'The node that made the change.',
-      column: 's.action_node',
-    },
+    changes: { type: 'object', helpText: 'New and changed values; secrets are masked.' },
+    object1: { helpText: 'Type of the changed resource.' },
+    object2: { helpText: 'Type of the associated resource.' },
+    object_association: { type: 'field', helpText: 'How the two are associated.', column: null },
+    action_node: { helpText: 'The node that made the change.' },
     object_type: {
       type: 'field',
-      label: 'Object type',
       helpText: 'Type of the resource that has the association.',
+      column: null,
     },
-    actor: { type: 'id', label: 'Actor', column: 's.actor_id', hidden: true },
-    user: { type: 'id', label: 'User', column: 'b.id', hidden: true },
-    organization: { type: 'id', label: 'Organization', column: 'o.id', hidden: true },
+    actor: { type: 'id', hidden: true },
+    user: { type: 'id', column: 'b.id', hidden: true },
+    organization: { type: 'id', column: 'o.id', hidden: true },
     o_auth2_access_token: { type: 'id', label: 'Access token', column: 't.id', hidden: true },
     o_auth2_application: { type: 'id', label: 'Application', column: 'a.id', hidden: true },
-    inventory: { type: 'id', label: 'Inventory', column: 'r_inventory.id', hidden: true },
-    host: { type: 'id', label: 'Host', column: 'r_host.id', hidden: true },
-    group: { type: 'id', label: 'Group', column: 'r_group.id', hidden: true },
-    credential: { type: 'id', label: 'Credential', column: 'r_credential.id', hidden: true },
-    project: { type: 'id', label: 'Project', column: 'r_project.id', hidden: true },
-    job_template: { type: 'id', label: 'Job template', column: 'r_job_template.id', hidden: true },
-    team: { type: 'id', label: 'Team', column: 'r_team.id', hidden: true },
-    object_relationship_type: {
-      type: 'string',
-      label: 'Relationship',
-      column: 's.object_relationship_type',
-      hidden: true,
-    },
-  },
+    ...Object.fromEntries(
+      LINKED.map((type) => [type, { type: 'id', column: `r_${type}.id`, hidden: true } as const]),
+    ),
+    object_relationship_type: { label: 'Relationship', hidden: true },
+  }),
   relations: {
     actor: userRelation('u'),
     user: userRelation('b'),
     organization: namedRelation('o'),
     o_auth2_application: namedRelation('a'),
-    inventory: namedRelation('r_inventory'),
-    host: namedRelation('r_host'),
-    group: namedRelation('r_group'),
-    credential: namedRelation('r_credential'),
-    project: namedRelation('r_project'),
-    job_template: namedRelation('r_job_template'),
-    team: namedRelation('r_team'),
+    ...Object.fromEntries(LINKED.map((type) => [type, namedRelation(`r_${type}`)])),
     o_auth2_access_token: {
       searchFields: ['description'],
-      fields: {
-        id: { type: 'integer', label: 'ID', column: 't.id' },
-        description: { type: 'string', label: 'Description', column: 't.description' },
-        scope: { type: 'string', label: 'Scope', column: 't.scope' },
-        user: { type: 'id', label: 'User', column: 't.user_id' },
-        application: { type: 'id', label: 'Application', column: 't.application_id' },
-        token: { type: 'string', label: 'Token', column: 't.token', secret: true },
-      },
+      fields: declared('t', {
+        id: { type: 'integer', label: 'ID' },
+        description: {},
+        scope: {},
+        user: { type: 'id' },
+        application: { type: 'id' },
+        token: { secret: true },
+      }),
     },
   },
   searchFields: ['changes'],
@@ -264,17 +231,6 @@ function activityJson(entry: ActivityRecord): Record<string, unknown> {
     object_type: objectType(entry.object_relationship_type),
   };
 }
-
-/** The collections of the resources that entries link to. */
-const COLLECTIONS = {
-  inventory: 'inventories',
-  host: 'hosts',
-  group: 'groups',
-  credential: 'credentials',
-  project: 'projects',
-  job_template: 'job_templates',
-  team: 'teams',
-} as const;
 
 function related(entry: ActivityRecord): Record<string, unknown> {
   const one = (name: string, collection: string, id: number | null) =>

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { ServiceContext } from '../context.ts';
 import { serveEndpoint } from '../endpoint.ts';
 import { notFound } from '../failure.ts';
-import type { FieldSet, Relation } from '../listing/fields.ts';
+import { declared, type FieldSet, type Relation } from '../listing/fields.ts';
 import { list } from '../listing/listing.ts';
 import { pathId } from './request-values.ts';
 import { leadingFields } from './resource.ts';
@@ -24,9 +24,6 @@ const FROM = `(SELECT ${Object.entries(COLUMNS)
   .map(([name, column]) => `${column} AS ${name}`)
   .join(', ')}) x`;
 
-const text = (name: string, helpText: string) =>
-  ({ type: 'string', label: name[0]?.toUpperCase() + name.slice(1), helpText, column: `x.${name}` }) as const;
-
 const { created, modified, ...leading } = leadingFields({
   type: 'credential_type',
   name: 'credential type',
@@ -38,17 +35,18 @@ const credentialTypeFields: FieldSet = {
   type: 'credential_type',
   fields: {
     ...leading,
-    name: text('name', 'Name of this type.'),
-    kind: text('kind', 'What the credentials of this type are for.'),
-    namespace: text('namespace', 'Name of this type for programs.'),
-    managed: {
-      type: 'boolean',
-      label: 'Managed',
-      helpText: 'Whether it is part of the service and cannot be changed.',
-      column: 'x.managed',
-    },
-    inputs: { type: 'object', label: 'Inputs', helpText: 'Always empty: credentials hold no secrets here.' },
-    injectors: { type: 'object', label: 'Injectors', helpText: 'Always empty.' },
+    ...declared('x', {
+      name: { helpText: 'Name of this type.' },
+      kind: { helpText: 'What the credentials of this type are for.' },
+      namespace: { helpText: 'Name of this type for programs.' },
+      managed: { type: 'boolean', helpText: 'Whether it is part of the service and cannot be changed.' },
+      inputs: {
+        type: 'object',
+        helpText: 'Always empty: credentials hold no secrets here.',
+        column: null,
+      },
+      injectors: { type: 'object', helpText: 'Always empty.', column: null },
+    }),
   },
   relations: {},
   searchFields: ['name'],

@@ -1,4 +1,4 @@
-import type { Field, FieldSet } from '../listing/fields.ts';
+import { type Field, type FieldSet, inWords } from '../listing/fields.ts';
 
 /** A value that a field of the controller always has here, and what the service does not do, after "This service does not". */
 type Fixed = readonly [value: unknown, does: string, type?: Field['type']];
@@ -16,10 +16,9 @@ export function hiddenFixedFields(fields: Readonly<Record<string, Fixed>>): Fiel
 
 /** One of them. */
 export function fixedField(name: string, [value, does, type = typeOf(value)]: Fixed): Field {
-  const words = name.replaceAll('_', ' ').replace(/\bscm\b/, 'SCM');
   return {
     type,
-    label: `${words[0]?.toUpperCase()}${words.slice(1)}`,
+    label: inWords(name).replace(/\bscm\b/i, 'SCM'),
     helpText: `Always ${JSON.stringify(value)}: this service does not ${does}.`,
     fixed: { value, does },
   };

@@ -3,6 +3,7 @@ import type { Queryable } from '../../db/database.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid } from '../failure.ts';
+import { declared } from '../listing/fields.ts';
 import type { Condition } from '../listing/filters.ts';
 import { groupNameProblem } from '../playbooks/variables.ts';
 import { jsonObject } from '../request.ts';
@@ -58,8 +59,7 @@ export const GROUP: Kind<GroupRecord> = {
     'group',
     {
       ...nameAndDescription('group', { check: groupNameProblem }),
-      inventory: inInventory('group'),
-      variables: VARIABLES,
+      ...declared('x', { inventory: inInventory('group'), variables: VARIABLES }),
     },
     {
       hosts: relationToMany('main_group_hosts l JOIN main_host r ON r.id = l.host_id', 'l.group_id = x.id'),

@@ -1,4 +1,4 @@
-import type { Field, FieldSet } from '../listing/fields.ts';
+import { type Declared, declared, type Field, type FieldSet } from '../listing/fields.ts';
 import { MAX_RUN_SECONDS } from '../playbooks/job-runner.ts';
 import { argumentProblem, limitProblem } from '../playbooks/playbook.ts';
 import { extraVariablesProblem } from '../playbooks/variables.ts';
@@ -9,10 +9,9 @@ const MAX_FORKS = 200;
 
 const VERBOSITIES = ['Normal', 'Verbose', 'More Verbose', 'Debug', 'Connection Debug', 'WinRM Debug'];
 
-const DESCRIPTIONS: Readonly<Record<keyof JobOptions, Pick<Field, 'type' | 'label'> & Partial<Field>>> = {
+const DESCRIPTIONS: Readonly<Record<keyof JobOptions, Declared>> = {
   job_type: {
     type: 'choice',
-    label: 'Job type',
     helpText: 'Whether a job makes changes, or only says what it would change (the check mode of Ansible).',
     // The controller's `scan` is of old versions, and no template can have it.
     choices: [
@@ -22,19 +21,15 @@ const DESCRIPTIONS: Readonly<Record<keyof JobOptions, Pick<Field, 'type' | 'labe
   },
   forks: {
     type: 'integer',
-    label: 'Forks',
     helpText: `How many hosts at a time, at most ${MAX_FORKS}; 0 for the default of Ansible.`,
     max: MAX_FORKS,
   },
   limit: {
-    type: 'string',
-    label: 'Limit',
     helpText: 'A host pattern; empty for all hosts of the inventory.',
     check: limitProblem,
   },
   verbosity: {
     type: 'choice',
-    label: 'Verbosity',
     helpText: 'How much Ansible prints.',
     column: 'x.verbosity::text',
     choices: VERBOSITIES.map((name, number) => [number, `${number} (${name})`]),
@@ -47,28 +42,21 @@ const DESCRIPTIONS: Readonly<Record<keyof JobOptions, Pick<Field, 'type' | 'labe
     secret: true,
   },
   job_tags: {
-    type: 'string',
-    label: 'Job tags',
     helpText: 'Run only tasks with one of these tags, separated by commas.',
     check: argumentProblem,
   },
   skip_tags: {
-    type: 'string',
-    label: 'Skip tags',
     helpText: 'Skip tasks with one of these tags, separated by commas.',
     maxLength: 1024,
     check: argumentProblem,
   },
   start_at_task: {
-    type: 'string',
-    label: 'Start at task',
     helpText: 'Skip all tasks before the one of this name.',
     maxLength: 1024,
     check: argumentProblem,
   },
   force_handlers: {
     type: 'boolean',
-    label: 'Force handlers',
     helpText: 'Run notified handlers even if a task fails.',
   },
   become_enabled: {
@@ -78,28 +66,23 @@ const DESCRIPTIONS: Readonly<Record<keyof JobOptions, Pick<Field, 'type' | 'labe
   },
   diff_mode: {
     type: 'boolean',
-    label: 'Diff mode',
     helpText: 'Print the changes of files and templates.',
   },
   allow_simultaneous: {
     type: 'boolean',
-    label: 'Allow simultaneous',
     helpText:
       'Whether several jobs of this template may run at a time. Otherwise each waits for the one before.',
   },
   timeout: {
     type: 'integer',
-    label: 'Timeout',
     helpText: `Seconds until a job is stopped, at most ${MAX_RUN_SECONDS}; 0 for the most.`,
     max: MAX_RUN_SECONDS,
   },
 };
 
 function described(of: (name: keyof JobOptions, field: Field) => Field): FieldSet['fields'] {
-  const names = Object.keys(DESCRIPTIONS) as (keyof JobOptions)[];
-  return Object.fromEntries(
-    names.map((name) => [name, of(name, { column: `x."${name}"`, ...DESCRIPTIONS[name] })]),
-  );
+  const fields = Object.entries(declared('x', DESCRIPTIONS));
+  return Object.fromEntries(fields.map(([name, field]) => [name, of(name as keyof JobOptions, field)]));
 }
 
 /** The options as fields of a job template. */
@@ -132,16 +115,18 @@ const ASK_LABELS: Readonly<Record<keyof Asks, string>> = {
 };
 
 /** The fields of a job template that say what a launch may override. */
-export const ASK_FIELDS: FieldSet['fields'] = Object.fromEntries(
-  Object.values(PROMPTS).map((name) => [
-    name,
-    {
-      type: 'boolean',
-      label: `Ask for the ${ASK_LABELS[name]} on launch`,
-      helpText: `Whether a launch may override the ${ASK_LABELS[name]}.`,
-      column: `x.${name}`,
-      writable: 'change',
-      defaultValue: false,
-    },
-  ]),
+export const ASK_FIELDS = declared(
+  'x',
+  Object.fromEntries(
+    Object.values(PROMPTS).map((name) => [
+      name,
+      {
+        type: 'boolean',
+        label: `Ask for the ${ASK_LABELS[name]} on launch`,
+        helpText: `Whether a launch may override the ${ASK_LABELS[name]}.`,
+        writable: 'change',
+        defaultValue: false,
+      },
+    ]),
+  ),
 );

@@ -4,6 +4,7 @@ import { type AskedRole, hasRole } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import type { Exchange } from '../endpoint.ts';
 import { forbidden, invalid } from '../failure.ts';
+import { declared } from '../listing/fields.ts';
 import { playbookProblem } from '../playbooks/playbook.ts';
 import { hasPlaybook } from '../playbooks/projects-folder.ts';
 import { findProject, JOB_TEMPLATES, type JobTemplateRecord } from '../store/job-templates.ts';
@@ -83,37 +84,29 @@ const JOB_TEMPLATE: Kind<JobTemplateRecord> = {
         summary: 'Related resources, and what you may do with the job template.',
       }),
       // As on the controller, where job templates are one type of several.
-      type: {
-        type: 'choice',
-        label: 'Type',
-        helpText: 'Type of this resource.',
-        column: "'job_template'::text",
-        choices: [['job_template', 'Job template']],
-      },
+      ...declared('x', {
+        type: {
+          type: 'choice',
+          helpText: 'Type of this resource.',
+          column: "'job_template'::text",
+          choices: [['job_template', 'Job template']],
+        },
+      }),
       ...nameAndDescription('job template'),
-      inventory: {
-        type: 'id',
-        label: 'Inventory',
-        helpText: 'The inventory of hosts to run on. It may be missing if a launch is asked for it.',
-        column: 'x.inventory_id',
-        writable: 'change',
-      },
-      project: {
-        type: 'id',
-        label: 'Project',
-        helpText: 'The project with the playbook. Its organization owns the job template.',
-        column: 'x.project_id',
-        writable: 'change',
-      },
-      organization: { type: 'id', label: 'Organization', column: 'x.organization_id' },
-      playbook: {
-        type: 'string',
-        label: 'Playbook',
-        helpText: 'Path of the playbook in the project.',
-        column: 'x.playbook',
-        writable: 'change',
-        maxLength: 1024,
-      },
+      ...declared('x', {
+        inventory: {
+          type: 'id',
+          helpText: 'The inventory of hosts to run on. It may be missing if a launch is asked for it.',
+          writable: 'change',
+        },
+        project: {
+          type: 'id',
+          helpText: 'The project with the playbook. Its organization owns the job template.',
+          writable: 'change',
+        },
+        organization: { type: 'id' },
+        playbook: { helpText: 'Path of the playbook in the project.', writable: 'change', maxLength: 1024 },
+      }),
       ...TEMPLATE_OPTIONS,
       ...ASK_FIELDS,
       ...NOT_CARRIED_OUT,

@@ -3,7 +3,7 @@ import { type AskedRole, administersOrganization, hasRole, visibleObjects } from
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound, RequestFailure } from '../failure.ts';
-import type { FieldSet } from '../listing/fields.ts';
+import { declared, type FieldSet, inWords } from '../listing/fields.ts';
 import { allOf, type Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import { OPTION_NAMES, pick } from '../store/job-options.ts';
@@ -144,7 +144,6 @@ async function remove(exchange: Exchange): Promise<undefined> {
   });
 }
 
-const name = { type: 'string', label: 'Name' } as const;
 const STATUSES = ['pending', 'running', 'successful', 'failed', 'error', 'canceled'];
 
 /** The fields of a job. All are read-only: launching a template creates a job. */
@@ -157,41 +156,34 @@ const jobFields: FieldSet = {
       alias: 'x',
       summary: 'Related resources, and what you may do with the job.',
     }),
-    name: { ...name, column: 'x.name' },
-    description: { type: 'string', label: 'Description', column: 'x.description' },
-    launch_type: {
-      type: 'choice',
-      label: 'Launch type',
-      column: 'x.launch_type',
-      choices: [
-        ['manual', 'Manual'],
-        ['relaunch', 'Relaunch'],
-      ],
-    },
-    status: {
-      type: 'choice',
-      label: 'Status',
-      column: 'x.status',
-      choices: STATUSES.map((status) => [status, `${status[0]?.toUpperCase()}${status.slice(1)}`]),
-    },
-    failed: {
-      type: 'boolean',
-      label: 'Failed',
-      column: "(x.status IN ('failed', 'error', 'canceled'))",
-    },
-    started: { type: 'datetime', label: 'Started', column: 'x.started' },
-    finished: { type: 'datetime', label: 'Finished', column: 'x.finished' },
-    elapsed: { type: 'integer', label: 'Elapsed', helpText: 'Run time in seconds.' },
-    job_explanation: { type: 'string', label: 'Explanation', column: 'x.job_explanation' },
-    execution_node: { type: 'string', label: 'Execution node', column: 'x.execution_node' },
-    event_processing_finished: { type: 'boolean', label: 'Events are complete' },
-    playbook: { type: 'string', label: 'Playbook', column: 'x.playbook' },
+    ...declared('x', {
+      name: {},
+      description: {},
+      launch_type: {
+        type: 'choice',
+        choices: [
+          ['manual', 'Manual'],
+          ['relaunch', 'Relaunch'],
+        ],
+      },
+      status: { type: 'choice', choices: STATUSES.map((status) => [status, inWords(status)]) },
+      failed: { type: 'boolean', column: "(x.status IN ('failed', 'error', 'canceled'))" },
+      started: { type: 'datetime' },
+      finished: { type: 'datetime' },
+      elapsed: { type: 'integer', helpText: 'Run time in seconds.', column: null },
+      job_explanation: { label: 'Explanation' },
+      execution_node: {},
+      event_processing_finished: { type: 'boolean', label: 'Events are complete', column: null },
+      playbook: {},
+    }),
     ...SHOWN_OPTIONS,
-    job_template: { type: 'id', label: 'Job template', column: 'x.job_template_id' },
-    inventory: { type: 'id', label: 'Inventory', column: 'x.inventory_id' },
-    project: { type: 'id', label: 'Project', column: 'x.project_id' },
-    organization: { type: 'id', label: 'Organization', column: 'x.organization_id' },
-    created_by: { type: 'id', label: 'Created by', column: 'x.created_by_id', hidden: true },
+    ...declared('x', {
+      job_template: { type: 'id' },
+      inventory: { type: 'id' },
+      project: { type: 'id' },
+      organization: { type: 'id' },
+      created_by: { type: 'id', hidden: true },
+    }),
   },
   relations: {
     ...PART_RELATIONS,
@@ -205,10 +197,10 @@ const jobFields: FieldSet = {
     }),
     created_by: {
       searchFields: ['username'],
-      fields: {
+      fields: declared('u', {
         id: { type: 'integer', label: 'ID', column: 'x.created_by_id' },
-        username: { type: 'string', label: 'Username', column: 'u.username' },
-      },
+        username: {},
+      }),
     },
     unified_job_template: knownRelation('j'),
     // There are no schedules.

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { administersOrganization, visibleOrganizations } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import type { Exchange } from '../endpoint.ts';
-import type { Relation } from '../listing/fields.ts';
+import { type Declared, declared, type Relation } from '../listing/fields.ts';
 import type { Condition } from '../listing/filters.ts';
 import { organizationsWithRole, viewerRow } from '../role-levels.ts';
 import { recordApplicationDeletions, recordTeamDeletions, recordTokenDeletions } from '../store/activity.ts';
@@ -17,12 +17,12 @@ import { leadingFields, nameAndDescription, namedRelation, userRelation } from '
 function belongings(
   table: string,
   seenBy: 'watches' | 'belongs_to',
-  further: Relation['fields'] = {},
+  further: Readonly<Record<string, Declared>> = {},
 ): Relation {
   const { fields, searchFields } = namedRelation('r');
   return {
     searchFields,
-    fields: { ...fields, ...further },
+    fields: { ...fields, ...declared('r', further) },
     many: {
       from: `${table} r`,
       on: `r.organization_id = x.id AND (viewer.sees_all OR x.id = ANY(viewer.${seenBy}))`,
@@ -50,14 +50,14 @@ const ORGANIZATION: Kind<OrganizationRecord> = {
         summary: 'Who created and last changed it.',
       }),
       ...nameAndDescription('organization'),
-      max_hosts: {
-        type: 'integer',
-        label: 'Max hosts',
-        helpText: 'Maximum number of hosts; 0 for no limit.',
-        column: 'x.max_hosts',
-        writable: 'change',
-        defaultValue: 0,
-      },
+      ...declared('x', {
+        max_hosts: {
+          type: 'integer',
+          helpText: 'Maximum number of hosts; 0 for no limit.',
+          writable: 'change',
+          defaultValue: 0,
+        },
+      }),
       ...fixedFields({
         custom_virtualenv: [null, 'run jobs in virtual environments', 'string'],
         default_environment: [null, 'have execution environments'],
@@ -67,14 +67,10 @@ const ORGANIZATION: Kind<OrganizationRecord> = {
       created_by: userRelation('c'),
       modified_by: userRelation('m'),
       applications: belongings('main_oauth2application', 'belongs_to', {
-        client_type: { type: 'string', label: 'Client type', column: 'r.client_type' },
-        authorization_grant_type: {
-          type: 'string',
-          label: 'Grant type',
-          column: 'r.authorization_grant_type',
-        },
-        client_id: { type: 'string', label: 'Client ID', column: 'r.client_id', secret: true },
-        client_secret: { type: 'string', label: 'Client secret', column: 'r.client_secret', secret: true },
+        client_type: {},
+        authorization_grant_type: { label: 'Grant type' },
+        client_id: { label: 'Client ID', secret: true },
+        client_secret: { secret: true },
       }),
       teams: belongings('main_team', 'belongs_to'),
       inventories: belongings('main_inventory', 'watches'),

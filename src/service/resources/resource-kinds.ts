@@ -4,7 +4,7 @@ import { hasRole, type SharedType, visibleObjects } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, invalid } from '../failure.ts';
-import type { Field, FieldSet, Relation } from '../listing/fields.ts';
+import { type Declared, declared, type FieldSet, type Relation } from '../listing/fields.ts';
 import { playbooksIn, projectFolders } from '../playbooks/projects-folder.ts';
 import { readVariables, variablesProblem, writeVariables } from '../playbooks/variables.ts';
 import { findInInventory } from '../store/groups.ts';
@@ -70,27 +70,21 @@ export const BY_INVENTORY: Pick<Kind, 'visible' | 'mayChange'> = {
 };
 
 /** The field `variables`. */
-export const VARIABLES: Field = {
+export const VARIABLES: Declared = {
   type: 'json',
-  label: 'Variables',
   helpText: 'A mapping in YAML or JSON.',
-  column: 'x.variables',
   writable: 'change',
   defaultValue: '',
   check: variablesProblem,
 };
 
-function organization(more: Partial<Field>): Field {
-  return {
-    type: 'id',
-    label: 'Organization',
-    helpText: 'The organization that it belongs to.',
-    column: 'o.id',
-    writable: 'change',
-    keptByPut: true,
-    ...more,
-  };
-}
+const ORGANIZATION: Declared = {
+  type: 'id',
+  helpText: 'The organization that it belongs to.',
+  column: 'o.id',
+  writable: 'change',
+  keptByPut: true,
+};
 
 /** Hosts or groups `r` of an inventory, of a group or of a host `x`. Who sees `x` sees them. */
 export function relationToMany(from: string, on: string): Relation {
@@ -98,12 +92,10 @@ export function relationToMany(from: string, on: string): Relation {
 }
 
 /** The field `inventory` of what belongs to one. */
-export function inInventory(type: 'host' | 'group'): Field {
+export function inInventory(type: 'host' | 'group'): Declared {
   return {
     type: 'id',
-    label: 'Inventory',
     helpText: `The inventory of this ${type}. It cannot be changed.`,
-    column: 'x.inventory_id',
     writable: 'create',
     required: true,
   };
@@ -150,19 +142,16 @@ export const INVENTORY: Kind<ResourceRecord> = {
   fields: fields(
     'inventory',
     {
-      organization: organization({ required: true }),
-      variables: VARIABLES,
+      ...declared('x', { organization: { ...ORGANIZATION, required: true }, variables: VARIABLES }),
       ...fixedFields({
         kind: ['', 'have smart or constructed inventories'],
         host_filter: [null, 'have smart inventories', 'string'],
         prevent_instance_group_fallback: [false, 'have instance groups'],
       }),
-      total_hosts: { type: 'integer', label: 'Total hosts', helpText: 'Number of hosts in this inventory.' },
-      total_groups: {
-        type: 'integer',
-        label: 'Total groups',
-        helpText: 'Number of groups in this inventory.',
-      },
+      ...declared('x', {
+        total_hosts: { type: 'integer', helpText: 'Number of hosts in this inventory.', column: null },
+        total_groups: { type: 'integer', helpText: 'Number of groups in this inventory.', column: null },
+      }),
     },
     {
       hosts: relationToMany('main_host r', 'r.inventory_id = x.id'),
@@ -193,16 +182,16 @@ export const HOST: Kind<ResourceRecord> = {
   fields: fields(
     'host',
     {
-      inventory: inInventory('host'),
-      enabled: {
-        type: 'boolean',
-        label: 'Enabled',
-        helpText: 'Whether jobs run on this host.',
-        column: 'x.enabled',
-        writable: 'change',
-        defaultValue: true,
-      },
-      variables: VARIABLES,
+      ...declared('x', {
+        inventory: inInventory('host'),
+        enabled: {
+          type: 'boolean',
+          helpText: 'Whether jobs run on this host.',
+          writable: 'change',
+          defaultValue: true,
+        },
+        variables: VARIABLES,
+      }),
       ...fixedFields({ instance_id: ['', 'have inventory sources'] }),
     },
     {
@@ -274,7 +263,7 @@ export const CREDENTIAL: Kind<ResourceRecord> = {
   fields: fields(
     'credential',
     {
-      organization: organization({}),
+      ...declared('x', { organization: ORGANIZATION }),
       credential_type: {
         ...fixedField('credential_type', [
           MACHINE_TYPE.id,
@@ -315,24 +304,23 @@ export const PROJECT: Kind<ResourceRecord> = {
   storage: PROJECTS,
   ...byRoles('project'),
   fields: fields('project', {
-    local_path: {
-      type: 'string',
-      label: 'Local path',
-      helpText: 'The folder with the playbooks, in the projects folder of the service.',
-      column: 'x.local_path',
-      writable: 'change',
-      maxLength: 255,
-    },
-    status: {
-      type: 'choice',
-      label: 'Status',
-      helpText: 'Whether the folder exists.',
-      choices: [
-        ['ok', 'OK'],
-        ['missing', 'Missing'],
-      ],
-    },
-    organization: organization({}),
+    ...declared('x', {
+      local_path: {
+        helpText: 'The folder with the playbooks, in the projects folder of the service.',
+        writable: 'change',
+        maxLength: 255,
+      },
+      status: {
+        type: 'choice',
+        helpText: 'Whether the folder exists.',
+        choices: [
+          ['ok', 'OK'],
+          ['missing', 'Missing'],
+        ],
+        column: null,
+      },
+      organization: ORGANIZATION,
+    }),
     ...fixedFields({
       scm_type: ['', FETCH],
       scm_url: ['', FETCH],

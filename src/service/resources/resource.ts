@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
 import type { Exchange } from '../endpoint.ts';
-import type { Field, FieldSet, Relation } from '../listing/fields.ts';
+import { declared, type Field, type FieldSet, inWords, type Relation } from '../listing/fields.ts';
 import { type Activity, insertActivity } from '../store/activity.ts';
 import type { Makers } from '../store/resources.ts';
 
@@ -20,61 +20,45 @@ export function leadingFields(resource: {
   readonly summary: string;
 }): FieldSet['fields'] {
   const { type, name, alias, summary } = resource;
-  const label = `${name[0]?.toUpperCase() ?? ''}${name.slice(1)}`;
-  return {
-    id: { type: 'integer', label: 'ID', helpText: `Database ID of this ${name}.`, column: `${alias}.id` },
-    type: { type: 'choice', label: 'Type', helpText: 'Type of this resource.', choices: [[type, label]] },
-    url: { type: 'string', label: 'Url', helpText: `URL of this ${name}.` },
-    related: { type: 'object', label: 'Related', helpText: 'URLs of related resources.' },
-    summary_fields: { type: 'object', label: 'Summary fields', helpText: summary },
-    created: {
-      type: 'datetime',
-      label: 'Created',
-      helpText: `When this ${name} was created.`,
-      column: `${alias}.created`,
+  return declared(alias, {
+    id: { type: 'integer', label: 'ID', helpText: `Database ID of this ${name}.` },
+    type: {
+      type: 'choice',
+      helpText: 'Type of this resource.',
+      choices: [[type, inWords(name)]],
+      column: null,
     },
-    modified: {
-      type: 'datetime',
-      label: 'Modified',
-      helpText: `When this ${name} was last changed.`,
-      column: `${alias}.modified`,
-    },
-  };
+    url: { helpText: `URL of this ${name}.`, column: null },
+    related: { type: 'object', helpText: 'URLs of related resources.', column: null },
+    summary_fields: { type: 'object', helpText: summary, column: null },
+    created: { type: 'datetime', helpText: `When this ${name} was created.` },
+    modified: { type: 'datetime', helpText: `When this ${name} was last changed.` },
+  });
 }
 
 /** The name and the description of a resource, in the table `x`, after its {@link leadingFields}. */
 export function nameAndDescription(name: string, more: Pick<Field, 'check'> = {}): FieldSet['fields'] {
-  return {
+  return declared('x', {
     name: {
-      type: 'string',
-      label: 'Name',
       helpText: `Name of this ${name}.`,
-      column: 'x.name',
       writable: 'change',
       required: true,
       maxLength: 512,
       ...more,
     },
     description: {
-      type: 'string',
-      label: 'Description',
       helpText: `Optional description of this ${name}.`,
-      column: 'x.description',
       writable: 'change',
       defaultValue: '',
     },
-  };
+  });
 }
 
 /** A relation to a resource with a name and a description, in the table of this alias. */
 export function namedRelation(alias: string): Relation {
   return {
     searchFields: ['name', 'description'],
-    fields: {
-      id: { type: 'integer', label: 'ID', column: `${alias}.id` },
-      name: { type: 'string', label: 'Name', column: `${alias}.name` },
-      description: { type: 'string', label: 'Description', column: `${alias}.description` },
-    },
+    fields: declared(alias, { id: { type: 'integer', label: 'ID' }, name: {}, description: {} }),
   };
 }
 
@@ -82,20 +66,20 @@ export function namedRelation(alias: string): Relation {
 export function userRelation(alias: string): Relation {
   return {
     searchFields: ['username', 'first_name', 'last_name'],
-    fields: {
-      id: { type: 'integer', label: 'ID', column: `${alias}.id` },
-      username: { type: 'string', label: 'Username', column: `${alias}.username` },
-      first_name: { type: 'string', label: 'First name', column: `${alias}.first_name` },
-      last_name: { type: 'string', label: 'Last name', column: `${alias}.last_name` },
-      password: { type: 'string', label: 'Password', column: `${alias}.password`, secret: true },
-    },
+    fields: declared(alias, {
+      id: { type: 'integer', label: 'ID' },
+      username: {},
+      first_name: {},
+      last_name: {},
+      password: { secret: true },
+    }),
   };
 }
 
 /** A relation to what the controller keeps of a user beside the account, by the alias of the user's table. */
 export function profileRelation(alias: string): Relation {
   const column = `COALESCE((SELECT p.ldap_dn FROM main_profile p WHERE p.user_id = ${alias}.id), '')`;
-  return { searchFields: [], fields: { ldap_dn: { type: 'string', label: 'LDAP DN', column } } };
+  return { searchFields: [], fields: declared(alias, { ldap_dn: { label: 'LDAP DN', column } }) };
 }
 
 /** The addresses and the summaries of the users who created and last changed a record. */

@@ -3,7 +3,7 @@ import { type SharedType, visibleRoles } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid, notFound } from '../failure.ts';
-import type { FieldSet } from '../listing/fields.ts';
+import { declared, type FieldSet } from '../listing/fields.ts';
 import { allOf, type Condition } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
@@ -207,19 +207,19 @@ const roleFields: FieldSet = {
   type: 'role',
   fields: {
     ...roleLeadingFields(),
-    name: { type: 'string', label: 'Name', helpText: 'Name of this role.' },
-    description: { type: 'string', label: 'Description', helpText: 'What the role allows.' },
-    role_field: { type: 'string', label: 'Role field', column: "x.role || '_role'", hidden: true },
-    object_id: { type: 'integer', label: 'Object ID', column: 'x.resource_id', hidden: true },
-    // The controller's roles of the system are fields of users here.
-    singleton_name: { type: 'string', label: 'Singleton name', column: 'NULL::text', hidden: true },
+    ...declared('x', {
+      name: { helpText: 'Name of this role.', column: null },
+      description: { helpText: 'What the role allows.', column: null },
+      role_field: { column: "x.role || '_role'", hidden: true },
+      object_id: { type: 'integer', column: 'x.resource_id', hidden: true },
+      // The controller's roles of the system are fields of users here.
+      singleton_name: { column: 'NULL::text', hidden: true },
+    }),
   },
   relations: {
     content_type: {
       searchFields: ['model'],
-      fields: {
-        model: { type: 'string', label: 'Model', column: "replace(x.resource_type, '_', '')" },
-      },
+      fields: declared('x', { model: { column: "replace(x.resource_type, '_', '')" } }),
     },
   },
   searchFields: ['role_field'],

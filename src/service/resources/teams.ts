@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { administersOrganization, visibleTeams, visibleTeamsOfOthers } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
+import { declared } from '../listing/fields.ts';
 import type { Condition } from '../listing/filters.ts';
 import { teamsWithRole } from '../role-levels.ts';
 import { TEAMS, type TeamRecord } from '../store/teams.ts';
@@ -33,16 +34,16 @@ const TEAM: Kind<TeamRecord> = {
         summary: 'Its organization, its roles, who created and last changed it, and what you may do with it.',
       }),
       ...nameAndDescription('team'),
-      organization: {
-        type: 'id',
-        label: 'Organization',
-        helpText: 'The organization of this team. Only superusers can change it.',
-        column: 'x.organization_id',
-        writable: 'change',
-        required: true,
-      },
-      created_by: { type: 'id', label: 'Created by', column: 'x.created_by_id', hidden: true },
-      modified_by: { type: 'id', label: 'Modified by', column: 'x.modified_by_id', hidden: true },
+      ...declared('x', {
+        organization: {
+          type: 'id',
+          helpText: 'The organization of this team. Only superusers can change it.',
+          writable: 'change',
+          required: true,
+        },
+        created_by: { type: 'id', hidden: true },
+        modified_by: { type: 'id', hidden: true },
+      }),
     },
     relations: {
       organization: namedRelation('o'),

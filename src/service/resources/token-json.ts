@@ -1,4 +1,4 @@
-import type { FieldSet } from '../listing/fields.ts';
+import { declared, type FieldSet } from '../listing/fields.ts';
 import { scopeProblem } from '../oauth2/oauth-request.ts';
 import type { TokenRecord } from '../store/tokens.ts';
 import { leadingFields, MASK, namedRelation, profileRelation, userRelation } from './resource.ts';
@@ -67,49 +67,41 @@ export const tokenFields: FieldSet = {
       alias: 't',
       summary: 'Its user and application.',
     }),
-    description: {
-      type: 'string',
-      label: 'Description',
-      helpText: 'Purpose of this token, as given by its owner.',
-      column: 't.description',
-      writable: 'change',
-      defaultValue: '',
-    },
-    user: { type: 'id', label: 'User', helpText: 'The owner of this token.', column: 't.user_id' },
-    token: { type: 'string', label: 'Token', column: 't.token', secret: true },
-    refresh_token: { type: 'field', label: 'Refresh token', column: 'f.id', unannounced: true },
-    application: { type: 'id', label: 'Application', column: 't.application_id', writable: 'create' },
-    expires: { type: 'datetime', label: 'Expires', column: 't.expires' },
-    scope: {
-      type: 'string',
-      label: 'Scope',
-      helpText: 'What it allows: read, write, or both separated by a space.',
-      column: 't.scope',
-      writable: 'change',
-      defaultValue: 'write',
-      blank: false,
-      check: scopeProblem,
-    },
-    last_used: { type: 'datetime', label: 'Last used', column: 't.last_used', hidden: true },
+    ...declared('t', {
+      description: {
+        helpText: 'Purpose of this token, as given by its owner.',
+        writable: 'change',
+        defaultValue: '',
+      },
+      user: { type: 'id', helpText: 'The owner of this token.' },
+      token: { secret: true },
+      refresh_token: { type: 'field', column: 'f.id', unannounced: true },
+      application: { type: 'id', writable: 'create' },
+      expires: { type: 'datetime' },
+      scope: {
+        helpText: 'What it allows: read, write, or both separated by a space.',
+        writable: 'change',
+        defaultValue: 'write',
+        blank: false,
+        check: scopeProblem,
+      },
+      last_used: { type: 'datetime', hidden: true },
+    }),
   },
   relations: {
     // `a` is the application of the token; `g` is the same, but null if the caller may see only its name.
     application: {
       searchFields: ['name', 'description'],
-      fields: {
+      fields: declared('g', {
         id: { type: 'integer', label: 'ID', column: 'a.id' },
-        name: { type: 'string', label: 'Name', column: 'a.name' },
-        description: { type: 'string', label: 'Description', column: 'g.description' },
-        client_id: { type: 'string', label: 'Client ID', column: 'g.client_id', secret: true },
-        client_type: { type: 'string', label: 'Client type', column: 'g.client_type' },
-        authorization_grant_type: {
-          type: 'string',
-          label: 'Grant type',
-          column: 'g.authorization_grant_type',
-        },
-        organization: { type: 'id', label: 'Organization', column: 'g.organization_id' },
-        client_secret: { type: 'string', label: 'Client secret', column: 'g.client_secret', secret: true },
-      },
+        name: { column: 'a.name' },
+        description: {},
+        client_id: { label: 'Client ID', secret: true },
+        client_type: {},
+        authorization_grant_type: { label: 'Grant type' },
+        organization: { type: 'id' },
+        client_secret: { secret: true },
+      }),
       relations: {
         organization: namedRelation('o'),
       },
@@ -120,21 +112,23 @@ export const tokenFields: FieldSet = {
     source_refresh_token: { searchFields: [], fields: {} },
     refresh_token: {
       searchFields: [],
-      fields: {
-        id: { type: 'integer', label: 'ID', column: 'f.id' },
-        revoked: { type: 'datetime', label: 'Revoked', column: 'f.revoked' },
-        created: { type: 'datetime', label: 'Created', column: 'f.created' },
-        token: { type: 'string', label: 'Token', column: 'f.token', secret: true },
-      },
+      fields: declared('f', {
+        id: { type: 'integer', label: 'ID' },
+        revoked: { type: 'datetime' },
+        created: { type: 'datetime' },
+        token: { secret: true },
+      }),
     },
     user: {
       searchFields: ['username', 'first_name', 'last_name', 'email'],
       fields: {
         ...userRelation('u').fields,
-        email: { type: 'string', label: 'Email', column: 'u.email' },
-        is_superuser: { type: 'boolean', label: 'Superuser', column: 'u.is_superuser' },
-        is_active: { type: 'boolean', label: 'Active', column: 'u.is_active' },
-        last_login: { type: 'datetime', label: 'Last login', column: 'u.last_login' },
+        ...declared('u', {
+          email: {},
+          is_superuser: { type: 'boolean', label: 'Superuser' },
+          is_active: { type: 'boolean', label: 'Active' },
+          last_login: { type: 'datetime' },
+        }),
       },
       relations: { profile: profileRelation('u') },
     },
