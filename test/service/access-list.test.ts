@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, type Body, basic, bearer, Client, DATABASES, startTestService } from '../support/service.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Body, basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
 import { projectsForRights } from './rights-world.ts';
 
 interface Access {
@@ -14,8 +13,10 @@ interface Entry {
 }
 
 describe.each(DATABASES)('access lists on %s', (kind) => {
-  let service: RunningService;
-  let admin: Client;
+  const { service, admin } = useService(kind, () => ({
+    projects: projectsForRights(),
+    searchPath: '/nonexistent',
+  }));
   const ids: Record<string, number> = {};
   const people: Record<string, { readonly id: number; readonly client: Client }> = {};
 
@@ -41,8 +42,6 @@ describe.each(DATABASES)('access lists on %s', (kind) => {
     body.results.find((user) => user['username'] === username)?.['summary_fields'] as Access | undefined;
 
   beforeAll(async () => {
-    service = await startTestService(kind, { projects: projectsForRights(), searchPath: '/nonexistent' });
-    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     const organization = await make('organizations', { name: 'Acme' });
     Object.assign(ids, { organizations: organization });
     ids['teams'] = await make('teams', { name: 'Crew', organization });
@@ -67,7 +66,6 @@ describe.each(DATABASES)('access lists on %s', (kind) => {
       id: await roleOf('organizations', 'job_template_admin'),
     });
   });
-  afterAll(() => service.close());
 
   it('of a job template name who has access, by which roles', async () => {
     const { status, json } = await admin.get(`${path('job_templates')}access_list/?order_by=username`);

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { type Answer, bearer, Client, DATABASES, startTestService } from '../support/service.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Answer, bearer, Client, DATABASES, useService } from '../support/service.ts';
 import {
   entriesOf,
   FIRST,
@@ -40,13 +39,11 @@ function indexes(answer: Answer, first = FIRST): number[] {
 }
 
 describe.each(DATABASES)('access on %s', (kind) => {
-  let service: RunningService;
+  const { service } = useService(kind);
 
   beforeAll(async () => {
-    service = await startTestService(kind);
     await service.database.script(setting);
   });
-  afterAll(() => service.close());
 
   it('shows and changes what the rules allow and nothing else', { timeout: 600_000 }, async () => {
     await fc.assert(

@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, type Body, basic, bearer, Client, DATABASES, startTestService } from '../support/service.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ADMIN, type Body, basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
 
 describe.each(DATABASES)('the activity stream on %s', (kind) => {
-  let service: RunningService;
+  const { service } = useService(kind);
   let admin: Client;
   let count = 0;
 
   beforeAll(async () => {
-    service = await startTestService(kind);
     admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     const { json } = await admin.post('/api/v2/tokens/');
     admin = new Client(service.url, bearer(json.token));
   });
-  afterAll(() => service.close());
 
   const last = async (): Promise<Body | undefined> =>
     (await admin.get('/api/v2/activity_stream/?order_by=-id&page_size=1')).json.results[0];

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import {
   ADMIN,
   type Answer,
@@ -9,6 +8,7 @@ import {
   Client,
   DATABASES,
   startTestService,
+  useService,
 } from '../support/service.ts';
 
 const CALLBACK = 'https://app.example.com/callback';
@@ -20,17 +20,13 @@ const CODE = {
 };
 
 describe.each(DATABASES)('applications on %s', (kind) => {
-  let service: RunningService;
-  let admin: Client;
+  const { service, admin } = useService(kind);
   let organization: number;
   let count = 0;
 
   beforeAll(async () => {
-    service = await startTestService(kind);
-    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     organization = (await admin.post('/api/v2/organizations/', { name: 'Here' })).json.id;
   });
-  afterAll(() => service.close());
 
   const make = (more: Record<string, unknown> = {}, client = admin): Promise<Answer> => {
     count += 1;

@@ -1,31 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { PASSWORD_ITERATIONS } from '../../src/service/auth/secret-hashes.ts';
-import type { RunningService } from '../../src/service/server.ts';
-import {
-  ADMIN,
-  type Answer,
-  basic,
-  bearer,
-  Client,
-  DATABASES,
-  startTestService,
-} from '../support/service.ts';
+import { ADMIN, type Answer, basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
 
 const CHALLENGE = 'Bearer realm=api authorization_url=/api/o/authorize/';
 
 describe.each(DATABASES)('Basic authentication on %s', (kind) => {
-  let service: RunningService;
-  let admin: Client;
+  const { service, admin } = useService(kind, () => ({ passwordIterations: PASSWORD_ITERATIONS }));
   const me = (username: string, password: string) =>
     new Client(service.url, basic(username, password)).get('/api/v2/me/');
   const user = async (username: string, password: string) =>
     `/api/v2/users/${(await admin.post('/api/v2/users/', { username, password })).json.id}/`;
-
-  beforeAll(async () => {
-    service = await startTestService(kind, { passwordIterations: PASSWORD_ITERATIONS });
-    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
-  });
-  afterAll(() => service.close());
 
   it('answers the right name and password, and sets no cookie', async () => {
     const answer = await me(ADMIN.username, ADMIN.password);

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, basic, bearer, Client, DATABASES, startTestService } from '../support/service.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ADMIN, basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
 
 /** Every address that takes a change, with a body that would make it. */
 const CHANGES: readonly (readonly [method: string, path: string, json: unknown])[] = [
@@ -35,18 +34,14 @@ const TABLES = [
 ];
 
 describe.each(DATABASES)('bearer tokens on %s', (kind) => {
-  let service: RunningService;
-  let admin: Client;
+  const { service, admin } = useService(kind, () => ({ now: () => new Date(Date.now() + ahead) }));
   let ahead = 0;
   const issue = async (more: object = {}) => (await admin.post('/api/v2/tokens/', more)).json;
   const me = (token: string) => new Client(service.url, bearer(token)).get('/api/v2/me/');
 
   beforeAll(async () => {
-    service = await startTestService(kind, { now: () => new Date(Date.now() + ahead) });
-    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     await issue();
   });
-  afterAll(() => service.close());
 
   it('let their owner in, and nobody else in', async () => {
     const { token } = await issue();

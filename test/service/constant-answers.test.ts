@@ -1,15 +1,10 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { request } from 'undici';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, basic, Client, startTestService } from '../support/service.ts';
+import { describe, expect, it } from 'vitest';
+import { ADMIN, basic, Client, useService } from '../support/service.ts';
 
 describe('answers that are the same for everyone', () => {
-  let service: RunningService;
-  beforeAll(async () => {
-    service = await startTestService('PostgreSQL');
-  });
-  afterAll(() => service.close());
+  const { service } = useService('PostgreSQL');
 
   const fetched = async (path: string, headers: Record<string, string>, method = 'GET') => {
     const { authorization } = basic(ADMIN.username, ADMIN.password);

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, basic, bearer, Client, DATABASES, startTestService } from '../support/service.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ADMIN, basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
 
 const ROWS = 4_000;
 const AT_ONCE = 30;
@@ -68,12 +67,11 @@ const at = (sorted: readonly number[], share: number) =>
   sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 
 describe.each(DATABASES)('costly requests (%s)', (kind) => {
-  let service: RunningService;
+  const { service } = useService(kind);
   let attacker: Client;
   let other: Client;
 
   beforeAll(async () => {
-    service = await startTestService(kind);
     await service.database.script(`
       INSERT INTO auth_user (username, password, first_name, last_name)
         SELECT 'u' || n, '!', repeat('a', 150), repeat('b', 150) FROM generate_series(1, ${ROWS}) n;
@@ -90,7 +88,6 @@ describe.each(DATABASES)('costly requests (%s)', (kind) => {
     };
     [attacker, other] = [await own('slow'), await own('quick')];
   });
-  afterAll(() => service.close());
 
   it('of one user hardly delay another user, nor the end of the service', async () => {
     const idle = at(await times(other, 50), 0.99);

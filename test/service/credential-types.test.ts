@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, basic, Client, DATABASES, startTestService } from '../support/service.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { basic, Client, DATABASES, useService } from '../support/service.ts';
 
 describe.each(DATABASES)('what awx export asks for on %s', (kind) => {
-  let service: RunningService;
-  let admin: Client;
+  const { service, admin } = useService(kind);
   let reader: Client;
   beforeAll(async () => {
-    service = await startTestService(kind);
-    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     await admin.post('/api/v2/users/', { username: 'reader', password: 'a-password' });
     reader = new Client(service.url, basic('reader', 'a-password'));
   });
-  afterAll(() => service.close());
 
   it('has an address in the root for each exported resource', async () => {
     const root = (await admin.get('/api/v2/')).json as unknown as Record<string, string>;

@@ -4,10 +4,9 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Described, type Malformed, malformedRequests } from '../support/malformed-requests.ts';
-import { bearer, Client, startTestService } from '../support/service.ts';
+import { bearer, Client, useService } from '../support/service.ts';
 
 const COUNT = inject('malformedRequests');
 const WARM_UP = COUNT / 10;
@@ -29,15 +28,13 @@ function sockets(): number {
 }
 
 describe(`${COUNT} malformed requests to every address (TEST_SEED=${SEED})`, () => {
-  let service: RunningService;
+  const { service } = useService('PostgreSQL', () => ({ searchPath: '/nonexistent' }));
   let described: Described;
   const agent = new Agent({ keepAlive: true, maxSockets: CONCURRENCY });
 
   beforeAll(async () => {
-    service = await startTestService('PostgreSQL', { searchPath: '/nonexistent' });
     described = (await new Client(service.url).get('/api/v2/openapi.json')).json as unknown as Described;
   });
-  afterAll(() => service.close());
 
   /** The requests may delete what they use: what they need to get anywhere is put back. */
   async function restore(): Promise<void> {

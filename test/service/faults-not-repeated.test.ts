@@ -1,18 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, basic, bearer, Client, DATABASES, startTestService } from '../support/service.ts';
+import { describe, expect, it } from 'vitest';
+import { ADMIN, basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
 
 // What the controller does wrong and this service does not, as far as there are endpoints for it.
 describe.each(DATABASES)('a fault of the controller is not repeated on %s:', (kind) => {
-  let service: RunningService;
-  let admin: Client;
+  const { service, admin } = useService(kind);
   const SETTINGS = '/api/v2/settings/authentication/';
-
-  beforeAll(async () => {
-    service = await startTestService(kind);
-    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
-  });
-  afterAll(() => service.close());
 
   it('a bearer token of a deactivated user is refused', async () => {
     const { json } = await admin.post('/api/v2/users/', { username: 'gone', password: 'gone' });

@@ -1,9 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, type Answer, type Body, basic, Client, startTestService } from '../support/service.ts';
+import { describe, expect, it } from 'vitest';
+import { type Answer, type Body, useService } from '../support/service.ts';
 
 const RECORDED = new URL('../../../shared/recordings/awx-24.6.1/raw.jsonl.gz', import.meta.url);
 
@@ -91,14 +90,7 @@ function another(value: unknown): unknown {
 }
 
 describe('fields that this service does not carry out', () => {
-  let service: RunningService;
-  let admin: Client;
-
-  beforeAll(async () => {
-    service = await startTestService('PostgreSQL', { searchPath: '/nonexistent' });
-    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
-  });
-  afterAll(() => service.close());
+  const { service, admin } = useService('PostgreSQL', () => ({ searchPath: '/nonexistent' }));
 
   const TEMPLATE = { name: 'x', inventory: 1, project: 1, playbook: 'hello_world.yml' };
   const REFUSED: readonly (readonly [

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, type Body, basic, Client, DATABASES, startTestService } from '../support/service.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Body, basic, Client, DATABASES, useService } from '../support/service.ts';
 
 describe.each(DATABASES)('groups on %s', (kind) => {
-  let service: RunningService;
-  let admin: Client;
+  const { service, admin } = useService(kind);
   let reader: Client;
   let inventory: number;
   const ids: Record<string, number> = {};
@@ -18,8 +16,6 @@ describe.each(DATABASES)('groups on %s', (kind) => {
   const post = async (path: string, body: unknown) => (await admin.post(`/api/v2/${path}`, body)).status;
 
   beforeAll(async () => {
-    service = await startTestService(kind);
-    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     inventory = (await made('inventories/', { name: 'Estate', organization: 1, variables: 'region: north' }))
       .id;
     for (const name of ['web1', 'web2', 'db1', 'lonely']) {
@@ -39,7 +35,6 @@ describe.each(DATABASES)('groups on %s', (kind) => {
     await admin.post('/api/v2/organizations/1/auditors/', { id });
     reader = new Client(service.url, basic('reader', 'a-password'));
   });
-  afterAll(() => service.close());
 
   it('hold hosts and other groups of their inventory', async () => {
     expect(await names(`groups/${ids['web']}/hosts/`)).toEqual(['web1', 'web2']);

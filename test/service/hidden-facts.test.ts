@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { Relation } from '../../src/service/listing/fields.ts';
 import { activityFields } from '../../src/service/resources/activity.ts';
 import { applicationFields } from '../../src/service/resources/application-json.ts';
@@ -8,8 +8,7 @@ import { HOST, INVENTORY } from '../../src/service/resources/resource-kinds.ts';
 import { teamFields } from '../../src/service/resources/teams.ts';
 import { tokenFields } from '../../src/service/resources/token-json.ts';
 import { userFields } from '../../src/service/resources/user-json.ts';
-import type { RunningService } from '../../src/service/server.ts';
-import { bearer, Client, DATABASES, startTestService } from '../support/service.ts';
+import { bearer, Client, DATABASES, useService } from '../support/service.ts';
 import {
   entriesOf,
   FIRST,
@@ -150,13 +149,11 @@ const RESTORE = `
     redirect_uris = '', authorization_grant_type = 'password' WHERE id >= ${FIRST};`;
 
 describe.each(DATABASES)('what a caller may not see on %s', (kind) => {
-  let service: RunningService;
+  const { service } = useService(kind);
 
   beforeAll(async () => {
-    service = await startTestService(kind);
     await service.database.script(setting);
   });
-  afterAll(() => service.close());
 
   it('changes no answer, whatever is filtered, sorted and searched by', async () => {
     await fc.assert(

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { fakeAnsible } from '../support/fake-ansible.ts';
-import { ADMIN, type Body, basic, Client, startTestService } from '../support/service.ts';
+import { type Body, useService } from '../support/service.ts';
 
 const ASKS = {
   ask_job_type_on_launch: true,
@@ -18,16 +17,12 @@ const ASKS = {
 };
 
 describe('what decides how a job runs', () => {
-  let service: RunningService;
-  let admin: Client;
+  const { admin } = useService('PostgreSQL', () => ({ searchPath: fakeAnsible() }));
   let base: Body;
 
   beforeAll(async () => {
-    service = await startTestService('PostgreSQL', { searchPath: fakeAnsible() });
-    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     base = (await admin.get('/api/v2/job_templates/')).json.results[0] as Body;
   });
-  afterAll(() => service.close());
 
   let count = 0;
   /** A template with these values. */

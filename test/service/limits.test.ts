@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { Secret } from '../../src/domain/secret.ts';
 import { RequestFailure } from '../../src/service/failure.ts';
 import { clientLeft, FairShare } from '../../src/service/limits/fair-share.ts';
 import { Buckets, PasswordLimits } from '../../src/service/limits/limits.ts';
 import { clientNetwork } from '../../src/service/request.ts';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, type Answer, basic, Client, startTestService } from '../support/service.ts';
+import { ADMIN, type Answer, basic, Client, startTestService, useService } from '../support/service.ts';
 import { copyServiceTemplate } from '../support/service-template.ts';
 
 /** A clock that is moved by hand. */
@@ -233,11 +232,7 @@ describe('wrong passwords from a browser that the user logged in with before', (
 });
 
 describe('over HTTP', () => {
-  let service: RunningService;
-  beforeAll(async () => {
-    service = await startTestService('PostgreSQL', { behindProxy: true });
-  });
-  afterAll(() => service.close());
+  const { service } = useService('PostgreSQL', () => ({ behindProxy: true }));
   const from = (address: string) => ({ 'x-forwarded-for': address });
   const attempts = (count: number, send: () => Promise<Answer>) =>
     Promise.all(Array.from({ length: count }, send));

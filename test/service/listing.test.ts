@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, basic, Client, DATABASES, startTestService } from '../support/service.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { DATABASES, useService } from '../support/service.ts';
 
 describe.each(DATABASES)('lists on %s', (kind) => {
-  let service: RunningService;
-  let admin: Client;
+  const { service, admin } = useService(kind);
   const names = async (query: string) =>
     (await admin.get(`/api/v2/tokens/?${query}`)).json.results.map((token) => token['description']);
 
   beforeAll(async () => {
-    service = await startTestService(kind);
-    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     await service.database.script(`
       INSERT INTO auth_user (id, username, password, email) VALUES (5, 'ann', '!', 'ann@example.org'), (6, 'none', '!', '');
       INSERT INTO main_profile (user_id, ldap_dn) VALUES (6, 'cn=none');
@@ -23,7 +19,6 @@ describe.each(DATABASES)('lists on %s', (kind) => {
       INSERT INTO main_oauth2accesstoken (token, expires, scope, description, user_id)
         SELECT 'many' || n, '2040-01-01', 'read', 'many', 5 FROM generate_series(1, 250) n;`);
   });
-  afterAll(() => service.close());
 
   it.each([
     ['description=alpha', ['alpha']],

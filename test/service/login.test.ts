@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, basic, Client, DATABASES, startTestService } from '../support/service.ts';
+import { describe, expect, it } from 'vitest';
+import { ADMIN, basic, Client, DATABASES, startTestService, useService } from '../support/service.ts';
 
 describe.each(DATABASES)('session authentication on %s', (kind) => {
-  let service: RunningService;
+  const { service } = useService(kind, () => ({ now: () => new Date(Date.now() + ahead) }));
   let ahead = 0;
   const admin = () => new Client(service.url, basic(ADMIN.username, ADMIN.password));
   const session = async () => {
@@ -12,11 +11,6 @@ describe.each(DATABASES)('session authentication on %s', (kind) => {
     return browser;
   };
   const sessionId = (browser: Client) => browser.cookies.get('svc_sessionid');
-
-  beforeAll(async () => {
-    service = await startTestService(kind, { now: () => new Date(Date.now() + ahead) });
-  });
-  afterAll(() => service.close());
 
   it('answers a login with every header and cookie of section 5.1', async () => {
     const answer = await new Client(service.url).logIn(ADMIN.username, ADMIN.password);
@@ -293,17 +287,12 @@ async function csrf(browser: Client): Promise<Record<string, string>> {
 }
 
 describe('session authentication behind a proxy that speaks TLS', () => {
-  let service: RunningService;
+  const { service } = useService('PostgreSQL', () => ({
+    behindProxy: true,
+    publicUrl: 'https://controller.example',
+    sessionCookieName: 'my_session',
+  }));
   const https = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'controller.example' };
-
-  beforeAll(async () => {
-    service = await startTestService('PostgreSQL', {
-      behindProxy: true,
-      publicUrl: 'https://controller.example',
-      sessionCookieName: 'my_session',
-    });
-  });
-  afterAll(() => service.close());
 
   it.each([
     ['a Referer of the service', { referer: 'https://controller.example/api/login/' }, 302],

@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, basic, bearer, Client, DATABASES, startTestService } from '../support/service.ts';
+import { describe, expect, it } from 'vitest';
+import { basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
 
 describe.each(DATABASES)('metrics on %s', (kind) => {
-  let service: RunningService;
-  let admin: Client;
+  const { service, admin } = useService(kind);
   const nobody = () => new Client(service.url);
   const value = (text: string, line: string) =>
     Number(
@@ -13,12 +11,6 @@ describe.each(DATABASES)('metrics on %s', (kind) => {
         .find((each) => each.startsWith(line))
         ?.slice(line.length) ?? Number.NaN,
     );
-
-  beforeAll(async () => {
-    service = await startTestService(kind);
-    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
-  });
-  afterAll(() => service.close());
 
   it('count requests by their route’s pattern, never by their path', async () => {
     for (const id of [1, 99, 12_345]) await admin.get(`/api/v2/users/${id}/?format=json`);

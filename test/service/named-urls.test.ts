@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, basic, Client, DATABASES, startTestService } from '../support/service.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { basic, Client, DATABASES, useService } from '../support/service.ts';
 
 describe.each(DATABASES)('named URLs on %s', (kind) => {
-  let service: RunningService;
-  let admin: Client;
+  const { service, admin } = useService(kind);
   const ids: Record<string, number> = {};
 
   beforeAll(async () => {
-    service = await startTestService(kind);
-    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     const make = async (collection: string, body: object) => {
       const { status, json, text } = await admin.post(`/api/v2/${collection}/`, body);
       expect([text, status]).toEqual([text, 201]);
@@ -26,7 +22,6 @@ describe.each(DATABASES)('named URLs on %s', (kind) => {
       playbook: 'hello_world.yml',
     });
   });
-  afterAll(() => service.close());
 
   it.each([
     ['inventories', 'in[+][+]side++A[+]B c%2Fd'],

@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, type Body, basic, bearer, Client, DATABASES, startTestService } from '../support/service.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Body, basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
 import { projectsForRights } from './rights-world.ts';
 
 interface Roles {
@@ -22,14 +21,14 @@ const ROLES: Readonly<Record<string, string>> = {
 };
 
 describe.each(DATABASES)('roles of objects on %s', (kind) => {
-  let service: RunningService;
-  let admin: Client;
+  const { service, admin } = useService(kind, () => ({
+    projects: projectsForRights(),
+    searchPath: '/nonexistent',
+  }));
   let count = 0;
   const ids: Record<string, number> = {};
 
   beforeAll(async () => {
-    service = await startTestService(kind, { projects: projectsForRights(), searchPath: '/nonexistent' });
-    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     const make = async (collection: string, body: object) => {
       const { status, json, text } = await admin.post(`/api/v2/${collection}/`, body);
       expect([text, status]).toEqual([text, 201]);
@@ -44,7 +43,6 @@ describe.each(DATABASES)('roles of objects on %s', (kind) => {
     const project = await make('projects', { name: 'project', organization, local_path: 'folder-a' });
     await make('job_templates', { name: 'template', inventory, project, playbook: 'site.yml' });
   });
-  afterAll(() => service.close());
 
   const path = (collection: string) => `/api/v2/${collection}/${ids[collection]}/`;
   async function person(): Promise<{ readonly id: number; readonly client: Client }> {

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type ApiDescription, resourceTable } from '../../scripts/service-table.ts';
-import type { RunningService } from '../../src/service/server.ts';
-import { Client, startTestService } from '../support/service.ts';
+import { Client, useService } from '../support/service.ts';
 
 interface Description {
   readonly openapi: string;
@@ -16,15 +15,13 @@ interface Description {
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
 
 describe('the OpenAPI description', () => {
-  let service: RunningService;
+  const { service } = useService('PostgreSQL');
   let description: Description;
   beforeAll(async () => {
-    service = await startTestService('PostgreSQL');
     const answer = await new Client(service.url).get('/api/v2/openapi.json');
     expect(answer.status).toBe(200);
     description = answer.json as unknown as Description;
   });
-  afterAll(() => service.close());
 
   it('is valid OpenAPI 3.1', async () => {
     const result = await new Validator().validate({ ...structuredClone(description) });

@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { type Client, DATABASES, startTestService } from '../support/service.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { type Client, DATABASES, useService } from '../support/service.ts';
 import {
   makeRightsWorld,
   PERSONAS,
@@ -28,13 +27,11 @@ const CREATORS: Readonly<Record<string, readonly Persona[]>> = {
 };
 
 describe.each(DATABASES)('OPTIONS on %s', (kind) => {
-  let service: RunningService;
+  const { service } = useService(kind, () => ({ projects: projectsForRights(), searchPath: '/nonexistent' }));
   let world: RightsWorld;
   beforeAll(async () => {
-    service = await startTestService(kind, { projects: projectsForRights(), searchPath: '/nonexistent' });
     world = await makeRightsWorld(service);
   });
-  afterAll(() => service.close());
   const actions = async (client: Client, path: string) =>
     Object.keys((await client.send('OPTIONS', path)).json['actions'] as object);
 

@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, basic, bearer, Client, DATABASES, startTestService } from '../support/service.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ADMIN, basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
 
 describe.each(DATABASES)('organization roles on %s', (kind) => {
-  let service: RunningService;
+  const { service } = useService(kind);
   let admin: Client;
   let count = 0;
 
   beforeAll(async () => {
-    service = await startTestService(kind);
     const { json } = await new Client(service.url, basic(ADMIN.username, ADMIN.password)).post(
       '/api/v2/tokens/',
     );
     admin = new Client(service.url, bearer(json.token));
   });
-  afterAll(() => service.close());
 
   async function person(more: Record<string, unknown> = {}): Promise<{ id: number; client: Client }> {
     count += 1;

@@ -1,6 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, basic, Client, DATABASES, startTestService } from '../support/service.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ADMIN, Client, DATABASES, useService } from '../support/service.ts';
 
 const MAX_PARAMETERS = 1_000;
 const MAX_JSON_VALUES = 10_000;
@@ -8,16 +7,12 @@ const JSON_TYPE = { 'content-type': 'application/json' };
 const repeated = (count: number) => Array.from({ length: count }, () => 'a').join('&');
 
 describe.each(DATABASES)('limits of parameters (%s)', (kind) => {
-  let service: RunningService;
-  let admin: Client;
+  const { service, admin } = useService(kind);
   let stranger: Client;
 
   beforeAll(async () => {
-    service = await startTestService(kind);
-    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     stranger = new Client(service.url);
   });
-  afterAll(() => service.close());
 
   it.each(['token', 'introspect', 'revoke_token'])(
     'refuses a form of %s with one name repeated',

@@ -1,7 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { HashQueue } from '../../src/service/limits/hash-queue.ts';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, type Answer, basic, Client, startTestService } from '../support/service.ts';
+import { ADMIN, type Answer, basic, Client, useService } from '../support/service.ts';
 
 /** Hashes that end by hand, and a list of those that have begun. */
 function hashes(queue: HashQueue) {
@@ -87,14 +86,13 @@ describe('the queue of hashes', () => {
 const ITERATIONS = 200_000;
 
 describe('passwords over HTTP', () => {
-  let service: RunningService;
+  const { service } = useService('PostgreSQL', () => ({ behindProxy: true, passwordIterations: ITERATIONS }));
   let clientId: string;
   const from = (address: string) => ({ 'x-forwarded-for': address });
   const guess = (username: string, password: string, address: string) =>
     new Client(service.url, { ...basic(username, password), ...from(address) }).get('/api/v2/me/');
 
   beforeAll(async () => {
-    service = await startTestService('PostgreSQL', { behindProxy: true, passwordIterations: ITERATIONS });
     const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     for (const username of ['alice', 'bob']) {
       await admin.post('/api/v2/users/', { username, password: 'a-password' });
@@ -108,7 +106,6 @@ describe('passwords over HTTP', () => {
     });
     clientId = String(application.json['client_id']);
   });
-  afterAll(() => service.close());
 
   type Attempt = (username: string, password: string, address: string) => Promise<Answer>;
   const login: Attempt = (username, password, address) => {

@@ -1,11 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, basic, bearer, Client, DATABASES, startTestService } from '../support/service.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
 import { projectsForRights } from './rights-world.ts';
 
 describe.each(DATABASES)('filters across relations on %s', (kind) => {
-  let service: RunningService;
-  let admin: Client;
+  const { service, admin } = useService(kind, () => ({
+    projects: projectsForRights(),
+    searchPath: '/nonexistent',
+  }));
   const ids: Record<string, number> = {};
   const people: Record<string, Client> = {};
 
@@ -23,8 +24,6 @@ describe.each(DATABASES)('filters across relations on %s', (kind) => {
   };
 
   beforeAll(async () => {
-    service = await startTestService(kind, { projects: projectsForRights(), searchPath: '/nonexistent' });
-    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     for (const [name, folder] of [
       ['East', 'folder-a'],
       ['West', 'folder-b'],
@@ -59,7 +58,6 @@ describe.each(DATABASES)('filters across relations on %s', (kind) => {
     await admin.post(`/api/v2/users/${ids['runner']}/roles/`, { id: roles.object_roles['execute_role']?.id });
     await admin.post(`/api/v2/job_templates/${ids['East template']}/launch/`);
   });
-  afterAll(() => service.close());
 
   const found = async (path: string, client = admin) => {
     const { status, json } = await client.get(encodeURI(`/api/v2/${path}`));

@@ -1,8 +1,7 @@
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, basic, bearer, Client, startTestService } from '../support/service.ts';
+import { describe, expect, it } from 'vitest';
+import { ADMIN, basic, bearer, Client, useService } from '../support/service.ts';
 
 const FROM_A = { 'x-forwarded-for': '192.0.2.1' };
 const FROM_B = { 'x-forwarded-for': '192.0.2.2' };
@@ -18,12 +17,7 @@ const UNDESCRIBED = [
 ];
 
 describe('the share of a sender', () => {
-  let service: RunningService;
-
-  beforeAll(async () => {
-    service = await startTestService('PostgreSQL', { behindProxy: true });
-  });
-  afterAll(() => service.close());
+  const { service } = useService('PostgreSQL', () => ({ behindProxy: true }));
 
   /** Fills the share of network A with requests that wait for the database until `work` is done. */
   async function whileFull(work: () => Promise<void>): Promise<void> {

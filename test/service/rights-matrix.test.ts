@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { administersOrganization, canChangeToken, canChangeUser } from '../../src/service/access.ts';
 import { FIELD_RULES, requireFieldRights } from '../../src/service/field-rights.ts';
 import { mayAssign } from '../../src/service/resources/memberships.ts';
 import { canSeeUser } from '../../src/service/resources/users.ts';
-import type { RunningService } from '../../src/service/server.ts';
 import { findRole, hasRolesWithout, type RoleRecord } from '../../src/service/store/roles.ts';
 import { teamsAdministeredBy } from '../../src/service/store/teams.ts';
 import { findToken } from '../../src/service/store/tokens.ts';
 import { findUser, type UserRecord } from '../../src/service/store/users.ts';
-import { type Body, DATABASES, startTestService } from '../support/service.ts';
+import { type Body, DATABASES, useService } from '../support/service.ts';
 import { type Attempt, rightsPage } from './rights-table.ts';
 import {
   makeRightsWorld,
@@ -40,16 +39,14 @@ const VALUES: Readonly<Record<string, (now: unknown, count: number, world: Right
 const EVERYTHING = ['is_superuser', 'is_system_auditor', 'skip_authorization'];
 
 describe.each(DATABASES)('who may set which field of which object on %s', (kind) => {
-  let service: RunningService;
+  const { service } = useService(kind, () => ({ projects: projectsForRights(), searchPath: '/nonexistent' }));
   let world: RightsWorld;
   const attempts: Attempt[] = [];
   let count = 0;
 
   beforeAll(async () => {
-    service = await startTestService(kind, { projects: projectsForRights(), searchPath: '/nonexistent' });
     world = await makeRightsWorld(service);
   });
-  afterAll(() => service.close());
 
   const record = async (id: number): Promise<UserRecord> => {
     const user = await findUser(service.database, id);

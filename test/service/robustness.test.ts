@@ -1,8 +1,7 @@
 import { connect } from 'node:net';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, basic, bearer, Client, DATABASES, startTestService } from '../support/service.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ADMIN, basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
 
 const COLLECTIONS = [
   ...['tokens', 'users', 'organizations', 'applications', 'hosts', 'inventories', 'credentials'],
@@ -274,18 +273,16 @@ const request = fc.record({
 });
 
 describe.each(DATABASES)('malformed requests on %s', (kind) => {
-  let service: RunningService;
+  const { service } = useService(kind);
   let headers: Record<string, string>;
 
   beforeAll(async () => {
-    service = await startTestService(kind);
     const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     // Random requests may delete the first tokens: the one that they are sent with must not be among them.
     for (let made = 0; made < 10; made++) await admin.post('/api/v2/tokens/');
     const { json } = await admin.post('/api/v2/tokens/');
     headers = bearer(json.token);
   });
-  afterAll(() => service.close());
 
   it('are answered, never with a fault of the service', async () => {
     const statuses = new Map<number, number>();

@@ -1,6 +1,5 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, basic, Client, DATABASES, startTestService } from '../support/service.ts';
+import { afterEach, describe, expect, it } from 'vitest';
+import { ADMIN, basic, Client, DATABASES, useService } from '../support/service.ts';
 
 const PATH = '/api/v2/settings/authentication/';
 const DEFAULTS = {
@@ -41,15 +40,9 @@ const CASES: readonly (readonly [key: string, good: readonly unknown[], bad: rea
 ];
 
 describe.each(DATABASES)('settings on %s', (kind) => {
-  let service: RunningService;
-  let admin: Client;
+  const { service, admin } = useService(kind);
 
-  beforeAll(async () => {
-    service = await startTestService(kind);
-    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
-  });
   afterEach(() => admin.delete(PATH));
-  afterAll(() => service.close());
 
   it('have the defaults of the controller, and DELETE restores them', async () => {
     expect((await admin.get(PATH)).json).toMatchObject(DEFAULTS);

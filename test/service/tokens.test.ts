@@ -1,22 +1,17 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, basic, Client, DATABASES, startTestService } from '../support/service.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { basic, Client, DATABASES, useService } from '../support/service.ts';
 
 describe.each(DATABASES)('tokens on %s', (kind) => {
-  let service: RunningService;
-  let admin: Client;
+  const { service, admin } = useService(kind);
   let user: Client;
 
   beforeAll(async () => {
-    service = await startTestService(kind);
-    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     await admin.post('/api/v2/users/', { username: 'pat', password: 'pat-password' });
     user = new Client(service.url, basic('pat', 'pat-password'));
     await service.database.script(`
       INSERT INTO main_oauth2application (id, client_id, client_type, authorization_grant_type, client_secret, name, organization_id)
       VALUES (7, 'seven', 'confidential', 'password', 'x', 'Seven', 1);`);
   });
-  afterAll(() => service.close());
 
   it('show their value once, on creation', async () => {
     const made = await admin.post('/api/v2/tokens/', { description: 'mine', scope: 'read' });

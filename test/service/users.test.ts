@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, basic, Client, DATABASES, startTestService } from '../support/service.ts';
+import { describe, expect, it } from 'vitest';
+import { basic, Client, DATABASES, useService } from '../support/service.ts';
 
 describe.each(DATABASES)('users on %s', (kind) => {
-  let service: RunningService;
-  let admin: Client;
+  const { service, admin } = useService(kind);
   let serial = 0;
 
   /** A user who can log in, made in one go. */
@@ -24,12 +22,6 @@ describe.each(DATABASES)('users on %s', (kind) => {
   };
   const enlist = (client: Client, where: number, id: number, role = 'users') =>
     client.post(`/api/v2/organizations/${where}/${role}/`, { id });
-
-  beforeAll(async () => {
-    service = await startTestService(kind);
-    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
-  });
-  afterAll(() => service.close());
 
   it('are created, shown, changed and deleted without ever showing a password', async () => {
     const made = await admin.post('/api/v2/users/', {

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { ADMIN, basic, bearer, Client, DATABASES, startTestService } from '../support/service.ts';
+import { basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
 import { AuthorizationServer, CALLBACK, codeRequest } from './oauth2/authorization-server.ts';
 
 /** A user with a password, who asks with a token. */
@@ -17,15 +16,8 @@ const WEB = {
 };
 
 describe.each(DATABASES)('rights that do not lead to higher ones on %s', (kind) => {
-  let service: RunningService;
-  let admin: Client;
+  const { service, admin } = useService(kind);
   let count = 0;
-
-  beforeAll(async () => {
-    service = await startTestService(kind);
-    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
-  });
-  afterAll(() => service.close());
 
   async function person(more: Readonly<Record<string, unknown>> = {}): Promise<Person> {
     count += 1;

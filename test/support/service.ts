@@ -1,4 +1,4 @@
-import { inject } from 'vitest';
+import { afterAll, beforeAll, inject } from 'vitest';
 import { Secret } from '../../src/domain/secret.ts';
 import { type RunningService, type ServiceOptions, startService } from '../../src/service/server.ts';
 import { type Answer, type Body, basic, bearer, Client } from './client.ts';
@@ -39,4 +39,29 @@ function newDatabase({ passwordIterations }: Partial<ServiceOptions>): Promise<s
   return passwordIterations === undefined
     ? copyServiceTemplate(server, inject('serviceTemplate'))
     : createDatabase(server);
+}
+
+/** A service that runs during the tests of the block, as {@link startTestService} starts it, and its superuser. */
+export function useService(
+  kind: DatabaseKind,
+  options: () => Partial<ServiceOptions> = () => ({}),
+): { readonly service: RunningService; readonly admin: Client } {
+  let service: RunningService;
+  let admin: Client;
+  beforeAll(async () => {
+    service = await startTestService(kind, options());
+    admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
+  });
+  afterAll(() => service.close());
+  return { service: late(() => service), admin: late(() => admin) };
+}
+
+/** Stands for an object that is there once the tests run. */
+function late<T extends object>(get: () => T): T {
+  return new Proxy({} as T, {
+    get(_none, name) {
+      const value: unknown = Reflect.get(get(), name);
+      return typeof value === 'function' ? value.bind(get()) : value;
+    },
+  });
 }

@@ -9,7 +9,7 @@ import type { RunningService } from '../../../src/service/server.ts';
 import { SecretBox } from '../../../src/service/settings/secrets.ts';
 import { configurationDigest } from '../../../src/service/sso/configuration.ts';
 import { prepareEmbedded } from '../../support/embedded-template.ts';
-import { Client, DATABASES, SECRET_KEY, startTestService } from '../../support/service.ts';
+import { Client, DATABASES, SECRET_KEY, startTestService, useService } from '../../support/service.ts';
 import { type LoopbackServer, listenOnLoopback } from '../../support/sso/http-server.ts';
 import { makeKeyPair } from '../../support/sso/saml-identity-provider.ts';
 import { adminOf, expectRefused, LogLines, set } from '../../support/sso/world.ts';
@@ -86,14 +86,7 @@ const CASES: readonly (readonly [
 ];
 
 describe.each(DATABASES)('the settings of single sign-on on %s', (kind) => {
-  let service: RunningService;
-  let admin: Client;
-
-  beforeAll(async () => {
-    service = await startTestService(kind, { secretKey: SECRET_KEY });
-    admin = adminOf(service);
-  });
-  afterAll(() => service.close());
+  const { service, admin } = useService(kind, () => ({ secretKey: SECRET_KEY }));
 
   it.each(CASES)('%s: %s takes what it can hold and nothing else', async (category, key, good, bad) => {
     const path = `/api/v2/settings/${category}/`;
@@ -176,17 +169,14 @@ describe.each(DATABASES)('the settings of single sign-on on %s', (kind) => {
 describe('what is wrong with a setting of single sign-on', () => {
   const other = makeKeyPair('other');
   const log = new LogLines();
-  let service: RunningService;
-  let admin: Client;
+  const { service, admin } = useService('PostgreSQL', () => ({
+    secretKey: SECRET_KEY,
+    logLevel: 'warn',
+    logTo: log,
+  }));
   const saml = (body: object) => admin.patch('/api/v2/settings/saml/', body);
   const idps = (entry: object) => saml({ SOCIAL_AUTH_SAML_ENABLED_IDPS: { corp: entry } });
   const GOOD = { entity_id: 'e', url: 'https://i.example', x509cert: keys.certificate };
-
-  beforeAll(async () => {
-    service = await startTestService('PostgreSQL', { secretKey: SECRET_KEY, logLevel: 'warn', logTo: log });
-    admin = adminOf(service);
-  });
-  afterAll(() => service.close());
 
   it.each([
     ['MII', 'corp.x509cert: Not a certificate in PEM or base64.'],
