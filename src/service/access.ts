@@ -297,10 +297,10 @@ export function visibleObjects(
 }
 
 /**
- * The applications that a user sees, over applications `a` or `g`: those of organizations in which the user
+ * The applications that a user sees, over applications `x` or `g`: those of organizations in which the user
  * has any role.
  */
-export function visibleApplications(user: UserRecord, first = 1, rows: 'a' | 'g' = 'a'): Condition {
+export function visibleApplications(user: UserRecord, first = 1, rows: 'x' | 'g' = 'x'): Condition {
   if (canSeeEverything(user)) return { sql: 'TRUE', values: [] };
   return {
     sql: `${rows}.organization_id = ANY($${first}::integer[])`,

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Relation } from '../../src/service/listing/fields.ts';
 import { activityFields } from '../../src/service/resources/activity.ts';
-import { applicationFields } from '../../src/service/resources/application-json.ts';
+import { applicationFields } from '../../src/service/resources/applications.ts';
 import { organizationFields } from '../../src/service/resources/organizations.ts';
 import { HOST, INVENTORY } from '../../src/service/resources/resource-kinds.ts';
 import { teamFields } from '../../src/service/resources/teams.ts';

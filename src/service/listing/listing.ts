@@ -33,7 +33,8 @@ export interface Listing<R extends object, T = unknown> {
    * Without it the rows have no roles.
    */
   readonly withRole?: (field: string, first: number) => Condition | null;
-  readonly render: (row: R) => T;
+  /** The rows of the page as the API shows them. */
+  readonly render: (rows: readonly R[]) => readonly T[] | Promise<readonly T[]>;
 }
 
 /** A page of results, as the controller wraps them; `count_disabled` leaves all but the results out. */
@@ -133,7 +134,7 @@ async function page<R extends object, T>(request: {
     values,
     values.length === 0 && isOfFewTexts(query) ? hash('sha1', statement) : undefined,
   );
-  const results = rows.map(listing.render);
+  const results = [...(await listing.render(rows))];
   if (count === null) return { results };
   const link = (to: number) => `${path}?${linkQuery(query, to, size)}`;
   return {

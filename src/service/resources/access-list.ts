@@ -87,20 +87,20 @@ async function listUsersWithAccess(
   accessed: Accessed,
 ): Promise<unknown> {
   const { service, caller } = exchange;
-  const page = await list<UserRecord, UserRecord>(exchange, {
+  const { object } = accessed;
+  return list<UserRecord>(exchange, {
     ...userRows(exchange, allOf(visibleUsers(caller.user), condition)),
     columns: USER_COLUMNS,
-    render: (user) => user,
+    async render(users) {
+      const ids = users.map(({ id }) => id);
+      const held = object === undefined ? [] : await rolesOn(service.database, object, ids);
+      const mayTake = await unattaching(exchange);
+      return users.map((user) => {
+        const roles = held.filter(({ user_id }) => user_id === user.id);
+        return withAccess(user, { caller, accessed, roles, mayTake });
+      });
+    },
   });
-  const { object } = accessed;
-  const ids = page.results.map(({ id }) => id);
-  const held = object === undefined ? [] : await rolesOn(service.database, object, ids);
-  const mayTake = await unattaching(exchange);
-  const results = page.results.map((user) => {
-    const roles = held.filter(({ user_id }) => user_id === user.id);
-    return withAccess(user, { caller, accessed, roles, mayTake });
-  });
-  return { ...page, results };
 }
 
 /** Whether the caller may take a role from those who have it. */

@@ -103,7 +103,7 @@ function listActivity(
     from: ACTIVITY_FROM,
     own: ACTIVITY_TABLE,
     visible: allOf(visibleActivity(exchange.caller.user), condition),
-    render: activityJson,
+    render: (entries) => entries.map(activityJson),
   });
 }
 

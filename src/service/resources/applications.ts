@@ -1,75 +1,183 @@
 import type { FastifyInstance } from 'fastify';
-import {
-  administersOrganization,
-  canCreate,
-  canSeeApplications,
-  visibleApplications,
-  visibleTokens,
-} from '../access.ts';
+import type { Queryable } from '../../db/database.ts';
+import { administersOrganization, canCreate, visibleApplications, visibleTokens } from '../access.ts';
+import { hashToken, randomText } from '../auth/secret-hashes.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
-import { forbidden, notFound } from '../failure.ts';
-import type { Condition } from '../listing/filters.ts';
-import { list, requireMatch } from '../listing/listing.ts';
+import { badRequest, forbidden, invalid } from '../failure.ts';
+import { requireFieldRights } from '../field-rights.ts';
+import { declared, type FieldSet } from '../listing/fields.ts';
+import { recordTokenDeletions } from '../store/activity.ts';
 import {
-  APPLICATION_COLUMNS,
-  APPLICATION_FROM,
+  APPLICATIONS,
   type ApplicationRecord,
-  findApplication,
-  findApplicationId,
+  forgetConsents,
   tokensByApplication,
 } from '../store/applications.ts';
-import { applicationFields, applicationJson } from './application-json.ts';
-import {
-  changeApplication,
-  createApplication,
-  removeApplication,
-  type WrittenApplication,
-} from './change-application.ts';
+import { findOrganization } from '../store/organizations.ts';
+import type { ResourceValues } from '../store/resources.ts';
+import { noSuchId } from './field-values.ts';
+import { addresses, type Kind, type Wanted } from './kind.ts';
+import { create, listKind, refuse, seenResource, serveKind } from './named-resources.ts';
 import { administersNamed, seenOrganization } from './organizations.ts';
-import { namesIn, pathId } from './request-values.ts';
+import { redirectProblem } from './redirect-uris.ts';
+import { leadingFields, MASK, namedRelation, userRelation } from './resource.ts';
 import { tokenFields } from './token-json.ts';
 import { issueToken, listTokens } from './tokens.ts';
 
+const CLIENT_ID_LENGTH = 40;
+const SECRET_LENGTH = 128;
+
+/** The grant types of applications. `implicit` is added if the service was started with it. */
+const GRANT_TYPES = [
+  ['authorization-code', 'Authorization code'],
+  ['password', 'Resource owner password-based'],
+] as const;
+
+const CLIENT_TYPES = [
+  ['confidential', 'Confidential'],
+  ['public', 'Public'],
+] as const;
+
+function fields(grantTypes: readonly (readonly [string, string])[]): FieldSet {
+  return {
+    type: 'o_auth2_application',
+    fields: {
+      ...leadingFields({
+        type: 'o_auth2_application',
+        name: 'OAuth2 application',
+        alias: 'x',
+        summary: 'Its organization and tokens, and what you may do with it.',
+      }),
+      ...declared('x', {
+        modified: {
+          type: 'datetime',
+          helpText: 'When this OAuth2 application was last changed.',
+          column: 'x.updated',
+          unannounced: true,
+        },
+        name: {
+          helpText: 'Name of this application, unique in its organization.',
+          writable: 'change',
+          required: true,
+          blank: true,
+          maxLength: 255,
+        },
+        description: { helpText: 'Purpose of this application.', writable: 'change', defaultValue: '' },
+        client_id: { label: 'Client ID', secret: true },
+        client_secret: {
+          helpText: 'Shown once, when it is generated for a confidential application.',
+          secret: true,
+        },
+        client_type: {
+          type: 'choice',
+          helpText: 'Public if the application cannot keep a secret, as in a browser or on a phone.',
+          writable: 'change',
+          required: true,
+          choices: CLIENT_TYPES,
+        },
+        redirect_uris: {
+          label: 'Redirect URIs',
+          helpText: 'Allowed redirect URIs, separated by spaces. They are compared exactly.',
+          writable: 'change',
+        },
+        authorization_grant_type: {
+          type: 'choice',
+          helpText: 'How users get tokens for this application. It cannot be changed.',
+          writable: 'create',
+          required: true,
+          choices: grantTypes,
+        },
+        skip_authorization: {
+          type: 'boolean',
+          helpText: 'Whether to skip the consent page for this trusted application.',
+          writable: 'change',
+          defaultValue: false,
+        },
+        organization: {
+          type: 'id',
+          helpText: 'The organization whose members may use it.',
+          writable: 'change',
+          required: true,
+        },
+      }),
+    },
+    relations: { organization: namedRelation('o'), user: userRelation('u') },
+    searchFields: ['description', 'name'],
+    order: ['name'],
+  };
+}
+
+const APPLICATION: Kind<ApplicationRecord> = {
+  type: 'o_auth2_application',
+  path: '/api/v2/applications/',
+  label: 'Application',
+  plural: 'Applications',
+  about: {
+    list: 'The OAuth2 applications of your organizations.',
+    one: 'One OAuth2 application, by id or by NAME++ORGANIZATION. DELETE revokes its tokens.',
+  },
+  storage: APPLICATIONS,
+  fields: fields(GRANT_TYPES),
+  namedBy: ['name', 'organization_name'],
+  nameTaken: { __all__: ['OAuth2 application with this Name and Organization already exists.'] },
+  hasOwnRights: true,
+  visible: (user) => visibleApplications(user),
+  mayChange: (user, _held, { organization = null }) => administersOrganization(user, organization),
+  related: (url) => addresses(url, ['tokens', 'activity_stream']),
+  /** The tokens that the caller sees. A public application shows no secret. */
+  async shownToo({ service, caller }, applications) {
+    const ids = applications.map(({ id }) => id);
+    const tokens = await tokensByApplication(service.database, ids, visibleTokens(caller.user, 2));
+    return ({ id, client_type }) => {
+      const { count = 0, first = [] } = tokens.get(id) ?? {};
+      return {
+        summary: {
+          tokens: { count, results: first.map(({ id, scope }) => ({ id, token: MASK, scope })) },
+        },
+        fields: { client_secret: client_type === 'confidential' ? MASK : undefined },
+      };
+    };
+  },
+  prepare,
+  async changed(transaction, before, { id, redirect_uris }) {
+    if (redirect_uris !== before.redirect_uris) await forgetConsents(transaction, id);
+  },
+  async removing({ service, caller }, transaction, { id }) {
+    const by = { actorId: caller.user.id, at: service.now(), node: service.node };
+    await recordTokenDeletions(transaction, { applicationId: id }, by);
+  },
+};
+
+const WITH_IMPLICIT: Kind<ApplicationRecord> = {
+  ...APPLICATION,
+  fields: fields([...GRANT_TYPES, ['implicit', 'Implicit']]),
+};
+
+function kindOf(service: { readonly allowImplicitGrant?: boolean }): Kind<ApplicationRecord> {
+  return service.allowImplicitGrant === true ? WITH_IMPLICIT : APPLICATION;
+}
+
+export function applicationFields(service: { readonly allowImplicitGrant?: boolean }): FieldSet {
+  return kindOf(service).fields;
+}
+
 /** `/api/v2/applications/`, its `N/` and `N/tokens/`, and the `applications/` of organizations and users. */
 export function serveApplications(app: FastifyInstance, service: ServiceContext): void {
-  const fields = applicationFields(service);
-  const visible = (exchange: Exchange) => visibleApplications(exchange.caller.user);
-  serveEndpoint(app, service, {
-    path: '/api/v2/applications/',
-    name: 'Applications',
-    description: 'The OAuth2 applications of your organizations.',
-    fields,
-    allows: ({ caller }) => canCreate(caller.user, 'application'),
-    handlers: {
-      GET: (exchange) => listApplications(exchange, visible(exchange)),
-      POST: (exchange) => create(exchange),
-    },
-  });
-  serveEndpoint(app, service, {
-    path: '/api/v2/applications/:id/',
-    name: 'Application',
-    description: 'One OAuth2 application, by id or by NAME++ORGANIZATION. DELETE revokes its tokens.',
-    fields,
-    allows: async (exchange) => {
-      const { organization_id } = await seenApplication(exchange);
-      return administersOrganization(exchange.caller.user, organization_id);
-    },
-    handlers: {
-      GET: async (exchange) =>
-        shown(exchange, { application: await matchingApplication(exchange), secret: null }),
-      PUT: (exchange) => change(exchange, true),
-      PATCH: (exchange) => change(exchange, false),
-      DELETE: async (exchange) => removeApplication(exchange, (await matchingApplication(exchange)).id),
-    },
-  });
+  const kind = kindOf(service);
+  serveKind(app, service, kind);
   serveEndpoint(app, service, {
     path: '/api/v2/applications/:id/tokens/',
     name: 'Tokens of an application',
     description: 'The tokens of this application that you may see. POST creates one for yourself.',
     fields: tokenFields,
     handlers: {
-      GET: tokensOf,
+      GET: async (exchange) => {
+        const { id } = await seenApplication(exchange);
+        const visible = visibleTokens(exchange.caller.user, 2);
+        const sql = `t.application_id = $1 AND (${visible.sql})`;
+        return listTokens(exchange, { sql, values: [id, ...visible.values] });
+      },
       POST: async (exchange) => issueToken(exchange, 'any', await seenApplication(exchange)),
     },
   });
@@ -77,103 +185,93 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
     path: '/api/v2/organizations/:id/applications/',
     name: 'Applications of an organization',
     description: 'The OAuth2 applications of this organization. POST creates one in it.',
-    fields,
+    fields: kind.fields,
     allows: administersNamed,
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenOrganization(exchange);
-        return listApplications(exchange, { sql: 'a.organization_id = $1', values: [id] });
+        return listKind(exchange, kind, undefined, { sql: 'x.organization_id = $1', values: [id] });
       },
-      POST: async (exchange) => create(exchange, (await seenOrganization(exchange)).id),
+      POST: async (exchange) =>
+        create(exchange, kind, { organization: (await seenOrganization(exchange)).id }),
     },
   });
   serveEndpoint(app, service, {
     path: '/api/v2/users/:id/applications/',
     name: 'Applications',
     description: 'The OAuth2 applications of your organizations, regardless of the user in the URL.',
-    fields,
-    allows: ({ caller }) => canCreate(caller.user, 'application'),
+    fields: kind.fields,
+    allows: ({ caller }) => canCreate(caller.user, kind.type),
     handlers: {
-      GET: (exchange) => listApplications(exchange, visible(exchange)),
-      POST: (exchange) => create(exchange),
+      GET: (exchange) => listKind(exchange, kind),
+      POST: (exchange) => create(exchange, kind),
     },
   });
 }
 
-async function listApplications(exchange: Exchange, visible: Condition): Promise<unknown> {
-  const { service, caller } = exchange;
-  const page = await list<ApplicationRecord, ApplicationRecord>(exchange, {
-    fields: applicationFields(service),
-    columns: APPLICATION_COLUMNS,
-    from: APPLICATION_FROM,
-    visible,
-    render: (application) => application,
-  });
-  const ids = page.results.map(({ id }) => id);
-  const tokens = await tokensByApplication(service.database, ids, visibleTokens(caller.user, 2));
-  const results = page.results.map((application) =>
-    applicationJson(application, { caller, tokens: tokens.get(application.id) }),
-  );
-  return { ...page, results };
-}
-
 /** The application that the path names, by id or by name. Throws 404, or 403 if the caller may not see it. */
-export async function seenApplication(exchange: Exchange): Promise<ApplicationRecord> {
-  const { service, caller } = exchange;
-  const application = await findApplication(service.database, await applicationId(exchange));
-  if (application === null) throw notFound();
-  if (!canSeeApplications(caller.user, application.organization_id)) throw forbidden();
-  return application;
+export function seenApplication(exchange: Exchange): Promise<ApplicationRecord> {
+  return seenResource(exchange, kindOf(exchange.service));
 }
 
-/** The same, if the filters of the query string hold for the application. */
-async function matchingApplication(exchange: Exchange): Promise<ApplicationRecord> {
-  const { service } = exchange;
-  const application = await seenApplication(exchange);
-  const visible = { sql: 'a.id = $1', values: [application.id] };
-  const rows = { fields: applicationFields(service), from: APPLICATION_FROM, visible };
-  await requireMatch(exchange, rows);
-  return application;
-}
-
-async function applicationId({ service, params, request }: Exchange): Promise<number> {
-  const { id = '' } = params;
-  if (/^\d+$/.test(id)) return pathId(id);
-  const [name, organization, ...more] = namesIn(request.url) ?? [];
-  if (name === undefined || organization === undefined || more.length > 0) throw notFound();
-  const found = await findApplicationId(service.database, name, organization);
-  if (found === null) throw notFound();
-  return found;
-}
-
-async function shown(exchange: Exchange, { application, secret }: WrittenApplication): Promise<unknown> {
-  const { service, caller } = exchange;
-  const visible = visibleTokens(caller.user, 2);
-  const tokens = await tokensByApplication(service.database, [application.id], visible);
-  return applicationJson(application, {
+/**
+ * Checks an application, and makes its client id and its secret, of which the digest is stored. One that changes from
+ * public to confidential gets a new secret: the one from its creation was never shown.
+ *
+ * @throws RequestFailure 400 by field; 403 for an organization that the caller does not administer.
+ */
+async function prepare(
+  exchange: Exchange,
+  transaction: Queryable,
+  wanted: Wanted<ApplicationRecord>,
+): Promise<ResourceValues> {
+  const { body, before, problems, once } = wanted;
+  const caller = exchange.caller.user;
+  const values = wanted.values as unknown as ApplicationRecord;
+  await checkOrganization(caller, transaction, wanted);
+  // Who trusted it trusted it with its addresses and its secret: with others it asks again, unless the request says otherwise.
+  const isNamed = (body['skip_authorization'] ?? null) !== null;
+  const isSame = before?.redirect_uris === values.redirect_uris && before.client_type === values.client_type;
+  const skip_authorization = values.skip_authorization && (isNamed || isSame);
+  if (skip_authorization && values.client_type === 'public') {
+    problems['skip_authorization'] ??= ['A public application always asks for consent (RFC 8252, 8.6).'];
+  }
+  refuse(problems);
+  if (!administersOrganization(caller, values.organization)) throw forbidden();
+  const trusted = before?.skip_authorization === true && isSame;
+  requireFieldRights('o_auth2_application', {
     caller,
-    tokens: tokens.get(application.id),
-    detail: true,
-    secret,
+    before: { skip_authorization: trusted },
+    after: { skip_authorization },
   });
+  const grantType = before?.authorization_grant_type ?? values.authorization_grant_type;
+  const problem = redirectProblem(values.redirect_uris, grantType);
+  if (problem !== null) throw invalid({ __all__: [problem] });
+  const turns = before?.client_type === 'public' && values.client_type === 'confidential';
+  const secret = before === null || turns ? randomText(SECRET_LENGTH) : null;
+  if (secret !== null && values.client_type === 'confidential') once['client_secret'] = secret;
+  return {
+    ...wanted.values,
+    skip_authorization,
+    ...(before === null && { client_id: randomText(CLIENT_ID_LENGTH) }),
+    ...(secret !== null && { client_secret: hashToken(secret) }),
+  };
 }
 
-async function create(exchange: Exchange, organization?: number): Promise<unknown> {
-  const written = await createApplication(exchange, organization);
-  exchange.reply.code(201).header('Location', `/api/v2/applications/${written.application.id}/`);
-  return shown(exchange, written);
-}
-
-async function change(exchange: Exchange, replace: boolean): Promise<unknown> {
-  const { id } = await matchingApplication(exchange);
-  return shown(exchange, await changeApplication(exchange, id, replace));
-}
-
-async function tokensOf(exchange: Exchange): Promise<unknown> {
-  const { id } = await seenApplication(exchange);
-  const visible = visibleTokens(exchange.caller.user, 2);
-  return listTokens(exchange, {
-    sql: `t.application_id = $1 AND (${visible.sql})`,
-    values: [id, ...visible.values],
-  });
+/** Adds what is wrong with the organization. The controller reads it before it checks the other fields, except for superusers. */
+async function checkOrganization(
+  caller: { readonly is_superuser: boolean },
+  transaction: Queryable,
+  { body, values, before, problems }: Wanted<ApplicationRecord>,
+): Promise<void> {
+  const organization = values['organization'] as number | null;
+  const isGiven = (body['organization'] ?? null) !== null;
+  if (!caller.is_superuser && problems['organization'] !== undefined && isGiven) {
+    throw badRequest('Bad data found in the field organization.');
+  }
+  // Only superusers learn whether it exists. For others, a missing one is refused like a foreign one.
+  if (organization !== null && caller.is_superuser && organization !== before?.organization) {
+    const found = await findOrganization(transaction, organization);
+    if (found === null) problems['organization'] ??= [noSuchId(organization)];
+  }
 }

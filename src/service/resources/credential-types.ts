@@ -86,7 +86,7 @@ export function serveCredentialTypes(app: FastifyInstance, service: ServiceConte
           columns: '*',
           from: FROM,
           visible: { sql: 'TRUE', values: [] },
-          render: credentialTypeJson,
+          render: (types) => types.map(credentialTypeJson),
         }),
     },
   });

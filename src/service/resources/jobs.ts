@@ -78,7 +78,7 @@ async function listJobs(
     columns: JOB_COLUMNS,
     from: `${JOB_FROM} ${parts.sql}`,
     visible: { sql: visible.sql, values: [...visible.values, ...parts.values] },
-    render: (job) => jobJson(job, exchange, held),
+    render: (jobs) => jobs.map((job) => jobJson(job, exchange, held)),
   });
 }
 

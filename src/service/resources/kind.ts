@@ -17,6 +17,7 @@ export type Owned = Pick<ResourceRow, 'id' | 'organization' | 'inventory'>;
 
 /** A request to create a resource, or to change one. */
 export interface Wanted<R extends ResourceRow> {
+  readonly body: ResourceValues;
   /** The new value of every field that may be written. */
   readonly values: ResourceValues;
   /** What the caller has found wrong so far. More may be added. */
@@ -24,6 +25,8 @@ export interface Wanted<R extends ResourceRow> {
   /** The resource as it is, locked; null for a new one. */
   readonly before: R | null;
   readonly held: readonly HeldRole[];
+  /** What only the answer to this request shows, such as a new secret. */
+  readonly once: Record<string, unknown>;
 }
 
 /**
@@ -31,7 +34,7 @@ export interface Wanted<R extends ResourceRow> {
  * it. {@link serveKind} serves it.
  */
 export interface Kind<R extends ResourceRow = ResourceRow> {
-  readonly type: LinkedResource | 'organization';
+  readonly type: LinkedResource | 'organization' | 'o_auth2_application';
   readonly path: string;
   /** As messages call one of them. */
   readonly label: string;
@@ -47,6 +50,8 @@ export interface Kind<R extends ResourceRow = ResourceRow> {
   readonly nameTaken: FailureBody;
   /** The column of a job that names the resource it runs with, or the inventory in which that is. */
   readonly usedBy?: Parameters<typeof activeJobs>[1];
+  /** `prepare` checks who may set which field: it depends on more than the values. */
+  readonly hasOwnRights?: true;
   /** The controller answers 202 to DELETE, and deletes later. */
   readonly deletedLater?: true;
 
@@ -70,8 +75,11 @@ export interface Kind<R extends ResourceRow = ResourceRow> {
   summary?(resource: R): Readonly<Record<string, unknown>>;
   /** Further `user_capabilities`. */
   capabilities?(user: UserRecord, held: readonly HeldRole[], resource: R): Readonly<Record<string, boolean>>;
-  /** What else the API shows of a resource, and what is not in the database. */
-  shownToo?(exchange: Exchange): Promise<(resource: R) => Readonly<Record<string, unknown>>>;
+  /** What else the API shows of these resources, and what is not in the database. */
+  shownToo?(
+    exchange: Exchange,
+    resources: readonly R[],
+  ): Promise<(resource: R) => { readonly summary?: ResourceValues; readonly fields?: ResourceValues }>;
   /**
    * Checks and completes what a request wants, in the transaction of the change.
    *
@@ -80,6 +88,8 @@ export interface Kind<R extends ResourceRow = ResourceRow> {
   prepare?(exchange: Exchange, transaction: Queryable, wanted: Wanted<R>): Promise<ResourceValues>;
   /** What else the creation of a resource does. */
   made?(exchange: Exchange, transaction: Queryable, made: R): Promise<void>;
+  /** What else a change of a resource does. */
+  changed?(transaction: Queryable, before: R, after: R): Promise<void>;
   /** What the entry of a deletion says beside the fields of the resource. */
   deletedWith?(resource: R): ResourceValues;
   /** What the deletion of a resource does first. */
@@ -127,17 +137,17 @@ const RELATED: Readonly<Record<string, string>> = {
 
 const LEADING = new Set(Object.keys(leadingFields({ type: '', name: '', alias: '', summary: '' })));
 
-/** How the API shows the resources of a kind to the caller. */
-export async function renderer<R extends ResourceRow>(
+/** Resources of a kind as the API shows them to the caller. */
+export async function render<R extends ResourceRow>(
   exchange: Exchange,
   kind: Kind<R>,
-  { detail = false }: { readonly detail?: boolean } = {},
-): Promise<(resource: R) => Record<string, unknown>> {
+  { resources, detail = false }: { readonly resources: readonly R[]; readonly detail?: boolean },
+): Promise<Record<string, unknown>[]> {
   const { service, caller } = exchange;
   const { user, mayWrite } = caller;
   const held = await heldRoles(service.database, user);
-  const shownToo = await kind.shownToo?.(exchange);
-  return (resource) => {
+  const shownToo = await kind.shownToo?.(exchange, resources);
+  return resources.map((resource) => {
     const row = resource as unknown as Readonly<Record<string, unknown>>;
     const url = `${kind.path}${resource.id}/`;
     const may = mayWrite && kind.mayChange(user, held, resource);
@@ -146,6 +156,7 @@ export async function renderer<R extends ResourceRow>(
       ? makersJson(row as unknown as Makers)
       : { related: {}, summary: {} };
     const others = relatedIn(kind, row);
+    const too = shownToo?.(resource);
     const { id, created, modified, roles } = resource;
     return {
       id,
@@ -171,15 +182,16 @@ export async function renderer<R extends ResourceRow>(
           delete: may,
           ...Object.fromEntries(further.map(([name, can]) => [name, mayWrite && can])),
         },
+        ...too?.summary,
       },
       created,
       modified,
       ...Object.fromEntries(
         shownFields(kind).map(([name, fixed]) => [name, fixed ? fixed.value : row[name]]),
       ),
-      ...shownToo?.(resource),
+      ...too?.fields,
     };
-  };
+  });
 }
 
 /** The fields with values of their own, and the fixed values of those that have one. */

@@ -8,6 +8,7 @@ import { requireFieldRights } from '../field-rights.ts';
 import { allOf, type Condition } from '../listing/filters.ts';
 import { type Listing, list, requireMatch } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
+import type { Activity } from '../store/activity.ts';
 import { type HeldRole, heldRoles } from '../store/object-roles.ts';
 import { findOrganization } from '../store/organizations.ts';
 import {
@@ -25,7 +26,7 @@ import {
 } from '../store/resources.ts';
 import type { UserRecord } from '../store/users.ts';
 import { noSuchId, type Problems, readFields } from './field-values.ts';
-import { type Kind, namedIn, type Owned, renderer, type Wanted } from './kind.ts';
+import { type Kind, namedIn, type Owned, render, type Wanted } from './kind.ts';
 import { namesIn, pathId } from './request-values.ts';
 import { changedValues, logChange } from './resource.ts';
 import { roleFields, roleOfField } from './role-texts.ts';
@@ -89,7 +90,7 @@ export async function listKind<R extends ResourceRow>(
       const role = kind.storage.roles === undefined ? null : roleOfField(kind.storage.roles, field);
       return role === null ? null : (kind.withRole?.(user, held, { role, first }) ?? null);
     },
-    render: await renderer(exchange, kind),
+    render: (resources) => render(exchange, kind, { resources }),
   });
 }
 
@@ -169,8 +170,10 @@ async function shown<R extends ResourceRow>(
   exchange: Exchange,
   kind: Kind<R>,
   resource: R,
+  once: ResourceValues = {},
 ): Promise<unknown> {
-  return (await renderer(exchange, kind, { detail: true }))(resource);
+  const [shown] = await render(exchange, kind, { resources: [resource], detail: true });
+  return { ...shown, ...once };
 }
 
 /** The names of the fields that may be written: on creation all, later those that may change. */
@@ -203,10 +206,13 @@ export async function create<R extends ResourceRow>(
   const { service, caller, request, reply } = exchange;
   const { user } = caller;
   const body = { ...jsonObject(request), ...given };
+  const once = {};
   const made = await service.database.transaction(async (transaction) => {
     const held = await heldRoles(transaction, user);
     if (!canCreate(user, kind.type, held)) throw forbidden();
-    const values = await read(exchange, transaction, { kind, body, before: null, method: 'POST', held });
+    const values = await read(exchange, transaction, {
+      ...{ kind, body, before: null, method: 'POST', held, once },
+    });
     const id = await insertResource(transaction, kind.storage, { values, at: service.now(), by: user.id });
     if (id === null) throw invalid(kind.nameTaken);
     const made = await written(transaction, kind, id);
@@ -220,7 +226,7 @@ export async function create<R extends ResourceRow>(
     return made;
   });
   reply.code(201).header('Location', `${kind.path}${made.id}/`);
-  return shown(exchange, kind, made);
+  return shown(exchange, kind, made, once);
 }
 
 /** PUT and PATCH. Throws 400 by field, 403, 404. */
@@ -230,26 +236,34 @@ async function change<R extends ResourceRow>(
   method: 'PUT' | 'PATCH',
 ): Promise<unknown> {
   const { id } = await matching(exchange, kind);
-  const changed = await changeResource(exchange, kind, { id, method, body: jsonObject(exchange.request) });
-  return shown(exchange, kind, changed);
+  const once = {};
+  const body = jsonObject(exchange.request);
+  const changed = await changeResource(exchange, kind, { id, method, body, once });
+  return shown(exchange, kind, changed, once);
 }
 
 /** Changes a resource. Throws 400 by field, 403, 404. */
 export async function changeResource<R extends ResourceRow>(
   exchange: Exchange,
   kind: Kind<R>,
-  wanted: { readonly id: number; readonly method: 'PUT' | 'PATCH'; readonly body: ResourceValues },
+  wanted: {
+    readonly id: number;
+    readonly method: 'PUT' | 'PATCH';
+    readonly body: ResourceValues;
+    readonly once?: Record<string, unknown>;
+  },
 ): Promise<R> {
   const { service, caller } = exchange;
-  const { id, method, body } = wanted;
+  const { id, method, body, once = {} } = wanted;
   return service.database.transaction(async (transaction) => {
     const held = await heldRoles(transaction, caller.user);
     const before = await changeable(exchange, transaction, { kind, id, held });
     requireSameOwner(kind, before, body);
-    const values = await read(exchange, transaction, { kind, body, before, method, held });
+    const values = await read(exchange, transaction, { kind, body, before, method, held, once });
     const change = { id, values, at: service.now(), by: caller.user.id };
     if (!(await updateResource(transaction, kind.storage, change))) throw invalid(kind.nameTaken);
     const after = await written(transaction, kind, id);
+    await kind.changed?.(transaction, before, after);
     const [old, now] = [facts(kind, before), facts(kind, after)];
     const changes = changedValues(Object.keys(old), old, now);
     if (Object.keys(changes).length > 0) {
@@ -340,17 +354,18 @@ async function read<R extends ResourceRow>(
     readonly before: R | null;
     readonly method: 'POST' | 'PUT' | 'PATCH';
     readonly held: readonly HeldRole[];
+    readonly once: Record<string, unknown>;
   },
 ): Promise<ResourceValues> {
-  const { kind, body, before, method, held } = request;
+  const { kind, body, before, method, held, once } = request;
   const problems: Problems = {};
   const row = (before ?? blank(kind)) as unknown as ResourceValues;
   const current = Object.fromEntries(writable(kind, before === null).map((name) => [name, row[name]]));
   const values = readFields(kind.fields, body, { current, method, problems });
-  if (Object.keys(problems).length === 0) {
+  if (Object.keys(problems).length === 0 && !kind.hasOwnRights) {
     requireFieldRights(kind.type, { caller: exchange.caller.user, before: current, after: values });
   }
-  const wanted = { values, problems, before, held };
+  const wanted = { body, values, problems, before, held, once };
   const prepared = await (kind.prepare?.(exchange, transaction, wanted) ??
     withOwner(kind, exchange, transaction, wanted));
   refuse(problems);
@@ -434,6 +449,15 @@ function log<R extends ResourceRow>(
   return logChange(exchange, transaction, {
     ...more,
     object1: type,
-    ...(id !== undefined && (type === 'organization' ? { organizationId: id } : { resource: { type, id } })),
+    ...(id !== undefined && linkTo(type, id)),
   });
+}
+
+/** What the entry of a change links to. */
+function linkTo(
+  type: Kind['type'],
+  id: number,
+): Pick<Activity, 'organizationId' | 'applicationId' | 'resource'> {
+  if (type === 'organization') return { organizationId: id };
+  return type === 'o_auth2_application' ? { applicationId: id } : { resource: { type, id } };
 }

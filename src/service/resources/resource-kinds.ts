@@ -345,7 +345,9 @@ export const PROJECT: Kind<ResourceRecord> = {
   related: (url) => addresses(url, ['playbooks', 'activity_stream']),
   async shownToo({ service }) {
     const folders = await projectFolders(service.jobs.projects);
-    return ({ local_path = '' }) => ({ status: folders.includes(local_path) ? 'ok' : 'missing' });
+    return ({ local_path = '' }) => ({
+      fields: { status: folders.includes(local_path) ? 'ok' : 'missing' },
+    });
   },
   async prepare(exchange, transaction, wanted) {
     const { before, problems, values } = wanted;

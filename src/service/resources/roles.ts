@@ -247,7 +247,7 @@ function listRoles(
     columns: ROLE_COLUMNS,
     from: ROLE_FROM,
     visible: allOf(visibleRoles(exchange.caller.user), condition),
-    render,
+    render: (roles) => roles.map(render),
   });
 }
 

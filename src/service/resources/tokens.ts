@@ -79,7 +79,7 @@ function tokenListing({ caller }: Exchange, visible: Condition): Listing<TokenRe
       LEFT JOIN main_oauth2application g ON g.id = t.application_id AND (${seen.sql})
       LEFT JOIN main_organization o ON o.id = g.organization_id`,
     visible: { sql: visible.sql, values: [...visible.values, ...seen.values] },
-    render: (token) => tokenJson(token),
+    render: (tokens) => tokens.map((token) => tokenJson(token)),
   };
 }
 
@@ -205,7 +205,7 @@ async function readAsked(
     throw badRequest('Bad data found in the field application.');
   }
   if (Object.keys(problems).length > 0) throw invalid(problems);
-  if (named !== null && !canSeeApplications(exchange.caller.user, named.organization_id)) throw forbidden();
+  if (named !== null && !canSeeApplications(exchange.caller.user, named.organization)) throw forbidden();
   return { ...asked, application: forApplication ?? named };
 }
 

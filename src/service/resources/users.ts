@@ -115,7 +115,7 @@ export function listUsers(exchange: Exchange, visible: Condition): Promise<unkno
   return list<UserRecord>(exchange, {
     ...userRows(exchange, visible),
     columns: USER_COLUMNS,
-    render: (user) => userJson(user, exchange.caller),
+    render: (users) => users.map((user) => userJson(user, exchange.caller)),
   });
 }
 

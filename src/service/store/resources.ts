@@ -37,6 +37,8 @@ export interface Storage {
   readonly from: string;
   /** The columns that not all kinds have. */
   readonly columns: readonly string[];
+  /** The column of the last change, if it is not `modified`. */
+  readonly modified?: 'modified' | 'updated';
   /** The columns that a request may write, by the names of their fields. */
   readonly written: Readonly<Record<string, string>>;
   /** The column in whose rows names are unique. Without one they are unique in the table. */
@@ -132,10 +134,16 @@ export const PROJECTS: Storage = {
 };
 
 /** The columns of a resource over the rows of its storage. */
-export function resourceColumns({ columns, roles, memberships, hasMakers }: Storage): string {
+export function resourceColumns({
+  columns,
+  roles,
+  memberships,
+  hasMakers,
+  modified = 'modified',
+}: Storage): string {
   const ids = memberships?.map((role) => `'${role}', x.${role}_role_id`);
   return [
-    ...['x.id', 'x.created', 'x.modified', 'x.name', 'x.description'],
+    ...['x.id', 'x.created', `x.${modified} AS modified`, 'x.name', 'x.description'],
     ...columns,
     ...(roles === undefined
       ? []
@@ -225,7 +233,7 @@ export async function insertResource(
   const pairs = [...columnsOf(storage, values), ...makers];
   const places = pairs.map((_pair, index) => `$${index + 2}`);
   const rows = await transaction.query<{ id: number }>(
-    `INSERT INTO ${storage.table} (created, modified, ${pairs.map(([column]) => `"${column}"`).join(', ')})
+    `INSERT INTO ${storage.table} (created, ${storage.modified ?? 'modified'}, ${pairs.map(([column]) => `"${column}"`).join(', ')})
      VALUES ($1, $1, ${places.join(', ')}) ON CONFLICT DO NOTHING RETURNING id`,
     [at, ...pairs.map(([, value]) => value)],
   );
@@ -238,7 +246,7 @@ export async function updateResource(
   storage: Storage,
   { id, values, at, by }: Written & { readonly id: number },
 ): Promise<boolean> {
-  const { table, owner, hasMakers } = storage;
+  const { table, owner, hasMakers, modified = 'modified' } = storage;
   const pairs = [...columnsOf(storage, values), ...(hasMakers ? ([['modified_by_id', by]] as const) : [])];
   const place = (name: string) => {
     const index = pairs.findIndex(([column]) => column === name);
@@ -247,7 +255,7 @@ export async function updateResource(
   const isOfOwner = owner === undefined ? '' : ` AND other.${owner} = ${place(owner)}`;
   const touched = await transaction.execute(
     `UPDATE ${table} x
-     SET modified = $2, ${pairs.map(([column], index) => `"${column}" = $${index + 3}`).join(', ')}
+     SET ${modified} = $2, ${pairs.map(([column], index) => `"${column}" = $${index + 3}`).join(', ')}
      WHERE x.id = $1 AND NOT EXISTS (
        SELECT FROM ${table} other WHERE other.name = ${place('name')}${isOfOwner} AND other.id <> $1)`,
     [id, at, ...pairs.map(([, value]) => value)],
