@@ -1,4 +1,4 @@
-import type { Queryable } from '../../db/database.ts';
+import { firstRow, type Queryable } from '../../db/database.ts';
 
 /** A new entry of the activity stream. Secrets in `changes` are already masked. */
 export interface Activity {
@@ -183,16 +183,16 @@ export const ACTIVITY_COLUMNS = `
 /**
  * An entry by id, where a condition over {@link ACTIVITY_FROM} holds, or null; its parameters begin at `$2`.
  */
-export async function findActivity(
+export function findActivity(
   database: Queryable,
   id: number,
   visible: { readonly sql: string; readonly values: readonly unknown[] },
 ): Promise<ActivityRecord | null> {
-  const rows = await database.query<ActivityRecord>(
+  return firstRow<ActivityRecord>(
+    database,
     `SELECT ${ACTIVITY_COLUMNS} FROM ${ACTIVITY_FROM} WHERE s.id = $1 AND (${visible.sql})`,
     [id, ...visible.values],
   );
-  return rows[0] ?? null;
 }
 
 /** Stores the name of a user in the user's entries, before the user is deleted. */

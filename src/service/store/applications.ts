@@ -44,7 +44,6 @@ export const APPLICATIONS: Storage = {
   owner: 'organization_id',
 };
 
-/** An application by id, or null. */
 export function findApplication(database: Queryable, id: number): Promise<ApplicationRecord | null> {
   return findResource(database, APPLICATIONS, id);
 }
@@ -82,7 +81,6 @@ export function findClients(database: Queryable, clientIds: readonly string[]): 
   );
 }
 
-/** The client with this client identifier, or null. */
 export async function findClient(database: Queryable, clientId: string): Promise<ClientRecord | null> {
   const [client] = await findClients(database, [clientId]);
   return client ?? null;

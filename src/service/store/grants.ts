@@ -1,9 +1,8 @@
-import type { Queryable } from '../../db/database.ts';
+import { firstRow, type Queryable } from '../../db/database.ts';
 import { SEES_APPLICATION } from '../access.ts';
 import { type NewPair, newPairValues, PAIR } from './issued-tokens.ts';
 import { IS_EXTERNAL, MAY_AUTHENTICATE } from './users.ts';
 
-/** A new authorization code. */
 export interface NewCode {
   readonly hash: string;
   readonly created: Date;
@@ -19,7 +18,6 @@ export interface NewCode {
   readonly codeChallengeMethod: string;
 }
 
-/** Stores an authorization code. */
 export async function insertCode(database: Queryable, code: NewCode): Promise<void> {
   await database.execute(
     `INSERT INTO oauth2_provider_grant
@@ -41,7 +39,6 @@ export async function insertCode(database: Queryable, code: NewCode): Promise<vo
   );
 }
 
-/** A stored authorization code. */
 export interface CodeRecord {
   readonly id: number;
   readonly application_id: number;
@@ -62,7 +59,8 @@ export interface CodeRecord {
 
 /** The authorization code with this stored form, or null. */
 export async function findCode(database: Queryable, hash: string): Promise<CodeRecord | null> {
-  const rows = await database.query<CodeRecord>(
+  return firstRow<CodeRecord>(
+    database,
     `SELECT g.id, g.application_id, g.expires, g.used, g.family, g.redirect_uri, g.redirect_uri_given, g.scope,
        g.code_challenge, g.code_challenge_method, ${MAY_AUTHENTICATE} AS may_authenticate, ${IS_EXTERNAL} AS is_external,
        ${SEES_APPLICATION} AS sees_application
@@ -71,7 +69,6 @@ export async function findCode(database: Queryable, hash: string): Promise<CodeR
      WHERE g.code = $1`,
     [hash],
   );
-  return rows[0] ?? null;
 }
 
 /**

@@ -1,7 +1,6 @@
-import type { Queryable } from '../../db/database.ts';
+import { hasRows, type Queryable } from '../../db/database.ts';
 import { ORGANIZATION_OF, type ResourceRecord, type Storage } from './resources.ts';
 
-/** A group of an inventory. */
 export type GroupRecord = ResourceRecord & { readonly inventory: number };
 
 /** Rows `x` of main_group with their inventory `i` and its organization `o`. */
@@ -56,12 +55,8 @@ export function groupsAround(id: string, direction: 'below' | 'above'): string {
 }
 
 /** Whether a group would be below itself if it had another one as a child. */
-export async function wouldBeCyclical(transaction: Queryable, { group, member }: Pair): Promise<boolean> {
-  const rows = await transaction.query(`SELECT WHERE $1::integer IN ${groupsAround('$2', 'below')}`, [
-    group,
-    member,
-  ]);
-  return rows.length > 0;
+export function wouldBeCyclical(transaction: Queryable, { group, member }: Pair): Promise<boolean> {
+  return hasRows(transaction, `SELECT WHERE $1::integer IN ${groupsAround('$2', 'below')}`, [group, member]);
 }
 
 /** Keeps others from changing the groups of an inventory until the transaction ends. */

@@ -1,4 +1,4 @@
-import type { Queryable } from '../../db/database.ts';
+import { firstRow, type Queryable } from '../../db/database.ts';
 import { IS_EXTERNAL, MAY_AUTHENTICATE } from './users.ts';
 
 /** A new pair of tokens. `accessToken` and `refreshToken` are hashes. */
@@ -94,8 +94,9 @@ export interface FoundToken {
 /**
  * The access token or refresh token with this hash, or null. The token type hint is optional (RFC 7009 §2.1).
  */
-export async function findTokenByHash(database: Queryable, hash: string): Promise<FoundToken | null> {
-  const rows = await database.query<FoundToken>(
+export function findTokenByHash(database: Queryable, hash: string): Promise<FoundToken | null> {
+  return firstRow<FoundToken>(
+    database,
     `SELECT t.application_id, r.family, t.id AS access_token_id
      FROM main_oauth2accesstoken t LEFT JOIN oauth2_provider_refreshtoken r ON r.access_token_id = t.id
      WHERE t.token = $1
@@ -103,7 +104,6 @@ export async function findTokenByHash(database: Queryable, hash: string): Promis
      SELECT r.application_id, r.family, r.access_token_id FROM oauth2_provider_refreshtoken r WHERE r.token = $1`,
     [hash],
   );
-  return rows[0] ?? null;
 }
 
 /** Deletes an access token without a refresh token and adds its activity entry. */
@@ -131,8 +131,9 @@ export interface LiveToken {
 }
 
 /** The live access or refresh token with this stored form, of a user whose credentials are accepted, or null. */
-export async function findLiveToken(database: Queryable, hash: string, at: Date): Promise<LiveToken | null> {
-  const rows = await database.query<LiveToken>(
+export function findLiveToken(database: Queryable, hash: string, at: Date): Promise<LiveToken | null> {
+  return firstRow<LiveToken>(
+    database,
     `SELECT 'access_token' AS kind, t.scope, t.created, t.expires, u.id AS user_id, u.username,
        a.id AS application_id, a.client_id
      FROM main_oauth2accesstoken t JOIN auth_user u ON u.id = t.user_id
@@ -146,7 +147,6 @@ export async function findLiveToken(database: Queryable, hash: string, at: Date)
      WHERE r.token = $1 AND r.revoked IS NULL AND ${MAY_AUTHENTICATE}`,
     [hash, at],
   );
-  return rows[0] ?? null;
 }
 
 /**

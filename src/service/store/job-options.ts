@@ -65,7 +65,6 @@ export type Asks = { readonly [Name in (typeof PROMPTS)[Prompt]]: boolean };
 /** The names of the fields that allow it. */
 export const ASK_NAMES: readonly (keyof Asks)[] = Object.values(PROMPTS);
 
-/** Columns of a table by this alias, or without one. */
 export function columnsOf(names: readonly string[], alias?: string): string {
   return names.map((name) => `${alias === undefined ? '' : `${alias}.`}"${name}"`).join(', ');
 }

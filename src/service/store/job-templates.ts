@@ -1,4 +1,4 @@
-import type { Queryable } from '../../db/database.ts';
+import { firstRow, type Queryable } from '../../db/database.ts';
 import { ASK_NAMES, type Asks, columnsOf, type JobOptions, OPTION_NAMES } from './job-options.ts';
 import {
   findResource,
@@ -45,7 +45,6 @@ export const JOB_TEMPLATES: Storage = {
   roles: 'job_template',
 };
 
-/** A job template by id, or null. */
 export function findJobTemplate(database: Queryable, id: number): Promise<JobTemplateRecord | null> {
   return findResource(database, JOB_TEMPLATES, id);
 }
@@ -57,11 +56,10 @@ interface ProjectPlace {
   readonly local_path: string;
 }
 
-/** A project by id, or null. */
-export async function findProject(database: Queryable, id: number): Promise<ProjectPlace | null> {
-  const rows = await database.query<ProjectPlace>(
+export function findProject(database: Queryable, id: number): Promise<ProjectPlace | null> {
+  return firstRow<ProjectPlace>(
+    database,
     'SELECT id, organization_id, local_path FROM service_project WHERE id = $1',
     [id],
   );
-  return rows[0] ?? null;
 }

@@ -1,4 +1,4 @@
-import type { Queryable } from '../../db/database.ts';
+import { firstRow, type Queryable } from '../../db/database.ts';
 import { columnsOf, type JobOptions, OPTION_NAMES, pick } from './job-options.ts';
 
 /** The status of a job in the controller's terms. */
@@ -48,12 +48,8 @@ export const JOB_COLUMNS = `
   x.job_template_id, j.name AS job_template_name, x.created_by_id, u.username AS created_by_username,
   u.first_name AS created_by_first_name, u.last_name AS created_by_last_name`;
 
-/** A job by id, or null. */
-export async function findJob(database: Queryable, id: number): Promise<JobRecord | null> {
-  const rows = await database.query<JobRecord>(`SELECT ${JOB_COLUMNS} FROM ${JOB_FROM} WHERE x.id = $1`, [
-    id,
-  ]);
-  return rows[0] ?? null;
+export function findJob(database: Queryable, id: number): Promise<JobRecord | null> {
+  return firstRow<JobRecord>(database, `SELECT ${JOB_COLUMNS} FROM ${JOB_FROM} WHERE x.id = $1`, [id]);
 }
 
 /** A new job: the template or the job to copy, and what differs from it. */
@@ -114,7 +110,6 @@ export async function deleteJob(transaction: Queryable, id: number): Promise<boo
   return deleted === 1;
 }
 
-/** A piece of the output of a job. */
 interface OutputPiece {
   /** From 0, without gaps. */
   readonly number: number;
@@ -180,14 +175,14 @@ export async function startJob(
     [id],
   );
   if (blocked !== undefined) return 'blocked';
-  const rows = await transaction.query<RunnableJob>(
+  return firstRow<RunnableJob>(
+    transaction,
     `UPDATE service_job x SET status = 'running', started = $3, modified = $3, heartbeat = now()
      WHERE x.id = $1 AND x.runner = $2 AND x.status = 'pending'
      RETURNING x.playbook, ${columnsOf(OPTION_NAMES, 'x')}, x.inventory_id,
        (SELECT p.local_path FROM service_project p WHERE p.id = x.project_id) AS project_path`,
     [id, runner, at],
   );
-  return rows[0] ?? null;
 }
 
 /** Finishes a pending or running job. Returns false if it had finished. */

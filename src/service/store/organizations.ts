@@ -24,12 +24,10 @@ export const ORGANIZATIONS: Storage = {
   hasMakers: true,
 };
 
-/** An organization by id, or null. */
 export function findOrganization(database: Queryable, id: number): Promise<OrganizationRecord | null> {
   return findResource(database, ORGANIZATIONS, id);
 }
 
-/** The id of the organization of this name, or null. */
 export function findOrganizationId(database: Queryable, name: string): Promise<number | null> {
   return findResourceId(database, ORGANIZATIONS, { sql: 'x.name = $1', values: [name] });
 }

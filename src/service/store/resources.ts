@@ -1,4 +1,4 @@
-import type { Queryable } from '../../db/database.ts';
+import { firstRow, hasRows, type Queryable } from '../../db/database.ts';
 import { type ResourceWithRoles, type RoleName, roleIds } from './object-roles.ts';
 
 /** What all resources with a name have. */
@@ -75,7 +75,6 @@ const MAKER_COLUMNS = `
 /** The organization `o` of the rows `x`, in `from`. */
 export const OF_ORGANIZATION = 'LEFT JOIN main_organization o ON o.id = x.organization_id';
 
-/** Its columns. */
 export const ORGANIZATION_OF = [
   'o.id AS organization',
   'o.name AS organization_name',
@@ -152,17 +151,14 @@ export function resourceColumns({
   ].join(', ');
 }
 
-/** A resource by id, or null. */
-export async function findResource<R extends ResourceRow>(
+export function findResource<R extends ResourceRow>(
   database: Queryable,
   storage: Storage,
   id: number,
 ): Promise<R | null> {
-  const rows = await database.query<R>(
-    `SELECT ${resourceColumns(storage)} FROM ${storage.from} WHERE x.id = $1`,
-    [id],
-  );
-  return rows[0] ?? null;
+  return firstRow<R>(database, `SELECT ${resourceColumns(storage)} FROM ${storage.from} WHERE x.id = $1`, [
+    id,
+  ]);
 }
 
 /** The id of the resource for which a condition holds, or null. */
@@ -185,16 +181,15 @@ export async function lockResource<R extends ResourceRow>(
   return findResource<R>(transaction, storage, id);
 }
 
-/** An inventory by id with its organization, or null. */
-export async function findInventory(
+export function findInventory(
   database: Queryable,
   id: number,
 ): Promise<{ readonly id: number; readonly organization_id: number | null } | null> {
-  const rows = await database.query<{ id: number; organization_id: number | null }>(
+  return firstRow<{ id: number; organization_id: number | null }>(
+    database,
     'SELECT id, organization_id FROM main_inventory WHERE id = $1',
     [id],
   );
-  return rows[0] ?? null;
 }
 
 /** The values of a resource by the names of their fields. */
@@ -309,12 +304,8 @@ export async function projectFoldersInUse(database: Queryable): Promise<Readonly
   return new Set(rows.map(({ local_path }) => local_path));
 }
 
-/** Whether job templates use a project. */
-export async function hasJobTemplates(database: Queryable, projectId: number): Promise<boolean> {
-  const rows = await database.query('SELECT FROM service_job_template WHERE project_id = $1 LIMIT 1', [
-    projectId,
-  ]);
-  return rows.length > 0;
+export function hasJobTemplates(database: Queryable, projectId: number): Promise<boolean> {
+  return hasRows(database, 'SELECT FROM service_job_template WHERE project_id = $1 LIMIT 1', [projectId]);
 }
 
 /** The pending and running jobs of an inventory, a project or a job template. */

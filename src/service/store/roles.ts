@@ -1,4 +1,4 @@
-import type { Queryable } from '../../db/database.ts';
+import { firstRow, hasRows, type Queryable } from '../../db/database.ts';
 import { insertActivity } from './activity.ts';
 import { changeGrant, grantedTo, type ResourceWithRoles, type RoleName } from './object-roles.ts';
 import type { UserRecord } from './users.ts';
@@ -165,12 +165,8 @@ export function isMembership({ role, resource_type }: Pick<RoleRecord, 'role' | 
   );
 }
 
-/** A role by id, or null. */
-export async function findRole(database: Queryable, id: number): Promise<RoleRecord | null> {
-  const rows = await database.query<RoleRecord>(`SELECT ${ROLE_COLUMNS} FROM ${ROLE_FROM} WHERE x.id = $1`, [
-    id,
-  ]);
-  return rows[0] ?? null;
+export function findRole(database: Queryable, id: number): Promise<RoleRecord | null> {
+  return firstRow<RoleRecord>(database, `SELECT ${ROLE_COLUMNS} FROM ${ROLE_FROM} WHERE x.id = $1`, [id]);
 }
 
 /**
@@ -178,11 +174,12 @@ export async function findRole(database: Queryable, id: number): Promise<RoleRec
  * of which the other is not an admin, or not a member either, in an organization that the other does not
  * administer.
  */
-export async function hasRolesWithout(
+export function hasRolesWithout(
   database: Queryable,
   { user, without }: { readonly user: UserRecord; readonly without: UserRecord },
 ): Promise<boolean> {
-  const rows = await database.query(
+  return hasRows(
+    database,
     `SELECT FROM service_team_role h JOIN main_team t ON t.id = h.team_id
      WHERE h.user_id = $1 AND NOT (t.organization_id = ANY($3::integer[])) AND NOT EXISTS (
        SELECT FROM service_team_role c
@@ -196,5 +193,4 @@ export async function hasRolesWithout(
      LIMIT 1`,
     [user.id, without.id, without.admin_of],
   );
-  return rows.length > 0;
 }

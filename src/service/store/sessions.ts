@@ -11,7 +11,6 @@ export interface SessionRecord {
   readonly provider: ProviderSession | null;
 }
 
-/** A session at an identity provider. */
 export interface ProviderSession {
   readonly backend: string;
   /** When the session here must end; null if the provider does not say. */
@@ -59,7 +58,6 @@ interface SessionRow {
   readonly ends: Date | null;
 }
 
-/** Starts a session for a user. */
 export async function insertSession(
   transaction: Queryable,
   session: {
@@ -86,7 +84,6 @@ export async function insertSession(
   );
 }
 
-/** Changes the expiry of a session. */
 export async function extendSession(database: Queryable, sessionKey: string, expires: Date): Promise<void> {
   await database.execute('UPDATE django_session SET expire_date = $2 WHERE session_key = $1', [
     sessionKey,
@@ -94,7 +91,6 @@ export async function extendSession(database: Queryable, sessionKey: string, exp
   ]);
 }
 
-/** Ends one session. */
 export async function deleteSession(database: Queryable, sessionKey: string): Promise<void> {
   await database.execute('DELETE FROM django_session WHERE session_key = $1', [sessionKey]);
 }
@@ -118,7 +114,6 @@ export function deleteProviderSessions(
   );
 }
 
-/** Ends every session of a user. */
 export async function deleteSessionsOf(transaction: Queryable, userId: number): Promise<void> {
   await transaction.execute(
     'DELETE FROM django_session WHERE session_key IN (SELECT session_id FROM main_usersessionmembership WHERE user_id = $1)',

@@ -1,4 +1,4 @@
-import type { Queryable } from '../../db/database.ts';
+import { firstRow, type Queryable } from '../../db/database.ts';
 
 /** The stored details of a pending login at an identity provider. */
 export interface LoginDetails {
@@ -25,7 +25,6 @@ export interface PendingLogin {
   readonly expires: Date;
 }
 
-/** Stores a pending login. */
 export async function insertLogin(database: Queryable, login: PendingLogin): Promise<void> {
   await database.execute(
     `INSERT INTO service_sso_login (state, browser, backend, details, started, expires)
@@ -42,12 +41,12 @@ export async function consumeLogin(
   database: Queryable,
   login: Pick<PendingLogin, 'state' | 'browser' | 'backend'> & { readonly at: Date },
 ): Promise<Pick<PendingLogin, 'details' | 'started'> | null> {
-  const rows = await database.query<Pick<PendingLogin, 'details' | 'started'>>(
+  return firstRow<Pick<PendingLogin, 'details' | 'started'>>(
+    database,
     `DELETE FROM service_sso_login WHERE state = $1 AND browser = $2 AND backend = $3 AND expires > $4
      RETURNING details, started`,
     [login.state, login.browser, login.backend, login.at],
   );
-  return rows[0] ?? null;
 }
 
 /**
@@ -66,7 +65,6 @@ export async function recordAssertion(
   return touched === 1;
 }
 
-/** Deletes expired logins and assertions. */
 export async function deleteExpiredLogins(database: Queryable, at: Date): Promise<void> {
   await database.execute('DELETE FROM service_sso_login WHERE expires <= $1', [at]);
   await database.execute('DELETE FROM service_sso_assertion WHERE expires <= $1', [at]);

@@ -29,12 +29,10 @@ export const TEAMS: Storage = {
   hasMakers: true,
 };
 
-/** A team by id, or null. */
 export function findTeam(database: Queryable, id: number): Promise<TeamRecord | null> {
   return findResource(database, TEAMS, id);
 }
 
-/** The id of the team of this name in an organization, or null. */
 export function findTeamId(database: Queryable, name: string, organization: string): Promise<number | null> {
   return findResourceId(database, TEAMS, {
     sql: 'x.name = $1 AND o.name = $2',
@@ -42,7 +40,6 @@ export function findTeamId(database: Queryable, name: string, organization: stri
   });
 }
 
-/** The teams of which a user is an admin. */
 export async function teamsAdministeredBy(database: Queryable, userId: number): Promise<ReadonlySet<number>> {
   const rows = await database.query<{ team_id: number }>(
     "SELECT team_id FROM service_team_role WHERE user_id = $1 AND role = 'admin'",

@@ -1,4 +1,4 @@
-import type { Queryable } from '../../db/database.ts';
+import { firstRow, type Queryable } from '../../db/database.ts';
 
 import { MAY_AUTHENTICATE, USER_COLUMNS, type UserRecord } from './users.ts';
 
@@ -33,16 +33,10 @@ export const TOKEN_COLUMNS = `
   u.username, u.first_name, u.last_name, t.application_id, a.name AS application_name,
   a.organization_id AS application_organization_id, f.id IS NOT NULL AS has_refresh_token, t.last_used`;
 
-/** A token by id, or null. */
-export async function findToken(database: Queryable, id: number): Promise<TokenRecord | null> {
-  const rows = await database.query<TokenRecord>(
-    `SELECT ${TOKEN_COLUMNS} FROM ${TOKEN_FROM} WHERE t.id = $1`,
-    [id],
-  );
-  return rows[0] ?? null;
+export function findToken(database: Queryable, id: number): Promise<TokenRecord | null> {
+  return firstRow<TokenRecord>(database, `SELECT ${TOKEN_COLUMNS} FROM ${TOKEN_FROM} WHERE t.id = $1`, [id]);
 }
 
-/** The same, locked until the transaction ends. */
 export async function lockToken(transaction: Queryable, id: number): Promise<TokenRecord | null> {
   await transaction.query('SELECT FROM main_oauth2accesstoken WHERE id = $1 FOR NO KEY UPDATE', [id]);
   return findToken(transaction, id);

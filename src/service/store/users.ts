@@ -1,4 +1,4 @@
-import type { Queryable } from '../../db/database.ts';
+import { firstRow, hasRows, type Queryable } from '../../db/database.ts';
 
 /** A user with flags, organization roles and linked accounts, for access decisions. */
 export interface UserRecord {
@@ -57,21 +57,15 @@ const LOCAL_IS_OFF = `EXISTS (
  */
 export const MAY_AUTHENTICATE = `(u.is_active AND (NOT ${LOCAL_IS_OFF} OR ${IS_EXTERNAL}))`;
 
-/** A user by id, or null. */
-export async function findUser(database: Queryable, id: number): Promise<UserRecord | null> {
-  const rows = await database.query<UserRecord>(`SELECT ${USER_COLUMNS} FROM auth_user u WHERE u.id = $1`, [
-    id,
-  ]);
-  return rows[0] ?? null;
+export function findUser(database: Queryable, id: number): Promise<UserRecord | null> {
+  return firstRow<UserRecord>(database, `SELECT ${USER_COLUMNS} FROM auth_user u WHERE u.id = $1`, [id]);
 }
 
 /** A user by name, or null. Names are compared exactly, as the controller does. */
-export async function findUserByName(database: Queryable, username: string): Promise<UserRecord | null> {
-  const rows = await database.query<UserRecord>(
-    `SELECT ${USER_COLUMNS} FROM auth_user u WHERE u.username = $1`,
-    [username],
-  );
-  return rows[0] ?? null;
+export function findUserByName(database: Queryable, username: string): Promise<UserRecord | null> {
+  return firstRow<UserRecord>(database, `SELECT ${USER_COLUMNS} FROM auth_user u WHERE u.username = $1`, [
+    username,
+  ]);
 }
 
 /** The writable fields of a user. `password` is hashed. */
@@ -114,16 +108,12 @@ export async function insertUser(transaction: Queryable, user: NewUser): Promise
  * Whether another user has this name or one that looks like it: in another case or width, with punctuation
  * before or after it, or with letters of another script that have the same shape.
  */
-export async function isUsernameTaken(
-  database: Queryable,
-  username: string,
-  except: number,
-): Promise<boolean> {
-  const others = await database.query(
+export function isUsernameTaken(database: Queryable, username: string, except: number): Promise<boolean> {
+  return hasRows(
+    database,
     'SELECT FROM auth_user WHERE service_lookalike(username) = service_lookalike($1) AND id <> $2 LIMIT 1',
     [username, except],
   );
-  return others.length > 0;
 }
 
 /** The same, and lets nobody else take such a name until the transaction ends. */
@@ -228,8 +218,7 @@ export async function deleteUser(transaction: Queryable, id: number): Promise<bo
 
 /** Whether any user exists. False on the first start. */
 export async function hasUsers(database: Queryable): Promise<boolean> {
-  const rows = await database.query('SELECT FROM auth_user LIMIT 1');
-  return rows.length > 0;
+  return hasRows(database, 'SELECT FROM auth_user LIMIT 1');
 }
 
 /** An account at an identity provider: the provider and the account's permanent id there. */
@@ -238,7 +227,6 @@ interface AccountName {
   readonly uid: string;
 }
 
-/** The id of the user that an account is linked to, or null. */
 export async function findLinkedUser(database: Queryable, account: AccountName): Promise<number | null> {
   const rows = await database.query<{ user_id: number }>(
     'SELECT user_id FROM social_auth_usersocialauth WHERE provider = $1 AND uid = $2',
