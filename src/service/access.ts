@@ -1,4 +1,4 @@
-import type { Condition } from './listing/filters.ts';
+import { type Condition, EVERY_ROW } from './listing/filters.ts';
 import { RESOURCE_ORGANIZATION } from './store/activity.ts';
 import { grantedTo, type HeldRole, type ResourceWithRoles, type RoleName } from './store/object-roles.ts';
 import type { TokenRecord } from './store/tokens.ts';
@@ -30,7 +30,7 @@ export function canSeeEverything(user: UserRecord): boolean {
  * applications in organizations that the user administers.
  */
 export function visibleTokens(user: UserRecord, first = 1): Condition {
-  if (canSeeEverything(user)) return { sql: 'TRUE', values: [] };
+  if (canSeeEverything(user)) return EVERY_ROW;
   return {
     sql: `t.user_id = $${first} OR a.organization_id = ANY($${first + 1}::integer[])`,
     values: [user.id, user.admin_of],
@@ -44,7 +44,7 @@ export function visibleTokens(user: UserRecord, first = 1): Condition {
  * objects of others are not among them (the controller's rule).
  */
 export function visibleActivity(user: UserRecord, first = 1): Condition {
-  if (canSeeEverything(user)) return { sql: 'TRUE', values: [] };
+  if (canSeeEverything(user)) return EVERY_ROW;
   const [me, administered, watched, all] = [first, first + 1, first + 2, first + 3].map((n) => `$${n}`);
   return {
     sql: `t.user_id = ${me}::integer OR b.id = ${me}::integer
@@ -64,7 +64,6 @@ export function visibleActivity(user: UserRecord, first = 1): Condition {
   };
 }
 
-/** Whether a user sees a token. */
 export function canSeeToken(user: UserRecord, token: TokenRecord): boolean {
   return canSeeEverything(user) || canChangeToken(user, token);
 }
@@ -85,7 +84,7 @@ export function canChangeToken(user: UserRecord, token: TokenRecord): boolean {
  * ORG_ADMINS_CAN_SEE_ALL_USERS).
  */
 export function visibleUsers(user: UserRecord): Condition {
-  if (canSeeEverything(user) || user.admin_of.length > 0) return { sql: 'TRUE', values: [] };
+  if (canSeeEverything(user) || user.admin_of.length > 0) return EVERY_ROW;
   return {
     sql: `u.id = $1 OR u.is_superuser OR EXISTS (
       SELECT FROM service_role r
@@ -116,7 +115,7 @@ function administers(user: UserRecord, other: UserRecord): boolean {
 
 /** The organizations that a user sees, over organizations `x`: those in which the user has a role. */
 export function visibleOrganizations(user: UserRecord): Condition {
-  if (canSeeEverything(user)) return { sql: 'TRUE', values: [] };
+  if (canSeeEverything(user)) return EVERY_ROW;
   return {
     sql: `x.id = ANY($1::integer[]) OR x.id IN (${grantedObjects('organization', '$2')})`,
     values: [[...user.admin_of, ...user.auditor_of, ...user.member_of], user.id],
@@ -138,7 +137,7 @@ function grantedObjects(type: ResourceWithRoles, user: string): string {
  * ORG_ADMINS_CAN_SEE_ALL_USERS).
  */
 export function visibleTeams(user: UserRecord): Condition {
-  if (canSeeEverything(user) || user.admin_of.length > 0) return { sql: 'TRUE', values: [] };
+  if (canSeeEverything(user) || user.admin_of.length > 0) return EVERY_ROW;
   return {
     sql: `x.organization_id = ANY($1::integer[]) OR ${OWN_TEAM}`,
     values: [[...user.auditor_of, ...user.member_of], user.id],
@@ -154,7 +153,7 @@ const OWN_TEAM = `EXISTS (SELECT FROM service_team_role h WHERE h.team_id = x.id
  * does not tell them who is in which.
  */
 export function visibleTeamsOfOthers(user: UserRecord): Condition {
-  if (canSeeEverything(user)) return { sql: 'TRUE', values: [] };
+  if (canSeeEverything(user)) return EVERY_ROW;
   return {
     sql: `x.organization_id = ANY($1::integer[]) OR ${OWN_TEAM}`,
     values: [[...user.admin_of, ...user.auditor_of], user.id],
@@ -166,7 +165,7 @@ export function visibleTeamsOfOthers(user: UserRecord): Condition {
  * other objects of organizations that the user administers or audits, or in which the user has a role.
  */
 export function visibleRoles(user: UserRecord): Condition {
-  if (canSeeEverything(user)) return { sql: 'TRUE', values: [] };
+  if (canSeeEverything(user)) return EVERY_ROW;
   const watched = [...user.admin_of, ...user.auditor_of];
   return {
     sql: `x.organization_id = ANY($4::integer[])
@@ -284,7 +283,7 @@ export function visibleObjects(
   held: readonly HeldRole[],
   { type, id, organization, role = 'read', first = 1 }: AskedRows,
 ): Condition {
-  if (user.is_superuser || (role === 'read' && canSeeEverything(user))) return { sql: 'TRUE', values: [] };
+  if (user.is_superuser || (role === 'read' && canSeeEverything(user))) return EVERY_ROW;
   const giving = GIVING[type][role];
   const audited = role === 'read' ? user.auditor_of : [];
   return {
@@ -301,7 +300,7 @@ export function visibleObjects(
  * has any role.
  */
 export function visibleApplications(user: UserRecord, first = 1, rows: 'x' | 'g' = 'x'): Condition {
-  if (canSeeEverything(user)) return { sql: 'TRUE', values: [] };
+  if (canSeeEverything(user)) return EVERY_ROW;
   return {
     sql: `${rows}.organization_id = ANY($${first}::integer[])`,
     values: [[...user.admin_of, ...user.auditor_of, ...user.member_of]],

@@ -69,7 +69,6 @@ export interface RouteDescription {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The endpoint of the route. */
     readonly endpoint?: Endpoint;
     readonly describes?: RouteDescription;
     /** A redirect to the path with its trailing slash, which is not described. */

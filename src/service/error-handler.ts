@@ -2,7 +2,6 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { TokenctlError } from '../domain/errors.ts';
 import { RequestFailure } from './failure.ts';
 
-/** Any error of a request. */
 export type RequestError = FastifyError | RequestFailure | TokenctlError;
 
 /** Renders the failure of a request in the controller's body shapes. See {@link failureOf}. */

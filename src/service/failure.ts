@@ -39,12 +39,10 @@ export function unauthenticated(): RequestFailure {
   return new RequestFailure(401, { detail: 'Authentication credentials were not provided.' });
 }
 
-/** 403. */
 export function forbidden(detail = 'You do not have permission to perform this action.'): RequestFailure {
   return new RequestFailure(403, { detail });
 }
 
-/** 404. */
 export function notFound(detail = 'Not found.'): RequestFailure {
   return new RequestFailure(404, { detail });
 }

@@ -15,7 +15,6 @@ export interface Lookups {
   settings(): Promise<Settings>;
 }
 
-/** Creates the lookups of a database. */
 export function createLookups({
   database,
   now,

@@ -1,5 +1,5 @@
 import { canSeeEverything, GIVING, heldOn, type SharedType } from './access.ts';
-import type { Condition } from './listing/filters.ts';
+import { type Condition, EVERY_ROW } from './listing/filters.ts';
 import type { HeldRole, ResourceWithRoles, RoleName } from './store/object-roles.ts';
 import type { UserRecord } from './store/users.ts';
 
@@ -10,7 +10,7 @@ export function organizationsWithRole(
   { role, first }: { readonly role: RoleName; readonly first: number },
 ): Condition {
   const isAuditor = role === 'auditor' && user.is_system_auditor;
-  if (user.is_superuser || isAuditor || role === 'read') return { sql: 'TRUE', values: [] };
+  if (user.is_superuser || isAuditor || role === 'read') return EVERY_ROW;
   // The admins of an organization have its other roles, but the auditor's.
   const members = role === 'member' ? user.member_of : [];
   const own = role === 'auditor' ? user.auditor_of : [...user.admin_of, ...members];
@@ -20,13 +20,12 @@ export function organizationsWithRole(
   };
 }
 
-/** The teams `x` in which a user has a role. */
 export function teamsWithRole(
   user: UserRecord,
   held: readonly HeldRole[],
   { role, first }: { readonly role: RoleName; readonly first: number },
 ): Condition {
-  if (user.is_superuser || (role === 'read' && canSeeEverything(user))) return { sql: 'TRUE', values: [] };
+  if (user.is_superuser || (role === 'read' && canSeeEverything(user))) return EVERY_ROW;
   return {
     sql: `(x.organization_id = ANY($${first}::integer[]) OR x.id = ANY($${first + 1}::integer[])
       OR EXISTS (SELECT FROM service_team_role h

@@ -3,9 +3,9 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { Relation } from '../../src/service/listing/fields.ts';
 import { activityFields } from '../../src/service/resources/activity.ts';
 import { applicationFields } from '../../src/service/resources/applications.ts';
-import { organizationFields } from '../../src/service/resources/organizations.ts';
+import { ORGANIZATION } from '../../src/service/resources/organizations.ts';
 import { HOST, INVENTORY } from '../../src/service/resources/resource-kinds.ts';
-import { teamFields } from '../../src/service/resources/teams.ts';
+import { TEAM } from '../../src/service/resources/teams.ts';
 import { tokenFields } from '../../src/service/resources/token-json.ts';
 import { userFields } from '../../src/service/resources/user-json.ts';
 import { bearer, Client, DATABASES, useService } from '../support/service.ts';
@@ -31,9 +31,9 @@ const LISTS: readonly (readonly [path: string, fields: Relation])[] = [
   [`applications/${FIRST}/tokens/`, tokenFields],
   ['users/', userFields],
   [`organizations/${FIRST}/users/`, userFields],
-  ['organizations/', organizationFields],
-  [`users/${FIRST}/organizations/`, organizationFields],
-  ['teams/', teamFields],
+  ['organizations/', ORGANIZATION.fields],
+  [`users/${FIRST}/organizations/`, ORGANIZATION.fields],
+  ['teams/', TEAM.fields],
   ['inventories/', INVENTORY.fields],
   ['hosts/', HOST.fields],
   ['applications/', applicationFields({})],

@@ -9,7 +9,6 @@ export interface Device {
   readonly id: string;
 }
 
-/** A login attempt. */
 export interface Attempt {
   /** The client's network. */
   readonly network: string;
@@ -179,7 +178,6 @@ export function limitRefusedRequests(app: FastifyInstance, clock: () => number):
 interface Allowance {
   /** The maximum number at once. */
   readonly burst: number;
-  /** Seconds to refill one. */
   readonly refillSeconds: number;
   /** The maximum number of keys; the least recently used is dropped first. */
   readonly keys?: number;
@@ -235,7 +233,6 @@ export class Buckets {
     this.#put(name, { left: Math.min(this.#allowance.burst, left + taken), at });
   }
 
-  /** Refills the bucket. */
   forget(key: string): void {
     this.#buckets.delete(digest(key));
   }

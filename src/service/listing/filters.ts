@@ -9,6 +9,13 @@ export interface Condition {
   readonly values: readonly unknown[];
 }
 
+export const EVERY_ROW: Condition = { sql: 'TRUE', values: [] };
+
+/** A condition with one value, which its SQL calls `$N`, by the number of its parameter. */
+export function having(sql: string, value: unknown): (first: number) => Condition {
+  return (first) => ({ sql: sql.replaceAll('$N', `$${first}`), values: [value] });
+}
+
 /** Combines two conditions with AND. The second receives the number of its first parameter. */
 export function allOf(one: Condition, other: (first: number) => Condition): Condition {
   const second = other(one.values.length + 1);

@@ -34,7 +34,6 @@ function isList({ path, fields }: Endpoint): boolean {
   return fields !== undefined && fields.order.length > 0 && !/:\w+(\([^/]*\))?\/$/.test(path);
 }
 
-/** The operation of one method of an endpoint. */
 export function endpointOperation(endpoint: Endpoint, method: Method): Operation {
   const { fields } = endpoint;
   const listed = method === 'GET' && isList(endpoint);
@@ -77,7 +76,6 @@ const FAILURES = {
   429: failure('TooMany'),
 };
 
-/** The operation of a route that is not an endpoint. */
 export function describedOperation(described: RouteDescription, method: string): Operation {
   const { summary, description, produces = 'application/json', form, query, anonymous } = described;
   const content =

@@ -21,7 +21,6 @@ export function escapeHtml(text: string): string {
 interface Page {
   readonly status: number;
   readonly title: string;
-  /** HTML. */
   readonly main: string;
   /** Where else the page's form may end, by a redirect: a source of the Content-Security-Policy. */
   readonly formAction?: string | undefined;

@@ -1,6 +1,5 @@
 import { Document, isScalar, parse, visit } from 'yaml';
 
-/** Variables of Ansible by name. */
 export type Variables = Readonly<Record<string, unknown>>;
 
 /**

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { administersOrganization, hasRole, type SharedType, visibleUsers } from '../access.ts';
+import { administersOrganization, hasRole, visibleUsers } from '../access.ts';
 import type { Caller } from '../auth/authenticate.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
@@ -11,51 +11,47 @@ import { type HeldRole, heldRoles, type ResourceWithRoles, type RoleName } from 
 import type { RoleRecord } from '../store/roles.ts';
 import { teamsAdministeredBy } from '../store/teams.ts';
 import { USER_COLUMNS, type UserRecord } from '../store/users.ts';
-import { seenJobTemplate } from './job-templates.ts';
+import { JOB_TEMPLATE } from './job-templates.ts';
+import type { Kind } from './kind.ts';
 import { seenResource } from './named-resources.ts';
-import { seenOrganization } from './organizations.ts';
+import { ORGANIZATION } from './organizations.ts';
 import { CREDENTIAL, INVENTORY, PROJECT } from './resource-kinds.ts';
 import { resourcePath, roleNames, roleText } from './role-texts.ts';
-import { seenTeam } from './teams.ts';
+import { TEAM } from './teams.ts';
 import { userFields, userJson } from './user-json.ts';
 import { seenUser, userRows } from './users.ts';
+
+/** The kinds whose objects have roles. */
+export const KINDS_WITH_ROLES: readonly Kind[] = [
+  ORGANIZATION,
+  TEAM,
+  JOB_TEMPLATE,
+  INVENTORY,
+  PROJECT,
+  CREDENTIAL,
+];
 
 /**
  * The `access_list/` of objects with roles, and of users: who has access, and by which roles. Users whom the caller may
  * not see are left out.
  */
 export function serveAccessLists(app: FastifyInstance, service: ServiceContext): void {
-  const serve = (collection: string, name: string, get: (exchange: Exchange) => Promise<unknown>) =>
+  const serve = (path: string, name: string, get: (exchange: Exchange) => Promise<unknown>) =>
     serveEndpoint(app, service, {
-      path: `/api/v2/${collection}/:id/access_list/`,
+      path: `${path}:id/access_list/`,
       name: `Access to the ${name}`,
       description: `The users with access to this ${name}, among those that you may see, and their roles.`,
       fields: userFields,
       handlers: { GET: get },
     });
-  const ofObject = (
-    collection: string,
-    type: ResourceWithRoles,
-    seen: (exchange: Exchange) => Promise<{ readonly id: number; readonly organization: number | null }>,
-  ) =>
-    serve(collection, type.replaceAll('_', ' '), async (exchange) => {
-      const { id, organization } = await seen(exchange);
+  for (const kind of KINDS_WITH_ROLES) {
+    const type = kind.type as ResourceWithRoles;
+    serve(kind.path, type.replaceAll('_', ' '), async (exchange) => {
+      const { id, organization = id } = await seenResource(exchange, kind);
       return listAccess(exchange, { type, id, organization });
     });
-  ofObject('organizations', 'organization', async (exchange) => {
-    const { id } = await seenOrganization(exchange);
-    return { id, organization: id };
-  });
-  ofObject('teams', 'team', seenTeam);
-  ofObject('job_templates', 'job_template', async (exchange) => {
-    const { id, organization } = await seenJobTemplate(exchange);
-    return { id, organization };
-  });
-  for (const kind of [INVENTORY, PROJECT, CREDENTIAL]) {
-    const collection = kind.path.split('/')[3] ?? '';
-    ofObject(collection, kind.type as SharedType, (exchange) => seenResource(exchange, kind));
   }
-  serve('users', 'user', async (exchange) => {
+  serve('/api/v2/users/', 'user', async (exchange) => {
     await seenUser(exchange);
     return listUsersWithAccess(exchange, () => ({ sql: SEES_ALL, values: [] }), { roles: [], type: null });
   });

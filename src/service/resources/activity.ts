@@ -4,7 +4,7 @@ import type { ServiceContext } from '../context.ts';
 import { type Exchange, type Handler, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
 import { declared, type FieldSet } from '../listing/fields.ts';
-import { allOf, type Condition } from '../listing/filters.ts';
+import { allOf, type Condition, EVERY_ROW, having } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import {
   ACTIVITY_COLUMNS,
@@ -15,15 +15,16 @@ import {
   type LinkedResource,
 } from '../store/activity.ts';
 import { findToken } from '../store/tokens.ts';
-import { seenApplication } from './applications.ts';
+import { applicationKind } from './applications.ts';
 import { GROUP } from './groups.ts';
-import { seenJobTemplate } from './job-templates.ts';
+import { JOB_TEMPLATE } from './job-templates.ts';
+import type { Kind } from './kind.ts';
 import { seenResource } from './named-resources.ts';
-import { seenOrganization } from './organizations.ts';
+import { ORGANIZATION } from './organizations.ts';
 import { pathId } from './request-values.ts';
 import { namedRelation, userRelation } from './resource.ts';
 import { CREDENTIAL, HOST, INVENTORY, PROJECT } from './resource-kinds.ts';
-import { seenTeam } from './teams.ts';
+import { TEAM } from './teams.ts';
 import { seenUser } from './users.ts';
 
 /** `/api/v2/activity_stream/`, its `N/`, and the `activity_stream/` of what it has entries about. */
@@ -43,25 +44,13 @@ export function serveActivity(app: FastifyInstance, service: ServiceContext): vo
   );
   serve('activity_stream/:id(^\\d+$)/', 'One entry of the activity stream.', show);
   serve('tokens/:id(^\\d+$)/activity_stream/', 'What happened to this token.', async (exchange) =>
-    listActivity(exchange, about('t.id', await seenTokenId(exchange))),
+    listActivity(exchange, having('t.id = $N', await seenTokenId(exchange))),
   );
-  serve('applications/:id/activity_stream/', 'What happened to this application.', async (exchange) =>
-    listActivity(exchange, about('a.id', (await seenApplication(exchange)).id)),
-  );
-  serve('organizations/:id/activity_stream/', 'What happened to this organization.', async (exchange) =>
-    listActivity(exchange, about('o.id', (await seenOrganization(exchange)).id)),
-  );
-  for (const [path, noun, column, see] of [
-    ['inventories', 'inventory', 'r_inventory.id', (exchange) => seenResource(exchange, INVENTORY)],
-    ['hosts', 'host', 'r_host.id', (exchange) => seenResource(exchange, HOST)],
-    ['groups', 'group', 'r_group.id', (exchange) => seenResource(exchange, GROUP)],
-    ['credentials', 'credential', 'r_credential.id', (exchange) => seenResource(exchange, CREDENTIAL)],
-    ['projects', 'project', 'r_project.id', (exchange) => seenResource(exchange, PROJECT)],
-    ['job_templates', 'job template', 'r_job_template.id', seenJobTemplate],
-    ['teams', 'team', 'r_team.id', seenTeam],
-  ] as const satisfies readonly Place[]) {
-    serve(`${path}/:id/activity_stream/`, `What happened to this ${noun}.`, async (exchange) =>
-      listActivity(exchange, about(column, (await see(exchange)).id)),
+  const inOrganizations: readonly Kind[] = [INVENTORY, HOST, GROUP, CREDENTIAL, PROJECT, JOB_TEMPLATE, TEAM];
+  for (const kind of [applicationKind(service) as Kind, ORGANIZATION, ...inOrganizations]) {
+    const path = `${kind.path.replace('/api/v2/', '')}:id/activity_stream/`;
+    serve(path, `What happened to this ${kind.label.toLowerCase()}.`, async (exchange) =>
+      listActivity(exchange, having(`${COLUMNS[kind.type]} = $N`, (await seenResource(exchange, kind)).id)),
     );
   }
   serve(
@@ -69,33 +58,15 @@ export function serveActivity(app: FastifyInstance, service: ServiceContext): vo
     'What this user did, and what was done to the account.',
     async (exchange) => {
       const { id } = await seenUser(exchange);
-      return listActivity(exchange, (first) => ({
-        sql: `s.actor_id = $${first} OR b.id = $${first}`,
-        values: [id],
-      }));
+      return listActivity(exchange, having('s.actor_id = $N OR b.id = $N', id));
     },
   );
-}
-
-/** Resources of a kind: their collection, their noun, the column of their ids, and the one that the path names. */
-type Place = readonly [
-  path: string,
-  noun: string,
-  column: `r_${LinkedResource}.id`,
-  see: (exchange: Exchange) => Promise<{ readonly id: number }>,
-];
-
-function about(
-  column: 't.id' | 'a.id' | 'o.id' | `r_${LinkedResource}.id`,
-  id: number,
-): (first: number) => Condition {
-  return (first) => ({ sql: `${column} = $${first}`, values: [id] });
 }
 
 /** Lists the entries that the caller may see and that meet a condition. */
 function listActivity(
   exchange: Exchange,
-  condition: (first: number) => Condition = () => ({ sql: 'TRUE', values: [] }),
+  condition: (first: number) => Condition = () => EVERY_ROW,
 ): Promise<unknown> {
   return list<ActivityRecord>(exchange, {
     fields: activityFields,
@@ -109,7 +80,7 @@ function listActivity(
 
 async function show({ service, caller, params }: Exchange): Promise<unknown> {
   const id = pathId(params['id']);
-  const entry = await findActivity(service.database, id, { sql: 'TRUE', values: [] });
+  const entry = await findActivity(service.database, id, EVERY_ROW);
   if (entry === null) throw notFound();
   if ((await findActivity(service.database, id, visibleActivity(caller.user, 2))) === null) throw forbidden();
   return activityJson(entry);
@@ -134,6 +105,13 @@ const COLLECTIONS = {
 } as const;
 
 const LINKED = Object.keys(COLLECTIONS) as readonly LinkedResource[];
+
+/** The columns of the ids of what entries link to. */
+const COLUMNS = {
+  o_auth2_application: 'a.id',
+  organization: 'o.id',
+  ...(Object.fromEntries(LINKED.map((type) => [type, `r_${type}.id`])) as Record<LinkedResource, string>),
+};
 
 /**
  * The fields of an entry of the activity stream. Filters reach only what the entry itself shows of a related

@@ -18,8 +18,8 @@ import { findOrganization } from '../store/organizations.ts';
 import type { ResourceValues } from '../store/resources.ts';
 import { noSuchId } from './field-values.ts';
 import { addresses, type Kind, type Wanted } from './kind.ts';
-import { create, listKind, refuse, seenResource, serveKind } from './named-resources.ts';
-import { administersNamed, seenOrganization } from './organizations.ts';
+import { create, listKind, mayChangeSeen, refuse, seenResource, serveKind } from './named-resources.ts';
+import { ORGANIZATION } from './organizations.ts';
 import { redirectProblem } from './redirect-uris.ts';
 import { leadingFields, MASK, namedRelation, userRelation } from './resource.ts';
 import { tokenFields } from './token-json.ts';
@@ -129,7 +129,7 @@ const APPLICATION: Kind<ApplicationRecord> = {
   async shownToo({ service, caller }, applications) {
     const ids = applications.map(({ id }) => id);
     const tokens = await tokensByApplication(service.database, ids, visibleTokens(caller.user, 2));
-    return ({ id, client_type }) => {
+    return applications.map(({ id, client_type }) => {
       const { count = 0, first = [] } = tokens.get(id) ?? {};
       return {
         summary: {
@@ -137,7 +137,7 @@ const APPLICATION: Kind<ApplicationRecord> = {
         },
         fields: { client_secret: client_type === 'confidential' ? MASK : undefined },
       };
-    };
+    });
   },
   prepare,
   async changed(transaction, before, { id, redirect_uris }) {
@@ -154,17 +154,18 @@ const WITH_IMPLICIT: Kind<ApplicationRecord> = {
   fields: fields([...GRANT_TYPES, ['implicit', 'Implicit']]),
 };
 
-function kindOf(service: { readonly allowImplicitGrant?: boolean }): Kind<ApplicationRecord> {
+/** The kind of applications, with the implicit grant if the service was started with it. */
+export function applicationKind(service: { readonly allowImplicitGrant?: boolean }): Kind<ApplicationRecord> {
   return service.allowImplicitGrant === true ? WITH_IMPLICIT : APPLICATION;
 }
 
 export function applicationFields(service: { readonly allowImplicitGrant?: boolean }): FieldSet {
-  return kindOf(service).fields;
+  return applicationKind(service).fields;
 }
 
 /** `/api/v2/applications/`, its `N/` and `N/tokens/`, and the `applications/` of organizations and users. */
 export function serveApplications(app: FastifyInstance, service: ServiceContext): void {
-  const kind = kindOf(service);
+  const kind = applicationKind(service);
   serveKind(app, service, kind);
   serveEndpoint(app, service, {
     path: '/api/v2/applications/:id/tokens/',
@@ -173,12 +174,12 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
     fields: tokenFields,
     handlers: {
       GET: async (exchange) => {
-        const { id } = await seenApplication(exchange);
+        const { id } = await seenResource(exchange, kind);
         const visible = visibleTokens(exchange.caller.user, 2);
         const sql = `t.application_id = $1 AND (${visible.sql})`;
         return listTokens(exchange, { sql, values: [id, ...visible.values] });
       },
-      POST: async (exchange) => issueToken(exchange, 'any', await seenApplication(exchange)),
+      POST: async (exchange) => issueToken(exchange, 'any', await seenResource(exchange, kind)),
     },
   });
   serveEndpoint(app, service, {
@@ -186,14 +187,14 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
     name: 'Applications of an organization',
     description: 'The OAuth2 applications of this organization. POST creates one in it.',
     fields: kind.fields,
-    allows: administersNamed,
+    allows: (exchange) => mayChangeSeen(exchange, ORGANIZATION),
     handlers: {
       GET: async (exchange) => {
-        const { id } = await seenOrganization(exchange);
+        const { id } = await seenResource(exchange, ORGANIZATION);
         return listKind(exchange, kind, undefined, { sql: 'x.organization_id = $1', values: [id] });
       },
       POST: async (exchange) =>
-        create(exchange, kind, { organization: (await seenOrganization(exchange)).id }),
+        create(exchange, kind, { organization: (await seenResource(exchange, ORGANIZATION)).id }),
     },
   });
   serveEndpoint(app, service, {
@@ -207,11 +208,6 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
       POST: (exchange) => create(exchange, kind),
     },
   });
-}
-
-/** The application that the path names, by id or by name. Throws 404, or 403 if the caller may not see it. */
-export function seenApplication(exchange: Exchange): Promise<ApplicationRecord> {
-  return seenResource(exchange, kindOf(exchange.service));
 }
 
 /**

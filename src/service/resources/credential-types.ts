@@ -3,6 +3,7 @@ import type { ServiceContext } from '../context.ts';
 import { serveEndpoint } from '../endpoint.ts';
 import { notFound } from '../failure.ts';
 import { declared, type FieldSet, type Relation } from '../listing/fields.ts';
+import { EVERY_ROW } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import { pathId } from './request-values.ts';
 import { leadingFields } from './resource.ts';
@@ -53,7 +54,6 @@ const credentialTypeFields: FieldSet = {
   order: ['name'],
 };
 
-/** The relation of credentials to their type. */
 export const TYPE_OF_CREDENTIAL: Relation = {
   searchFields: credentialTypeFields.searchFields,
   fields: Object.fromEntries(
@@ -85,7 +85,7 @@ export function serveCredentialTypes(app: FastifyInstance, service: ServiceConte
           fields: credentialTypeFields,
           columns: '*',
           from: FROM,
-          visible: { sql: 'TRUE', values: [] },
+          visible: EVERY_ROW,
           render: (types) => types.map(credentialTypeJson),
         }),
     },

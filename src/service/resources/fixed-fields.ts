@@ -14,7 +14,6 @@ export function hiddenFixedFields(fields: Readonly<Record<string, Fixed>>): Fiel
   return Object.fromEntries(shown.map(([name, field]) => [name, { ...field, hidden: true }]));
 }
 
-/** One of them. */
 export function fixedField(name: string, [value, does, type = typeOf(value)]: Fixed): Field {
   return {
     type,

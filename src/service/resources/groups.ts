@@ -4,7 +4,7 @@ import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid } from '../failure.ts';
 import { declared } from '../listing/fields.ts';
-import type { Condition } from '../listing/filters.ts';
+import { having } from '../listing/filters.ts';
 import { groupNameProblem } from '../playbooks/variables.ts';
 import { jsonObject } from '../request.ts';
 import {
@@ -105,10 +105,10 @@ export function serveGroups(app: FastifyInstance, service: ServiceContext): void
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenResource(exchange, HOST);
-        return listGroups(
+        return listKind(
           exchange,
-          `x.id IN (SELECT l.group_id FROM main_group_hosts l WHERE l.host_id = $N)`,
-          id,
+          GROUP,
+          having(`x.id IN (SELECT l.group_id FROM main_group_hosts l WHERE l.host_id = $N)`, id),
         );
       },
       POST: changeGroupsOfHost,
@@ -119,13 +119,16 @@ export function serveGroups(app: FastifyInstance, service: ServiceContext): void
     description: 'The groups that hold this host, directly or through other groups.',
     list: async (exchange) => {
       const { id } = await seenResource(exchange, HOST);
-      return listGroups(
+      return listKind(
         exchange,
-        `x.id IN (WITH RECURSIVE near (id) AS (
+        GROUP,
+        having(
+          `x.id IN (WITH RECURSIVE near (id) AS (
             SELECT l.group_id FROM main_group_hosts l WHERE l.host_id = $N
             UNION SELECT p.to_group_id FROM main_group_parents p JOIN near n ON p.from_group_id = n.id)
           SELECT id FROM near)`,
-        id,
+          id,
+        ),
       );
     },
   });
@@ -147,11 +150,14 @@ export function serveGroups(app: FastifyInstance, service: ServiceContext): void
     description: 'The groups of the inventory that are neither above nor below this group.',
     list: async (exchange) => {
       const { id } = await seenResource(exchange, GROUP);
-      return listGroups(
+      return listKind(
         exchange,
-        `x.inventory_id = (SELECT g.inventory_id FROM main_group g WHERE g.id = $N)
+        GROUP,
+        having(
+          `x.inventory_id = (SELECT g.inventory_id FROM main_group g WHERE g.id = $N)
           AND x.id NOT IN ${groupsAround('$N', 'below')} AND x.id NOT IN ${groupsAround('$N', 'above')}`,
-        id,
+          id,
+        ),
       );
     },
   });
@@ -160,25 +166,16 @@ export function serveGroups(app: FastifyInstance, service: ServiceContext): void
     description: 'The groups of this inventory that are in no other group.',
     list: async (exchange) => {
       const { id } = await seenResource(exchange, INVENTORY);
-      return listGroups(
+      return listKind(
         exchange,
-        `x.inventory_id = $N AND NOT EXISTS (SELECT FROM main_group_parents p WHERE p.from_group_id = x.id)`,
-        id,
+        GROUP,
+        having(
+          `x.inventory_id = $N AND NOT EXISTS (SELECT FROM main_group_parents p WHERE p.from_group_id = x.id)`,
+          id,
+        ),
       );
     },
   });
-}
-
-/** Lists the groups for which a condition holds, with `$N` for its value. */
-function listGroups(exchange: Exchange, sql: string, value: number): Promise<unknown> {
-  return listKind(
-    exchange,
-    GROUP,
-    (first): Condition => ({
-      sql: sql.replaceAll('$N', `$${first}`),
-      values: [value],
-    }),
-  );
 }
 
 function listOnly(
@@ -200,7 +197,7 @@ function listOnly(
 
 /** `hosts/` or `children/` of a group. */
 function serveMembers(app: FastifyInstance, service: ServiceContext, relation: GroupRelation): void {
-  const kind: Kind<ResourceRecord> = relation === 'hosts' ? HOST : (GROUP as unknown as Kind<ResourceRecord>);
+  const kind: Kind<ResourceRecord> = relation === 'hosts' ? HOST : GROUP;
   const some = relation === 'hosts' ? 'hosts' : 'groups';
   const [table, group, member] =
     relation === 'hosts'
@@ -373,7 +370,7 @@ function serveOfInventory<R extends ResourceRecord>(
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenResource(exchange, INVENTORY);
-        return listKind(exchange, kind, (first) => ({ sql: `x.inventory_id = $${first}`, values: [id] }));
+        return listKind(exchange, kind, having('x.inventory_id = $N', id));
       },
       POST: (exchange) => changeInventory(exchange, kind),
     },

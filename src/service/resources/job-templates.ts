@@ -16,7 +16,7 @@ import { noSuchId } from './field-values.ts';
 import { fixedFields } from './fixed-fields.ts';
 import { ASK_FIELDS, TEMPLATE_OPTIONS } from './job-options.ts';
 import { addresses, type Kind, type Wanted } from './kind.ts';
-import { refuse, seenResource, serveKind } from './named-resources.ts';
+import { refuse, serveKind } from './named-resources.ts';
 import { PART_RELATIONS, seenParts } from './part-relations.ts';
 import { leadingFields, nameAndDescription } from './resource.ts';
 import { byRoles } from './resource-kinds.ts';
@@ -25,11 +25,6 @@ import { byRoles } from './resource-kinds.ts';
 export function serveJobTemplates(app: FastifyInstance, service: ServiceContext): void {
   serveKind(app, service, JOB_TEMPLATE);
   serveEmptyRelations(app, service, JOB_TEMPLATE);
-}
-
-/** The job template that the path names. Throws 404, or 403 if the caller may not see it. */
-export function seenJobTemplate(exchange: Exchange): Promise<JobTemplateRecord> {
-  return seenResource(exchange, JOB_TEMPLATE);
 }
 
 function asked({ id, organization }: JobTemplateRecord, role: AskedRole['role']): AskedRole {
@@ -64,7 +59,7 @@ const NOT_CARRIED_OUT = fixedFields({
   ask_instance_groups_on_launch: [false, 'have instance groups'],
 });
 
-const JOB_TEMPLATE: Kind<JobTemplateRecord> = {
+export const JOB_TEMPLATE: Kind<JobTemplateRecord> = {
   type: 'job_template',
   path: '/api/v2/job_templates/',
   label: 'Job template',

@@ -4,14 +4,15 @@ import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound, RequestFailure } from '../failure.ts';
 import { declared, type FieldSet, inWords } from '../listing/fields.ts';
-import { allOf, type Condition } from '../listing/filters.ts';
+import { allOf, type Condition, EVERY_ROW, having } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import { OPTION_NAMES, pick } from '../store/job-options.ts';
 import { cancelJob, deleteJob, findJob, JOB_COLUMNS, JOB_FROM, type JobRecord } from '../store/jobs.ts';
 import { type HeldRole, heldRoles } from '../store/object-roles.ts';
 import type { UserRecord } from '../store/users.ts';
 import { SHOWN_OPTIONS } from './job-options.ts';
-import { seenJobTemplate } from './job-templates.ts';
+import { JOB_TEMPLATE } from './job-templates.ts';
+import { seenResource } from './named-resources.ts';
 import { knownRelation, PART_RELATIONS, seenPartsOfJobs } from './part-relations.ts';
 import { pathId } from './request-values.ts';
 import { leadingFields, logChange } from './resource.ts';
@@ -39,8 +40,8 @@ export function serveJobs(app: FastifyInstance, service: ServiceContext): void {
     fields: jobFields,
     handlers: {
       GET: async (exchange) => {
-        const { id } = await seenJobTemplate(exchange);
-        return listJobs(exchange, (first) => ({ sql: `x.job_template_id = $${first}`, values: [id] }));
+        const { id } = await seenResource(exchange, JOB_TEMPLATE);
+        return listJobs(exchange, having('x.job_template_id = $N', id));
       },
     },
   });
@@ -67,7 +68,7 @@ export function serveJobs(app: FastifyInstance, service: ServiceContext): void {
 
 async function listJobs(
   exchange: Exchange,
-  condition: (first: number) => Condition = () => ({ sql: 'TRUE', values: [] }),
+  condition: (first: number) => Condition = () => EVERY_ROW,
 ): Promise<unknown> {
   const { service, caller } = exchange;
   const held = await heldRoles(service.database, caller.user);

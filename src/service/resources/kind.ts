@@ -71,15 +71,13 @@ export interface Kind<R extends ResourceRow = ResourceRow> {
   readonly empty?: Readonly<Record<string, string>>;
   /** Further related addresses, by the address of the resource. */
   related?(url: string, resource: R): Readonly<Record<string, string>>;
-  /** Further `summary_fields`. */
   summary?(resource: R): Readonly<Record<string, unknown>>;
-  /** Further `user_capabilities`. */
   capabilities?(user: UserRecord, held: readonly HeldRole[], resource: R): Readonly<Record<string, boolean>>;
-  /** What else the API shows of these resources, and what is not in the database. */
+  /** What else the API shows of each of these resources, and what is not in the database. */
   shownToo?(
     exchange: Exchange,
     resources: readonly R[],
-  ): Promise<(resource: R) => { readonly summary?: ResourceValues; readonly fields?: ResourceValues }>;
+  ): Promise<readonly { readonly summary?: ResourceValues; readonly fields?: ResourceValues }[]>;
   /**
    * Checks and completes what a request wants, in the transaction of the change.
    *
@@ -147,7 +145,7 @@ export async function render<R extends ResourceRow>(
   const { user, mayWrite } = caller;
   const held = await heldRoles(service.database, user);
   const shownToo = await kind.shownToo?.(exchange, resources);
-  return resources.map((resource) => {
+  return resources.map((resource, index) => {
     const row = resource as unknown as Readonly<Record<string, unknown>>;
     const url = `${kind.path}${resource.id}/`;
     const may = mayWrite && kind.mayChange(user, held, resource);
@@ -156,7 +154,7 @@ export async function render<R extends ResourceRow>(
       ? makersJson(row as unknown as Makers)
       : { related: {}, summary: {} };
     const others = relatedIn(kind, row);
-    const too = shownToo?.(resource);
+    const too = shownToo?.[index];
     const { id, created, modified, roles } = resource;
     return {
       id,

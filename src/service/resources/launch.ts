@@ -20,8 +20,9 @@ import { heldRoles } from '../store/object-roles.ts';
 import { findInventory } from '../store/resources.ts';
 import { isEmpty, noSuchId, type Problems, readValue } from './field-values.ts';
 import { LAUNCH_OPTIONS } from './job-options.ts';
-import { may, seenJobTemplate } from './job-templates.ts';
+import { JOB_TEMPLATE, may } from './job-templates.ts';
 import { shownJob } from './jobs.ts';
+import { seenResource } from './named-resources.ts';
 import { logChange } from './resource.ts';
 
 /**
@@ -64,7 +65,7 @@ export function serveLaunch(app: FastifyInstance, service: ServiceContext): void
     description:
       'GET shows what a launch may override. POST launches a job; what it may not override is ignored.',
     fields: launchFields,
-    handlers: { GET: async (exchange) => asked(await seenJobTemplate(exchange)), POST: launch },
+    handlers: { GET: async (exchange) => asked(await seenResource(exchange, JOB_TEMPLATE)), POST: launch },
   });
 }
 
@@ -99,7 +100,7 @@ function asked(template: JobTemplateRecord): Record<string, unknown> {
 
 async function launch(exchange: Exchange): Promise<unknown> {
   const { request } = exchange;
-  const template = await seenJobTemplate(exchange);
+  const template = await seenResource(exchange, JOB_TEMPLATE);
   if (!(await may(exchange, template, 'execute'))) throw forbidden();
   const given = await readLaunch(exchange, jsonObject(request));
   const { accepted, ignored } = sortOut(given, template);

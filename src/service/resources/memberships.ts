@@ -4,7 +4,7 @@ import { administersOrganization, canAssignRole, hasRole, visibleUsers } from '.
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid } from '../failure.ts';
-import { allOf } from '../listing/filters.ts';
+import { allOf, having } from '../listing/filters.ts';
 import { jsonObject } from '../request.ts';
 import { heldRoles } from '../store/object-roles.ts';
 import {
@@ -19,12 +19,8 @@ import {
 import { teamsAdministeredBy } from '../store/teams.ts';
 import { findUser, type UserRecord } from '../store/users.ts';
 import { createUser, lockUser } from './change-user.ts';
-import {
-  administersNamed,
-  listOrganizations,
-  organizationFields,
-  seenOrganization,
-} from './organizations.ts';
+import { listKind, mayChangeSeen, seenResource } from './named-resources.ts';
+import { ORGANIZATION } from './organizations.ts';
 import { idIn } from './request-values.ts';
 import { userFields, userJson } from './user-json.ts';
 import { canSeeUser, listUsers, seenUser } from './users.ts';
@@ -33,7 +29,7 @@ import { canSeeUser, listUsers, seenUser } from './users.ts';
 export function serveMemberships(app: FastifyInstance, service: ServiceContext): void {
   const ofOrganization = (path: string, role: OrganizationRole, name: string) => {
     const held = async (exchange: Exchange): Promise<Held> => {
-      const { id } = await seenOrganization(exchange);
+      const { id } = await seenResource(exchange, ORGANIZATION);
       return { role, resource_type: 'organization', resource_id: id, organization_id: id };
     };
     serveEndpoint(app, service, {
@@ -42,7 +38,7 @@ export function serveMemberships(app: FastifyInstance, service: ServiceContext):
       description:
         'POST {"id": N} grants the role to a user; with "disassociate": true it withdraws the role. POST of a user without an id creates the user with this role.',
       fields: userFields,
-      allows: administersNamed,
+      allows: (exchange) => mayChangeSeen(exchange, ORGANIZATION),
       handlers: {
         GET: async (exchange) => listHolders(exchange, await held(exchange)),
         POST: async (exchange) => assign(exchange, await held(exchange)),
@@ -58,7 +54,7 @@ export function serveMemberships(app: FastifyInstance, service: ServiceContext):
       path: `/api/v2/users/:id/${path}/`,
       name,
       description: 'The organizations in which this user has the role, among those that you may see.',
-      fields: organizationFields,
+      fields: ORGANIZATION.fields,
       handlers: { GET: (exchange) => listHeld(exchange, roles) },
     });
   ofUser('organizations', ['member'], 'Organizations of a user');
@@ -78,10 +74,13 @@ export function listHolders(exchange: Exchange, held: Held): Promise<unknown> {
   if (!isMembership(held)) {
     return listUsers(
       exchange,
-      allOf(visibleUsers(exchange.caller.user), (first) => ({
-        sql: `EXISTS (SELECT FROM service_role_grant g WHERE g.user_id = u.id AND g.role_id = $${first})`,
-        values: [held.id],
-      })),
+      allOf(
+        visibleUsers(exchange.caller.user),
+        having(
+          'EXISTS (SELECT FROM service_role_grant g WHERE g.user_id = u.id AND g.role_id = $N)',
+          held.id,
+        ),
+      ),
     );
   }
   const [table, column] =
@@ -98,7 +97,7 @@ export function listHolders(exchange: Exchange, held: Held): Promise<unknown> {
 
 async function listHeld(exchange: Exchange, roles: readonly OrganizationRole[]): Promise<unknown> {
   const { id: userId } = await seenUser(exchange);
-  return listOrganizations(exchange, (first) => ({
+  return listKind(exchange, ORGANIZATION, (first) => ({
     sql: `EXISTS (SELECT FROM service_role h
             WHERE h.organization_id = x.id AND h.user_id = $${first} AND h.role = ANY($${first + 1}::text[]))`,
     values: [userId, roles],

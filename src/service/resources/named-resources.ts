@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
-import type { Queryable } from '../../db/database.ts';
+import { hasRows, type Queryable } from '../../db/database.ts';
 import { canCreate } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, invalid, notFound, RequestFailure } from '../failure.ts';
 import { requireFieldRights } from '../field-rights.ts';
-import { allOf, type Condition } from '../listing/filters.ts';
+import { allOf, type Condition, EVERY_ROW } from '../listing/filters.ts';
 import { type Listing, list, requireMatch } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
 import type { Activity } from '../store/activity.ts';
@@ -77,7 +77,7 @@ export function serveKind<R extends ResourceRow>(
 export async function listKind<R extends ResourceRow>(
   exchange: Exchange,
   kind: Kind<R>,
-  condition: (first: number) => Condition = () => ({ sql: 'TRUE', values: [] }),
+  condition: (first: number) => Condition = () => EVERY_ROW,
   visible?: Condition,
 ): Promise<unknown> {
   const { service, caller } = exchange;
@@ -127,11 +127,11 @@ export async function canSee<R extends ResourceRow>(
   id: number,
 ): Promise<boolean> {
   const { sql, values } = kind.visible(caller.user, await heldRoles(service.database, caller.user));
-  const rows = await service.database.query(
+  return hasRows(
+    service.database,
     `SELECT FROM ${kind.storage.from} WHERE (${sql}) AND x.id = $${values.length + 1}`,
     [...values, id],
   );
-  return rows.length > 0;
 }
 
 /** Whether the caller may change the resource that the path names. */

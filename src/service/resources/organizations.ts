@@ -1,16 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import { administersOrganization, visibleOrganizations } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
-import type { Exchange } from '../endpoint.ts';
 import { type Declared, declared, type Relation } from '../listing/fields.ts';
-import type { Condition } from '../listing/filters.ts';
 import { organizationsWithRole, viewerRow } from '../role-levels.ts';
 import { recordApplicationDeletions, recordTeamDeletions, recordTokenDeletions } from '../store/activity.ts';
 import { ORGANIZATIONS, type OrganizationRecord } from '../store/organizations.ts';
 import { EMPTY_RELATIONS, serveEmptyRelations } from './empty-relations.ts';
 import { fixedFields } from './fixed-fields.ts';
 import type { Kind } from './kind.ts';
-import { listKind, mayChangeSeen, refuse, seenResource, serveKind } from './named-resources.ts';
+import { refuse, serveKind } from './named-resources.ts';
 import { leadingFields, nameAndDescription, namedRelation, userRelation } from './resource.ts';
 
 /** What belongs to an organization, as far as the viewer sees it. */
@@ -30,7 +28,7 @@ function belongings(
   };
 }
 
-const ORGANIZATION: Kind<OrganizationRecord> = {
+export const ORGANIZATION: Kind<OrganizationRecord> = {
   type: 'organization',
   path: '/api/v2/organizations/',
   label: 'Organization',
@@ -107,28 +105,8 @@ const ORGANIZATION: Kind<OrganizationRecord> = {
   },
 };
 
-export const organizationFields = ORGANIZATION.fields;
-
 /** `/api/v2/organizations/` and `/api/v2/organizations/N/`. */
 export function serveOrganizations(app: FastifyInstance, service: ServiceContext): void {
   serveKind(app, service, ORGANIZATION);
   serveEmptyRelations(app, service, ORGANIZATION);
-}
-
-/** Lists the organizations that the caller sees and that meet a condition. */
-export function listOrganizations(
-  exchange: Exchange,
-  condition: (first: number) => Condition,
-): Promise<unknown> {
-  return listKind(exchange, ORGANIZATION, condition);
-}
-
-/** The organization that the path names. Throws 404, or 403 if the caller may not see it. */
-export function seenOrganization(exchange: Exchange): Promise<OrganizationRecord> {
-  return seenResource(exchange, ORGANIZATION);
-}
-
-/** Whether the caller may change the organization that the path names, and what it has. */
-export function administersNamed(exchange: Exchange): Promise<boolean> {
-  return mayChangeSeen(exchange, ORGANIZATION);
 }

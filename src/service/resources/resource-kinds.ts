@@ -69,7 +69,6 @@ export const BY_INVENTORY: Pick<Kind, 'visible' | 'mayChange'> = {
     hasRole(user, held, { type: 'inventory', id: inventory ?? 0, organization, role: 'admin' }),
 };
 
-/** The field `variables`. */
 export const VARIABLES: Declared = {
   type: 'json',
   helpText: 'A mapping in YAML or JSON.',
@@ -171,7 +170,6 @@ export const INVENTORY: Kind<ResourceRecord> = {
     addresses(url, [...['hosts', 'groups', 'root_groups', 'variable_data', 'script', 'activity_stream']]),
 };
 
-/** Hosts of inventories. */
 export const HOST: Kind<ResourceRecord> = {
   type: 'host',
   path: '/api/v2/hosts/',
@@ -343,11 +341,11 @@ export const PROJECT: Kind<ResourceRecord> = {
   namedBy: IN_ORGANIZATION,
   empty: EMPTY_RELATIONS.project,
   related: (url) => addresses(url, ['playbooks', 'activity_stream']),
-  async shownToo({ service }) {
+  async shownToo({ service }, projects) {
     const folders = await projectFolders(service.jobs.projects);
-    return ({ local_path = '' }) => ({
+    return projects.map(({ local_path = '' }) => ({
       fields: { status: folders.includes(local_path) ? 'ok' : 'missing' },
-    });
+    }));
   },
   async prepare(exchange, transaction, wanted) {
     const { before, problems, values } = wanted;

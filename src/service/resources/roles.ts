@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import { type SharedType, visibleRoles } from '../access.ts';
+import { visibleRoles } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid, notFound } from '../failure.ts';
 import { declared, type FieldSet } from '../listing/fields.ts';
-import { allOf, type Condition } from '../listing/filters.ts';
+import { allOf, type Condition, EVERY_ROW, having } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
 import { changeGrant, heldRoles } from '../store/object-roles.ts';
@@ -18,16 +18,13 @@ import {
   roleRelation,
 } from '../store/roles.ts';
 import { findTeam, type TeamRecord, teamsAdministeredBy } from '../store/teams.ts';
-import { administersRole } from './access-list.ts';
-import { seenJobTemplate } from './job-templates.ts';
+import { administersRole, KINDS_WITH_ROLES } from './access-list.ts';
 import { assign, changeHolder, listHolders, mayGive } from './memberships.ts';
-import { seenResource } from './named-resources.ts';
-import { seenOrganization } from './organizations.ts';
+import { canSee, listKind, seenResource } from './named-resources.ts';
 import { idIn, pathId } from './request-values.ts';
 import { leadingFields, logChange } from './resource.ts';
-import { CREDENTIAL, INVENTORY, PROJECT } from './resource-kinds.ts';
 import { resourcePath, roleText } from './role-texts.ts';
-import { canSeeTeam, listTeams, seenTeam, teamFields } from './teams.ts';
+import { TEAM } from './teams.ts';
 import { userFields } from './user-json.ts';
 import { seenUser } from './users.ts';
 
@@ -75,32 +72,22 @@ export function serveRoles(app: FastifyInstance, service: ServiceContext): void 
     attaches: true,
     handlers: { GET: rolesOfUser, POST: changeRoleOfUser },
   });
-  const ofObject = (
-    collection: string,
-    type: RoleRecord['resource_type'],
-    seen: (exchange: Exchange) => Promise<{ readonly id: number }>,
-  ) =>
+  for (const kind of KINDS_WITH_ROLES) {
     serveEndpoint(app, service, {
-      path: `/api/v2/${collection}/:id/object_roles/`,
-      name: `Roles in the ${type}`,
-      description: `The roles that users can have in this ${type}.`,
+      path: `${kind.path}:id/object_roles/`,
+      name: `Roles in the ${kind.type}`,
+      description: `The roles that users can have in this ${kind.type}.`,
       fields: roleFields,
       handlers: {
         GET: async (exchange) => {
-          const { id } = await seen(exchange);
+          const { id } = await seenResource(exchange, kind);
           return listRoles(exchange, (first) => ({
             sql: `x.resource_type = $${first} AND x.resource_id = $${first + 1}`,
-            values: [type, id],
+            values: [kind.type, id],
           }));
         },
       },
     });
-  ofObject('organizations', 'organization', seenOrganization);
-  ofObject('teams', 'team', seenTeam);
-  ofObject('job_templates', 'job_template', seenJobTemplate);
-  for (const kind of [INVENTORY, PROJECT, CREDENTIAL] as const) {
-    const collection = kind.path.split('/')[3] ?? '';
-    ofObject(collection, kind.type as SharedType, (exchange) => seenResource(exchange, kind));
   }
 }
 
@@ -110,15 +97,16 @@ function serveTeamRoles(app: FastifyInstance, service: ServiceContext): void {
     path: '/api/v2/roles/:id(^\\d+$)/teams/',
     name: 'Teams with a role',
     description: 'POST {"id": N} grants the role to a team; with "disassociate": true it withdraws the role.',
-    fields: teamFields,
+    fields: TEAM.fields,
     allows: maySeenGive,
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenRole(exchange);
-        return listTeams(exchange, (first) => ({
-          sql: `EXISTS (SELECT FROM service_role_grant g WHERE g.team_id = x.id AND g.role_id = $${first})`,
-          values: [id],
-        }));
+        return listKind(
+          exchange,
+          TEAM,
+          having('EXISTS (SELECT FROM service_role_grant g WHERE g.team_id = x.id AND g.role_id = $N)', id),
+        );
       },
       POST: async (exchange) => {
         const role = await seenRole(exchange);
@@ -138,14 +126,14 @@ function serveTeamRoles(app: FastifyInstance, service: ServiceContext): void {
     attaches: true,
     handlers: {
       GET: async (exchange) => {
-        const { id } = await seenTeam(exchange);
-        return listRoles(exchange, (first) => ({
-          sql: `EXISTS (SELECT FROM service_role_grant g WHERE g.role_id = x.id AND g.team_id = $${first})`,
-          values: [id],
-        }));
+        const { id } = await seenResource(exchange, TEAM);
+        return listRoles(
+          exchange,
+          having('EXISTS (SELECT FROM service_role_grant g WHERE g.role_id = x.id AND g.team_id = $N)', id),
+        );
       },
       POST: async (exchange) => {
-        const team = await seenTeam(exchange);
+        const team = await seenResource(exchange, TEAM);
         return changeRoleOfTeam(exchange, await namedRole(exchange), team);
       },
     },
@@ -179,7 +167,7 @@ async function changeRoleOfTeam(exchange: Exchange, role: RoleRecord, team: Team
     throw invalid({ msg: `You cannot assign ${of} role as a child role for a Team.` });
   }
   if (!(await mayGive(service.database, role, caller.user))) throw forbidden();
-  if (!(await canSeeTeam(exchange, team.id))) throw forbidden();
+  if (!(await canSee(exchange, TEAM, team.id))) throw forbidden();
   const operation = 'disassociate' in jsonObject(request) ? 'disassociate' : 'associate';
   await service.database.transaction(async (transaction) => {
     const change = { operation, roleId: role.id, teamId: team.id } as const;
@@ -226,7 +214,6 @@ const roleFields: FieldSet = {
   order: ['id'],
 };
 
-/** A role has no times. */
 function roleLeadingFields(): FieldSet['fields'] {
   const { created, modified, ...fields } = leadingFields({
     type: 'role',
@@ -239,7 +226,7 @@ function roleLeadingFields(): FieldSet['fields'] {
 
 function listRoles(
   exchange: Exchange,
-  condition: (first: number) => Condition = () => ({ sql: 'TRUE', values: [] }),
+  condition: (first: number) => Condition = () => EVERY_ROW,
   render: (role: RoleRecord) => unknown = (role) => roleJson(role),
 ): Promise<unknown> {
   return list<RoleRecord>(exchange, {

@@ -15,7 +15,6 @@ import { EVENT_PATHS } from '../sso/provider-events.ts';
 import { withFetchedMetadata } from '../sso/saml-import.ts';
 import { readSettings } from '../store/settings.ts';
 
-/** The names of the setting categories. */
 const CATEGORY_NAMES: Readonly<Record<SettingCategory, string>> = {
   authentication: 'Authentication',
   'azuread-oauth2': 'Azure AD OAuth2',

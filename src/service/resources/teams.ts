@@ -1,20 +1,20 @@
 import type { FastifyInstance } from 'fastify';
 import { administersOrganization, visibleTeams, visibleTeamsOfOthers } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
-import { type Exchange, serveEndpoint } from '../endpoint.ts';
+import { serveEndpoint } from '../endpoint.ts';
 import { declared } from '../listing/fields.ts';
-import type { Condition } from '../listing/filters.ts';
+import { having } from '../listing/filters.ts';
 import { teamsWithRole } from '../role-levels.ts';
 import { TEAMS, type TeamRecord } from '../store/teams.ts';
 import type { Kind } from './kind.ts';
 import { assign, type Held, listHolders } from './memberships.ts';
-import { canSee, create, listKind, mayChangeSeen, seenResource, serveKind } from './named-resources.ts';
-import { administersNamed, seenOrganization } from './organizations.ts';
+import { create, listKind, mayChangeSeen, seenResource, serveKind } from './named-resources.ts';
+import { ORGANIZATION } from './organizations.ts';
 import { leadingFields, nameAndDescription, namedRelation, userRelation } from './resource.ts';
 import { userFields } from './user-json.ts';
 import { seenUser } from './users.ts';
 
-const TEAM: Kind<TeamRecord> = {
+export const TEAM: Kind<TeamRecord> = {
   type: 'team',
   path: '/api/v2/teams/',
   label: 'Team',
@@ -70,8 +70,6 @@ const TEAM: Kind<TeamRecord> = {
   }),
 };
 
-export const teamFields = TEAM.fields;
-
 /** `/api/v2/teams/`, its `N/` and `N/users/`, and the `teams/` of organizations and users. */
 export function serveTeams(app: FastifyInstance, service: ServiceContext): void {
   serveKind(app, service, TEAM);
@@ -83,30 +81,30 @@ export function serveTeams(app: FastifyInstance, service: ServiceContext): void 
     fields: userFields,
     allows: (exchange) => mayChangeSeen(exchange, TEAM),
     handlers: {
-      GET: async (exchange) => listHolders(exchange, membership(await seenTeam(exchange))),
-      POST: async (exchange) => assign(exchange, membership(await seenTeam(exchange))),
+      GET: async (exchange) => listHolders(exchange, membership(await seenResource(exchange, TEAM))),
+      POST: async (exchange) => assign(exchange, membership(await seenResource(exchange, TEAM))),
     },
   });
   serveEndpoint(app, service, {
     path: '/api/v2/organizations/:id/teams/',
     name: 'Teams of an organization',
     description: 'The teams of this organization. POST creates one in it.',
-    fields: teamFields,
-    allows: administersNamed,
+    fields: TEAM.fields,
+    allows: (exchange) => mayChangeSeen(exchange, ORGANIZATION),
     handlers: {
       GET: async (exchange) => {
-        const { id } = await seenOrganization(exchange);
-        return listTeams(exchange, (first) => ({ sql: `x.organization_id = $${first}`, values: [id] }));
+        const { id } = await seenResource(exchange, ORGANIZATION);
+        return listKind(exchange, TEAM, having('x.organization_id = $N', id));
       },
       POST: async (exchange) =>
-        create(exchange, TEAM, { organization: (await seenOrganization(exchange)).id }),
+        create(exchange, TEAM, { organization: (await seenResource(exchange, ORGANIZATION)).id }),
     },
   });
   serveEndpoint(app, service, {
     path: '/api/v2/users/:id/teams/',
     name: 'Teams of a user',
     description: 'The teams of which this user is a member or an admin, among those that you may see.',
-    fields: teamFields,
+    fields: TEAM.fields,
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenUser(exchange);
@@ -122,19 +120,4 @@ export function serveTeams(app: FastifyInstance, service: ServiceContext): void 
 
 function membership({ id, organization }: TeamRecord): Held {
   return { role: 'member', resource_type: 'team', resource_id: id, organization_id: organization };
-}
-
-/** Lists the teams that the caller sees and that meet a condition. */
-export function listTeams(exchange: Exchange, condition: (first: number) => Condition): Promise<unknown> {
-  return listKind(exchange, TEAM, condition);
-}
-
-/** The team that the path names, by id or by name. Throws 404, or 403 if the caller may not see it. */
-export function seenTeam(exchange: Exchange): Promise<TeamRecord> {
-  return seenResource(exchange, TEAM);
-}
-
-/** Whether the caller sees a team. */
-export function canSeeTeam(exchange: Exchange, id: number): Promise<boolean> {
-  return canSee(exchange, TEAM, id);
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Queryable } from '../../db/database.ts';
+import { hasRows, type Queryable } from '../../db/database.ts';
 import {
   canChangeUser,
   canCreate,
@@ -110,7 +110,6 @@ async function me(exchange: Exchange): Promise<unknown> {
   return { count: 1, next: null, previous: null, results: [userJson(user, caller)] };
 }
 
-/** Lists the users that meet a condition. */
 export function listUsers(exchange: Exchange, visible: Condition): Promise<unknown> {
   return list<UserRecord>(exchange, {
     ...userRows(exchange, visible),
@@ -162,11 +161,10 @@ export async function seenUser(exchange: Exchange): Promise<UserRecord> {
 export async function canSeeUser(database: Queryable, user: UserRecord, other: number): Promise<boolean> {
   if (canSeeEverything(user)) return true;
   const { sql, values } = visibleUsers(user);
-  const rows = await database.query(
-    `SELECT FROM auth_user u WHERE (${sql}) AND u.id = $${values.length + 1}`,
-    [...values, other],
-  );
-  return rows.length > 0;
+  return hasRows(database, `SELECT FROM auth_user u WHERE (${sql}) AND u.id = $${values.length + 1}`, [
+    ...values,
+    other,
+  ]);
 }
 
 /** The same, if the filters of the query string hold for the user. */

@@ -53,7 +53,6 @@ export interface SampleJob {
   readonly output: string;
 }
 
-/** A role that a team has. */
 interface SampleGrant {
   readonly team: string;
   readonly type: 'inventory' | 'job_template';

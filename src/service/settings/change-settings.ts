@@ -109,7 +109,6 @@ async function store(
   }
 }
 
-/** Resets settings to the defaults. */
 export async function resetSettings(
   exchange: Exchange,
   definitions: readonly SettingDefinition[],

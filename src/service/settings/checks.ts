@@ -25,7 +25,6 @@ export interface SettingDefinition {
   readonly secret?: true;
   /** May be null, which means unset. */
   readonly nullable?: true;
-  /** An example of a value. */
   readonly placeholder?: unknown;
   /** The elements of a list, or a map: two levels of objects with any values. */
   readonly child?: 'strings' | 'map';

@@ -117,7 +117,6 @@ const DEFINITIONS: readonly SettingDefinition[] = [
   },
 ];
 
-/** All settings. */
 export const ALL_DEFINITIONS: readonly SettingDefinition[] = [...DEFINITIONS, ...SSO_DEFINITIONS];
 
 /** The settings of single sign-on: those of all providers, and those of each. */
@@ -151,7 +150,6 @@ export function shown({ secret }: Pick<SettingDefinition, 'secret'>, value: unkn
   return secret && value !== '' ? MASK : value;
 }
 
-/** The effective settings, by name. */
 export interface Settings {
   readonly SESSION_COOKIE_AGE: number;
   readonly SESSIONS_PER_USER: number;

@@ -59,7 +59,6 @@ function extraArguments(): Part {
   };
 }
 
-/** The name on the button. */
 function label(backend: Backend): SettingDefinition {
   return ofBackend(backend, 'LABEL', {
     ...line('Label', 'The name on the button of the login page.'),

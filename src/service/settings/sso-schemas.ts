@@ -63,12 +63,10 @@ export const teamMap = z.record(z.string().trim().min(1).max(512), team);
 /** `…_USER_FLAGS_BY_ATTR`: which attributes make a superuser or a system auditor. */
 export const userFlags = flags;
 
-/** An example of an organization map. */
 export const ORGANIZATION_EXAMPLE = {
   Operations: { admins: ['lead@example.org'], users: '/@example\\.org$/i', remove_users: true },
   Research: { users: { groups: ['research', 'research-guests'] } },
 };
-/** An example of a team map. */
 export const TEAM_EXAMPLE = { Night: { organization: 'Operations', users: { groups: ['night'] } } };
 
 /** See {@link organizationMap}. */
@@ -178,7 +176,6 @@ export const securityConfig = z.strictObject({
   rejectDeprecatedAlgorithm: z.boolean().optional(),
 });
 
-/** An identity provider as it is configured. */
 export type SamlIdp = z.infer<typeof identityProvider>;
 /** See {@link securityConfig}. */
 export type SamlSecurity = z.infer<typeof securityConfig>;

@@ -1,7 +1,6 @@
 /** The ways to log in through an identity provider, by the controller's names (python-social-auth's backends). */
 export const BACKENDS = ['google-oauth2', 'azuread-oauth2', 'github', 'saml'] as const;
 
-/** The name of a backend. */
 export type Backend = (typeof BACKENDS)[number];
 
 /** The prefix of a backend's settings. */
@@ -20,7 +19,6 @@ export const LABELS: Readonly<Record<Backend, string>> = {
   saml: 'SAML',
 };
 
-/** The backend of this name, or null. */
 export function backendOf(name: string | undefined): Backend | null {
   return BACKENDS.find((backend) => backend === name) ?? null;
 }
@@ -63,7 +61,6 @@ export function attributesOf(
 
 /** Why a login through an identity provider failed. The error page explains each reason to the user. */
 export type SsoReason =
-  /** The provider is not configured. */
   | 'not_configured'
   /** The configuration cannot be used, for example because of a wrong key. */
   | 'misconfigured'

@@ -18,7 +18,6 @@ const PATH = '/sso/logout/saml/';
 
 /** The session at a provider that goes on after a logout here. */
 export interface RemainingSession {
-  /** The name of the provider. */
   readonly label: string;
   /** Where to log out at the provider; null if it offers no logout. */
   readonly url: string | null;
