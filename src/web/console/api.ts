@@ -133,7 +133,6 @@ export function uncheckedIn(incident: { readonly accessPaths: readonly AccessPat
   return incident.accessPaths.filter(({ state }) => state === 'not_checked').length;
 }
 
-/** What a command ended with. */
 export type Ended = Json<EndedOf>;
 
 /** One change from its plan to its report. */

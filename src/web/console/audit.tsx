@@ -27,7 +27,6 @@ import { Bars, Heading, Message, Severity, When } from './parts.tsx';
 /** Compared with a baseline. */
 type State = NonNullable<Json<Audited>['findings'][number]['state']>;
 
-/** An audit of a context. */
 export type AuditRead = Json<Audited>;
 
 const FORMATS = [
@@ -46,7 +45,6 @@ interface Chosen {
   readonly key: string;
 }
 
-/** The page. */
 export function Audit(): ReactNode {
   const { places } = useFacts();
   const [search, setSearch] = useSearchParams();

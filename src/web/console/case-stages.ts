@@ -1,13 +1,11 @@
 import type { CaseRead as Answer, ShownInvestigation } from '../../console/cases.ts';
 import { type Json, uncheckedIn } from './api.ts';
 
-/** A case as the console answers it. */
 export type CaseRead = Json<Answer>;
 
 /** An investigation as the console answers it. */
 export type InvestigationRead = Json<ShownInvestigation>;
 
-/** One item of it. */
 export type Item = InvestigationRead['items'][number];
 
 /** The account of the incident: what is done for it has the same reason and ticket, unless they are changed. */

@@ -32,7 +32,6 @@ import { RunbookSteps } from './runbook-steps.tsx';
 /** How often a case is read again while an investigation is under way. */
 const AGAIN_MS = 2_000;
 
-/** The page. */
 export function Case(): ReactNode {
   const { places } = useFacts();
   const [search] = useSearchParams();

@@ -23,7 +23,6 @@ export function OwnCommand({
   );
 }
 
-/** A command to copy. */
 export function CommandLine({ command }: { readonly command: string }): ReactNode {
   return (
     <ClipboardCopy isReadOnly isCode hoverTip="Copy" clickTip="Copied" textAriaLabel="The command for this">
@@ -32,7 +31,6 @@ export function CommandLine({ command }: { readonly command: string }): ReactNod
   );
 }
 
-/** Text as the commands print it. */
 export function Printed({ text, label }: { readonly text: string; readonly label: string }): ReactNode {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached with the keyboard

@@ -34,7 +34,6 @@ export function Report({
   );
 }
 
-/** A text of a command as its parts. */
 export function DocumentView(props: {
   readonly parts: readonly ShownPart[];
   /** Names the region. */

@@ -18,7 +18,6 @@ import { numberText } from '../shared/times.tsx';
 import { query, useRead } from './api.ts';
 import { Message } from './parts.tsx';
 
-/** A rule, and what it found. */
 export type RuleRead = AuditRead['rules'][number];
 
 /** Writes an exception of the policy, to copy into the configuration. The console does not write it there. */

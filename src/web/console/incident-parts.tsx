@@ -10,7 +10,6 @@ import { Report } from './document.tsx';
 /** The incidents of a context, and when they were compared with it. */
 export type IncidentsRead = Json<Incidents>;
 
-/** One of them. */
 export type Incident = IncidentsRead['incidents'][number];
 
 const COLORS: Readonly<Record<AccessPath['state'], 'red' | 'green' | 'orange'>> = {

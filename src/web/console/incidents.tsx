@@ -21,7 +21,6 @@ import { EffectLabel, type Incident, type IncidentsRead, PathsTable } from './in
 import { LockdownForm } from './lockdown-form.tsx';
 import { Heading, When } from './parts.tsx';
 
-/** The page. */
 export function Incidents(): ReactNode {
   const { places } = useFacts();
   const [search, setSearch] = useSearchParams();

@@ -37,7 +37,6 @@ const FIELDS: Readonly<Record<Item['changes'][number]['state'], string>> = {
   unknown: 'not checked',
 };
 
-/** The item. */
 export function ItemDetails({ item }: { readonly item: Item }): ReactNode {
   const {
     id,

@@ -28,7 +28,6 @@ type Job = JobsRead['jobs'][number];
 /** The jobs, and the newest runs. */
 export type JobsRead = Json<Answer>;
 
-/** The page. */
 export function Jobs(): ReactNode {
   const read = useRead<JobsRead>('/api/jobs');
   const [shown, setShown] = useState<string | null>(null);

@@ -20,7 +20,6 @@ import { call, type Json, query, saved, useRead } from './api.ts';
 import { OwnCommand } from './commands.tsx';
 import { Message, When } from './parts.tsx';
 
-/** Shows a run. */
 export function RunDialog({
   run,
   onClose,

@@ -61,7 +61,6 @@ const PERIODS = [
 const RUN_STATES = ['done', 'partly', 'refused', 'interrupted', 'unfinished', 'noted'] as const;
 const DAY = 86_400_000;
 
-/** The audit log. */
 export function Log(): ReactNode {
   const [search, setSearch] = useSearchParams();
   const given = (name: string) => search.get(name) ?? '';

@@ -17,7 +17,6 @@ const MOST_CARDS = 3;
 /** How often it is read again while a context has not answered. */
 const AGAIN_MS = 1_000;
 
-/** The page. */
 export function Overview(): ReactNode {
   const [search] = useSearchParams();
   const only = search.get('controller');

@@ -168,7 +168,6 @@ const RUN_COLORS: Readonly<Record<string, 'green' | 'red' | 'orange' | 'blue' | 
   running: 'blue',
 };
 
-/** The state of a run of a job. */
 export function RunState({
   run,
 }: {

@@ -26,7 +26,6 @@ import { Heading, Message } from './parts.tsx';
 /** A plan as the console read it from its file. */
 type SavedPlanRead = Json<ShownPlan>;
 
-/** The page. */
 export function SavedPlans(): ReactNode {
   const [search, setSearch] = useSearchParams();
   const path = search.get('path') ?? '';

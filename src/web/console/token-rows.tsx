@@ -12,7 +12,6 @@ import { call, type Ended, type Json, query, useRead } from './api.ts';
 import { OwnCommand } from './commands.tsx';
 import { Report } from './document.tsx';
 
-/** A token as a row. */
 export type Row = TokenPage['rows'][number];
 
 /** How many tokens are in a stretch of time. */

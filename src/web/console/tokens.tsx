@@ -47,7 +47,6 @@ interface Chosen {
   readonly at: string | undefined;
 }
 
-/** The page. */
 export function Tokens(): ReactNode {
   const [search, setSearch] = useSearchParams();
   const queries = useQueryClient();

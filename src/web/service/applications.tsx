@@ -128,7 +128,6 @@ export const APPLICATION: ResourceKind<Application> = {
   ],
 };
 
-/** The pages of applications. */
 export const APPLICATIONS = pagesOf(APPLICATION);
 
 /** The form for a new token of the user who is logged in, for an application. */

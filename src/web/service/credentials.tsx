@@ -136,7 +136,6 @@ function Inputs({ inputs }: { readonly inputs: Readonly<Record<string, unknown>>
 
 const PLAIN = kindOf([]);
 
-/** The form for a new credential. */
 function AddCredential(): ReactNode {
   const me = useMe();
   const options = useQuery({
@@ -164,7 +163,6 @@ interface Options {
   readonly actions: { readonly POST?: Readonly<Record<string, unknown>> };
 }
 
-/** The form for a credential that exists. */
 function EditCredential(): ReactNode {
   return (
     <ReadResource kind={PLAIN}>
@@ -193,5 +191,4 @@ function WithTypes({
   return isTyped ? <Loaded query={query}>{({ results }) => children(results)}</Loaded> : children([]);
 }
 
-/** The pages of credentials. */
 export const CREDENTIALS = pagesOf(PLAIN, { add: AddCredential, edit: EditCredential });

@@ -45,7 +45,6 @@ const RESOURCES = [
   ['organizations', 'Organizations', '/organizations'],
 ] as const;
 
-/** The dashboard. */
 export function Dashboard(): ReactNode {
   const { data, isError } = useApi<Totals>(TOTALS, { every: EVERY });
   const counted = { data, isRead: data !== undefined || isError };

@@ -40,7 +40,6 @@ interface HostRow extends OfInventory {
   };
 }
 
-/** The field for variables. */
 const VARIABLES: FormField = {
   name: 'variables',
   label: 'Variables',
@@ -57,7 +56,6 @@ const INVENTORY_FIELD: FormField = {
   required: true,
 };
 
-/** The fact of the variables. */
 function variablesOf({ variables }: { readonly variables: string }): ReactNode {
   if (variables === '') return '';
   return (
@@ -279,7 +277,6 @@ function Members<T extends Resource>({
   );
 }
 
-/** The pages of inventories, of hosts and of groups. */
 export const INVENTORIES = pagesOf(INVENTORY);
 export const HOSTS = pagesOf(HOST);
 export const GROUPS = pagesOf(GROUP);

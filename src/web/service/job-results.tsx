@@ -191,7 +191,6 @@ function Choice({
   readonly all: string;
   readonly value: string;
   readonly onChange: (value: string) => void;
-  /** Values and their names. */
   readonly children: readonly (readonly [string, string])[];
 }): ReactNode {
   return (

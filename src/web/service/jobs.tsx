@@ -122,7 +122,6 @@ export function JobList({
   );
 }
 
-/** The list of jobs. */
 export function Jobs(): ReactNode {
   return (
     <>

@@ -60,5 +60,4 @@ function auditorsOf({ id, related, summary_fields: { object_roles } }: Organizat
   );
 }
 
-/** The pages of organizations. */
 export const ORGANIZATIONS = pagesOf(ORGANIZATION);

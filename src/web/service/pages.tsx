@@ -4,7 +4,6 @@ import { matchPath } from 'react-router';
 import { Dashboard } from './dashboard.tsx';
 import type { KindPages } from './resource-forms.tsx';
 
-/** A page with its address. */
 export interface PageRoute {
   /** The router's pattern. Its first segment has to be in `SECTIONS` of src/service/pages/web-interface.ts. */
   readonly path: string;
@@ -115,7 +114,6 @@ const PAGES: readonly PageRoute[] = [
   { path: '/jobs/:id/details', page: page(jobs, 'JobDetails') },
 ];
 
-/** An entry of the navigation. */
 export interface NavigationEntry {
   readonly path: string;
   readonly title: string;

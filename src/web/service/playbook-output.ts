@@ -45,7 +45,6 @@ export const LINE_KINDS = {
   ' ': 'plain',
 } as const;
 
-/** The letter of a kind of lines. */
 type LineKind = keyof typeof LINE_KINDS;
 
 const KIND_OF: Readonly<Record<Result, LineKind>> = {

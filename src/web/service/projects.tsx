@@ -92,5 +92,4 @@ function Playbooks({ project: { id } }: { readonly project: ProjectRow }): React
   );
 }
 
-/** The pages of projects. */
 export const PROJECTS = pagesOf(PROJECT);

@@ -57,7 +57,6 @@ export interface Resource extends Shown {
   readonly modified: string;
 }
 
-/** The body of a request. */
 export type Body = Readonly<Record<string, unknown>>;
 
 /** A kind of resource, and what its pages show of it. */
@@ -72,7 +71,6 @@ export interface ResourceKind<T extends Shown> {
   readonly naming?: { readonly field: 'username'; readonly label: string };
   /** The greatest length of a name; 512 without it. */
   readonly nameLength?: number;
-  /** The columns after the name. */
   readonly columns: readonly Column<T>[];
   readonly filters?: readonly Filter[];
   /** What follows from a deletion, in a sentence. */
@@ -98,7 +96,6 @@ export interface ResourceKind<T extends Shown> {
   /** The organizations in which this user may create one, where the collection itself takes none. */
   readonly createIn?: (me: User) => string;
   readonly tabs?: readonly Tab<T>[];
-  /** Buttons at the end of a row. */
   readonly rowActions?: (row: T) => ReactNode;
   /** Buttons of the details before the usual ones. */
   readonly actions?: (resource: T) => ReactNode;
@@ -129,7 +126,6 @@ export const ORGANIZATION: Column<Shown> = {
   show: organizationOf,
 };
 
-/** The field for the organization. */
 export const ORGANIZATION_FIELD: FormField = {
   name: 'organization',
   label: 'Organization',
@@ -193,7 +189,6 @@ function useMayCreate({
   return options.data?.actions?.POST !== undefined || (organizations.data?.count ?? 0) > 0;
 }
 
-/** How resources of a kind are deleted. */
 function deletionOf<T extends Shown>(kind: ResourceKind<T>): Deletion<T> {
   return {
     noun: kind.noun,
@@ -245,7 +240,6 @@ export function KindList<T extends Shown>({
   );
 }
 
-/** The list page of a kind. */
 export function KindPage<T extends Shown>({ kind }: { readonly kind: ResourceKind<T> }): ReactNode {
   return (
     <>
@@ -257,7 +251,6 @@ export function KindPage<T extends Shown>({ kind }: { readonly kind: ResourceKin
   );
 }
 
-/** Reads the resource that the address names. */
 export function ReadResource<T extends Shown>({
   kind,
   children,

@@ -25,7 +25,6 @@ export interface SettingOptions {
   };
 }
 
-/** The values of a category. */
 export type Settings = Readonly<Record<string, unknown>>;
 
 /** What the API shows instead of a secret. */
@@ -136,7 +135,6 @@ function seconds(count: number): string {
   return /second/.test(words) ? words : `${count} (${words})`;
 }
 
-/** The values of a form, from settings. */
 export function formValues(values: Settings): FormValues {
   const entries = Object.entries(values).flatMap(
     ([key, value]): readonly (readonly [string, string | boolean])[] => {

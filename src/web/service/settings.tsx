@@ -52,7 +52,6 @@ const FIRST = [
   'ALLOW_METRICS_FOR_ANONYMOUS_USERS',
 ];
 
-/** The page of a category of settings. */
 export function Settings(): ReactNode {
   const { category } = useParams();
   const options = useQuery({

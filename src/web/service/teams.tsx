@@ -62,5 +62,4 @@ export const TEAM: ResourceKind<Team> = {
   ],
 };
 
-/** The pages of teams. */
 export const TEAMS = pagesOf(TEAM);

@@ -135,7 +135,6 @@ function LaunchButton({
   );
 }
 
-/** The pages of job templates. */
 export const TEMPLATES = pagesOf(TEMPLATE);
 
 /** What a launch may override, and what it takes without. */

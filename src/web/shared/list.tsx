@@ -60,7 +60,6 @@ interface ListProps<T> {
   readonly isWhole?: boolean;
   /** Rows can be selected and deleted where it is given. */
   readonly deletion?: Deletion<T>;
-  /** Buttons at the end of a row. */
   readonly rowActions?: (row: T) => ReactNode;
   /** Puts something around the table, such as what was read about its rows. */
   readonly around?: (rows: readonly T[], table: ReactNode) => ReactNode;
