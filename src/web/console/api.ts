@@ -1,6 +1,7 @@
 /** The HTTP interface of the console: JSON, the cookie, and the key that only pages of this address have. */
 import { keepPreviousData, type UseQueryResult, useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
+import { useSearchParams } from 'react-router';
 import type { Incidents } from '../../console/incidents.ts';
 import type { Ended as EndedOf, OperationState, Problem } from '../../console/operations.ts';
 import type { FleetRow, Overview } from '../../console/overview.ts';
@@ -105,6 +106,23 @@ export function query(
   return given.length === 0
     ? path
     : `${path}?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`;
+}
+
+/** The parameters of the page's address, and what changes some of them; null or an empty value removes one. */
+export function useAddress(): readonly [
+  URLSearchParams,
+  (changes: Readonly<Record<string, string | null>>) => void,
+] {
+  const [search, setSearch] = useSearchParams();
+  const change = (changes: Readonly<Record<string, string | null>>) =>
+    setSearch((before) => {
+      for (const [name, value] of Object.entries(changes)) {
+        if (value === null || value === '') before.delete(name);
+        else before.set(name, value);
+      }
+      return before;
+    });
+  return [search, change];
 }
 
 export type { Facts, Problem };

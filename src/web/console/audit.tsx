@@ -3,22 +3,21 @@
 import {
   Button,
   ExpandableSection,
-  FormSelect,
-  FormSelectOption,
   Label,
   PageSection,
   Toolbar,
   ToolbarContent,
   ToolbarItem,
 } from '@patternfly/react-core';
+import { Choice } from '../shared/choice.tsx';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { Link, useSearchParams } from 'react-router';
+import { Link } from 'react-router';
 import type { AuditRead as Audited } from '../../console/audits.ts';
 import { Loaded } from '../shared/states.tsx';
 import { type Column, PlainTable } from '../shared/table.tsx';
 import { numberText } from '../shared/times.tsx';
-import { call, type Json, query, saved, send, useFacts } from './api.ts';
+import { call, type Json, query, saved, send, useAddress, useFacts } from './api.ts';
 import { OwnCommand } from './commands.tsx';
 import { PlaceNote, usePlace } from './controller.tsx';
 import { ExceptionDialog, type RuleRead } from './exception.tsx';
@@ -47,7 +46,7 @@ interface Chosen {
 
 export function Audit(): ReactNode {
   const { places } = useFacts();
-  const [search, setSearch] = useSearchParams();
+  const [search, change] = useAddress();
   const asked = search.get('place') ?? places[0] ?? '';
   const chosen = usePlace(asked);
   const place = chosen?.place ?? asked;
@@ -62,12 +61,6 @@ export function Audit(): ReactNode {
         ? call<AuditRead>(query('/api/audit', { place }), { signal })
         : call<AuditRead>('/api/audit/comparison', { body: { place, baseline: baseline.text }, signal }),
   });
-  const set = (name: string, value: string | null) =>
-    setSearch((before) => {
-      if (value === null) before.delete(name);
-      else before.set(name, value);
-      return before;
-    });
   return (
     <>
       <Heading
@@ -89,15 +82,12 @@ export function Audit(): ReactNode {
           <ToolbarContent>
             {places.length > 1 && (
               <ToolbarItem>
-                <FormSelect
+                <Choice
                   aria-label="Context"
                   value={asked}
-                  onChange={(_event, value) => set('place', value)}
-                >
-                  {places.map((each) => (
-                    <FormSelectOption key={each} value={each} label={each} />
-                  ))}
-                </FormSelect>
+                  options={places}
+                  onChange={(place) => change({ place })}
+                />
               </ToolbarItem>
             )}
             <ToolbarItem>
@@ -129,7 +119,7 @@ export function Audit(): ReactNode {
         {error !== null && <Message isLiveRegion variant="danger" title={error.message} />}
         <Loaded query={read}>
           {(data) => (
-            <Findings data={data} rule={rule} onRule={(value) => set('rule', value)} place={place} />
+            <Findings data={data} rule={rule} onRule={(rule) => change({ rule })} place={place} />
           )}
         </Loaded>
       </PageSection>

@@ -2,8 +2,6 @@
 import {
   Button,
   Checkbox,
-  FormSelect,
-  FormSelectOption,
   Modal,
   ModalBody,
   ModalFooter,
@@ -12,6 +10,7 @@ import {
   ToolbarContent,
   ToolbarItem,
 } from '@patternfly/react-core';
+import { Choice } from '../shared/choice.tsx';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Loaded } from '../shared/states.tsx';
@@ -174,22 +173,10 @@ function ItemList({
             <TextSearch label="Search items" value={text} onChange={setText} />
           </ToolbarItem>
           <ToolbarItem>
-            <FormSelect
-              aria-label="Which items"
-              value={shown}
-              onChange={(_event, value) => setShown(value as typeof shown)}
-            >
-              {SHOWN.map(([value, label]) => (
-                <FormSelectOption key={value} value={value} label={label} />
-              ))}
-            </FormSelect>
+            <Choice aria-label="Which items" value={shown} options={SHOWN} onChange={setShown} />
           </ToolbarItem>
           <ToolbarItem>
-            <FormSelect aria-label="Kind" value={group} onChange={(_event, value) => setGroup(value)}>
-              {GROUPS.map(([value, label]) => (
-                <FormSelectOption key={value} value={value} label={label} />
-              ))}
-            </FormSelect>
+            <Choice aria-label="Kind" value={group} options={GROUPS} onChange={setGroup} />
           </ToolbarItem>
         </ToolbarContent>
       </Toolbar>

@@ -3,7 +3,7 @@ import { Button } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
 import { useSearchParams } from 'react-router';
 import type { Controller } from '../../console/controllers.ts';
-import { useRead } from './api.ts';
+import { useAddress, useRead } from './api.ts';
 
 /** How often a context that has not answered is asked for. */
 const AGAIN_MS = 1_000;
@@ -69,7 +69,7 @@ function choiceIn(controllers: readonly Controller[], asked: string, isOnly: boo
 
 /** Says which context is used where another one was asked for, and offers that one. */
 export function PlaceNote({ chosen }: { readonly chosen: ChosenPlace }): ReactNode {
-  const [, setSearch] = useSearchParams();
+  const [, change] = useAddress();
   const { place, via, instead, restContext } = chosen;
   if (via === null) return <>Context {place}.</>;
   const how = via === 'database' ? 'the database' : 'the REST API';
@@ -90,10 +90,7 @@ export function PlaceNote({ chosen }: { readonly chosen: ChosenPlace }): ReactNo
         variant="link"
         isInline
         onClick={() =>
-          setSearch((before) => {
-            before.set('only', instead);
-            return before;
-          })
+          change({ only: instead })
         }
       >
         Use {instead} only

@@ -5,13 +5,12 @@ import {
   ClipboardCopyVariant,
   Form,
   FormGroup,
-  FormSelect,
-  FormSelectOption,
   Modal,
   ModalBody,
   ModalHeader,
   TextInput,
 } from '@patternfly/react-core';
+import { Choice } from '../shared/choice.tsx';
 import { type ReactNode, useState } from 'react';
 import type { AuditRead } from '../../console/audits.ts';
 import { numberText } from '../shared/times.tsx';
@@ -50,24 +49,16 @@ export function ExceptionDialog({
       <ModalBody tabIndex={0} aria-label="The exception">
         <Form onSubmit={(event) => event.preventDefault()}>
           <FormGroup label="Excuses" fieldId="exception-about">
-            <FormSelect
+            <Choice
               id="exception-about"
-              value={about}
-              onChange={(_event, value) => setAbout(value)}
               aria-label="Excuses"
-            >
-              <FormSelectOption
-                value=""
-                label={`everything that the rule finds (${numberText(count)} now)`}
-              />
-              {options.map((each) => (
-                <FormSelectOption
-                  key={each.value}
-                  value={each.value}
-                  label={`${each.label} (${numberText(each.count)} now)`}
-                />
-              ))}
-            </FormSelect>
+              value={about}
+              options={[
+                ['', `everything that the rule finds (${numberText(count)} now)`],
+                ...options.map((each) => [each.value, `${each.label} (${numberText(each.count)} now)`] as const),
+              ]}
+              onChange={setAbout}
+            />
           </FormGroup>
           <FormGroup label="Reason" fieldId="exception-reason" isRequired>
             <TextInput

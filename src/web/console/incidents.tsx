@@ -5,16 +5,15 @@ import {
   Card,
   CardBody,
   CardTitle,
-  FormSelect,
-  FormSelectOption,
   Label,
   PageSection,
 } from '@patternfly/react-core';
+import { Choice } from '../shared/choice.tsx';
 import { type ReactNode, useState } from 'react';
-import { Link, useSearchParams } from 'react-router';
+import { Link } from 'react-router';
 import { Loaded, Loading } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
-import { type Ended, query, useFacts, useRead } from './api.ts';
+import { type Ended, query, useAddress, useFacts, useRead } from './api.ts';
 import { PlaceNote, usePlace } from './controller.tsx';
 import { Report } from './document.tsx';
 import { EffectLabel, type Incident, type IncidentsRead, PathsTable } from './incident-parts.tsx';
@@ -23,7 +22,7 @@ import { Heading, When } from './parts.tsx';
 
 export function Incidents(): ReactNode {
   const { places } = useFacts();
-  const [search, setSearch] = useSearchParams();
+  const [search, change] = useAddress();
   const asked = search.get('place') ?? places[0] ?? '';
   const chosen = usePlace(asked);
   const place = chosen?.place ?? asked;
@@ -41,22 +40,13 @@ export function Incidents(): ReactNode {
       />
       <PageSection>
         {places.length > 1 && (
-          <FormSelect
+          <Choice
             className="runbook"
             aria-label="Context"
             value={asked}
-            onChange={(_event, value) =>
-              setSearch((before) => {
-                before.set('place', value);
-                before.delete('only');
-                return before;
-              })
-            }
-          >
-            {places.map((each) => (
-              <FormSelectOption key={each} value={each} label={each} />
-            ))}
-          </FormSelect>
+            options={places}
+            onChange={(place) => change({ place, only: null })}
+          />
         )}
         {chosen !== null && (chosen.instead !== null || chosen.via === 'database') && (
           <p>
@@ -176,17 +166,13 @@ function Runbook(): ReactNode {
   const read = useRead<Ended>(name === '' ? null : query('/api/runbooks', { name }));
   return (
     <>
-      <FormSelect
+      <Choice
         className="runbook"
         aria-label="Runbook"
         value={name}
-        onChange={(_event, value) => setName(value)}
-      >
-        <FormSelectOption value="" label="Show a runbook" />
-        {names.data?.json.runbooks.map((each) => (
-          <FormSelectOption key={each} value={each} label={each} />
-        ))}
-      </FormSelect>
+        options={[['', 'Show a runbook'], ...(names.data?.json.runbooks ?? [])]}
+        onChange={setName}
+      />
       {name !== '' && <Loaded query={read}>{(ended) => <Report ended={ended} label="Runbook" />}</Loaded>}
     </>
   );

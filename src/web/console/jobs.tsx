@@ -12,11 +12,10 @@ import {
 } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { useSearchParams } from 'react-router';
 import type { Jobs as Answer } from '../../console/jobs.ts';
 import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
-import { call, type Ended, type Json, type Operation, query, useFacts, useRead } from './api.ts';
+import { call, type Ended, type Json, type Operation, query, useAddress, useFacts, useRead } from './api.ts';
 import { OwnCommand } from './commands.tsx';
 import { Report } from './document.tsx';
 import { Heading, Message, RunState, When } from './parts.tsx';
@@ -67,14 +66,10 @@ function JobTable({
   readonly onShow: (run: string) => void;
 }): ReactNode {
   const { readOnly } = useFacts();
-  const [, setSearch] = useSearchParams();
+  const [, change] = useAddress();
   const begin = useMutation({
     mutationFn: (job: string) => call<Operation>('/api/jobs/dry-run', { body: { job } }),
-    onSuccess: ({ id }) =>
-      setSearch((before) => {
-        before.set('operation', id);
-        return before;
-      }),
+    onSuccess: ({ id }) => change({ operation: id }),
   });
   return (
     <>

@@ -6,13 +6,12 @@ import {
   CardTitle,
   Form,
   FormGroup,
-  FormSelect,
-  FormSelectOption,
   Grid,
   GridItem,
   Spinner,
   TextInput,
 } from '@patternfly/react-core';
+import { Choice } from '../shared/choice.tsx';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
 import type { FormChoice } from '../../console/command-line.ts';
@@ -147,11 +146,7 @@ export function LockdownForm({ place, user }: { readonly place: string; readonly
           <GridItem lg={5}>
             <Form>
               <FormGroup label="Who" fieldId="scope">
-                <FormSelect id="scope" value={scope} onChange={(_event, value) => setScope(value as Scope)}>
-                  {SCOPES.map(([value, label]) => (
-                    <FormSelectOption key={value} value={value} label={label} />
-                  ))}
-                </FormSelect>
+                <Choice id="scope" value={scope} options={SCOPES} onChange={setScope} />
               </FormGroup>
               {(scope === 'user' || scope === 'application') && (
                 <NameField
@@ -166,11 +161,12 @@ export function LockdownForm({ place, user }: { readonly place: string; readonly
               )}
               {scope === 'identityProvider' && (
                 <FormGroup label="Identity provider" fieldId="provider">
-                  <FormSelect id="provider" value={provider} onChange={(_event, value) => setProvider(value)}>
-                    {['any', 'ldap', 'social', 'enterprise'].map((each) => (
-                      <FormSelectOption key={each} value={each} label={each} />
-                    ))}
-                  </FormSelect>
+                  <Choice
+                    id="provider"
+                    value={provider}
+                    options={['any', 'ldap', 'social', 'enterprise']}
+                    onChange={setProvider}
+                  />
                 </FormGroup>
               )}
               <FormGroup role="group" label="Measures" fieldId="deactivate">

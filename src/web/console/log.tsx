@@ -2,22 +2,20 @@
 
 import {
   Button,
-  FormSelect,
-  FormSelectOption,
   Label,
   PageSection,
   Toolbar,
   ToolbarContent,
   ToolbarItem,
 } from '@patternfly/react-core';
+import { Choice } from '../shared/choice.tsx';
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { useSearchParams } from 'react-router';
 import type { Log as Answer } from '../../console/log-records.ts';
 import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
 import { numberText } from '../shared/times.tsx';
-import { call, type Json, type Operation, query, saved, useRead } from './api.ts';
+import { call, type Json, type Operation, query, saved, useAddress, useRead } from './api.ts';
 import { TextSearch } from './commands.tsx';
 import { RunDialog } from './log-run.tsx';
 import { Heading, Message, When } from './parts.tsx';
@@ -62,7 +60,7 @@ const RUN_STATES = ['done', 'partly', 'refused', 'interrupted', 'unfinished', 'n
 const DAY = 86_400_000;
 
 export function Log(): ReactNode {
-  const [search, setSearch] = useSearchParams();
+  const [search, change] = useAddress();
   const given = (name: string) => search.get(name) ?? '';
   const days = Number(given('days'));
   const since = days > 0 ? new Date(Math.floor(Date.now() / 60_000) * 60_000 - days * DAY).toISOString() : '';
@@ -75,12 +73,6 @@ export function Log(): ReactNode {
     }),
   );
   const [shown, setShown] = useState<string | null>(null);
-  const set = (name: string, value: string) =>
-    setSearch((before) => {
-      if (value === '') before.delete(name);
-      else before.set(name, value);
-      return before;
-    });
   return (
     <>
       <Heading title="Audit log" />
@@ -93,34 +85,31 @@ export function Log(): ReactNode {
                 label="User, context, ticket or id"
                 key={given('text')}
                 value={given('text')}
-                onChange={(text) => set('text', text)}
+                onChange={(text) => change({ text })}
               />
             </ToolbarItem>
             <ToolbarItem>
               <Choice
-                label="About"
-                none="About anything"
-                options={SUBJECTS}
+                aria-label="About"
                 value={given('about')}
-                onChange={(value) => set('about', value)}
+                options={[['', 'About anything'], ...SUBJECTS]}
+                onChange={(about) => change({ about })}
               />
             </ToolbarItem>
             <ToolbarItem>
               <Choice
-                label="State"
-                none="Any state"
-                options={RUN_STATES.map((state) => [state, state] as const)}
+                aria-label="State"
                 value={given('state')}
-                onChange={(value) => set('state', value)}
+                options={[['', 'Any state'], ...RUN_STATES]}
+                onChange={(state) => change({ state })}
               />
             </ToolbarItem>
             <ToolbarItem>
               <Choice
-                label="Period"
-                none="Any time"
-                options={PERIODS}
+                aria-label="Period"
                 value={given('days')}
-                onChange={(value) => set('days', value)}
+                options={[['', 'Any time'], ...PERIODS]}
+                onChange={(days) => change({ days })}
               />
             </ToolbarItem>
           </ToolbarContent>
@@ -136,24 +125,6 @@ export function Log(): ReactNode {
         {shown !== null && <RunDialog run={shown} onClose={() => setShown(null)} />}
       </PageSection>
     </>
-  );
-}
-
-function Choice(props: {
-  readonly label: string;
-  readonly none: string;
-  readonly options: readonly (readonly [string, string])[];
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-}): ReactNode {
-  const { label, none, options, value, onChange } = props;
-  return (
-    <FormSelect aria-label={label} value={value} onChange={(_event, next) => onChange(next)}>
-      <FormSelectOption value="" label={none} />
-      {options.map(([each, name]) => (
-        <FormSelectOption key={each} value={each} label={name} />
-      ))}
-    </FormSelect>
   );
 }
 
@@ -273,7 +244,7 @@ function VerificationAlert({
 /** The changes that were begun in this console, on any of its pages. */
 export function Operations(): ReactNode {
   const read = useRead<{ operations: readonly Operation[] }>('/api/operations', 3_000);
-  const [, setSearch] = useSearchParams();
+  const [, change] = useAddress();
   return (
     <>
       <Heading title="Changes" />
@@ -301,12 +272,7 @@ export function Operations(): ReactNode {
                       <Button
                         variant="link"
                         aria-label={`Open ${command}`}
-                        onClick={() =>
-                          setSearch((before) => {
-                            before.set('operation', id);
-                            return before;
-                          })
-                        }
+                        onClick={() => change({ operation: id })}
                       >
                         Open
                       </Button>

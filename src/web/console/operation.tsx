@@ -16,24 +16,19 @@ import {
 } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { Link, useSearchParams } from 'react-router';
+import { Link } from 'react-router';
 import type { RevocationJson } from '../../cli/revocation/revocation-flow.ts';
-import { call, type Json, type Operation, type Problem, query, useFacts, useOperation } from './api.ts';
+import { call, type Json, type Operation, type Problem, query, useAddress, useFacts, useOperation } from './api.ts';
 import { CommandLine } from './commands.tsx';
 import { DocumentView, Report } from './document.tsx';
 import { Message } from './parts.tsx';
 
 /** Begins an operation, and shows it. */
 export function useBegin() {
-  const [, setSearch] = useSearchParams();
+  const [, change] = useAddress();
   return useMutation({
     mutationFn: (request: object) => call<Operation>('/api/operations', { body: request }),
-    onSuccess: ({ id }) => {
-      setSearch((before) => {
-        before.set('operation', id);
-        return before;
-      });
-    },
+    onSuccess: ({ id }) => change({ operation: id }),
   });
 }
 

@@ -3,13 +3,12 @@ import {
   Button,
   Form,
   FormGroup,
-  FormSelect,
-  FormSelectOption,
   Modal,
   ModalBody,
   ModalFooter,
   ModalHeader,
 } from '@patternfly/react-core';
+import { Choice } from '../shared/choice.tsx';
 import { type ReactNode, useState } from 'react';
 import { numberText } from '../shared/times.tsx';
 import { type ContextRead, call, type Ended, query, useFacts, useRead } from './api.ts';
@@ -101,11 +100,7 @@ function RevokeDialog(props: {
         <Form>
           {meant.length > 1 && (
             <FormGroup label="Context" fieldId="place">
-              <FormSelect id="place" value={place} onChange={(_event, value) => setPlace(value)}>
-                {meant.map((each) => (
-                  <FormSelectOption key={each} value={each} label={each} />
-                ))}
-              </FormSelect>
+              <Choice id="place" value={place} options={meant} onChange={setPlace} />
             </FormGroup>
           )}
           <ChoiceFields fields={forms['tokens revoke']} choices={choices} onChange={setChoices} />

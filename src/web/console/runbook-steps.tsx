@@ -1,6 +1,7 @@
 /** The steps of a runbook beside an incident, ticked off in the audit log. */
 
-import { Checkbox, ExpandableSection, FormSelect, FormSelectOption } from '@patternfly/react-core';
+import { Checkbox, ExpandableSection,  } from '@patternfly/react-core';
+import { Choice } from '../shared/choice.tsx';
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { Incidents, Steps } from '../../console/incidents.ts';
@@ -42,17 +43,16 @@ export function RunbookSteps({
   const { runbook, runbooks, steps, done } = data;
   return (
     <section aria-label={`Runbook for ${id}`}>
-      <FormSelect
+      <Choice
         className="runbook"
         aria-label={`Choose the runbook for ${id}`}
         value={runbook ?? ''}
-        onChange={(_event, value) => setChosen(value)}
-      >
-        {runbook === null && <FormSelectOption value="" label="Follow a runbook" />}
-        {runbooks.map((name) => (
-          <FormSelectOption key={name} value={name} label={`Runbook: ${name}`} />
-        ))}
-      </FormSelect>
+        options={[
+          ...(runbook === null ? [['', 'Follow a runbook'] as const] : []),
+          ...runbooks.map((name) => [name, `Runbook: ${name}`] as const),
+        ]}
+        onChange={setChosen}
+      />
       {tick.error !== null && <Message isLiveRegion variant="danger" title={tick.error.message} />}
       {runbook !== null &&
         steps.map(({ step, title, document }) => {

@@ -13,10 +13,9 @@ import {
 } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { useSearchParams } from 'react-router';
 import type { ShownPlan } from '../../console/saved-plans.ts';
 import { Loaded } from '../shared/states.tsx';
-import { call, type Json, query, useFacts, useRead } from './api.ts';
+import { call, type Json, query, useAddress, useFacts, useRead } from './api.ts';
 import { CommandLine } from './commands.tsx';
 import { Report } from './document.tsx';
 import { GuardFields, noGuards, ruleText } from './guards.tsx';
@@ -27,17 +26,12 @@ import { Heading, Message } from './parts.tsx';
 type SavedPlanRead = Json<ShownPlan>;
 
 export function SavedPlans(): ReactNode {
-  const [search, setSearch] = useSearchParams();
+  const [search, change] = useAddress();
   const path = search.get('path') ?? '';
   const approvalFile = search.get('approval') ?? '';
   const read = useRead<SavedPlanRead>(path === '' ? null : query('/api/saved-plan', { path, approvalFile }));
   const show = (chosen: Files) => {
-    setSearch((before) => {
-      before.set('path', chosen.path);
-      if (chosen.approvalFile === '') before.delete('approval');
-      else before.set('approval', chosen.approvalFile);
-      return before;
-    });
+    change({ path: chosen.path, approval: chosen.approvalFile });
     // The same path may have another approval by now.
     if (chosen.path === path) void read.refetch();
   };

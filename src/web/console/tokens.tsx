@@ -1,8 +1,6 @@
 /** One table of the tokens of all contexts; the filters are in the address. */
 import {
   Button,
-  FormSelect,
-  FormSelectOption,
   Label,
   LabelGroup,
   PageSection,
@@ -10,12 +8,12 @@ import {
   ToolbarContent,
   ToolbarItem,
 } from '@patternfly/react-core';
+import { Choice } from '../shared/choice.tsx';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { useSearchParams } from 'react-router';
 import { Failed, Loading } from '../shared/states.tsx';
 import { numberText } from '../shared/times.tsx';
-import { call, query, useFacts, useRead } from './api.ts';
+import { call, query, useAddress, useFacts, useRead } from './api.ts';
 import type { AuditRead } from './audit.tsx';
 import { Histogram } from './charts.tsx';
 import { TextSearch } from './commands.tsx';
@@ -41,6 +39,14 @@ const CRITERIA = [
   ...['createdSince', 'createdBefore', 'expiresSince', 'expiresBefore', 'usedSince', 'usedBefore'],
 ];
 
+const LAST_USES = [
+  ['', 'Any last use'],
+  ['never', 'Never used'],
+  ['days30', 'Not used for 30 days'],
+  ['days90', 'Not used for 90 days'],
+  ['days365', 'Not used for a year'],
+] as const;
+
 /** A selected row, and when its context was read: after a change of it, or another reading, it is no longer selected. */
 interface Chosen {
   readonly row: Row;
@@ -48,7 +54,7 @@ interface Chosen {
 }
 
 export function Tokens(): ReactNode {
-  const [search, setSearch] = useSearchParams();
+  const [search, change] = useAddress();
   const queries = useQueryClient();
   const { places } = useFacts();
   const filter = Object.fromEntries([...search].filter(([name]) => CRITERIA.includes(name)));
@@ -61,14 +67,6 @@ export function Tokens(): ReactNode {
   const stillReading = read.data === undefined || read.data.readings.some(({ state }) => state === 'reading');
   if (stillReading !== isReading) setReading(stillReading);
   const [chosen, setChosen] = useState<ReadonlyMap<string, Chosen>>(new Map());
-  const change = (changes: Readonly<Record<string, string | null>>) =>
-    setSearch((before) => {
-      for (const [name, value] of Object.entries(changes)) {
-        if (value === null || value === '') before.delete(name);
-        else before.set(name, value);
-      }
-      return before;
-    });
   const { data } = read;
   if (data === undefined) {
     return read.error === null ? (
@@ -117,38 +115,29 @@ export function Tokens(): ReactNode {
             </ToolbarItem>
             {places.length > 1 && (
               <ToolbarItem>
-                <FormSelect
+                <Choice
                   aria-label="Context"
                   value={filter['place'] ?? ''}
-                  onChange={(_event, place) => change({ place })}
-                >
-                  <FormSelectOption value="" label="All contexts" />
-                  {places.map((place) => (
-                    <FormSelectOption key={place} value={place} label={place} />
-                  ))}
-                </FormSelect>
+                  options={[['', 'All contexts'], ...places]}
+                  onChange={(place) => change({ place })}
+                />
               </ToolbarItem>
             )}
             <ToolbarItem>
-              <FormSelect
+              <Choice
                 aria-label="Last use"
                 value={
                   filter['use'] ?? (filter['unusedFor'] === undefined ? '' : `days${filter['unusedFor']}`)
                 }
-                onChange={(_event, value) =>
+                options={LAST_USES}
+                onChange={(value) =>
                   change(
                     value.startsWith('days')
                       ? { use: null, unusedFor: value.slice(4) }
                       : { use: value, unusedFor: null },
                   )
                 }
-              >
-                <FormSelectOption value="" label="Any last use" />
-                <FormSelectOption value="never" label="Never used" />
-                <FormSelectOption value="days30" label="Not used for 30 days" />
-                <FormSelectOption value="days90" label="Not used for 90 days" />
-                <FormSelectOption value="days365" label="Not used for a year" />
-              </FormSelect>
+              />
             </ToolbarItem>
             <ToolbarItem>
               <FindingFilter
@@ -309,16 +298,15 @@ function FindingFilter({
 }): ReactNode {
   const { data } = useRead<AuditRead>(query('/api/audit', { place }));
   const rules = data?.rules.filter(({ count, selects }) => count > 0 && selects) ?? [];
+  const found = rules.map(({ rule, count }) => [rule, `${rule} (${numberText(count)})`] as const);
+  const other = value !== '' && rules.every(({ rule }) => rule !== value) ? [value] : [];
   return (
-    <FormSelect aria-label="Finding" value={value} onChange={(_event, finding) => onChange({ finding })}>
-      <FormSelectOption value="" label="Any finding" />
-      {value !== '' && rules.every(({ rule }) => rule !== value) && (
-        <FormSelectOption value={value} label={value} />
-      )}
-      {rules.map(({ rule, count }) => (
-        <FormSelectOption key={rule} value={rule} label={`${rule} (${numberText(count)})`} />
-      ))}
-    </FormSelect>
+    <Choice
+      aria-label="Finding"
+      value={value}
+      options={[['', 'Any finding'], ...other, ...found]}
+      onChange={(finding) => onChange({ finding })}
+    />
   );
 }
 

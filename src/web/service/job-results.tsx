@@ -1,8 +1,6 @@
 /** What a job did on which host: the counts of hosts, and the results of tasks, read from what the job printed. */
 import {
   Alert,
-  FormSelect,
-  FormSelectOption,
   Label,
   Pagination,
   Stack,
@@ -12,6 +10,7 @@ import {
   ToolbarContent,
   ToolbarItem,
 } from '@patternfly/react-core';
+import { Choice } from '../shared/choice.tsx';
 import { type ReactNode, useMemo } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { Loading } from '../shared/states.tsx';
@@ -120,30 +119,16 @@ function TaskResults({
     <>
       <Toolbar>
         <ToolbarContent>
-          <Choice
-            label="Host"
-            all="All hosts"
-            value={filters.host}
-            onChange={(value) => change('host', value)}
-          >
-            {valuesOf(results, 'host')}
-          </Choice>
-          <Choice
-            label="Task"
-            all="All tasks"
-            value={filters.task}
-            onChange={(value) => change('task', value)}
-          >
-            {valuesOf(results, 'task')}
-          </Choice>
-          <Choice
-            label="Result"
-            all="All results"
-            value={filters.result}
-            onChange={(value) => change('result', value)}
-          >
-            {valuesOf(results, 'result').map(([result]) => [result, RESULTS[result as Result][0]] as const)}
-          </Choice>
+          {FILTERS.map((name) => (
+            <ToolbarItem key={name}>
+              <Choice
+                aria-label={`${name[0]?.toUpperCase()}${name.slice(1)}`}
+                value={filters[name]}
+                options={[['', `All ${name}s`], ...valuesOf(results, name)]}
+                onChange={(value) => change(name, value)}
+              />
+            </ToolbarItem>
+          ))}
           <ToolbarItem variant="pagination" align={{ default: 'alignEnd' }}>
             <Pagination
               isCompact
@@ -171,38 +156,13 @@ function TaskResults({
   );
 }
 
-/** The values of a member, each once, in their order in the output. */
+/** The values of a member, each once, in their order in the output, and what they are called. */
 function valuesOf(
   results: readonly TaskResult[],
   name: (typeof FILTERS)[number],
 ): readonly (readonly [string, string])[] {
-  return [...new Set(results.map((each) => each[name]))].map((value) => [value, value] as const);
-}
-
-function Choice({
-  label,
-  all,
-  value,
-  onChange,
-  children,
-}: {
-  readonly label: string;
-  /** What the empty choice is called. */
-  readonly all: string;
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-  readonly children: readonly (readonly [string, string])[];
-}): ReactNode {
-  return (
-    <ToolbarItem>
-      <FormSelect aria-label={label} value={value} onChange={(_event, next) => onChange(next)}>
-        <FormSelectOption value="" label={all} />
-        {children.map(([each, name]) => (
-          <FormSelectOption key={each} value={each} label={name} />
-        ))}
-      </FormSelect>
-    </ToolbarItem>
-  );
+  const values = [...new Set(results.map((each) => each[name]))];
+  return values.map((value) => [value, name === 'result' ? RESULTS[value as Result][0] : value] as const);
 }
 
 const MAX_TEXT = 300;
