@@ -22,7 +22,7 @@ import type { Kind } from './kind.ts';
 import { seenResource } from './named-resources.ts';
 import { ORGANIZATION } from './organizations.ts';
 import { pathId } from './request-values.ts';
-import { namedRelation, userRelation } from './resource.ts';
+import { namedRelation, personOf, userRelation } from './resource.ts';
 import { CREDENTIAL, HOST, INVENTORY, PROJECT } from './resource-kinds.ts';
 import { TEAM } from './teams.ts';
 import { seenUser } from './users.ts';
@@ -266,14 +266,7 @@ function actor(entry: ActivityRecord): Record<string, unknown> {
   if (entry.actor_id === null) {
     return entry.deleted_actor === null ? {} : { actor: { ...entry.deleted_actor, id: null } };
   }
-  return {
-    actor: {
-      id: entry.actor_id,
-      username: entry.actor_username,
-      first_name: entry.actor_first_name,
-      last_name: entry.actor_last_name,
-    },
-  };
+  return { actor: personOf(entry, 'actor') };
 }
 
 /** Every role is called `role`; `changes` names the exact role. Other relations: `hosts` of `….Group_hosts`. */

@@ -31,12 +31,12 @@ import {
   withOwner,
 } from './named-resources.ts';
 import { idIn } from './request-values.ts';
-import { logChange, nameAndDescription } from './resource.ts';
+import { fields, logChange, nameAndDescription } from './resource.ts';
 import {
   BY_INVENTORY,
-  fields,
   HOST,
   INVENTORY,
+  INVENTORY_RELATION,
   inInventory,
   relationToMany,
   requireOtherName,
@@ -62,6 +62,7 @@ export const GROUP: Kind<GroupRecord> = {
       ...declared('x', { inventory: inInventory('group'), variables: VARIABLES }),
     },
     {
+      inventory: INVENTORY_RELATION,
       hosts: relationToMany('main_group_hosts l JOIN main_host r ON r.id = l.host_id', 'l.group_id = x.id'),
       children: relationToMany(
         'main_group_parents l JOIN main_group r ON r.id = l.from_group_id',

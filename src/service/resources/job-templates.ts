@@ -18,7 +18,7 @@ import { ASK_FIELDS, TEMPLATE_OPTIONS } from './job-options.ts';
 import { addresses, type Kind, type Wanted } from './kind.ts';
 import { refuse, serveKind } from './named-resources.ts';
 import { PART_RELATIONS, seenParts } from './part-relations.ts';
-import { leadingFields, nameAndDescription } from './resource.ts';
+import { fields } from './resource.ts';
 import { byRoles } from './resource-kinds.ts';
 
 /** `/api/v2/job_templates/` and `/api/v2/job_templates/N/`. */
@@ -69,15 +69,9 @@ export const JOB_TEMPLATE: Kind<JobTemplateRecord> = {
     one: 'One job template, by id or by NAME++ORGANIZATION: an inventory and a playbook of a project. DELETE keeps its jobs.',
   },
   storage: JOB_TEMPLATES,
-  fields: {
-    type: 'job_template',
-    fields: {
-      ...leadingFields({
-        type: 'job_template',
-        name: 'job template',
-        alias: 'x',
-        summary: 'Related resources, and what you may do with the job template.',
-      }),
+  fields: fields(
+    'job_template',
+    {
       // As on the controller, where job templates are one type of several.
       ...declared('x', {
         type: {
@@ -87,7 +81,6 @@ export const JOB_TEMPLATE: Kind<JobTemplateRecord> = {
           choices: [['job_template', 'Job template']],
         },
       }),
-      ...nameAndDescription('job template'),
       ...declared('x', {
         inventory: {
           type: 'id',
@@ -106,10 +99,9 @@ export const JOB_TEMPLATE: Kind<JobTemplateRecord> = {
       ...ASK_FIELDS,
       ...NOT_CARRIED_OUT,
     },
-    relations: PART_RELATIONS,
-    searchFields: ['name', 'description'],
-    order: ['name'],
-  },
+    PART_RELATIONS,
+    { name: 'job template' },
+  ),
   namedBy: ['name', 'organization_name'],
   nameTaken: { __all__: ['Job template with this Name and Organization already exists.'] },
   usedBy: 'job_template_id',

@@ -15,7 +15,7 @@ import { JOB_TEMPLATE } from './job-templates.ts';
 import { seenResource } from './named-resources.ts';
 import { knownRelation, PART_RELATIONS, seenPartsOfJobs } from './part-relations.ts';
 import { pathId } from './request-values.ts';
-import { leadingFields, logChange } from './resource.ts';
+import { leadingFields, logChange, personOf } from './resource.ts';
 
 /** `/api/v2/jobs/`, `/api/v2/jobs/N/` and its `cancel/`. */
 export function serveJobs(app: FastifyInstance, service: ServiceContext): void {
@@ -250,20 +250,10 @@ function jobJson(
       ...named('inventory', { id: inventory_id, name: job.inventory_name }),
       ...named('project', { id: project_id, name: job.project_name }),
       ...named('job_template', { id: job_template_id, name: job.job_template_name }),
-      ...(created_by_id !== null && {
-        created_by: {
-          id: created_by_id,
-          username: job.created_by_username,
-          first_name: job.created_by_first_name,
-          last_name: job.created_by_last_name,
-        },
-      }),
+      ...(created_by_id !== null && { created_by: personOf(job, 'created_by') }),
       user_capabilities: { start, delete: may },
     },
-    created: job.created,
-    modified: job.modified,
-    name: job.name,
-    description: job.description,
+    ...pick(job, ['created', 'modified', 'name', 'description'] as const),
     unified_job_template: job_template_id,
     launch_type: job.launch_type,
     status,

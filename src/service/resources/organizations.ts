@@ -7,9 +7,9 @@ import { recordApplicationDeletions, recordTeamDeletions, recordTokenDeletions }
 import { ORGANIZATIONS, type OrganizationRecord } from '../store/organizations.ts';
 import { EMPTY_RELATIONS, serveEmptyRelations } from './empty-relations.ts';
 import { fixedFields } from './fixed-fields.ts';
-import type { Kind } from './kind.ts';
+import { addresses, type Kind } from './kind.ts';
 import { refuse, serveKind } from './named-resources.ts';
-import { leadingFields, nameAndDescription, namedRelation, userRelation } from './resource.ts';
+import { fields, namedRelation, userRelation } from './resource.ts';
 
 /** What belongs to an organization, as far as the viewer sees it. */
 function belongings(
@@ -17,10 +17,10 @@ function belongings(
   seenBy: 'watches' | 'belongs_to',
   further: Readonly<Record<string, Declared>> = {},
 ): Relation {
-  const { fields, searchFields } = namedRelation('r');
+  const { fields: own, searchFields } = namedRelation('r');
   return {
     searchFields,
-    fields: { ...fields, ...declared('r', further) },
+    fields: { ...own, ...declared('r', further) },
     many: {
       from: `${table} r`,
       on: `r.organization_id = x.id AND (viewer.sees_all OR x.id = ANY(viewer.${seenBy}))`,
@@ -38,16 +38,9 @@ export const ORGANIZATION: Kind<OrganizationRecord> = {
     one: 'One organization, by id or by name. DELETE also deletes its teams, its applications and their tokens.',
   },
   storage: ORGANIZATIONS,
-  fields: {
-    type: 'organization',
-    fields: {
-      ...leadingFields({
-        type: 'organization',
-        name: 'organization',
-        alias: 'x',
-        summary: 'Who created and last changed it.',
-      }),
-      ...nameAndDescription('organization'),
+  fields: fields(
+    'organization',
+    {
       ...declared('x', {
         max_hosts: {
           type: 'integer',
@@ -61,7 +54,7 @@ export const ORGANIZATION: Kind<OrganizationRecord> = {
         default_environment: [null, 'have execution environments'],
       }),
     },
-    relations: {
+    {
       created_by: userRelation('c'),
       modified_by: userRelation('m'),
       applications: belongings('main_oauth2application', 'belongs_to', {
@@ -74,9 +67,8 @@ export const ORGANIZATION: Kind<OrganizationRecord> = {
       inventories: belongings('main_inventory', 'watches'),
       projects: belongings('service_project', 'watches'),
     },
-    searchFields: ['name', 'description'],
-    order: ['name'],
-  },
+    { summary: 'Who created and last changed it.' },
+  ),
   namedBy: ['name'],
   empty: EMPTY_RELATIONS.organization,
   nameTaken: { name: ['Organization with this Name already exists.'] },
@@ -84,14 +76,8 @@ export const ORGANIZATION: Kind<OrganizationRecord> = {
   withRole: organizationsWithRole,
   joined: (user, _held, first) => viewerRow(user, first),
   mayChange: (user, _held, { id }) => administersOrganization(user, id),
-  related: (url) => ({
-    users: `${url}users/`,
-    admins: `${url}admins/`,
-    auditors: `${url}auditors/`,
-    teams: `${url}teams/`,
-    applications: `${url}applications/`,
-    activity_stream: `${url}activity_stream/`,
-  }),
+  related: (url) =>
+    addresses(url, ['users', 'admins', 'auditors', 'teams', 'applications', 'activity_stream']),
   async prepare(_exchange, _transaction, { values, problems }) {
     refuse(problems);
     return values;

@@ -4,7 +4,7 @@ import { hasRole, type SharedType, visibleObjects } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, invalid } from '../failure.ts';
-import { type Declared, declared, type FieldSet, type Relation } from '../listing/fields.ts';
+import { type Declared, declared, type Relation } from '../listing/fields.ts';
 import { playbooksIn, projectFolders } from '../playbooks/projects-folder.ts';
 import { readVariables, variablesProblem, writeVariables } from '../playbooks/variables.ts';
 import { findInInventory } from '../store/groups.ts';
@@ -25,7 +25,7 @@ import type { Problems } from './field-values.ts';
 import { fixedField, fixedFields, hiddenFixedFields } from './fixed-fields.ts';
 import { addresses, type Kind, type Wanted } from './kind.ts';
 import { seenResource, serveKind, withOwner } from './named-resources.ts';
-import { leadingFields, nameAndDescription, namedRelation } from './resource.ts';
+import { fields, namedRelation } from './resource.ts';
 
 /** `/api/v2/inventories/`, `/hosts/`, `/credentials/` and `/projects/`, each with its `N/`. */
 export function serveNamedResources(app: FastifyInstance, service: ServiceContext): void {
@@ -90,6 +90,12 @@ export function relationToMany(from: string, on: string): Relation {
   return { ...namedRelation('r'), many: { from, on } };
 }
 
+/** The relation of what belongs to an inventory. */
+export const INVENTORY_RELATION: Relation = {
+  ...namedRelation('i'),
+  relations: { organization: namedRelation('o') },
+};
+
 /** The field `inventory` of what belongs to one. */
 export function inInventory(type: 'host' | 'group'): Declared {
   return {
@@ -97,35 +103,6 @@ export function inInventory(type: 'host' | 'group'): Declared {
     helpText: `The inventory of this ${type}. It cannot be changed.`,
     writable: 'create',
     required: true,
-  };
-}
-
-/** The fields of a kind: those that all have, and further ones, with further relations. */
-export function fields(
-  type: string,
-  further: FieldSet['fields'],
-  relations: FieldSet['relations'] = {},
-): FieldSet {
-  return {
-    type,
-    fields: {
-      ...leadingFields({
-        type,
-        name: type,
-        alias: 'x',
-        summary: `Related resources, and what you may do with the ${type}.`,
-      }),
-      ...nameAndDescription(type),
-      ...further,
-    },
-    relations: {
-      ...(type === 'host' || type === 'group'
-        ? { inventory: { ...namedRelation('i'), relations: { organization: namedRelation('o') } } }
-        : { organization: namedRelation('o') }),
-      ...relations,
-    },
-    searchFields: ['name', 'description'],
-    order: ['name'],
   };
 }
 
@@ -153,6 +130,7 @@ export const INVENTORY: Kind<ResourceRecord> = {
       }),
     },
     {
+      organization: namedRelation('o'),
       hosts: relationToMany('main_host r', 'r.inventory_id = x.id'),
       groups: relationToMany('main_group r', 'r.inventory_id = x.id'),
     },
@@ -193,6 +171,7 @@ export const HOST: Kind<ResourceRecord> = {
       ...fixedFields({ instance_id: ['', 'have inventory sources'] }),
     },
     {
+      inventory: INVENTORY_RELATION,
       groups: relationToMany('main_group_hosts l JOIN main_group r ON r.id = l.group_id', 'l.host_id = x.id'),
     },
   ),
@@ -276,7 +255,7 @@ export const CREDENTIAL: Kind<ResourceRecord> = {
         team: [null, 'have credentials of teams: give an organization'],
       }),
     },
-    { credential_type: TYPE_OF_CREDENTIAL },
+    { organization: namedRelation('o'), credential_type: TYPE_OF_CREDENTIAL },
   ),
   nameTaken: { __all__: ['Credential with this Name and Organization already exists.'] },
   // The name and the kind of the type: all are of this one.

@@ -2,7 +2,7 @@ import type { Queryable } from '../../db/database.ts';
 import type { Exchange } from '../endpoint.ts';
 import { declared, type Field, type FieldSet, inWords, type Relation } from '../listing/fields.ts';
 import { type Activity, insertActivity } from '../store/activity.ts';
-import type { Makers } from '../store/resources.ts';
+import type { Makers, ResourceValues } from '../store/resources.ts';
 
 /** What the API shows in place of a token or a client secret. */
 export const MASK = '************';
@@ -54,6 +54,31 @@ export function nameAndDescription(name: string, more: Pick<Field, 'check'> = {}
   });
 }
 
+/**
+ * The fields of a kind of resource with a name: those that all have, and further ones, with the relations of the kind.
+ *
+ * @param about Its name in a sentence, and what its summary holds, where they do not follow from the type.
+ */
+export function fields(
+  type: string,
+  further: FieldSet['fields'],
+  relations: FieldSet['relations'] = { organization: namedRelation('o') },
+  about: { readonly name?: string; readonly summary?: string } = {},
+): FieldSet {
+  const { name = type, summary = `Related resources, and what you may do with the ${name}.` } = about;
+  return {
+    type,
+    fields: {
+      ...leadingFields({ type, name, alias: 'x', summary }),
+      ...nameAndDescription(name),
+      ...further,
+    },
+    relations,
+    searchFields: ['name', 'description'],
+    order: ['name'],
+  };
+}
+
 /** A relation to a resource with a name and a description, in the table of this alias. */
 export function namedRelation(alias: string): Relation {
   return {
@@ -82,25 +107,22 @@ export function profileRelation(alias: string): Relation {
   return { searchFields: [], fields: declared(alias, { ldap_dn: { label: 'LDAP DN', column } }) };
 }
 
+/** A user as the summaries of other resources show it, by the beginning of the names of its columns. */
+export function personOf(row: object, prefix: string): ResourceValues {
+  const columns = row as ResourceValues;
+  const names = ['id', 'username', 'first_name', 'last_name'];
+  return Object.fromEntries(names.map((name) => [name, columns[`${prefix}_${name}`]]));
+}
+
 /** The addresses and the summaries of the users who created and last changed a record. */
 export function makersJson(record: Makers): {
-  readonly related: Readonly<Record<string, string>>;
-  readonly summary: Readonly<Record<string, unknown>>;
+  readonly related: ResourceValues;
+  readonly summary: ResourceValues;
 } {
   const known = (['created_by', 'modified_by'] as const).filter((role) => record[`${role}_id`] !== null);
   return {
     related: Object.fromEntries(known.map((role) => [role, `/api/v2/users/${record[`${role}_id`]}/`])),
-    summary: Object.fromEntries(
-      known.map((role) => [
-        role,
-        {
-          id: record[`${role}_id`],
-          username: record[`${role}_username`],
-          first_name: record[`${role}_first_name`],
-          last_name: record[`${role}_last_name`],
-        },
-      ]),
-    ),
+    summary: Object.fromEntries(known.map((role) => [role, personOf(record, role)])),
   };
 }
 

@@ -199,7 +199,7 @@ const roleFields: FieldSet = {
       name: { helpText: 'Name of this role.', column: null },
       description: { helpText: 'What the role allows.', column: null },
       role_field: { column: "x.role || '_role'", hidden: true },
-      object_id: { type: 'integer', column: 'x.resource_id', hidden: true },
+      object_id: { type: 'integer', label: 'Object ID', column: 'x.resource_id', hidden: true },
       // The controller's roles of the system are fields of users here.
       singleton_name: { column: 'NULL::text', hidden: true },
     }),

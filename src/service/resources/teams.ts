@@ -6,11 +6,11 @@ import { declared } from '../listing/fields.ts';
 import { having } from '../listing/filters.ts';
 import { teamsWithRole } from '../role-levels.ts';
 import { TEAMS, type TeamRecord } from '../store/teams.ts';
-import type { Kind } from './kind.ts';
+import { addresses, type Kind } from './kind.ts';
 import { assign, type Held, listHolders } from './memberships.ts';
 import { create, listKind, mayChangeSeen, seenResource, serveKind } from './named-resources.ts';
 import { ORGANIZATION } from './organizations.ts';
-import { leadingFields, nameAndDescription, namedRelation, userRelation } from './resource.ts';
+import { fields, namedRelation, userRelation } from './resource.ts';
 import { userFields } from './user-json.ts';
 import { seenUser } from './users.ts';
 
@@ -24,16 +24,9 @@ export const TEAM: Kind<TeamRecord> = {
     one: 'One team, by id or by NAME++ORGANIZATION.',
   },
   storage: TEAMS,
-  fields: {
-    type: 'team',
-    fields: {
-      ...leadingFields({
-        type: 'team',
-        name: 'team',
-        alias: 'x',
-        summary: 'Its organization, its roles, who created and last changed it, and what you may do with it.',
-      }),
-      ...nameAndDescription('team'),
+  fields: fields(
+    'team',
+    {
       ...declared('x', {
         organization: {
           type: 'id',
@@ -45,14 +38,9 @@ export const TEAM: Kind<TeamRecord> = {
         modified_by: { type: 'id', hidden: true },
       }),
     },
-    relations: {
-      organization: namedRelation('o'),
-      created_by: userRelation('c'),
-      modified_by: userRelation('m'),
-    },
-    searchFields: ['name', 'description'],
-    order: ['name'],
-  },
+    { organization: namedRelation('o'), created_by: userRelation('c'), modified_by: userRelation('m') },
+    { summary: 'Its organization, its roles, who created and last changed it, and what you may do with it.' },
+  ),
   namedBy: ['name', 'organization_name'],
   nameTaken: { __all__: ['Team with this Organization and Name already exists.'] },
   visible: visibleTeams,
@@ -63,11 +51,7 @@ export const TEAM: Kind<TeamRecord> = {
       ({ resource_type, resource_id, role }) =>
         resource_type === 'team' && resource_id === id && role === 'admin',
     ),
-  related: (url) => ({
-    users: `${url}users/`,
-    roles: `${url}roles/`,
-    activity_stream: `${url}activity_stream/`,
-  }),
+  related: (url) => addresses(url, ['users', 'roles', 'activity_stream']),
 };
 
 /** `/api/v2/teams/`, its `N/` and `N/users/`, and the `teams/` of organizations and users. */

@@ -1,9 +1,17 @@
 import { canChangeUser, canDeleteUser, externalAccount } from '../access.ts';
 import type { Caller } from '../auth/authenticate.ts';
 import { declared, type FieldSet, type Relation } from '../listing/fields.ts';
+import { pick } from '../store/job-options.ts';
 import type { UserRecord } from '../store/users.ts';
+import { addresses } from './kind.ts';
 import { namedSegment } from './request-values.ts';
 import { leadingFields, profileRelation } from './resource.ts';
+
+/** The addresses of what belongs to a user. */
+const RELATED = [
+  ...['teams', 'organizations', 'admin_of_organizations', 'roles', 'activity_stream', 'access_list'],
+  ...['tokens', 'authorized_tokens', 'personal_tokens'],
+];
 
 /** A user as the API shows it to a caller. A masked password shows that the account is local. */
 export function userJson(user: UserRecord, caller: Caller, detail = false): Record<string, unknown> {
@@ -15,15 +23,7 @@ export function userJson(user: UserRecord, caller: Caller, detail = false): Reco
     url,
     related: {
       ...(detail && { named_url: `/api/v2/users/${namedSegment([user.username])}/` }),
-      teams: `${url}teams/`,
-      organizations: `${url}organizations/`,
-      admin_of_organizations: `${url}admin_of_organizations/`,
-      roles: `${url}roles/`,
-      activity_stream: `${url}activity_stream/`,
-      access_list: `${url}access_list/`,
-      tokens: `${url}tokens/`,
-      authorized_tokens: `${url}authorized_tokens/`,
-      personal_tokens: `${url}personal_tokens/`,
+      ...addresses(url, RELATED),
     },
     summary_fields: {
       user_capabilities: {
@@ -33,12 +33,14 @@ export function userJson(user: UserRecord, caller: Caller, detail = false): Reco
     },
     created: user.date_joined,
     modified: user.last_login,
-    username: user.username,
-    first_name: user.first_name,
-    last_name: user.last_name,
-    email: user.email,
-    is_superuser: user.is_superuser,
-    is_system_auditor: user.is_system_auditor,
+    ...pick(user, [
+      'username',
+      'first_name',
+      'last_name',
+      'email',
+      'is_superuser',
+      'is_system_auditor',
+    ] as const),
     ...(external === null && { password: '$encrypted$' }),
     ldap_dn: user.ldap_dn,
     last_login: user.last_login,

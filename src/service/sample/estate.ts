@@ -50,46 +50,9 @@ export interface SampleEstate {
 const DAY = 86_400_000;
 const THOUSAND_YEARS = 31_536_000_000_000;
 
-const FIRST = [
-  'Ada',
-  'Bo',
-  'Carla',
-  'Deniz',
-  'Emil',
-  'Fatou',
-  'Goran',
-  'Hana',
-  'Ines',
-  'Jun',
-  'Kofi',
-  'Lea',
-  'Mika',
-  'Nora',
-];
-const LAST = [
-  'Adler',
-  'Brandt',
-  'Costa',
-  'Dubois',
-  'Endo',
-  'Fischer',
-  'Gray',
-  'Haddad',
-  'Ito',
-  'Jansen',
-  'Kaya',
-  'Lund',
-];
-const ROBOTS = [
-  'ci-deploy',
-  'ci-lint',
-  'backup',
-  'inventory-sync',
-  'monitoring',
-  'patching',
-  'terraform',
-  'chatops',
-];
+const FIRST = 'Ada Bo Carla Deniz Emil Fatou Goran Hana Ines Jun Kofi Lea Mika Nora'.split(' ');
+const LAST = 'Adler Brandt Costa Dubois Endo Fischer Gray Haddad Ito Jansen Kaya Lund'.split(' ');
+const ROBOTS = 'ci-deploy ci-lint backup inventory-sync monitoring patching terraform chatops'.split(' ');
 const PURPOSES = [
   'CI pipeline',
   'laptop',

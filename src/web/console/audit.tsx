@@ -9,11 +9,11 @@ import {
   ToolbarContent,
   ToolbarItem,
 } from '@patternfly/react-core';
-import { Choice } from '../shared/choice.tsx';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
 import type { AuditRead as Audited } from '../../console/audits.ts';
+import { Choice } from '../shared/choice.tsx';
 import { Loaded } from '../shared/states.tsx';
 import { type Column, PlainTable } from '../shared/table.tsx';
 import { numberText } from '../shared/times.tsx';
@@ -118,9 +118,7 @@ export function Audit(): ReactNode {
         )}
         {error !== null && <Message isLiveRegion variant="danger" title={error.message} />}
         <Loaded query={read}>
-          {(data) => (
-            <Findings data={data} rule={rule} onRule={(rule) => change({ rule })} place={place} />
-          )}
+          {(data) => <Findings data={data} rule={rule} onRule={(rule) => change({ rule })} place={place} />}
         </Loaded>
       </PageSection>
     </>

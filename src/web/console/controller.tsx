@@ -86,13 +86,7 @@ export function PlaceNote({ chosen }: { readonly chosen: ChosenPlace }): ReactNo
       Through the context <strong>{place}</strong>: {how} of the same controller as {instead}, which sees and
       ends more
       {restContext !== undefined && `; what takes the REST API goes through ${restContext}`}.{' '}
-      <Button
-        variant="link"
-        isInline
-        onClick={() =>
-          change({ only: instead })
-        }
-      >
+      <Button variant="link" isInline onClick={() => change({ only: instead })}>
         Use {instead} only
       </Button>
     </>

@@ -10,9 +10,9 @@ import {
   ModalHeader,
   TextInput,
 } from '@patternfly/react-core';
-import { Choice } from '../shared/choice.tsx';
 import { type ReactNode, useState } from 'react';
 import type { AuditRead } from '../../console/audits.ts';
+import { Choice } from '../shared/choice.tsx';
 import { numberText } from '../shared/times.tsx';
 import { query, useRead } from './api.ts';
 import { Message } from './parts.tsx';
@@ -55,7 +55,9 @@ export function ExceptionDialog({
               value={about}
               options={[
                 ['', `everything that the rule finds (${numberText(count)} now)`],
-                ...options.map((each) => [each.value, `${each.label} (${numberText(each.count)} now)`] as const),
+                ...options.map(
+                  (each) => [each.value, `${each.label} (${numberText(each.count)} now)`] as const,
+                ),
               ]}
               onChange={setAbout}
             />

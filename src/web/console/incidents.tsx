@@ -1,16 +1,9 @@
 /** Lockdowns: the ways in of each open one as a board, its timeline, and the runbooks. */
 
-import {
-  Button,
-  Card,
-  CardBody,
-  CardTitle,
-  Label,
-  PageSection,
-} from '@patternfly/react-core';
-import { Choice } from '../shared/choice.tsx';
+import { Button, Card, CardBody, CardTitle, Label, PageSection } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
+import { Choice } from '../shared/choice.tsx';
 import { Loaded, Loading } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
 import { type Ended, query, useAddress, useFacts, useRead } from './api.ts';

@@ -11,10 +11,10 @@ import {
   Spinner,
   TextInput,
 } from '@patternfly/react-core';
-import { Choice } from '../shared/choice.tsx';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
 import type { FormChoice } from '../../console/command-line.ts';
+import { Choice } from '../shared/choice.tsx';
 import { type ContextRead, call, type Ended, query, useFacts, useRead } from './api.ts';
 import { ChoiceFields, type Choices, isPossible } from './choices.tsx';
 import { CommandLine } from './commands.tsx';

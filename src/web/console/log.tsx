@@ -1,17 +1,10 @@
 /** What was done: the runs of the audit log, and the changes of this console. */
 
-import {
-  Button,
-  Label,
-  PageSection,
-  Toolbar,
-  ToolbarContent,
-  ToolbarItem,
-} from '@patternfly/react-core';
-import { Choice } from '../shared/choice.tsx';
+import { Button, Label, PageSection, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { Log as Answer } from '../../console/log-records.ts';
+import { Choice } from '../shared/choice.tsx';
 import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
 import { numberText } from '../shared/times.tsx';

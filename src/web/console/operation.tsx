@@ -18,7 +18,16 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link } from 'react-router';
 import type { RevocationJson } from '../../cli/revocation/revocation-flow.ts';
-import { call, type Json, type Operation, type Problem, query, useAddress, useFacts, useOperation } from './api.ts';
+import {
+  call,
+  type Json,
+  type Operation,
+  type Problem,
+  query,
+  useAddress,
+  useFacts,
+  useOperation,
+} from './api.ts';
 import { CommandLine } from './commands.tsx';
 import { DocumentView, Report } from './document.tsx';
 import { Message } from './parts.tsx';

@@ -1,15 +1,7 @@
 /** Plans the revocation of selected tokens, or of all that match a filter. */
-import {
-  Button,
-  Form,
-  FormGroup,
-  Modal,
-  ModalBody,
-  ModalFooter,
-  ModalHeader,
-} from '@patternfly/react-core';
-import { Choice } from '../shared/choice.tsx';
+import { Button, Form, FormGroup, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
+import { Choice } from '../shared/choice.tsx';
 import { numberText } from '../shared/times.tsx';
 import { type ContextRead, call, type Ended, query, useFacts, useRead } from './api.ts';
 import { ChoiceFields, type Choices } from './choices.tsx';

@@ -1,10 +1,10 @@
 /** The steps of a runbook beside an incident, ticked off in the audit log. */
 
-import { Checkbox, ExpandableSection,  } from '@patternfly/react-core';
-import { Choice } from '../shared/choice.tsx';
+import { Checkbox, ExpandableSection } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { Incidents, Steps } from '../../console/incidents.ts';
+import { Choice } from '../shared/choice.tsx';
 import { call, type Ended, type Json, query, useFacts, useRead } from './api.ts';
 import { DocumentView } from './document.tsx';
 import { Message, When } from './parts.tsx';

@@ -8,9 +8,9 @@ import {
   ToolbarContent,
   ToolbarItem,
 } from '@patternfly/react-core';
-import { Choice } from '../shared/choice.tsx';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
+import { Choice } from '../shared/choice.tsx';
 import { Failed, Loading } from '../shared/states.tsx';
 import { numberText } from '../shared/times.tsx';
 import { call, query, useAddress, useFacts, useRead } from './api.ts';

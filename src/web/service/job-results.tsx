@@ -10,9 +10,9 @@ import {
   ToolbarContent,
   ToolbarItem,
 } from '@patternfly/react-core';
-import { Choice } from '../shared/choice.tsx';
 import { type ReactNode, useMemo } from 'react';
 import { Link, useSearchParams } from 'react-router';
+import { Choice } from '../shared/choice.tsx';
 import { Loading } from '../shared/states.tsx';
 import { type Column, PlainTable } from '../shared/table.tsx';
 import { useOutput } from './job-output.tsx';

@@ -206,7 +206,7 @@ const NAMED_FILTERS: readonly Filter[] = [
 ];
 
 /** The table of a kind, also within the page of another resource. */
-export function KindList<T extends Shown>({
+function KindList<T extends Shown>({
   kind,
   api = kind.api,
   add = `${kind.path}/add`,
