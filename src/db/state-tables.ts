@@ -1,3 +1,4 @@
+import { open as openFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -91,6 +92,8 @@ async function open(path: string, schema: StateSchema): Promise<DatabaseSync> {
   let database: DatabaseSync | undefined;
   try {
     await makeFolder(dirname(path));
+    // SQLite would make it with the umask; the queue of signals has mail addresses.
+    await (await openFile(path, 'a', 0o600)).close();
     const opened = new DatabaseSync(':memory:', { timeout: 0 });
     database = opened;
     await whenFree(() => opened.prepare(`ATTACH DATABASE ? AS ${schema.name}`).run(path));

@@ -1,6 +1,10 @@
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Claim, JobStore } from '../../../src/operations/ports/scheduler.ts';
+import { openFileLedger } from '../../../src/scheduler/ledger/file-ledger.ts';
 import { LEDGERS, type LedgerPlace } from './ledgers.ts';
 
 const NOW = new Date('2026-01-01T12:00:00Z');
@@ -195,4 +199,17 @@ describe.each(LEDGERS)('the ledger in %s', (_, placeOf) => {
     expect(await one.history({ job, limit: 5 })).toEqual([]);
     expect((await one.tickState(job, NOW)).position).toEqual(LATER);
   });
+});
+
+it('keeps the file from other users, whatever the umask is', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'tokenctl-ledger-'));
+  const umask = process.umask(0o022);
+  try {
+    const path = join(folder, 'ticks.sqlite');
+    await (await openFileLedger(path)).close();
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+  } finally {
+    process.umask(umask);
+    await rm(folder, { recursive: true });
+  }
 });
