@@ -94,7 +94,7 @@ async function openRest(
 }
 
 /** How much garbage may gather before it is collected, in bytes. */
-const MAX_GARBAGE = 40 * 1024 * 1024;
+const MAX_GARBAGE = 30 * 1024 * 1024;
 /** The same, as a share of what is alive: to collect takes as long as there is alive. */
 const GARBAGE_SHARE = 0.25;
 /** How often to look how much there is, in milliseconds. */
