@@ -1,8 +1,7 @@
-// Builds the program and plays the demo with it: `npm run demo`. The demo needs no web interface, so that its build goes on
-// beside the demo, and is there for `npx tokenctl demo --keep`; with --keep, the demo waits for it.
+// Builds the program and plays the demo with it: `npm run demo`. Only with --keep, for a browser, does it build the web
+// interface, which takes longer than all else.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { constants, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -11,9 +10,6 @@ const given = process.argv.slice(2);
 /** Runs a program of the project, and returns its exit code. */
 async function run(...args: string[]): Promise<number> {
   const child = spawn(process.execPath, args, { cwd: root, stdio: 'inherit' });
-  if (args.includes('--web') && child.pid !== undefined) {
-    setPriority(child.pid, constants.priority.PRIORITY_LOW);
-  }
   const [code] = (await once(child, 'exit')) as [number | null];
   return code ?? 1;
 }
@@ -27,12 +23,10 @@ let failed = await run('scripts/build.ts', '--program');
 if (failed === 0) {
   const seconds = Math.ceil((performance.now() - started) / 1000);
   process.stdout.write(`Built in ${seconds} s.\n`);
-  const web = run('scripts/build.ts', '--web');
   if (given.includes('--keep')) {
     process.stdout.write('Building the web interface …\n');
-    failed = await web;
+    failed = await run('scripts/build.ts', '--web');
   }
   if (failed === 0) failed = await run('bin/tokenctl.js', 'demo', ...given);
-  failed ||= await web;
 }
 process.exitCode = failed;
