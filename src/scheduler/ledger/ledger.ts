@@ -61,9 +61,8 @@ export class Ledger implements JobStore {
     await setImmediate();
     const { jobs, now } = this.#asked ?? { jobs: new Set<string>(), now: new Date() };
     this.#asked = undefined;
-    const job = jobs.size === 1 ? ([...jobs][0] ?? null) : null;
     const rows = await this.#store.transaction((queryable) =>
-      queries.selectJobs(queryable, { job, now: now.getTime(), clock: this.#store.now }),
+      queries.selectJobs(queryable, { jobs: [...jobs], now: now.getTime(), clock: this.#store.now }),
     );
     return new Map(rows.map((row) => [row.name, row]));
   }
@@ -73,7 +72,7 @@ export class Ledger implements JobStore {
     return this.#store.transaction(async (queryable) => {
       const at = { job, now: now.getTime() };
       await queries.correctSince(queryable, at);
-      const [row] = await queries.selectJobs(queryable, { ...at, clock: this.#store.now });
+      const [row] = await queries.selectJobs(queryable, { jobs: [job], now: at.now, clock: this.#store.now });
       return new Date(row?.position ?? now);
     });
   }

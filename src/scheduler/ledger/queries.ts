@@ -59,22 +59,24 @@ export interface JobRow extends Partial<TickRow> {
   readonly position: number | null;
 }
 
-/** The position and the open tick of a job, or of all jobs. */
+/** The position and the open tick of each of these jobs. */
 export async function selectJobs(
   queryable: Queryable,
-  { job, now, clock }: { readonly job: string | null; readonly now: number; readonly clock: string },
+  { jobs, now, clock }: { readonly jobs: readonly string[]; readonly now: number; readonly clock: string },
 ): Promise<readonly JobRow[]> {
+  const names = jobs.map((_, index) => `(CAST($${index + 2} AS text))`);
   const rows = await queryable.query<
     JobRow & { readonly since: number | null; readonly newest: number | null }
   >(
-    `SELECT coalesce(known.name, open.job) AS name, known.since, (SELECT max(due) FROM tokenctl_scheduler.tick
-         WHERE tick.job = known.name AND kind = 'schedule' AND due <= $1) AS newest,
+    `WITH asked (name) AS (VALUES ${names.join(', ')})
+     SELECT asked.name, known.since, (SELECT max(due) FROM tokenctl_scheduler.tick
+         WHERE tick.job = asked.name AND kind = 'schedule' AND due <= $1) AS newest,
        open.job, open.due, open.kind, open.state, open.attempt, open.failures, open.losses, open.run, open.holder,
        open.lease_until - ${clock} AS lease_left, open.retry_at
-     FROM tokenctl_scheduler.job known
-     FULL JOIN (SELECT * FROM tokenctl_scheduler.tick WHERE ${OPEN}) open ON open.job = known.name
-     WHERE CAST($2 AS text) IS NULL OR coalesce(known.name, open.job) = $2`,
-    [now, job],
+     FROM asked
+     LEFT JOIN tokenctl_scheduler.job known ON known.name = asked.name
+     LEFT JOIN tokenctl_scheduler.tick open ON open.job = asked.name AND open.${OPEN}`,
+    [now, ...jobs],
   );
   return rows.map((row) => ({
     ...row,
