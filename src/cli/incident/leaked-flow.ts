@@ -138,7 +138,10 @@ function foundDocument(leaked: LeakedTokens): Document {
       : `a ${NAMES[report.format]} with ${countText(report.findings, 'finding')}`;
   return [
     lines(
-      `Read ${what}: ${countText(values, 'value')} that may be tokens, ${countText(found.length, 'token')} of this target, ${live} live.`,
+      `Read ${what}: ${countText(values, 'value that may be a token', 'values that may be tokens')}, ${countText(found.length, 'token')} of this target, ${live} live.`,
+      report === null &&
+        read === 0 &&
+        'The input is empty. TruffleHog writes nothing if it finds nothing, but a scan that failed may have written nothing as well.',
       found.map(tokenLines),
       hiddenLines > 0 &&
         `Not checked: ${countText(hiddenLines, 'line contains', 'lines contain')} REDACTED in place of a value.`,
@@ -146,6 +149,7 @@ function foundDocument(leaked: LeakedTokens): Document {
         report.hidden > 0 &&
         `Not checked: ${countText(report.hidden, 'finding', 'findings')} without a secret${placesText(report.hiddenPlaces)}.`,
       how === 'by_trying' &&
+        values > 0 &&
         'Each value was tried as an access token. Refresh tokens and expired tokens cannot be found this way.',
     ),
   ];
