@@ -2,6 +2,7 @@ import { JSONParser } from '@streamparser/json';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Secret } from '../../domain/secret.ts';
 import {
+  isGithubError,
   type LeakPlace,
   namedStrings,
   readFinding,
@@ -62,8 +63,8 @@ const MAX_SECRETS = 100_000;
  * GitHub secret scanning (alerts of the REST API, webhooks) and SARIF. A report is recognized by the shape of its first
  * finding; everything else is text. UTF-8, or UTF-16 with a byte order mark. Memory grows with the values found only.
  *
- * @throws TokenctlError `usage` for a report that is not valid JSON, that ends early, or that hides every secret, and for
- * more values than can be held. Errors quote nothing of the input.
+ * @throws TokenctlError `usage` for a report that is not valid JSON, that ends early, or that hides every secret, for JSON that ends
+ * before it is recognized, for an error of GitHub's API, and for more values than can be held. Errors quote nothing of the input.
  */
 export async function readLeaked(chunks: AsyncIterable<Uint8Array>): Promise<LeakedInput> {
   const pieces = piecesOf(textOf(chunks));
@@ -79,8 +80,11 @@ export async function readLeaked(chunks: AsyncIterable<Uint8Array>): Promise<Lea
     readers = readers?.filter((reader) => reader.tries(next.value)) ?? null;
     const recognized = readers?.find(({ format }) => format !== null);
     if (recognized !== undefined) return await recognized.readAll(pieces);
-    if ((readers !== null && readers.length === 0) || length > MAX_HEAD) break;
+    if (length > MAX_HEAD) readers = [];
+    if (readers?.length === 0) break;
   }
+  if (readers !== null && readers.length > 0 && readers.every((reader) => reader.isCutOff()))
+    throw cutOff(head.at(-1));
   const text = new TextReader();
   for (const piece of head) text.read(piece);
   for await (const piece of pieces) text.read(piece);
@@ -186,12 +190,16 @@ class ReportReader {
   /** The characters since the last value. */
   #pending = 0;
   #isBroken = false;
+  #isGithubError = false;
 
   constructor(layout: Layout) {
     this.#layout = layout;
     // The empty separator lets documents follow each other: lines of JSON, and pages of an API.
     this.#parser = new JSONParser({ paths: [PATHS[layout]], keepStack: false, separator: '' });
-    this.#parser.onValue = ({ value }) => this.#take(value);
+    this.#parser.onValue = ({ key, value }) => {
+      this.#isGithubError ||= isGithubError(typeof key === 'string' ? { [key]: value } : value);
+      this.#take(value);
+    };
     this.#parser.onError = () => {
       this.#isBroken = true;
     };
@@ -202,7 +210,18 @@ class ReportReader {
     this.#lines = line;
     this.#pending += text.length;
     this.#parser.write(text);
+    if (this.#isGithubError) {
+      throw new TokenctlError('usage', 'The input is an error of the GitHub API, not its alerts', {
+        hint: 'Run the request alone: it says what is wrong. Secret scanning has to be on, and its alerts have to be visible to you.',
+      });
+    }
     return !this.#isBroken;
+  }
+
+  /** Whether the document that was read so far goes on. */
+  isCutOff(): boolean {
+    if (!this.#parser.isEnded) this.#parser.end();
+    return this.#isBroken;
   }
 
   /** Reads the rest of a report that was recognized. */
@@ -212,8 +231,7 @@ class ReportReader {
       if (this.#pending > MAX_FINDING)
         throw this.#broken(`has a finding of more than ${MAX_FINDING} characters`);
     }
-    if (!this.#parser.isEnded) this.#parser.end();
-    if (this.#isBroken) throw this.#broken('ends early');
+    if (this.isCutOff()) throw this.#broken('ends early');
     return this.#result();
   }
 
@@ -271,10 +289,19 @@ class ReportReader {
       'usage',
       `The ${NAMES[this.format ?? 'sarif']} ${what}, in line ${this.#lines}, ${after}`,
       {
-        hint: 'Have the scanner write its report again: that run may have failed.',
+        hint: WRITE_AGAIN,
       },
     );
   }
+}
+
+const WRITE_AGAIN = 'Have the scanner write its report again: that run may have failed.';
+
+/** A report may have been cut off in its first finding, before it was recognized: what is missing may hold tokens. */
+function cutOff(last: Piece | undefined): TokenctlError {
+  return new TokenctlError('usage', `The input is JSON that ends early, in line ${last?.line ?? 1}`, {
+    hint: WRITE_AGAIN,
+  });
 }
 
 /** What each report is called. */

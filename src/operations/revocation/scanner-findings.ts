@@ -86,6 +86,12 @@ export function readSarifResult(value: unknown): ScannerFinding | null {
   });
 }
 
+/** Whether this is what GitHub's REST API answers instead of alerts: `gh api` writes it to the same place. */
+export function isGithubError(value: unknown): boolean {
+  const page = fieldsOf(value)?.['documentation_url'];
+  return typeof page === 'string' && page.startsWith('https://docs.github.com/');
+}
+
 /** The metadata has one member, named after the source: `{ Data: { Git: { file, commit, line } } }`. */
 function trufflehogFinding(fields: Fields): ScannerFinding {
   const data = fieldsOf(at(fields, 'SourceMetadata', 'Data')) ?? {};

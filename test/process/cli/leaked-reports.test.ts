@@ -101,6 +101,19 @@ test('hidden secrets are never "nothing found"', async () => {
   }
 });
 
+test('an empty input is said to be one, and an error of the GitHub API ends the search', async () => {
+  const { home, value } = await leak();
+  const args = ['tokens', 'find', '--leaked', '-', '--revoke', '--yes'];
+  const empty = await home.run(args, { input: '' });
+  expect(empty).toMatchObject({ code: 0 });
+  expect(empty.stdout).toContain('The input is empty.');
+  const error = { message: value, documentation_url: 'https://docs.github.com/rest' };
+  const refused = await home.run(args, { input: JSON.stringify(error) });
+  expect(refused).toMatchObject({ code: 2, stdout: '' });
+  expect(refused.stderr).toContain('The input is an error of the GitHub API, not its alerts.');
+  expect(refused.stderr).not.toContain(value);
+});
+
 test('a report that was cut off revokes nothing and shows nothing of it', async () => {
   const { home, value, report, file } = await leak([{}, {}]);
   const input = report.slice(0, -20);

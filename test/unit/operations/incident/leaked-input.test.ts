@@ -169,6 +169,30 @@ describe('reports are recognized by their shape', () => {
     expect((await read(text)).values).toEqual(text.includes(VALUE) ? [VALUE] : []);
   });
 
+  test.each([
+    ['gitleaks', pretty([gitleaks()])],
+    ['TruffleHog', json(trufflehog())],
+    ['SARIF', pretty(sarif([sarifResult(VALUE)]))],
+  ])('a report of %s that was cut off in its first finding is no text', async (_, text) => {
+    for (const end of [1, 10, text.indexOf(VALUE), text.indexOf(VALUE) + 10]) {
+      const failed = read(text.slice(0, end));
+      await expect(failed).rejects.toMatchObject({ code: 'usage' });
+      await expect(failed).rejects.toThrow(/ends early, in line \d+$/);
+    }
+  });
+
+  test('an error of the GitHub API is no report of nothing', async () => {
+    const error = {
+      message: 'Secret scanning is disabled on this repository.',
+      documentation_url: 'https://docs.github.com/rest/secret-scanning/secret-scanning',
+      status: '404',
+    };
+    for (const text of [pretty(error), `${json([alert()])}${json(error)}`]) {
+      await expect(read(text)).rejects.toMatchObject({ code: 'usage' });
+      await expect(read(text)).rejects.toThrow('The input is an error of the GitHub API, not its alerts');
+    }
+  });
+
   test('a line of 3 MB is searched in pieces, and a value at their border is found', async () => {
     const text = `${'x '.repeat(524_280)}token=${VALUE}${' y'.repeat(1_000_000)} ${OTHER}`;
     expect((await read(text, 65_536)).values).toEqual([VALUE, OTHER]);
