@@ -110,7 +110,9 @@ function pageWith(outcomes: readonly Outcome[]): string {
   const sections = new Map(before.map((text) => [/^## (.*)$/m.exec(text)?.[1] ?? '', text.trimEnd()]));
   for (const outcome of outcomes) sections.set(outcome.name, section(outcome));
   const kept = [...sections].filter(([name]) => all.includes(name)).sort(([a], [b]) => a.localeCompare(b));
-  return `${[HEAD.trimEnd(), ...kept.map(([, text]) => text)].join('\n\n')}\n`;
+  const missing = all.filter((name) => !sections.has(name));
+  const note = missing.length === 0 ? [] : [`Not measured yet: ${missing.join(', ')}.`];
+  return `${[HEAD.trimEnd(), ...note, ...kept.map(([, text]) => text)].join('\n\n')}\n`;
 }
 
 function section({ name, rows, fault, seconds }: Outcome): string {
