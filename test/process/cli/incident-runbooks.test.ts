@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { runbooks } from '../../../src/cli/incident/incident-flags.ts';
 import { Secret } from '../../../src/domain/secret.ts';
+import { openSignalFile } from '../../../src/signals/signal-store.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
+import { providerServer } from '../../support/provider-server.ts';
 import { ADMIN, basic, bearer, Client, startTestService } from '../../support/service.ts';
 import { temporaryFolder, tokenctl } from './program.ts';
 
@@ -25,21 +27,21 @@ function commandsOf(name: string): { readonly command: string; readonly says: nu
 }
 
 /** A command's words, quotes taken off, with the ids of this run, and agreed to beforehand where it asks. */
-function argumentsOf(command: string, incident: string, cleaning: string): string[] {
+function argumentsOf(command: string, ids: Readonly<Record<string, string>>): string[] {
   const words = Array.from(command.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, bare]) => quoted ?? bare ?? '');
   const asks = words.includes('--dry-run')
     ? false
-    : /^(incident (clean|lockdown|lift)|users offboard|tokens revoke|applications rotate)|--revoke/.test(
+    : /^(incident (clean|lockdown|lift)|users offboard|tokens revoke|applications rotate|signals (release|dismiss))|--revoke/.test(
         command,
       );
-  const ids: Readonly<Record<string, string>> = { 'inc-1a2b3c4d': incident, '0b9c8f1e': cleaning };
   const final = command.startsWith('incident clean') ? ['--irreversible'] : [];
   return [...words.map((word) => ids[word] ?? word), ...(asks ? ['--yes', ...final] : [])];
 }
 
 /**
  * A service on PostgreSQL with the users and the application that runbooks name, a token of alice that leaked,
- * and a home with the contexts `production` (REST, the token of admin) and `production-db`.
+ * and a home with the contexts `production` (REST, the token of admin) and `production-db`, a directory in which lena is disabled, and
+ * two security events that are held.
  */
 async function place() {
   const url = await createDatabase(inject('postgresUrl'));
@@ -75,10 +77,38 @@ async function place() {
     `WITH lena AS (INSERT INTO auth_user (username, password, date_joined) VALUES ('lena', '!', '2026-01-01') RETURNING id)
      INSERT INTO main_profile (user_id, ldap_dn) SELECT id, 'uid=lena,dc=example,dc=org' FROM lena`,
   );
+  const staff = await providerServer(({ url: { pathname } }) => ({
+    body: pathname.endsWith('/Users')
+      ? { totalResults: 1, Resources: [{ id: '7', userName: 'lena', active: false }] }
+      : {},
+  }));
   const folder = temporaryFolder();
+  const queue = join(folder, 'signals.sqlite');
+  const store = await openSignalFile(queue);
+  const hold = async (jti: string) => {
+    const state = {
+      state: 'held' as const,
+      reason: 'Two users match',
+      issued: new Date(),
+      received: new Date(),
+    };
+    const from = { issuer: 'https://idp.example.com', jti, transmitter: 'corporate', route: 'push' as const };
+    const event = {
+      kinds: ['account-disabled'],
+      kind: 'account-disabled' as const,
+      action: 'offboard' as const,
+    };
+    const subject = { format: 'email' as const, email: 'bob@example.org' };
+    const recorded = await store.record({ ...state, ...from, ...event, subject });
+    return recorded.result === 'new' ? recorded.id : '';
+  };
+  const events = { '1f0c9a2b77de': await hold('first'), '7d3e5b90c412': await hold('second') };
+  await store.close();
   const write = (name: string, text: string) => writeFileSync(join(folder, name), text, { mode: 0o600 });
   write('token', operator.json.token);
   write('database', url);
+  write('scim-token', 'the token of the directory');
+  write('stream-token', 'the token of the stream');
   write('found.txt', `export CONTROLLER_OAUTH_TOKEN=${leaked.json.token}\n`);
   write(
     'tokenctl.yaml',
@@ -86,6 +116,13 @@ async function place() {
 contexts:
   production: { url: "${service.url}", databaseContext: production-db, token: { file: token } }
   production-db: { database: { file: database } }
+directories:
+  staff: { kind: scim, url: "${staff.url.href}", token: { file: scim-token } }
+signals:
+  queue: { file: "${queue}" }
+  transmitters:
+    corporate:
+      { issuer: https://idp.example.com, jwks: https://idp.example.com/keys, audience: a, push: { token: { file: stream-token } } }
 `,
   );
   const env = { HOME: folder, TOKENCTL_CONFIG: join(folder, 'tokenctl.yaml') };
@@ -94,26 +131,28 @@ contexts:
       args.map((word) => (/^\w+\.(txt|json|html|secret)$/.test(word) ? join(folder, word) : word)),
       { env },
     );
-  return { run, down };
+  return { run, down, events };
 }
 
 describe('a runbook does what it says, command by command as written', () => {
   test.each(runbooks)('%s', { timeout: 120_000 }, async (name) => {
-    const { run, down } = await place();
+    const { run, down, events } = await place();
     if (name === 'controller-down') await down();
     const commands = commandsOf(name);
     expect(commands.length).toBeGreaterThan(4);
-    let incident = '';
-    let cleaning = '';
+    const ids: Record<string, string> = { ...events };
     for (const { command, says } of commands) {
-      const { code, stdout, stderr } = await run(argumentsOf(command, incident, cleaning));
-      incident = /Incident: (inc-[0-9a-f]{8})/.exec(stdout)?.[1] ?? incident;
-      cleaning = /--undo (\S+)/.exec(stdout)?.[1] ?? cleaning;
+      const { code, stdout, stderr } = await run(argumentsOf(command, ids));
+      const incident = /Incident: (inc-[0-9a-f]{8})/.exec(stdout)?.[1];
+      const cleaning = /--undo (\S+)/.exec(stdout)?.[1];
+      if (incident !== undefined) ids['inc-1a2b3c4d'] = incident;
+      if (cleaning !== undefined) ids['0b9c8f1e'] = cleaning;
       expect({ command, code, stderr: code === says ? '' : stderr }).toEqual({
         command,
         code: says,
         stderr: '',
       });
+      if (command.includes('--gone')) expect(stdout).toContain('lena');
       if (says === 5) expect(stdout).toContain('NOT CHECKED');
     }
   });
