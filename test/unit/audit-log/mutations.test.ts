@@ -95,6 +95,15 @@ function reversed(members: string): string {
     .join(',');
 }
 
+/** Whether a line is an entry as it has to be written: a disguise that only met a text within it changed what it says. */
+function isCanonicalLine(line: string): boolean {
+  try {
+    return canonical(JSON.parse(line)) === line;
+  } catch {
+    return false;
+  }
+}
+
 /** A log with another line, and all lines after it with the hashes that follow from it. */
 function relinked(lines: readonly string[], index: number, line: string): string[] {
   const all = lines.with(index, line);
@@ -235,7 +244,7 @@ describe('a log that was changed', () => {
         const lines = chainOf([known, ...some.map(({ closes: _, ...each }) => each), known, known]);
         const index = at % 2 === 0 ? lines.length - 2 : at % (lines.length - 1);
         const line = disguise(lines[index] ?? '', where);
-        fc.pre(line !== lines[index] && !line.includes('\n'));
+        fc.pre(!line.includes('\n') && !isCanonicalLine(line));
         const rewritten = relinked(lines, index, line);
         const first = await found(rewritten);
         expect(first?.line).toBe(index + 1);

@@ -5,6 +5,8 @@ import { all, createTestDatabase, type TestDatabase } from '../../../support/tes
 /** Rows of a page; the tables hold two pages and one row. */
 const PAGE = 2000;
 const ROWS = 2 * PAGE + 1;
+/** The end is read beside the first page: what is added while that is worked on may be read as well, once. */
+const READ = [ROWS, ROWS + PAGE];
 /** When a test gives up. */
 const ENDLESS = 10 * PAGE;
 
@@ -28,7 +30,7 @@ describe('tables that grow as fast as they are read', () => {
 
   it('tokens end with the largest id at the start', async () => {
     await place.tokens(ROWS);
-    expect(await readWhile(place.target.tokens({ all: true }), () => place.tokens(PAGE))).toBe(ROWS);
+    expect(READ).toContain(await readWhile(place.target.tokens({ all: true }), () => place.tokens(PAGE)));
   });
 
   it('the activity stream ends with the largest id at the start', async () => {
@@ -40,7 +42,7 @@ describe('tables that grow as fast as they are read', () => {
         [count],
       );
     await entries(ROWS);
-    expect(await readWhile(place.target.activity.list({}), () => entries(PAGE))).toBe(ROWS);
+    expect(READ).toContain(await readWhile(place.target.activity.list({}), () => entries(PAGE)));
   });
 
   it('sessions end with the largest key at the start, or with an error', async () => {
@@ -55,7 +57,7 @@ describe('tables that grow as fast as they are read', () => {
       readWhile(partOf(place.target, 'sessions').list({ all: true }), (round) =>
         sessions(`${prefix}${round}`, PAGE),
       );
-    expect(await read('z')).toBe(ROWS);
+    expect(READ).toContain(await read('z'));
     await place.database.execute("DELETE FROM django_session WHERE session_key > 'n'");
     await sessions('y', 1);
     await expect(read('n')).rejects.toMatchObject({ code: 'target_misbehaved' });
