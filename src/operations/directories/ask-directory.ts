@@ -10,7 +10,7 @@ import { type ComparedUser, compareUsers, type DirectoryComparison } from './com
 /**
  * Asks a directory who is gone, and compares its answer with the users of the target. Reads only.
  *
- * @throws TokenctlError `target_misbehaved` for an answer without users; `plan_too_large` for one that is suddenly smaller than
+ * @throws TokenctlError `target_misbehaved` for an answer without users, and for one whose ids are all others than before; `plan_too_large` for one that is suddenly smaller than
  * those of the last day; and whatever the directory and the target throw.
  */
 export async function askDirectory(options: {
@@ -48,12 +48,14 @@ export async function askDirectory(options: {
     );
   }
   const own = description.identity.id;
-  const { learned, ...comparison } = await compareUsers(usersOf(target), {
+  const { learned, recognized, replaced, ...comparison } = await compareUsers(usersOf(target), {
     directory: users,
     rules,
     own,
     entries: history.entries,
   });
+  // A single one may be an account that was made anew: it is in doubt.
+  if (replaced > 1 && recognized === 0) throw otherIds(name, replaced);
   refuseTooManyGone(comparison, { name, rules, before: history.gone });
   const { stopAbovePercent, stopBelowPercent } = rules;
   return {
@@ -80,6 +82,17 @@ async function* usersOf(target: Target): AsyncGenerator<ComparedUser> {
     yield { user, identities: identities.get(user.id) };
     identities.delete(user.id);
   }
+}
+
+/** With another `idAttribute` or directory, who matches nothing by name would look deleted. */
+function otherIds(name: string, replaced: number): TokenctlError {
+  return new TokenctlError(
+    'target_misbehaved',
+    `The directory ${name} knows no user by an id of earlier answers, but ${replaced} by name: its ids are others than before`,
+    {
+      hint: 'If it is another directory, or has another `idAttribute`, give it a new name in the configuration.',
+    },
+  );
 }
 
 /** Who had left a day before does not count: that answer was let through. A single user may always go. */

@@ -38,6 +38,16 @@ export interface KnownEntry {
   readonly entry: string;
 }
 
+/** What a comparison found out about the users' entries. */
+export interface ComparedEntries {
+  /** Whose entry is which, as far as it was not known. */
+  readonly learned: readonly KnownEntry[];
+  /** How many users have an entry that an earlier answer had. */
+  readonly recognized: number;
+  /** How many users match other entries than before, while theirs is not listed any more. */
+  readonly replaced: number;
+}
+
 /** A user of the controller with how identity providers know it. */
 export interface ComparedUser {
   readonly user: User;
@@ -134,31 +144,28 @@ export async function compareUsers(
     /** The ids of the users' entries as earlier answers had them, by the ids of the users. */
     readonly entries?: ReadonlyMap<number, string> | undefined;
   },
-): Promise<DirectoryComparison & { readonly learned: readonly KnownEntry[] }> {
+): Promise<DirectoryComparison & ComparedEntries> {
   const { rules, own, entries } = options;
   const index = new DirectoryIndex(options.directory);
   const gone: GoneUser[] = [];
   const doubtful: DoubtfulUser[] = [];
-  const learned: KnownEntry[] = [];
+  const tally = { learned: [] as KnownEntry[], recognized: 0, replaced: 0 };
   const superusers: number[] = [];
   let [present, kept] = [0, 0];
   for await (const { user, identities } of users) {
     const { id, username } = user;
     if (user.isSuperuser && user.isActive !== false) superusers.push(id);
-    if (id === own || user.externalAccount === null || matchesAny(username, rules.except)) {
-      kept += 1;
-      continue;
-    }
-    const match = matchOf({ user, identities }, index, rules);
+    const isKept = id === own || user.externalAccount === null || matchesAny(username, rules.except);
+    const match = isKept ? null : matchOf({ user, identities }, index, rules);
     if (match === null) {
       kept += 1;
       continue;
     }
     const known = entries?.get(id);
     const verdict = known === undefined ? judge(match, rules) : judgeKnown(known, match, index, rules);
-    const [entry, ...others] = match.found;
-    if (known === undefined && match.kind !== 'email' && entry !== undefined && others.length === 0)
-      learned.push({ userId: id, entry: entry.id });
+    if (known === undefined) tally.learned.push(...learnedOf(id, match));
+    else if (index.ofEntry(known) !== undefined) tally.recognized += 1;
+    else tally.replaced += Math.min(match.found.length, 1);
     if (verdict === 'present') present += 1;
     else if ('why' in verdict) doubtful.push({ id, username, ...verdict });
     else gone.push({ id, username, ...verdict });
@@ -178,7 +185,7 @@ export async function compareUsers(
     ],
     present,
     kept,
-    learned,
+    ...tally,
   };
 }
 
@@ -242,6 +249,12 @@ function isOfAnother(
   if (bases === undefined) return accounts.length > 0 && (hasAccounts || dn !== null);
   if (dn !== null) return !bases.some((base) => isBelow(nameForm(dn), base));
   return hasAccounts || user.externalAccount !== 'ldap';
+}
+
+/** Whose entry is known from now on: the only one that matches, but not by mail address. */
+function learnedOf(userId: number, { kind, found }: Match): readonly KnownEntry[] {
+  const [entry, ...others] = found;
+  return kind === 'email' || entry === undefined || others.length > 0 ? [] : [{ userId, entry: entry.id }];
 }
 
 function judge(match: Match, rules: MatchRules): Verdict {

@@ -209,6 +209,26 @@ test('an empty, smaller, incomplete or overwhelming answer ends it with nothing 
   expect(down.stderr).toContain('The directory staff could not be reached (ECONNREFUSED)');
 }, 60_000);
 
+test('a directory whose ids are all others than before ends it with nothing done', async () => {
+  const [renamed] = [await external('n1'), await external('n2'), await external('n3')];
+  const at = await place([person('n1'), person('n2'), person('n3')], LENIENT);
+  expect(await at.gone('--yes')).toMatchObject({ code: 0 });
+  // As with another `idAttribute`: the names match, and who was renamed meanwhile looks deleted.
+  const other = (id: string, userName: string) => ({ id, userName, active: true });
+  at.answer([other('a', 'renamed'), other('b', 'n2'), other('c', 'n3')]);
+  for (const args of [['--dry-run'], ['--yes']]) {
+    const refused = await at.gone(...args);
+    expect(refused).toMatchObject({ code: 7, stdout: '' });
+    expect(refused.stderr).toContain('knows no user by an id of earlier answers, but 2 by name');
+  }
+  expect(await at.isActive(renamed)).toBe(true);
+  // One that was made anew beside others is in doubt.
+  at.answer([person('n1'), other('b', 'n2'), person('n3')]);
+  const doubt = await at.gone('--yes');
+  expect(doubt).toMatchObject({ code: 0 });
+  expect(doubt.stdout).toContain('matches another entry than before');
+});
+
 test('the job ends the access of who is gone, and says by which evidence', async () => {
   const left = await external('r1');
   const at = await place([person('r1', false), person('r2')], LENIENT);
