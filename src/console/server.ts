@@ -3,14 +3,14 @@ import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import cookie from '@fastify/cookie';
-import Fastify, { type FastifyInstance } from 'fastify';
+import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify';
 import { ZodError } from 'zod';
 import type { RuntimeOptions } from '../app/runtime.ts';
 import { catchSignals } from '../app/signals.ts';
 import { failureOf, failureToJson } from '../cli/errors/failure.ts';
 import { stateFolder } from '../config/paths.ts';
 import { TokenctlError, type TokenctlErrorCode } from '../domain/errors.ts';
-import { ConsoleAccess, checkRequests, cookieName, RequestRefused } from './access.ts';
+import { ConsoleAccess, checkRequests, cookieName, KEY_HEADER, RequestRefused } from './access.ts';
 import { Audits } from './audits.ts';
 import { Controllers } from './controllers.ts';
 import { type OperationState, Operations } from './operations.ts';
@@ -54,9 +54,10 @@ export async function buildConsole(options: ConsoleOptions): Promise<BuiltConsol
   if (onRoute !== undefined) app.addHook('onRoute', onRoute);
   await app.register(cookie);
   checkRequests(app, { access, host, readOnly, onActivity });
-  app.setErrorHandler((error, _request, reply) => {
+  app.setErrorHandler((error, request, reply) => {
     const { status, body } = refusalOf(error);
-    return reply.code(status).send(body);
+    reply.code(status);
+    return isForReading(request) ? reply.type(HTML).send(REFUSED_PAGE) : reply.send(body);
   });
   serveCode(app, access, host);
   servePage(app);
@@ -82,7 +83,7 @@ function serveCode(app: FastifyInstance, access: ConsoleAccess, host: () => stri
   app.get('/open', { config: { open: 'code' }, exposeHeadRoute: false }, ({ query }, reply) => {
     const code = (query as Readonly<Record<string, unknown>>)['code'];
     const secrets = typeof code === 'string' ? access.redeem(code) : null;
-    reply.type('text/html; charset=utf-8');
+    reply.type(HTML);
     if (secrets === null) {
       return reply
         .code(401)
@@ -98,10 +99,23 @@ function serveCode(app: FastifyInstance, access: ConsoleAccess, host: () => stri
   });
 }
 
+/** Whether a browser asks for a page: the requests of a page itself carry its key. */
+function isForReading({ method, headers }: FastifyRequest): boolean {
+  return (
+    method === 'GET' && headers[KEY_HEADER] === undefined && (headers.accept ?? '').includes('text/html')
+  );
+}
+
 function document(main: string, next?: string): string {
   const refresh = next === undefined ? '' : `<meta http-equiv="refresh" content="0;url=${next}">`;
   return `<!doctype html><html lang="en"><head><meta charset="utf-8">${refresh}<title>tokenctl console</title></head><body>${main}</body></html>\n`;
 }
+
+const HTML = 'text/html; charset=utf-8';
+
+const REFUSED_PAGE = document(
+  '<p>This address is no page of the console.</p><p><a href="/">Go to the console</a>. If this browser did not open it yet, press Enter in the terminal of the console for an address that opens it.</p>',
+);
 
 const STATUS: Readonly<Partial<Record<TokenctlErrorCode, number>>> = {
   usage: 400,

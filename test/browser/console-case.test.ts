@@ -67,6 +67,8 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page.getByText(/^Locked down.*: the access of bob/).waitFor();
     await page.getByRole('link', { name: /^go on with the case inc-/ }).click();
     await page.getByRole('heading', { name: /^Case inc-/ }).waitFor();
+    await page.reload();
+    await page.getByRole('heading', { name: /^Case inc-/ }).waitFor();
     await section('Lockdown').getByText('Access tokens', { exact: true }).waitFor();
     await page.getByText('Next:').getByRole('link', { name: 'find out what was done' }).waitFor();
     expect(await barriers(page, 'minor')).toEqual([]);

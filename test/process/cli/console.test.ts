@@ -1,4 +1,4 @@
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { cookieName, KEY_HEADER } from '../../../src/console/access.ts';
@@ -47,6 +47,28 @@ describe('who may use a console', () => {
     const { origin: _, ...others } = headers as Record<string, string>;
     const answer = await app.inject({ method: 'POST', url: '/api/operations', headers: others, payload: {} });
     expect(answer.statusCode).toBe(403);
+  });
+
+  it('answers a browser that asks for a page with one, at every address', async () => {
+    const { app, headers, send } = await consoleOf(home());
+    const { host = '' } = headers;
+    const open = (url: string) =>
+      app.inject({ url, headers: { host, accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } });
+    const pages = [
+      ...readFileSync('src/web/console/frame.tsx', 'utf8').matchAll(/\bpath[:=] ?['"](\/.*?)['"]/g),
+    ];
+    expect(pages.map(([, path]) => path)).toEqual(expect.arrayContaining(['/', '/tokens', '/case']));
+    for (const [, path = ''] of pages) {
+      const { statusCode, body } = await open(`${path}?place=test`);
+      expect([path, statusCode, body]).toEqual([path, 200, expect.stringContaining('id="root"')]);
+    }
+    for (const url of ['/cases', '/api/case', '/api/console', '/assets/none.js']) {
+      const { statusCode, headers: answered, body } = await open(url);
+      expect([url, statusCode >= 400, answered['content-type'], body]).toEqual([
+        ...[url, true, 'text/html; charset=utf-8', expect.stringContaining('press Enter in the terminal')],
+      ]);
+    }
+    expect((await send('/api/nothing')).json()).toMatchObject({ error: { code: 'not_found' } });
   });
 
   it('takes a code once, and for five minutes', async () => {
