@@ -36,12 +36,12 @@ export function isMisbehaving(error: unknown): boolean {
   return error instanceof TokenctlError && error.code === 'target_misbehaved';
 }
 
-/** What is read; null for what this version or this account does not have. */
+/** What is read; null for what this version or this account does not have. For an unknown address, a controller returns a page [seen]. */
 export async function orMissing<T>(read: () => Promise<T>): Promise<T | null> {
   try {
     return await read();
   } catch (error) {
-    if (isMissing(error)) return null;
+    if (isMissing(error) || isMisbehaving(error)) return null;
     throw error;
   }
 }

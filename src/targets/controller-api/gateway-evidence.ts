@@ -29,7 +29,7 @@ import { type Api, id, instant, type Query } from './api.ts';
 import { Connection } from './connection.ts';
 import { recognizeApi } from './controller-api.ts';
 import type { ApiEvidenceOptions } from './evidence.ts';
-import { isMisbehaving, isMissing, listById, MADE_USERS, oldestOf, within } from './evidence-lists.ts';
+import { listById, MADE_USERS, oldestOf, orMissing, within } from './evidence-lists.ts';
 import { assignments, currentObjects, DEFINITIONS } from './evidence-records.ts';
 import { type Listing, listFilter, listItems, newestItems, queryString } from './listing.ts';
 
@@ -362,14 +362,4 @@ function ofModel(model: string): Query {
 
 function notMadeBy(ids: readonly number[]): Query {
   return ids.map((each) => ['not__created_by', String(each)] as const);
-}
-
-/** What is read; null for what this version or this account does not have. */
-async function orMissing<T>(read: () => Promise<T>): Promise<T | null> {
-  try {
-    return await read();
-  } catch (error) {
-    if (isMissing(error) || isMisbehaving(error)) return null;
-    throw error;
-  }
 }

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Secret } from '../../../../src/domain/secret.ts';
 import type { Target } from '../../../../src/operations/ports/target.ts';
 import type { RunningService } from '../../../../src/service/server.ts';
+import { openApiEvidence } from '../../../../src/targets/controller-api/evidence.ts';
 import { FakeController, json, pastRoot } from '../../../support/fake-controller.ts';
-import { ADMIN, basic, startTestService } from '../../../support/service.ts';
+import { ADMIN, basic, Client, startTestService } from '../../../support/service.ts';
 import { collected, errorOf, openTestTarget } from '../../../support/test-target.ts';
 
 describe('the activity stream of a service', () => {
@@ -53,6 +54,21 @@ describe('the activity stream of a service', () => {
     const many = Array.from({ length: 120 }, (_, index) => index + 1000);
     expect(await collected(target.activity.list({ tokenIds: [...many, alive] }))).toHaveLength(1);
     expect(await collected(target.activity.list({ tokenIds: [] }))).toEqual([]);
+  });
+
+  test('goes on where the hosts of a job are not listed and a page is the answer', async () => {
+    const client = new Client(service.url, basic(ADMIN.username, ADMIN.password));
+    const { results } = (await client.get('/api/v2/job_templates/')).json;
+    const { id } = (await client.post(`/api/v2/job_templates/${results[0]?.id}/launch/`)).json;
+    expect((await client.get(`/api/v2/jobs/${id}/job_host_summaries/`)).status).toBe(404);
+    const { username, password } = ADMIN;
+    const credential = { kind: 'password', username, password: new Secret(password) } as const;
+    const evidence = openApiEvidence({ address: service.url, credential, verifyTls: true });
+    const hour = 3_600_000;
+    const [since, until] = [new Date(Date.now() - hour), new Date(Date.now() + hour)];
+    const jobs = evidence.jobs({ createdBy: [1], templateIds: [], scheduleIds: [], since, until });
+    expect(await collected(jobs)).toMatchObject([{ id, hosts: null }]);
+    await evidence.close();
   });
 
   test('is filtered by actor and time', async () => {
