@@ -4,6 +4,7 @@ import {
   type InvestigationItem,
   type InvestigationSubject,
   type ItemGroup,
+  isOtherChangeLeft,
   remains,
 } from '../../domain/investigation/investigation.ts';
 import { nounOf } from '../../domain/investigation/kinds.ts';
@@ -31,6 +32,7 @@ export function investigationDocument(
 ): Document {
   const { items, chain, stream, limits, mayHaveRead, target, since, until } = investigation;
   const remaining = items.filter(remains);
+  const others = items.filter(isOtherChangeLeft).length;
   const dealtWith = items.filter((item) => !remains(item) && item.group !== 'ran' && item.group !== 'other');
   return [
     lines(
@@ -44,6 +46,11 @@ export function investigationDocument(
     groupPart('code_later', remaining, all),
     groupPart('ran', items, all),
     all && groupPart('other', items, true),
+    lines(
+      !all &&
+        others > 0 &&
+        `Other changes that are still there or not checked: ${numberText(others)}. No rule says that they give access or run code. Add --all to see them.`,
+    ),
     lines(
       dealtWith.length > 0 &&
         (all

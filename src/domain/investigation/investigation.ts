@@ -276,3 +276,8 @@ export function isLeft({ state }: Pick<FieldChange, 'state'>): boolean {
 export function remains({ state, group }: Pick<InvestigationItem, 'state' | 'group'>): boolean {
   return group !== 'other' && remainingStates.includes(state);
 }
+
+/** Whether an item is a change that gives no access and runs no code by any rule, such as a new description, and is still there. */
+export function isOtherChangeLeft({ state, group }: Pick<InvestigationItem, 'state' | 'group'>): boolean {
+  return group === 'other' && remainingStates.includes(state);
+}

@@ -4,6 +4,7 @@ import {
   type Investigation,
   type InvestigationItem,
   type InvestigationSubject,
+  isOtherChangeLeft,
   remains,
 } from '../../domain/investigation/investigation.ts';
 import { shellWord } from '../../domain/remedies.ts';
@@ -176,6 +177,9 @@ function remainingTexts(investigations: readonly Investigation[]): readonly stri
   });
 }
 
+/** How many changes that are no way in are named. */
+const MAX_OTHERS = 5;
+
 function remainingText(last: Investigation): string {
   const left = last.items.filter(remains);
   const unknown = left.filter(({ state }) => state === 'unknown').length;
@@ -183,6 +187,12 @@ function remainingText(last: Investigation): string {
   const isPart = last.visibility.kind !== 'all';
   if (left.length === 0 && isPart) {
     return `Not known. ${last.as}, who made the investigation of ${last.madeAt}, sees only part of the controller. In that part, it found nothing that remains.`;
+  }
+  const others = last.items.filter(isOtherChangeLeft);
+  if (left.length === 0 && others.length > 0) {
+    const named = others.slice(0, MAX_OTHERS).map(({ summary }) => summary);
+    if (others.length > MAX_OTHERS) named.push(`${numberText(others.length - MAX_OTHERS)} more`);
+    return `Nothing is known to remain that gives access or runs code, by the investigation of ${last.madeAt}. ${countText(others.length, 'other change is', 'other changes are')} still there or not checked: ${named.join('; ')}. What it could not know is listed below.`;
   }
   if (left.length === 0) {
     return `Nothing is known to remain. The investigation of ${last.madeAt} read again what the intruder is known to have done, and none of it remains. What it could not know is listed below.`;

@@ -287,6 +287,11 @@ describe('the report of an incident', () => {
     const clean = investigation({ items: [item({ id: 'user:11', state: 'gone' })] });
     const parts = incidentParts(await at.report([clean]), PLACE);
     expect(await texts(parts, 'Is it over?')).toContain('Nothing is known to remain');
+    const other = item({ ...{ id: 'organization:2', group: 'other', act: 'changed', state: 'there' } });
+    const described = incidentParts(await at.report([investigation({ items: [other] })]), PLACE);
+    expect(await texts(described, 'Is it over?')).toMatch(
+      /Nothing is known to remain that gives access or runs code.* 1 other change is still there or not checked: /,
+    );
     const unsure = investigation({ items: [item({ id: 'user:11', state: 'unknown' })] });
     expect(await texts(incidentParts(await at.report([unsure]), PLACE), 'Is it over?')).toContain(
       '1 more was not checked',
