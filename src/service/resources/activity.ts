@@ -19,11 +19,11 @@ import { applicationKind } from './applications.ts';
 import { GROUP } from './groups.ts';
 import { JOB_TEMPLATE } from './job-templates.ts';
 import type { Kind } from './kind.ts';
-import { seenResource } from './named-resources.ts';
 import { ORGANIZATION } from './organizations.ts';
 import { pathId } from './request-values.ts';
 import { namedRelation, personOf, userRelation } from './resource.ts';
 import { CREDENTIAL, HOST, INVENTORY, PROJECT } from './resource-kinds.ts';
+import { seenResource } from './seen-resources.ts';
 import { TEAM } from './teams.ts';
 import { seenUser } from './users.ts';
 

@@ -18,10 +18,11 @@ import { findOrganization } from '../store/organizations.ts';
 import type { ResourceValues } from '../store/resources.ts';
 import { noSuchId } from './field-values.ts';
 import { addresses, type Kind, type Wanted } from './kind.ts';
-import { create, listKind, mayChangeSeen, refuse, seenResource, serveKind } from './named-resources.ts';
+import { create, refuse, serveKind } from './named-resources.ts';
 import { ORGANIZATION } from './organizations.ts';
 import { redirectProblem } from './redirect-uris.ts';
 import { leadingFields, MASK, namedRelation, userRelation } from './resource.ts';
+import { listKind, mayChangeSeen, seenResource } from './seen-resources.ts';
 import { tokenFields } from './token-json.ts';
 import { issueToken, listTokens } from './tokens.ts';
 

@@ -5,8 +5,8 @@ import { badRequest, forbidden } from '../failure.ts';
 import type { FieldSet } from '../listing/fields.ts';
 import type { ResourceRow } from '../store/resources.ts';
 import type { Kind } from './kind.ts';
-import { mayChangeSeen, seenResource } from './named-resources.ts';
 import { leadingFields, nameAndDescription } from './resource.ts';
+import { mayChangeSeen, seenResource } from './seen-resources.ts';
 
 const NOTIFY = 'send notifications';
 const INSTANCE_GROUPS = 'have instance groups';

@@ -21,15 +21,7 @@ import {
 import { heldRoles } from '../store/object-roles.ts';
 import { findResource, type ResourceRecord } from '../store/resources.ts';
 import { addresses, type Kind } from './kind.ts';
-import {
-  create,
-  listKind,
-  mayChangeSeen,
-  removeResource,
-  seenResource,
-  serveKind,
-  withOwner,
-} from './named-resources.ts';
+import { create, removeResource, serveKind, withOwner } from './named-resources.ts';
 import { idIn } from './request-values.ts';
 import { fields, logChange, nameAndDescription } from './resource.ts';
 import {
@@ -42,6 +34,7 @@ import {
   requireOtherName,
   VARIABLES,
 } from './resource-kinds.ts';
+import { listKind, mayChangeSeen, seenResource } from './seen-resources.ts';
 
 /** Groups of inventories, which hold hosts and other groups. */
 export const GROUP: Kind<GroupRecord> = {

@@ -9,8 +9,9 @@ import { type InventoryContent, inventoryContent } from '../store/groups.ts';
 import type { ResourceRecord } from '../store/resources.ts';
 import { GROUP } from './groups.ts';
 import type { Kind } from './kind.ts';
-import { changeResource, mayChangeSeen, seenResource } from './named-resources.ts';
+import { changeResource } from './named-resources.ts';
 import { HOST, INVENTORY } from './resource-kinds.ts';
+import { mayChangeSeen, seenResource } from './seen-resources.ts';
 
 /** `inventories/N/script/`, from which Ansible reads an inventory, and `variable_data/` of inventories, hosts and groups. */
 export function serveInventoryScript(app: FastifyInstance, service: ServiceContext): void {

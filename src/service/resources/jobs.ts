@@ -12,10 +12,10 @@ import { type HeldRole, heldRoles } from '../store/object-roles.ts';
 import type { UserRecord } from '../store/users.ts';
 import { SHOWN_OPTIONS } from './job-options.ts';
 import { JOB_TEMPLATE } from './job-templates.ts';
-import { seenResource } from './named-resources.ts';
 import { knownRelation, PART_RELATIONS, seenPartsOfJobs } from './part-relations.ts';
 import { pathId } from './request-values.ts';
 import { leadingFields, logChange, personOf } from './resource.ts';
+import { seenResource } from './seen-resources.ts';
 
 /** `/api/v2/jobs/`, `/api/v2/jobs/N/` and its `cancel/`. */
 export function serveJobs(app: FastifyInstance, service: ServiceContext): void {

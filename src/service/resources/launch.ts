@@ -22,8 +22,8 @@ import { isEmpty, noSuchId, type Problems, readValue } from './field-values.ts';
 import { LAUNCH_OPTIONS } from './job-options.ts';
 import { JOB_TEMPLATE, may } from './job-templates.ts';
 import { shownJob } from './jobs.ts';
-import { seenResource } from './named-resources.ts';
 import { logChange } from './resource.ts';
+import { seenResource } from './seen-resources.ts';
 
 /**
  * What a launch on the controller can override, too, with the defaults of templates. This service never asks

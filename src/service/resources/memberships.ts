@@ -19,9 +19,9 @@ import {
 import { teamsAdministeredBy } from '../store/teams.ts';
 import { findUser, type UserRecord } from '../store/users.ts';
 import { createUser, lockUser } from './change-user.ts';
-import { listKind, mayChangeSeen, seenResource } from './named-resources.ts';
 import { ORGANIZATION } from './organizations.ts';
 import { idIn } from './request-values.ts';
+import { listKind, mayChangeSeen, seenResource } from './seen-resources.ts';
 import { userFields, userJson } from './user-json.ts';
 import { canSeeUser, listUsers, seenUser } from './users.ts';
 

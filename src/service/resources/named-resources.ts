@@ -1,12 +1,10 @@
 import type { FastifyInstance } from 'fastify';
-import { hasRows, type Queryable } from '../../db/database.ts';
+import type { Queryable } from '../../db/database.ts';
 import { canCreate } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, invalid, notFound, RequestFailure } from '../failure.ts';
 import { requireFieldRights } from '../field-rights.ts';
-import { allOf, type Condition, EVERY_ROW } from '../listing/filters.ts';
-import { type Listing, list, requireMatch } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
 import type { Activity } from '../store/activity.ts';
 import { type HeldRole, heldRoles } from '../store/object-roles.ts';
@@ -16,20 +14,17 @@ import {
   deleteResource,
   findInventory,
   findResource,
-  findResourceId,
   insertResource,
   lockResource,
   type ResourceRow,
   type ResourceValues,
-  resourceColumns,
   updateResource,
 } from '../store/resources.ts';
-import type { UserRecord } from '../store/users.ts';
 import { noSuchId, type Problems, readFields } from './field-values.ts';
-import { type Kind, namedIn, type Owned, render, type Wanted } from './kind.ts';
-import { namesIn, pathId } from './request-values.ts';
+import { type Kind, type Owned, render, type Wanted } from './kind.ts';
 import { changedValues, logChange } from './resource.ts';
-import { roleFields, roleOfField } from './role-texts.ts';
+import { roleFields } from './role-texts.ts';
+import { listKind, matching, mayChangeSeen } from './seen-resources.ts';
 
 /** Serves all resources of a kind at its path, and one of them at `N/`. */
 export function serveKind<R extends ResourceRow>(
@@ -67,103 +62,6 @@ export function serveKind<R extends ResourceRow>(
       DELETE: (exchange) => remove(exchange, kind),
     },
   });
-}
-
-/**
- * Lists the resources that meet a condition.
- *
- * @param visible Those that the caller sees here, if not all that the caller sees elsewhere.
- */
-export async function listKind<R extends ResourceRow>(
-  exchange: Exchange,
-  kind: Kind<R>,
-  condition: (first: number) => Condition = () => EVERY_ROW,
-  visible?: Condition,
-): Promise<unknown> {
-  const { service, caller } = exchange;
-  const { user } = caller;
-  const held = await heldRoles(service.database, user);
-  return list<R>(exchange, {
-    ...rows(kind, { user, held }, allOf(visible ?? kind.visible(user, held), condition)),
-    columns: resourceColumns(kind.storage),
-    withRole: (field, first) => {
-      const role = kind.storage.roles === undefined ? null : roleOfField(kind.storage.roles, field);
-      return role === null ? null : (kind.withRole?.(user, held, { role, first }) ?? null);
-    },
-    render: (resources) => render(exchange, kind, { resources }),
-  });
-}
-
-/** The rows of a kind that meet a condition, with what filters on them need. */
-function rows<R extends ResourceRow>(
-  kind: Kind<R>,
-  { user, held }: { readonly user: UserRecord; readonly held: readonly HeldRole[] },
-  { sql, values }: Condition,
-): Pick<Listing<never>, 'fields' | 'from' | 'visible'> {
-  const joined = kind.joined?.(user, held, values.length + 1) ?? { sql: '', values: [] };
-  return {
-    fields: kind.fields,
-    from: `${kind.storage.from} ${joined.sql}`,
-    visible: { sql, values: [...values, ...joined.values] },
-  };
-}
-
-/** The resource that the path names. Throws 404, or 403 if the caller may not see it. */
-export async function seenResource<R extends ResourceRow>(exchange: Exchange, kind: Kind<R>): Promise<R> {
-  const resource = await findResource<R>(
-    exchange.service.database,
-    kind.storage,
-    await resourceId(exchange, kind),
-  );
-  if (resource === null) throw notFound();
-  if (!(await canSee(exchange, kind, resource.id))) throw forbidden();
-  return resource;
-}
-
-/** Whether the caller sees the resource of this id. */
-export async function canSee<R extends ResourceRow>(
-  { service, caller }: Exchange,
-  kind: Kind<R>,
-  id: number,
-): Promise<boolean> {
-  const { sql, values } = kind.visible(caller.user, await heldRoles(service.database, caller.user));
-  return hasRows(
-    service.database,
-    `SELECT FROM ${kind.storage.from} WHERE (${sql}) AND x.id = $${values.length + 1}`,
-    [...values, id],
-  );
-}
-
-/** Whether the caller may change the resource that the path names. */
-export async function mayChangeSeen<R extends ResourceRow>(
-  exchange: Exchange,
-  kind: Kind<R>,
-): Promise<boolean> {
-  const { service, caller } = exchange;
-  const resource = await seenResource(exchange, kind);
-  return kind.mayChange(caller.user, await heldRoles(service.database, caller.user), resource);
-}
-
-/** The resource that the path names, if the filters of the query string hold for it. */
-async function matching<R extends ResourceRow>(exchange: Exchange, kind: Kind<R>): Promise<R> {
-  const resource = await seenResource(exchange, kind);
-  const { user } = exchange.caller;
-  const held = await heldRoles(exchange.service.database, user);
-  const isNamed = { sql: 'x.id = $1', values: [resource.id] };
-  await requireMatch(exchange, rows(kind, { user, held }, isNamed));
-  return resource;
-}
-
-async function resourceId<R extends ResourceRow>(
-  { service, params, request }: Exchange,
-  kind: Kind<R>,
-): Promise<number> {
-  const { id = '' } = params;
-  if (/^\d+$/.test(id)) return pathId(id);
-  const named = namedIn(kind, namesIn(request.url) ?? []);
-  const found = named === null ? null : await findResourceId(service.database, kind.storage, named);
-  if (found === null) throw notFound();
-  return found;
 }
 
 async function shown<R extends ResourceRow>(

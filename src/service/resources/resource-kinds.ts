@@ -24,8 +24,9 @@ import { EMPTY_RELATIONS, serveEmptyRelations } from './empty-relations.ts';
 import type { Problems } from './field-values.ts';
 import { fixedField, fixedFields, hiddenFixedFields } from './fixed-fields.ts';
 import { addresses, type Kind, type Wanted } from './kind.ts';
-import { seenResource, serveKind, withOwner } from './named-resources.ts';
+import { serveKind, withOwner } from './named-resources.ts';
 import { fields, namedRelation } from './resource.ts';
+import { seenResource } from './seen-resources.ts';
 
 /** `/api/v2/inventories/`, `/hosts/`, `/credentials/` and `/projects/`, each with its `N/`. */
 export function serveNamedResources(app: FastifyInstance, service: ServiceContext): void {

@@ -20,10 +20,10 @@ import {
 import { findTeam, type TeamRecord, teamsAdministeredBy } from '../store/teams.ts';
 import { administersRole, KINDS_WITH_ROLES } from './access-list.ts';
 import { assign, changeHolder, listHolders, mayGive } from './memberships.ts';
-import { canSee, listKind, seenResource } from './named-resources.ts';
 import { idIn, pathId } from './request-values.ts';
 import { leadingFields, logChange } from './resource.ts';
 import { resourcePath, roleText } from './role-texts.ts';
+import { canSee, listKind, seenResource } from './seen-resources.ts';
 import { TEAM } from './teams.ts';
 import { userFields } from './user-json.ts';
 import { seenUser } from './users.ts';

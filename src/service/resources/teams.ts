@@ -8,9 +8,10 @@ import { teamsWithRole } from '../role-levels.ts';
 import { TEAMS, type TeamRecord } from '../store/teams.ts';
 import { addresses, type Kind } from './kind.ts';
 import { assign, type Held, listHolders } from './memberships.ts';
-import { create, listKind, mayChangeSeen, seenResource, serveKind } from './named-resources.ts';
+import { create, serveKind } from './named-resources.ts';
 import { ORGANIZATION } from './organizations.ts';
 import { fields, namedRelation, userRelation } from './resource.ts';
+import { listKind, mayChangeSeen, seenResource } from './seen-resources.ts';
 import { userFields } from './user-json.ts';
 import { seenUser } from './users.ts';
 

@@ -1,0 +1,108 @@
+import { hasRows } from '../../db/database.ts';
+import type { Exchange } from '../endpoint.ts';
+import { forbidden, notFound } from '../failure.ts';
+import { allOf, type Condition, EVERY_ROW } from '../listing/filters.ts';
+import { type Listing, list, requireMatch } from '../listing/listing.ts';
+import { type HeldRole, heldRoles } from '../store/object-roles.ts';
+import { findResource, findResourceId, type ResourceRow, resourceColumns } from '../store/resources.ts';
+import type { UserRecord } from '../store/users.ts';
+import { type Kind, namedIn, render } from './kind.ts';
+import { namesIn, pathId } from './request-values.ts';
+import { roleOfField } from './role-texts.ts';
+
+/**
+ * Lists the resources that meet a condition.
+ *
+ * @param visible Those that the caller sees here, if not all that the caller sees elsewhere.
+ */
+export async function listKind<R extends ResourceRow>(
+  exchange: Exchange,
+  kind: Kind<R>,
+  condition: (first: number) => Condition = () => EVERY_ROW,
+  visible?: Condition,
+): Promise<unknown> {
+  const { service, caller } = exchange;
+  const { user } = caller;
+  const held = await heldRoles(service.database, user);
+  return list<R>(exchange, {
+    ...rows(kind, { user, held }, allOf(visible ?? kind.visible(user, held), condition)),
+    columns: resourceColumns(kind.storage),
+    withRole: (field, first) => {
+      const role = kind.storage.roles === undefined ? null : roleOfField(kind.storage.roles, field);
+      return role === null ? null : (kind.withRole?.(user, held, { role, first }) ?? null);
+    },
+    render: (resources) => render(exchange, kind, { resources }),
+  });
+}
+
+/** The rows of a kind that meet a condition, with what filters on them need. */
+function rows<R extends ResourceRow>(
+  kind: Kind<R>,
+  { user, held }: { readonly user: UserRecord; readonly held: readonly HeldRole[] },
+  { sql, values }: Condition,
+): Pick<Listing<never>, 'fields' | 'from' | 'visible'> {
+  const joined = kind.joined?.(user, held, values.length + 1) ?? { sql: '', values: [] };
+  return {
+    fields: kind.fields,
+    from: `${kind.storage.from} ${joined.sql}`,
+    visible: { sql, values: [...values, ...joined.values] },
+  };
+}
+
+/** The resource that the path names. Throws 404, or 403 if the caller may not see it. */
+export async function seenResource<R extends ResourceRow>(exchange: Exchange, kind: Kind<R>): Promise<R> {
+  const resource = await findResource<R>(
+    exchange.service.database,
+    kind.storage,
+    await resourceId(exchange, kind),
+  );
+  if (resource === null) throw notFound();
+  if (!(await canSee(exchange, kind, resource.id))) throw forbidden();
+  return resource;
+}
+
+/** Whether the caller sees the resource of this id. */
+export async function canSee<R extends ResourceRow>(
+  { service, caller }: Exchange,
+  kind: Kind<R>,
+  id: number,
+): Promise<boolean> {
+  const { sql, values } = kind.visible(caller.user, await heldRoles(service.database, caller.user));
+  return hasRows(
+    service.database,
+    `SELECT FROM ${kind.storage.from} WHERE (${sql}) AND x.id = $${values.length + 1}`,
+    [...values, id],
+  );
+}
+
+/** Whether the caller may change the resource that the path names. */
+export async function mayChangeSeen<R extends ResourceRow>(
+  exchange: Exchange,
+  kind: Kind<R>,
+): Promise<boolean> {
+  const { service, caller } = exchange;
+  const resource = await seenResource(exchange, kind);
+  return kind.mayChange(caller.user, await heldRoles(service.database, caller.user), resource);
+}
+
+/** The resource that the path names, if the filters of the query string hold for it. */
+export async function matching<R extends ResourceRow>(exchange: Exchange, kind: Kind<R>): Promise<R> {
+  const resource = await seenResource(exchange, kind);
+  const { user } = exchange.caller;
+  const held = await heldRoles(exchange.service.database, user);
+  const isNamed = { sql: 'x.id = $1', values: [resource.id] };
+  await requireMatch(exchange, rows(kind, { user, held }, isNamed));
+  return resource;
+}
+
+async function resourceId<R extends ResourceRow>(
+  { service, params, request }: Exchange,
+  kind: Kind<R>,
+): Promise<number> {
+  const { id = '' } = params;
+  if (/^\d+$/.test(id)) return pathId(id);
+  const named = namedIn(kind, namesIn(request.url) ?? []);
+  const found = named === null ? null : await findResourceId(service.database, kind.storage, named);
+  if (found === null) throw notFound();
+  return found;
+}
