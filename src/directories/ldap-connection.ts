@@ -138,7 +138,7 @@ export class LdapConnection {
   async *search({ base, scope, filter, attributes }: LdapSearch): AsyncGenerator<SearchEntry, void> {
     const paging = new PagedResultsControl({ critical: true, value: { size: PAGE_SIZE } });
     const controls: Control[] = scope === 'base' ? [] : [paging];
-    const cookies = new Set<string>();
+    const pages = new Set<string>();
     for (;;) {
       const messageId = this.#send(
         (id) =>
@@ -153,12 +153,13 @@ export class LdapConnection {
             derefAliases: 'never',
           }),
       );
-      const cookie = yield* this.#page(messageId, base);
+      const { cookie, first } = yield* this.#page(messageId, base);
       // RFC 2696 §3: an empty cookie ends it. A page without entries does not.
       if (cookie.length === 0) return;
-      const seen = cookie.toString('base64');
-      if (cookies.has(seen)) throw this.#misbehaved('names the same next page twice');
-      cookies.add(seen);
+      // Samba gives all pages of a search the same cookie: only with the same entries it is the same page.
+      const page = `${cookie.toString('base64')} ${first}`;
+      if (pages.has(page)) throw this.#misbehaved('names the same next page twice');
+      pages.add(page);
       paging.value = { size: PAGE_SIZE, cookie };
     }
   }
@@ -178,16 +179,22 @@ export class LdapConnection {
     }
   }
 
-  /** @returns the cookie of the next page */
-  async *#page(messageId: number, base: string): AsyncGenerator<SearchEntry, Buffer> {
+  /** @returns the cookie of the next page, and the name of this page's first entry */
+  async *#page(
+    messageId: number,
+    base: string,
+  ): AsyncGenerator<SearchEntry, { readonly cookie: Buffer; readonly first: string }> {
+    let first = '';
     for (;;) {
       const message = await this.#next(messageId);
-      if (message instanceof SearchEntry) yield message;
-      else if (message instanceof SearchReference) this.#requireNoUsers(message.uris);
+      if (message instanceof SearchEntry) {
+        first ||= message.name;
+        yield message;
+      } else if (message instanceof SearchReference) this.#requireNoUsers(message.uris);
       else if (message instanceof SearchResponse) {
         if (message.status !== 0) throw this.#refused(message, base);
         const control = message.controls?.find((each) => each instanceof PagedResultsControl);
-        return control?.value?.cookie ?? Buffer.alloc(0);
+        return { cookie: control?.value?.cookie ?? Buffer.alloc(0), first };
       } else throw this.#misbehaved('answered a search with something else');
     }
   }

@@ -71,6 +71,14 @@ describe('a search', () => {
     expect(await read(script)).toMatchObject({ names: ['uid=a,dc=x'] });
   });
 
+  test('reads pages of the same cookie, as Samba gives them', async () => {
+    const paged = ['a', 'b', 'c'].map((name, index) => (id: number) => [
+      entry(id, name),
+      result(id, 'done', 0, index === 2 ? {} : { cookie: 'same' }),
+    ]);
+    expect(await read(pages(...paged))).toMatchObject({ names: ['uid=a,dc=x', 'uid=b,dc=x', 'uid=c,dc=x'] });
+  });
+
   const firstPage = (id: number) => [entry(id, 'a'), result(id, 'done', 0, { cookie: 'one' })];
   test.each<[string, Script, string, RegExp]>([
     ['a server that is silent', () => undefined, 'target_unreachable', /sent nothing for 0.3 s/],
