@@ -6,6 +6,7 @@ import { TokenctlError } from '../domain/errors.ts';
 import { documentText } from '../reports/document.ts';
 import type { Report } from '../reports/result.ts';
 import { noScreen } from '../reports/tables/text.ts';
+import { type ChangeOutcome, outcomeOf } from './outcome.ts';
 import type { OpenOptions, Places } from './places.ts';
 import { type ShownPart, shownDocument } from './shown-document.ts';
 
@@ -58,6 +59,8 @@ export interface OperationState {
   readonly asked: Asked | null;
   readonly progress: (Progress & { readonly verb: string }) | null;
   readonly result: Ended | null;
+  /** How the work ended, by the audit log; null until it did. */
+  readonly outcome: ChangeOutcome | null;
   /** Why it did not begin. */
   readonly failure: Problem | null;
   readonly notices: readonly string[];
@@ -118,6 +121,7 @@ export class Operations {
         asked: null,
         progress: null,
         result: null,
+        outcome: null,
         failure: null,
         notices: [],
       },
@@ -237,7 +241,8 @@ export class Operations {
       const report = await (place === null
         ? this.#places.anywhere(work, options)
         : this.#places.work(place, work, options));
-      this.#change(kept, { ...ended(), state: 'done', result: await endedOf(report) });
+      const outcome = await this.#places.anywhere((runtime) => outcomeOf(runtime, report));
+      this.#change(kept, { ...ended(), state: 'done', outcome, result: await endedOf(report) });
     } catch (error) {
       const isDropped = error instanceof NotConfirmed;
       this.#change(kept, {

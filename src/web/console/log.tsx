@@ -11,7 +11,7 @@ import { numberText } from '../shared/times.tsx';
 import { call, type Json, type Operation, query, saved, useAddress, useRead } from './api.ts';
 import { TextSearch } from './commands.tsx';
 import { RunDialog } from './log-run.tsx';
-import { Heading, Message, When } from './parts.tsx';
+import { Heading, Message, outcomeText, When } from './parts.tsx';
 
 type Run = LogRead['runs'][number];
 
@@ -28,6 +28,7 @@ const STATES: Readonly<Record<string, 'green' | 'orange' | 'red' | 'grey'>> = {
   noted: 'grey',
   asking: 'orange',
   working: 'orange',
+  not_read: 'orange',
   failed: 'red',
 };
 
@@ -255,7 +256,11 @@ export function Operations(): ReactNode {
                   { title: 'Began', show: ({ began }) => <When at={began} /> },
                   {
                     title: 'State',
-                    show: ({ state }) => <Label color={STATES[state] ?? 'grey'}>{state}</Label>,
+                    show: ({ state, outcome }) => (
+                      <Label color={STATES[outcome ?? state] ?? 'grey'}>
+                        {outcome === null ? state : outcomeText(outcome)}
+                      </Label>
+                    ),
                   },
                   { title: 'Command', show: ({ command }) => <code>{command}</code> },
                   {

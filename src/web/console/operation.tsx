@@ -30,7 +30,7 @@ import {
 } from './api.ts';
 import { CommandLine } from './commands.tsx';
 import { DocumentView, Report } from './document.tsx';
-import { Message } from './parts.tsx';
+import { Message, outcomeText } from './parts.tsx';
 
 /** Begins an operation, and shows it. */
 export function useBegin() {
@@ -112,7 +112,7 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 
 function Stage({ operation }: { readonly operation: Operation }): ReactNode {
-  const { state, asked, progress, result, failure, command, notices } = operation;
+  const { state, asked, progress, result, outcome, failure, command, notices } = operation;
   return (
     <>
       {notices.map((notice) => (
@@ -153,7 +153,7 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
       {result !== null && (
         <StackItem>
           {result.failure === null ? (
-            <Message isLiveRegion variant="success" title="Done. The report says what was checked." />
+            <OutcomeMessage outcome={outcome} />
           ) : (
             <ProblemAlert problem={result.failure} />
           )}
@@ -170,6 +170,24 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
         <CommandLine command={command} />
       </StackItem>
     </>
+  );
+}
+
+/** How a change ended whose report names no failure: as the audit log has it. */
+function OutcomeMessage({ outcome }: Pick<Operation, 'outcome'>): ReactNode {
+  if (outcome === 'done' || outcome === 'noted')
+    return <Message isLiveRegion variant="success" title="Done. The report says what was checked." />;
+  const ended = outcomeText(outcome);
+  return (
+    <Message
+      isLiveRegion
+      variant="warning"
+      title={
+        outcome === 'not_read'
+          ? 'The audit log could not be read: how the change ended is not known. The report says what was checked.'
+          : `By the audit log: ${ended}. The report says which ways in are open or not checked.`
+      }
+    />
   );
 }
 

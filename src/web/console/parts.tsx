@@ -13,6 +13,7 @@ import {
 } from '@patternfly/react-core';
 import { type ReactNode, useEffect } from 'react';
 import { localText, numberText } from '../shared/times.tsx';
+import type { Operation } from './api.ts';
 
 /** The heading of a page; the title of the browser's tab as well. */
 export function Heading({
@@ -180,6 +181,12 @@ export function RunState({
       {run.kind === 'manual' && 'by hand'}
     </>
   );
+}
+
+/** How the work of a change ended, in the words of the audit log. */
+export function outcomeText(outcome: Operation['outcome']): string {
+  if (outcome === 'not_read') return 'outcome not read';
+  return outcome === 'partly' ? 'partly done' : (outcome ?? 'done');
 }
 
 /** A message where it belongs. Its title is no heading: it would stand in the outline of the page. */
