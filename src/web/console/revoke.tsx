@@ -20,7 +20,7 @@ export function RevokeButton(props: {
   readonly total: number;
   readonly selected: readonly Row[];
 }): ReactNode {
-  const { places, filter, total, selected } = props;
+  const { filter, total, selected } = props;
   // What would revoke everything is not the loudest of the page.
   const isNarrowed = selected.length > 0 || Object.keys(filter).some((name) => name !== 'place');
   const [isOpen, setOpen] = useState(false);
@@ -37,9 +37,7 @@ export function RevokeButton(props: {
       >
         {text}
       </Button>
-      {isOpen && (
-        <RevokeDialog places={places} filter={filter} selected={selected} onClose={() => setOpen(false)} />
-      )}
+      {isOpen && <RevokeDialog {...props} onClose={() => setOpen(false)} />}
     </>
   );
 }
@@ -47,10 +45,11 @@ export function RevokeButton(props: {
 function RevokeDialog(props: {
   readonly places: readonly string[];
   readonly filter: Readonly<Record<string, string>>;
+  readonly total: number;
   readonly selected: readonly Row[];
   readonly onClose: () => void;
 }): ReactNode {
-  const { places, filter, selected, onClose } = props;
+  const { places, filter, total, selected, onClose } = props;
   const { readOnly, forms } = useFacts();
   const meant =
     selected.length > 0
@@ -95,6 +94,12 @@ function RevokeDialog(props: {
               <Choice id="place" value={place} options={meant} onChange={setPlace} />
             </FormGroup>
           )}
+          <Meant
+            selected={selected.filter((row) => row.place === place)}
+            total={total}
+            isAll={selected.length === 0}
+            place={meant.length > 1 ? place : null}
+          />
           <ChoiceFields fields={forms['tokens revoke']} choices={choices} onChange={setChoices} />
           <AccountFields account={account} onChange={setAccount} />
           <GuardFields rule={context.data?.approval} guards={guards} onChange={setGuards} />
@@ -136,5 +141,41 @@ function RevokeDialog(props: {
         </Button>
       </ModalFooter>
     </Modal>
+  );
+}
+
+/** The tokens that are named. */
+const MOST_NAMED = 20;
+
+/** What the plan is about, before it is made: the tokens by id and owner, or how many match. */
+function Meant({
+  selected,
+  total,
+  isAll,
+  place,
+}: {
+  readonly selected: readonly Row[];
+  readonly total: number;
+  readonly isAll: boolean;
+  /** The context, where there are several. */
+  readonly place: string | null;
+}): ReactNode {
+  const where = place === null ? '' : ` in ${place}`;
+  if (isAll) {
+    return (
+      <p>
+        {numberText(total)} {total === 1 ? 'token matches' : 'tokens match'}
+        {place === null ? '' : `, in all contexts. The plan is about those in ${place}`}.
+      </p>
+    );
+  }
+  const named = selected.slice(0, MOST_NAMED).map(({ id, user }) => `${id} of ${user ?? 'a deleted user'}`);
+  const more = selected.length - named.length;
+  return (
+    <p>
+      {numberText(selected.length)} {selected.length === 1 ? 'token' : 'tokens'}
+      {where}: {named.join(', ')}
+      {more > 0 && ` and ${numberText(more)} more`}.
+    </p>
   );
 }
