@@ -46,7 +46,13 @@ export function Incidents(): ReactNode {
             <PlaceNote chosen={chosen} />
           </p>
         )}
-        {read.data !== undefined && <OpenCases read={read.data} place={place} />}
+        <div className="open-incidents">
+          {read.data === undefined ? (
+            <p>{read.isError ? 'The open incidents could not be read.' : 'Reading the open incidents…'}</p>
+          ) : (
+            <OpenCases read={read.data} place={place} />
+          )}
+        </div>
       </PageSection>
       <PageSection>
         {chosen === null ? <Loading /> : <LockdownForm key={`${place} ${user}`} place={place} user={user} />}
@@ -55,9 +61,6 @@ export function Incidents(): ReactNode {
         <Loaded query={read}>
           {(data) => (
             <>
-              {data.incidents.every(({ state }) => state === 'lifted') && (
-                <p>No lockdown is open in {place}.</p>
-              )}
               {data.incidents
                 .toSorted((one, other) => Number(one.state === 'lifted') - Number(other.state === 'lifted'))
                 .map((incident) => (
@@ -82,7 +85,7 @@ export function Incidents(): ReactNode {
 /** The cases to go on with, before the form for another one. */
 function OpenCases({ read, place }: { readonly read: IncidentsRead; readonly place: string }): ReactNode {
   const open = read.incidents.filter(({ state }) => state !== 'lifted');
-  if (open.length === 0) return null;
+  if (open.length === 0) return <p>No lockdown is open in {place}.</p>;
   return (
     <PlainTable
       label="Open incidents"
