@@ -183,12 +183,25 @@ function planLines({ incident, items, revived }: LiftPlan, { context }: TargetDe
     list(
       items.map(itemText),
       'Revoked tokens stay revoked.',
+      passwordsText(items, measures),
       measures.resetPasswords === true &&
         'Passwords stay reset: set new ones for the users who are to log in.',
       measures.endApplications === true && 'Deleted applications stay deleted.',
       revivedText(revived, context),
     ),
   ];
+}
+
+/** An intruder may know a password that the lockdown did not reset. */
+function passwordsText(
+  items: readonly LiftItem[],
+  { resetPasswords }: LiftPlan['incident']['measures'],
+): string {
+  const active = items.filter(({ what, action }) => what === 'user' && action === 'restore');
+  if (active.length === 0 || resetPasswords === true) return '';
+  return active.length === 1
+    ? `The lockdown did not reset the password of ${active[0]?.name}: unless it was changed since, it works again.`
+    : 'The lockdown did not reset the passwords of these users: those that were not changed since work again.';
 }
 
 /** The items of a cleaning that work on, and that only the lockdown keeps from use. */
