@@ -12,18 +12,21 @@ import {
   type InvestigationItem,
   remains,
 } from '../domain/investigation/investigation.ts';
-import { gatherRecord } from '../operations/incident/gather-report.ts';
+import { gatherRecord, type IncidentRecord } from '../operations/incident/gather-report.ts';
 import { type HonestItem, honestItems } from '../operations/incident/honest-items.ts';
 import { leftItems } from '../operations/incident/left-items.ts';
+import { verifiedItems } from '../operations/incident/verified-items.ts';
 import { takesNaming } from '../operations/investigation/plan-cleaning.ts';
 import type { RunAccount } from '../operations/journal/run-account.ts';
 import { runSentence } from '../reports/log-report.ts';
 import { noScreen } from '../reports/tables/text.ts';
+import { controllerOfCase } from './case-controller.ts';
 import { CaseFiles } from './case-files.ts';
+import { CaseStatuses, type LastCheck } from './case-status.ts';
 import { incidentId } from './cleaning.ts';
 import { account, placeQuery } from './command-line.ts';
 import type { Controllers } from './controllers.ts';
-import { incidentsOf } from './incidents.ts';
+import { finishingOf } from './finish-lockdown.ts';
 import { endedOf, type Problem, problemOf } from './operations.ts';
 import { inTurns, type Places } from './places.ts';
 
@@ -72,6 +75,7 @@ interface Underway {
 /** Serves cases: an incident with its investigations, cleanings and report. */
 export function serveCases(app: FastifyInstance, { places, controllers, version }: Parts): void {
   const inTurn = inTurns(AT_ONCE);
+  const statuses = new CaseStatuses();
   /** By incident: closing the page does not end an investigation. */
   const underway = new Map<string, Underway>();
   app.get('/api/case', async ({ query }) => {
@@ -80,12 +84,12 @@ export function serveCases(app: FastifyInstance, { places, controllers, version 
     return await places.work(place, async (runtime) => ({
       controller,
       underway: underway.get(incident) ?? null,
-      ...(await caseOf(runtime, incident)),
+      ...(await caseOf(runtime, { id: incident, place, statuses })),
     }));
   });
   app.get('/api/case/investigation', async ({ query }) => {
     const { place, incident, name } = caseQuery.extend({ name: z.string().max(100) }).parse(query);
-    return await places.work(place, (runtime) => shownInvestigation(runtime, incident, name));
+    return await places.work(place, (runtime) => shownInvestigation(runtime, { place, incident, name }));
   });
   // With --read-only too: it asks the controller, and writes to the folder of the console.
   app.post('/api/case/investigation', { config: { readsOnly: true } }, async ({ body }) => {
@@ -124,7 +128,9 @@ export function serveCases(app: FastifyInstance, { places, controllers, version 
     const { place, incident, format } = caseQuery
       .extend({ format: z.enum(['html', 'json', 'markdown', 'svg']) })
       .parse(query);
-    const text = await places.work(place, (runtime) => reportOf(runtime, { incident, format, version }));
+    const text = await places.work(place, (runtime) =>
+      reportOf(runtime, { place, incident, format, version }),
+    );
     new CaseFiles(places.environment, incident).keepReport(text, {
       extension: extensions[format],
       now: new Date(),
@@ -139,6 +145,7 @@ export function serveCases(app: FastifyInstance, { places, controllers, version 
 async function reportOf(
   runtime: Runtime,
   given: {
+    readonly place: string;
     readonly incident: string;
     readonly format: 'html' | 'json' | 'markdown' | 'svg';
     readonly version: string;
@@ -147,7 +154,7 @@ async function reportOf(
   const { incident, format, version } = given;
   const files = new CaseFiles(runtime.environment, incident);
   const made = await incidentReportFlow({
-    ...{ runtime, incident, version },
+    ...{ runtime, incident, version, controller: await controllerOfCase(runtime, given) },
     flags: {
       from: files.investigations().map(({ path }) => path),
       format: format === 'json' ? 'markdown' : format,
@@ -163,25 +170,24 @@ export type CaseRead = Awaited<ReturnType<typeof caseOf>> & {
   readonly underway: Underway | null;
 };
 
-async function caseOf(runtime: Runtime, id: string) {
-  const { incidents, at, address } = await incidentsOf(runtime);
-  const incident = incidents.find((each) => each.id === id);
-  if (incident === undefined) {
-    throw new TokenctlError('not_found', `No incident ${id} at ${address}`, {
-      hint: 'Its audit log has none of this id for this controller.',
-    });
-  }
+async function caseOf(
+  runtime: Runtime,
+  { id, place, statuses }: { readonly id: string; readonly place: string; readonly statuses: CaseStatuses },
+) {
+  const status = await statuses.read(runtime, { incident: id, place });
+  const { incident, at, address, controller: description, unread } = status;
   const files = new CaseFiles(runtime.environment, id);
-  const [log, description] = [await runtime.auditLog(), await runtime.description()];
-  const aheadMs = description.clock?.aheadMs ?? 0;
+  const log = await runtime.auditLog();
+  const { aheadMs } = description;
   const ended = endingsOf(runtime, aheadMs);
   const record = await gatherRecord({ log, description, incident: id, investigations: [] });
   const marks = await honestItems({ log, description, incident: id });
+  const cleaned = await verifiedItems({ log, description, incident: id });
   const lastRun = Math.max(...record.runs.map(ended));
   const cleanings = record.runs.filter(({ operation }) => operation.startsWith('incident.clean'));
   const lastCleaning = Math.max(...cleanings.map(ended));
   const investigations = files.investigations().map(({ name, path, began }) => ({
-    ...summaryOf(files.investigation(name), { name, path, marks }),
+    ...summaryOf(files.investigation(name), { name, path, marks, cleaned }),
     /** Whether a cleaning, or the undoing of one, ended after it began: what it found may be gone since. */
     isOutdated: lastCleaning > began.getTime(),
   }));
@@ -189,7 +195,11 @@ async function caseOf(runtime: Runtime, id: string) {
   const lastInvestigation = files.investigations().at(-1)?.began.getTime() ?? 0;
   return {
     ...{ incident, at, address },
+    /** Why the incident is not compared with the controller now, and when it last was; null where it was. */
+    unread: unread && { ...unread, last: unread.last ?? checkOf(record) },
     lockdown: record.lockdown,
+    /** What finishes a lockdown that is not in effect in full; null where nothing is known to be left. */
+    finish: unread === null ? finishingOf(incident) : null,
     runs: record.runs.map((run) => ({
       run: run.run,
       operation: run.operation,
@@ -210,6 +220,14 @@ async function caseOf(runtime: Runtime, id: string) {
   };
 }
 
+/** What the last lockdown that ended had checked itself. */
+function checkOf({ lockdown }: IncidentRecord): LastCheck | null {
+  if (lockdown === null) return null;
+  const { at, result, accessPaths } = lockdown;
+  const isWhole = result === 'locked' && accessPaths.every(({ state }) => state === 'closed');
+  return { at, holds: isWhole ? true : null };
+}
+
 /**
  * When a run ended, by the clock of this machine, to compare with the files of a case: what another machine wrote is converted by way
  * of the controller's clock.
@@ -225,29 +243,49 @@ function summaryOf(
   { madeAt, since, until, subject, items, target, stream }: Investigation,
   {
     marks,
+    cleaned,
     ...file
-  }: { readonly name: string; readonly path: string; readonly marks: ReadonlyMap<string, HonestItem> },
+  }: {
+    readonly name: string;
+    readonly path: string;
+    readonly marks: ReadonlyMap<string, HonestItem>;
+    readonly cleaned: ReadonlyMap<string, string>;
+  },
 ) {
-  const left = items.filter(remains);
+  const isCleaned = ({ id }: InvestigationItem) => cleanedAfter(cleaned, id, madeAt) !== null;
+  const left = items.filter((item) => remains(item) && !isCleaned(item));
   return {
     ...{ ...file, madeAt, since, until, subject },
     context: target.context,
     entries: stream.read,
     items: items.length,
-    /** What remained when it was made, without honest work. */
+    /** How many remained when it was made, and a cleaning verified since that they do not. */
+    cleaned: items.filter((item) => remains(item) && isCleaned(item)).length,
+    /** What remained when it was made and was not cleaned since, without honest work. */
     remaining: left.filter(({ id }) => !marks.has(id)).length,
     honest: left.filter(({ id }) => marks.has(id)).length,
   };
 }
 
+/** When a cleaning after an investigation verified that an item does not remain; null if none did. */
+function cleanedAfter(cleaned: ReadonlyMap<string, string>, id: string, madeAt: string): string | null {
+  const at = cleaned.get(id);
+  return at !== undefined && Date.parse(at) > Date.parse(madeAt) ? at : null;
+}
+
 /** An investigation as the page shows it. */
 export type ShownInvestigation = Awaited<ReturnType<typeof shownInvestigation>>;
 
-async function shownInvestigation(runtime: Runtime, incident: string, name: string) {
+async function shownInvestigation(
+  runtime: Runtime,
+  { name, ...of }: { readonly place: string; readonly incident: string; readonly name: string },
+) {
+  const { incident } = of;
   const files = new CaseFiles(runtime.environment, incident);
   const investigation = files.investigation(name);
-  const [log, description] = [await runtime.auditLog(), await runtime.description()];
+  const [log, description] = [await runtime.auditLog(), await controllerOfCase(runtime, of)];
   const marks = await honestItems({ log, description, incident });
+  const cleaned = await verifiedItems({ log, description, incident });
   const { items, unattributed, unattributedCount = unattributed.length, ...rest } = investigation;
   // What remains first: of very many, the page gets no others.
   const ordered = items.toSorted((one, other) => Number(remains(other)) - Number(remains(one)));
@@ -255,10 +293,16 @@ async function shownInvestigation(runtime: Runtime, incident: string, name: stri
     ...rest,
     total: items.length,
     unattributedCount,
-    items: ordered
-      .slice(0, MAX_ITEMS)
-      .map((item) => shownItem(item, investigation, marks.get(item.id) ?? null)),
+    items: ordered.slice(0, MAX_ITEMS).map((item) => ({
+      ...shownItem(item, investigation, marks.get(item.id) ?? null),
+      ...cleanedMembers(cleanedAfter(cleaned, item.id, investigation.madeAt)),
+    })),
   };
+}
+
+/** What was cleaned since does not remain, and is no more to be cleaned. */
+function cleanedMembers(cleanedAt: string | null): { cleanedAt: string | null; remains?: false } {
+  return { cleanedAt, ...(cleanedAt !== null && { remains: false }) };
 }
 
 function shownItem(item: InvestigationItem, of: Investigation, mark: HonestItem | null) {

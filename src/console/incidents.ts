@@ -10,6 +10,7 @@ import { timelineFlow } from '../cli/incident/timeline-flow.ts';
 import { pathName, sentenceOf } from '../domain/access.ts';
 import { incidentStatus } from '../operations/incident/incident-status.ts';
 import { stepsDone } from '../operations/incident/runbook-steps.ts';
+import { type CaseController, controllerOfCase } from './case-controller.ts';
 import { CaseFiles } from './case-files.ts';
 import { placeQuery } from './command-line.ts';
 import type { Controller, Controllers } from './controllers.ts';
@@ -57,16 +58,18 @@ export type Steps = Awaited<ReturnType<typeof stepsOf>>;
 async function stepsOf(
   runtime: Runtime,
   {
+    place,
     incident,
     runbook,
     root,
     controller,
-  }: Omit<z.infer<typeof stepQuery>, 'place'> & { readonly root: string; readonly controller: Controller },
+  }: z.infer<typeof stepQuery> & { readonly root: string; readonly controller: Controller },
 ) {
-  const [log, description] = [await runtime.auditLog(), await runtime.description()];
+  const log = await runtime.auditLog();
+  const description = await controllerOfCase(runtime, { place, incident });
   const done = await stepsDone({ log, description, incident });
   const name = runbook ?? done.findLast((each) => runbooks.some((known) => known === each.runbook))?.runbook;
-  const known = await caseOf(runtime, incident, controller);
+  const known = await caseOf(runtime, incident, { ...controller, description });
   const found = name === undefined ? [] : await runbookSteps(root, name);
   const steps = found.map(({ step, title, text }) => ({
     step,
@@ -77,8 +80,12 @@ async function stepsOf(
 }
 
 /** What the runbook of an incident is filled in with. */
-async function caseOf(runtime: Runtime, id: string, { places }: Controller): Promise<RunbookCase> {
-  const recorded = await recordedCase(runtime, id);
+async function caseOf(
+  runtime: Runtime,
+  id: string,
+  { places, description }: Controller & { readonly description: CaseController },
+): Promise<RunbookCase> {
+  const recorded = await recordedCase(runtime, id, description);
   const contextBy = (via: 'rest' | 'database') => places.find((each) => each.via === via)?.place ?? null;
   const files = new CaseFiles(runtime.environment, recorded.incident ?? id);
   const first = files.investigations()[0];
@@ -113,7 +120,8 @@ export function serveIncidents(
     });
   });
   app.get('/api/incidents/steps', async ({ query }) => {
-    const { place, ...given } = stepQuery.parse(query);
+    const given = stepQuery.parse(query);
+    const { place } = given;
     const controller = await controllers.of(place);
     return await places.work(place, (runtime) => stepsOf(runtime, { ...given, root, controller }));
   });

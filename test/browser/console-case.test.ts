@@ -124,6 +124,13 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page.getByText(/^Verified: none of these items remains/).waitFor();
     await takePictures(page, 'console-case-cleaned');
     await close();
+    await page.getByRole('button', { name: 'Clean 0 items…' }).waitFor();
+    await page.getByLabel('Which items').selectOption('all');
+    await items
+      .getByText(/^cleaned, verified/)
+      .first()
+      .waitFor();
+    await page.getByLabel('Which items').selectOption('remains');
     await page
       .getByText('Next:')
       .getByRole('link', { name: 'investigate again, to see what remains' })

@@ -13,6 +13,7 @@ import {
   type LogEvidence,
 } from '../../operations/incident/gather-report.ts';
 import type { OwnWork, TheftBegan } from '../../operations/incident/own-work.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
 import { htmlDocument, markdownDocument } from '../../reports/document-formats.ts';
 import { chainNodes, chainPicture } from '../../reports/incident/chain-picture.ts';
 import { incidentParts } from '../../reports/incident/incident-report.ts';
@@ -54,6 +55,8 @@ export interface IncidentReportRequest {
   readonly incident: string;
   readonly flags: FlagsOf<typeof incidentReportFlags>;
   readonly version: string;
+  /** Which controller it is; by default the target is asked. */
+  readonly controller?: Pick<TargetDescription, 'address' | 'installUuid'>;
 }
 
 /**
@@ -69,7 +72,7 @@ export async function incidentReportFlow(
   const { from = [], format = 'markdown', output, replace = false, since } = request.flags;
   if (output !== undefined) requireNewOrReplaced(output, replace);
   const saved = from.map((path) => ({ path, investigation: readInvestigationFile(path) }));
-  const description = await runtime.description();
+  const description = request.controller ?? (await runtime.description());
   for (const { path, investigation } of saved) requireSameController(path, investigation, description);
   const investigations = saved.map(({ investigation }) => investigation);
   const log = await runtime.auditLog();

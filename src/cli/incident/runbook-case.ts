@@ -2,6 +2,7 @@ import type { Runtime } from '../../app/runtime.ts';
 import type { Configuration } from '../../config/configuration.ts';
 import { databaseContextOf, restContextsOf } from '../../config/contexts.ts';
 import { gatherRecord } from '../../operations/incident/gather-report.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
 import { NO_CASE, type RunbookCase } from './runbook-document.ts';
 
 /** What is given of a case on the command line. */
@@ -26,9 +27,13 @@ export async function caseGiven(runtime: Runtime, { incident, ...flags }: GivenC
   return { ...recorded, ...contexts, ...said };
 }
 
-/** What the audit log has of an incident. The contexts are not in it. */
-export async function recordedCase(runtime: Runtime, id: string): Promise<RunbookCase> {
-  const [log, description] = [await runtime.auditLog(), await runtime.description()];
+/** What the audit log has of an incident. The contexts are not in it. The target is asked who it is, unless that is given. */
+export async function recordedCase(
+  runtime: Runtime,
+  id: string,
+  controller?: Pick<TargetDescription, 'address' | 'installUuid'>,
+): Promise<RunbookCase> {
+  const [log, description] = [await runtime.auditLog(), controller ?? (await runtime.description())];
   const { incident, runs, began } = await gatherRecord({
     log,
     description,

@@ -40,18 +40,18 @@ export function stagesOf(read: CaseRead): readonly Stage[] {
   return known.map(({ isDone: _isDone, ...stage }) => ({ ...stage, isNext: stage.id === next?.id }));
 }
 
-function lockdownOf({ incident }: CaseRead): Known {
+function lockdownOf({ incident, finish }: CaseRead): Known {
   const { state, holds, notSeen } = incident;
   const stage = {
     id: 'lockdown',
     title: 'Lockdown',
-    act: 'look at the ways in that are not closed',
+    act: finish === null ? 'look at the ways in that are not closed' : 'finish the lockdown',
   } as const;
   if (state === 'lifted') return { ...stage, text: 'lifted', variant: 'info', isDone: true };
   if (holds === false) return { ...stage, text: 'not in effect', variant: 'danger', isDone: false };
   const unchecked = uncheckedIn(incident);
   if (holds === null || notSeen !== null)
-    return { ...stage, text: 'not checked', variant: 'warning', isDone: true };
+    return { ...stage, text: 'not checked', variant: 'warning', isDone: finish === null };
   return unchecked === 0
     ? { ...stage, text: 'in effect', variant: 'success', isDone: true }
     : {
@@ -86,8 +86,10 @@ function cleaningOf(read: CaseRead): Known {
   const stage = { id: 'cleaning', title: 'Cleaning', act: 'pick what to end' } as const;
   if (last === undefined)
     return { ...stage, text: 'after the investigation', variant: 'pending', isDone: false };
-  const { remaining, honest } = last;
+  const { remaining, honest, cleaned } = last;
   const left = honest === 0 ? '' : `; ${honest} honest`;
+  if (remaining === 0 && cleaned > 0)
+    return { ...stage, text: `${cleaned} cleaned and verified${left}`, variant: 'success', isDone: true };
   if (remaining === 0) return { ...stage, text: `nothing remains${left}`, variant: 'success', isDone: true };
   return { ...stage, text: `${remaining} remain${left}`, variant: 'danger', isDone: false };
 }

@@ -5,22 +5,19 @@ import {
   CardBody,
   CardTitle,
   Form,
-  FormGroup,
-  FormSelect,
-  FormSelectOption,
   Label,
   PageSection,
   ProgressStep,
   ProgressStepper,
   TextInput,
 } from '@patternfly/react-core';
-import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { Loaded, Loading } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
-import { query, saved, send, useFacts, useRead } from './api.ts';
+import { query, useFacts, useRead } from './api.ts';
 import { CaseItems } from './case-items.tsx';
+import { ReportButtons } from './case-report.tsx';
 import { accountOf, type CaseRead, type Stage, stagesOf } from './case-stages.ts';
 import { type ChosenPlace, PlaceNote, usePlace } from './controller.tsx';
 import { EffectLabel, PathsTable } from './incident-parts.tsx';
@@ -31,6 +28,8 @@ import { RunbookSteps } from './runbook-steps.tsx';
 
 /** How often a case is read again while an investigation is under way. */
 const AGAIN_MS = 2_000;
+/** How often it is compared with the controller again. */
+const CHECK_MS = 60_000;
 
 export function Case(): ReactNode {
   const { places } = useFacts();
@@ -40,7 +39,7 @@ export function Case(): ReactNode {
   const [isWaiting, setWaiting] = useState(false);
   const read = useRead<CaseRead>(
     chosen === null ? null : query('/api/case', { place: chosen.place, incident }),
-    isWaiting && AGAIN_MS,
+    isWaiting ? AGAIN_MS : CHECK_MS,
   );
   const isUnderway = read.data?.underway?.problem === null;
   if (isUnderway !== isWaiting) setWaiting(isUnderway);
@@ -57,14 +56,27 @@ export function Case(): ReactNode {
       {chosen === null ? (
         <Loading />
       ) : (
-        <Loaded query={read}>{(data) => <CaseView read={data} chosen={chosen} />}</Loaded>
+        <Loaded query={read}>
+          {(data) => (
+            <>
+              {read.error !== null && (
+                <PageSection>
+                  <Message isLiveRegion variant="warning" title={`Not checked now: ${read.error.message}`}>
+                    Shown is what was read <When at={data.at} />.
+                  </Message>
+                </PageSection>
+              )}
+              <CaseView read={data} chosen={chosen} />
+            </>
+          )}
+        </Loaded>
       )}
     </>
   );
 }
 
 function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: ChosenPlace }): ReactNode {
-  const { incident } = read;
+  const { incident, unread } = read;
   const { selection, state, since, by, reason, ticket, until, isOverdue, lifted } = incident;
   const stages = stagesOf(read);
   const next = stages.find(({ isNext }) => isNext);
@@ -72,10 +84,21 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
   return (
     <>
       <PageSection className="case-head">
+        {unread !== null && isOpen && (
+          <Message isLiveRegion variant="warning" title={`Not checked now: ${unread.problem.message}`}>
+            The page shows what the audit log and the saved investigations have.{' '}
+            <LastChecked last={unread.last} />
+          </Message>
+        )}
         <p>
           <strong>{selection}</strong>{' '}
           {isOpen ? <EffectLabel incident={incident} /> : <Label color="grey">lifted</Label>}{' '}
-          {isOverdue && <Label color="red">overdue</Label>}
+          {isOverdue && <Label color="red">overdue</Label>}{' '}
+          {unread === null && isOpen && (
+            <>
+              as of <When at={read.at} />
+            </>
+          )}
         </p>
         <p>
           Locked down <When at={since} /> by {by['user']}
@@ -127,6 +150,7 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
       <PageSection className="stacked">
         <Section stage={stages[0]}>
           <PathsTable incident={incident} place={chosen.place} />
+          <FinishButton read={read} place={chosen.place} />
           {isOpen && <ExtendForm read={read} place={chosen.place} />}
         </Section>
         <Section stage={stages[1]}>
@@ -172,6 +196,17 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
           </CardBody>
         </Card>
       </PageSection>
+    </>
+  );
+}
+
+/** When a lockdown was last compared with the controller. */
+function LastChecked({ last }: { readonly last: NonNullable<CaseRead['unread']>['last'] }): ReactNode {
+  if (last === null) return 'This console has not checked it yet.';
+  return (
+    <>
+      Last checked <When at={last.at} />:{' '}
+      {last.holds === null ? 'in part, or not checked in full' : last.holds ? 'in effect' : 'not in effect'}.
     </>
   );
 }
@@ -225,6 +260,28 @@ function Duration({
     ...(days === 0 ? [`${minutes % 60} min`] : []),
   ];
   return parts.join(' ');
+}
+
+/** Goes on with a lockdown that is not in effect in full. */
+function FinishButton({ read, place }: { readonly read: CaseRead; readonly place: string }): ReactNode {
+  const { readOnly } = useFacts();
+  const begin = useBegin();
+  const { finish } = read;
+  if (finish === null || readOnly) return null;
+  return (
+    <div className="actions">
+      <Button
+        variant="danger"
+        isDisabled={begin.isPending}
+        isLoading={begin.isPending}
+        onClick={() => begin.mutate({ ...finish, place, ...accountOf(read) })}
+      >
+        Finish the lockdown…
+      </Button>
+      <span>The same lockdown again, with the same measures. The plan is shown first.</span>
+      {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
+    </div>
+  );
 }
 
 function ExtendForm({ read, place }: { readonly read: CaseRead; readonly place: string }): ReactNode {
@@ -291,6 +348,7 @@ function LiftForm({
         Sets back what the lockdown set: settings, users and roles. Revoked tokens do not come back. The plan
         is shown first.
       </p>
+      <ActiveAgain incident={read.incident} />
       <StillThere read={read} />
       <AccountFields account={account} onChange={setAccount} name="lift" />
       {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
@@ -305,6 +363,29 @@ function LiftForm({
         </Button>
       </div>
     </Form>
+  );
+}
+
+/** Says what works again for users whom the lockdown deactivated. */
+function ActiveAgain({
+  incident: { measures, ends },
+}: {
+  readonly incident: Pick<CaseRead['incident'], 'measures' | 'ends'>;
+}): ReactNode {
+  if (!measures.deactivate) return null;
+  const until = (ends as Readonly<Record<string, string>>)['sessions'];
+  return (
+    <Message variant="warning" title="The lift activates the deactivated users again.">
+      {measures.resetPasswords !== true &&
+        'The lockdown did not reset their passwords: those that were not changed since work again. '}
+      {until === undefined ? (
+        'Sessions from before may be accepted again: the plan says until when, where it is known.'
+      ) : (
+        <>
+          Sessions from before may be accepted again until <When at={until} />.
+        </>
+      )}
+    </Message>
   );
 }
 
@@ -335,7 +416,11 @@ function StillThere({ read: { left, investigations } }: { readonly read: CaseRea
       {last?.isOutdated && (
         <Message
           variant="warning"
-          title="The last investigation is older than the last cleaning. Whether anything remains is not known."
+          title={
+            last.remaining === 0 && last.cleaned > 0
+              ? 'The last investigation is older than the last cleaning, which verified what it cleaned. Whether anything else was done since is not known.'
+              : 'The last investigation is older than the last cleaning. Whether anything remains is not known.'
+          }
         />
       )}
       {last !== undefined && !last.isOutdated && last.remaining > 0 && (
@@ -345,81 +430,6 @@ function StillThere({ read: { left, investigations } }: { readonly read: CaseRea
         >
           <a href="#cleaning">Clean or mark them first</a>.
         </Message>
-      )}
-    </>
-  );
-}
-
-const FORMATS = [
-  ['html', 'HTML, to read'],
-  ['json', 'JSON, for programs'],
-  ['markdown', 'Markdown'],
-  ['svg', 'the picture alone (SVG)'],
-] as const;
-type Format = (typeof FORMATS)[number][0];
-
-function ReportButtons({
-  read,
-  place,
-  isNext,
-}: {
-  readonly read: CaseRead;
-  readonly place: string;
-  readonly isNext: boolean;
-}): ReactNode {
-  const { id } = read.incident;
-  const queries = useQueryClient();
-  const [format, setFormat] = useState<Format>('html');
-  const [isBusy, setBusy] = useState(false);
-  const [error, setError] = useState<Error | null>(null);
-  const download = () => {
-    setBusy(true);
-    setError(null);
-    send(query('/api/case/report', { place, incident: id, format }))
-      .then((response) => saved(response, `${id}.${format === 'markdown' ? 'md' : format}`))
-      .then(() => queries.invalidateQueries())
-      .catch(setError)
-      .finally(() => setBusy(false));
-  };
-  const { report, investigations } = read;
-  return (
-    <>
-      <p>
-        What happened, whether it is over and how that is known, for people who were not there: from the audit
-        log and{' '}
-        {investigations.length === 0 ? 'no investigation yet' : `${investigations.length} investigations`}.
-      </p>
-      <div className="actions">
-        <FormGroup label="Format" fieldId="report-format">
-          <FormSelect
-            id="report-format"
-            value={format}
-            onChange={(_event, value) => setFormat(value as Format)}
-          >
-            {FORMATS.map(([value, label]) => (
-              <FormSelectOption
-                key={value}
-                value={value}
-                label={label}
-                isDisabled={value === 'svg' && investigations.length === 0}
-              />
-            ))}
-          </FormSelect>
-        </FormGroup>
-        <Button
-          variant={isNext ? 'primary' : 'secondary'}
-          onClick={download}
-          isLoading={isBusy}
-          isDisabled={isBusy}
-        >
-          Download the report
-        </Button>
-      </div>
-      {error !== null && <Message isLiveRegion variant="danger" title={error.message} />}
-      {report !== null && (
-        <p>
-          The last report was made <When at={report.at} />. A copy is in <code>{report.path}</code>.
-        </p>
       )}
     </>
   );

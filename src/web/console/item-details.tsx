@@ -19,10 +19,16 @@ const STATES: Readonly<
 
 /** What an item is now; honest work is called that. */
 export function StateLabel({
-  item: { state, mark },
+  item: { state, mark, cleanedAt },
 }: {
-  readonly item: Pick<Item, 'state' | 'mark'>;
+  readonly item: Pick<Item, 'state' | 'mark' | 'cleanedAt'>;
 }): ReactNode {
+  if (cleanedAt !== null)
+    return (
+      <Label color="green">
+        cleaned, verified <When at={cleanedAt} />
+      </Label>
+    );
   if (mark !== null) return <Label color="blue">honest work</Label>;
   const [word, color] = STATES[state];
   return <Label color={color}>{word}</Label>;

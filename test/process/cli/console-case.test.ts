@@ -119,6 +119,12 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     });
     expect(rest).toMatchObject({ state: 'done', result: { failure: null } });
     expect(rest.result?.text).toContain('Verified: none of these items remains.');
+    expect(rest.outcome).toBe('done');
+    // Before anybody investigates again, what was verified is no more to be cleaned.
+    expect((await read()).investigations.at(-1)).toMatchObject({ remaining: 0, honest: 1, isOutdated: true });
+    const cleaned = (await found()).items.filter(({ cleanedAt }) => cleanedAt !== null);
+    expect(cleaned.length).toBeGreaterThan(0);
+    expect(cleaned.every(({ remains }) => !remains)).toBe(true);
     await investigate();
     expect((await read()).investigations.at(-1)).toMatchObject({ remaining: 0, honest: 1 });
     expect((await read()).left).toBeNull();
@@ -129,6 +135,7 @@ describe('a case in a console', { timeout: 60_000 }, () => {
       ...{ kind: 'incident clean', place: 'east-db', incident, undo: cleanings[0]?.run },
     });
     expect(undone.result?.text).toMatch(/ndone/);
+    expect((await found()).items.filter(({ cleanedAt }) => cleanedAt !== null)).toEqual([]);
 
     const report = (format: string) =>
       send(`/api/case/report?place=east-db&incident=${incident}&format=${format}`);
@@ -143,6 +150,22 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     expect((await read()).report).toMatchObject({ isOutdated: false });
     expect((await read()).report?.path).toMatch(/report-\d{8}T\d{6}Z\.(html|json|svg)$/);
     expect(JSON.stringify(await read())).not.toContain('long enough for it');
+  });
+
+  it('says before a lift that deactivated users log in as before, and after it what the log says', async () => {
+    const { opened, incident } = await lockedDown();
+    const { send } = opened;
+    const lockdown = { kind: 'incident lockdown', place: 'east-db', user: ['bob'], deactivate: true };
+    const locked = await carryOut(opened, lockdown);
+    const { incident: other = '' } = (locked.result?.json ?? {}) as { readonly incident?: string };
+    expect(other).not.toBe(incident);
+    const lift = { kind: 'incident lift', place: 'east-db', incident: other };
+    expect((await send('/api/plans', lift)).json().text).toContain(
+      'The lockdown did not reset the password of bob: unless it was changed since, it works again.',
+    );
+    const lifted = await carryOut(opened, lift);
+    const [run] = (await send('/api/log')).json().runs;
+    expect([run.operation, lifted.outcome]).toEqual(['incident.lift', run.state]);
   });
 
   it('changes nothing while the audit log is down, in a dry run, and for a wrong request', async () => {

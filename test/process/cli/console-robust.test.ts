@@ -2,9 +2,10 @@ import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { cookieName, KEY_HEADER } from '../../../src/console/access.ts';
+import type { CaseRead } from '../../../src/console/cases.ts';
 import type { OperationState } from '../../../src/console/operations.ts';
 import { runConsole } from '../../../src/console/server.ts';
-import { consoleOf, type TestConsole } from '../../support/console.ts';
+import { consoleOf, type TestConsole, tokensOf } from '../../support/console.ts';
 import { type Gate, startGate } from '../../support/gate.ts';
 import { estate, type Home } from './estate.ts';
 
@@ -125,6 +126,55 @@ describe('what goes wrong', () => {
     expect(done.result?.failure).toBe(null);
     expect((await idsOf(at, 200)).filter((id) => ids.includes(id))).toEqual([]);
     expect(await at.run(['log', 'verify'])).toMatchObject({ code: 0 });
+  });
+
+  it('a lockdown that stopped is shown by its record while the target is away, and finished from its case', async () => {
+    const { at, gate } = await gated();
+    const opened = await consoleOf(at);
+    const { send } = opened;
+    const user = (await tokensOf(opened)).facets.users.at(-1)?.name ?? '';
+    const started = await planned(opened, {
+      kind: 'incident lockdown',
+      ...{ user: [user], externalTokensOff: true },
+    });
+    gate.shut();
+    await confirmed(opened, started);
+    await gate.holds();
+    gate.cut();
+    const stopped = await opened.reached(started.id, 'done');
+    expect((await send('/api/operations')).json()).toMatchObject({ operations: [{ outcome: 'partly' }] });
+    expect(await runs(at)).toContainEqual(
+      expect.objectContaining({ operation: 'incident.lockdown', state: 'partly' }),
+    );
+
+    const { incident = '' } = (stopped.result?.json ?? {}) as { readonly incident?: string };
+    const read = async () => (await send(`/api/case?place=test&incident=${incident}`)).json() as CaseRead;
+    expect(await read()).toMatchObject({
+      incident: { id: incident, state: 'partly', holds: null },
+      unread: { problem: { code: 'target_unreachable' }, last: { holds: null, at: expect.any(String) } },
+      finish: null,
+    });
+    const report = await send(`/api/case/report?place=test&incident=${incident}&format=html`);
+    expect([report.statusCode, report.body]).toEqual([200, expect.stringContaining(incident)]);
+    expect((await send('/api/case?place=test&incident=inc-00000000')).statusCode).toBe(502);
+
+    gate.open();
+    const open = await read();
+    expect(open).toMatchObject({ unread: null, incident: { holds: false } });
+    expect(open.finish).toEqual({
+      ...{ kind: 'incident lockdown', user: [user] },
+      ...{ basicAuthOff: false, externalTokensOff: true, shortenLifetimes: false },
+    });
+    const again = await planned(opened, open.finish ?? {});
+    await confirmed(opened, again);
+    const finished = await opened.reached(again.id, 'done');
+    expect(finished.result?.json).toMatchObject({ incident, result: 'locked' });
+    const ended = (await runs(at)).findLast(({ operation }) => operation === 'incident.lockdown');
+    expect(finished.outcome).toBe(ended?.state);
+    const { incident: now, finish } = await read();
+    expect([now.holds, finish]).toEqual([true, null]);
+    gate.cut();
+    expect(await read()).toMatchObject({ incident: { holds: null }, unread: { last: { holds: true } } });
   });
 
   it('ends with Ctrl-C once what is in flight is recorded', async () => {

@@ -1,0 +1,82 @@
+/** The report of a case, to download. */
+import { Button, FormGroup, FormSelect, FormSelectOption } from '@patternfly/react-core';
+import { useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { query, saved, send } from './api.ts';
+import type { CaseRead } from './case-stages.ts';
+import { Message, When } from './parts.tsx';
+
+const FORMATS = [
+  ['html', 'HTML, to read'],
+  ['json', 'JSON, for programs'],
+  ['markdown', 'Markdown'],
+  ['svg', 'the picture alone (SVG)'],
+] as const;
+type Format = (typeof FORMATS)[number][0];
+
+export function ReportButtons({
+  read,
+  place,
+  isNext,
+}: {
+  readonly read: CaseRead;
+  readonly place: string;
+  readonly isNext: boolean;
+}): ReactNode {
+  const { id } = read.incident;
+  const queries = useQueryClient();
+  const [format, setFormat] = useState<Format>('html');
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<Error | null>(null);
+  const download = () => {
+    setBusy(true);
+    setError(null);
+    send(query('/api/case/report', { place, incident: id, format }))
+      .then((response) => saved(response, `${id}.${format === 'markdown' ? 'md' : format}`))
+      .then(() => queries.invalidateQueries())
+      .catch(setError)
+      .finally(() => setBusy(false));
+  };
+  const { report, investigations } = read;
+  return (
+    <>
+      <p>
+        What happened, whether it is over and how that is known, for people who were not there: from the audit
+        log and{' '}
+        {investigations.length === 0 ? 'no investigation yet' : `${investigations.length} investigations`}.
+      </p>
+      <div className="actions">
+        <FormGroup label="Format" fieldId="report-format">
+          <FormSelect
+            id="report-format"
+            value={format}
+            onChange={(_event, value) => setFormat(value as Format)}
+          >
+            {FORMATS.map(([value, label]) => (
+              <FormSelectOption
+                key={value}
+                value={value}
+                label={label}
+                isDisabled={value === 'svg' && investigations.length === 0}
+              />
+            ))}
+          </FormSelect>
+        </FormGroup>
+        <Button
+          variant={isNext ? 'primary' : 'secondary'}
+          onClick={download}
+          isLoading={isBusy}
+          isDisabled={isBusy}
+        >
+          Download the report
+        </Button>
+      </div>
+      {error !== null && <Message isLiveRegion variant="danger" title={error.message} />}
+      {report !== null && (
+        <p>
+          The last report was made <When at={report.at} />. A copy is in <code>{report.path}</code>.
+        </p>
+      )}
+    </>
+  );
+}
