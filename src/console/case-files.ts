@@ -9,7 +9,7 @@ export interface CaseFile {
   readonly name: string;
   /** The whole path, for commands. */
   readonly path: string;
-  /** By the clock of this machine, to the second. */
+  /** By the clock of this machine; to the second in files of earlier versions. */
   readonly began: Date;
 }
 
@@ -68,7 +68,7 @@ export class CaseFiles {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     let at = now.getTime();
     const path = () => join(this.#folder, `investigation-${stampOf(new Date(at))}.json`);
-    while (existsSync(path())) at += 1_000;
+    while (existsSync(path())) at += 1;
     return path();
   }
 
@@ -98,15 +98,12 @@ export class CaseFiles {
 
 /** The time in the name of a file. */
 function timeOf(name: string): Date {
-  const [, year, month, day, hour, minute, second] =
-    /(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z/.exec(name) ?? [];
-  return new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
+  const [, year, month, day, hour, minute, second, millisecond = '000'] =
+    /(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})?Z/.exec(name) ?? [];
+  return new Date(`${year}-${month}-${day}T${hour}:${minute}:${second}.${millisecond}Z`);
 }
 
-/** A time as a part of a file's name: `20261123T151500Z`. */
+/** A time as a part of a file's name: `20261123T151500123Z`. To the second, a cleaning of before would look later. */
 function stampOf(time: Date): string {
-  return time
-    .toISOString()
-    .replaceAll(/[-:]/g, '')
-    .replace(/\.\d{3}/, '');
+  return time.toISOString().replaceAll(/[-:.]/g, '');
 }

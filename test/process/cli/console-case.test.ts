@@ -148,7 +148,7 @@ describe('a case in a console', { timeout: 60_000 }, () => {
       'content-disposition': `attachment; filename="${incident}.svg"`,
     });
     expect((await read()).report).toMatchObject({ isOutdated: false });
-    expect((await read()).report?.path).toMatch(/report-\d{8}T\d{6}Z\.(html|json|svg)$/);
+    expect((await read()).report?.path).toMatch(/report-\d{8}T\d{9}Z\.(html|json|svg)$/);
     expect(JSON.stringify(await read())).not.toContain('long enough for it');
   });
 
