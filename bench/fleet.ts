@@ -2,18 +2,16 @@
 // but the same pages, read by bare undici from all of them at once. On few processors the second ratio is what the toolkit
 // costs: reading a million tokens takes its time, however many controllers have them.
 // Run: npm run build && node bench/fleet.ts [--controllers N] [--tokens N] [--rounds N]
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { Worker } from 'node:worker_threads';
 import { Pool } from 'undici';
 import type { FleetOptions } from './support/bare-fleet.ts';
 import { judge, perTurn, sized } from './support/ratio.ts';
-import { mostResident } from './support/tokenctl-process.ts';
+import { runProgram } from './support/tokenctl-process.ts';
 
 const { values } = parseArgs({
   options: {
@@ -27,7 +25,6 @@ const [controllers, tokens, rounds] = [values.controllers, values.tokens, values
   number,
   number,
 ];
-const PROGRAM = join(import.meta.dirname, '../bin/tokenctl.js');
 const PAGE = 200;
 const home = mkdtempSync(join(tmpdir(), 'tokenctl-bench-'));
 
@@ -45,27 +42,6 @@ function configure(urls: readonly string[]): void {
   writeFileSync(token, 'a-token-that-nobody-checks', { mode: 0o600 });
   const contexts = urls.map((url, index) => `  c${index}: { url: "${url}", token: { file: "${token}" } }\n`);
   writeFileSync(join(home, '.config/tokenctl/tokenctl.yaml'), `contexts:\n${contexts.join('')}`);
-}
-
-/** A whole run of the program: its milliseconds, and the most memory that was resident, in MB. */
-async function run(args: readonly string[]): Promise<{ readonly ms: number; readonly memory: number }> {
-  const started = performance.now();
-  const child = spawn(process.execPath, [PROGRAM, ...args, '--json'], {
-    env: { PATH: process.env['PATH'], HOME: home },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let memory = 0;
-  const watch = setInterval(() => {
-    memory = Math.max(memory, mostResident(child.pid ?? 0));
-  }, 20);
-  const [printed, told, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close'),
-  ]);
-  clearInterval(watch);
-  if (code !== 0) throw new Error(`tokenctl ${args.join(' ')} ended with ${code}: ${told}${printed}`);
-  return { ms: performance.now() - started, memory };
 }
 
 /** The pages of all controllers, one after the other of each, as JSON. */
@@ -99,14 +75,15 @@ const COMMANDS = [
 
 const fleet = await startFleet();
 configure(fleet.urls);
+const run = (args: readonly string[]) => runProgram(args, { HOME: home });
 await run(['tokens', 'list', '--context', 'c0', '--count-by', 'user']);
 for (const { name, args, readsAll } of COMMANDS) {
   const [one, all, bare, memory]: [number[], number[], number[], number[]] = [[], [], [], []];
   for (let round = 0; round < rounds; round += 1) {
     const alone = await run([...args, '--context', 'c0']);
     const together = await run([...args, '--all-contexts']);
-    one.push(alone.ms);
-    all.push(together.ms);
+    one.push(alone.whole);
+    all.push(together.whole);
     memory.push(together.memory / alone.memory);
     if (readsAll) bare.push(await barePages(fleet.urls));
   }

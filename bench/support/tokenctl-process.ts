@@ -22,29 +22,12 @@ export class Tokenctl implements Disposable {
   readonly #folder = mkdtempSync(join(tmpdir(), 'tokenctl-bench-'));
 
   /** Runs a command with `--json` on the database of this URL. */
-  async run<Report>(url: string, args: readonly string[]): Promise<Run<Report>> {
-    const started = performance.now();
-    const child = spawn(process.execPath, [PROGRAM, ...args, '--json'], {
-      env: {
-        PATH: process.env['PATH'],
-        HOME: this.#folder,
-        TOKENCTL_DATABASE: url,
-        TOKENCTL_AUDIT_LOG: join(this.#folder, 'audit.jsonl'),
-      },
-      stdio: ['ignore', 'pipe', 'pipe'],
+  run<Report>(url: string, args: readonly string[]): Promise<Run<Report>> {
+    return runProgram(args, {
+      HOME: this.#folder,
+      TOKENCTL_DATABASE: url,
+      TOKENCTL_AUDIT_LOG: join(this.#folder, 'audit.jsonl'),
     });
-    let memory = 0;
-    const watch = setInterval(() => {
-      memory = Math.max(memory, mostResident(child.pid ?? 0));
-    }, 20);
-    const [printed, told, [code]] = await Promise.all([
-      text(child.stdout),
-      text(child.stderr),
-      once(child, 'close'),
-    ]);
-    clearInterval(watch);
-    if (code !== 0) throw new Error(`tokenctl ${args.join(' ')} ended with ${code}: ${told}${printed}`);
-    return { report: JSON.parse(printed), whole: performance.now() - started, memory };
   }
 
   [Symbol.dispose](): void {
@@ -52,8 +35,36 @@ export class Tokenctl implements Disposable {
   }
 }
 
+/**
+ * Runs a command of the built program with `--json` to its end.
+ *
+ * @param env Its whole environment but PATH.
+ */
+export async function runProgram<Report>(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<Run<Report>> {
+  const started = performance.now();
+  const child = spawn(process.execPath, [PROGRAM, ...args, '--json'], {
+    env: { PATH: process.env['PATH'], ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let memory = 0;
+  const watch = setInterval(() => {
+    memory = Math.max(memory, mostResident(child.pid ?? 0));
+  }, 20);
+  const [printed, told, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close'),
+  ]);
+  clearInterval(watch);
+  if (code !== 0) throw new Error(`tokenctl ${args.join(' ')} ended with ${code}: ${told}${printed}`);
+  return { report: JSON.parse(printed), whole: performance.now() - started, memory };
+}
+
 /** The most memory of a process that was resident, in MB; 0 where the system does not tell. */
-export function mostResident(pid: number): number {
+function mostResident(pid: number): number {
   try {
     const kilobytes = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
     return Number(kilobytes ?? 0) / 1024;
