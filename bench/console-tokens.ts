@@ -112,7 +112,7 @@ async function longestTask(
 }
 
 async function settled(page: Page, count: RegExp): Promise<void> {
-  await page.getByText(count).waitFor();
+  await page.locator('p').getByText(count).waitFor();
   await page.waitForLoadState('networkidle');
 }
 
@@ -122,7 +122,7 @@ async function filter(page: Page): Promise<void> {
     const title = { user: 'Owner', application: 'Application', expiresSince: 'Expiry' }[path] ?? '';
     const bars = page
       .locator('.bars')
-      .filter({ has: page.getByRole('heading', { name: title, exact: true }) });
+      .filter({ has: page.getByRole('heading', { name: `${title} tokens`, exact: true }) });
     await bars.getByRole('button').last().click();
     await page.waitForFunction((name) => location.search.includes(name), path);
     await settled(page, /^[\d,]+ tokens$/);
@@ -154,6 +154,7 @@ try {
       await readAgain(page);
       cold.push(await firstRows(page, '/tokens'));
       await page
+        .locator('p')
         .getByText(`${TOKENS.toLocaleString('en')} tokens`, { exact: true })
         .waitFor({ timeout: 120_000 });
     }
