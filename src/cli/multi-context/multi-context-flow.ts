@@ -9,6 +9,7 @@ import { documentText, lines } from '../../reports/document.ts';
 import { type Report, type Result, report } from '../../reports/result.ts';
 import type { Screen } from '../../reports/tables/text.ts';
 import type { Confirmation } from '../change/confirmation.ts';
+import { writeNotice } from '../output/streams.ts';
 import {
   type ContextOutcome,
   changeToJson,
@@ -121,7 +122,17 @@ export async function multiContextFlow<Asking extends Confirmation | null>(
     });
   }
 
-  const outcomes = (await Promise.all(contexts.map(workInContext))).flat();
+  const waiting = new WaitingNotice(contexts);
+  const outcomes = (
+    await Promise.all(
+      contexts.map(async (context) => {
+        const ended = await workInContext(context);
+        waiting.ended(context);
+        return ended;
+      }),
+    )
+  ).flat();
+  waiting.stop();
   if (joint?.refusal !== undefined) throw joint.refusal;
   const error = commonError(outcomes);
   if (error !== undefined) throw error;
@@ -129,6 +140,39 @@ export async function multiContextFlow<Asking extends Confirmation | null>(
     outcomes: credentials === null ? outcomes : await credentials.explain(outcomes),
     changes: confirmation !== null,
   });
+}
+
+/** How long nothing ends before the contexts are named that the result waits for. */
+const NOTICE_AFTER_MS = 5_000;
+const MOST_NAMED = 10;
+
+/** Says on stderr which contexts the result still waits for, once others have ended: one that is silent has a name at once. */
+class WaitingNotice {
+  readonly #open: Set<string>;
+  readonly #of: number;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(contexts: readonly string[]) {
+    this.#open = new Set(contexts);
+    this.#of = contexts.length;
+  }
+
+  ended(context: string): void {
+    this.#open.delete(context);
+    this.stop();
+    if (this.#open.size > 0) this.#timer = setTimeout(() => this.#show(), NOTICE_AFTER_MS).unref();
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #show(): void {
+    const open = [...this.#open];
+    const more = open.length > MOST_NAMED ? ` and ${open.length - MOST_NAMED} more` : '';
+    const named = `${open.slice(0, MOST_NAMED).join(', ')}${more}`;
+    writeNotice(`${this.#of - open.length} of ${this.#of} contexts have ended. Waiting for: ${named}`);
+  }
 }
 
 /** A token of a REST context that was valid in the database of another context, before the change. */

@@ -56,6 +56,11 @@ const PIPELINING = 10;
 export const MAX_REQUESTS_IN_FLIGHT = CONNECTIONS * PIPELINING;
 const CONNECT_TIMEOUT_MS = 10_000;
 const RESPONSE_TIMEOUT_MS = 60_000;
+/**
+ * As long as a server has not responded at all. The first request is for the root of the API, which costs a controller
+ * nothing: whoever is silent then is not working on it, and the other contexts of a command wait for this one's end.
+ */
+const FIRST_RESPONSE_TIMEOUT_MS = 15_000;
 /** The largest body that is accepted, in bytes: a page of 200 tokens is a few hundred thousand. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024;
 /** How long a body may take at most, in milliseconds, and a second more for each so many bytes of it. */
@@ -72,6 +77,7 @@ export class Connection {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #pool: Pool;
   readonly #bodyGraceMs: number;
+  readonly #timeoutMs: number;
   /** The clock of the server, as its responses state it. */
   readonly clock = new ServerClock();
   #hasResponded = false;
@@ -88,6 +94,7 @@ export class Connection {
       authorization: authorizationHeader(options.credential),
     };
     const timeoutMs = options.timeoutMs ?? RESPONSE_TIMEOUT_MS;
+    this.#timeoutMs = timeoutMs;
     this.#bodyGraceMs = Math.min(timeoutMs, BODY_GRACE_MS);
     this.#pool = new Pool(this.#url.origin, {
       connections: CONNECTIONS,
@@ -150,8 +157,16 @@ export class Connection {
     return this.#pool.destroy();
   }
 
+  /** How long the first response may take, in milliseconds; undefined after it, and for a request that could change something. */
+  #firstTimeoutMs(idempotent: boolean): number | undefined {
+    return this.#hasResponded || !idempotent
+      ? undefined
+      : Math.min(this.#timeoutMs, FIRST_RESPONSE_TIMEOUT_MS);
+  }
+
   #dispatch(request: HttpRequest, idempotent: boolean): Promise<HttpResponse> {
-    const { method, path, json, authorization, accept, timeoutMs } = request;
+    const { method, path, json, authorization, accept } = request;
+    const timeoutMs = request.timeoutMs ?? this.#firstTimeoutMs(idempotent);
     const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();
     const sent = Date.now();
     const onHead = (headers: IncomingHttpHeaders) => this.clock.note(headers, sent, Date.now());

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type ContextsHome, severalServices } from './multi-context.ts';
@@ -72,6 +74,20 @@ describe('reading', () => {
     expect(check.code).toBe(5);
     expect(check.stdout).toContain('== s6 ==\nContext "s6" works.');
     expect(check.stdout).toContain('== s8 ==\nError: ');
+  });
+
+  test('one that accepts a connection and is silent has a name while the others wait, and is given up', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const place = home(GROUPS);
+    place.cutOff('s2', `http://127.0.0.1:${(silent.address() as AddressInfo).port}`);
+    const run = await place.run(['tokens', 'list', '--context', 'east', '--count-by', 'user']);
+    silent.close();
+    expect(run.code).toBe(5);
+    expect(run.stdout).toContain('admin');
+    expect(run.stderr).toMatch(
+      /^1 of 2 contexts have ended\. Waiting for: s2\n(?:.*\n)*.*s2: .* did not respond in time/,
+    );
   });
 
   test('a list that nobody could read is no empty list', async () => {

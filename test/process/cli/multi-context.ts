@@ -49,8 +49,8 @@ export interface ContextsHome {
   readonly start: (args: readonly string[]) => Running;
   /** Runs a command with `--json` and reads what it prints. */
   readonly json: (args: readonly string[]) => Promise<{ readonly code: number | null; readonly value: Json }>;
-  /** Has a context's address be one where nothing answers, or its own again. */
-  readonly cutOff: (context: string, off?: boolean) => void;
+  /** Has a context's address be one where nothing answers, a given one, or its own again. */
+  readonly cutOff: (context: string, off?: boolean | string) => void;
   /** Has a context's token be one that is refused, or its own again. */
   readonly lockOut: (context: string, out?: boolean) => void;
 }
@@ -149,7 +149,8 @@ function homeFor(
     start,
     lockOut,
     cutOff(context, off = true) {
-      addresses.set(context, off ? NOWHERE : (services[Number(context.slice(1)) - 1]?.url ?? ''));
+      const address = typeof off === 'string' ? off : NOWHERE;
+      addresses.set(context, off ? address : (services[Number(context.slice(1)) - 1]?.url ?? ''));
       configure();
     },
     async json(args) {
