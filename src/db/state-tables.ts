@@ -50,8 +50,8 @@ export interface StateTables {
   close(): Promise<void>;
 }
 
-/** How long to wait for another process's transaction. Each takes a few milliseconds. */
-const FILE_TIMEOUT_MS = 5_000;
+/** How long to wait for another process's transaction. Each takes a few milliseconds, and seconds where the disk is busy. */
+const FILE_TIMEOUT_MS = 15_000;
 /** The low byte of SQLite's "busy" result codes. */
 const SQLITE_BUSY = 5;
 
