@@ -1,44 +1,36 @@
 import { string } from '@oclif/core/args';
-import { outputFlags, TokenctlCommand } from '../src/cli/base-command.ts';
+import { defineCommand, outputFlags } from '../src/cli/base-command.ts';
 import type { DescribedCommand, Shell } from '../src/cli/shell-completion.ts';
-import type { Result } from '../src/reports/result.ts';
+import type { Report } from '../src/reports/result.ts';
 
-export default class Completion extends TokenctlCommand {
-  static override summary = 'Print a completion script for a shell';
-
-  static override description =
-    `The script completes commands, flags, their values and the names of contexts. The Debian package installs it for \
-all three shells. Otherwise, add it to the configuration of the shell; after an update of tokenctl, do so again.
+export default defineCommand({
+  summary: 'Print a completion script for a shell',
+  description: `The script completes commands, flags, their values and the names of contexts. The Debian \
+package installs it for all three shells. Otherwise, add it to the configuration of the shell; after an \
+update of tokenctl, do so again.
 
 With bash, add this to ~/.bashrc: source <(tokenctl completion bash)
 
 With zsh, add this to ~/.zshrc after compinit: source <(tokenctl completion zsh)
 
-With fish, run: tokenctl completion fish > ~/.config/fish/completions/tokenctl.fish
-
-With --json, prints what docs/schemas/completion.json describes.`;
-
-  static override examples = ['<%= config.bin %> <%= command.id %> bash'];
-
+With fish, run: tokenctl completion fish > ~/.config/fish/completions/tokenctl.fish`,
+  examples: ['bash'],
   /** The script is the same for any configuration. */
-  static override baseFlags = outputFlags;
-
-  static override args = {
+  baseFlags: outputFlags,
+  args: {
     shell: string({
       description: 'The shell.',
       options: ['bash', 'zsh', 'fish'],
       required: true,
       ignoreStdin: true,
     }),
-  };
-
-  async run(): Promise<Result<{ readonly shell: Shell; readonly script: string }>> {
-    const { args } = await this.input(Completion);
+  },
+  async run({ args }): Promise<Report<{ readonly shell: Shell; readonly script: string }>> {
     const { completionScript, shells } = await import('../src/cli/shell-completion.ts');
     const { report } = await import('../src/reports/result.ts');
     const shell = shells.find((each) => each === args.shell) ?? 'bash';
     const { commands, version } = this.config;
     const script = completionScript(shell, { commands: commands as readonly DescribedCommand[], version });
     return report({ json: { shell, script }, text: () => script, verbatim: true });
-  }
-}
+  },
+});

@@ -1,34 +1,25 @@
 import { boolean } from '@oclif/core/flags';
-import { TokenctlCommand } from '../src/cli/base-command.ts';
+import { defineCommand } from '../src/cli/base-command.ts';
 import { allContextsFlag, port } from '../src/cli/flags.ts';
 
-export default class Console extends TokenctlCommand {
-  static override summary = 'Open the toolkit in a browser';
-
-  static override description =
-    `Serves a page on 127.0.0.1 that shows the contexts with their tokens, findings, incidents and the audit log, and \
-that plans, confirms and carries out revocations and lockdowns as the commands do: with the same plans, the same \
-audit log and the same confirmation by typing. The address that is printed works once, within five minutes. \
-Credentials stay in this process.
+export default defineCommand({
+  summary: 'Open the toolkit in a browser',
+  description: `Serves a page on 127.0.0.1 that shows the contexts with their tokens, findings, incidents \
+and the audit log, and that plans, confirms and carries out revocations and lockdowns as the commands do: \
+with the same plans, the same audit log and the same confirmation by typing. The address that is printed \
+works once, within five minutes. Credentials stay in this process.
 
 Ends with Ctrl-C, or after 30 minutes without use; a change under way is finished and recorded first. Prints \
-nothing with --json.`;
-
-  static override examples = [
-    '<%= config.bin %> <%= command.id %>',
-    '<%= config.bin %> <%= command.id %> --all-contexts --read-only',
-    '<%= config.bin %> <%= command.id %> --context east,west --port 8099 --no-open',
-  ];
-
-  static override flags = {
+nothing with --json.`,
+  saysJson: true,
+  examples: ['', '--all-contexts --read-only', '--context east,west --port 8099 --no-open'],
+  flags: {
     port: port({ summary: 'The port to listen on. Default: any free port.', helpValue: 'N' }),
     open: boolean({ summary: 'Open the address in the browser. This is the default.', allowNo: true }),
     'read-only': boolean({ summary: 'Refuse every change.' }),
     ...allContextsFlag,
-  };
-
-  async run(): Promise<void> {
-    const { flags } = await this.input(Console);
+  },
+  async run({ flags }) {
     const { runConsole } = await import('../src/console/server.ts');
     await runConsole({
       ...(await this.surroundings(flags)),
@@ -39,5 +30,5 @@ nothing with --json.`;
       root: this.config.root,
       attended: process.stderr.isTTY === true,
     });
-  }
-}
+  },
+});

@@ -1,28 +1,19 @@
 import { boolean } from '@oclif/core/flags';
-import { outputFlags, TokenctlCommand } from '../src/cli/base-command.ts';
+import { defineCommand, outputFlags } from '../src/cli/base-command.ts';
 
-export default class Demo extends TokenctlCommand {
-  static override summary = 'Run a demo against a local service';
-
-  static override description =
-    `Starts an automation service on a free port of this machine, with a few hundred users and 2,000 tokens, \
-and runs the real commands against it. Touches nothing else, and removes what it created. Exits with 0 only if \
-every step ended as expected. Prints the same text with --json.`;
-
-  static override examples = [
-    '<%= config.bin %> <%= command.id %>',
-    '<%= config.bin %> <%= command.id %> --keep',
-  ];
-
+export default defineCommand({
+  summary: 'Run a demo against a local service',
+  description: `Starts an automation service on a free port of this machine, with a few hundred users and \
+2,000 tokens, and runs the real commands against it. Touches nothing else, and removes what it created. \
+Exits with 0 only if every step ended as expected. Prints the same text with --json.`,
+  saysJson: true,
+  examples: ['', '--keep'],
   /** The demo ignores the configuration. */
-  static override baseFlags = outputFlags;
-
-  static override flags = {
+  baseFlags: outputFlags,
+  flags: {
     keep: boolean({ summary: 'Keep the service running afterwards.' }),
-  };
-
-  async run(): Promise<void> {
-    const { flags } = await this.input(Demo);
+  },
+  async run({ flags }) {
     const { playDemo } = await import('../src/app/demo/demo.ts');
     await playDemo({
       version: this.config.version,
@@ -30,5 +21,5 @@ every step ended as expected. Prints the same text with --json.`;
       root: this.config.root,
       keep: flags.keep === true,
     });
-  }
-}
+  },
+});

@@ -1,41 +1,29 @@
 import { boolean, string } from '@oclif/core/flags';
+import { defineCommand } from '../src/cli/base-command.ts';
 import { accountFlags, breakGlassFlag } from '../src/cli/flags.ts';
-import { djangoFlags, ManagementCommand, type VersionJson } from '../src/cli/management-command.ts';
-import type { RevocationJson } from '../src/cli/revocation/revocation-flow.ts';
-import type { Result } from '../src/reports/result.ts';
+import { djangoFlags, djangoStart } from '../src/cli/management-command.ts';
 
-export default class RevokeOauth2Tokens extends ManagementCommand {
-  static override summary = 'Revoke access tokens (replaces awx-manage)';
-
-  static override description =
-    `Replaces awx-manage revoke_oauth2_tokens: same options, same exit code for an unknown user (1), no prompt, and \
-the same output, except that each line has the token's fingerprint (over REST its id) instead of the token. \
-Without --user it revokes the tokens of all users, with or without --all. Without --all, refresh tokens stay \
-valid and can create new access tokens. Otherwise it works like tokens revoke, with the same audit log and exit \
-codes.
-
-With --json, prints what docs/schemas/revoke_oauth2_tokens.json describes.`;
-
-  static override examples = [
-    '<%= config.bin %> <%= command.id %> --user alice --all',
-    '<%= config.bin %> <%= command.id %> --database-file ./controller.database --all',
-  ];
-
-  static override flags = {
+export default defineCommand({
+  summary: 'Revoke access tokens (replaces awx-manage)',
+  description: `Replaces awx-manage revoke_oauth2_tokens: same options, same exit code for an unknown user \
+(1), no prompt, and the same output, except that each line has the token's fingerprint (over REST its id) \
+instead of the token. Without --user it revokes the tokens of all users, with or without --all. Without \
+--all, refresh tokens stay valid and can create new access tokens. Otherwise it works like tokens revoke, \
+with the same audit log and exit codes.`,
+  examples: ['--user alice --all', '--database-file ./controller.database --all'],
+  flags: {
     user: string({ summary: 'Revoke only the tokens of this user.', helpValue: 'NAME' }),
     all: boolean({ summary: 'Revoke refresh tokens as well. Does not select all users.' }),
     revoke_refresh: boolean({ summary: 'Same as --all; the spelling of the manual.' }),
     ...accountFlags,
     ...breakGlassFlag,
     ...djangoFlags,
-  };
-
-  async run(): Promise<Result<RevocationJson | VersionJson>> {
-    const { flags } = await this.input(RevokeOauth2Tokens);
-    const early = await this.before(flags);
+  },
+  async run({ flags }) {
+    const early = await djangoStart(this.config.version, flags);
     if (early !== null) return early;
     const runtime = await this.openingRuntime(flags);
     const { managementRevocation } = await import('../src/cli/awx-manage.ts');
     return await managementRevocation({ runtime, flags, json: this.jsonEnabled() });
-  }
-}
+  },
+});

@@ -1,34 +1,28 @@
-import { outputFlags, TokenctlCommand } from '../src/cli/base-command.ts';
-import type { Result } from '../src/reports/result.ts';
+import { defineCommand, outputFlags } from '../src/cli/base-command.ts';
 
-export default class Version extends TokenctlCommand {
-  static override summary = 'Print the version';
-
-  static override description =
+export default defineCommand({
+  summary: 'Print the version',
+  description:
     'Prints the versions of tokenctl and of Node.js, and the platform, as --version does. With --json, prints name, \
-version, node and platform.';
-
-  static override examples = ['<%= config.bin %> <%= command.id %> --json'];
-
+version, node and platform.',
+  saysJson: true,
+  examples: ['--json'],
   /** The version needs no configuration. */
-  static override baseFlags = outputFlags;
-
-  async run(): Promise<
-    Result<{
-      readonly name: string;
-      readonly version: string;
-      /** The version of Node.js. */
-      readonly node: string;
-      readonly platform: string;
-    }>
-  > {
-    await this.input(Version);
+  baseFlags: outputFlags,
+  async run() {
     const { report } = await import('../src/reports/result.ts');
-    const { name, version, platform, arch } = this.config;
+    const { name, version, platform: system, arch } = this.config;
+    const platform = `${system}-${arch}`;
     const node = process.versions.node;
     return report({
-      json: { name, version, node, platform: `${platform}-${arch}` },
-      text: () => `${name}/${version} ${platform}-${arch} node-${node}\n`,
+      json: {
+        name,
+        version,
+        /** The version of Node.js. */
+        node,
+        platform,
+      },
+      text: () => `${name}/${version} ${platform} node-${node}\n`,
     });
-  }
-}
+  },
+});

@@ -119,6 +119,17 @@ function removeAllBut(written: ReadonlySet<string>): void {
   }
 }
 
+/** A command as its definition has it. */
+type BuiltCommand = DescribedCommand & Partial<Record<'saysJson', boolean> & Record<'exitCodes', string>>;
+
+/** A command for the manifest: with its usage and its whole description. */
+function described({ saysJson, exitCodes, ...command }: BuiltCommand) {
+  const schema = `docs/schemas/${command.id.replaceAll(':', '-')}.json`;
+  const json = saysJson !== true && `With --json, prints what ${schema} describes.`;
+  const description = [command.description, json, exitCodes].filter(Boolean).join('\n\n');
+  return { ...command, description, usage: usageLine(command) };
+}
+
 /** What is made from the commands, by file. */
 async function generated(): Promise<ReadonlyMap<string, string>> {
   const plugin = new Plugin({ root, type: 'core', ignoreManifest: true, errorOnManifestCreate: true });
@@ -126,13 +137,10 @@ async function generated(): Promise<ReadonlyMap<string, string>> {
   // Commands are found in the order in which their files happen to be read.
   const commands = Object.entries(plugin.manifest.commands)
     .sort(([one], [other]) => (one < other ? -1 : 1))
-    .map(([id, command]) => [id, { ...command, usage: usageLine(command as DescribedCommand) }] as const);
+    .map(([id, command]) => [id, described(command as BuiltCommand)] as const);
   const manifest = { ...plugin.manifest, commands: Object.fromEntries(commands) };
   // npm installs it as a manual page.
-  writeFileSync(
-    join(dist, 'tokenctl.1'),
-    manualPage(commands.map(([, command]) => command as DescribedCommand)),
-  );
+  writeFileSync(join(dist, 'tokenctl.1'), manualPage(commands.map(([, command]) => command)));
   return new Map([
     ['oclif.manifest.json', `${JSON.stringify(manifest, null, 2)}\n`],
     ['docs/commands.md', commandReference(manifest)],

@@ -1,5 +1,5 @@
-// Makes docs/schemas/*.json: what each command prints with --json. The type that a command's `run` promises,
-// `Promise<Result<Type>>`, becomes its schema, with doc comments as descriptions. With --check it leaves the files alone and
+// Makes docs/schemas/*.json: what each command prints with --json. The type of what a command's `run` returns,
+// `Result<Type>`, becomes its schema, with doc comments as descriptions. With --check it leaves the files alone and
 // fails where they are out of date. See docs/decisions/0028-schemas-from-types.md.
 import { execFileSync } from 'node:child_process';
 import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -63,7 +63,7 @@ function outputs(): readonly Output[] {
       file: path.replaceAll('/', '-'),
       title: `tokenctl ${path.replaceAll('/', ' ')} --json`,
       declaration: (name: string) =>
-        `import type Command${name} from '${join(root, 'commands', path)}.ts';\nexport type ${name} = Printed<Command${name}>;\n`,
+        `import type Command${name} from '${join(root, 'commands', path)}.ts';\nexport type ${name} = Printed<typeof Command${name}>;\n`,
     })),
     ...general.map(({ file, title, module, type }) => ({
       file,
@@ -74,11 +74,13 @@ function outputs(): readonly Output[] {
   ];
 }
 
-/** Every result of a type can be a report, whose `json` has the type. */
-const PRINTED = `export type Printed<Command extends { run(): Promise<unknown> }> =
-  Awaited<ReturnType<Command['run']>> extends infer Result
-    ? Result extends { readonly kind: 'report'; readonly json: infer Json } ? Json : never
-    : never;\n`;
+/** What a command prints: the JSON of its reports, or an array of the items that it lists. Reports can be streamed as well. */
+const PRINTED = `import type { Listing } from '${join(root, 'src/reports/tables/listing.ts')}';
+export type Printed<Command extends new (...args: never[]) => { run(): Promise<unknown> }> =
+  Json<Awaited<ReturnType<InstanceType<Command>['run']>>>;
+type Json<Result> = [Reported<Result>] extends [never] ? Listed<Result> : Reported<Result>;
+type Reported<Result> = Result extends { readonly kind: 'report'; readonly json: infer Json } ? Json : never;
+type Listed<Result> = Result extends Listing<infer _Row, infer Item> ? readonly Item[] : never;\n`;
 
 /** The schemas of all types as the generator makes them: in one go, because reading the sources takes most of the time. */
 function generated(made: readonly Output[]): Readonly<Record<string, Schema>> {
@@ -133,7 +135,7 @@ class SchemaFile {
   text(name: string, title: string): string {
     const { description, ...schema } = this.#whole({ $ref: `#/definitions/${encodeURIComponent(name)}` });
     if (Object.keys(schema).length === 0) {
-      throw new Error(`${title}: its run() has to return Promise<Result<Type>> with the type of its JSON`);
+      throw new Error(`${title}: its run() has to return a Result<Type> with the type of its JSON`);
     }
     const used = [...this.#used].toSorted(([one], [other]) => (one < other ? -1 : 1));
     const file = {

@@ -1,21 +1,13 @@
 import { boolean, string } from '@oclif/core/flags';
-import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { defineCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, csvFlag } from '../../src/cli/flags.ts';
-import type { ApplicationJson } from '../../src/cli/users/user-view.ts';
-import type { Result } from '../../src/reports/result.ts';
 
-export default class ApplicationsList extends TokenctlCommand {
-  static override summary = 'List OAuth2 applications';
-
-  static override description =
-    `Lists the applications that you may see, with client type, grant type and age. Client secrets are neither read \
-nor shown.
-
-With --json, prints what docs/schemas/applications-list.json describes.`;
-
-  static override examples = ['<%= config.bin %> <%= command.id %> --tokens'];
-
-  static override flags = {
+export default defineCommand({
+  summary: 'List OAuth2 applications',
+  description: `Lists the applications that you may see, with client type, grant type and age. Client \
+secrets are neither read nor shown.`,
+  examples: ['--tokens'],
+  flags: {
     application: string({
       summary: 'List this application; * and ? match any.',
       multiple: true,
@@ -25,10 +17,8 @@ With --json, prints what docs/schemas/applications-list.json describes.`;
     tokens: boolean({ summary: 'Count the access tokens of each application: reads all tokens.' }),
     ...csvFlag,
     ...allContextsFlag,
-  };
-
-  async run(): Promise<Result<readonly ApplicationJson[]>> {
-    const { flags } = await this.input(ApplicationsList);
+  },
+  async run({ flags }) {
     const { listApplications } = await import('../../src/operations/users/users.ts');
     const { noteLimit } = await import('../../src/cli/output/streams.ts');
     const { applicationListing } = await import('../../src/cli/users/user-view.ts');
@@ -41,5 +31,5 @@ With --json, prints what docs/schemas/applications-list.json describes.`;
       await noteLimit(runtime);
       return applicationListing(applications);
     });
-  }
-}
+  },
+});

@@ -1,39 +1,29 @@
-import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { AddedContextJson } from '../../src/cli/contexts/add-context.ts';
+import { defineCommand } from '../../src/cli/base-command.ts';
 import { addContextFlags } from '../../src/cli/contexts/context-flags.ts';
 import { requiredArgument } from '../../src/cli/flags.ts';
-import type { Result } from '../../src/reports/result.ts';
 
-export default class ContextAdd extends TokenctlCommand {
-  static override summary = 'Add a context';
-
-  static override description =
-    `A context is a name for a controller, with its address and credential. Give --url for the REST API, or one of \
-the database flags for the database. The credential comes from a file that only you can read, from an \
-environment variable, from stdin or, without a flag, from a prompt: for a token or, with --username, for a \
-password. What you type is not shown, and is stored in a file that only you can read. To make a token from a \
-password, use tokenctl login. A database password is part of the URL or in ~/.pgpass. The configuration file refers \
-to the credential and never contains it. The first context becomes the current one.
-
-With --json, prints what docs/schemas/context-add.json describes.`;
-
-  static override examples = [
-    '<%= config.bin %> <%= command.id %> production --url https://controller.example.org --token-file ./admin.token',
-    '<%= config.bin %> <%= command.id %> lab --url https://lab.example.org --username admin',
-    '<%= config.bin %> <%= command.id %> production-db --database-file ./controller.database',
-  ];
-
-  static override args = {
+export default defineCommand({
+  summary: 'Add a context',
+  description: `A context is a name for a controller, with its address and credential. Give --url for the \
+REST API, or one of the database flags for the database. The credential comes from a file that only you can \
+read, from an environment variable, from stdin or, without a flag, from a prompt: for a token or, with \
+--username, for a password. What you type is not shown, and is stored in a file that only you can read. To \
+make a token from a password, use tokenctl login. A database password is part of the URL or in ~/.pgpass. \
+The configuration file refers to the credential and never contains it. The first context becomes the current \
+one.`,
+  examples: [
+    'production --url https://controller.example.org --token-file ./admin.token',
+    'lab --url https://lab.example.org --username admin',
+    'production-db --database-file ./controller.database',
+  ],
+  args: {
     name: requiredArgument('The name of the context.'),
-  };
-
-  static override flags = addContextFlags;
-
-  async run(): Promise<Result<AddedContextJson>> {
-    const { args, flags } = await this.input(ContextAdd);
+  },
+  flags: addContextFlags,
+  async run({ args, flags }) {
     const runtime = await this.runtime({ ...flags, context: undefined, 'database-file': undefined });
     const { contextFlow } = await import('../../src/cli/contexts/add-context.ts');
     const { configuration, environment } = runtime;
     return await contextFlow({ configuration, environment, name: args.name, flags });
-  }
-}
+  },
+});

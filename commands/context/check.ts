@@ -1,9 +1,7 @@
 import { string } from '@oclif/core/args';
-import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { defineCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag } from '../../src/cli/flags.ts';
 import { TokenctlError } from '../../src/domain/errors.ts';
-import type { CheckedTarget } from '../../src/operations/contexts/check-target.ts';
-import type { Result } from '../../src/reports/result.ts';
 
 /** Rejects a name together with a flag that selects other contexts. */
 function requireOneName(
@@ -16,28 +14,16 @@ function requireOneName(
   });
 }
 
-export default class ContextCheck extends TokenctlCommand {
-  static override summary = 'Check the connection to a controller';
-
-  static override description =
-    `Shows who answers, who you are logged in as and what you can do there. Distinguishes DNS, port, TLS and \
-credential errors.
-
-With --json, prints what docs/schemas/context-check.json describes.`;
-
-  static override examples = [
-    '<%= config.bin %> <%= command.id %>',
-    '<%= config.bin %> <%= command.id %> production --json',
-  ];
-
-  static override args = {
+export default defineCommand({
+  summary: 'Check the connection to a controller',
+  description: `Shows who answers, who you are logged in as and what you can do there. Distinguishes DNS, \
+port, TLS and credential errors.`,
+  examples: ['', 'production --json'],
+  args: {
     name: string({ description: 'The context to check. Default: the current one.', ignoreStdin: true }),
-  };
-
-  static override flags = { ...allContextsFlag };
-
-  async run(): Promise<Result<CheckedTarget>> {
-    const { args, flags } = await this.input(ContextCheck);
+  },
+  flags: allContextsFlag,
+  async run({ args, flags }) {
     const { checkTarget } = await import('../../src/operations/contexts/check-target.ts');
     const { checkResult } = await import('../../src/cli/contexts/check-result.ts');
     requireOneName(args.name, flags);
@@ -45,5 +31,5 @@ With --json, prints what docs/schemas/context-check.json describes.`;
     return await this.inContexts(named, null, async ({ runtime }) =>
       checkResult(await checkTarget({ target: await runtime.target(), clock: await runtime.targetClock() })),
     );
-  }
-}
+  },
+});

@@ -1,35 +1,25 @@
-import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { defineCommand } from '../../src/cli/base-command.ts';
 import { requiredArgument } from '../../src/cli/flags.ts';
 import { incidentReportFlags } from '../../src/cli/incident/incident-flags.ts';
-import type { IncidentReportJson } from '../../src/cli/incident/report-flow.ts';
-import type { Result } from '../../src/reports/result.ts';
 
-export default class IncidentReport extends TokenctlCommand {
-  static override summary = 'Report an incident for people who were not there';
-
-  static override description =
-    `Answers what happened, whether it is over, and how that is known: the timeline of the intruder beside that of the \
-responders, a picture of who made what, what was ended, what remains with the remedy, what is not known, and the \
-checkpoint of the audit log with the command that verifies it. What responders did comes from the audit log: the runs \
-that name the incident, its users or applications, or its ticket. What the intruder did comes from investigations that \
-incident investigate --out saved: give the one from before the clean-up and the one after it. What incident mark marked \
-as honest work, and what was done before the theft began, is told apart as the work of the owner. Changes nothing.
-
-With --json, prints what docs/schemas/incident-report.json describes.`;
-
-  static override examples = [
-    '<%= config.bin %> <%= command.id %> inc-1a2b3c4d --from before.json --from after.json --format html --output report.html',
-    '<%= config.bin %> <%= command.id %> inc-1a2b3c4d --from after.json --format svg --output chain.svg',
-  ];
-
-  static override args = {
+export default defineCommand({
+  summary: 'Report an incident for people who were not there',
+  description: `Answers what happened, whether it is over, and how that is known: the timeline of the \
+intruder beside that of the responders, a picture of who made what, what was ended, what remains with the \
+remedy, what is not known, and the checkpoint of the audit log with the command that verifies it. What \
+responders did comes from the audit log: the runs that name the incident, its users or applications, or its \
+ticket. What the intruder did comes from investigations that incident investigate --out saved: give the one \
+from before the clean-up and the one after it. What incident mark marked as honest work, and what was done \
+before the theft began, is told apart as the work of the owner. Changes nothing.`,
+  examples: [
+    'inc-1a2b3c4d --from before.json --from after.json --format html --output report.html',
+    'inc-1a2b3c4d --from after.json --format svg --output chain.svg',
+  ],
+  args: {
     incident: requiredArgument('The id of the incident.'),
-  };
-
-  static override flags = incidentReportFlags;
-
-  async run(): Promise<Result<IncidentReportJson>> {
-    const { args, flags } = await this.input(IncidentReport);
+  },
+  flags: incidentReportFlags,
+  async run({ args, flags }) {
     const { incidentReportFlow } = await import('../../src/cli/incident/report-flow.ts');
     const runtime = await this.runtime(flags);
     return await incidentReportFlow({
@@ -38,5 +28,5 @@ With --json, prints what docs/schemas/incident-report.json describes.`;
       flags,
       version: this.config.version,
     });
-  }
-}
+  },
+});

@@ -1,23 +1,11 @@
-import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { CheckedJobJson } from '../../src/cli/output/job-view.ts';
-import type { Result } from '../../src/reports/result.ts';
+import { defineCommand } from '../../src/cli/base-command.ts';
 
-export default class JobsCheck extends TokenctlCommand {
-  static override summary = 'Validate the configured jobs';
-
-  static override description =
-    `Checks schedules, time zones, contexts, rules and recipients without connecting to anything. Exits with 2 if a \
-job is invalid. Warns of credentials that cannot be read here.
-
-With --json, prints what docs/schemas/jobs-check.json describes.`;
-
-  static override examples = [
-    '<%= config.bin %> <%= command.id %>',
-    '<%= config.bin %> <%= command.id %> --config ./tokenctl.yaml',
-  ];
-
-  async run(): Promise<Result<readonly CheckedJobJson[]>> {
-    const { flags } = await this.input(JobsCheck);
+export default defineCommand({
+  summary: 'Validate the configured jobs',
+  description: `Checks schedules, time zones, contexts, rules and recipients without connecting to anything. \
+Exits with 2 if a job is invalid. Warns of credentials that cannot be read here.`,
+  examples: ['', '--config ./tokenctl.yaml'],
+  async run({ flags }) {
     const runtime = await this.runtime(flags);
     const { checkedJobs, unprotectedLog, unreadableCredentials } = await import(
       '../../src/app/jobs/scheduled-jobs.ts'
@@ -30,5 +18,5 @@ With --json, prints what docs/schemas/jobs-check.json describes.`;
       checkedJobs(configuration),
       unprotected === null ? warnings : [...warnings, unprotected],
     );
-  }
-}
+  },
+});

@@ -1,27 +1,16 @@
 import { option, string } from '@oclif/core/flags';
-import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { defineCommand } from '../../src/cli/base-command.ts';
 import { count, csvFlag } from '../../src/cli/flags.ts';
-import type { JobRunJson } from '../../src/cli/output/job-view.ts';
-import type { Result } from '../../src/reports/result.ts';
 
 /** The default number of runs. */
 const LIMIT = 50;
 
-export default class JobsHistory extends TokenctlCommand {
-  static override summary = 'List the runs of jobs, newest first';
-
-  static override description =
-    `A "lost" run was killed, and another run took over its tick. "skipped" stands for missed ticks that were not \
-run. Use jobs show to see what a run changed.
-
-With --json, prints what docs/schemas/jobs-history.json describes.`;
-
-  static override examples = [
-    '<%= config.bin %> <%= command.id %> --job nightly-sweep',
-    '<%= config.bin %> <%= command.id %> --state failed --limit 10 --json',
-  ];
-
-  static override flags = {
+export default defineCommand({
+  summary: 'List the runs of jobs, newest first',
+  description: `A "lost" run was killed, and another run took over its tick. "skipped" stands for missed \
+ticks that were not run. Use jobs show to see what a run changed.`,
+  examples: ['--job nightly-sweep', '--state failed --limit 10 --json'],
+  flags: {
     job: string({ summary: 'Only runs of this job.', helpValue: 'NAME' }),
     state: option({
       summary: 'Only runs in this state; repeatable.',
@@ -30,10 +19,8 @@ With --json, prints what docs/schemas/jobs-history.json describes.`;
     })(),
     limit: count({ summary: `Maximum number of runs; ${LIMIT} by default.`, helpValue: 'N' }),
     ...csvFlag,
-  };
-
-  async run(): Promise<Result<readonly JobRunJson[]>> {
-    const { flags } = await this.input(JobsHistory);
+  },
+  async run({ flags }) {
     const runtime = await this.runtime(flags);
     const { jobHistory } = await import('../../src/app/jobs/inspect.ts');
     const { ledgerName } = await import('../../src/app/jobs/open-ledger.ts');
@@ -43,5 +30,5 @@ With --json, prints what docs/schemas/jobs-history.json describes.`;
       await jobHistory(runtime, { limit, job, states: state }),
       ledgerName(runtime.configuration, runtime.environment),
     );
-  }
-}
+  },
+});

@@ -1,26 +1,14 @@
 import { boolean, option, string } from '@oclif/core/flags';
-import type { RunJson } from '../../src/cli/audit-log/entry-listing.ts';
-import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { defineCommand } from '../../src/cli/base-command.ts';
 import { count, csvFlag, instantOf, moment } from '../../src/cli/flags.ts';
-import type { Entry } from '../../src/operations/ports/audit-log.ts';
-import type { Result } from '../../src/reports/result.ts';
 
-export default class LogList extends TokenctlCommand {
-  static override summary = 'List who did what, by the audit log';
-
-  static override description =
-    `Prints a sentence for each run of a command, oldest first: who did what where, how it ended, how long it took, \
-and the ticket or the reason. log show RUN has the details of one run. With --raw, prints the entries of the \
-audit log instead.
-
-With --json, prints what docs/schemas/log-list.json describes.`;
-
-  static override examples = [
-    '<%= config.bin %> <%= command.id %> --limit 20',
-    '<%= config.bin %> <%= command.id %> --operation tokens.revoke --since 7d --json',
-  ];
-
-  static override flags = {
+export default defineCommand({
+  summary: 'List who did what, by the audit log',
+  description: `Prints a sentence for each run of a command, oldest first: who did what where, how it ended, \
+how long it took, and the ticket or the reason. log show RUN has the details of one run. With --raw, prints \
+the entries of the audit log instead.`,
+  examples: ['--limit 20', '--operation tokens.revoke --since 7d --json'],
+  flags: {
     raw: boolean({ summary: 'Print the entries instead of runs.' }),
     limit: count({ summary: 'Show only the newest N runs or entries.', helpValue: 'N' }),
     operation: string({
@@ -33,10 +21,8 @@ With --json, prints what docs/schemas/log-list.json describes.`;
     }),
     since: moment({ summary: 'Only runs that ended since a date, or within an age (7d).' }),
     ...csvFlag,
-  };
-
-  async run(): Promise<Result<readonly RunJson[] | readonly Entry[]>> {
-    const { flags } = await this.input(LogList);
+  },
+  async run({ flags }) {
     const runtime = await this.runtime(flags);
     const { listLog, listRuns } = await import('../../src/operations/audit-log/list-log.ts');
     const { entryListing, runListing } = await import('../../src/cli/audit-log/entry-listing.ts');
@@ -52,5 +38,5 @@ With --json, prints what docs/schemas/log-list.json describes.`;
     };
     if (raw !== true) return runListing(listRuns(options), log);
     return entryListing(listLog({ ...options, kind }), log);
-  }
-}
+  },
+});

@@ -1,28 +1,18 @@
 import { option, string } from '@oclif/core/flags';
-import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { defineCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, csvFlag } from '../../src/cli/flags.ts';
-import type { RefreshTokenJson } from '../../src/cli/tokens/refresh-token-view.ts';
-import type { Result } from '../../src/reports/result.ts';
 
 const SEVERAL = { multiple: true, multipleNonGreedy: true, helpGroup: 'SELECTION' } as const;
 
-export default class RefreshTokensList extends TokenctlCommand {
-  static override summary = 'List refresh tokens';
-
-  static override description =
-    `Needs a database context: the REST API does not list refresh tokens. States: live (can create access tokens), \
-expired (older than REFRESH_TOKEN_EXPIRE_SECONDS; live again if that is raised), orphaned (not revoked, but its \
-access token is deleted, so the controller's own cleanup never removes it) and revoked. Where the setting cannot \
-be read (a gateway, a role without the right), expired ones are listed as live, and stderr says so.
-
-With --json, prints what docs/schemas/refresh-tokens-list.json describes.`;
-
-  static override examples = [
-    '<%= config.bin %> <%= command.id %> --user alice',
-    '<%= config.bin %> <%= command.id %> --state orphaned --csv',
-  ];
-
-  static override flags = {
+export default defineCommand({
+  summary: 'List refresh tokens',
+  description: `Needs a database context: the REST API does not list refresh tokens. States: live (can \
+create access tokens), expired (older than REFRESH_TOKEN_EXPIRE_SECONDS; live again if that is raised), \
+orphaned (not revoked, but its access token is deleted, so the controller's own cleanup never removes it) \
+and revoked. Where the setting cannot be read (a gateway, a role without the right), expired ones are listed \
+as live, and stderr says so.`,
+  examples: ['--user alice', '--state orphaned --csv'],
+  flags: {
     user: string({ ...SEVERAL, summary: 'Select refresh tokens of this user.', helpValue: 'NAME' }),
     application: string({
       ...SEVERAL,
@@ -34,10 +24,8 @@ With --json, prints what docs/schemas/refresh-tokens-list.json describes.`;
     }),
     ...csvFlag,
     ...allContextsFlag,
-  };
-
-  async run(): Promise<Result<readonly RefreshTokenJson[]>> {
-    const { flags } = await this.input(RefreshTokensList);
+  },
+  async run({ flags }) {
     const { listRefreshTokens } = await import('../../src/operations/tokens/list-refresh-tokens.ts');
     const { refreshLifetime, refreshTokenListing } = await import(
       '../../src/cli/tokens/refresh-token-view.ts'
@@ -55,5 +43,5 @@ With --json, prints what docs/schemas/refresh-tokens-list.json describes.`;
       const tokens = listRefreshTokens({ target, selector, lifetime, clock: await runtime.targetClock() });
       return refreshTokenListing(notingLimit(runtime, tokens));
     });
-  }
-}
+  },
+});

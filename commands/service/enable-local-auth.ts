@@ -1,39 +1,28 @@
-import { outputFlags, TokenctlCommand } from '../../src/cli/base-command.ts';
+import { defineCommand, outputFlags } from '../../src/cli/base-command.ts';
 import { serviceDatabaseFlags } from '../../src/cli/flags.ts';
-import { type Result, report } from '../../src/reports/result.ts';
+import { report } from '../../src/reports/result.ts';
 
-export default class ServiceEnableLocalAuth extends TokenctlCommand {
-  static override summary = 'Allow local logins again';
-
-  static override description =
-    `Use this if the identity provider is unavailable while DISABLE_LOCAL_AUTH is on. It changes the setting in the \
-service's database, so it needs read and write access to it. With PostgreSQL the service may be running and \
-applies the change at once; with the embedded database, stop the service first. The change is recorded in the \
-activity stream. Sessions and tokens that have ended stay ended.
-
-With --json, prints what docs/schemas/service-enable-local-auth.json describes.`;
-
-  static override examples = [
-    '<%= config.bin %> <%= command.id %>',
-    '<%= config.bin %> <%= command.id %> --database-file /etc/tokenctl/database',
-  ];
-
+export default defineCommand({
+  summary: 'Allow local logins again',
+  description: `Use this if the identity provider is unavailable while DISABLE_LOCAL_AUTH is on. It changes \
+the setting in the service's database, so it needs read and write access to it. With PostgreSQL the service \
+may be running and applies the change at once; with the embedded database, stop the service first. The \
+change is recorded in the activity stream. Sessions and tokens that have ended stay ended.`,
+  examples: ['', '--database-file /etc/tokenctl/database'],
   /** The service has its own configuration. */
-  static override baseFlags = outputFlags;
-
-  static override flags = serviceDatabaseFlags;
-
-  async run(): Promise<
-    Result<{
-      /** Whether local logins were off. */
-      readonly changed: boolean;
-    }>
-  > {
-    const { flags } = await this.input(ServiceEnableLocalAuth);
+  baseFlags: outputFlags,
+  flags: serviceDatabaseFlags,
+  async run({ flags }) {
     const { enableLocalAuth } = await import('../../src/app/run-service.ts');
     const request = { data: flags.data, database: flags.database, databaseFile: flags['database-file'] };
     const changed = await enableLocalAuth(request, process.env);
     const said = changed ? 'Local accounts are on again.' : 'Local accounts were on already.';
-    return report({ json: { changed }, text: () => `${said}\n` });
-  }
-}
+    return report({
+      json: {
+        /** Whether local logins were off. */
+        changed,
+      },
+      text: () => `${said}\n`,
+    });
+  },
+});

@@ -1,35 +1,31 @@
 import { boolean, option, string } from '@oclif/core/flags';
-import { outputFlags, TokenctlCommand } from '../../src/cli/base-command.ts';
+import { defineCommand, outputFlags } from '../../src/cli/base-command.ts';
 import { port, serviceDatabaseFlags } from '../../src/cli/flags.ts';
 
-export default class ServiceStart extends TokenctlCommand {
-  static override summary = 'Run the automation service';
-
-  static override description =
-    `Without --database, the service keeps its data in an embedded database, in a directory that only one process can \
-use. The first start creates the superuser "admin" with the password from TOKENCTL_ADMIN_PASSWORD, or with a \
-random password that is shown once. Pass a database URL with a password in --database-file or \
-TOKENCTL_SERVICE_DATABASE.
+export default defineCommand({
+  summary: 'Run the automation service',
+  description: `Without --database, the service keeps its data in an embedded database, in a directory that \
+only one process can use. The first start creates the superuser "admin" with the password from \
+TOKENCTL_ADMIN_PASSWORD, or with a random password that is shown once. Pass a database URL with a password \
+in --database-file or TOKENCTL_SERVICE_DATABASE.
 
 Secret settings are encrypted with the key in TOKENCTL_SERVICE_SECRET_KEY, or in the file named by \
-TOKENCTL_SERVICE_SECRET_KEY_FILE. The embedded database creates a key if neither is set. Environment variables \
-named like single sign-on settings (SOCIAL_AUTH_...) override those settings.
+TOKENCTL_SERVICE_SECRET_KEY_FILE. The embedded database creates a key if neither is set. Environment \
+variables named like single sign-on settings (SOCIAL_AUTH_...) override those settings.
 
 To listen on any address other than loopback, give --tls-cert and --tls-key, or --behind-proxy if a proxy in \
-front handles TLS, and --public-url (or TOKENCTL_SERVICE_PUBLIC_URL) with the address that browsers use. Requests \
-for other names are refused with 421. With --behind-proxy, X-Forwarded headers from private addresses are trusted. The \
-service runs until it receives a signal and prints nothing with --json.`;
-
-  static override examples = [
-    '<%= config.bin %> <%= command.id %>',
-    '<%= config.bin %> <%= command.id %> --port 8080 --data ./service-data',
-    '<%= config.bin %> <%= command.id %> --host 0.0.0.0 --behind-proxy --public-url https://automation.example.org --database-file /etc/tokenctl/database',
-  ];
-
+front handles TLS, and --public-url (or TOKENCTL_SERVICE_PUBLIC_URL) with the address that browsers use. \
+Requests for other names are refused with 421. With --behind-proxy, X-Forwarded headers from private \
+addresses are trusted. The service runs until it receives a signal and prints nothing with --json.`,
+  saysJson: true,
+  examples: [
+    '',
+    '--port 8080 --data ./service-data',
+    '--host 0.0.0.0 --behind-proxy --public-url https://automation.example.org --database-file /etc/tokenctl/database',
+  ],
   /** The service has its own configuration. */
-  static override baseFlags = outputFlags;
-
-  static override flags = {
+  baseFlags: outputFlags,
+  flags: {
     host: string({
       summary: 'The address to listen on. Default: 127.0.0.1.',
       helpGroup: 'NETWORK',
@@ -79,10 +75,8 @@ service runs until it receives a signal and prints nothing with --json.`;
       summary: 'The log level on stderr. Default: info.',
       options: ['silent', 'error', 'warn', 'info', 'debug'] as const,
     })(),
-  };
-
-  async run(): Promise<void> {
-    const { flags } = await this.input(ServiceStart);
+  },
+  async run({ flags }) {
     const { writeNotice: notify } = await import('../../src/cli/output/streams.ts');
     const { runService } = await import('../../src/app/run-service.ts');
     await runService(
@@ -100,5 +94,5 @@ service runs until it receives a signal and prints nothing with --json.`;
       },
       { notify, attended: process.stderr.isTTY, environment: process.env, version: this.config.version },
     );
-  }
-}
+  },
+});

@@ -1,24 +1,13 @@
 import { string } from '@oclif/core/flags';
-import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { defineCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, csvFlag } from '../../src/cli/flags.ts';
-import type { SessionJson } from '../../src/cli/sessions.ts';
-import type { Result } from '../../src/reports/result.ts';
 
-export default class SessionsList extends TokenctlCommand {
-  static override summary = 'List browser sessions';
-
-  static override description =
-    `Needs a database context: the REST API does not list sessions. Expired sessions are not listed, and session data \
-is not decoded.
-
-With --json, prints what docs/schemas/sessions-list.json describes.`;
-
-  static override examples = [
-    '<%= config.bin %> <%= command.id %>',
-    '<%= config.bin %> <%= command.id %> --user alice --json',
-  ];
-
-  static override flags = {
+export default defineCommand({
+  summary: 'List browser sessions',
+  description: `Needs a database context: the REST API does not list sessions. Expired sessions are not \
+listed, and session data is not decoded.`,
+  examples: ['', '--user alice --json'],
+  flags: {
     user: string({
       multiple: true,
       multipleNonGreedy: true,
@@ -28,10 +17,8 @@ With --json, prints what docs/schemas/sessions-list.json describes.`;
     }),
     ...csvFlag,
     ...allContextsFlag,
-  };
-
-  async run(): Promise<Result<readonly SessionJson[]>> {
-    const { flags } = await this.input(SessionsList);
+  },
+  async run({ flags }) {
     const { listSessions } = await import('../../src/operations/sessions/sessions.ts');
     const { sessionListing } = await import('../../src/cli/sessions.ts');
     const { notingLimit } = await import('../../src/cli/output/streams.ts');
@@ -40,5 +27,5 @@ With --json, prints what docs/schemas/sessions-list.json describes.`;
       const target = await runtime.target();
       return sessionListing(notingLimit(runtime, listSessions({ target, users })));
     });
-  }
-}
+  },
+});

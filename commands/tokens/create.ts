@@ -1,27 +1,19 @@
 import { option, string } from '@oclif/core/flags';
-import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { defineCommand } from '../../src/cli/base-command.ts';
 import { age, changeFlags } from '../../src/cli/flags.ts';
-import type { CreatedJson, WouldCreateJson } from '../../src/cli/tokens/creation-flow.ts';
-import type { Result } from '../../src/reports/result.ts';
 
-export default class TokensCreate extends TokenctlCommand {
-  static override summary = 'Create a personal access token';
-
-  static override description =
-    `The token goes into a new file that only you can read. It is never printed or logged. You can use the file as \
-the credential of a context: context add NAME --url URL --token-file FILE. Over REST the token belongs to you; \
-over a database connection, name its user with --user. Its lifetime is that of the settings; only a database \
-context takes --expires, because the REST API ignores it.
-
-With --json, prints what docs/schemas/tokens-create.json describes.`;
-
-  static override examples = [
-    '<%= config.bin %> <%= command.id %> --scope read --description "nightly report" --output ./report.token',
-    '<%= config.bin %> <%= command.id %> --scope write --output ./admin.token --yes --ticket OPS-17',
-    '<%= config.bin %> <%= command.id %> --context production-db --user robot --scope write --expires 90d --output ./robot.token',
-  ];
-
-  static override flags = {
+export default defineCommand({
+  summary: 'Create a personal access token',
+  description: `The token goes into a new file that only you can read. It is never printed or logged. You \
+can use the file as the credential of a context: context add NAME --url URL --token-file FILE. Over REST the \
+token belongs to you; over a database connection, name its user with --user. Its lifetime is that of the \
+settings; only a database context takes --expires, because the REST API ignores it.`,
+  examples: [
+    '--scope read --description "nightly report" --output ./report.token',
+    '--scope write --output ./admin.token --yes --ticket OPS-17',
+    '--context production-db --user robot --scope write --expires 90d --output ./robot.token',
+  ],
+  flags: {
     scope: option({ options: ['read', 'write'] as const })({
       summary: 'The scope of the token. The scope write includes read.',
       required: true,
@@ -34,10 +26,8 @@ With --json, prints what docs/schemas/tokens-create.json describes.`;
     description: string({ summary: 'The description of the token.', helpValue: 'TEXT' }),
     expires: age({ summary: 'How long the token is valid (90d). Needs a database context.' }),
     ...changeFlags,
-  };
-
-  async run(): Promise<Result<CreatedJson | WouldCreateJson>> {
-    const { flags } = await this.input(TokensCreate);
+  },
+  async run({ flags }) {
     const { creationFlow } = await import('../../src/cli/tokens/creation-flow.ts');
     const confirmation = await this.confirmation(flags);
     const runtime = await this.runtime(flags);
@@ -45,5 +35,5 @@ With --json, prints what docs/schemas/tokens-create.json describes.`;
     const lifetime = expires === undefined ? undefined : Math.round(expires / 1000);
     const request = { scope, description, user, lifetime };
     return await creationFlow({ runtime, confirmation, flags, request, output: flags.output });
-  }
-}
+  },
+});

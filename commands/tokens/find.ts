@@ -1,37 +1,28 @@
-import { TokenctlCommand } from '../../src/cli/base-command.ts';
-import type { LeakedJson } from '../../src/cli/incident/leaked-flow.ts';
+import { defineCommand } from '../../src/cli/base-command.ts';
 import { leakedFlags } from '../../src/cli/revocation/revocation-flags.ts';
-import type { Result } from '../../src/reports/result.ts';
 
-export default class TokensFind extends TokenctlCommand {
-  static override summary = 'Find and revoke leaked tokens';
-
-  static override description =
-    `Reads a file, or standard input for -, and looks for token values in its lines, with any text around them. Reports \
-of gitleaks (JSON, SARIF), TruffleHog (--json), GitHub secret scanning (alerts of the REST API) and other SARIF are \
-recognized, and each token is listed with the file, line and commit of the report. A report that hides all secrets is \
-refused; hidden secrets are counted as not checked. Over a database connection, values are found by their hash. Over REST, each value is sent to the controller, which \
-cannot check refresh tokens. On controller 24.6.1 that leaves no trace, and is enough for the only token of its \
-owner. To tell several tokens of one owner apart, one request sets the last use: the last uses before are read \
-first (unknown if the owner has more than 200 tokens), and the audit log records the use, before and after. So a \
-later run needs no other, and incident timeline does not take it for the owner's. A dry run does not send that \
-request, and lists the tokens that the value may be. Values are never printed, stored or logged, and are sent \
-only to the target. Tokens are identified by id, owner and fingerprint.
-
-With --json, prints what docs/schemas/tokens-find.json describes.
-
-Exit code 5: with --revoke, a live token is left; or the report hides secrets, which were not checked.`;
-
-  static override examples = [
+export default defineCommand({
+  summary: 'Find and revoke leaked tokens',
+  description: `Reads a file, or standard input for -, and looks for token values in its lines, with any \
+text around them. Reports of gitleaks (JSON, SARIF), TruffleHog (--json), GitHub secret scanning (alerts of \
+the REST API) and other SARIF are recognized, and each token is listed with the file, line and commit of the \
+report. A report that hides all secrets is refused; hidden secrets are counted as not checked. Over a \
+database connection, values are found by their hash. Over REST, each value is sent to the controller, which \
+cannot check refresh tokens. On controller 24.6.1 that leaves no trace, and is enough for the only token of \
+its owner. To tell several tokens of one owner apart, one request sets the last use: the last uses before \
+are read first (unknown if the owner has more than 200 tokens), and the audit log records the use, before \
+and after. So a later run needs no other, and incident timeline does not take it for the owner's. A dry run \
+does not send that request, and lists the tokens that the value may be. Values are never printed, stored or \
+logged, and are sent only to the target. Tokens are identified by id, owner and fingerprint.`,
+  exitCodes:
+    'Exit code 5: with --revoke, a live token is left; or the report hides secrets, which were not checked.',
+  examples: [
     'git log -p | <%= config.bin %> <%= command.id %> --leaked -',
     'gitleaks git --report-format json --report-path - | <%= config.bin %> <%= command.id %> --leaked - --revoke',
-    '<%= config.bin %> <%= command.id %> --leaked scan.txt --revoke --reason "pushed to a public repository"',
-  ];
-
-  static override flags = leakedFlags;
-
-  async run(): Promise<Result<LeakedJson>> {
-    const { flags } = await this.input(TokensFind);
+    '--leaked scan.txt --revoke --reason "pushed to a public repository"',
+  ],
+  flags: leakedFlags,
+  async run({ flags }) {
     const { leakedFlow } = await import('../../src/cli/incident/leaked-flow.ts');
     const { requireOneContext } = await import('../../src/cli/multi-context/multi-context-flow.ts');
     const { leakedSource } = await import('../../src/cli/incident/leaked-flow.ts');
@@ -43,5 +34,5 @@ Exit code 5: with --revoke, a live token is left; or the report hides secrets, w
       const { runtime, confirmation } = member;
       return leakedFlow({ runtime, confirmation, input, flags });
     });
-  }
-}
+  },
+});

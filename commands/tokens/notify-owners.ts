@@ -1,34 +1,20 @@
-import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { defineCommand } from '../../src/cli/base-command.ts';
 import { ownerNoticeFlags } from '../../src/cli/token-audit/audit-flags.ts';
-import type { OwnerNoticesJson } from '../../src/cli/token-audit/owner-notices-flow.ts';
-import type { Result } from '../../src/reports/result.ts';
 
-export default class TokensNotifyOwners extends TokenctlCommand {
-  static override summary = 'Tell owners by mail about their tokens';
-
-  static override description =
-    `Sends each owner one mail about tokens that expire soon, and tokens that tokenctl revoked, by the section \
-ownerNotices of the configuration: mail server, sender, thresholds, who is left out, templates (docs/configuration.md). \
-The addresses come from the controller. Owners without a usable address are listed. The audit log records each mail \
-before it is sent, without the address, so that nothing is told twice, also by the job owner-notices. An address that \
-the mail server refuses for good is not tried again for the same tokens. Confirm by typing the number of owners.
-
-With --json, prints what docs/schemas/tokens-notify-owners.json describes.
-
-Exit code 5: some mails were not sent. Exit code 130: interrupted.`;
-
-  static override examples = [
-    '<%= config.bin %> <%= command.id %> --dry-run',
-    '<%= config.bin %> <%= command.id %> --dry-run --show alice',
-    '<%= config.bin %> <%= command.id %> --at-most 50 --yes',
-  ];
-
-  static override flags = ownerNoticeFlags;
-
-  async run(): Promise<Result<OwnerNoticesJson>> {
-    const { flags } = await this.input(TokensNotifyOwners);
+export default defineCommand({
+  summary: 'Tell owners by mail about their tokens',
+  description: `Sends each owner one mail about tokens that expire soon, and tokens that tokenctl revoked, \
+by the section ownerNotices of the configuration: mail server, sender, thresholds, who is left out, \
+templates (docs/configuration.md). The addresses come from the controller. Owners without a usable address \
+are listed. The audit log records each mail before it is sent, without the address, so that nothing is told \
+twice, also by the job owner-notices. An address that the mail server refuses for good is not tried again \
+for the same tokens. Confirm by typing the number of owners.`,
+  exitCodes: 'Exit code 5: some mails were not sent. Exit code 130: interrupted.',
+  examples: ['--dry-run', '--dry-run --show alice', '--at-most 50 --yes'],
+  flags: ownerNoticeFlags,
+  async run({ flags }) {
     const { ownerNoticesFlow } = await import('../../src/cli/token-audit/owner-notices-flow.ts');
     const confirmation = await this.confirmation(flags);
     return await this.inContexts(flags, confirmation, (member) => ownerNoticesFlow({ ...member, flags }));
-  }
-}
+  },
+});

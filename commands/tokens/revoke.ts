@@ -1,46 +1,36 @@
-import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { defineCommand } from '../../src/cli/base-command.ts';
 import { instantFor } from '../../src/cli/flags.ts';
 import { revocationSelection, revokeFlags } from '../../src/cli/revocation/revocation-flags.ts';
-import type { RevocationJson } from '../../src/cli/revocation/revocation-flow.ts';
-import type { Result } from '../../src/reports/result.ts';
 
-export default class TokensRevoke extends TokenctlCommand {
-  static override summary = 'Revoke tokens';
+export default defineCommand({
+  summary: 'Revoke tokens',
+  description: `Shows a plan, asks for confirmation, revokes, and verifies the result. Confirm by typing the \
+number of access tokens. Over a database connection, refresh tokens are revoked as well: those that belong \
+to the access tokens, expired and orphaned ones of the selected users and applications, and their \
+authorization codes. Over REST this is not possible. Each change is recorded in the audit log before it is \
+made. Ctrl-C begins nothing further, and records what is in flight; over REST that takes about a second. Run \
+the same command again to finish; tokens that are already revoked count as unchanged.
 
-  static override description =
-    `Shows a plan, asks for confirmation, revokes, and verifies the result. Confirm by typing the number of access \
-tokens. Over a database connection, refresh tokens are revoked as well: those that belong to the access tokens, \
-expired and orphaned ones of the selected users and applications, and their authorization codes. Over REST this \
-is not possible. Each change is recorded in the audit log before it is made. Ctrl-C begins nothing further, and \
-records what is in flight; over REST that takes about a second. Run the same command again to finish; tokens \
-that are already revoked count as unchanged.
+--plan-out saves the plan to a file: tokens by id with owner, application, creation and fingerprint, who \
+made it when for which controller, and a digest; no secrets. --plan applies exactly that. It refuses a plan \
+that was edited, that is of another controller, or in which an id now belongs to another token (exit code \
+2); tokens that are gone are listed.
 
-With --json, prints what docs/schemas/tokens-revoke.json describes.
-
---plan-out saves the plan to a file: tokens by id with owner, application, creation and fingerprint, who made it \
-when for which controller, and a digest; no secrets. --plan applies exactly that. It refuses a plan that was \
-edited, that is of another controller, or in which an id now belongs to another token (exit code 2); tokens that \
-are gone are listed.
-
-Where the configuration requires two persons (approval in docs/configuration.md), more tokens than one person may revoke need a plan that another person approved with plan approve. Both are in the audit log.
-
-Exit code 5: some tokens are left, or the selection is not empty: it is listed again after the revocation, over the \
-REST API as well, and new tokens and sessions are counted. Exit code 130: interrupted.`;
-
-  static override examples = [
-    '<%= config.bin %> <%= command.id %> --user alice --dry-run',
-    '<%= config.bin %> <%= command.id %> --unused-for 90d --reason "quarterly clean-up" --ticket OPS-17',
-    '<%= config.bin %> <%= command.id %> --finding never-used --application "Jenkins"',
-    "<%= config.bin %> <%= command.id %> --user 'ci-*' --not-user ci-legacy --created-before 2025-01-01",
-    '<%= config.bin %> <%= command.id %> --all --at-most 5000 --yes',
-    '<%= config.bin %> <%= command.id %> --unused-for 90d --plan-out plan.json',
-    '<%= config.bin %> <%= command.id %> --plan plan.json --ticket OPS-17',
-  ];
-
-  static override flags = revokeFlags;
-
-  async run(): Promise<Result<RevocationJson>> {
-    const { flags } = await this.input(TokensRevoke);
+Where the configuration requires two persons (approval in docs/configuration.md), more tokens than one \
+person may revoke need a plan that another person approved with plan approve. Both are in the audit log.`,
+  exitCodes: `Exit code 5: some tokens are left, or the selection is not empty: it is listed again after the \
+revocation, over the REST API as well, and new tokens and sessions are counted. Exit code 130: interrupted.`,
+  examples: [
+    '--user alice --dry-run',
+    '--unused-for 90d --reason "quarterly clean-up" --ticket OPS-17',
+    '--finding never-used --application "Jenkins"',
+    "--user 'ci-*' --not-user ci-legacy --created-before 2025-01-01",
+    '--all --at-most 5000 --yes',
+    '--unused-for 90d --plan-out plan.json',
+    '--plan plan.json --ticket OPS-17',
+  ],
+  flags: revokeFlags,
+  async run({ flags }) {
     const { readPlanFile } = await import('../../src/cli/change/plan-file.ts');
     const plan = flags.plan === undefined ? undefined : readPlanFile(flags.plan);
     if (plan === undefined) revocationSelection(flags, (await this.runtime(flags)).clock.now());
@@ -60,5 +50,5 @@ REST API as well, and new tokens and sessions are counted. Exit code 130: interr
       const selection = plan ?? revocationSelection(flags, await instantFor(flags, member.runtime));
       return await revocationFlow({ ...member, selection, flags });
     });
-  }
-}
+  },
+});

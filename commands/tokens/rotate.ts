@@ -1,40 +1,29 @@
-import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { defineCommand } from '../../src/cli/base-command.ts';
 import { countArgument } from '../../src/cli/flags.ts';
-import type { RotatedJson, WouldRotateJson } from '../../src/cli/tokens/rotation-flow.ts';
 import { rotationFlags } from '../../src/cli/tokens/token-flags.ts';
-import type { Result } from '../../src/reports/result.ts';
 
-export default class TokensRotate extends TokenctlCommand {
-  static override summary = 'Replace a personal access token';
-
-  static override description =
-    `Creates a token of the same owner, scope and description in a new file that only you can read, tries it, and \
-revokes the old one. If the new token does not work, the old one stays. With --grace, both are valid for that \
-time: the command waits, and Ctrl-C leaves the old token valid. Over REST you can rotate your own tokens, also \
-the one that this context uses; over a database connection, those of any user: there the new token is read \
-again, and not tried. A token of an application comes from that application and cannot be rotated here.
-
-With --json, prints what docs/schemas/tokens-rotate.json describes.
-
-Exit code 5: the old token is still valid. Exit code 130: interrupted while it waited.`;
-
-  static override examples = [
-    '<%= config.bin %> <%= command.id %> 4711 --output ./new.token',
-    '<%= config.bin %> <%= command.id %> 4711 --output ./new.token --grace 10m --yes --ticket OPS-17',
-    '<%= config.bin %> <%= command.id %> 4711 --context production-db --expires 90d --output ./new.token',
-  ];
-
-  static override args = {
+export default defineCommand({
+  summary: 'Replace a personal access token',
+  description: `Creates a token of the same owner, scope and description in a new file that only you can \
+read, tries it, and revokes the old one. If the new token does not work, the old one stays. With --grace, \
+both are valid for that time: the command waits, and Ctrl-C leaves the old token valid. Over REST you can \
+rotate your own tokens, also the one that this context uses; over a database connection, those of any user: \
+there the new token is read again, and not tried. A token of an application comes from that application and \
+cannot be rotated here.`,
+  exitCodes: 'Exit code 5: the old token is still valid. Exit code 130: interrupted while it waited.',
+  examples: [
+    '4711 --output ./new.token',
+    '4711 --output ./new.token --grace 10m --yes --ticket OPS-17',
+    '4711 --context production-db --expires 90d --output ./new.token',
+  ],
+  args: {
     id: countArgument({ description: 'The id of the token to replace.', required: true }),
-  };
-
-  static override flags = rotationFlags;
-
-  async run(): Promise<Result<RotatedJson | WouldRotateJson>> {
-    const { args, flags } = await this.input(TokensRotate);
+  },
+  flags: rotationFlags,
+  async run({ args, flags }) {
     const { rotationFlow } = await import('../../src/cli/tokens/rotation-flow.ts');
     const confirmation = await this.confirmation(flags);
     const runtime = await this.runtime(flags);
     return await rotationFlow({ runtime, confirmation, flags, tokenId: args.id });
-  }
-}
+  },
+});

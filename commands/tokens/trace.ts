@@ -1,4 +1,4 @@
-import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { defineCommand } from '../../src/cli/base-command.ts';
 import {
   countArgument,
   findingPolicyFlag,
@@ -7,35 +7,20 @@ import {
   selectionOrAllFrom,
   selectorFlags,
 } from '../../src/cli/flags.ts';
-import type { TraceJson } from '../../src/cli/token-audit/trace-result.ts';
-import type { Result } from '../../src/reports/result.ts';
 
 const { id: _id, ...selection } = selectorFlags;
 
-export default class TokensTrace extends TokenctlCommand {
-  static override summary = 'Show the history of a token';
-
-  static override description =
-    `Combines the token list, the activity stream (the token, and what its owner changed since it was created) and \
-the audit log entries that name the token. By its id it also works for a deleted token. With a selection instead \
-of an id, shows up to 20 tokens.
-
-With --json, prints what docs/schemas/tokens-trace.json describes.`;
-
-  static override examples = [
-    '<%= config.bin %> <%= command.id %> 4711',
-    '<%= config.bin %> <%= command.id %> 4711 --json',
-    '<%= config.bin %> <%= command.id %> --user alice --finding never-used',
-  ];
-
-  static override args = {
+export default defineCommand({
+  summary: 'Show the history of a token',
+  description: `Combines the token list, the activity stream (the token, and what its owner changed since it \
+was created) and the audit log entries that name the token. By its id it also works for a deleted token. \
+With a selection instead of an id, shows up to 20 tokens.`,
+  examples: ['4711', '4711 --json', '--user alice --finding never-used'],
+  args: {
     id: countArgument({ description: 'The token id. Leave it out to select tokens by flags.' }),
-  };
-
-  static override flags = { ...selection, ...findingPolicyFlag };
-
-  async run(): Promise<Result<TraceJson | readonly TraceJson[]>> {
-    const { flags, args } = await this.input(TokensTrace);
+  },
+  flags: { ...selection, ...findingPolicyFlag },
+  async run({ flags, args }) {
     const { requireOneSelection, traceFlow, traceSelectedFlow } = await import(
       '../../src/cli/token-audit/trace-flow.ts'
     );
@@ -47,5 +32,5 @@ With --json, prints what docs/schemas/tokens-trace.json describes.`;
     if (args.id !== undefined) return await traceFlow(runtime, args.id);
     const given = flags.finding === undefined ? selectionFrom : selectionOrAllFrom;
     return await traceSelectedFlow(runtime, given(flags, await instantFor(flags, runtime)), flags);
-  }
-}
+  },
+});

@@ -1,23 +1,12 @@
 import { boolean, string } from '@oclif/core/flags';
-import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { defineCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, csvFlag } from '../../src/cli/flags.ts';
-import type { ListedUserJson } from '../../src/cli/users/user-view.ts';
-import type { Result } from '../../src/reports/result.ts';
 
-export default class UsersList extends TokenctlCommand {
-  static override summary = 'List users';
-
-  static override description =
-    `Lists the users that you may see, with state, role, identity provider and last login.
-
-With --json, prints what docs/schemas/users-list.json describes.`;
-
-  static override examples = [
-    '<%= config.bin %> <%= command.id %> --inactive --tokens',
-    "<%= config.bin %> <%= command.id %> --user 'ci-*' --csv",
-  ];
-
-  static override flags = {
+export default defineCommand({
+  summary: 'List users',
+  description: 'Lists the users that you may see, with state, role, identity provider and last login.',
+  examples: ['--inactive --tokens', "--user 'ci-*' --csv"],
+  flags: {
     user: string({
       summary: "List this user; * and ? match any: 'ci-*'.",
       multiple: true,
@@ -30,10 +19,8 @@ With --json, prints what docs/schemas/users-list.json describes.`;
     tokens: boolean({ summary: 'Count the access tokens of each user: reads all tokens.' }),
     ...csvFlag,
     ...allContextsFlag,
-  };
-
-  async run(): Promise<Result<readonly ListedUserJson[]>> {
-    const { flags } = await this.input(UsersList);
+  },
+  async run({ flags }) {
     const { listUsers } = await import('../../src/operations/users/users.ts');
     const { notingLimit } = await import('../../src/cli/output/streams.ts');
     const { userListing } = await import('../../src/cli/users/user-view.ts');
@@ -48,5 +35,5 @@ With --json, prints what docs/schemas/users-list.json describes.`;
       });
       return userListing(notingLimit(runtime, users));
     });
-  }
-}
+  },
+});

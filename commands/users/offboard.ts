@@ -1,45 +1,33 @@
 import { string } from '@oclif/core/args';
-import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { defineCommand } from '../../src/cli/base-command.ts';
 import { allContextsFlag, changeFlags, goneFlag, localFlags } from '../../src/cli/flags.ts';
-import type { OffboardingJson } from '../../src/cli/incident/offboarding-flow.ts';
-import type { Result } from '../../src/reports/result.ts';
 
-export default class UsersOffboard extends TokenctlCommand {
-  static override summary = 'Offboard a user, or all who left by a directory';
-
-  static override description =
-    `Ends all access of a user: deactivates the account if your account may do so, revokes access tokens, and ends \
-sessions. Over a database connection it revokes refresh tokens and deletes authorization codes as well. Then it \
-reads again which ways in are closed, and says which ones this context cannot check. It shows what the user has \
-first; confirm by typing the user's name. It refuses to offboard the user that it logs in as. Running it again \
-is safe.
+export default defineCommand({
+  summary: 'Offboard a user, or all who left by a directory',
+  description: `Ends all access of a user: deactivates the account if your account may do so, revokes access \
+tokens, and ends sessions. Over a database connection it revokes refresh tokens and deletes authorization \
+codes as well. Then it reads again which ways in are closed, and says which ones this context cannot check. \
+It shows what the user has first; confirm by typing the user's name. It refuses to offboard the user that it \
+logs in as. Running it again is safe.
 
 A controller does not deactivate users over its REST API: there, --reset-password, --strip-roles and \
 --end-applications end the access of a local user. What stays possible is listed.
 
-With --gone, a directory of the configuration says who has left: users whom it lists as disabled, and users with an \
-account of it that it does not list. The plan names the evidence for each. Who matches several users, nobody, or by \
-mail address only is listed and stays. Local users, the caller, the last superusers and exceptions stay. An empty, \
-incomplete or suddenly smaller answer ends it before anything is done.
-
-With --json, prints what docs/schemas/users-offboard.json describes.
-
-Exit code 5: some access is left, or was not checked. Exit code 130: interrupted.`;
-
-  static override examples = [
-    '<%= config.bin %> <%= command.id %> alice --dry-run',
-    '<%= config.bin %> <%= command.id %> alice --reason "left the company" --ticket HR-112',
-    '<%= config.bin %> <%= command.id %> --gone staff --dry-run',
-  ];
-
-  static override args = {
+With --gone, a directory of the configuration says who has left: users whom it lists as disabled, and users \
+with an account of it that it does not list. The plan names the evidence for each. Who matches several \
+users, nobody, or by mail address only is listed and stays. Local users, the caller, the last superusers and \
+exceptions stay. An empty, incomplete or suddenly smaller answer ends it before anything is done.`,
+  exitCodes: 'Exit code 5: some access is left, or was not checked. Exit code 130: interrupted.',
+  examples: [
+    'alice --dry-run',
+    'alice --reason "left the company" --ticket HR-112',
+    '--gone staff --dry-run',
+  ],
+  args: {
     user: string({ description: 'The name of the user.', required: false, ignoreStdin: true }),
-  };
-
-  static override flags = { ...goneFlag, ...localFlags, ...changeFlags, ...allContextsFlag };
-
-  async run(): Promise<Result<OffboardingJson>> {
-    const { args, flags } = await this.input(UsersOffboard);
+  },
+  flags: { ...goneFlag, ...localFlags, ...changeFlags, ...allContextsFlag },
+  async run({ args, flags }) {
     const { offboardingFlow } = await import('../../src/cli/incident/offboarding-flow.ts');
     const confirmation = await this.confirmation(flags);
     const { gone } = flags;
@@ -57,5 +45,5 @@ Exit code 5: some access is left, or was not checked. Exit code 130: interrupted
     return await this.inContexts(flags, confirmation, (member) =>
       goneUsersFlow({ ...member, directory: gone ?? '', flags }),
     );
-  }
-}
+  },
+});

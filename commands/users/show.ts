@@ -1,25 +1,15 @@
-import { TokenctlCommand } from '../../src/cli/base-command.ts';
+import { defineCommand } from '../../src/cli/base-command.ts';
 import { requiredArgument } from '../../src/cli/flags.ts';
-import type { ShownUserJson } from '../../src/cli/users/user-view.ts';
-import type { Result } from '../../src/reports/result.ts';
 
-export default class UsersShow extends TokenctlCommand {
-  static override summary = 'Show a user with tokens and sessions';
-
-  static override description =
-    `Shows state, role, identity provider, last login, last change by the activity stream, and the number of access \
-tokens; in a database context also of refresh tokens and sessions.
-
-With --json, prints what docs/schemas/users-show.json describes.`;
-
-  static override examples = ['<%= config.bin %> <%= command.id %> alice'];
-
-  static override args = {
+export default defineCommand({
+  summary: 'Show a user with tokens and sessions',
+  description: `Shows state, role, identity provider, last login, last change by the activity stream, and \
+the number of access tokens; in a database context also of refresh tokens and sessions.`,
+  examples: ['alice'],
+  args: {
     name: requiredArgument('The name of the user.'),
-  };
-
-  async run(): Promise<Result<ShownUserJson>> {
-    const { args, flags } = await this.input(UsersShow);
+  },
+  async run({ args, flags }) {
     const runtime = await this.runtime(flags);
     const { showUser } = await import('../../src/operations/users/users.ts');
     const { noteLimit } = await import('../../src/cli/output/streams.ts');
@@ -34,5 +24,5 @@ With --json, prints what docs/schemas/users-show.json describes.`;
     });
     await noteLimit(runtime);
     return shownUserResult(shown, description.visibility);
-  }
-}
+  },
+});

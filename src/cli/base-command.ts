@@ -42,23 +42,65 @@ const globalFlags = {
   }),
 };
 
-/** The parsed flags and arguments of a command, global flags included. */
-interface Input<C extends { flags: FlagInput; args: ArgInput }> {
-  readonly flags: InferredFlags<C['flags']> & InferredFlags<typeof globalFlags>;
-  readonly args: InferredArgs<C['args']>;
+type GlobalFlags = InferredFlags<typeof globalFlags>;
+
+// biome-ignore lint/suspicious/noConfusingVoidType: a long-running command returns nothing.
+type Printed = Result | void;
+
+/** A command: what its help says, what it takes, and what it does. */
+interface CommandDefinition<Flags extends FlagInput, Args extends ArgInput, Of extends Printed> {
+  readonly summary: string;
+  /** The help below the summary. The build adds which schema describes the JSON. */
+  readonly description?: string;
+  /** Whether the description itself says what --json prints. */
+  readonly saysJson?: boolean;
+  /** The end of the help. */
+  readonly exitCodes?: string;
+  /** What follows the name of the command in the examples of its help, or whole lines with a template of it. */
+  readonly examples: readonly string[];
+  /** Instead of the flags of every command that reads the configuration. */
+  readonly baseFlags?: FlagInput;
+  readonly args?: Args;
+  readonly flags?: Flags;
+  /** Calls one operation with the runtime, and returns its {@link Result}; a long-running command returns nothing. */
+  run(
+    this: TokenctlCommand,
+    input: { readonly flags: InferredFlags<Flags> & GlobalFlags; readonly args: InferredArgs<Args> },
+  ): Promise<Of>;
+}
+
+/** The class that the framework loads for a command. */
+export function defineCommand<
+  Of extends Printed,
+  Flags extends FlagInput = Record<never, never>,
+  Args extends ArgInput = Record<never, never>,
+>({ examples, run, ...definition }: CommandDefinition<Flags, Args, Of>) {
+  return class extends TokenctlCommand {
+    static override summary = definition.summary;
+    static override description = definition.description;
+    static saysJson = definition.saysJson;
+    static exitCodes = definition.exitCodes;
+    static override examples = examples.map((words) =>
+      words.includes('<%=') ? words : `<%= config.bin %> <%= command.id %> ${words}`.trim(),
+    );
+    static override baseFlags = definition.baseFlags ?? globalFlags;
+    static override args = definition.args ?? {};
+    static override flags = definition.flags ?? {};
+
+    override async run(): Promise<Of> {
+      return await run.call(this, await this.input());
+    }
+  };
 }
 
 /**
- * The base of every command. `run` parses ({@link TokenctlCommand.input}), calls one operation with the runtime and
- * returns its {@link Result}. This class prints the result, closes the runtime and sets the exit code. Only `main`
+ * The base of every command. This class prints the result, closes the runtime and sets the exit code. Only `main`
  * translates errors.
  *
  * Imports at the top are limited to what `--help` needs, because start-up dominates the time of a short command.
  */
-export abstract class TokenctlCommand extends Command {
+abstract class TokenctlCommand extends Command {
   static override enableJsonFlag = true;
-
-  static override baseFlags: FlagInput = globalFlags;
 
   #runtime: Runtime | undefined;
   #csv = false;
@@ -66,24 +108,21 @@ export abstract class TokenctlCommand extends Command {
   #changes = false;
   #confirmation: FlagConfirmation | undefined;
 
-  /** Parses, calls one operation and returns its result; a long-running command returns nothing. */
-  // biome-ignore lint/suspicious/noConfusingVoidType: a long-running command returns nothing.
-  abstract override run(): Promise<Result | void>;
+  abstract override run(): Promise<Printed>;
 
-  /** Parses the flags and arguments of this command, with exact types. */
-  protected async input<C extends { flags: FlagInput; args: ArgInput }>(command: C): Promise<Input<C>> {
-    const { flags, args } = await this.parse(command);
+  /** Parses the flags and arguments of this command. */
+  protected async input<Input>(): Promise<Input> {
+    const { flags, args } = await this.parse();
     this.#csv = flags['csv'] === true;
-    // A command without its own flags has no `flags` property, although the types promise one.
     this.#changes =
-      Object.hasOwn(command.flags ?? {}, 'reason') &&
+      Object.hasOwn(this.ctor.flags, 'reason') &&
       flags['dry-run'] !== true &&
       flags['plan-out'] === undefined;
-    return { flags, args } as unknown as Input<C>;
+    return { flags, args } as Input;
   }
 
   /** The runtime of this command: configuration, target, audit log, clock and signals, created on first use. */
-  protected async runtime(flags: Input<typeof TokenctlCommand>['flags']): Promise<Runtime> {
+  async runtime(flags: GlobalFlags): Promise<Runtime> {
     const { createRuntime } = await import('../app/runtime.ts');
     this.#runtime ??= createRuntime({
       ...(await this.surroundings(flags)),
@@ -96,7 +135,7 @@ export abstract class TokenctlCommand extends Command {
   }
 
   /** Where a command works: the places that its flags name, and the variables of the machine. */
-  protected async surroundings(flags: Input<typeof TokenctlCommand>['flags']) {
+  async surroundings(flags: GlobalFlags) {
     const { machineEnvironment } = await import('../config/machine-place.ts');
     const { context, config, 'log-file': logFile, 'database-file': databaseFile } = flags;
     return {
@@ -113,7 +152,7 @@ export abstract class TokenctlCommand extends Command {
    *
    * @param options.inputIsData standard input is not the user's: the answer comes from the terminal of the process
    */
-  protected async confirmation(
+  async confirmation(
     flags: ChangeFlags,
     options: { readonly inputIsData?: boolean } = {},
   ): Promise<Confirmation> {
@@ -126,7 +165,7 @@ export abstract class TokenctlCommand extends Command {
    * As {@link TokenctlCommand.runtime}, for a change of one context: connects to its database while the rest of the program is
    * loaded. What fails there fails again when the target is used.
    */
-  protected async openingRuntime(flags: Input<typeof TokenctlCommand>['flags']): Promise<Runtime> {
+  async openingRuntime(flags: GlobalFlags): Promise<Runtime> {
     const runtime = await this.runtime(flags);
     for (const opening of [runtime.target(), runtime.auditLog()]) opening.catch(() => undefined);
     return runtime;
@@ -138,9 +177,8 @@ export abstract class TokenctlCommand extends Command {
    *
    * @param confirmation Null for a command that changes nothing.
    */
-  protected async inContexts<Asking extends Confirmation | null, Of extends Result>(
-    flags: Input<typeof TokenctlCommand>['flags'] &
-      Pick<RevocationFlags, 'all-contexts' | 'at-most' | 'include-own'>,
+  async inContexts<Asking extends Confirmation | null, Of extends Result>(
+    flags: GlobalFlags & Pick<RevocationFlags, 'all-contexts' | 'at-most' | 'include-own'>,
     confirmation: Asking,
     work: (member: ContextRun<Asking>) => Promise<Of>,
   ): Promise<Of> {

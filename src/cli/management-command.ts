@@ -1,6 +1,5 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import type { Report } from '../reports/result.ts';
-import { TokenctlCommand } from './base-command.ts';
 
 const GROUP = { helpGroup: 'DJANGO' } as const;
 const NO_EFFECT = { ...GROUP, summary: 'Accepted, without effect.' } as const;
@@ -22,35 +21,31 @@ export const djangoFlags = {
 };
 
 /** What a management command prints with `--version --json`. */
-export interface VersionJson {
+interface VersionJson {
   readonly version: string;
 }
 
-/** The base of the commands that replace a management command. */
-export abstract class ManagementCommand extends TokenctlCommand {
-  // The framework's manifest reads it from the class above a command only.
-  static override enableJsonFlag = true;
-
-  /**
-   * Does what Django does before a management command runs.
-   *
-   * @returns The result if the command must not run: with `--version`.
-   * @throws ManagementError for both of --no-color and --force-color
-   */
-  protected async before(flags: {
+/**
+ * Does what Django does before a management command runs.
+ *
+ * @returns The result if the command must not run: with `--version`.
+ * @throws ManagementError for both of --no-color and --force-color
+ */
+export async function djangoStart(
+  version: string,
+  flags: {
     readonly version?: boolean;
     readonly 'no-color'?: boolean;
     readonly 'force-color'?: boolean;
-  }): Promise<Report<VersionJson> | null> {
-    const { version } = this.config;
-    if (flags.version === true) {
-      const { report } = await import('../reports/result.ts');
-      return report({ json: { version }, text: () => `${version}\n` });
-    }
-    if (flags['no-color'] === true && flags['force-color'] === true) {
-      const { ManagementError } = await import('./errors/failure.ts');
-      throw new ManagementError('usage', "The --no-color and --force-color options can't be used together.");
-    }
-    return null;
+  },
+): Promise<Report<VersionJson> | null> {
+  if (flags.version === true) {
+    const { report } = await import('../reports/result.ts');
+    return report({ json: { version }, text: () => `${version}\n` });
   }
+  if (flags['no-color'] === true && flags['force-color'] === true) {
+    const { ManagementError } = await import('./errors/failure.ts');
+    throw new ManagementError('usage', "The --no-color and --force-color options can't be used together.");
+  }
+  return null;
 }

@@ -14,8 +14,8 @@ export interface Amount {
 }
 
 /**
- * One result: a JSON value, and how it reads. The schemas in docs/schemas are made from `Json`, the type that
- * a command's `run` names.
+ * One result: a JSON value, and how it reads. The schemas in docs/schemas are made from the `Json` of what
+ * a command's `run` returns.
  */
 export interface Report<Json = unknown> {
   readonly kind: 'report';
