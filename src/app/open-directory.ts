@@ -5,17 +5,18 @@ import { readSecret, readSecretFile } from '../config/secrets.ts';
 import { clientCredentialsToken, serviceAccountToken } from '../directories/access-tokens.ts';
 import type { LdapConnection } from '../directories/ldap-connection.ts';
 import { ProviderClient } from '../directories/provider-client.ts';
+import type { DirectoryUsers } from '../domain/directory-users.ts';
 import { normalizedName } from '../domain/distinguished-name.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { nearestName } from '../domain/nearest-name.ts';
 import { Secret } from '../domain/secret.ts';
-import type { Directory, DirectoryUser } from '../operations/ports/directory.ts';
+import type { Directory } from '../operations/ports/directory.ts';
 
 /** How a kind of provider is reached, and read. */
 interface Reader {
   readonly url: string;
   readonly authorization: () => Promise<Secret>;
-  readonly read: (client: ProviderClient) => Promise<readonly DirectoryUser[]>;
+  readonly read: (client: ProviderClient) => Promise<DirectoryUsers>;
 }
 
 /**

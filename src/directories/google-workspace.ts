@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DirectoryUser } from '../operations/ports/directory.ts';
+import type { DirectoryUser, DirectoryUsers } from '../domain/directory-users.ts';
 import type { ProviderClient } from './provider-client.ts';
 import { followPages, given, readAs, readWholeList } from './provider-users.ts';
 
@@ -33,7 +33,7 @@ const QUERY = {
 export async function readGoogleUsers(
   client: ProviderClient,
   { customer = 'my_customer' }: { readonly customer?: string | undefined } = {},
-): Promise<readonly DirectoryUser[]> {
+): Promise<DirectoryUsers> {
   return await readWholeList(client, () =>
     followPages(client, '', async (pageToken) => {
       const query = new URLSearchParams({ ...QUERY, customer, ...(pageToken !== '' && { pageToken }) });

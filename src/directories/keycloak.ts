@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DirectoryUser } from '../operations/ports/directory.ts';
+import type { DirectoryUser, DirectoryUsers } from '../domain/directory-users.ts';
 import type { ProviderClient } from './provider-client.ts';
 import { given, type ProviderPage, readAs, readWholeList } from './provider-users.ts';
 
@@ -23,7 +23,7 @@ const PAGE_SIZE = 500;
 export async function readKeycloakUsers(
   client: ProviderClient,
   { realm }: { readonly realm: string },
-): Promise<readonly DirectoryUser[]> {
+): Promise<DirectoryUsers> {
   const users = `admin/realms/${encodeURIComponent(realm)}/users`;
   return await readWholeList(client, () => pages(client, users));
 }

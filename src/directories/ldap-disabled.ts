@@ -1,5 +1,5 @@
 import type { SearchEntry } from 'ldapts';
-import type { DirectoryUser } from '../operations/ports/directory.ts';
+import type { DirectoryUser } from '../domain/directory-users.ts';
 
 /** What servers mark accounts with that may not sign in any more. Operational attributes are sent only where they are named. */
 export const DISABLED_ATTRIBUTES = [

@@ -1,16 +1,9 @@
 import { AndFilter, EqualityFilter, ExtensibleFilter, type Filter, OrFilter } from 'ldapts';
-import { normalizedName } from '../domain/distinguished-name.ts';
+import { IdSet } from '../domain/compact-collections.ts';
+import { type DirectoryUsers, nameForm } from '../domain/directory-users.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { ANY_ENTRY, type LdapConnection } from './ldap-connection.ts';
 import { LdapAttributes } from './ldap-disabled.ts';
-
-/** Who is in the required groups. */
-export interface Membership {
-  /** Normalized names of entries. */
-  readonly names: ReadonlySet<string>;
-  /** Login names in lower case, as groups of POSIX accounts list them. */
-  readonly logins: ReadonlySet<string>;
-}
 
 /** The most entries that are looked up because a group has them as members and they are not among the users. */
 const MAX_LOOKUPS = 10_000;
@@ -23,14 +16,14 @@ const IN_CHAIN = '1.2.840.113556.1.4.1941';
  * Asks Active Directory who is in groups or in groups within them. A user's primary group is not in `memberOf` but in
  * `primaryGroupID`.
  *
- * @param matching The ids of the users that match a filter.
+ * @param matching The users that match a filter.
  * @throws TokenctlError `target_misbehaved` for a group that does not exist, and for groups without any user.
  */
 export async function chainMembers(
   connection: LdapConnection,
   groups: readonly string[],
-  matching: (filter: Filter) => Promise<ReadonlySet<string>>,
-): Promise<ReadonlySet<string>> {
+  matching: (filter: Filter) => Promise<IdSet>,
+): Promise<IdSet> {
   const filters: Filter[] = [];
   for (const group of groups) {
     const inChain = new ExtensibleFilter({ matchType: 'memberOf', rule: IN_CHAIN, value: group });
@@ -77,18 +70,17 @@ function domainOf(name: string): string {
  * Finds out who is in groups or in groups within them, by following the members that are no users. A group that is its own member
  * does no harm.
  *
- * @param users The normalized names of the users.
+ * @returns The numbers of the users: POSIX groups list their login names.
  * @throws TokenctlError `target_misbehaved` for a group that does not exist, and for groups without any user; `unsupported` for too
  * many members that are not among the users.
  */
 export async function walkGroups(
   connection: LdapConnection,
   groups: readonly string[],
-  users: ReadonlySet<string>,
-): Promise<Membership> {
-  const names = new Set<string>();
-  const logins = new Set<string>();
-  const seen = new Set(groups.map(formOf));
+  users: DirectoryUsers,
+): Promise<IdSet> {
+  const found = new IdSet();
+  const seen = new Set(groups.map(nameForm));
   const waiting = [...groups];
   let lookups = 0;
   for (let group = waiting.shift(); group !== undefined; group = waiting.shift()) {
@@ -104,18 +96,25 @@ export async function walkGroups(
       );
     }
     const members = await membersOf(connection, group, isRequired);
-    for (const login of members.logins) logins.add(login.toLowerCase());
+    addAll(
+      found,
+      members.logins.flatMap((login) => users.find('login', login)),
+    );
     for (const member of members.names) {
-      const form = formOf(member);
-      if (users.has(form)) names.add(form);
-      else if (!seen.has(form)) {
-        seen.add(form);
-        waiting.push(member);
-      }
+      const named = users.find('dn', member);
+      addAll(found, named);
+      const form = nameForm(member);
+      if (named.length > 0 || seen.has(form)) continue;
+      seen.add(form);
+      waiting.push(member);
     }
   }
-  if (names.size + logins.size === 0) throw noMembers(groups);
-  return { names, logins };
+  if (found.size === 0) throw noMembers(groups);
+  return found;
+}
+
+function addAll(found: IdSet, numbers: readonly number[]): void {
+  for (const number of numbers) found.add(number);
 }
 
 const MEMBER_ATTRIBUTES = ['member', 'uniqueMember', 'memberUid'];
@@ -153,10 +152,6 @@ async function membersOf(
 /** RFC 4517 §3.3.21: a name may have a bit string behind it. */
 function withoutUniqueId(value: string): string {
   return value.replace(/#'[01]*'B$/, '');
-}
-
-function formOf(name: string): string {
-  return normalizedName(name) ?? name.toLowerCase();
 }
 
 function noMembers(groups: readonly string[]): TokenctlError {

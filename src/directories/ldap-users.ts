@@ -1,10 +1,10 @@
 import { AndFilter, type Filter, FilterParser, type SearchEntry } from 'ldapts';
-import { normalizedName } from '../domain/distinguished-name.ts';
+import { IdSet } from '../domain/compact-collections.ts';
+import { type DirectoryUser, DirectoryUsers } from '../domain/directory-users.ts';
 import { TokenctlError } from '../domain/errors.ts';
-import type { DirectoryUser } from '../operations/ports/directory.ts';
 import type { LdapConnection } from './ldap-connection.ts';
 import { DISABLED_ATTRIBUTES, disabledBy, firstText, LdapAttributes } from './ldap-disabled.ts';
-import { chainMembers, type Membership, walkGroups } from './ldap-groups.ts';
+import { chainMembers, walkGroups } from './ldap-groups.ts';
 import { given } from './provider-users.ts';
 
 /** Which entries of a directory are users, and what says that one may not sign in any more. */
@@ -36,25 +36,24 @@ export async function readLdapUsers(
   connection: LdapConnection,
   source: LdapSource,
   now: Date,
-): Promise<readonly DirectoryUser[]> {
-  const disabled = source.disabledFilter ? await matching(connection, source, source.disabledFilter) : null;
-  const chained =
-    source.isActiveDirectory && source.groups.length > 0
-      ? await chainMembers(connection, source.groups, (filter) => matching(connection, source, filter))
-      : null;
-  const users = new Map<string, DirectoryUser>();
-  for await (const entry of entriesOf(connection, source, source.filter, wanted(source))) {
-    const user = userOf(entry, source, now);
-    const own = disabled?.has(user.id) ? FILTERED : user.disabled;
-    users.set(user.id, { ...user, disabled: own ?? (chained?.has(user.id) === false ? NO_GROUP : null) });
+): Promise<DirectoryUsers> {
+  const { disabledFilter, groups, isActiveDirectory } = source;
+  const users = new DirectoryUsers();
+  for await (const entry of entriesOf(connection, source, source.filter, wanted(source)))
+    users.add(userOf(entry, source, now));
+  const matching = (also: Filter) => matchingUsers(connection, source, { users, also });
+  const filtered = disabledFilter === undefined ? null : await matching(disabledFilter);
+  const members =
+    groups.length === 0
+      ? null
+      : isActiveDirectory
+        ? await chainMembers(connection, groups, matching)
+        : await walkGroups(connection, groups, users);
+  for (let number = 0; number < users.size; number += 1) {
+    if (filtered?.has(number)) users.disable(number, FILTERED);
+    if (members?.has(number) === false) users.disable(number, NO_GROUP);
   }
-  if (source.isActiveDirectory || source.groups.length === 0) return [...users.values()];
-  const names = new Set<string>();
-  for (const { dn } of users.values()) names.add(normalizedName(dn ?? '') ?? '');
-  const groups = await walkGroups(connection, source.groups, names);
-  return [...users.values()].map((user) =>
-    user.disabled !== null || isMember(user, groups) ? user : { ...user, disabled: NO_GROUP },
-  );
+  return users;
 }
 
 /**
@@ -75,27 +74,22 @@ export function readFilter(text: string, setting: string): Filter {
 const FILTERED = { attribute: 'disabledFilter', value: 'true', since: null };
 const NO_GROUP = { attribute: 'membership', value: 'outside the required groups', since: null };
 
-function isMember({ dn, logins }: DirectoryUser, { names, logins: members }: Membership): boolean {
-  return (
-    names.has(normalizedName(dn ?? '') ?? '') || logins.some((login) => members.has(login.toLowerCase()))
-  );
-}
-
 function wanted({ idAttribute, loginAttributes, mailAttribute }: LdapSource): readonly string[] {
   return [idAttribute, ...loginAttributes, mailAttribute, ...DISABLED_ATTRIBUTES];
 }
 
-/** The ids of the users that match a filter too. */
-async function matching(
+/** The numbers of the users that match a filter too. */
+async function matchingUsers(
   connection: LdapConnection,
   source: LdapSource,
-  also: Filter,
-): Promise<ReadonlySet<string>> {
+  { users, also }: { readonly users: DirectoryUsers; readonly also: Filter },
+): Promise<IdSet> {
   const filter = new AndFilter({ filters: [source.filter, also] });
-  const ids = new Set<string>();
+  const found = new IdSet();
   for await (const entry of entriesOf(connection, source, filter, [source.idAttribute]))
-    ids.add(idOf(entry.name, new LdapAttributes(entry), source));
-  return ids;
+    for (const number of users.find('id', idOf(entry.name, new LdapAttributes(entry), source)))
+      found.add(number);
+  return found;
 }
 
 async function* entriesOf(

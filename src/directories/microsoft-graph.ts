@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DirectoryUser } from '../operations/ports/directory.ts';
+import type { DirectoryUser, DirectoryUsers } from '../domain/directory-users.ts';
 import type { ProviderClient } from './provider-client.ts';
 import { followPages, given, readAs, readWholeList } from './provider-users.ts';
 
@@ -31,7 +31,7 @@ const QUERY = new URLSearchParams({
  *
  * @throws TokenctlError as {@link readWholeList}; `target_misbehaved` also if `accountEnabled` is missing.
  */
-export async function readGraphUsers(client: ProviderClient): Promise<readonly DirectoryUser[]> {
+export async function readGraphUsers(client: ProviderClient): Promise<DirectoryUsers> {
   return await readWholeList(client, () =>
     followPages(client, `users?${QUERY}`, async (address) => {
       const { body } = await client.get(address, { ConsistencyLevel: 'eventual' });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DirectoryUser } from '../operations/ports/directory.ts';
+import type { DirectoryUser, DirectoryUsers } from '../domain/directory-users.ts';
 import type { ProviderAnswer, ProviderClient } from './provider-client.ts';
 import { followPages, given, readAs, readWholeList } from './provider-users.ts';
 
@@ -32,7 +32,7 @@ const LISTS = [
  *
  * @throws TokenctlError as {@link readWholeList}.
  */
-export async function readOktaUsers(client: ProviderClient): Promise<readonly DirectoryUser[]> {
+export async function readOktaUsers(client: ProviderClient): Promise<DirectoryUsers> {
   return await readWholeList(client, async function* () {
     for (const list of LISTS) {
       yield* followPages(client, list, async (address) => {

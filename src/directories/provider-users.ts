@@ -1,6 +1,6 @@
 import type { z } from 'zod';
+import { type DirectoryUser, DirectoryUsers } from '../domain/directory-users.ts';
 import type { TokenctlError } from '../domain/errors.ts';
-import type { DirectoryUser } from '../operations/ports/directory.ts';
 import type { ProviderClient } from './provider-client.ts';
 
 /** One page of a list. */
@@ -26,24 +26,24 @@ const MAX_PAGES = 100_000;
 export async function readWholeList(
   client: ProviderClient,
   pages: () => AsyncIterable<ProviderPage>,
-): Promise<readonly DirectoryUser[]> {
+): Promise<DirectoryUsers> {
   let problem = '';
   for (let reading = 0; reading < MAX_READINGS; reading += 1) {
-    const users = new Map<string, DirectoryUser>();
+    const users = new DirectoryUsers();
     let announced: number | undefined;
     let seen = 0;
     let count = 0;
     for await (const page of pages()) {
       announced = page.announced ?? announced;
       seen += page.users.length;
-      for (const user of page.users) users.set(user.id, user);
+      for (const user of page.users) users.add(user);
       count += 1;
       if (count > MAX_PAGES) throw client.misbehaved(`has more than ${MAX_PAGES} pages of users`);
     }
     if (users.size < seen) problem = `listed ${seen - users.size} of ${seen} users twice`;
     else if (announced !== undefined && users.size < announced) {
       problem = `listed ${users.size} users, but announced ${announced}`;
-    } else return [...users.values()];
+    } else return users;
   }
   throw client.misbehaved(`${problem}: the list is not complete`);
 }

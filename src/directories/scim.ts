@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DirectoryUser } from '../operations/ports/directory.ts';
+import type { DirectoryUser, DirectoryUsers } from '../domain/directory-users.ts';
 import type { ProviderClient } from './provider-client.ts';
 import { followPages, given, type ProviderPage, readAs, readWholeList } from './provider-users.ts';
 
@@ -41,7 +41,7 @@ const HEADERS = { accept: 'application/scim+json, application/json' };
 export async function readScimUsers(
   client: ProviderClient,
   { paging = 'auto' }: { readonly paging?: ScimPaging } = {},
-): Promise<readonly DirectoryUser[]> {
+): Promise<DirectoryUsers> {
   const byCursor = paging === 'cursor' || (paging === 'auto' && (await offersCursors(client)));
   return await readWholeList(client, () => (byCursor ? cursorPages(client) : indexPages(client)));
 }

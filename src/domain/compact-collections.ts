@@ -4,6 +4,11 @@ const BITS_PER_BLOCK = 32_768;
 /** A set of ids, as bits: the ids of a million rows take a few hundred KiB, wherever they begin. */
 export class IdSet {
   readonly #blocks = new Map<number, Uint32Array>();
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
 
   /** @param id A whole number from 0 on. */
   add(id: number): void {
@@ -14,7 +19,9 @@ export class IdSet {
       this.#blocks.set(number, block);
     }
     const bit = id % BITS_PER_BLOCK;
-    block[bit >>> 5] = (block[bit >>> 5] ?? 0) | (1 << (bit & 31));
+    const bits = block[bit >>> 5] ?? 0;
+    if ((bits & (1 << (bit & 31))) === 0) this.#size += 1;
+    block[bit >>> 5] = bits | (1 << (bit & 31));
   }
 
   has(id: number): boolean {

@@ -1,8 +1,9 @@
+import type { DirectoryUsers } from '../../domain/directory-users.ts';
 import { isSameController, Journal, type JournalOptions } from '../journal/journal.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { MatchRules } from '../ports/directory.ts';
 import type { TargetDescription } from '../ports/target.ts';
-import type { DirectoryComparison, KnownEntry } from './compare-users.ts';
+import type { DirectoryComparison, EarlierEntries, KnownEntry } from './compare-users.ts';
 
 /** The operation in the audit log that states what a directory answered. */
 export const DIRECTORY_READ = 'directory.read';
@@ -35,7 +36,7 @@ export interface DirectoryAnswer extends DirectoryComparison {
 export interface AskedDirectory {
   readonly answer: DirectoryAnswer;
   /** Whose entry is which, as far as it was not known. */
-  readonly learned: readonly KnownEntry[];
+  readonly learned: Iterable<KnownEntry>;
   /** The limits that let the answer through. */
   readonly limits: Pick<MatchRules, 'stopAbovePercent' | 'stopBelowPercent'>;
 }
@@ -48,8 +49,8 @@ export interface AnswerHistory {
   readonly listedMost: number | null;
   /** The ids of the users who were gone at the beginning of the period. */
   readonly gone: ReadonlySet<number>;
-  /** The ids of the users' entries there, by the ids of the users. */
-  readonly entries: ReadonlyMap<number, string>;
+  /** The users' entries, by the ids of the users. */
+  readonly entries: EarlierEntries;
 }
 
 interface Answer {
@@ -69,20 +70,23 @@ export async function readHistory(
   log: Pick<AuditLog, 'entries'>,
   options: {
     readonly directory: string;
+    /** What it answers now. */
+    readonly users: DirectoryUsers;
     readonly description: Pick<TargetDescription, 'address' | 'installUuid'>;
     readonly rules: Pick<MatchRules, 'stopAbovePercent' | 'stopBelowPercent'>;
     readonly now: Date;
   },
 ): Promise<AnswerHistory> {
-  const { directory, description, rules, now } = options;
-  const entries = new Map<number, string>();
+  const { directory, users, description, rules, now } = options;
+  const entries = new Map<number, number | string>();
   let period: Answer[] = [];
   const selection = { operations: [DIRECTORY_READ, ENTRIES_KNOWN] };
   for await (const { kind, data, target, operation } of log.entries(1, selection)) {
     if (kind !== 'note' || data['directory'] !== directory || !isSameController(target, description))
       continue;
     if (operation === ENTRIES_KNOWN) {
-      for (const [userId, entry] of pairsIn(data['entries'])) entries.set(userId, entry);
+      for (const [userId, entry] of pairsIn(data['entries']))
+        entries.set(userId, users.find('id', entry)[0] ?? entry);
       continue;
     }
     const answer = answerIn(data, rules);
@@ -110,10 +114,16 @@ export async function recordAnswer(
 ): Promise<void> {
   const { directory, at, listed, disabled, accounts, except, gone, doubtful, present } = answer;
   const known = new Journal({ ...options, operation: ENTRIES_KNOWN });
-  for (let first = 0; first < learned.length; first += ENTRIES_PER_NOTE) {
-    const part = learned.slice(first, first + ENTRIES_PER_NOTE);
-    await known.note({ directory, entries: part.map(({ userId, entry }) => [userId, entry]) });
+  let entries: (readonly [number, string])[] = [];
+  const note = async () => {
+    if (entries.length > 0) await known.note({ directory, entries });
+    entries = [];
+  };
+  for (const { userId, entry } of learned) {
+    entries.push([userId, entry]);
+    if (entries.length === ENTRIES_PER_NOTE) await note();
   }
+  await note();
   await new Journal({ ...options, operation: DIRECTORY_READ }).note({
     directory,
     answered: at.toISOString(),

@@ -2,10 +2,10 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { Directory, MatchRules } from '../ports/directory.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
-import type { UserIdentities } from '../ports/target-parts.ts';
+import { usersWithIdentities } from '../users-with-identities.ts';
 import { requireFullView } from '../visibility.ts';
 import { type AskedDirectory, readHistory } from './answer-history.ts';
-import { type ComparedUser, compareUsers, type DirectoryComparison } from './compare-users.ts';
+import { compareUsers, type DirectoryComparison } from './compare-users.ts';
 
 /**
  * Asks a directory who is gone, and compares its answer with the users of the target. Reads only.
@@ -26,7 +26,7 @@ export async function askDirectory(options: {
   const { name, rules } = directory;
   const users = await directory.read(options.signal);
   const at = options.now();
-  if (users.length === 0) {
+  if (users.size === 0) {
     throw new TokenctlError(
       'target_misbehaved',
       `The directory ${name} lists no users: everybody would be gone`,
@@ -35,20 +35,20 @@ export async function askDirectory(options: {
       },
     );
   }
-  const history = await readHistory(options.log, { directory: name, description, rules, now: at });
+  const history = await readHistory(options.log, { directory: name, users, description, rules, now: at });
   const most = history.listedMost;
-  if (most !== null && users.length * 100 < most * (100 - rules.stopBelowPercent)) {
+  if (most !== null && users.size * 100 < most * (100 - rules.stopBelowPercent)) {
     throw new TokenctlError(
       'plan_too_large',
-      `The directory ${name} lists ${users.length} users, and listed ${most} within the last day: it is smaller by more than ${rules.stopBelowPercent} %`,
+      `The directory ${name} lists ${users.size} users, and listed ${most} within the last day: it is smaller by more than ${rules.stopBelowPercent} %`,
       {
         hint: 'Check that its answer is complete. If it is, raise `stopBelowPercent` of the directory for one run.',
-        details: { listed: users.length, before: most, stopBelowPercent: rules.stopBelowPercent },
+        details: { listed: users.size, before: most, stopBelowPercent: rules.stopBelowPercent },
       },
     );
   }
   const own = description.identity.id;
-  const { learned, recognized, replaced, ...comparison } = await compareUsers(usersOf(target), {
+  const { learned, recognized, replaced, ...comparison } = await compareUsers(usersWithIdentities(target), {
     directory: users,
     rules,
     own,
@@ -62,8 +62,8 @@ export async function askDirectory(options: {
     answer: {
       directory: name,
       at,
-      listed: users.length,
-      disabled: users.filter(({ disabled }) => disabled !== null).length,
+      listed: users.size,
+      disabled: users.disabledCount,
       listedBefore: history.listedLast,
       accounts: rules.accounts,
       except: rules.except,
@@ -72,16 +72,6 @@ export async function askDirectory(options: {
     learned,
     limits: { stopAbovePercent, stopBelowPercent },
   };
-}
-
-/** Each user with how identity providers know it; a hundred thousand users are not kept all at once. */
-async function* usersOf(target: Target): AsyncGenerator<ComparedUser> {
-  const identities = new Map<number, UserIdentities>();
-  for await (const each of target.users.identities()) identities.set(each.id, each);
-  for await (const user of target.users.list()) {
-    yield { user, identities: identities.get(user.id) };
-    identities.delete(user.id);
-  }
 }
 
 /** With another `idAttribute` or directory, who matches nothing by name would look deleted. */

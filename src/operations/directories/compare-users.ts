@@ -1,8 +1,9 @@
-import { isBelow, normalizedName } from '../../domain/distinguished-name.ts';
+import { type DirectoryUsers, nameForm } from '../../domain/directory-users.ts';
+import { isBelow } from '../../domain/distinguished-name.ts';
 import { matchesAny } from '../../domain/policy/subject.ts';
 import type { User } from '../../domain/token.ts';
-import type { DirectoryUser, MatchRules } from '../ports/directory.ts';
-import type { UserIdentities } from '../ports/target-parts.ts';
+import type { MatchRules } from '../ports/directory.ts';
+import type { IdentifiedUser } from '../users-with-identities.ts';
 
 /** A user of the controller who is disabled in the directory, or not in it. */
 interface GoneUser {
@@ -38,94 +39,64 @@ export interface KnownEntry {
   readonly entry: string;
 }
 
+/** The number of a user's entry, or the id of one that is not in the directory any more; undefined if none is known. */
+export interface EarlierEntries {
+  get(userId: number): number | string | undefined;
+}
+
+/** Whose entry is known from now on, by numbers: there may be a hundred thousand. */
+class LearnedEntries {
+  readonly #directory: DirectoryUsers;
+  readonly #users: number[] = [];
+  readonly #entries: number[] = [];
+
+  constructor(directory: DirectoryUsers) {
+    this.#directory = directory;
+  }
+
+  /** Adds the entry of a user: the only one that matches, but not by mail address. */
+  add(userId: number, { kind, found }: Match): void {
+    const [entry, ...others] = found;
+    if (kind === 'email' || entry === undefined || others.length > 0) return;
+    this.#users.push(userId);
+    this.#entries.push(entry);
+  }
+
+  *[Symbol.iterator](): Generator<KnownEntry> {
+    for (const [index, userId] of this.#users.entries())
+      yield { userId, entry: this.#directory.idOf(this.#entries[index] ?? 0) };
+  }
+}
+
 /** What a comparison found out about the users' entries. */
 export interface ComparedEntries {
   /** Whose entry is which, as far as it was not known. */
-  readonly learned: readonly KnownEntry[];
+  readonly learned: Iterable<KnownEntry>;
   /** How many users have an entry that an earlier answer had. */
   readonly recognized: number;
   /** How many users match other entries than before, while theirs is not listed any more. */
   readonly replaced: number;
 }
 
-/** A user of the controller with how identity providers know it. */
-export interface ComparedUser {
-  readonly user: User;
-  readonly identities: UserIdentities | undefined;
-}
-
 /** By what users match, the strongest first. */
 type Basis = 'account' | 'dn' | 'login' | 'email';
 
-type IndexedBy = 'id' | 'dn' | 'login' | 'email';
-
-/** The users of a directory by the values that match them: letter case makes no difference in names and addresses. */
-class DirectoryIndex {
-  // Most values are of one user: an array for each would be most of what is kept.
-  readonly #by: Readonly<Record<IndexedBy, Map<string, DirectoryUser | DirectoryUser[]>>> = {
-    id: new Map(),
-    dn: new Map(),
-    login: new Map(),
-    email: new Map(),
-  };
-
-  constructor(users: readonly DirectoryUser[]) {
-    for (const user of users) {
-      this.#add('id', user.id, user);
-      if (user.dn !== undefined) this.#add('dn', nameForm(user.dn), user);
-      for (const login of user.logins) this.#add('login', login.toLowerCase(), user);
-      for (const email of user.emails) this.#add('email', email.toLowerCase(), user);
-    }
-  }
-
-  #add(kind: IndexedBy, key: string, user: DirectoryUser): void {
-    const known = this.#by[kind].get(key);
-    if (known === undefined) this.#by[kind].set(key, user);
-    // A user's own values come one after another.
-    else if (!Array.isArray(known)) {
-      if (known !== user) this.#by[kind].set(key, [known, user]);
-    } else if (known.at(-1) !== user) known.push(user);
-  }
-
-  #find(kind: IndexedBy, key: string): readonly DirectoryUser[] {
-    const found = this.#by[kind].get(key);
-    return found === undefined ? [] : Array.isArray(found) ? found : [found];
-  }
-
-  /** By the id that the provider gave the account, or by the name or address that the backend keeps instead. */
-  ofAccount(uid: string): readonly DirectoryUser[] {
-    // SAML backends put the name of the identity provider before the id: `idp:name`. The bundled service puts the issuer of an
-    // OpenID provider before the subject: `https://idp.example.org|subject`.
-    const forms = new Set([
-      uid,
-      ...(/^https?:\/\/[^|]+\|/.test(uid)
-        ? [uid.slice(uid.indexOf('|') + 1)]
-        : [uid.slice(uid.indexOf(':') + 1)]),
-    ]);
-    const found = [...forms].flatMap((form) => [
-      ...this.#find('id', form),
-      ...this.#find('login', form.toLowerCase()),
-      ...this.#find('email', form.toLowerCase()),
-    ]);
-    return [...new Set(found)];
-  }
-
-  ofName(dn: string): readonly DirectoryUser[] {
-    return this.#find('dn', nameForm(dn));
-  }
-
-  ofEntry(id: string): DirectoryUser | undefined {
-    return this.#find('id', id)[0];
-  }
-
-  of(kind: 'login' | 'email', value: string): readonly DirectoryUser[] {
-    return this.#find(kind, value.toLowerCase());
-  }
-}
-
-/** A name of an LDAP entry in the form in which names are compared. */
-function nameForm(dn: string): string {
-  return normalizedName(dn) ?? dn.toLowerCase();
+/** The users with an account's id as theirs, or with the name or address that the backend keeps instead. */
+function ofAccount(users: DirectoryUsers, uid: string): readonly number[] {
+  // SAML backends put the name of the identity provider before the id: `idp:name`. The bundled service puts the issuer of an
+  // OpenID provider before the subject: `https://idp.example.org|subject`.
+  const forms = new Set([
+    uid,
+    ...(/^https?:\/\/[^|]+\|/.test(uid)
+      ? [uid.slice(uid.indexOf('|') + 1)]
+      : [uid.slice(uid.indexOf(':') + 1)]),
+  ]);
+  const found = [...forms].flatMap((form) => [
+    ...users.find('id', form),
+    ...users.find('login', form),
+    ...users.find('email', form),
+  ]);
+  return [...new Set(found)];
 }
 
 /**
@@ -135,36 +106,37 @@ function nameForm(dn: string): string {
  * the caller and exceptions stay, and so do superusers if no other would be left.
  */
 export async function compareUsers(
-  users: AsyncIterable<ComparedUser> | Iterable<ComparedUser>,
+  users: AsyncIterable<IdentifiedUser> | Iterable<IdentifiedUser>,
   options: {
-    readonly directory: readonly DirectoryUser[];
+    readonly directory: DirectoryUsers;
     readonly rules: MatchRules;
     /** The id of the caller; null where the caller is no user. */
     readonly own: number | null;
-    /** The ids of the users' entries as earlier answers had them, by the ids of the users. */
-    readonly entries?: ReadonlyMap<number, string> | undefined;
+    /** The users' entries as earlier answers had them, by the ids of the users. */
+    readonly entries?: EarlierEntries | undefined;
   },
 ): Promise<DirectoryComparison & ComparedEntries> {
-  const { rules, own, entries } = options;
-  const index = new DirectoryIndex(options.directory);
+  const { directory, rules, own, entries } = options;
   const gone: GoneUser[] = [];
   const doubtful: DoubtfulUser[] = [];
-  const tally = { learned: [] as KnownEntry[], recognized: 0, replaced: 0 };
+  const tally = { recognized: 0, replaced: 0 };
+  const learned = new LearnedEntries(directory);
   const superusers: number[] = [];
   let [present, kept] = [0, 0];
   for await (const { user, identities } of users) {
     const { id, username } = user;
     if (user.isSuperuser && user.isActive !== false) superusers.push(id);
     const isKept = id === own || user.externalAccount === null || matchesAny(username, rules.except);
-    const match = isKept ? null : matchOf({ user, identities }, index, rules);
+    const match = isKept ? null : matchOf({ user, identities }, directory, rules);
     if (match === null) {
       kept += 1;
       continue;
     }
     const known = entries?.get(id);
-    const verdict = known === undefined ? judge(match, rules) : judgeKnown(known, match, index, rules);
-    if (known === undefined) tally.learned.push(...learnedOf(id, match));
-    else if (index.ofEntry(known) !== undefined) tally.recognized += 1;
+    const verdict =
+      known === undefined ? judge(match, directory, rules) : judgeKnown(known, match, directory, rules);
+    if (known === undefined) learned.add(id, match);
+    else if (typeof known === 'number') tally.recognized += 1;
     else tally.replaced += Math.min(match.found.length, 1);
     if (verdict === 'present') present += 1;
     else if ('why' in verdict) doubtful.push({ id, username, ...verdict });
@@ -185,6 +157,7 @@ export async function compareUsers(
     ],
     present,
     kept,
+    learned,
     ...tally,
   };
 }
@@ -196,10 +169,10 @@ interface Match {
   readonly kind: Basis | null;
   /** As a phrase: `login name alice`. */
   readonly basis: string;
-  /** Empty if nothing matches. */
-  readonly found: readonly DirectoryUser[];
+  /** Their numbers; empty if nothing matches. */
+  readonly found: readonly number[];
   /** Who has the login name, where something stronger matches. */
-  readonly byLogin: readonly DirectoryUser[];
+  readonly byLogin: () => readonly number[];
   /** What ties the user to this directory, as a phrase; null for nothing but the name. */
   readonly tie: string | null;
   /** Whether the tie is an account, whose id the controller has from the provider. */
@@ -207,7 +180,11 @@ interface Match {
 }
 
 /** Null for a user of another directory. */
-function matchOf({ user, identities }: ComparedUser, index: DirectoryIndex, rules: MatchRules): Match | null {
+function matchOf(
+  { user, identities }: IdentifiedUser,
+  directory: DirectoryUsers,
+  rules: MatchRules,
+): Match | null {
   const accounts = identities?.accounts ?? [];
   const own = accounts.filter(({ provider }) => rules.accounts.includes(provider));
   const dn = identities?.ldapDn ?? null;
@@ -215,14 +192,19 @@ function matchOf({ user, identities }: ComparedUser, index: DirectoryIndex, rule
   const login = rules.loginName.replaceAll('{username}', user.username);
   const email = identities?.email ?? null;
   const ofAccounts = (own.length > 0 ? own : accounts).map(
-    ({ provider, uid }) => ['account', `account ${uid} of ${provider}`, () => index.ofAccount(uid)] as const,
+    ({ provider, uid }) =>
+      ['account', `account ${uid} of ${provider}`, () => ofAccount(directory, uid)] as const,
   );
-  const tries: readonly (readonly [Basis, string, () => readonly DirectoryUser[]])[] = [
+  const tries: readonly (readonly [Basis, string, () => readonly number[]])[] = [
     ...ofAccounts,
-    ...(dn === null ? [] : [['dn', `LDAP name ${dn}`, () => index.ofName(dn)] as const]),
+    ...(dn === null ? [] : [['dn', `LDAP name ${dn}`, () => directory.find('dn', dn)] as const]),
     // An account of this directory says which user it is: another user of the same name is another person.
-    ...(own.length > 0 ? [] : [['login', `login name ${login}`, () => index.of('login', login)] as const]),
-    ...(email === null ? [] : [['email', `mail address ${email}`, () => index.of('email', email)] as const]),
+    ...(own.length > 0
+      ? []
+      : [['login', `login name ${login}`, () => directory.find('login', login)] as const]),
+    ...(email === null
+      ? []
+      : [['email', `mail address ${email}`, () => directory.find('email', email)] as const]),
   ];
   const [account] = own;
   const tie =
@@ -235,9 +217,10 @@ function matchOf({ user, identities }: ComparedUser, index: DirectoryIndex, rule
   for (const [kind, basis, find] of tries) {
     const found = find();
     if (found.length === 0) continue;
-    return { ...shared, kind, basis, found, byLogin: kind === 'dn' ? index.of('login', login) : [] };
+    const byLogin = () => (kind === 'dn' ? directory.find('login', login) : []);
+    return { ...shared, kind, basis, found, byLogin };
   }
-  return { ...shared, kind: null, basis: '', found: [], byLogin: [] };
+  return { ...shared, kind: null, basis: '', found: [], byLogin: () => [] };
 }
 
 /** Whether a user without an account of this directory is tied to another one. */
@@ -251,48 +234,48 @@ function isOfAnother(
   return hasAccounts || user.externalAccount !== 'ldap';
 }
 
-/** Whose entry is known from now on: the only one that matches, but not by mail address. */
-function learnedOf(userId: number, { kind, found }: Match): readonly KnownEntry[] {
-  const [entry, ...others] = found;
-  return kind === 'email' || entry === undefined || others.length > 0 ? [] : [{ userId, entry: entry.id }];
-}
-
-function judge(match: Match, rules: MatchRules): Verdict {
+function judge(match: Match, directory: DirectoryUsers, rules: MatchRules): Verdict {
   const { kind, basis, found, byLogin } = match;
+  const isThere = (user: number) => directory.disabledOf(user) === null;
   if (kind === null) return judgeMissing(match, rules);
-  if (kind === 'email' && !rules.byEmail) {
-    const isThere = found.some(({ disabled }) => disabled === null);
-    return !match.hasAccount && isThere ? 'present' : { why: `matches by ${basis} only` };
-  }
-  const verdict = judgeMatch(found, basis);
-  const other = byLogin.find((user) => user.disabled === null && !found.includes(user));
-  if (verdict === 'present' || 'why' in verdict || other === undefined) return verdict;
-  return { why: `${verdict.evidence}, but ${entryText(other)} has the login name` };
+  if (kind === 'email' && !rules.byEmail)
+    return !match.hasAccount && found.some(isThere) ? 'present' : { why: `matches by ${basis} only` };
+  const verdict = judgeMatch(found, basis, directory);
+  if (verdict === 'present' || 'why' in verdict) return verdict;
+  const other = byLogin().find((user) => isThere(user) && !found.includes(user));
+  if (other === undefined) return verdict;
+  return { why: `${verdict.evidence}, but ${entryText(directory, other)} has the login name` };
 }
 
 /**
  * The verdict on a user whose entry an earlier answer had: the entry says more than its names, which may be changed or given to
  * another person.
  */
-function judgeKnown(id: string, match: Match, index: DirectoryIndex, rules: MatchRules): Verdict {
-  const entry = index.ofEntry(id);
+function judgeKnown(
+  known: number | string,
+  match: Match,
+  directory: DirectoryUsers,
+  rules: MatchRules,
+): Verdict {
   const { kind, basis, found } = match;
+  const isThere = (user: number) => directory.disabledOf(user) === null;
   const isNamed = kind !== null && kind !== 'email';
-  if (entry !== undefined) {
-    if (isNamed && found.includes(entry)) return judge(match, rules);
-    const verdict = judgeMatch([entry], `entry ${id}, known since an earlier answer`);
-    const other = isNamed ? found.find(({ disabled }) => disabled === null) : undefined;
+  if (typeof known === 'number') {
+    if (isNamed && found.includes(known)) return judge(match, directory, rules);
+    const verdict = judgeMatch([known], knownText(directory.idOf(known)), directory);
+    const other = isNamed ? found.find(isThere) : undefined;
     if (verdict === 'present' || 'why' in verdict || other === undefined) return verdict;
-    return { why: `${verdict.evidence}, but ${basis} is now of ${entryText(other)}` };
+    return { why: `${verdict.evidence}, but ${basis} is now of ${entryText(directory, other)}` };
   }
   if (kind === null)
-    return {
-      basis: `entry ${id}, known since an earlier answer`,
-      evidence: 'the entry is not in the directory any more',
-    };
-  return found.some(({ disabled }) => disabled === null)
-    ? { why: `matches another entry than before by ${basis}: ${id} is not in the directory any more` }
-    : judge(match, rules);
+    return { basis: knownText(known), evidence: 'the entry is not in the directory any more' };
+  return found.some(isThere)
+    ? { why: `matches another entry than before by ${basis}: ${known} is not in the directory any more` }
+    : judge(match, directory, rules);
+}
+
+function knownText(id: string): string {
+  return `entry ${id}, known since an earlier answer`;
 }
 
 function judgeMissing({ tie, hasAccount }: Match, { unmatched, bases }: MatchRules): Verdict {
@@ -308,18 +291,20 @@ function judgeMissing({ tie, hasAccount }: Match, { unmatched, bases }: MatchRul
   };
 }
 
-function judgeMatch(found: readonly DirectoryUser[], basis: string): Verdict {
-  if (found.some(({ disabled }) => disabled === null)) return 'present';
+function judgeMatch(found: readonly number[], basis: string, directory: DirectoryUsers): Verdict {
+  if (found.some((user) => directory.disabledOf(user) === null)) return 'present';
   const [only, ...others] = found;
-  if (only === undefined || only.disabled === null) return 'present';
+  const disabled = only === undefined ? null : directory.disabledOf(only);
+  if (only === undefined || disabled === null) return 'present';
   if (others.length > 0) return { why: `matches ${found.length} disabled users by ${basis}` };
-  const { attribute, value, since } = only.disabled;
-  const of = only.dn === undefined ? '' : ` of ${only.dn}`;
+  const { attribute, value, since } = disabled;
+  const dn = directory.dnOf(only);
+  const of = dn === undefined ? '' : ` of ${dn}`;
   return { basis, evidence: `${attribute}${of} is ${value}${since === null ? '' : ` since ${since}`}` };
 }
 
-function entryText({ id, dn }: DirectoryUser): string {
-  return dn ?? `user ${id}`;
+function entryText(directory: DirectoryUsers, user: number): string {
+  return directory.dnOf(user) ?? `user ${directory.idOf(user)}`;
 }
 
 /** The active superusers, if all of them are gone: no other would be left. */

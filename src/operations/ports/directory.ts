@@ -1,24 +1,4 @@
-/** A user as a directory or an identity provider knows it. */
-export interface DirectoryUser {
-  /** The provider's own id of the user, which never changes. */
-  readonly id: string;
-  /** The names that the user signs in with. */
-  readonly logins: readonly string[];
-  readonly emails: readonly string[];
-  /** The name of the entry in an LDAP directory; absent elsewhere. */
-  readonly dn?: string;
-  /** What shows that the user may not sign in any more; null for a user who may. */
-  readonly disabled: Disabled | null;
-}
-
-/** Evidence that a user is disabled. */
-interface Disabled {
-  /** The attribute as the provider calls it. */
-  readonly attribute: string;
-  readonly value: string;
-  /** Since when, as the provider states it; null where it does not. */
-  readonly since: string | null;
-}
+import type { DirectoryUsers } from '../../domain/directory-users.ts';
 
 /** A source that says who is there and who is disabled: an LDAP directory, or the API of an identity provider. */
 export interface Directory {
@@ -29,7 +9,7 @@ export interface Directory {
    *
    * @throws TokenctlError for an answer that is not complete, as well as for one that cannot be had.
    */
-  read(signal?: AbortSignal): Promise<readonly DirectoryUser[]>;
+  read(signal?: AbortSignal): Promise<DirectoryUsers>;
   /** Which users of the controller it speaks for. */
   readonly rules: MatchRules;
 }

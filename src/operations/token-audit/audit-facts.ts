@@ -8,8 +8,9 @@ import type { Selector } from '../../domain/selector.ts';
 import { type Application, allowsWriting } from '../../domain/token.ts';
 import { knownSources, type OpenLog, speaksFor } from '../directories/known-sources.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
-import type { AuthenticationSettings, UserIdentities } from '../ports/target-parts.ts';
+import type { AuthenticationSettings } from '../ports/target-parts.ts';
 import { type KnownSettings, knownSettings } from '../settings/known-settings.ts';
+import { usersWithIdentities } from '../users-with-identities.ts';
 
 /** What facts are gathered for. */
 export interface FactsWanted {
@@ -144,13 +145,11 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
     if (answers.length === 0) return 'No directory was asked about this controller';
     for (const { directory, at, gone } of answers)
       for (const id of gone) this.#left.set(id, { directory, at });
-    const identities = new Map<number, UserIdentities>();
-    if (answers.some(({ accounts }) => accounts.length > 0))
-      for await (const each of target.users.identities()) identities.set(each.id, each);
-    for await (const user of target.users.list()) {
+    const isIdentified = answers.some(({ accounts }) => accounts.length > 0);
+    for await (const { user, identities } of usersWithIdentities(target, { isIdentified })) {
       if (user.externalAccount === null) continue;
       const times = answers
-        .filter((answer) => speaksFor(answer, user, identities.get(user.id)))
+        .filter((answer) => speaksFor(answer, user, identities))
         .map(({ at }) => at.getTime());
       this.#lastCompared.set(user.id, times.length === 0 ? null : new Date(Math.max(...times)));
     }

@@ -3,8 +3,8 @@ import { Attribute, Change } from 'ldapts';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { LdapConnection, type LdapServer } from '../../../src/directories/ldap-connection.ts';
 import { type LdapSource, readFilter, readLdapUsers } from '../../../src/directories/ldap-users.ts';
+import type { DirectoryUser } from '../../../src/domain/directory-users.ts';
 import { Secret } from '../../../src/domain/secret.ts';
-import type { DirectoryUser } from '../../../src/operations/ports/directory.ts';
 import {
   GROUPS,
   LIMITED,
@@ -37,7 +37,7 @@ async function reading(
   });
   try {
     await connection.bind(account.dn, new Secret(account.password));
-    return await readLdapUsers(
+    const users = await readLdapUsers(
       connection,
       {
         name: 'The directory staff',
@@ -52,6 +52,7 @@ async function reading(
       },
       NOW,
     );
+    return [...users];
   } finally {
     connection.close();
   }

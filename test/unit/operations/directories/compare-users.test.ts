@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { type DirectoryUser, DirectoryUsers } from '../../../../src/domain/directory-users.ts';
 import type { User } from '../../../../src/domain/token.ts';
 import { compareUsers } from '../../../../src/operations/directories/compare-users.ts';
-import type { DirectoryUser, MatchRules } from '../../../../src/operations/ports/directory.ts';
+import type { MatchRules } from '../../../../src/operations/ports/directory.ts';
 import type { UserIdentities } from '../../../../src/operations/ports/target-parts.ts';
 
 const RULES: MatchRules = {
@@ -29,6 +30,18 @@ function entry(id: string, fields: Partial<DirectoryUser> = {}): DirectoryUser {
   return { id, logins: [id], emails: [`${id}@example.org`], disabled: null, ...fields };
 }
 
+/** The users of a directory. */
+function listed(entries: readonly DirectoryUser[]): DirectoryUsers {
+  const users = new DirectoryUsers();
+  for (const each of entries) users.add(each);
+  return users;
+}
+
+/** The entries that earlier answers had, as they are found in this one. */
+function earlier(users: DirectoryUsers, entries: ReadonlyMap<number, string> | undefined) {
+  return entries && new Map([...entries].map(([user, id]) => [user, users.find('id', id)[0] ?? id]));
+}
+
 /** The verdict on the first user. */
 async function verdict(
   of: ReturnType<typeof user>,
@@ -38,11 +51,12 @@ async function verdict(
   entries?: ReadonlyMap<number, string>,
 ) {
   const merged = { ...RULES, ...rules };
+  const users = listed(directory);
   const { gone, doubtful, present, kept } = await compareUsers([of, ...others], {
-    directory,
+    directory: users,
     rules: merged,
     own: 99,
-    entries,
+    entries: earlier(users, entries),
   });
   const [left] = gone.filter(({ id }) => id === of.user.id);
   const [doubt] = doubtful.filter(({ id }) => id === of.user.id);
@@ -296,9 +310,16 @@ describe('a user whose LDAP directory has bases', () => {
   });
 
   test('is known from then on by the entry that matches alone', async () => {
-    const learned = async (directory: readonly DirectoryUser[], entries?: ReadonlyMap<number, string>) =>
-      (await compareUsers([ldap('ann')], { directory, rules: { ...RULES, bases }, own: null, entries }))
-        .learned;
+    const learned = async (entries: readonly DirectoryUser[], known?: ReadonlyMap<number, string>) => {
+      const directory = listed(entries);
+      const options = {
+        directory,
+        rules: { ...RULES, bases },
+        own: null,
+        entries: earlier(directory, known),
+      };
+      return [...(await compareUsers([ldap('ann')], options)).learned];
+    };
     expect(await learned([at('1', 'ann')])).toEqual([{ userId: 3, entry: '1' }]);
     expect(await learned([at('2', 'ann')], new Map([[3, '1']]))).toEqual([]);
     expect(await learned([entry('1', { logins: ['ann'] }), entry('2', { logins: ['ann'] })])).toEqual([]);
@@ -312,6 +333,8 @@ test('compares 100,000 users', async () => {
     ...user(`user${index}`),
     identities: { id: index, email: `user${index}@example.org`, ldapDn: null, accounts: [] },
   }));
-  const directory = many.map((index) => entry(`user${index}`, { disabled: index % 1000 === 0 ? OFF : null }));
+  const directory = listed(
+    many.map((index) => entry(`user${index}`, { disabled: index % 1000 === 0 ? OFF : null })),
+  );
   expect((await compareUsers(users, { directory, rules: RULES, own: null })).gone).toHaveLength(100);
 });
