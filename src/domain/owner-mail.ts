@@ -158,9 +158,7 @@ export function isSendable(address: string, domains: readonly string[]): boolean
 
 /** Whether a rule keeps the owner from being told about a token. */
 export function isOptedOut(token: Token, rules: readonly Exception[], now: Date): boolean {
-  return rules.some(
-    (rule) => !isExpiredException(rule, now) && exceptionMatches(rule, { kind: 'token', token }),
-  );
+  return rules.some((rule) => !isExpiredException(rule, now) && exceptionMatches(rule, token));
 }
 
 /** The same of a revoked token, of which the audit log has the owner only: rules about more do not match. */

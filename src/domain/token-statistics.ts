@@ -1,6 +1,6 @@
+import { neverUsed } from './policy/condition.ts';
 import { expiresNever } from './policy/lifetime-rules.ts';
 import { DAY, type Facts, hasExpired } from './policy/rule.ts';
-import { neverUsed } from './policy/use-rules.ts';
 import { NEVER_DAYS, type Token } from './token.ts';
 
 export interface Bar {

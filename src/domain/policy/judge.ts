@@ -1,17 +1,28 @@
 import { HashCounter, textHash } from '../compact-collections.ts';
 import type { Application, RefreshToken, Token } from '../token.ts';
 import type { TokenStatistics } from '../token-statistics.ts';
+import type { Condition } from './condition.ts';
 import { enabledRules, type Policy, type RuleName, ruleOf } from './policy.ts';
 import {
   type Aggregate,
   type Check,
+  type CountedToken,
   type Facts,
   hasExpired,
   type PolicySettings,
   type Rule,
   type Severity,
+  type TokenCheck,
 } from './rule.ts';
-import { type Exception, exceptionMatches, isExpiredException, type Subject, subjectKey } from './subject.ts';
+import {
+  type Exception,
+  type Excusable,
+  exceptionMatches,
+  excusable,
+  isExpiredException,
+  type Subject,
+  subjectKey,
+} from './subject.ts';
 
 /** One rule's verdict on one subject. */
 export interface Finding {
@@ -132,14 +143,25 @@ interface Prepared {
 
 type PreparedCheck<Item> = Prepared & { readonly check: Check<Item> };
 
+type PreparedTokenCheck = Prepared & {
+  readonly check: TokenCheck;
+  /** That of its condition among all. */
+  readonly bit: number;
+};
+
+/** As many conditions of tokens as an integer of SQL has bits, its sign left out. */
+const MOST_CONDITIONS = 31;
+
 /**
  * Judges by a policy, one thing after the other. Findings are appended to the list that is handed in, so
  * that a token without one costs no memory at all. What an exception is meant for is counted in `excused`.
  */
 export class PolicyEvaluator {
   readonly #now: Date;
-  readonly #live: PreparedCheck<Token>[] = [];
-  readonly #expired: PreparedCheck<Token>[] = [];
+  readonly #live: PreparedTokenCheck[] = [];
+  readonly #expired: PreparedTokenCheck[] = [];
+  readonly #conditions: Condition[] = [];
+  #hasWhole = false;
   readonly #aggregates: (Prepared & { readonly aggregate: Aggregate })[] = [];
   readonly #applications: PreparedCheck<Application>[] = [];
   readonly #refreshTokens: PreparedCheck<RefreshToken>[] = [];
@@ -178,6 +200,34 @@ export class PolicyEvaluator {
     const expired = hasExpired(token, this.#now);
     for (const each of expired ? this.#expired : this.#live) {
       if (each.check.violates(token)) this.#report(each, { kind: 'token', token }, { item: token, into });
+    }
+    if (expired) return;
+    for (const { aggregate } of this.#aggregates) aggregate.add(token);
+  }
+
+  /**
+   * What the target may decide of each token by itself, for {@link countedToken}; null if a rule has to see tokens whole.
+   */
+  get conditions(): readonly Condition[] | null {
+    return this.#hasWhole || this.#conditions.length > MOST_CONDITIONS ? null : this.#conditions;
+  }
+
+  /**
+   * Judges a token of which the conditions are decided, and adds it to what is judged of many together.
+   *
+   * @param met The conditions that it meets: a bit each, the lowest for the first.
+   * @param count Told the rule of each finding.
+   */
+  countedToken(
+    token: CountedToken,
+    met: number,
+    count: (finding: { readonly rule: RuleName; readonly severity: Severity }) => void,
+  ): void {
+    const expired = hasExpired(token, this.#now);
+    for (const each of expired ? this.#expired : this.#live) {
+      if ((met & each.bit) === 0 || each.check.parts?.whose?.(token) === false) continue;
+      if (each.exceptions.length > 0 && this.#countExcused(each.rule, each.exceptions, token)) continue;
+      count(each);
     }
     if (expired) return;
     for (const { aggregate } of this.#aggregates) aggregate.add(token);
@@ -236,16 +286,24 @@ export class PolicyEvaluator {
   }
 
   #isExcused(rule: RuleName, exceptions: readonly Exception[], subject: Subject): boolean {
-    if (!exceptions.some((exception) => exceptionMatches(exception, subject))) return false;
-    this.#excused.set(rule, (this.#excused.get(rule) ?? 0) + 1);
+    if (exceptions.length === 0 || !this.#countExcused(rule, exceptions, excusable(subject))) return false;
     this.#onExcused?.(rule, subject);
+    return true;
+  }
+
+  #countExcused(rule: RuleName, exceptions: readonly Exception[], of: Excusable): boolean {
+    if (!exceptions.some((exception) => exceptionMatches(exception, of))) return false;
+    this.#excused.set(rule, (this.#excused.get(rule) ?? 0) + 1);
     return true;
   }
 
   #prepare(rule: Rule, prepared: Prepared, given: Parameters<Rule['prepare']>[0]): void {
     switch (rule.appliesTo) {
       case 'tokens': {
-        const each = { ...prepared, check: rule.prepare(given) };
+        const check = rule.prepare(given);
+        if (check.parts === undefined) this.#hasWhole = true;
+        const number = check.parts === undefined ? 0 : this.#conditions.push(check.parts.condition) - 1;
+        const each = { ...prepared, check, bit: 1 << number };
         if (rule.tokens !== 'expired') this.#live.push(each);
         if (rule.tokens !== 'live') this.#expired.push(each);
         break;
@@ -304,7 +362,7 @@ export interface Audit {
   readonly now: Date;
   /** Which tokens are audited, in words. */
   readonly selection: string;
-  /** Streams what is found, to be read once: what is read is counted, and nothing is kept. */
+  /** Streams what is found, to be read once: what is read is counted, and nothing is kept. Some may only be counted. */
   readonly findings: AsyncIterable<Finding>;
   /** What was counted, once the findings have ended. */
   summary(): AuditSummary;

@@ -1,6 +1,8 @@
 import { besideExpiry, NEVER_DAYS, refreshTokenState, type Token } from '../token.ts';
+import type { Condition } from './condition.ts';
 import {
   type AggregateRule,
+  checkOf,
   DAY,
   daysBetween,
   daysText,
@@ -28,14 +30,19 @@ export const neverExpires: TokenRule = {
       'Set a lifetime with tokenctl settings token-lifetime, have the owners replace these tokens, then revoke them with tokenctl tokens revoke --finding never-expires.',
     reference: 'RFC 6750, section 5.3: issue short-lived bearer tokens',
   },
-  prepare({ facts }) {
-    const limit = facts.now.getTime() + HUNDRED_YEARS;
-    return {
-      violates: ({ expires }) => expires.getTime() > limit,
-      message: ({ expires }) => `It expires in the year ${expires.getUTCFullYear()}.`,
-    };
-  },
+  prepare: ({ facts }) =>
+    checkOf(
+      {
+        condition: endless(facts.now),
+        message: ({ expires }) => `It expires in the year ${expires.getUTCFullYear()}.`,
+      },
+      facts,
+    ),
 };
+
+function endless(now: Date): Condition {
+  return { expiresAfter: now.getTime() + HUNDRED_YEARS };
+}
 
 /** Whether a token expires more than a hundred years from now. */
 export function expiresNever(token: Pick<Token, 'expires'>, now: Date): boolean {
@@ -59,14 +66,15 @@ export const lifetimeOver: TokenRule<WithDays> = {
     parameters: { days: 'The maximum lifetime.' },
   },
   prepare({ setting: { days }, facts, applied }) {
-    const otherFindsEndless = applied('never-expires');
-    return {
-      violates: (token) =>
-        token.expires.getTime() - token.created.getTime() > days * DAY &&
-        !(otherFindsEndless && expiresNever(token, facts.now)),
-      message: ({ created, expires }) =>
-        `It is valid for ${daysText(daysBetween(created, expires))}; the limit is ${days}.`,
-    };
+    const others = applied('never-expires') ? [{ not: endless(facts.now) }] : [];
+    return checkOf(
+      {
+        condition: { all: [{ livesLongerThan: days * DAY }, ...others] },
+        message: ({ created, expires }) =>
+          `It is valid for ${daysText(daysBetween(created, expires))}; the limit is ${days}.`,
+      },
+      facts,
+    );
   },
 };
 
@@ -82,11 +90,15 @@ export const expiredPresent: TokenRule = {
     remedy: 'Run tokenctl tokens cleanup, or tokenctl tokens revoke --expired.',
     reference: 'NIST SP 800-53 IA-5: authenticators are removed at the end of their lifetime',
   },
-  prepare: ({ facts }) => ({
-    violates: () => true,
-    message: (token) =>
-      `It expired ${daysText(daysBetween(token.expires, facts.now))} ago and is still in the database.${refreshText(token, facts)}`,
-  }),
+  prepare: ({ facts }) =>
+    checkOf(
+      {
+        condition: { all: [] },
+        message: (token) =>
+          `It expired ${daysText(daysBetween(token.expires, facts.now))} ago and is still in the database.${refreshText(token, facts)}`,
+      },
+      facts,
+    ),
 };
 
 /** What became of the refresh token of an expired token, as a sentence after another; empty without one. */

@@ -1,5 +1,14 @@
-import { allowsWriting, type Token } from '../token.ts';
-import { DAY, daysBetween, daysText, type TokenRule, type WithDays, type WithUsers } from './rule.ts';
+import { allowsWriting } from '../token.ts';
+import {
+  checkOfOwner,
+  DAY,
+  daysBetween,
+  daysText,
+  type TokenRule,
+  type WhoseToken,
+  type WithDays,
+  type WithUsers,
+} from './rule.ts';
 import { matchesAny } from './subject.ts';
 
 /**
@@ -17,10 +26,11 @@ export const ownerInactive: TokenRule = {
     remedy: 'Run tokenctl tokens revoke --finding owner-inactive.',
     reference: 'OWASP Non-Human Identities Top 10, NHI1: improper offboarding',
   },
-  prepare: ({ facts }) => ({
-    violates: ({ user }) => user !== null && facts.inactiveUserIds.has(user.id),
-    message: ({ user }) => `Its owner ${user?.username ?? ''} is deactivated, but the token may still work.`,
-  }),
+  prepare: ({ facts }) =>
+    checkOfOwner(
+      ({ user }) => user !== null && facts.inactiveUserIds.has(user.id),
+      ({ user }) => `Its owner ${user?.username ?? ''} is deactivated, but the token may still work.`,
+    ),
 };
 
 /** Finds tokens of superusers, which give access to the whole controller. */
@@ -35,11 +45,12 @@ export const ownerSuperuser: TokenRule = {
     remedy: 'Use a separate account with only the permissions that the task needs.',
     reference: 'NIST SP 800-53 AC-6: least privilege',
   },
-  prepare: ({ facts }) => ({
-    violates: ({ user }) => user !== null && facts.superuserIds.has(user.id),
-    message: (token) =>
-      `Its owner ${token.user?.username ?? ''} is a superuser: it can ${allowsWriting(token) ? 'change' : 'read'} everything.`,
-  }),
+  prepare: ({ facts }) =>
+    checkOfOwner(
+      ({ user }) => user !== null && facts.superuserIds.has(user.id),
+      (token) =>
+        `Its owner ${token.user?.username ?? ''} is a superuser: it can ${allowsWriting(token) ? 'change' : 'read'} everything.`,
+    ),
 };
 
 /**
@@ -63,11 +74,11 @@ export const ownerExternal: TokenRule = {
   },
   prepare({ facts }) {
     const forbidden = facts.settings?.ALLOW_OAUTH2_FOR_EXTERNAL_USERS === false;
-    return {
-      violates: ({ user }) => forbidden && user !== null && facts.externalUsers.has(user.id),
-      message: ({ user }) =>
+    return checkOfOwner(
+      ({ user }) => forbidden && user !== null && facts.externalUsers.has(user.id),
+      ({ user }) =>
         `Its owner ${user?.username ?? ''} signs in through ${facts.externalUsers.get(user?.id ?? 0) ?? 'an identity provider'}, which cannot revoke this token.`,
-    };
+    );
   },
 };
 
@@ -84,13 +95,14 @@ export const ownerLeft: TokenRule = {
     remedy: 'Run tokenctl users offboard --gone DIRECTORY.',
     reference: 'OWASP Non-Human Identities Top 10, NHI1: improper offboarding',
   },
-  prepare: ({ facts }) => ({
-    violates: ({ user }) => user !== null && facts.left?.has(user.id) === true,
-    message: ({ user }) => {
-      const { directory = '', at } = facts.left?.get(user?.id ?? 0) ?? {};
-      return `Its owner ${user?.username ?? ''} had left by the directory ${directory} at ${at?.toISOString() ?? ''}.`;
-    },
-  }),
+  prepare: ({ facts }) =>
+    checkOfOwner(
+      ({ user }) => user !== null && facts.left?.has(user.id) === true,
+      ({ user }) => {
+        const { directory = '', at } = facts.left?.get(user?.id ?? 0) ?? {};
+        return `Its owner ${user?.username ?? ''} had left by the directory ${directory} at ${at?.toISOString() ?? ''}.`;
+      },
+    ),
 };
 
 /** Finds tokens of external users whom no directory was asked about for a while. */
@@ -111,20 +123,20 @@ export const providerNotAsked: TokenRule<WithDays> = {
   },
   prepare({ setting: { days }, facts }) {
     const since = facts.now.getTime() - days * DAY;
-    const last = ({ user }: Token) => (user === null ? undefined : facts.lastCompared?.get(user.id));
-    return {
-      violates(token) {
+    const last = ({ user }: WhoseToken) => (user === null ? undefined : facts.lastCompared?.get(user.id));
+    return checkOfOwner(
+      (token) => {
         const at = last(token);
         return at !== undefined && (at === null || at.getTime() < since);
       },
-      message(token) {
+      (token) => {
         const at = last(token) ?? null;
         const owner = `its owner ${token.user?.username ?? ''}`;
         return at === null
           ? `No directory was asked about ${owner}.`
           : `A directory was last asked about ${owner} ${daysText(daysBetween(at, facts.now))} ago.`;
       },
-    };
+    );
   },
 };
 
@@ -144,12 +156,11 @@ export const personalTokenOfServiceAccount: TokenRule<WithUsers> = {
   },
   prepare({ setting: { users } }) {
     const isServiceAccount = cachedMatcher(users);
-    return {
-      violates: ({ application, user }) =>
-        application === null && user !== null && isServiceAccount(user.username),
-      message: ({ user }) =>
+    return checkOfOwner(
+      ({ application, user }) => application === null && user !== null && isServiceAccount(user.username),
+      ({ user }) =>
         `It is a personal access token of the service account ${user?.username ?? ''}: the program that uses it is unknown.`,
-    };
+    );
   },
 };
 
@@ -182,11 +193,10 @@ export const applicationTokenOfPerson: TokenRule<WithUsers> = {
   },
   prepare({ setting: { users } }) {
     const isServiceAccount = cachedMatcher(users);
-    return {
-      violates: ({ application, user }) =>
-        application !== null && user !== null && !isServiceAccount(user.username),
-      message: ({ application, user }) =>
+    return checkOfOwner(
+      ({ application, user }) => application !== null && user !== null && !isServiceAccount(user.username),
+      ({ application, user }) =>
         `${application?.name ?? ''} acts as ${user?.username ?? ''}, who is not a service account.`,
-    };
+    );
   },
 };

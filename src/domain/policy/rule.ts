@@ -1,5 +1,6 @@
 import type { OrphanUse } from '../dialect.ts';
 import type { Application, RefreshToken, Token } from '../token.ts';
+import { type Condition, holds, type Ids, type KnownUses } from './condition.ts';
 import type { Exception, Subject } from './subject.ts';
 
 /** What every rule can be told. */
@@ -37,6 +38,42 @@ export interface Check<Item> {
   message(item: Item): string;
 }
 
+/** Whose a token is: all that some rules look at. */
+export type WhoseToken = Pick<Token, 'id' | 'user' | 'application'>;
+
+/** A token as far as it is judged where the database decides the conditions of the rules. */
+export type CountedToken = WhoseToken & Pick<Token, 'description' | 'expires'>;
+
+/** A check of tokens in two parts, both of which must hold; absent where only the whole can be judged. */
+export interface TokenCheck extends Check<Token> {
+  readonly parts?: TokenParts;
+}
+
+interface TokenParts {
+  /** What the token must be by itself. */
+  readonly condition: Condition;
+  /** Whose it must be; anybody's where absent. */
+  readonly whose?: ((token: WhoseToken) => boolean) | undefined;
+}
+
+/** The check of a rule by its parts. */
+export function checkOf(
+  { condition, whose, message }: TokenParts & Pick<Check<Token>, 'message'>,
+  facts: Facts,
+): TokenCheck {
+  const isMet = holds(condition, facts);
+  const violates = whose === undefined ? isMet : (token: Token) => isMet(token) && whose(token);
+  return { parts: { condition, whose }, violates, message };
+}
+
+/** The check of a rule that only asks whose a token is. */
+export function checkOfOwner(
+  whose: (token: WhoseToken) => boolean,
+  message: Check<Token>['message'],
+): TokenCheck {
+  return { parts: { condition: { all: [] }, whose }, violates: whose, message };
+}
+
 interface RuleBase<Setting extends RuleSetting> {
   readonly defaults: Setting;
   readonly help: RuleHelp;
@@ -51,7 +88,7 @@ export interface TokenRule<Setting extends RuleSetting = RuleSetting> extends Ru
   readonly appliesTo: 'tokens';
   /** An expired token authenticates nothing, so that most rules leave it alone. */
   readonly tokens: 'live' | 'expired' | 'all';
-  prepare(given: RuleContext<Setting>): Check<Token>;
+  prepare(given: RuleContext<Setting>): TokenCheck;
 }
 
 /** A rule about many tokens together. It sees those that have not expired. */
@@ -62,7 +99,7 @@ export interface AggregateRule<Setting extends RuleSetting = RuleSetting> extend
 
 /** Tokens being counted: keeps no tokens, only numbers and names. */
 export interface Aggregate {
-  add(token: Token): void;
+  add(token: CountedToken): void;
   /** What is wrong, once every token was added. */
   violations(): Iterable<Violation>;
 }
@@ -177,13 +214,9 @@ export interface PolicySettings {
 }
 
 /** What rules need to know about the target: collected before the audit, so that rules stay pure. */
-export interface Facts {
+export interface Facts extends KnownUses {
   /** The instant at which everything is judged. */
   readonly now: Date;
-  /** Tokens unused for the days of `unused-for`; needed where tokens do not carry their last use. */
-  readonly unusedTokenIds: Ids;
-  /** Tokens that were never used; needed where tokens do not carry their last use. */
-  readonly neverUsedTokenIds: Ids;
   readonly inactiveUserIds: Ids;
   /** Ids of users who may do everything. */
   readonly superuserIds: Ids;
@@ -201,11 +234,6 @@ export interface Facts {
   readonly settings: PolicySettings | null;
   /** Whether a gateway stores working tokens in clear. */
   readonly tokensInClear: boolean;
-}
-
-/** Some ids, as far as asking about one goes. */
-interface Ids {
-  has(id: number): boolean;
 }
 
 /** A kind of fact that a target may refuse to tell: the rules that need it are not checked then. */

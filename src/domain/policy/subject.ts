@@ -135,13 +135,29 @@ export function isExpiredException({ until }: Exception, now: Date): boolean {
   return until !== undefined && now.toISOString().slice(0, 10) > until;
 }
 
-/** Whether an exception matches a subject. Does not check whether the exception has expired. */
-export function exceptionMatches(exception: Exception, subject: Subject): boolean {
+/** What exceptions look at: whose something is, from which application, and its description; null for what it has not. */
+export interface Excusable {
+  readonly user: UserReference | null;
+  readonly application: ApplicationReference | null;
+  readonly description: string | null;
+}
+
+/** What exceptions look at of a subject. */
+export function excusable(subject: Subject): Excusable {
+  return {
+    user: ownerOf(subject),
+    application: applicationOf(subject),
+    description: descriptionOf(subject),
+  };
+}
+
+/** Whether an exception matches. Does not check whether it has expired. */
+export function exceptionMatches(exception: Exception, of: Excusable): boolean {
   const { user, application, description } = exception;
   return (
-    (user === undefined || matches(ownerOf(subject)?.username, user)) &&
-    (application === undefined || matches(applicationOf(subject)?.name, application)) &&
-    (description === undefined || matches(descriptionOf(subject), description))
+    (user === undefined || matches(of.user?.username, user)) &&
+    (application === undefined || matches(of.application?.name, application)) &&
+    (description === undefined || matches(of.description, description))
   );
 }
 

@@ -1,7 +1,9 @@
 import { HashCounter, textHash } from '../compact-collections.ts';
-import { allowsWriting, type Token, type UserReference } from '../token.ts';
+import type { Token, UserReference } from '../token.ts';
+import type { Condition } from './condition.ts';
 import {
   type AggregateRule,
+  checkOf,
   DAY,
   daysBetween,
   daysText,
@@ -12,6 +14,10 @@ import {
   type WithTokens,
 } from './rule.ts';
 import type { Purpose } from './subject.ts';
+
+const NEVER_USED: Condition = { is: 'never_used' };
+const USED: Condition = { not: NEVER_USED };
+const WRITING: Condition = { is: 'writing' };
 
 /** Finds tokens that were made some days ago and have never authenticated anything. */
 export const neverUsedRule: TokenRule<WithDays> = {
@@ -28,11 +34,14 @@ export const neverUsedRule: TokenRule<WithDays> = {
   },
   prepare({ setting: { days }, facts }) {
     const since = facts.now.getTime() - days * DAY;
-    return {
-      violates: (token) => token.created.getTime() < since && neverUsed(token, facts),
-      message: ({ created }) =>
-        `It was created ${daysText(daysBetween(created, facts.now))} ago and has never been used.`,
-    };
+    return checkOf(
+      {
+        condition: { all: [{ createdBefore: since }, NEVER_USED] },
+        message: ({ created }) =>
+          `It was created ${daysText(daysBetween(created, facts.now))} ago and has never been used.`,
+      },
+      facts,
+    );
   },
 };
 
@@ -55,23 +64,16 @@ export const unusedFor: TokenRule<WithDays> = {
   },
   prepare({ setting: { days }, facts, applied }) {
     const since = facts.now.getTime() - days * DAY;
-    const otherFindsNeverUsed = applied('never-used');
-    return {
-      violates: (token) => {
-        if (otherFindsNeverUsed && neverUsed(token, facts)) return false;
-        const { id, lastUsed, created } = token;
-        if (lastUsed === undefined) return facts.unusedTokenIds.has(id);
-        return (lastUsed ?? created).getTime() < since;
+    const others = applied('never-used') ? [USED] : [];
+    return checkOf(
+      {
+        condition: { all: [...others, { unusedSince: since }] },
+        message: (token) => unusedText(token, { days, now: facts.now }),
       },
-      message: (token) => unusedText(token, { days, now: facts.now }),
-    };
+      facts,
+    );
   },
 };
-
-/** Whether a token was never used, by itself or by the target's own selection. */
-export function neverUsed({ id, lastUsed }: Token, facts: Pick<Facts, 'neverUsedTokenIds'>): boolean {
-  return lastUsed === undefined ? facts.neverUsedTokenIds.has(id) : lastUsed === null;
-}
 
 function unusedText({ created, lastUsed }: Token, { days, now }: { days: number; now: Date }): string {
   if (lastUsed === undefined) return `It has not been used for ${daysText(days)} or more.`;
@@ -94,10 +96,11 @@ export const writeScope: TokenRule = {
       'Replace it with a token of scope read where that is enough. The rule write-unneeded finds likely candidates.',
     reference: 'RFC 9700, section 2.3: access token privilege restriction',
   },
-  prepare: () => ({
-    violates: allowsWriting,
-    message: () => 'It can change everything that its owner can change.',
-  }),
+  prepare: ({ facts }) =>
+    checkOf(
+      { condition: WRITING, message: () => 'It can change everything that its owner can change.' },
+      facts,
+    ),
 };
 
 /**
@@ -120,22 +123,17 @@ export const writeUnneeded: TokenRule<WithDays> = {
   },
   prepare({ setting: { days }, facts }) {
     const since = facts.now.getTime() - days * DAY;
-    return {
-      violates: (token) =>
-        token.user !== null &&
-        allowsWriting(token) &&
-        token.created.getTime() < since &&
-        wasUsed(token, facts) &&
-        (facts.lastChanges.get(token.user.id)?.getTime() ?? 0) < since,
-      message: ({ user }) =>
-        `It has scope write and is in use, and its owner ${user?.username ?? ''} ${idle(user, facts)}.`,
-    };
+    return checkOf(
+      {
+        condition: { all: [WRITING, { createdBefore: since }, USED] },
+        whose: ({ user }) => user !== null && (facts.lastChanges.get(user.id)?.getTime() ?? 0) < since,
+        message: ({ user }) =>
+          `It has scope write and is in use, and its owner ${user?.username ?? ''} ${idle(user, facts)}.`,
+      },
+      facts,
+    );
   },
 };
-
-function wasUsed({ id, lastUsed }: Token, facts: Facts): boolean {
-  return lastUsed === undefined ? !facts.neverUsedTokenIds.has(id) : lastUsed !== null;
-}
 
 function idle(user: Token['user'], { lastChanges, now }: Facts): string {
   const last = user === null ? undefined : lastChanges.get(user.id);
@@ -155,10 +153,14 @@ export const noDescription: TokenRule = {
     remedy: 'Ask the owner what it is for. Add a description, or replace it.',
     reference: 'NIST SP 800-53 AC-2: the purpose of accounts is on record',
   },
-  prepare: () => ({
-    violates: ({ application, description }) => application === null && description.trim() === '',
-    message: () => 'It has no description.',
-  }),
+  prepare: ({ facts }) =>
+    checkOf(
+      {
+        condition: { all: [{ is: 'personal' }, { is: 'undescribed' }] },
+        message: () => 'It has no description.',
+      },
+      facts,
+    ),
 };
 
 /**
