@@ -1,5 +1,5 @@
-// Tokens audited a second straight at the database, as a whole process, against psql that copies what the same
-// query gives, turn by turn; and the memory that it takes, which does not grow with the number of tokens.
+// Tokens audited a second straight at the database with --summary, as a whole process, against psql that copies the
+// rows of the audited tokens, turn by turn; and the memory that it takes, which does not grow with the number of tokens.
 // Run: npm run build && node bench/database-audit.ts [largest number of tokens]
 import { readTokenPage, TOKEN_COLUMNS } from '../src/targets/database/tokens.ts';
 import { startPostgres } from '../test/support/embedded-postgres.ts';
@@ -11,7 +11,7 @@ const ROUNDS = sized(5, 1);
 const SIZES = sized([100_000, 1_000_000], [1_000, 10_000]);
 const largest = Number(process.argv[2] ?? SIZES.at(-1));
 
-/** The query that the audit reads its pages with, for all pages at once. */
+/** The query that tokens are listed with, and an audit that shows findings: for all pages at once. */
 async function wholeQuery(): Promise<string> {
   let text = '';
   const recorder = {

@@ -14,6 +14,7 @@ export function dryRun(target: Target): Target {
     describe: () => target.describe(),
     tokens: (selector) => target.tokens(selector),
     ...(target.tokensToPlan && { tokensToPlan: target.tokensToPlan.bind(target) }),
+    ...(target.countTokens && { countTokens: target.countTokens.bind(target) }),
     revoke: unchanged,
     ownTokenIds: () => target.ownTokenIds(),
     identifies: target.identifies,

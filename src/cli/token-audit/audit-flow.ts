@@ -76,6 +76,7 @@ export async function auditFlow(options: AuditFlowOptions): Promise<AuditResult>
       baseline,
       withKnown: hasTrend,
       onKey: written && ((key) => written.write(`${key}\n`)),
+      countOnly: flags.summary === true && flags.output === undefined,
       statistics: format === 'html',
       openLog: () => options.runtime.auditLog(),
     });

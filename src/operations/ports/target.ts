@@ -1,6 +1,8 @@
 import type { Standby, Visibility } from '../../domain/claims.ts';
 import type { ClockDifference } from '../../domain/clock-difference.ts';
 import type { Outcome } from '../../domain/plan.ts';
+import type { Condition } from '../../domain/policy/condition.ts';
+import type { CountedToken } from '../../domain/policy/rule.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { PlannedToken, Token, UserReference } from '../../domain/token.ts';
@@ -111,6 +113,19 @@ export interface Target {
    * @throws TokenctlError as `tokens` does.
    */
   tokensToPlan?(selector: Selector): AsyncIterable<readonly PlannedToken[]>;
+  /**
+   * Tells of each of the same tokens, once, which conditions it meets (a bit each, the lowest for the first; 31 conditions at
+   * most). Absent where that is no cheaper than `tokens`.
+   *
+   * @param each Must not keep the token: it is the same object for all.
+   * @returns False, with nothing told, if it cannot decide them as they are judged in place.
+   * @throws TokenctlError as `tokens` does.
+   */
+  countTokens?(
+    selector: Selector,
+    conditions: readonly Condition[],
+    each: (token: CountedToken, met: number) => void,
+  ): Promise<boolean>;
   /**
    * The ids of tokens that may be the caller's own credential: empty with a password; one where the
    * target can tell; several where it can only narrow it down.

@@ -40,6 +40,8 @@ export interface AuditTokensOptions {
   readonly withKnown?: boolean;
   /** Told the key of every finding, known ones included. */
   readonly onKey?: ((key: string) => void) | undefined;
+  /** Only counts the findings of single tokens, and does not hand them out, where that is cheaper. */
+  readonly countOnly?: boolean;
   /** Count tokens by age, scope, use and expiry as well. */
   readonly statistics?: boolean;
   /** Opens the audit log, in which the answers of directories are: a rule about those needs it. */
@@ -128,6 +130,13 @@ class AuditRun {
     if (this.#facts.settings !== null) this.#evaluator.settings(this.#facts.settings, found);
     for (const application of this.#gathered.applications) this.#evaluator.application(application, found);
     yield* this.#counted(found);
+    if (!(await this.#countTokens())) yield* this.#tokens(found);
+    this.#evaluator.aggregates(found);
+    yield* this.#counted(found);
+    yield* this.#refreshTokens(found);
+  }
+
+  async *#tokens(found: Finding[]): AsyncIterable<Finding> {
     for await (const token of this.#options.target.tokens(this.#options.selector)) {
       this.#tokensRead += 1;
       this.#statistics?.add(token);
@@ -136,9 +145,23 @@ class AuditRun {
       // Not `yield*`, which takes several turns of the event loop for each of them.
       for (const finding of this.#counted(found)) yield finding;
     }
-    this.#evaluator.aggregates(found);
-    yield* this.#counted(found);
-    yield* this.#refreshTokens(found);
+  }
+
+  /**
+   * Has the target decide what the rules ask of each token, and counts the findings.
+   *
+   * @returns Whether it was done: not if more than counts is asked for, a rule has to see tokens whole, or the target cannot.
+   */
+  async #countTokens(): Promise<boolean> {
+    const { countOnly, baseline, onKey, target, selector } = this.#options;
+    const { conditions } = this.#evaluator;
+    if (countOnly !== true || baseline !== undefined || onKey !== undefined) return false;
+    if (this.#statistics !== null || conditions === null || target.countTokens === undefined) return false;
+    const count = (finding: Pick<Finding, 'rule' | 'severity'>) => this.#count(finding);
+    return await target.countTokens(selector, conditions, (token, met) => {
+      this.#tokensRead += 1;
+      this.#evaluator.countedToken(token, met, count);
+    });
   }
 
   async *#refreshTokens(found: Finding[]): AsyncIterable<Finding> {
@@ -169,14 +192,17 @@ class AuditRun {
           continue;
         }
       }
-      this.#found += 1;
-      this.#bySeverity[finding.severity] += 1;
-      if (finding.severity !== this.#options.policy[finding.rule].severity)
-        this.#severities.set(finding.rule, finding.severity);
-      this.#byRule.set(finding.rule, (this.#byRule.get(finding.rule) ?? 0) + 1);
+      this.#count(finding);
       yield finding;
     }
     found.length = 0;
+  }
+
+  #count({ rule, severity }: Pick<Finding, 'rule' | 'severity'>): void {
+    this.#found += 1;
+    this.#bySeverity[severity] += 1;
+    if (severity !== this.#options.policy[rule].severity) this.#severities.set(rule, severity);
+    this.#byRule.set(rule, (this.#byRule.get(rule) ?? 0) + 1);
   }
 
   /** Whether the baseline knows a finding, which is counted. */

@@ -26,6 +26,7 @@ import { lastChanges, listActivity } from './activity.ts';
 import { deleteApplication, readApplication, readApplications, replaceClientSecret } from './applications.ts';
 import { deleteAuthorizationCodes, listAuthorizationCodes } from './authorization-codes.ts';
 import { type Connection, openConnection } from './connection.ts';
+import { countTokens } from './counted-tokens.ts';
 import { createPersonalToken } from './create-token.ts';
 import { describeDatabase, findParts, type PartsWithRights } from './describe.ts';
 import { deleteRefreshTokens, revokeAccessTokens, revokeRefreshTokens } from './revocation.ts';
@@ -175,6 +176,10 @@ class DatabaseTarget implements Target {
 
   tokensToPlan(selector: Selector): AsyncIterable<readonly PlannedToken[]> {
     return listTokensToPlan(this.#connection, selector);
+  }
+
+  countTokens(...wanted: Parameters<NonNullable<Target['countTokens']>>): Promise<boolean> {
+    return countTokens(this.#connection, ...wanted);
   }
 
   /** A database role does not authenticate with a token. */

@@ -40,7 +40,7 @@ export function inRange(column: string, { after, last, ids }: IdRange): Conditio
 }
 
 /** The earliest and latest dates of JavaScript (ECMAScript, 21.4.1.1), in milliseconds. */
-const MAX_DATE_MS = 8.64e15;
+export const MAX_DATE_MS = 8.64e15;
 
 /**
  * SQL for an instant as milliseconds since 1970, in float8, which is much cheaper to read than a timestamptz. `infinity`
@@ -137,29 +137,38 @@ export const PAGE_SIZE = 2000;
  * transaction stays open, and rows that are deleted meanwhile shift nothing. Rows after the last key that the table has
  * after the first page are not read: reading until nothing is left could go on for ever.
  *
+ * @param options.lastKey The key of the last row of a page; null of a page that is not full.
  * @param options.read Reads at most {@link PAGE_SIZE} rows with a greater key, up to `last` unless that is null, ordered by key.
  * @param options.end Reads the last key; null without one. Called once, if there is more than one page.
  */
-export function keysetPages<Row, Key>(options: {
+export function keysetPages<Page, Key>(options: {
   readonly start: Key;
-  readonly keyOf: (row: Row) => Key;
-  readonly read: (after: Key, last: Key | null) => Promise<readonly Row[]>;
+  readonly lastKey: (page: Page) => Key | null;
+  readonly read: (after: Key, last: Key | null) => Promise<Page>;
   readonly end: () => Promise<Key | null>;
-}): AsyncGenerator<readonly Row[], void> {
-  const { start, keyOf, read, end } = options;
+}): AsyncGenerator<Page, void> {
+  const { start, lastKey, read, end } = options;
   let last: Promise<Key | null> | undefined;
   return prefetch(
     () => read(start, null),
-    (rows) => {
-      const row = rows.at(-1);
-      if (rows.length < PAGE_SIZE || row === undefined) return null;
+    (page) => {
+      const after = lastKey(page);
+      if (after === null) return null;
       return async () => {
         last ??= end();
-        const key = await last;
-        return key === null ? [] : read(keyOf(row), key);
+        // Without a last key the table is empty by now, and so is this page.
+        return read(after, (await last) ?? after);
       };
     },
   );
+}
+
+/** For {@link keysetPages}: the key of the last row of a full page of rows. */
+export function lastKeyOf<Row, Key>(keyOf: (row: Row) => Key): (rows: readonly Row[]) => Key | null {
+  return (rows) => {
+    const row = rows.at(-1);
+    return rows.length < PAGE_SIZE || row === undefined ? null : keyOf(row);
+  };
 }
 
 /** A table with ids, and how it is read. */
@@ -185,10 +194,23 @@ export function idPages<Row extends { readonly id: number }>(
   ids: readonly number[] | undefined,
   read: (database: Queryable, range: IdRange) => Promise<readonly Row[]>,
 ): AsyncGenerator<readonly Row[], void> {
+  return pagesById(table, { ids, read, lastId: lastKeyOf(({ id }) => id) });
+}
+
+/** As {@link idPages}, of pages of any form. */
+export function pagesById<Page>(
+  table: IdTable,
+  options: {
+    readonly ids: readonly number[] | undefined;
+    readonly read: (database: Queryable, range: IdRange) => Promise<Page>;
+    readonly lastId: (page: Page) => number | null;
+  },
+): AsyncGenerator<Page, void> {
+  const { ids, read, lastId } = options;
   if (ids === undefined) {
     return keysetPages({
       start: 0,
-      keyOf: ({ id }) => id,
+      lastKey: lastId,
       read: (after, last) => table.read((database) => read(database, { after, last })),
       end: () => table.read((database) => readLastId(database, table.name)),
     });
@@ -202,7 +224,9 @@ export function idPages<Row extends { readonly id: number }>(
     if (batch.done === true) return null;
     return () => table.read((database) => read(database, { after: 0, last: null, ids: batch.value }));
   };
-  return prefetch(readNext() ?? (() => Promise.resolve([])), readNext);
+  // Without any id, a page of none.
+  const first = () => table.read((database) => read(database, { after: 0, last: null, ids: [] }));
+  return prefetch(readNext() ?? first, readNext);
 }
 
 async function readLastId(database: Queryable, table: string): Promise<number | null> {

@@ -23,24 +23,37 @@ export class TokenReferences {
 
   /** Reads the references of a page that are not cached yet. */
   load(connection: Connection, rows: readonly ReferringRow[]): Promise<void> {
+    return this.loadIds(connection, {
+      user_id: rows.map((row) => row.user_id),
+      application_id: rows.map((row) => row.application_id),
+    });
+  }
+
+  /** As {@link load}, of the ids in the columns of a page. */
+  loadIds(
+    connection: Connection,
+    ids: { readonly [Name in keyof ReferringRow]: readonly (number | null)[] | null },
+  ): Promise<void> {
     return connection.read(async (database) => {
-      await this.#users.load(
-        database,
-        rows.map((row) => row.user_id),
-      );
-      await this.#applications.load(
-        database,
-        rows.map((row) => row.application_id),
-      );
+      await this.#users.load(database, ids.user_id ?? []);
+      await this.#applications.load(database, ids.application_id ?? []);
     });
   }
 
   user({ user_id }: ReferringRow): UserReference | null {
-    return this.#users.get(user_id);
+    return this.userOf(user_id);
   }
 
   application({ application_id }: ReferringRow): ApplicationReference | null {
-    return this.#applications.get(application_id);
+    return this.applicationOf(application_id);
+  }
+
+  userOf(id: number | null): UserReference | null {
+    return this.#users.get(id);
+  }
+
+  applicationOf(id: number | null): ApplicationReference | null {
+    return this.#applications.get(id);
   }
 }
 

@@ -5,7 +5,15 @@ import type { Session } from '../../domain/token.ts';
 import type { SessionSelector } from '../../operations/ports/target-parts.ts';
 import { eachOf, processInBatches } from './batches.ts';
 import type { Connection } from './connection.ts';
-import { Conditions, dateOf, dateOrNull, keysetPages, milliseconds, PAGE_SIZE } from './queries.ts';
+import {
+  Conditions,
+  dateOf,
+  dateOrNull,
+  keysetPages,
+  lastKeyOf,
+  milliseconds,
+  PAGE_SIZE,
+} from './queries.ts';
 import type { CachedSession, SessionCache } from './session-cache.ts';
 import { fingerprint, type Layout, TABLES } from './tables.ts';
 
@@ -197,7 +205,7 @@ async function* sessionPages(
   let most = Number.POSITIVE_INFINITY;
   const pages = keysetPages({
     start: '',
-    keyOf: ({ key }: SessionRow) => key,
+    lastKey: lastKeyOf(({ key }: SessionRow) => key),
     read: (after, last) =>
       connection.read((database) =>
         readSessionPage(database, { layout, selector, withUnowned, after, last }),

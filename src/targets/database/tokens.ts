@@ -8,7 +8,7 @@ import type { RefreshTokenSelector } from '../../operations/ports/target-parts.t
 import type { Connection } from './connection.ts';
 import {
   type ColumnSql,
-  Conditions,
+  type Conditions,
   dateOf,
   dateOrNull,
   type IdRange,
@@ -68,15 +68,24 @@ function plannedToken(row: PlannedRow, references: TokenReferences): PlannedToke
   };
 }
 
-/** Pages of the rows of a selector, without its negations, for which there is no SQL. */
+/** Pages of the rows of a selector, without its negations. */
 async function* tokenPages<Row extends PlannedRow>(
   connection: Connection,
   selector: Selector,
   columns: (layout: Layout) => ColumnSql<Row>,
 ): AsyncGenerator<readonly Row[], void> {
+  const { layout } = connection;
+  const criteria = await criteriaOf(connection, selector);
+  yield* idPages(connection.table('accessTokens'), selector.ids, (database, range) =>
+    readTokenPage<Row>(database, { layout, range, criteria, columns: columns(layout) }),
+  );
+}
+
+/** The criteria of a selector, without its negations, for which there is no SQL. */
+export async function criteriaOf(connection: Connection, selector: Selector): Promise<TokenCriteria> {
   const {
     all: _,
-    ids,
+    ids: _ids,
     users,
     userIds,
     applications,
@@ -85,18 +94,14 @@ async function* tokenPages<Row extends PlannedRow>(
     notApplications: _applications,
     ...rest
   } = selector;
-  const criteria = {
+  return {
     ...rest,
     ...(await resolveNames(connection, { users, userIds, applications, applicationIds })),
   };
-  const { layout } = connection;
-  yield* idPages(connection.table('accessTokens'), ids, (database, range) =>
-    readTokenPage<Row>(database, { layout, range, criteria, columns: columns(layout) }),
-  );
 }
 
 /** The criteria of a selector other than its list of ids, with ids for names. All that are present must match. */
-type TokenCriteria = Omit<
+export type TokenCriteria = Omit<
   Selector,
   'all' | 'ids' | 'users' | 'userIds' | 'applications' | 'applicationIds' | 'notUsers' | 'notApplications'
 > & {
@@ -170,14 +175,9 @@ export function readTokenPage<Row extends PlannedRow = TokenRow>(
 ): Promise<Row[]> {
   const { layout, criteria, range, columns } = options;
   const { accessTokens, refreshTokens } = TABLES[layout];
-  const where = new Conditions();
+  const where = inRange('t.id', range);
+  requireCriteria(where, criteria);
   const after = where.parameter(range.after);
-  where.require(`t.id > ${after}::bigint`);
-  where.add(range.last ?? undefined, (last) => `t.id <= ${last}::bigint`);
-  where.add(range.ids, (ids) => `t.id = ANY(${ids}::bigint[])`);
-  for (const name of Object.keys(CRITERIA) as (keyof TokenCriteria)[]) {
-    where.add(criteria[name], CRITERIA[name]);
-  }
   return readArrays(database, {
     columns,
     from: `FROM ${accessTokens} t
@@ -186,6 +186,12 @@ export function readTokenPage<Row extends PlannedRow = TokenRow>(
       WHERE ${where.sql} ORDER BY t.id LIMIT ${PAGE_SIZE}`,
     values: where.values,
   });
+}
+
+/** Adds the conditions of criteria, on a row `t`. */
+export function requireCriteria(where: Conditions, criteria: TokenCriteria): void {
+  for (const name of Object.keys(CRITERIA) as (keyof TokenCriteria)[])
+    where.add(criteria[name], CRITERIA[name]);
 }
 
 /** Streams the refresh tokens of a selector, ascending by id. */
