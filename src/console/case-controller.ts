@@ -45,6 +45,22 @@ export async function controllerOfCase(runtime: Runtime, of: CaseOf): Promise<Ca
   }
 }
 
+/** The controller that a context had in the last incident that was recorded through it; null without one. */
+export async function recordedPlace(
+  runtime: Pick<Runtime, 'auditLog'>,
+  place: string,
+): Promise<CaseController | null> {
+  let last: CaseController | null = null;
+  const log = await runtime.auditLog();
+  for await (const { target, at } of log.entries(1, { operations: incidentOperations })) {
+    const { address, installUuid = null, context } = target;
+    if (address === undefined || context !== place) continue;
+    const aheadMs = controllerTime({ at, target }).getTime() - Date.parse(at);
+    last = { address, installUuid, aheadMs };
+  }
+  return last;
+}
+
 /**
  * Where the log has the incident: a lockdown of several contexts has one id at several controllers, and then the context decides.
  * Null where it has none, or several.

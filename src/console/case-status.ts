@@ -1,7 +1,5 @@
 import type { Runtime } from '../app/runtime.ts';
 import { TokenctlError } from '../domain/errors.ts';
-import type { Incident } from '../domain/incident/incident.ts';
-import { isDue } from '../operations/incident/incident-status.ts';
 import { readIncidentHistories, requireIncident } from '../operations/incident/recorded-incidents.ts';
 import {
   type CaseController,
@@ -10,8 +8,8 @@ import {
   isUnread,
   recordedController,
 } from './case-controller.ts';
-import { type Incidents, incidentsOf } from './incidents.ts';
 import { type Problem, problemOf } from './operations.ts';
+import { type Incidents, incidentsOf, uncheckedIncident } from './read-incidents.ts';
 
 /** When the ways in of an incident were last compared with the controller, and what came of it. */
 export interface LastCheck {
@@ -66,26 +64,13 @@ export class CaseStatuses {
     const problem = problemOf(error);
     const last = this.#checks.get(`${address} ${id}`) ?? null;
     return {
-      incident: unchecked(incident, { address, at, problem }),
+      incident: uncheckedIncident(incident, { address, at, problem }),
       at,
       address,
       controller,
       unread: { problem, last },
     };
   }
-}
-
-function unchecked(
-  incident: Incident,
-  { address, at, problem }: { readonly address: string; readonly at: Date; readonly problem: Problem },
-): CaseStatus['incident'] {
-  const isOpen = incident.state !== 'lifted';
-  return {
-    ...{ ...incident, address, isOverdue: isOpen && isDue(incident, at) },
-    ...{ values: [], aliveCount: 0, alive: [], lifetimes: null, accessPaths: [], names: [] },
-    holds: isOpen ? null : false,
-    notSeen: isOpen ? problem.message.replace(/\.$/, '') : null,
-  };
 }
 
 function notFound(id: string, address: string): TokenctlError {

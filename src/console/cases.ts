@@ -5,11 +5,13 @@ import { requireAccount } from '../cli/base-command.ts';
 import { incidentReportFlow } from '../cli/incident/report-flow.ts';
 import { investigateFlow } from '../cli/investigation/investigate-flow.ts';
 import { markFlow } from '../cli/investigation/mark-flow.ts';
+import { pathName } from '../domain/access.ts';
 import { controllerTime } from '../domain/clock-difference.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import {
   type Investigation,
   type InvestigationItem,
+  isOtherChangeLeft,
   remains,
 } from '../domain/investigation/investigation.ts';
 import { gatherRecord, type IncidentRecord } from '../operations/incident/gather-report.ts';
@@ -197,7 +199,11 @@ async function caseOf(
     ...{ incident, at, address },
     /** Why the incident is not compared with the controller now, and when it last was; null where it was. */
     unread: unread && { ...unread, last: unread.last ?? checkOf(record) },
-    lockdown: record.lockdown,
+    /** The last lockdown of it that ended, as the audit log has it. */
+    lockdown: record.lockdown && {
+      ...record.lockdown,
+      accessPaths: record.lockdown.accessPaths.map((each) => ({ ...each, name: pathName(each.path) })),
+    },
     /** What finishes a lockdown that is not in effect in full; null where nothing is known to be left. */
     finish: unread === null ? finishingOf(incident) : null,
     runs: record.runs.map((run) => ({
@@ -313,6 +319,8 @@ function shownItem(item: InvestigationItem, of: Investigation, mark: HonestItem 
     kind: object.kind,
     by: by.map(({ username }) => username),
     remains: remains(item),
+    /** A change that gives no access and runs no code by any rule, and that is still there or was not checked. */
+    isOtherLeft: isOtherChangeLeft(item),
     /** Perhaps the work of somebody else: it is cleaned only where it is picked. */
     takesNaming: takesNaming(item, of),
     findings: item.findings.map(({ rule, severity, message }) => ({ rule, severity, message })),

@@ -7,8 +7,6 @@ import { runbookResult, runbookSteps, stepFlow } from '../cli/incident/runbook.t
 import { recordedCase } from '../cli/incident/runbook-case.ts';
 import { filledText, NO_CASE, type RunbookCase, runbookDocument } from '../cli/incident/runbook-document.ts';
 import { timelineFlow } from '../cli/incident/timeline-flow.ts';
-import { pathName, sentenceOf } from '../domain/access.ts';
-import { incidentStatus } from '../operations/incident/incident-status.ts';
 import { stepsDone } from '../operations/incident/runbook-steps.ts';
 import { type CaseController, controllerOfCase } from './case-controller.ts';
 import { CaseFiles } from './case-files.ts';
@@ -16,6 +14,7 @@ import { placeQuery } from './command-line.ts';
 import type { Controller, Controllers } from './controllers.ts';
 import { endedOf } from './operations.ts';
 import type { Places } from './places.ts';
+import { incidentList } from './read-incidents.ts';
 import { shownDocument } from './shown-document.ts';
 
 const stepQuery = placeQuery.extend({
@@ -31,26 +30,6 @@ const stepRequest = z.strictObject({
   reason: z.string().max(1000).optional(),
   ticket: z.string().max(1000).optional(),
 });
-
-/** The incidents of a context, and when they were compared with it. */
-export type Incidents = Awaited<ReturnType<typeof incidentsOf>>;
-
-/** Reads {@link Incidents}. */
-export async function incidentsOf(runtime: Runtime) {
-  const description = await runtime.description();
-  const clock = await runtime.targetClock();
-  const [target, log] = [await runtime.target(), await runtime.auditLog()];
-  const found = await incidentStatus({ target, description, log, clock, all: true });
-  const incidents = found.incidents.map((each) => ({
-    ...each,
-    accessPaths: each.accessPaths.map((path) => ({
-      ...path,
-      name: pathName(path.path),
-      how: sentenceOf(path),
-    })),
-  }));
-  return { ...found, incidents, at: clock.now(), address: description.address };
-}
 
 /** The steps of a runbook, and which are done. */
 export type Steps = Awaited<ReturnType<typeof stepsOf>>;
@@ -108,7 +87,7 @@ export function serveIncidents(
 ): void {
   app.get('/api/incidents', async ({ query }) => {
     const { place } = placeQuery.parse(query);
-    return await places.work(place, incidentsOf);
+    return await places.work(place, (runtime) => incidentList(runtime, place));
   });
   app.get('/api/timeline', async ({ query }) => {
     const { place, user, since } = placeQuery

@@ -15,6 +15,7 @@ import { type ReactNode, useEffect, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { Loaded, Loading } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
+import { countText } from '../shared/times.tsx';
 import { query, useFacts, useRead } from './api.ts';
 import { CaseItems } from './case-items.tsx';
 import { ReportButtons } from './case-report.tsx';
@@ -92,7 +93,7 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
         )}
         <p>
           <strong>{selection}</strong>{' '}
-          {isOpen ? <EffectLabel incident={incident} /> : <Label color="grey">lifted</Label>}{' '}
+          {isOpen ? <EffectLabel incident={incident} /> : <Label color="grey">closed</Label>}{' '}
           {isOverdue && <Label color="red">overdue</Label>}{' '}
           {unread === null && isOpen && (
             <>
@@ -139,17 +140,22 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
         </ProgressStepper>
         <p className="next">
           {next === undefined ? (
-            'Every step of this case is done.'
+            'This case is closed: its lockdown is lifted.'
           ) : (
             <>
               Next: <a href={`#${next.id}`}>{next.act}</a>
             </>
           )}
         </p>
+        {isOpen && (
+          <p className="hint">
+            A case ends when its lockdown is lifted. Then it is closed, and stays in the list of incidents.
+          </p>
+        )}
       </PageSection>
       <PageSection className="stacked">
         <Section stage={stages[0]}>
-          <PathsTable incident={incident} place={chosen.place} />
+          <PathsTable incident={incident} place={chosen.place} recorded={read.lockdown} />
           <FinishButton read={read} place={chosen.place} />
           {isOpen && <ExtendForm read={read} place={chosen.place} />}
         </Section>
@@ -167,7 +173,8 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
             <LiftForm read={read} place={chosen.place} isNext={stages[4]?.isNext ?? false} />
           ) : (
             <p>
-              Lifted <When at={lifted?.at} />.
+              Lifted <When at={lifted?.at} />
+              {lifted !== null && ` by ${lifted.by['user'] ?? 'unknown'}`}. The case is closed.
             </p>
           )}
         </Section>
@@ -345,8 +352,8 @@ function LiftForm({
       }}
     >
       <p>
-        Sets back what the lockdown set: settings, users and roles. Revoked tokens do not come back. The plan
-        is shown first.
+        This ends the case. It sets back what the lockdown set: settings, users and roles. Revoked tokens do
+        not come back. The plan is shown first.
       </p>
       <ActiveAgain incident={read.incident} />
       <StillThere read={read} />
@@ -359,7 +366,7 @@ function LiftForm({
           isDisabled={begin.isPending}
           isLoading={begin.isPending}
         >
-          Lift the lockdown…
+          Lift the lockdown and close the case…
         </Button>
       </div>
     </Form>
@@ -397,7 +404,7 @@ function StillThere({ read: { left, investigations } }: { readonly read: CaseRea
       {left !== null && (
         <Message
           variant="danger"
-          title={`${left.items.length} ${left.items.length === 1 ? 'item was' : 'items were'} left by a cleaning, because that cannot be undone and was not confirmed`}
+          title={`${countText(left.items.length, 'item was', 'items were')} left by a cleaning, because that cannot be undone and was not confirmed`}
         >
           <ul>
             {left.items.map(({ item, summary }) => (
@@ -426,7 +433,7 @@ function StillThere({ read: { left, investigations } }: { readonly read: CaseRea
       {last !== undefined && !last.isOutdated && last.remaining > 0 && (
         <Message
           variant="danger"
-          title={`The last investigation found ${last.remaining} ${last.remaining === 1 ? 'item that remains' : 'items that remain'}.`}
+          title={`${countText(last.remaining, 'item remains', 'items remain')} of those that the last investigation found.`}
         >
           <a href="#cleaning">Clean or mark them first</a>.
         </Message>

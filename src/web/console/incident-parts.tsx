@@ -1,14 +1,17 @@
 /** What the list of incidents and the page of a case show of an incident. */
 import { Button, Label, Modal, ModalBody, ModalHeader } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
-import type { Incidents } from '../../console/incidents.ts';
+import type { IncidentList } from '../../console/read-incidents.ts';
 import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
+import { countText } from '../shared/times.tsx';
 import { type AccessPath, type Ended, type Json, query, uncheckedIn, useRead } from './api.ts';
+import type { CaseRead } from './case-stages.ts';
 import { Report } from './document.tsx';
+import { When } from './parts.tsx';
 
 /** The incidents of a context, and when they were compared with it. */
-export type IncidentsRead = Json<Incidents>;
+export type IncidentsRead = Json<IncidentList>;
 
 export type Incident = IncidentsRead['incidents'][number];
 
@@ -36,22 +39,25 @@ export function EffectLabel({
       )}{' '}
       {(holds === null || unchecked > 0) && (
         <Label color="orange">
-          {unchecked === 0
-            ? 'not checked'
-            : `${unchecked} ${unchecked === 1 ? 'way' : 'ways'} in not checked`}
+          {unchecked === 0 ? 'not checked' : `${countText(unchecked, 'way', 'ways')} in not checked`}
         </Label>
       )}
     </>
   );
 }
 
-/** The ways in of an open incident, those that are open first, and the timelines of its users. */
+/** What a lockdown recorded of the ways in when it ended. */
+type Recorded = CaseRead['lockdown'];
+
+/** The ways in of an open incident, those that are open first; of a lifted one, as its lockdown recorded them; and the timelines. */
 export function PathsTable({
   incident,
   place,
+  recorded = null,
 }: {
   readonly incident: Incident;
   readonly place: string;
+  readonly recorded?: Recorded;
 }): ReactNode {
   const { id, state, accessPaths, notSeen, scope, since } = incident;
   const [shown, setShown] = useState<string | null>(null);
@@ -74,6 +80,7 @@ export function PathsTable({
           ]}
         />
       )}
+      {state === 'lifted' && recorded !== null && <RecordedPaths id={id} recorded={recorded} />}
       {users.length > 0 && (
         <div className="actions">
           {users.map((user) => (
@@ -86,6 +93,37 @@ export function PathsTable({
       {shown !== null && (
         <TimelineDialog place={place} user={shown} since={since} onClose={() => setShown(null)} />
       )}
+    </>
+  );
+}
+
+/** What the lockdown found when it ended: no statement about now. */
+function RecordedPaths({
+  id,
+  recorded,
+}: {
+  readonly id: string;
+  readonly recorded: NonNullable<Recorded>;
+}): ReactNode {
+  const { at, accessPaths } = recorded;
+  return (
+    <>
+      <p>
+        As the lockdown found it when it ended, <When at={at} />, by the audit log. It is lifted: nothing of
+        this is checked now.
+      </p>
+      <PlainTable
+        label={`Ways in of ${id}, as the lockdown left them`}
+        rows={accessPaths}
+        keyOf={({ path }) => path}
+        columns={[
+          { title: 'Way in', show: ({ name }) => name },
+          {
+            title: 'State then',
+            show: ({ state }) => <Label color={COLORS[state]}>{state.replace('_', ' ')}</Label>,
+          },
+        ]}
+      />
     </>
   );
 }

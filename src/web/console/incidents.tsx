@@ -6,12 +6,12 @@ import { Link } from 'react-router';
 import { Choice } from '../shared/choice.tsx';
 import { Loaded, Loading } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
-import { type Ended, query, useAddress, useFacts, useRead } from './api.ts';
+import { type Ended, type Problem, query, useAddress, useFacts, useRead } from './api.ts';
 import { PlaceNote, usePlace } from './controller.tsx';
 import { Report } from './document.tsx';
 import { EffectLabel, type Incident, type IncidentsRead, PathsTable } from './incident-parts.tsx';
 import { LockdownForm } from './lockdown-form.tsx';
-import { Heading, When } from './parts.tsx';
+import { Heading, Message, When } from './parts.tsx';
 
 export function Incidents(): ReactNode {
   const { places } = useFacts();
@@ -50,7 +50,10 @@ export function Incidents(): ReactNode {
           {read.data === undefined ? (
             <p>{read.isError ? 'The open incidents could not be read.' : 'Reading the open incidents…'}</p>
           ) : (
-            <OpenCases read={read.data} place={place} />
+            <>
+              {read.data.unread !== null && <Away place={place} problem={read.data.unread} />}
+              <OpenCases read={read.data} place={place} />
+            </>
           )}
         </div>
       </PageSection>
@@ -69,6 +72,7 @@ export function Incidents(): ReactNode {
                     place={place}
                     incident={incident}
                     at={data.at}
+                    unread={data.unread}
                   />
                 ))}
             </>
@@ -82,10 +86,26 @@ export function Incidents(): ReactNode {
   );
 }
 
+/** Says that a controller could not be asked, and what is shown instead. */
+function Away({ place, problem }: { readonly place: string; readonly problem: Problem }): ReactNode {
+  return (
+    <Message isLiveRegion variant="warning" title={`${place} is not checked now: ${problem.message}`}>
+      The incidents below are those of the audit log. Whether they are in effect is not known.
+    </Message>
+  );
+}
+
 /** The cases to go on with, before the form for another one. */
 function OpenCases({ read, place }: { readonly read: IncidentsRead; readonly place: string }): ReactNode {
   const open = read.incidents.filter(({ state }) => state !== 'lifted');
-  if (open.length === 0) return <p>No lockdown is open in {place}.</p>;
+  if (open.length === 0)
+    return (
+      <p>
+        {read.unread === null
+          ? `No lockdown is open in ${place}.`
+          : `The audit log has no open lockdown of ${place}.`}
+      </p>
+    );
   return (
     <PlainTable
       label="Open incidents"
@@ -120,10 +140,12 @@ function Board({
   place,
   incident,
   at,
+  unread,
 }: {
   readonly place: string;
   readonly incident: Incident;
   readonly at: string;
+  readonly unread: Problem | null;
 }): ReactNode {
   const { id, selection, state, since, until, by, reason, ticket, isOverdue } = incident;
   const isOpen = state !== 'lifted';
@@ -142,7 +164,12 @@ function Board({
               , until <When at={until} />
             </>
           )}
-          . Compared <When at={at} />.
+          {unread === null && (
+            <>
+              . Compared <When at={at} />
+            </>
+          )}
+          .
         </p>
         <p>
           <Link to={query('/case', { place, incident: id })}>

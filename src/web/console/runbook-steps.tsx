@@ -3,7 +3,8 @@
 import { Checkbox, ExpandableSection } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import type { Incidents, Steps } from '../../console/incidents.ts';
+import type { Steps } from '../../console/incidents.ts';
+import type { Incidents } from '../../console/read-incidents.ts';
 import { Choice } from '../shared/choice.tsx';
 import { call, type Ended, type Json, query, useFacts, useRead } from './api.ts';
 import { DocumentView } from './document.tsx';

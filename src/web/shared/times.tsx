@@ -9,6 +9,11 @@ export function numberText(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
+/** A number and what it counts: `1 token`, `2 tokens`, `1,000 entries`. */
+export function countText(value: number, one: string, many = `${one}s`): string {
+  return `${numberText(value)} ${value === 1 ? one : many}`;
+}
+
 /** Day and minute in the viewer's zone: 2026-03-01 09:05. */
 export function localText(at: Date): string {
   const two = (value: number) => String(value).padStart(2, '0');
@@ -52,5 +57,5 @@ const UNITS = [
 export function duration(seconds: number): string {
   const [unit, size] = UNITS.find(([, each]) => seconds >= each && seconds % each === 0) ?? ['second', 1];
   const count = seconds / size;
-  return `${numberText(count)} ${unit}${count === 1 ? '' : 's'}`;
+  return countText(count, unit);
 }

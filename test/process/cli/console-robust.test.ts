@@ -154,6 +154,10 @@ describe('what goes wrong', () => {
       unread: { problem: { code: 'target_unreachable' }, last: { holds: null, at: expect.any(String) } },
       finish: null,
     });
+    expect((await send('/api/incidents?place=test')).json()).toMatchObject({
+      unread: { code: 'target_unreachable' },
+      incidents: [{ id: incident, holds: null, notSeen: expect.any(String) }],
+    });
     const report = await send(`/api/case/report?place=test&incident=${incident}&format=html`);
     expect([report.statusCode, report.body]).toEqual([200, expect.stringContaining(incident)]);
     expect((await send('/api/case?place=test&incident=inc-00000000')).statusCode).toBe(502);
