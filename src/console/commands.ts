@@ -72,6 +72,11 @@ export const requestSchema = z.discriminatedUnion('kind', [
   z.strictObject({
     kind: z.literal('incident lockdown'),
     hours: hours.optional(),
+    /** The id that the plan on the page said: the same is confirmed. */
+    newIncident: z
+      .string()
+      .regex(/^inc-[0-9a-f]{8}$/)
+      .optional(),
     ...account,
     ...membersOf(lockdownForm),
   }),
@@ -249,7 +254,7 @@ function hasMoreThanFlags({
 type Lockdown = Extract<ChangeRequest, { kind: 'incident lockdown' }>;
 
 async function prepareLockdown(request: Lockdown, { places }: Preparation): Promise<Prepared> {
-  const { hours } = request;
+  const { hours, newIncident } = request;
   const { command, flags, dryRun } = await commandOf(lockdownFlags, {
     command: 'incident lockdown',
     typed: {
@@ -259,7 +264,7 @@ async function prepareLockdown(request: Lockdown, { places }: Preparation): Prom
     request,
     places,
   });
-  const order = lockdownOrder(flags);
+  const order = { ...lockdownOrder(flags), proposedId: newIncident };
   return {
     command,
     flow: (plans) => (run) => lockdownFlow({ ...run, order, several: false, flags: plans ? dryRun : flags }),

@@ -5,13 +5,15 @@ import { watchingSources } from '../cli/settings/watching-sources.ts';
 import { incompleteText } from '../domain/claims.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { checkTarget } from '../operations/contexts/check-target.ts';
+import type { TargetDescription } from '../operations/ports/target.ts';
+import { requireFullView, requireMayChange, requireRights } from '../operations/visibility.ts';
 import { type Answer, Answers } from './answers.ts';
 import type { AuditRead, Audits } from './audits.ts';
 import { placeQuery } from './command-line.ts';
 import type { Controllers } from './controllers.ts';
-import { type Incidents, incidentsOf } from './incidents.ts';
 import { type Problem, problemOf } from './operations.ts';
 import { inTurns, type Places } from './places.ts';
+import { type Incidents, incidentsOf } from './read-incidents.ts';
 import { ruleOf } from './saved-plans.ts';
 
 /** What is known of a context. */
@@ -34,6 +36,8 @@ async function overviewOf(runtime: Runtime, place: string) {
     visibility: found.visibility.kind,
     // Of a standby, the warnings say it.
     incomplete: found.standby === undefined ? incompleteText(found) : null,
+    /** Why this account may not lock down anybody, as far as that is known before it is tried; null where nothing is. */
+    lockdownRefusal: lockdownRefusalOf(await runtime.description()),
     databaseContext: found.databaseContext ?? null,
     capabilities: found.capabilities,
     settings: await settingsOf(runtime),
@@ -41,6 +45,18 @@ async function overviewOf(runtime: Runtime, place: string) {
     directories: (await watchingSources(runtime)).remarks,
     approval: ruleOf(runtime, (await runtime.description()).context),
   };
+}
+
+function lockdownRefusalOf(description: TargetDescription): Problem | null {
+  try {
+    requireFullView(description, 'A lockdown');
+    requireRights(description, { what: 'A lockdown', purposes: ['revoke'] });
+    requireMayChange(description);
+    return null;
+  } catch (error) {
+    if (error instanceof TokenctlError) return problemOf(error);
+    throw error;
+  }
 }
 
 /** The settings; null where they may not be read. */

@@ -206,5 +206,6 @@ function serveChanges(app: FastifyInstance, parts: ConsoleParts): void {
 /** A plan that is only looked at must not be carried out, whatever its flow asks. */
 const neverConfirmed: Confirmation = {
   asks: true,
+  afterPlan: 'This is the plan. Nothing is changed yet.',
   confirm: () => Promise.reject(new TokenctlError('not_confirmed', 'Only planned. Nothing was changed')),
 };

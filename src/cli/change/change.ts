@@ -68,7 +68,7 @@ export interface PlannedChange<Done, Json> {
 }
 
 const NO_FILE: PlanFileJson = { planFile: null, digest: null };
-const DRY_RUN = lines('Dry run. Nothing was changed.');
+const DRY_RUN = 'Dry run. Nothing was changed.';
 
 /**
  * Makes a change that was planned, or ends before that: with the plan in a file (--plan-out), after a dry run, and where there
@@ -108,7 +108,8 @@ export async function change<Done, Json>(
   if (dryRun) {
     const refused =
       refusalAhead(requireWritable) ?? foreseen() ?? incomplete ?? (await approvalRefusal(approve));
-    return unchanged({ document: [...unmade, DRY_RUN], failure: refused });
+    const end = lines(confirmation.afterPlan ?? DRY_RUN);
+    return unchanged({ document: [...unmade, end], failure: refused });
   }
   if (question === null) {
     await ignoringMissingApproval(approve);

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { ReadStream } from 'node:tty';
 import { TokenctlError } from '../../domain/errors.ts';
-import { type Document, documentText } from '../../reports/document.ts';
+import { type Document, documentText, lines } from '../../reports/document.ts';
 import { onScreen } from '../../reports/tables/text.ts';
 import type { ChangeFlags } from '../flags.ts';
 import { screenOf, writeTo } from '../output/streams.ts';
@@ -20,6 +20,8 @@ export interface Question {
   readonly type: string;
   /** What happens without the answer, as a phrase, where that is not the end: `clean the rest only`. */
   readonly otherwise?: string;
+  /** What the answer decides beyond that, and what comes after it, as a sentence. */
+  readonly note?: string | undefined;
   /** The number of tokens, if the question is about tokens. */
   readonly tokens?: number;
 }
@@ -28,6 +30,8 @@ export interface Question {
 export interface Confirmation {
   /** Whether the user will be asked. */
   readonly asks: boolean;
+  /** What is said after a plan that is only looked at; by default that it was a dry run. */
+  readonly afterPlan?: string;
   /**
    * Shows the plan and returns once it is confirmed.
    *
@@ -59,10 +63,13 @@ export function confirmationFrom(
         hint: 'Add --dry-run to see the plan, or --yes to run it without confirmation.',
       });
     },
-    async confirm({ plan, act, type }) {
+    async confirm({ plan, act, type, note }) {
       this.requirePossible();
       const asks = flags.yes !== true;
-      await showPlan(asks ? plan : toCome(plan), { json: flags.json === true, asks });
+      await showPlan(asks ? [...plan, lines(note !== undefined && note)] : toCome(plan), {
+        json: flags.json === true,
+        asks,
+      });
       if (flags.yes === true) return;
       const answer = await ask(`Type ${type} to ${act} (anything else cancels): `, options);
       if (answer.trim() === type) return;

@@ -58,7 +58,7 @@ export interface LockdownRequest extends ChangeRequest<LockdownFlags> {
  */
 export async function lockdownFlow(request: LockdownRequest): Promise<Report<LockdownJson>> {
   const { runtime, flags, several } = request;
-  const { scope, measures, sharedId, lasts, saved, turns } = request.order;
+  const { scope, measures, sharedId, proposedId, lasts, saved, turns } = request.order;
   const description = await runtime.description();
   if (saved !== null) {
     requireSameController(saved, description);
@@ -74,7 +74,7 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report<Loc
       ...(await working.reading()),
       scope,
       measures,
-      ...(several && { sharedId }),
+      ...(several ? { sharedId } : { proposedId }),
       lasts,
       ...options,
     });

@@ -11,6 +11,8 @@ export interface LockdownOrder {
   readonly measures: Measures;
   /** The id for a new incident in several contexts. */
   readonly sharedId: string;
+  /** The id for a new incident that a dry run of before said. */
+  readonly proposedId?: string | undefined;
   /** For how long, in milliseconds; null for until it is lifted. */
   readonly lasts: number | null;
   /** The saved plan that it is from. */

@@ -49,6 +49,8 @@ export interface PlanLockdownOptions {
    * the same is open at others already. Not given for an incident of its own.
    */
   readonly sharedId?: string;
+  /** The id that a plan of before said for a new incident; another one is made where it was given since. */
+  readonly proposedId?: string | undefined;
   /** Plans it also if it would end the caller's own way in: for a dry run, and for a caller that gets a token first. */
   readonly mayLockOut?: boolean;
 }
@@ -105,7 +107,7 @@ export async function planLockdown(asked: PlanLockdownOptions): Promise<Lockdown
   const counted = options.count !== false || same?.state === 'locked';
   const revocation = selector === null ? null : await (counted ? counting : notCounting)(options, selector);
   return {
-    incident: same?.id ?? freeId(history, sharedIdOf(options, [...histories.all.values()])),
+    incident: same?.id ?? freeId(history, newIdOf(options, [...histories.all.values()])),
     continues: same !== undefined,
     scope,
     measures,
@@ -263,12 +265,15 @@ export function newIncidentId(): string {
   return `inc-${randomBytes(4).toString('hex')}`;
 }
 
-/** The id that an incident has at other targets, where this is one of them. */
-function sharedIdOf(
-  { sharedId, scope, measures }: PlanLockdownOptions,
+/** The id that an incident has at other targets, where this is one of them; else the one that a plan of before said, if no other has it. */
+function newIdOf(
+  { sharedId, proposedId, scope, measures }: PlanLockdownOptions,
   histories: readonly IncidentHistory[],
 ): string | undefined {
-  if (sharedId === undefined) return undefined;
+  if (sharedId === undefined) {
+    const isTaken = histories.some(({ incidents }) => incidents.some(({ id }) => id === proposedId));
+    return isTaken ? undefined : proposedId;
+  }
   const open = histories.flatMap((history) =>
     history.open.filter((incident) => isSame(incident, { scope, measures })),
   );

@@ -15,7 +15,7 @@ import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
 import type { FormChoice } from '../../console/command-line.ts';
 import { Choice } from '../shared/choice.tsx';
-import { type ContextRead, call, type Ended, query, useFacts, useRead } from './api.ts';
+import { type ContextRead, call, type Ended, type Problem, query, useFacts, useRead } from './api.ts';
 import { ChoiceFields, type Choices, isPossible } from './choices.tsx';
 import { CommandLine } from './commands.tsx';
 import { Report } from './document.tsx';
@@ -104,16 +104,42 @@ function namesIn(text: string): string[] {
 
 const SETTLED_MS = 500;
 
+interface Place {
+  readonly place: string;
+  readonly user: string;
+}
+
+/** The form, once it is known what the context can do: what is chosen at first depends on it, and does not change later. */
+export function LockdownForm(props: Place): ReactNode {
+  const { place } = props;
+  const context = useRead<ContextRead>(query('/api/overview', { place }));
+  return (
+    <Card component="section" aria-label="New lockdown">
+      <CardTitle component="h2">Lock down</CardTitle>
+      <CardBody>
+        {context.data !== undefined ? (
+          <LoadedForm {...props} context={context.data} />
+        ) : context.error !== null ? (
+          <Message variant="danger" title={context.error.message} />
+        ) : (
+          <>
+            <Spinner size="md" aria-label="Reading" /> Reading what the context {place} can do.
+          </>
+        )}
+      </CardBody>
+    </Card>
+  );
+}
+
 /** Plans as one chooses; the plan is the dry run of the command. */
-export function LockdownForm({ place, user }: { readonly place: string; readonly user: string }): ReactNode {
+function LoadedForm({ place, user, context }: Place & { readonly context: ContextRead }): ReactNode {
   const { readOnly, forms } = useFacts();
   const fields = forms['incident lockdown'];
   const [scope, setScope] = useState<Scope>('user');
   const [names, setNames] = useState(user);
   const [provider, setProvider] = useState('any');
   const [choices, setChoices] = useState<Choices>({});
-  const context = useRead<ContextRead>(query('/api/overview', { place }));
-  const canDeactivate = context.data?.capabilities.deactivateUsers ?? false;
+  const { capabilities, credential, lockdownRefusal: refusal } = context;
   const [hours, setHours] = useState('');
   const [account, setAccount] = useState<Account>({ reason: '', ticket: '' });
   const [keepActive, setKeepActive] = useState('');
@@ -127,144 +153,165 @@ export function LockdownForm({ place, user }: { readonly place: string; readonly
     names,
     provider,
     choices,
-    canDeactivate,
+    canDeactivate: capabilities.deactivateUsers,
     hours,
     keepActive,
     rescueToken,
   });
-  const whole = { ...request, ...guardsOf(guards), ...account };
   const isWhole = request !== null;
-  const planned = usePlan(
-    context.data === undefined || request === null ? null : { ...request, ...guardsOf(guards) },
-  );
+  const planned = usePlan(request === null ? null : { ...request, ...guardsOf(guards) });
+  const isReady = isWhole && refusal === null && !begin.isPending;
+  const whole = { ...request, ...guardsOf(guards), ...account, ...plannedId(planned.data) };
   return (
-    <Card component="section" aria-label="New lockdown">
-      <CardTitle component="h2">Lock down</CardTitle>
-      <CardBody>
-        <RightsMessage context={context.data} />
-        <Grid hasGutter>
-          <GridItem lg={5}>
-            <Form>
-              <FormGroup label="Who" fieldId="scope">
-                <Choice id="scope" value={scope} options={SCOPES} onChange={setScope} />
-              </FormGroup>
-              {(scope === 'user' || scope === 'application') && (
-                <NameField
-                  id="names"
-                  label="Names, separated by commas"
-                  kind={scope === 'user' ? 'users' : 'applications'}
-                  place={place}
-                  value={names}
-                  onChange={setNames}
-                  isRequired
-                />
-              )}
-              {scope === 'identityProvider' && (
-                <FormGroup label="Identity provider" fieldId="provider">
-                  <Choice
-                    id="provider"
-                    value={provider}
-                    options={['any', 'ldap', 'social', 'enterprise']}
-                    onChange={setProvider}
-                  />
-                </FormGroup>
-              )}
-              <FormGroup role="group" label="Measures" fieldId="deactivate">
-                <ChoiceFields
-                  fields={fields}
-                  choices={choices}
-                  defaults={defaults}
-                  scope={scope}
-                  onChange={setChoices}
-                />
-              </FormGroup>
-              {deactivates && (
-                <NameField
-                  id="keep-active"
-                  label="Users that stay active, separated by commas"
-                  kind="users"
-                  place={place}
-                  value={keepActive}
-                  onChange={setKeepActive}
-                />
-              )}
-              {isBasicOff && context.data?.credential === 'password' && (
-                <FormGroup
-                  label="New file for a rescue token, on the machine of the console"
-                  fieldId="rescue-token"
-                >
-                  <TextInput
-                    id="rescue-token"
-                    value={rescueToken}
-                    placeholder="~/rescue.token"
-                    autoComplete="off"
-                    onChange={(_event, value) => setRescueToken(value)}
-                  />
-                  <p>
-                    This context logs in with a password, which stops working. A token of scope write is
-                    created in this file first, and used for the lockdown.
-                  </p>
-                </FormGroup>
-              )}
-              <FormGroup label="Ends after hours (empty: until it is lifted)" fieldId="hours">
-                <TextInput
-                  id="hours"
-                  type="number"
-                  min={1}
-                  value={hours}
-                  onChange={(_event, value) => setHours(value)}
-                />
-              </FormGroup>
-              <AccountFields account={account} onChange={setAccount} />
-              <GuardFields rule={context.data?.approval} guards={guards} onChange={setGuards} />
-              {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
-              {!readOnly && (
-                <Button
-                  variant="danger"
-                  isDisabled={!isWhole || begin.isPending}
-                  isLoading={begin.isPending}
-                  onClick={() => begin.mutate(whole)}
-                >
-                  Lock down…
-                </Button>
-              )}
-              {!readOnly && (
-                <SavePlan
-                  isDisabled={!isWhole || begin.isPending}
-                  onSave={(planOut) => begin.mutate({ ...whole, planOut })}
-                />
-              )}
-            </Form>
-          </GridItem>
-          <GridItem lg={7}>
-            {!isWhole && <p>Name a user or an application to see the plan.</p>}
-            {planned.isFetching && <Spinner size="md" aria-label="Planning" />}
-            {planned.error !== null && <Message variant="danger" title={planned.error.message} />}
-            {planned.data != null && (
-              <>
-                {planned.data.failure !== null && <ProblemAlert problem={planned.data.failure} />}
-                <Report ended={planned.data} label="Plan" />
-                <CommandLine command={planned.data.command} />
-              </>
+    <>
+      {refusal !== null && <RightsMessage refusal={refusal} />}
+      <Grid hasGutter>
+        <GridItem lg={5}>
+          <Form>
+            <FormGroup label="Who" fieldId="scope">
+              <Choice id="scope" value={scope} options={SCOPES} onChange={setScope} />
+            </FormGroup>
+            {(scope === 'user' || scope === 'application') && (
+              <NameField
+                id="names"
+                label="Names, separated by commas"
+                kind={scope === 'user' ? 'users' : 'applications'}
+                place={place}
+                value={names}
+                onChange={setNames}
+                isRequired
+              />
             )}
-          </GridItem>
-        </Grid>
-      </CardBody>
-    </Card>
+            {scope === 'identityProvider' && (
+              <FormGroup label="Identity provider" fieldId="provider">
+                <Choice
+                  id="provider"
+                  value={provider}
+                  options={['any', 'ldap', 'social', 'enterprise']}
+                  onChange={setProvider}
+                />
+              </FormGroup>
+            )}
+            <FormGroup role="group" label="Measures" fieldId="deactivate">
+              <ChoiceFields
+                fields={fields}
+                choices={choices}
+                defaults={defaults}
+                scope={scope}
+                onChange={setChoices}
+              />
+            </FormGroup>
+            {deactivates && (
+              <NameField
+                id="keep-active"
+                label="Users that stay active, separated by commas"
+                kind="users"
+                place={place}
+                value={keepActive}
+                onChange={setKeepActive}
+              />
+            )}
+            {isBasicOff && credential === 'password' && (
+              <FormGroup
+                label="New file for a rescue token, on the machine of the console"
+                fieldId="rescue-token"
+              >
+                <TextInput
+                  id="rescue-token"
+                  value={rescueToken}
+                  placeholder="~/rescue.token"
+                  autoComplete="off"
+                  onChange={(_event, value) => setRescueToken(value)}
+                />
+                <p>
+                  This context logs in with a password, which stops working. A token of scope write is created
+                  in this file first, and used for the lockdown.
+                </p>
+              </FormGroup>
+            )}
+            <FormGroup label="Ends after hours (empty: until it is lifted)" fieldId="hours">
+              <TextInput
+                id="hours"
+                type="number"
+                min={1}
+                value={hours}
+                onChange={(_event, value) => setHours(value)}
+              />
+            </FormGroup>
+            <AccountFields account={account} onChange={setAccount} />
+            <GuardFields rule={context.approval} guards={guards} onChange={setGuards} />
+            {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
+            {!readOnly && (
+              <LockdownButtons
+                refusal={refusal}
+                isReady={isReady}
+                isPending={begin.isPending}
+                onBegin={(more) => begin.mutate({ ...whole, ...more })}
+              />
+            )}
+          </Form>
+        </GridItem>
+        <GridItem lg={7}>
+          {!isWhole && <p>Name a user or an application to see the plan.</p>}
+          {planned.isFetching && <Spinner size="md" aria-label="Planning" />}
+          {planned.error !== null && <Message variant="danger" title={planned.error.message} />}
+          {planned.data != null && (
+            <>
+              {planned.data.failure !== null && <ProblemAlert problem={planned.data.failure} />}
+              <Report ended={planned.data} label="Plan" />
+              <CommandLine command={planned.data.command} />
+            </>
+          )}
+        </GridItem>
+      </Grid>
+    </>
+  );
+}
+
+/** What begins the lockdown, or saves its plan; with why it cannot be begun. */
+function LockdownButtons(props: {
+  readonly refusal: ContextRead['lockdownRefusal'];
+  readonly isReady: boolean;
+  readonly isPending: boolean;
+  readonly onBegin: (more: { readonly planOut?: string }) => void;
+}): ReactNode {
+  const { refusal, isReady, isPending, onBegin } = props;
+  return (
+    <>
+      <div>
+        <Button
+          variant="danger"
+          isDisabled={!isReady}
+          isLoading={isPending}
+          aria-describedby="lock-down-next"
+          onClick={() => onBegin({})}
+        >
+          Lock down…
+        </Button>
+        <p id="lock-down-next" className="hint">
+          {refusal === null
+            ? 'Shows the plan once more and asks you to type a word. Nothing is changed before that.'
+            : `Not possible: ${refusal.message}.`}
+        </p>
+      </div>
+      <SavePlan isDisabled={!isReady} onSave={(planOut) => onBegin({ planOut })} />
+    </>
   );
 }
 
 /** Says before anything is typed that the account may not do it. */
-function RightsMessage({ context }: { readonly context: ContextRead | undefined }): ReactNode {
-  if (context === undefined || context.incomplete === null) return null;
+function RightsMessage({ refusal }: { readonly refusal: Problem }): ReactNode {
   return (
-    <Message
-      variant="warning"
-      title={`${context.identity.username} may not lock down: the account has to see all tokens.`}
-    >
-      {context.incomplete}. Use a context with another account.
+    <Message variant="warning" title={`This account may not lock down. ${refusal.message}.`}>
+      {refusal.hint}
     </Message>
   );
+}
+
+/** The id of the incident that a plan opens, so that the same one is confirmed; of an open one, the plan finds it itself. */
+function plannedId(planned: Ended | undefined): { readonly newIncident?: string } {
+  const { plan } = (planned?.json ?? {}) as { readonly plan?: { incident: string; continues: boolean } };
+  return plan === undefined || plan.continues ? {} : { newIncident: plan.incident };
 }
 
 /** The plan of a request, once it has not changed for a moment. */
