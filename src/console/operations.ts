@@ -20,6 +20,8 @@ interface Asked {
   readonly json: unknown;
   readonly act: string;
   readonly type: string;
+  /** What the answer decides beyond that, as a sentence; null for nothing. */
+  readonly note: string | null;
   /** What happens without the answer, where that is not the end of the change; null where it is. */
   readonly otherwise: string | null;
   /** Names the plan: the answer has to come with it. SHA-256, hex. */
@@ -294,10 +296,15 @@ function notConfirmed(message: string): NotConfirmed {
   return new NotConfirmed('not_confirmed', message);
 }
 
-function askedOf({ plan: document, act, type, otherwise, json = null }: Question): Asked {
+function askedOf({ plan: document, act, type, note = '', otherwise, json = null }: Question): Asked {
   const plan = documentText(document);
   const digest = createHash('sha256').update(JSON.stringify({ plan, act, type, json })).digest('hex');
-  return { plan, document: shownDocument(document), json, act, type, otherwise: otherwise ?? null, digest };
+  return {
+    ...{ plan, json, act, type, digest },
+    document: shownDocument(document),
+    note: note === '' ? null : note,
+    otherwise: otherwise ?? null,
+  };
 }
 
 /** A report of a command as the page shows it. */

@@ -163,6 +163,7 @@ async function confirmedPlan(request: CleanRequest, plan: CleaningPlan): Promise
       type: String(final.length),
       act: `also do what cannot be undone to ${countText(final.length, 'item')}`,
       otherwise: 'clean the rest only',
+      note: `Whatever you answer, the ${countText(plan.clean.length - final.length, 'item')} of the first question ${plan.clean.length - final.length === 1 ? 'is' : 'are'} cleaned now. Without this answer, what is listed here is left as it is.`,
     });
     return plan;
   } catch (error) {
@@ -236,8 +237,12 @@ function questionOf(plan: AnyPlan): PlannedChange<CleaningReport, CleaningJson>[
   const all = plan.clean.length;
   const act = isUndo(plan)
     ? `undo the cleaning of ${items}`
-    : `clean ${items}${first === 0 ? ', which cannot be undone' : number < all ? ' that can be given back' : ''}`;
-  return { act, type: String(number) };
+    : `clean ${items}${first === 0 ? ', which cannot be undone' : number < all ? ' that can be undone later' : ''}`;
+  const isTwice = !isUndo(plan) && first > 0 && number < all;
+  const note = isTwice
+    ? `First of two questions. The second is about the ${countText(all - number, 'item')} that cannot be undone: you can leave them.`
+    : undefined;
+  return { act, type: String(number), note };
 }
 
 async function investigateAgain(

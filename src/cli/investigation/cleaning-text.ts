@@ -29,6 +29,7 @@ export function planDocument(plan: AnyPlan, beginning: readonly string[]): Docum
     ? ['Nothing to undo.', `Would undo, of the cleaning ${plan.undoes},`]
     : ['No items to clean.', 'Would clean'];
   const final = planned.filter(isIrreversible);
+  const isMixed = final.length > 0 && final.length < planned.length;
   // How many items a plan has: one that takes two acts counts once.
   const items = new Set(plan.clean.map(({ item }) => item.id)).size;
   return [
@@ -37,8 +38,14 @@ export function planDocument(plan: AnyPlan, beginning: readonly string[]): Docum
       items === 0
         ? none
         : `${would} ${countText(items, 'item')}${final.length === 0 ? '' : `, ${final.length} of them for good, after a confirmation of its own`}:`,
-      list(...planned.map(plannedText)),
+      !isMixed && list(...planned.map(plannedText)),
     ),
+    isMixed &&
+      lines(
+        'Can be undone later:',
+        list(...planned.filter((each) => !isIrreversible(each)).map(plannedText)),
+      ),
+    isMixed && lines('Cannot be undone:', list(...final.map(plannedText))),
     keepPart(plan),
   ];
 }

@@ -97,9 +97,10 @@ export function OperationDialog({
 }
 
 /** What the change is, in words, and how far it is. */
-function titleOf({ kind, place, state }: Operation): string {
+function titleOf({ kind, place, state, asked }: Operation): string {
   const what = KINDS[kind] ?? kind;
-  return `${what}${place === null ? '' : ` at ${place}`}: ${TITLES[state]}`;
+  const step = state === 'asking' && asked?.otherwise != null ? 'the second question' : TITLES[state];
+  return `${what}${place === null ? '' : ` at ${place}`}: ${step}`;
 }
 
 const KINDS: Readonly<Record<string, string>> = {
@@ -287,7 +288,7 @@ function ConfirmForm({
   // The dialog was open before there was anything to type.
   useEffect(() => field.current?.focus(), []);
   const [answer, setAnswer] = useState('');
-  const { act, type, digest, otherwise } = asked;
+  const { act, type, note, digest, otherwise } = asked;
   const confirm = useMutation({
     mutationFn: () => call(`/api/operations/${id}/confirm`, { body: { digest, answer } }),
   });
@@ -299,6 +300,7 @@ function ConfirmForm({
         confirm.mutate();
       }}
     >
+      {note !== null && <p>{note}</p>}
       <FormGroup label={`Type ${type} to ${act}`} fieldId="confirm-answer">
         <TextInput
           id="confirm-answer"

@@ -9,7 +9,7 @@ const DAY = 86_400_000;
 
 let made = 0;
 
-/** An intruder who changed the address of another user, which can be given back, and made an application, which is deleted for good. */
+/** An intruder who changed the address of another user, which can be undone later, and made an application, which is deleted for good. */
 async function intrusion() {
   const home = at.home();
   made += 1;
@@ -45,7 +45,7 @@ async function intrusion() {
 }
 
 const day = (ago: number) => new Date(Date.now() - ago * DAY).toISOString().slice(0, 10);
-const FIRST = { question: 'Type 1 to clean 1 item that can be given back', answer: '1' };
+const FIRST = { question: 'Type 1 to clean 1 item that can be undone later', answer: '1' };
 const SECOND = 'Type 1 to also do what cannot be undone to 1 item';
 
 describe('a cleaning on a terminal', () => {
