@@ -90,6 +90,8 @@ function filledName(word: string, known: RunbookCase): string {
       return filled(known.user, 'user');
     case 'chatops':
       return filled(known.application, 'application');
+    case 'alice.json':
+      return known.user === null ? 'investigation.json' : shellWord(`${known.user}.json`);
     default:
       return word;
   }
@@ -101,7 +103,7 @@ export function filledText(text: string, known: RunbookCase): string {
     .split('`')
     .map((part, place) => {
       if (place % 2 === 1) return filledCommand(part, known);
-      const users = known.user === null ? part : part.replaceAll(USERS, () => known.user ?? '');
+      const users = part.replaceAll(USERS, () => known.user ?? 'the user');
       return known.application === null
         ? users
         : users.replaceAll(APPLICATION, () => known.application ?? '');

@@ -11,6 +11,7 @@ import { type FlagsOf, instantOf } from '../flags.ts';
 import { type ContextRun, requireOneContext } from '../multi-context/multi-context-flow.ts';
 import type { timelineFlags } from './incident-flags.ts';
 import { tellOfDue } from './incident-text.ts';
+import { deedText, detailsText } from './timeline-text.ts';
 
 /** What `incident timeline` prints with `--json`. */
 export interface TimelineJson {
@@ -103,14 +104,6 @@ function limitsOf({ description }: TimelineContext): string[] {
   return incomplete === null ? [] : [`${incomplete}.`];
 }
 
-/** The details of an item, as one phrase. */
-function more({ data }: TimelineItem): string {
-  return Object.entries(data)
-    .filter(([name, value]) => name !== 'id' && value !== null && value !== undefined)
-    .map(([name, value]) => `${name} ${typeof value === 'string' ? value : JSON.stringify(value)}`)
-    .join(', ');
-}
-
 function documentOf(items: readonly TimelineItem[], context: TimelineContext): Document {
   return [
     { kind: 'heading', level: 1, text: titleOf(context) },
@@ -123,8 +116,8 @@ function documentOf(items: readonly TimelineItem[], context: TimelineContext): D
         timeText(item.at),
         SOURCES[item.source],
         item.who ?? '',
-        item.what,
-        more(item),
+        deedText(item),
+        detailsText(item),
       ]),
     },
   ];
@@ -139,8 +132,8 @@ function linesOf(items: readonly TimelineItem[], context: TimelineContext): Docu
     ),
     lines(
       items.map((item) => [
-        { columns: [timeText(item.at), SOURCES[item.source], item.who ?? '-', item.what] },
-        more(item) !== '' && { text: more(item), depth: 2 },
+        { columns: [timeText(item.at), SOURCES[item.source], item.who ?? '-', deedText(item)] },
+        detailsText(item) !== '' && { text: detailsText(item), depth: 2 },
       ]),
     ),
   ];

@@ -38,6 +38,11 @@ describe('a runbook for a case', () => {
     );
   });
 
+  it.each(runbooks)('%s names nobody, and no user that a command could run for, without a case', (name) => {
+    const shown = documentText(runbookDocument(textOf(name), NO_CASE));
+    expect(shown).not.toMatch(/\b(?:alice|bob)\b/);
+  });
+
   it.each(runbooks)(
     '%s names nothing of its example once the case is known, and no Markdown is left',
     (name) => {
