@@ -208,6 +208,11 @@ export function nounOf(kind: string): string {
   return kindOf(kind)?.noun ?? kind.replaceAll('_', ' ');
 }
 
+/** The same in the plural: `inventories`, `schedules`. */
+export function nounsOf(kind: string): string {
+  return `${nounOf(kind)}s`.replace(/([^aeiou])ys$/, '$1ies');
+}
+
 /** Whether a field of a kind decides what code runs, where and with which rights. */
 export function isCodeField(kind: string, field: string): boolean {
   return kindOf(kind)?.code?.includes(field) ?? false;

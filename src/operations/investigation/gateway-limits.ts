@@ -1,6 +1,6 @@
 import { clockText } from '../../domain/clock-difference.ts';
 import type { EvidenceLimit } from '../../domain/investigation/investigation.ts';
-import { nounOf } from '../../domain/investigation/kinds.ts';
+import { nounsOf } from '../../domain/investigation/kinds.ts';
 import {
   type Limits,
   limit,
@@ -81,7 +81,7 @@ function listLimits({ roles, unreadKinds, users, sessionsListed, items, descript
     unreadKinds.length > 0 &&
       limit(
         'not_listed',
-        `Not checked: ${unreadKinds.map((kind) => `${nounOf(kind)}s`).join(', ')}, as far as the activity stream does not record them. This context cannot list them.`,
+        `Not checked: ${unreadKinds.map(nounsOf).join(', ')}, as far as the activity stream does not record them. This context cannot list them.`,
       ),
     users === null &&
       limit('not_listed', 'Not checked: users who were made without an entry in the activity stream.'),

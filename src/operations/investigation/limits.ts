@@ -8,7 +8,7 @@ import type {
   InvestigationItem,
   InvestigationSubject,
 } from '../../domain/investigation/investigation.ts';
-import { nounOf } from '../../domain/investigation/kinds.ts';
+import { nounsOf } from '../../domain/investigation/kinds.ts';
 import { type OtherSource, recordingGaps } from '../../domain/investigation/recording.ts';
 import type { MadeUser, MissingNumbers, StreamReach, Window } from '../ports/evidence.ts';
 import type { TargetDescription } from '../ports/target.ts';
@@ -203,7 +203,7 @@ function recordingLimits({ description, unreadKinds, roles, missingJobs }: ReadE
       limit(
         'not_listed',
         `Not checked: ${gaps.unread.join(', ')}. The activity stream does not record them, and this context cannot list them${
-          unreadKinds.length === 0 ? '' : ` (${unreadKinds.map((kind) => `${nounOf(kind)}s`).join(', ')})`
+          unreadKinds.length === 0 ? '' : ` (${unreadKinds.map(nounsOf).join(', ')})`
         }.`,
       ),
     ...missingJobLimits(missingJobs),
@@ -252,11 +252,12 @@ export function tokenLimits({ subject, chain, items, begins, passwordsOf }: Read
         'honest_work',
         'When the theft began was not given: what the user did in the period before it is included. Add --since WHEN.',
       ),
-    subject.kind !== 'user' &&
-      limit(
-        'token_unknown',
-        'The activity stream names users, not tokens: everything that the owners did in the period is included.',
-      ),
+    limit(
+      'token_unknown',
+      subject.kind === 'user'
+        ? `The activity stream names users, not tokens: with which token or password an act was done is not known. Everything that ${subject.name} did in the period is included, the owner's own work too.`
+        : 'The activity stream names users, not tokens: everything that the owners did in the period is included.',
+    ),
     shared.length > 0 &&
       limit(
         'token_unknown',

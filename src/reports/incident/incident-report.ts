@@ -88,13 +88,17 @@ function whatHappened({ investigations, incident, own }: IncidentReport): Docume
   const { reason } = incident;
   return [
     lines(bySubject(investigations).map((each) => whatOneDid(combined(each), own.length > 0))),
-    lines(reason !== null && `The lockdown gives as its reason: ${reason}.`),
+    lines(ACCOUNTS_ONLY, reason !== null && `The lockdown gives as its reason: ${reason}.`),
     withTitle(
       'The most serious of it:',
       worst.map((item) => `${item.risk}: ${item.summary}, ${secondText(item.first)}`),
     ),
   ];
 }
+
+/** What an investigation goes by. */
+const ACCOUNTS_ONLY =
+  'These are acts of accounts. Which of them the intruder did, and which the owner of the account did, was not checked: the activity stream names users, not tokens. Only what is marked as honest work, or is from before the theft, is listed apart.';
 
 /** A list under its title, as long as a page may be; left out where it is empty. */
 function withTitle(title: string, items: readonly string[]) {
@@ -195,7 +199,7 @@ function remainingText(last: Investigation): string {
     return `Nothing is known to remain that gives access or runs code, by the investigation of ${last.madeAt}. ${countText(others.length, 'other change is', 'other changes are')} still there or not checked: ${named.join('; ')}. What it could not know is listed below.`;
   }
   if (left.length === 0) {
-    return `Nothing is known to remain. The investigation of ${last.madeAt} read again what the intruder is known to have done, and none of it remains. What it could not know is listed below.`;
+    return `Nothing is known to remain. The investigation of ${last.madeAt} read again what the accounts are known to have done, and none of it remains. What it could not know is listed below.`;
   }
   const serious = left.filter(
     ({ risk, state }) => state !== 'unknown' && (risk === 'critical' || risk === 'high'),
@@ -209,7 +213,10 @@ function remainingText(last: Investigation): string {
   ].join(' ');
 }
 
-function lockdownText({ at, result }: NonNullable<IncidentReport['lockdown']>): string {
+function lockdownText({ at, result, accessPaths }: NonNullable<IncidentReport['lockdown']>): string {
+  // As the audit log counts it: a lockdown is done in part where a way in was not checked.
+  if (result === 'locked' && uncheckedPaths(accessPaths).length > 0)
+    return `the lockdown was done in part at ${secondText(at)}: it did its steps, but could not check every way in`;
   return result === 'locked'
     ? `the lockdown was complete at ${secondText(at)}: every step of it was done`
     : `the lockdown was not complete at ${secondText(at)}: not every step of it was done`;
@@ -238,7 +245,7 @@ function howDoWeKnow({ investigations, evidence, runs }: IncidentReport): Part {
     list(
       lastOfEach(investigations).map(
         (last) =>
-          `What the intruder did: ${countText(last.stream.read, 'entry', 'entries')} of the controller's activity stream${last.stream.oldest === null ? '' : `, which reaches back to ${last.stream.oldest}`}, read as ${last.as}${last.visibility.kind === 'all' ? '' : ', who sees only part'}. ${countText(last.limits.length, 'limit')} of this evidence ${last.limits.length === 1 ? 'is' : 'are'} listed below.`,
+          `What these accounts did: ${countText(last.stream.read, 'entry', 'entries')} of the controller's activity stream${last.stream.oldest === null ? '' : `, which reaches back to ${last.stream.oldest}`}, read as ${last.as}${last.visibility.kind === 'all' ? '' : ', who sees only part'}. ${countText(last.limits.length, 'limit')} of this evidence ${last.limits.length === 1 ? 'is' : 'are'} listed below.`,
       ),
       `What was done about it: ${countText(runs.length, 'run')} in the audit log of tokenctl, which records each change before it is made.`,
       evidence.intact
@@ -282,7 +289,7 @@ function whatWasEnded(report: IncidentReport): Part {
       undone.map(({ item, at }) => `${secondText(at)}: ${found.get(item)?.summary ?? item}`),
     ).lines,
     withTitle(
-      'Of what the intruder did, gone, undone or changed back by the last investigation:',
+      'Of what these accounts did, gone, undone or changed back by the last investigation:',
       cleaned.map(({ summary, state }) => `${summary}: ${state.replaceAll('_', ' ')}`),
     ).lines,
   );
@@ -328,7 +335,7 @@ const ENDED: readonly (readonly [keyof RunCounts, (count: number) => string])[] 
   ['failed', (count) => `${numberText(count)} failed`],
 ];
 
-/** What the intruder did to access and to what runs, and does not remain. */
+/** What the accounts did to access and to what runs, and does not remain. */
 function dealtWith(investigations: readonly Investigation[]): readonly InvestigationItem[] {
   if (investigations.length === 0) return [];
   return combined(investigations).items.filter(
@@ -381,7 +388,7 @@ function whatIsNotKnown({ investigations, lockdown, incident }: IncidentReport):
     ...(unattributed.length === 0
       ? []
       : [
-          `${countText(unattributed.length, 'entry', 'entries')} about access without an actor, which may be the intruder's:`,
+          `${countText(unattributed.length, 'entry', 'entries')} about access without an actor, which may be part of this:`,
         ]),
     ...unattributed
       .slice(0, MAX_UNATTRIBUTED)

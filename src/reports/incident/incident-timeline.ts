@@ -82,7 +82,7 @@ export function byRisk(one: InvestigationItem, other: InvestigationItem): number
   return RISK_ORDER.indexOf(one.risk) - RISK_ORDER.indexOf(other.risk);
 }
 
-/** The intruder beside the responders, and the owner where something is known to be the owner's, in order of time. */
+/** The accounts investigated beside the responders, and the owner where something is known to be the owner's, in order of time. */
 export function timeline({ investigations, runs, own }: IncidentReport): Document {
   const found = investigations.length === 0 ? [] : combined(investigations).items;
   const worst = found.toSorted((one, other) => RISK_ORDER.indexOf(one.risk) - RISK_ORDER.indexOf(other.risk));
@@ -105,7 +105,7 @@ export function timeline({ investigations, runs, own }: IncidentReport): Documen
   return [
     {
       kind: 'table',
-      heads: ['Time', ...(own.length > 0 ? ['Owner'] : []), 'Intruder', 'Responders'],
+      heads: ['Time', ...(own.length > 0 ? ['Owner'] : []), 'Accounts investigated', 'Responders'],
       rows: events
         .toSorted((one, other) => one.at.localeCompare(other.at))
 

@@ -299,6 +299,7 @@ test('what is not known is said: pruned entries, entries without an actor, what 
       'visibility',
       'not_recorded',
       'not_recorded',
+      'token_unknown',
       'not_listed',
       'not_listed',
     ],
