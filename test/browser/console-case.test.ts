@@ -58,15 +58,19 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
       .click();
     await page.getByRole('dialog').getByRole('link', { name: 'Lock down bob…' }).click();
     await page.getByText('what takes the REST API goes through east', { exact: false }).waitFor();
-    await page.getByText(/^Would lock down the access of bob/).waitFor();
+    const planned = (await page.getByText(/^Would lock down the access of bob/).textContent()) ?? '';
+    const [incident = ''] = /inc-[0-9a-f]{8}/.exec(planned) ?? [];
+    await page.getByText('This is the plan. Nothing is changed yet.').waitFor();
     await page.getByLabel('Reason').fill('token of bob stolen');
     await page.getByLabel('Ticket').fill('SEC-7');
     await page.getByRole('button', { name: 'Lock down…' }).click();
+    // What is confirmed is the incident that the plan on the page had.
+    await page.getByRole('dialog').getByText(`as ${incident}.`, { exact: false }).waitFor();
     await page.getByLabel(/^Type bob to lock down/).fill('bob');
     await page.keyboard.press('Enter');
     await page.getByText(/^Locked down.*: the access of bob/).waitFor();
     await page.getByRole('link', { name: /^go on with the case inc-/ }).click();
-    await page.getByRole('heading', { name: /^Case inc-/ }).waitFor();
+    await page.getByRole('heading', { name: `Case ${incident}` }).waitFor();
     await page.reload();
     await page.getByRole('heading', { name: /^Case inc-/ }).waitFor();
     await section('Lockdown').getByText('Access tokens', { exact: true }).waitFor();
@@ -78,6 +82,9 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await section('Investigation').getByRole('button', { name: 'Investigate' }).click();
     const tree = page.getByRole('tree', { name: 'Who made what' });
     await tree.getByText('mole', { exact: true }).waitFor();
+    await section('Cleaning')
+      .getByText(/^Found \d+ items: \d+ to clean or to mark, /)
+      .waitFor();
     expect(await barriers(page, 'minor')).toEqual([]);
     await takePictures(page, 'console-case');
     await section('Cleaning').scrollIntoViewIfNeeded();
@@ -104,8 +111,9 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page.getByRole('button', { name: /^Clean \d+ items…$/ }).click();
     expect(await barriers(page, 'minor')).toEqual([]);
     await page.getByRole('button', { name: 'Show the plan' }).click();
-    const answer = page.getByLabel(/^Type \d+ to clean/);
+    const answer = page.getByLabel(/^Type \d+ to clean \d+ items? that can be undone later/);
     await answer.waitFor();
+    await page.getByText(/^First of two questions\. The second is about the \d+ items?/).waitFor();
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('confirm-answer');
     expect(await barriers(page, 'minor')).toEqual([]);
     await takePictures(page, 'console-case-plan');
@@ -147,8 +155,13 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     expect(readFileSync(file, 'utf8')).toMatch(/<title>Incident inc-.*mole/s);
     const kept = (await section('Report').locator('code').textContent()) ?? '';
     expect(statSync(kept).mode & 0o777).toBe(0o600);
-    await page.getByText('Next:').getByRole('link', { name: 'lift the lockdown' }).click();
-    await section('Lift').getByRole('button', { name: 'Lift the lockdown…' }).click();
+    await page
+      .getByText('Next:')
+      .getByRole('link', { name: 'lift the lockdown, which closes the case' })
+      .click();
+    await section('Lift and close')
+      .getByRole('button', { name: 'Lift the lockdown and close the case…' })
+      .click();
     const answer = page.getByLabel(/^Type .* to lift/);
     const [, word = ''] =
       /^Type (\S+)/.exec((await page.getByText(/^Type .* to lift/).textContent()) ?? '') ?? [];
@@ -160,6 +173,10 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
       .waitFor();
     await close();
     await page.getByText('It was open for', { exact: false }).waitFor();
+    await page.getByText('This case is closed', { exact: false }).waitFor();
+    // What the lockdown closed is still told, as of then.
+    await section('Lockdown').getByText('Access tokens', { exact: true }).waitFor();
+    await section('Lockdown').getByText('nothing of this is checked now', { exact: false }).waitFor();
     expect(await barriers(page, 'minor')).toEqual([]);
     await takePictures(page, 'console-case-lifted');
     expect(problems).toEqual([]);

@@ -1,5 +1,6 @@
 import { objectText } from '../../domain/investigation/collect-items.ts';
 import { changeOf } from '../../domain/investigation/deed.ts';
+import { nounOf } from '../../domain/investigation/kinds.ts';
 import { printableValue } from '../../domain/investigation/recorded-values.ts';
 import type { TimelineItem } from '../../operations/incident/timeline.ts';
 
@@ -38,7 +39,9 @@ function activityText({ what, data }: TimelineItem): string {
       ? `removed the ${other} from the ${one}`
       : `added the ${other} to the ${one}`;
   }
-  const about = objectText({ kind, id: numberOf(changes['id']), name: nameOf(changes) });
+  const [id, name] = [numberOf(changes['id']), nameOf(changes)];
+  // Entries of changes do not name their object.
+  const about = id === null && name === null ? nounOf(kind) : objectText({ kind, id, name });
   const fields = operation === 'update' ? Object.keys(changes).filter((field) => field !== 'id') : [];
   return fields.length === 0 ? `${verb} the ${about}` : `${verb} ${fields.join(', ')} of the ${about}`;
 }

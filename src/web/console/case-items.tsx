@@ -15,7 +15,7 @@ import { type ReactNode, useState } from 'react';
 import { Choice } from '../shared/choice.tsx';
 import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
-import { numberText } from '../shared/times.tsx';
+import { countText, numberText } from '../shared/times.tsx';
 import { call, type Ended, query, useFacts, useRead } from './api.ts';
 import { accountOf, type CaseRead, type InvestigationRead, type Item } from './case-stages.ts';
 import { ChainTree } from './case-tree.tsx';
@@ -98,6 +98,9 @@ function Found(props: FoundProps): ReactNode {
           title={`The page has the first ${numberText(items.length)} of ${numberText(total)} items. Use the command for the others.`}
         />
       )}
+      <p>
+        <FoundText found={found} />
+      </p>
       <h3>Who made what</h3>
       <ChainTree found={found} active={active} onChoose={choose} />
       <h3>Items</h3>
@@ -127,6 +130,31 @@ function Found(props: FoundProps): ReactNode {
       )}
     </>
   );
+}
+
+/** How many items were found, and what they are now, each counted once. */
+function FoundText({ found: { items, total } }: Pick<FoundProps, 'found'>): ReactNode {
+  const states = Map.groupBy(items, nowOf);
+  const parts = NOW_ORDER.flatMap((now) => {
+    const count = states.get(now)?.length ?? 0;
+    return count === 0 ? [] : [`${numberText(count)} ${now}`];
+  });
+  return `Found ${countText(total, 'item')}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}.`;
+}
+
+const NOW_ORDER = [
+  'to clean or to mark',
+  'marked as honest',
+  'still there or not checked, with no risk by any rule',
+  'cleaned and verified',
+  'gone, undone or finished',
+] as const;
+
+function nowOf({ remains, isOtherLeft, mark, cleanedAt }: Item): (typeof NOW_ORDER)[number] {
+  if (cleanedAt !== null) return 'cleaned and verified';
+  if (mark !== null) return 'marked as honest';
+  if (remains) return 'to clean or to mark';
+  return isOtherLeft ? 'still there or not checked, with no risk by any rule' : 'gone, undone or finished';
 }
 
 /** What is picked before anybody picked: what remains and is surely of the intruder. */
@@ -250,7 +278,7 @@ function ItemList({
       {!readOnly && (
         <div className="actions">
           <Button variant="danger" isDisabled={picked.length === 0} onClick={() => setCleaning(true)}>
-            Clean {picked.length} {picked.length === 1 ? 'item' : 'items'}…
+            Clean {countText(picked.length, 'item')}…
           </Button>
           {pickable.length > 0 && (
             <>
@@ -267,7 +295,7 @@ function ItemList({
       {isCleaning && (
         <CleanDialog
           read={read}
-          title={`Clean ${picked.length} ${picked.length === 1 ? 'item' : 'items'}`}
+          title={`Clean ${countText(picked.length, 'item')}`}
           request={{
             kind: 'incident clean',
             place: chosen.place,

@@ -2,6 +2,7 @@
 import { Button, FormGroup, FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
+import { countText } from '../shared/times.tsx';
 import { query, saved, send } from './api.ts';
 import type { CaseRead } from './case-stages.ts';
 import { Message, When } from './parts.tsx';
@@ -43,7 +44,10 @@ export function ReportButtons({
       <p>
         What happened, whether it is over and how that is known, for people who were not there: from the audit
         log and{' '}
-        {investigations.length === 0 ? 'no investigation yet' : `${investigations.length} investigations`}.
+        {investigations.length === 0
+          ? 'no investigation yet'
+          : countText(investigations.length, 'investigation')}
+        .
       </p>
       <div className="actions">
         <FormGroup label="Format" fieldId="report-format">

@@ -1,4 +1,5 @@
 import type { CaseRead as Answer, ShownInvestigation } from '../../console/cases.ts';
+import { countText } from '../shared/times.tsx';
 import { type Json, uncheckedIn } from './api.ts';
 
 export type CaseRead = Json<Answer>;
@@ -56,7 +57,7 @@ function lockdownOf({ incident, finish }: CaseRead): Known {
     ? { ...stage, text: 'in effect', variant: 'success', isDone: true }
     : {
         ...stage,
-        text: `in effect; ${unchecked} ${unchecked === 1 ? 'way' : 'ways'} in not checked`,
+        text: `in effect; ${countText(unchecked, 'way', 'ways')} in not checked`,
         variant: 'warning',
         isDone: true,
       };
@@ -77,7 +78,7 @@ function investigationOf(read: CaseRead): Known {
       variant: 'warning',
       isDone: false,
     };
-  const text = `${last.items} items found`;
+  const text = `${countText(last.items, 'item')} found`;
   return { ...stage, text, act: 'investigate again', variant: 'success', isDone: true };
 }
 
@@ -91,7 +92,12 @@ function cleaningOf(read: CaseRead): Known {
   if (remaining === 0 && cleaned > 0)
     return { ...stage, text: `${cleaned} cleaned and verified${left}`, variant: 'success', isDone: true };
   if (remaining === 0) return { ...stage, text: `nothing remains${left}`, variant: 'success', isDone: true };
-  return { ...stage, text: `${remaining} remain${left}`, variant: 'danger', isDone: false };
+  return {
+    ...stage,
+    text: `${countText(remaining, 'item remains', 'items remain')}${left}`,
+    variant: 'danger',
+    isDone: false,
+  };
 }
 
 function reportOf({ report }: CaseRead): Known {
@@ -104,8 +110,12 @@ function reportOf({ report }: CaseRead): Known {
 }
 
 function liftOf({ incident }: CaseRead): Known {
-  const stage = { id: 'lift', title: 'Lift', act: 'lift the lockdown' } as const;
+  const stage = {
+    id: 'lift',
+    title: 'Lift and close',
+    act: 'lift the lockdown, which closes the case',
+  } as const;
   return incident.state === 'lifted'
-    ? { ...stage, text: 'lifted', variant: 'success', isDone: true }
-    : { ...stage, text: 'open', variant: 'pending', isDone: false };
+    ? { ...stage, text: 'lifted; the case is closed', variant: 'success', isDone: true }
+    : { ...stage, text: 'not lifted', variant: 'pending', isDone: false };
 }

@@ -1,5 +1,6 @@
 /** Who made what, as a tree that can be walked with the pointer and with the arrow keys. */
 import { type KeyboardEvent, type ReactNode, useRef, useState } from 'react';
+import { countText } from '../shared/times.tsx';
 import type { InvestigationRead, Item } from './case-stages.ts';
 import { StateLabel } from './item-details.tsx';
 import { Severity } from './parts.tsx';
@@ -25,7 +26,7 @@ function treeOf({ chain, items }: InvestigationRead): readonly Node[] {
   const userNode = (link: Link): Node => {
     drawn.add(link);
     left -= 1;
-    const mine = items.filter(({ group, by }) => group !== 'other' && by[0] === link.user.username);
+    const mine = items.filter(({ by }) => by[0] === link.user.username);
     const children = mine.slice(0, Math.max(0, Math.min(MOST_OF_USER, left))).map(itemNode);
     const others = chain
       .filter((each) => !drawn.has(each) && each.by?.username === link.user.username)
@@ -42,6 +43,11 @@ function treeOf({ chain, items }: InvestigationRead): readonly Node[] {
   return [...roots, ...chain.filter((link) => !drawn.has(link)).map(userNode)];
 }
 
+/** How many items are drawn. */
+function countItems(nodes: readonly Node[]): number {
+  return nodes.reduce((sum, { item, children }) => sum + (item === null ? 0 : 1) + countItems(children), 0);
+}
+
 interface TreeProps {
   readonly found: InvestigationRead;
   readonly active: string | null;
@@ -55,6 +61,7 @@ export function ChainTree({ found, active, onChoose }: TreeProps): ReactNode {
   const [focused, setFocused] = useState<string | null>(null);
   const tree = useRef<HTMLDivElement>(null);
   if (roots.length === 0) return <p>Nobody did anything in this period.</p>;
+  const notDrawn = found.items.length - countItems(roots);
   const toggle = (key: string, isOpen: boolean) => {
     const next = new Set(closed);
     if (isOpen) next.delete(key);
@@ -117,9 +124,17 @@ export function ChainTree({ found, active, onChoose }: TreeProps): ReactNode {
     );
   };
   return (
-    <div ref={tree} role="tree" aria-label="Who made what" className="chain chain-box">
-      {roots.map(branch)}
-    </div>
+    <>
+      <div ref={tree} role="tree" aria-label="Who made what" className="chain chain-box">
+        {roots.map(branch)}
+      </div>
+      {notDrawn > 0 && (
+        <p>
+          {countText(notDrawn, 'more item is', 'more items are')} in the list below only: nobody is recorded
+          as the author, or there are too many to draw.
+        </p>
+      )}
+    </>
   );
 }
 

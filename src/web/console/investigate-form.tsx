@@ -12,7 +12,7 @@ import {
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { PlainTable } from '../shared/table.tsx';
-import { numberText } from '../shared/times.tsx';
+import { countText, numberText } from '../shared/times.tsx';
 import { call } from './api.ts';
 import type { CaseRead } from './case-stages.ts';
 import { OwnCommand } from './commands.tsx';
@@ -159,7 +159,8 @@ function Made({ investigations }: { readonly investigations: CaseRead['investiga
         },
         {
           title: 'Found',
-          show: ({ items, entries }) => `${numberText(items)} items in ${numberText(entries)} entries`,
+          show: ({ items, entries }) =>
+            `${countText(items, 'item')} in ${countText(entries, 'entry', 'entries')}`,
         },
         { title: 'Remained', show: ({ remaining }) => numberText(remaining) },
         { title: 'Through', show: ({ context }) => context },

@@ -1,6 +1,7 @@
 /** All that is known of one item of an investigation. */
 import { DescriptionList, Label } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
+import { countText } from '../shared/times.tsx';
 import type { Item } from './case-stages.ts';
 import { CommandLine } from './commands.tsx';
 import { Fact, Severity, When } from './parts.tsx';
@@ -88,13 +89,13 @@ export function ItemDetails({ item }: { readonly item: Item }): ReactNode {
             to <When at={last} />
           </>
         )}
-        , {entryCount} {entryCount === 1 ? 'entry' : 'entries'} of the activity stream
+        , {countText(entryCount, 'entry', 'entries')} of the activity stream
       </Fact>
       {job !== null && (
         <Fact term="Job">
           {[
             job.status,
-            ...(job.hosts === null ? [] : [`${job.hosts} hosts`]),
+            ...(job.hosts === null ? [] : [countText(job.hosts, 'host')]),
             ...(job.credentials.length === 0 ? [] : [`credentials ${job.credentials.join(', ')}`]),
           ].join('; ')}
         </Fact>
@@ -135,7 +136,8 @@ export function ItemDetails({ item }: { readonly item: Item }): ReactNode {
   );
 }
 
-const REMEDIES = { command: 'By command', call: 'By request', manual: 'By hand' } as const;
+/** How the item is ended by a responder; nothing of it was done by the intruder. */
+const REMEDIES = { command: 'To end it, run', call: 'To end it, send', manual: 'To end it' } as const;
 
 function Values({
   before,

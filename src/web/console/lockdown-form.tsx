@@ -159,7 +159,7 @@ function LoadedForm({ place, user, context }: Place & { readonly context: Contex
     rescueToken,
   });
   const isWhole = request !== null;
-  const planned = usePlan(request === null ? null : { ...request, ...guardsOf(guards) });
+  const planned = usePlan(request === null || refusal !== null ? null : { ...request, ...guardsOf(guards) });
   const isReady = isWhole && refusal === null && !begin.isPending;
   const whole = { ...request, ...guardsOf(guards), ...account, ...plannedId(planned.data) };
   return (
@@ -252,7 +252,7 @@ function LoadedForm({ place, user, context }: Place & { readonly context: Contex
           </Form>
         </GridItem>
         <GridItem lg={7}>
-          {!isWhole && <p>Name a user or an application to see the plan.</p>}
+          {!isWhole && refusal === null && <p>Name a user or an application to see the plan.</p>}
           {planned.isFetching && <Spinner size="md" aria-label="Planning" />}
           {planned.error !== null && <Message variant="danger" title={planned.error.message} />}
           {planned.data != null && (
@@ -291,7 +291,7 @@ function LockdownButtons(props: {
         <p id="lock-down-next" className="hint">
           {refusal === null
             ? 'Shows the plan once more and asks you to type a word. Nothing is changed before that.'
-            : `Not possible: ${refusal.message}.`}
+            : `Not possible. ${refusal.message}`}
         </p>
       </div>
       <SavePlan isDisabled={!isReady} onSave={(planOut) => onBegin({ planOut })} />
@@ -302,7 +302,7 @@ function LockdownButtons(props: {
 /** Says before anything is typed that the account may not do it. */
 function RightsMessage({ refusal }: { readonly refusal: Problem }): ReactNode {
   return (
-    <Message variant="warning" title={`This account may not lock down. ${refusal.message}.`}>
+    <Message variant="warning" title={`This account may not lock down. ${refusal.message}`}>
       {refusal.hint}
     </Message>
   );

@@ -182,7 +182,9 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     };
     const log = join(folder, '.local/state/tokenctl/audit.jsonl');
     const before = readFileSync(log, 'utf8');
-    expect((await send('/api/plans', clean)).json().text).toContain('This is the plan. Nothing is changed yet.');
+    expect((await send('/api/plans', clean)).json().text).toContain(
+      'This is the plan. Nothing is changed yet.',
+    );
     for (const [wrong, status] of [
       [{ ...clean, investigation: '../../audit.jsonl' }, 404],
       [{ ...clean, incident: '../x' }, 400],

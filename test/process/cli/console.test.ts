@@ -110,7 +110,9 @@ describe('who may use a console', () => {
     }
     const { rows } = await tokensOf(opened);
     const request = { kind: 'tokens revoke', place: 'test', ids: [rows[0]?.id] };
-    expect((await send('/api/plans', request)).json().text).toMatch(/This is the plan\. Nothing is changed yet\./);
+    expect((await send('/api/plans', request)).json().text).toMatch(
+      /This is the plan\. Nothing is changed yet\./,
+    );
     expect((await tokensOf(opened, '&again')).total).toBe(120);
   });
 });
