@@ -47,3 +47,15 @@ function lacking(part: OptionalPart, where: string, hint: string): TokenctlError
 export function notPossible(message: string, hint: string): TokenctlError {
   return new TokenctlError('unsupported', message, { hint });
 }
+
+/** The error for a superuser who has to stay active. */
+export function lastSuperuser(userId: number): TokenctlError {
+  return new TokenctlError(
+    'lockout_refused',
+    `User ${userId} is the only active superuser, and stays active`,
+    {
+      hint: 'Make another user a superuser first.',
+      details: { userId },
+    },
+  );
+}

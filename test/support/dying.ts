@@ -64,7 +64,7 @@ export function dyingTarget(target: Target, pass: Pass): Target {
     identify: (values, options) => target.identify(values, options),
     users: {
       ...target.users,
-      setActive: (id, active) => changed(target.users.setActive(id, active), pass),
+      setActive: (id, active, options) => changed(target.users.setActive(id, active, options), pass),
     },
     applications: {
       ...target.applications,

@@ -115,7 +115,7 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
     async act(begin) {
       const begun = await begin();
       if (asked !== undefined) await recordAnswer(begun, asked);
-      return await offboardUsers({ ...begun, plan });
+      return await offboardUsers({ ...begun, plan, spareLastSuperuser: asked !== undefined });
     },
     ended,
     json: ({ dryRun, done }) => ({

@@ -57,11 +57,8 @@ interface Outcomes {
   readonly failed: { readonly id: number; readonly reason: string }[];
 }
 
-async function setEach(
-  { target }: OperationRun,
-  users: UsersStep['users'],
-  active: boolean,
-): Promise<StepResult> {
+async function setEach(work: OperationRun, users: UsersStep['users'], active: boolean): Promise<StepResult> {
+  const { target, spareLastSuperuser } = work.change;
   const outcomes: Outcomes = { changed: [], unchanged: [], refused: [], failed: [] };
   const waiting = users.values();
   let ending: TokenctlError | null = null;
@@ -69,10 +66,12 @@ async function setEach(
     for (const { userId = 0, name } of waiting) {
       if (ending !== null) return;
       try {
-        const changed = await target.users.setActive(userId, active);
+        const changed = await target.users.setActive(userId, active, { spareLastSuperuser });
         outcomes[changed ? 'changed' : 'unchanged'].push(userId);
       } catch (error) {
         ending ??= note(outcomes, { id: userId, name, error });
+        // A user who has to stay active keeps all access: nothing of it may be ended.
+        if (isLockout(error)) work.stop(error);
       }
     }
   };
@@ -87,9 +86,13 @@ function note(
   { id, name, error }: { readonly id: number; readonly name: string; readonly error: unknown },
 ): TokenctlError | null {
   if (!(error instanceof TokenctlError)) throw error;
-  if (isRefusal(error) && !endsRun(error)) outcomes.refused.push(id);
+  if (isLockout(error) || (isRefusal(error) && !endsRun(error))) outcomes.refused.push(id);
   outcomes.failed.push({ id, reason: `${name}: ${error.message}` });
   return endsRun(error) ? error : null;
+}
+
+function isLockout(error: unknown): error is TokenctlError {
+  return error instanceof TokenctlError && error.code === 'lockout_refused';
 }
 
 function resultOf(outcomes: Outcomes, users: number, active: boolean): StepResult {

@@ -11,6 +11,8 @@ export interface Change extends Omit<JournalOptions, 'operation'> {
   readonly clock: Clock;
   /** When aborted, what is in flight is finished and recorded, and nothing further is begun. */
   readonly signal?: AbortSignal | undefined;
+  /** Leaves the only active superuser alone: set where no person named the users. */
+  readonly spareLastSuperuser?: boolean | undefined;
 }
 
 /** What an operation that only reads needs of it. */

@@ -42,11 +42,17 @@ export interface Users {
   /**
    * Deactivates a user or activates one again.
    *
+   * @param options.spareLastSuperuser Refuses to deactivate the only active superuser. In a database that holds whoever else
+   * deactivates superusers at the same time; over REST it is read again afterwards, and a user who was the last is active again.
    * @returns Whether anything changed.
    * @throws TokenctlError `unsupported` without the capability, `not_found` for a user that does not exist,
-   * `permission_refused`.
+   * `permission_refused`, `lockout_refused` for the only active superuser.
    */
-  setActive(userId: number, active: boolean): Promise<boolean>;
+  setActive(userId: number, active: boolean, options?: SetActiveOptions): Promise<boolean>;
+}
+
+export interface SetActiveOptions {
+  readonly spareLastSuperuser?: boolean | undefined;
 }
 
 /** How identity providers know a user. */

@@ -45,15 +45,17 @@ export async function carryOut(
 ): Promise<Carried> {
   // A killed run may have left an intent without an outcome.
   await reconcile(change);
+  // Another receiver may have disabled the other superuser since it was looked for.
+  const sparing = { ...change, spareLastSuperuser: true };
   switch (action) {
     case 'end-sessions':
       return await endSessions(change, user);
     case 'revoke':
       return await revoke(change, user);
     case 'lockdown':
-      return await lockdown(change, user);
+      return await lockdown(sparing, user);
     case 'offboard':
-      return await offboard(change, user);
+      return await offboard(sparing, user);
   }
 }
 

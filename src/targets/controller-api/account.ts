@@ -3,6 +3,8 @@ import type { Visibility } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { User } from '../../domain/token.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
+import type { SetActiveOptions } from '../../operations/ports/target-parts.ts';
+import { lastSuperuser } from '../../operations/target-parts.ts';
 import type { Api, Dialect } from './api.ts';
 import type { HttpResponse } from './connection.ts';
 import { firstItem } from './listing.ts';
@@ -173,18 +175,39 @@ function tryParseJson(response: HttpResponse): unknown {
  * `is_active`, so a filter checks it before and after.
  *
  * @returns Whether anything changed.
- * @throws TokenctlError `not_found` for a user that does not exist, `unsupported` if the API ignores the change,
+ * @throws TokenctlError `not_found` for a user that does not exist, `unsupported` if the API ignores the change, `lockout_refused` for
+ * a superuser who is to be spared,
  * and as requests do.
  */
-export async function setUserActive(api: Api, userId: number, active: boolean): Promise<boolean> {
+export async function setUserActive(
+  api: Api,
+  change: { readonly userId: number; readonly active: boolean } & SetActiveOptions,
+): Promise<boolean> {
+  const { userId, active, spareLastSuperuser = false } = change;
   if ((await isUserActive(api, userId)) === active) return false;
-  const path = `users/${userId}/`;
-  const response = await api.send({ method: 'PATCH', path, json: { is_active: active } });
-  parseJson(response, api, `a change of user ${userId}`);
-  if ((await isUserActive(api, userId)) === active) return true;
+  await patchActive(api, userId, active);
+  const isSet = (await isUserActive(api, userId)) === active;
+  if (isSet && !active && spareLastSuperuser && !(await hasActiveSuperuser(api))) {
+    await patchActive(api, userId, true);
+    throw lastSuperuser(userId);
+  }
+  if (isSet) return true;
   throw new TokenctlError('unsupported', `${api.address} does not deactivate users over the REST API`, {
     hint: 'Use a database context, or delete the user in the web interface.',
   });
+}
+
+async function patchActive(api: Api, userId: number, active: boolean): Promise<void> {
+  const path = `users/${userId}/`;
+  const response = await api.send({ method: 'PATCH', path, json: { is_active: active } });
+  parseJson(response, api, `a change of user ${userId}`);
+}
+
+/** The API has no lock: whether a superuser is left is only known afterwards. */
+async function hasActiveSuperuser(api: Api): Promise<boolean> {
+  const what = 'the list of superusers';
+  const path = 'users/?is_superuser=true&is_active=true&page_size=1';
+  return firstItem(await api.getJson(path, what), { from: api, what, read: api.dialect.readUser }) !== null;
 }
 
 async function isUserActive(api: Api, userId: number): Promise<boolean> {

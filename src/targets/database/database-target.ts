@@ -225,7 +225,7 @@ class DatabaseTarget implements Target {
     contacts: (names, organizations) => readContacts(this.#connection, { names, organizations }),
     identities: () => listIdentities(this.#connection),
     identified: (by) => identifiedUsers(this.#connection, by),
-    setActive: (userId, active) => setUserActive(this.#connection, userId, active),
+    setActive: (userId, active, options) => setUserActive(this.#connection, { userId, active, ...options }),
   };
 
   readonly applications: Applications = {

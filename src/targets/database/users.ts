@@ -4,10 +4,12 @@ import { isSameAddress } from '../../domain/signals/subject-identifier.ts';
 import type { User } from '../../domain/token.ts';
 import type {
   Contact,
+  SetActiveOptions,
   UserIdentities,
   UserIdentity,
   UserSelector,
 } from '../../operations/ports/target-parts.ts';
+import { lastSuperuser } from '../../operations/target-parts.ts';
 import { gatewayChanges, insertEntries } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
 import type { ACCOUNT_TABLES, RecognizedLayout } from './layout.ts';
@@ -188,16 +190,35 @@ async function readMembers(
  * Activates or deactivates a user, and records it in the activity stream without an actor.
  *
  * @returns Whether anything changed.
- * @throws TokenctlError `not_found` for a user that does not exist.
+ * @throws TokenctlError `not_found` for a user that does not exist, `lockout_refused` for a superuser who is to be spared.
  */
-export function setUserActive(connection: Connection, userId: number, active: boolean): Promise<boolean> {
+export function setUserActive(
+  connection: Connection,
+  change: { readonly userId: number; readonly active: boolean } & SetActiveOptions,
+): Promise<boolean> {
   const { layout } = connection;
+  const { userId, active, spareLastSuperuser = false } = change;
   return connection.write('users', async (transaction) => {
+    if (!active && spareLastSuperuser) await requireOtherSuperuser(transaction, { layout, userId });
     if (await updateUserActive(transaction, { layout, userId, active })) return true;
     const [user] = await readUserNames(transaction, { layout, ids: [userId] });
     if (user === undefined) throw new TokenctlError('not_found', `User ${userId} does not exist`);
     return false;
   });
+}
+
+/**
+ * Locks the active superusers until the transaction ends: two who are deactivated at the same time each see what became of the
+ * other (PostgreSQL, "Read Committed": a row that was locked is compared with the condition again).
+ */
+async function requireOtherSuperuser(
+  transaction: Queryable,
+  { layout, userId }: { readonly layout: Layout; readonly userId: number },
+): Promise<void> {
+  const superusers = await transaction.query<{ id: number }>(
+    `SELECT u.id FROM ${TABLES[layout].users} u WHERE u.is_superuser AND u.is_active ORDER BY u.id FOR UPDATE`,
+  );
+  if (superusers.length === 1 && superusers[0]?.id === userId) throw lastSuperuser(userId);
 }
 
 /** In the controller's order. An LDAP name counts only if the user has no usable password. */

@@ -125,3 +125,32 @@ test('one context that does not answer keeps no access in the others', async () 
   expect(waiting?.reason).toContain('dead: ');
   expect(waiting?.runs).toHaveLength(1);
 });
+
+test('two superusers who are disabled at two receivers at the same time do not both go', async () => {
+  const [one, other] = [await world.member('root-one'), await world.member('root-other')];
+  const { database } = world.service;
+  await using second = await world.receive();
+  await database.execute('UPDATE auth_user SET is_superuser = id = ANY($1::int[])', [[one.id, other.id]]);
+  try {
+    const jtis = [randomUUID(), randomUUID()] as const;
+    const tell = async (at: RunningReceiver, name: string, jti: string) =>
+      world.push(
+        at,
+        await world.transmitter.event(EVENTS.accountDisabled, email(name), {
+          jti,
+          body: { reason: 'hijacking' },
+        }),
+      );
+    const answers = await Promise.all([tell(receiver, one.name, jtis[0]), tell(second, other.name, jtis[1])]);
+    expect(answers.map(({ status }) => status)).toEqual([202, 202]);
+    const states = async () =>
+      (await Promise.all(jtis.map(signal))).map((each) => each?.state ?? 'unknown').sort();
+    await world.until(async () => (await states()).join() === 'done,held', 60_000);
+    const held = (await Promise.all(jtis.map(signal))).find((each) => each?.state === 'held');
+    expect(held?.reason).toMatch(/root-(one|other) is the only superuser/);
+    const accepted = await Promise.all([one, other].map(({ token }) => world.accepts(token)));
+    expect(accepted.sort()).toEqual([false, true]);
+  } finally {
+    await database.execute("UPDATE auth_user SET is_superuser = username = 'admin'");
+  }
+});
