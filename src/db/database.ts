@@ -72,22 +72,3 @@ export async function lockWithin(
   );
   await transaction.execute('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS[lock]]);
 }
-
-/** The first row of a query, or null. */
-export async function firstRow<R extends object>(
-  database: Queryable,
-  sql: string,
-  values?: readonly unknown[],
-): Promise<R | null> {
-  const [row] = await database.query<R>(sql, values);
-  return row ?? null;
-}
-
-/** Whether a query has any rows. */
-export async function hasRows(
-  database: Queryable,
-  sql: string,
-  values?: readonly unknown[],
-): Promise<boolean> {
-  return (await database.query(sql, values)).length > 0;
-}

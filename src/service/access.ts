@@ -1,4 +1,5 @@
-import { type Condition, EVERY_ROW } from './listing/filters.ts';
+import { identifier, literal, type Sql, sql } from '../db/sql.ts';
+import { EVERY_ROW } from './listing/filters.ts';
 import { RESOURCE_ORGANIZATION } from './store/activity.ts';
 import { grantedTo, type HeldRole, type ResourceWithRoles, type RoleName } from './store/object-roles.ts';
 import type { TokenRecord } from './store/tokens.ts';
@@ -29,12 +30,9 @@ export function canSeeEverything(user: UserRecord): boolean {
  * The tokens that a user sees, over tokens `t` and applications `a`: the user's own, and those of
  * applications in organizations that the user administers.
  */
-export function visibleTokens(user: UserRecord, first = 1): Condition {
+export function visibleTokens(user: UserRecord): Sql {
   if (canSeeEverything(user)) return EVERY_ROW;
-  return {
-    sql: `t.user_id = $${first} OR a.organization_id = ANY($${first + 1}::integer[])`,
-    values: [user.id, user.admin_of],
-  };
+  return sql`t.user_id = ${user.id} OR a.organization_id = ANY(${user.admin_of}::integer[])`;
 }
 
 /**
@@ -43,25 +41,18 @@ export function visibleTokens(user: UserRecord, first = 1): Condition {
  * it, its members, its applications and its resources. The user's own changes to deleted objects or to
  * objects of others are not among them (the controller's rule).
  */
-export function visibleActivity(user: UserRecord, first = 1): Condition {
+export function visibleActivity(user: UserRecord): Sql {
   if (canSeeEverything(user)) return EVERY_ROW;
-  const [me, administered, watched, all] = [first, first + 1, first + 2, first + 3].map((n) => `$${n}`);
-  return {
-    sql: `t.user_id = ${me}::integer OR b.id = ${me}::integer
-      OR ta.organization_id = ANY(${administered}::integer[])
-      OR a.organization_id = ANY(${all}::integer[])
-      OR o.id = ANY(${watched}::integer[])
-      OR ${RESOURCE_ORGANIZATION} = ANY(${watched}::integer[])
-      OR EXISTS (SELECT FROM service_team_role h WHERE h.user_id = ${me}::integer AND h.team_id = r_team.id)
-      OR EXISTS (SELECT FROM service_role r
-        WHERE r.user_id = b.id AND r.role = 'member' AND r.organization_id = ANY(${watched}::integer[]))`,
-    values: [
-      user.id,
-      user.admin_of,
-      [...user.admin_of, ...user.auditor_of],
-      [...user.admin_of, ...user.auditor_of, ...user.member_of],
-    ],
-  };
+  const me = sql`${user.id}::integer`;
+  const watched = sql`ANY(${[...user.admin_of, ...user.auditor_of]}::integer[])`;
+  return sql`t.user_id = ${me} OR b.id = ${me}
+    OR ta.organization_id = ANY(${user.admin_of}::integer[])
+    OR a.organization_id = ANY(${[...user.admin_of, ...user.auditor_of, ...user.member_of]}::integer[])
+    OR o.id = ${watched}
+    OR ${RESOURCE_ORGANIZATION} = ${watched}
+    OR EXISTS (SELECT FROM service_team_role h WHERE h.user_id = ${me} AND h.team_id = r_team.id)
+    OR EXISTS (SELECT FROM service_role r
+      WHERE r.user_id = b.id AND r.role = 'member' AND r.organization_id = ${watched})`;
 }
 
 export function canSeeToken(user: UserRecord, token: TokenRecord): boolean {
@@ -83,14 +74,11 @@ export function canChangeToken(user: UserRecord, token: TokenRecord): boolean {
  * organizations. Organization admins see all users, to be able to add them (the controller's
  * ORG_ADMINS_CAN_SEE_ALL_USERS).
  */
-export function visibleUsers(user: UserRecord): Condition {
+export function visibleUsers(user: UserRecord): Sql {
   if (canSeeEverything(user) || user.admin_of.length > 0) return EVERY_ROW;
-  return {
-    sql: `u.id = $1 OR u.is_superuser OR EXISTS (
-      SELECT FROM service_role r
-      WHERE r.user_id = u.id AND r.role = 'member' AND r.organization_id = ANY($2::integer[]))`,
-    values: [user.id, [...user.member_of, ...user.auditor_of]],
-  };
+  return sql`u.id = ${user.id} OR u.is_superuser OR EXISTS (
+    SELECT FROM service_role r WHERE r.user_id = u.id AND r.role = 'member'
+      AND r.organization_id = ANY(${[...user.member_of, ...user.auditor_of]}::integer[]))`;
 }
 
 /**
@@ -114,21 +102,16 @@ function administers(user: UserRecord, other: UserRecord): boolean {
 }
 
 /** The organizations that a user sees, over organizations `x`: those in which the user has a role. */
-export function visibleOrganizations(user: UserRecord): Condition {
+export function visibleOrganizations(user: UserRecord): Sql {
   if (canSeeEverything(user)) return EVERY_ROW;
-  return {
-    sql: `x.id = ANY($1::integer[]) OR x.id IN (${grantedObjects('organization', '$2')})`,
-    values: [[...user.admin_of, ...user.auditor_of, ...user.member_of], user.id],
-  };
+  return sql`x.id = ANY(${[...user.admin_of, ...user.auditor_of, ...user.member_of]}::integer[])
+    OR x.id IN (${grantedObjects('organization', user)})`;
 }
 
-/**
- * The ids of the objects of a kind in which a user was granted a role, in SQL, by the SQL expression of the
- * user's id.
- */
-function grantedObjects(type: ResourceWithRoles, user: string): string {
-  return `SELECT r.resource_id FROM service_role_grant g JOIN service_object_role r ON r.id = g.role_id
-    WHERE r.resource_type = '${type}' AND ${grantedTo(user)}`;
+/** The ids of the objects of a kind in which a user was granted a role, in SQL. */
+function grantedObjects(type: ResourceWithRoles, user: UserRecord): Sql {
+  return sql`SELECT r.resource_id FROM service_role_grant g JOIN service_object_role r ON r.id = g.role_id
+    WHERE r.resource_type = ${literal(type)} AND ${grantedTo(sql`${user.id}::integer`)}`;
 }
 
 /**
@@ -136,46 +119,42 @@ function grantedObjects(type: ResourceWithRoles, user: string): string {
  * in which the user has one. Organization admins see all teams, as they see all users (the controller's
  * ORG_ADMINS_CAN_SEE_ALL_USERS).
  */
-export function visibleTeams(user: UserRecord): Condition {
+export function visibleTeams(user: UserRecord): Sql {
   if (canSeeEverything(user) || user.admin_of.length > 0) return EVERY_ROW;
-  return {
-    sql: `x.organization_id = ANY($1::integer[]) OR ${OWN_TEAM}`,
-    values: [[...user.auditor_of, ...user.member_of], user.id],
-  };
+  return teamsIn(user, [...user.auditor_of, ...user.member_of]);
 }
 
-const OWN_TEAM = `EXISTS (SELECT FROM service_team_role h WHERE h.team_id = x.id AND h.user_id = $2)
-  OR x.id IN (${grantedObjects('team', '$2')})`;
+/** The teams of these organizations, and those in which a user has a role. */
+function teamsIn(user: UserRecord, organizations: readonly number[]): Sql {
+  return sql`x.organization_id = ANY(${organizations}::integer[])
+    OR EXISTS (SELECT FROM service_team_role h WHERE h.team_id = x.id AND h.user_id = ${user.id})
+    OR x.id IN (${grantedObjects('team', user)})`;
+}
 
 /**
  * The teams of another that a user sees, over teams `x`: those in which the user has a role as well, and
  * those of organizations that the user administers or audits. That members of an organization see its teams
  * does not tell them who is in which.
  */
-export function visibleTeamsOfOthers(user: UserRecord): Condition {
-  if (canSeeEverything(user)) return EVERY_ROW;
-  return {
-    sql: `x.organization_id = ANY($1::integer[]) OR ${OWN_TEAM}`,
-    values: [[...user.admin_of, ...user.auditor_of], user.id],
-  };
+export function visibleTeamsOfOthers(user: UserRecord): Sql {
+  return canSeeEverything(user) ? EVERY_ROW : teamsIn(user, [...user.admin_of, ...user.auditor_of]);
 }
 
 /**
  * The roles that a user sees, over roles `x`: those of the organizations and teams that the user sees, and of
  * other objects of organizations that the user administers or audits, or in which the user has a role.
  */
-export function visibleRoles(user: UserRecord): Condition {
+export function visibleRoles(user: UserRecord): Sql {
   if (canSeeEverything(user)) return EVERY_ROW;
   const watched = [...user.admin_of, ...user.auditor_of];
-  return {
-    sql: `x.organization_id = ANY($4::integer[])
-      OR (x.resource_type IN ('organization', 'team') AND x.organization_id = ANY($1::integer[]))
-      OR (x.resource_type = 'team' AND ($2::boolean
-        OR EXISTS (SELECT FROM service_team_role h WHERE h.team_id = x.resource_id AND h.user_id = $3)))
-      OR EXISTS (SELECT FROM service_role_grant g JOIN service_object_role r ON r.id = g.role_id
-        WHERE ${grantedTo('$3')} AND r.resource_type = x.resource_type AND r.resource_id = x.resource_id)`,
-    values: [[...watched, ...user.member_of], user.admin_of.length > 0, user.id, watched],
-  };
+  return sql`x.organization_id = ANY(${watched}::integer[])
+    OR (x.resource_type IN ('organization', 'team')
+      AND x.organization_id = ANY(${[...watched, ...user.member_of]}::integer[]))
+    OR (x.resource_type = 'team' AND (${user.admin_of.length > 0}::boolean
+      OR EXISTS (SELECT FROM service_team_role h WHERE h.team_id = x.resource_id AND h.user_id = ${user.id})))
+    OR EXISTS (SELECT FROM service_role_grant g JOIN service_object_role r ON r.id = g.role_id
+      WHERE ${grantedTo(sql`${user.id}::integer`)}
+        AND r.resource_type = x.resource_type AND r.resource_id = x.resource_id)`;
 }
 
 /** A role that gives another one on an object: one on the object itself, or one in its organization. */
@@ -265,12 +244,10 @@ export function hasRole(
 interface AskedRows {
   readonly type: SharedType;
   /** The SQL expressions of their id and of their organization's id. */
-  readonly id: string;
-  readonly organization: string;
+  readonly id: Sql;
+  readonly organization: Sql;
   /** Read by default: these are the objects that a user sees. */
   readonly role?: RoleName;
-  /** The number of the first parameter. */
-  readonly first?: number;
 }
 
 /**
@@ -281,30 +258,24 @@ interface AskedRows {
 export function visibleObjects(
   user: UserRecord,
   held: readonly HeldRole[],
-  { type, id, organization, role = 'read', first = 1 }: AskedRows,
-): Condition {
+  { type, id, organization, role = 'read' }: AskedRows,
+): Sql {
   if (user.is_superuser || (role === 'read' && canSeeEverything(user))) return EVERY_ROW;
   const giving = GIVING[type][role];
   const audited = role === 'read' ? user.auditor_of : [];
-  return {
-    sql: `(${organization} = ANY($${first}::integer[]) OR ${id} = ANY($${first + 1}::integer[]))`,
-    values: [
-      [...user.admin_of, ...audited, ...heldOn(held, 'organization', giving?.organization)],
-      heldOn(held, type, giving?.own),
-    ],
-  };
+  const organizations = [...user.admin_of, ...audited, ...heldOn(held, 'organization', giving?.organization)];
+  return sql`(${organization} = ANY(${organizations}::integer[])
+    OR ${id} = ANY(${heldOn(held, type, giving?.own)}::integer[]))`;
 }
 
 /**
  * The applications that a user sees, over applications `x` or `g`: those of organizations in which the user
  * has any role.
  */
-export function visibleApplications(user: UserRecord, first = 1, rows: 'x' | 'g' = 'x'): Condition {
+export function visibleApplications(user: UserRecord, rows: 'x' | 'g' = 'x'): Sql {
   if (canSeeEverything(user)) return EVERY_ROW;
-  return {
-    sql: `${rows}.organization_id = ANY($${first}::integer[])`,
-    values: [[...user.admin_of, ...user.auditor_of, ...user.member_of]],
-  };
+  const organizations = [...user.admin_of, ...user.auditor_of, ...user.member_of];
+  return sql`${identifier(`${rows}.organization_id`)} = ANY(${organizations}::integer[])`;
 }
 
 /**
@@ -317,7 +288,7 @@ export function canSeeApplications(user: UserRecord, organization: number | null
 }
 
 /** The same in SQL, for users `u` and applications `a`. */
-export const SEES_APPLICATION = `(u.is_superuser OR EXISTS (SELECT FROM service_role r
+export const SEES_APPLICATION = sql`(u.is_superuser OR EXISTS (SELECT FROM service_role r
   WHERE r.user_id = u.id AND (r.role = 'system_auditor' OR r.organization_id = a.organization_id)))`;
 
 /**

@@ -1,56 +1,38 @@
+import { type Sql, sql } from '../db/sql.ts';
 import { canSeeEverything, GIVING, heldOn, type SharedType } from './access.ts';
-import { type Condition, EVERY_ROW } from './listing/filters.ts';
+import { EVERY_ROW } from './listing/filters.ts';
 import type { HeldRole, ResourceWithRoles, RoleName } from './store/object-roles.ts';
 import type { UserRecord } from './store/users.ts';
 
 /** The organizations `x` that a user sees and in which the user has a role. */
-export function organizationsWithRole(
-  user: UserRecord,
-  held: readonly HeldRole[],
-  { role, first }: { readonly role: RoleName; readonly first: number },
-): Condition {
+export function organizationsWithRole(user: UserRecord, held: readonly HeldRole[], role: RoleName): Sql {
   const isAuditor = role === 'auditor' && user.is_system_auditor;
   if (user.is_superuser || isAuditor || role === 'read') return EVERY_ROW;
   // The admins of an organization have its other roles, but the auditor's.
   const members = role === 'member' ? user.member_of : [];
   const own = role === 'auditor' ? user.auditor_of : [...user.admin_of, ...members];
-  return {
-    sql: `x.id = ANY($${first}::integer[])`,
-    values: [[...own, ...heldOn(held, 'organization', [role])]],
-  };
+  return sql`x.id = ANY(${[...own, ...heldOn(held, 'organization', [role])]}::integer[])`;
 }
 
-export function teamsWithRole(
-  user: UserRecord,
-  held: readonly HeldRole[],
-  { role, first }: { readonly role: RoleName; readonly first: number },
-): Condition {
+export function teamsWithRole(user: UserRecord, held: readonly HeldRole[], role: RoleName): Sql {
   if (user.is_superuser || (role === 'read' && canSeeEverything(user))) return EVERY_ROW;
-  return {
-    sql: `(x.organization_id = ANY($${first}::integer[]) OR x.id = ANY($${first + 1}::integer[])
-      OR EXISTS (SELECT FROM service_team_role h
-        WHERE h.team_id = x.id AND h.user_id = $${first + 2} AND h.role = ANY($${first + 3}::text[])))`,
-    values: [
-      [...user.admin_of, ...(role === 'read' ? user.auditor_of : [])],
-      heldOn(held, 'team', [role]),
-      user.id,
-      role === 'admin' ? ['admin'] : ['admin', 'member'],
-    ],
-  };
+  const organizations = [...user.admin_of, ...(role === 'read' ? user.auditor_of : [])];
+  const roles = role === 'admin' ? ['admin'] : ['admin', 'member'];
+  return sql`(x.organization_id = ANY(${organizations}::integer[])
+    OR x.id = ANY(${heldOn(held, 'team', [role])}::integer[])
+    OR EXISTS (SELECT FROM service_team_role h
+      WHERE h.team_id = x.id AND h.user_id = ${user.id} AND h.role = ANY(${roles}::text[])))`;
 }
 
 /**
  * A user as a row `viewer` beside each row of a list, for conditions on what is related to it: the organizations
  * whose objects the user sees (`watches`), and those in which the user has a role (`belongs_to`).
  */
-export function viewerRow(user: UserRecord, first: number): Condition {
+export function viewerRow(user: UserRecord): Sql {
   const watched = [...user.admin_of, ...user.auditor_of];
-  const types = ['integer', 'boolean', 'integer[]', 'integer[]', 'integer[]'];
-  return {
-    sql: `CROSS JOIN (VALUES (${types.map((type, index) => `$${first + index}::${type}`).join(', ')}))
-      AS viewer (id, sees_all, administers, watches, belongs_to)`,
-    values: [user.id, canSeeEverything(user), user.admin_of, watched, [...watched, ...user.member_of]],
-  };
+  return sql`CROSS JOIN (VALUES (${user.id}::integer, ${canSeeEverything(user)}::boolean,
+      ${user.admin_of}::integer[], ${watched}::integer[], ${[...watched, ...user.member_of]}::integer[]))
+    AS viewer (id, sees_all, administers, watches, belongs_to)`;
 }
 
 /** The roles of a team that another one of the same team gives. */

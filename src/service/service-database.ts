@@ -6,6 +6,7 @@ import type { Database, Queryable } from '../db/database.ts';
 import { openEmbedded } from '../db/embedded.ts';
 import { applyMissing, lockMigrations, MIGRATION, type Migration } from '../db/migrate.ts';
 import { openPostgres } from '../db/postgres.ts';
+import { sql } from '../db/sql.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
 import { hashPassword } from './auth/secret-hashes.ts';
@@ -73,11 +74,8 @@ export async function openDatabase(place: Place): Promise<Database> {
 }
 
 /** Whether a database belongs to a service. */
-async function isServiceDatabase(database: Queryable): Promise<boolean> {
-  const [row] = await database.query<{ exists: boolean }>(
-    "SELECT to_regclass('service_migration') IS NOT NULL AS exists",
-  );
-  return row?.exists === true;
+function isServiceDatabase(database: Queryable): Promise<boolean> {
+  return sql`SELECT WHERE to_regclass('service_migration') IS NOT NULL`.exists(database);
 }
 
 async function open(place: Place): Promise<Database> {
@@ -141,37 +139,19 @@ async function addDemoResources(
     by: createdBy,
     at,
   });
-  const inventory = await insertReturning(
-    transaction,
-    "INSERT INTO main_inventory (name, organization_id) VALUES ('Demo Inventory', $1) RETURNING id",
-    [organization],
-  );
-  await transaction.execute(
-    "INSERT INTO main_host (name, inventory_id, variables) VALUES ('localhost', $1, $2)",
-    [inventory, 'ansible_connection: local\nansible_python_interpreter: "{{ ansible_playbook_python }}"'],
-  );
-  await transaction.execute(
-    "INSERT INTO main_credential (name) VALUES ('Demo Credential'), ('Ansible Galaxy')",
-  );
-  const project = await insertReturning(
-    transaction,
-    "INSERT INTO service_project (name, organization_id, local_path) VALUES ('Demo Project', $1, $2) RETURNING id",
-    [organization, DEMO_PROJECT],
-  );
-  await transaction.execute(
-    `INSERT INTO service_job_template (name, organization_id, inventory_id, project_id, playbook)
-     VALUES ('Demo Job Template', $1, $2, $3, $4)`,
-    [organization, inventory, project, DEMO_PLAYBOOK],
-  );
-}
-
-async function insertReturning(
-  transaction: Queryable,
-  sql: string,
-  values: readonly unknown[],
-): Promise<number | null> {
-  const [row] = await transaction.query<{ id: number }>(sql, values);
-  return row?.id ?? null;
+  const inventory = await sql`INSERT INTO main_inventory (name, organization_id)
+    VALUES ('Demo Inventory', ${organization}) RETURNING id`.first<{ id: number }>(transaction);
+  const variables = 'ansible_connection: local\nansible_python_interpreter: "{{ ansible_playbook_python }}"';
+  await sql`INSERT INTO main_host (name, inventory_id, variables)
+    VALUES ('localhost', ${inventory?.id}, ${variables})`.execute(transaction);
+  await sql`INSERT INTO main_credential (name)
+    VALUES ('Demo Credential'), ('Ansible Galaxy')`.execute(transaction);
+  const project = await sql`INSERT INTO service_project (name, organization_id, local_path)
+    VALUES ('Demo Project', ${organization}, ${DEMO_PROJECT})
+    RETURNING id`.first<{ id: number }>(transaction);
+  await sql`INSERT INTO service_job_template (name, organization_id, inventory_id, project_id, playbook)
+    VALUES ('Demo Job Template', ${organization}, ${inventory?.id}, ${project?.id},
+      ${DEMO_PLAYBOOK})`.execute(transaction);
 }
 
 /**

@@ -1,3 +1,5 @@
+import { identifier, type Sql } from '../../db/sql.ts';
+
 /** The maximum of an int4 column, and so the largest id. */
 export const MAX_INTEGER = 2_147_483_647;
 
@@ -18,7 +20,7 @@ export interface Field {
   readonly label: string;
   readonly helpText?: string;
   /** The constant SQL expression to filter and sort by. Without one the field is not filterable. */
-  readonly column?: string;
+  readonly column?: Sql;
   /** Filterable, but not listed as filterable (as the controller does for refresh_token). */
   readonly unannounced?: true;
   /** Filtering by it would reveal it: 403. */
@@ -52,7 +54,7 @@ export interface Field {
  */
 export interface Relation {
   /** Where there may be several related objects: their rows, and which of them are related to a row of the list. */
-  readonly many?: { readonly from: string; readonly on: string };
+  readonly many?: { readonly from: Sql; readonly on: Sql };
   readonly fields: Readonly<Record<string, Field>>;
   readonly searchFields: readonly string[];
   readonly relations?: Readonly<Record<string, Relation>>;
@@ -70,7 +72,7 @@ export interface FieldSet {
 }
 
 /** A field as a resource declares it: what follows from its name is left out, a column that it does not have is null. */
-export type Declared = Partial<Omit<Field, 'column'>> & { readonly column?: string | null };
+export type Declared = Partial<Omit<Field, 'column'>> & { readonly column?: Sql | null };
 
 /**
  * The fields of the rows of an alias in SQL. Where they do not say otherwise, they are texts, their labels are their
@@ -82,7 +84,8 @@ export function declared(
 ): Readonly<Record<string, Field>> {
   return Object.fromEntries(
     Object.entries(fields).map(([name, { column, ...field }]) => {
-      const own = column === undefined ? `${alias}.${name}${field.type === 'id' ? '_id' : ''}` : column;
+      const own =
+        column === undefined ? identifier(`${alias}.${name}${field.type === 'id' ? '_id' : ''}`) : column;
       return [
         name,
         { type: 'string', label: inWords(name), ...field, ...(own !== null && { column: own }) },

@@ -1,25 +1,14 @@
+import { identifier, joined, literal, type Sql, sql } from '../../db/sql.ts';
 import { badRequest, forbidden } from '../failure.ts';
 import type { Field, FieldSet, Relation } from './fields.ts';
-import { isTrue, type Lookup, own, readLookup } from './lookups.ts';
+import { isTrue, type Lookup, type LookupRequest, own, readLookup } from './lookups.ts';
 import type { Scan, ScanTerm } from './scan.ts';
 
-/** An SQL condition, with its parameters numbered from a given start. */
-export interface Condition {
-  readonly sql: string;
-  readonly values: readonly unknown[];
-}
+export const EVERY_ROW = sql`TRUE`;
 
-export const EVERY_ROW: Condition = { sql: 'TRUE', values: [] };
-
-/** A condition with one value, which its SQL calls `$N`, by the number of its parameter. */
-export function having(sql: string, value: unknown): (first: number) => Condition {
-  return (first) => ({ sql: sql.replaceAll('$N', `$${first}`), values: [value] });
-}
-
-/** Combines two conditions with AND. The second receives the number of its first parameter. */
-export function allOf(one: Condition, other: (first: number) => Condition): Condition {
-  const second = other(one.values.length + 1);
-  return { sql: `(${one.sql}) AND (${second.sql})`, values: [...one.values, ...second.values] };
+/** Combines two conditions with AND. */
+export function allOf(one: Sql, other: Sql): Sql {
+  return sql`(${one}) AND (${other})`;
 }
 
 /** Query parameters that are not filters. The last four have a meaning on some of the controller's endpoints only. */
@@ -56,7 +45,7 @@ type Filter = Pick<FilterName, 'negated' | 'alternative' | 'chained' | 'many'> &
 /** The filters of a query string. */
 export interface Filters {
   /** Those that the database answers from an index, or at least quickly. */
-  readonly condition: Condition;
+  readonly condition: Sql;
   /** Those that cost time for each row; null without any. */
   readonly scan: Scan | null;
 }
@@ -67,11 +56,10 @@ export interface Filters {
  * declared set only; values are parameters. Searches of texts and large numbers of filters become a scan,
  * whose time is limited.
  *
- * @param first The number of the first parameter, 1 for `$1`.
  * @throws RequestFailure 400 for an unknown field or lookup, a value of the wrong type, or too many of them;
  * 403 for a secret.
  */
-export function compileFilters(set: FieldSet, query: URLSearchParams, first: number): Filters {
+export function compileFilters(set: FieldSet, query: URLSearchParams): Filters {
   const filters = readFilters(set, query);
   const alternatives = filters.filter(({ alternative }) => alternative);
   const required = filters.filter(({ alternative }) => !alternative);
@@ -80,17 +68,13 @@ export function compileFilters(set: FieldSet, query: URLSearchParams, first: num
   const slow = required.filter((filter) => !quick.includes(filter));
   const type = lastValue(query, 'type');
   const isOfType = type === null || type.split(',').includes(set.type);
-  const condition = compileCondition(
-    { every: quick, any: areQuick ? alternatives : [], never: !isOfType },
-    first,
-  );
+  const condition = compileCondition({
+    every: quick,
+    any: areQuick ? alternatives : [],
+    never: !isOfType,
+  });
   if (slow.length === 0 && areQuick) return { condition, scan: null };
-  // The scan has two parameters of its own before these.
-  const scan = compileScan(
-    { every: slow, any: areQuick ? [] : alternatives },
-    first + condition.values.length + 2,
-  );
-  return { condition, scan };
+  return { condition, scan: compileScan({ every: slow, any: areQuick ? [] : alternatives }) };
 }
 
 function readFilters(set: FieldSet, query: URLSearchParams): readonly Filter[] {
@@ -168,63 +152,72 @@ interface Compiled {
   readonly never?: boolean;
 }
 
-function compileCondition({ every, any, never = false }: Compiled, first: number): Condition {
-  const values: unknown[] = [];
-  const parameter = (value: unknown) => `$${first - 1 + values.push(value)}`;
+function compileCondition({ every, any, never = false }: Compiled): Sql {
   const term = ({ words, many, negated }: Filter) => {
-    const condition = conditionOf(words, ({ request, sql }) => sql(request.field.column ?? '', parameter));
-    const sql = existing(many, condition);
-    return negated ? `(${sql}) IS NOT TRUE` : `(${sql})`;
+    const condition = existing(
+      many,
+      conditionOf(words, ({ request, holds }) => holds(columnOf(request))),
+    );
+    return negated ? sql`(${condition}) IS NOT TRUE` : sql`(${condition})`;
   };
-  const terms = [...(never ? ['FALSE'] : []), ...every.map(term)];
-  if (any.length > 0) terms.push(`(${any.map(term).join(' OR ')})`);
-  return { sql: terms.length === 0 ? 'TRUE' : terms.join(' AND '), values };
+  const terms = [...(never ? [sql`FALSE`] : []), ...every.map(term)];
+  if (any.length > 0) terms.push(sql`(${joined(any.map(term), ' OR ')})`);
+  return terms.length === 0 ? EVERY_ROW : joined(terms, ' AND ');
 }
 
 /** How much of a text is searched, in characters. */
 const SEARCHED_LENGTH = 10_000;
 const MATCHED_LENGTH = 2_000;
 
-function compileScan({ every, any }: Compiled, first: number): Scan {
-  const values: unknown[] = [];
-  const columns: string[] = [];
-  const parameter = (value: unknown) => `$${first - 1 + values.push(value)}`;
-  const place = (column = '') => {
+function compileScan({ every, any }: Compiled): Scan {
+  const columns: Sql[] = [];
+  const place = (column: Sql) => {
     if (!columns.includes(column)) columns.push(column);
-    return `s.v${columns.indexOf(column)}`;
+    return identifier(`s.v${columns.indexOf(column)}`);
   };
-  const searchedIn = ({ sql, isQuick }: Lookup, column = '') =>
-    sql(isQuick ? column : `left(${column}::text, ${SEARCHED_LENGTH})`, parameter);
+  const searchedIn = ({ holds, isQuick }: Lookup, column: Sql) =>
+    holds(isQuick ? column : beginning(column, SEARCHED_LENGTH));
   const term = ({ words, many, negated }: Filter): ScanTerm => {
     if (many !== undefined) {
-      const condition = conditionOf(words, (lookup) => searchedIn(lookup, lookup.request.field.column));
+      const condition = conditionOf(words, (lookup) => searchedIn(lookup, columnOf(lookup.request)));
       return { negated, sql: place(existing(many, condition)) };
     }
-    const expression = words[0]?.[0]?.expression ?? null;
-    if (expression !== null) {
-      const column = place(words[0]?.[0]?.request.field.column);
-      return { negated, text: `left(${column}::text, ${MATCHED_LENGTH})`, expression };
+    const [lookup] = words[0] ?? [];
+    if (lookup !== undefined && lookup.expression !== null) {
+      const { request, expression } = lookup;
+      return { negated, text: beginning(place(columnOf(request)), MATCHED_LENGTH), expression };
     }
-    const sql = conditionOf(words, (lookup) => searchedIn(lookup, place(lookup.request.field.column)));
-    return { negated, sql };
+    const condition = conditionOf(words, (lookup) => searchedIn(lookup, place(columnOf(lookup.request))));
+    return { negated, sql: condition };
   };
   const searched = searchedLength([...every, ...any]);
-  return { every: every.map(term), any: any.map(term), columns, values, searched };
+  return { every: every.map(term), any: any.map(term), columns, searched };
 }
 
 /** A condition on related objects: one of them must meet it. */
-function existing(many: Many, condition: string): string {
+function existing(many: Many, condition: Sql): Sql {
   return many === undefined
     ? condition
-    : `EXISTS (SELECT FROM ${many.from} WHERE ${many.on} AND (${condition}))`;
+    : sql`EXISTS (SELECT FROM ${many.from} WHERE ${many.on} AND (${condition}))`;
 }
 
 /** For each word, one of its lookups must hold. */
-function conditionOf(words: readonly (readonly Lookup[])[], sqlOf: (lookup: Lookup) => string): string {
+function conditionOf(words: readonly (readonly Lookup[])[], holds: (lookup: Lookup) => Sql): Sql {
   const conditions = words.map((lookups) =>
-    lookups.length === 0 ? 'FALSE' : `(${lookups.map(sqlOf).join(' OR ')})`,
+    lookups.length === 0 ? sql`FALSE` : sql`(${joined(lookups.map(holds), ' OR ')})`,
   );
-  return conditions.length === 0 ? 'TRUE' : conditions.join(' AND ');
+  return conditions.length === 0 ? EVERY_ROW : joined(conditions, ' AND ');
+}
+
+/** Filters name only fields that have a column. */
+function columnOf({ field }: Pick<LookupRequest, 'field'>): Sql {
+  if (field.column === undefined) throw new Error(`the field ${field.label} has no column`);
+  return field.column;
+}
+
+/** The beginning of a value as a text. */
+function beginning(column: Sql, length: number): Sql {
+  return sql`left(${column}::text, ${literal(length)})`;
 }
 
 /** The parameters of a query string that are filters. */
@@ -238,7 +231,7 @@ export function lastValue(query: URLSearchParams, name: string): string | null {
 }
 
 /** Compiles `order_by` (fields separated by commas, `-` for descending); the set's own order without one. */
-export function compileOrder(set: FieldSet, query: URLSearchParams): string {
+export function compileOrder(set: FieldSet, query: URLSearchParams): Sql {
   const [, asked = ''] = [...query].findLast(([name]) => name === 'order_by' || name === 'order') ?? [];
   const names = asked
     .split(',')
@@ -250,20 +243,20 @@ export function compileOrder(set: FieldSet, query: URLSearchParams): string {
     const { field, rest, many } = resolve(set, (descending ? name.slice(1) : name).split('__'), name);
     if (rest.length > 0 || many !== undefined)
       throw badRequest(`${name}: there is no such field to order by.`);
-    return `${sortKey(field)}${descending ? ' DESC' : ''}`;
+    return descending ? sql`${sortKey(field)} DESC` : sortKey(field);
   });
   // The id last: with ties, rows could move between pages.
   const id = set.fields['id']?.column;
-  return [...terms, ...(id === undefined ? [] : [id])].join(', ');
+  return joined([...terms, ...(id === undefined ? [] : [id])]);
 }
 
 const MAX_ORDER_FIELDS = 10;
 /** How much of a text of any length rows are sorted by, in characters. */
 const SORTED_LENGTH = 200;
 
-function sortKey({ column, type, maxLength }: Field): string {
-  const isLong = maxLength === undefined && ['string', 'object', 'json'].includes(type);
-  return isLong ? `left(${column}::text, ${SORTED_LENGTH})` : `${column}`;
+function sortKey(field: Field): Sql {
+  const isLong = field.maxLength === undefined && ['string', 'object', 'json'].includes(field.type);
+  return isLong ? beginning(columnOf({ field }), SORTED_LENGTH) : columnOf({ field });
 }
 
 function parse(set: FieldSet, name: string): FilterName {

@@ -1,19 +1,12 @@
 import { hash } from 'node:crypto';
 import type { Queryable } from '../../db/database.ts';
+import { literal, type Sql, sql } from '../../db/sql.ts';
 import type { Exchange } from '../endpoint.ts';
 import { badRequest, notFound } from '../failure.ts';
 import { outsideTurn, signalOf } from '../limits/request-shares.ts';
 import { parseTarget } from '../request.ts';
 import type { FieldSet } from './fields.ts';
-import {
-  allOf,
-  type Condition,
-  compileFilters,
-  compileOrder,
-  type Filters,
-  filterEntries,
-  lastValue,
-} from './filters.ts';
+import { allOf, compileFilters, compileOrder, type Filters, filterEntries, lastValue } from './filters.ts';
 import { scanIds } from './scan.ts';
 
 const DEFAULT_PAGE_SIZE = 25;
@@ -22,17 +15,17 @@ const MAX_PAGE_SIZE = 200;
 /** A listing: constant SQL parts, the visible rows, and the JSON of a row. */
 export interface Listing<R extends object, T = unknown> {
   readonly fields: FieldSet;
-  readonly columns: string;
-  readonly from: string;
+  readonly columns: Sql;
+  readonly from: Sql;
   /** The table of `from` that the others are joined to, at most one row for each of its own: `main_activitystream s`. */
-  readonly own?: string;
-  /** Which rows this caller sees here; its parameters begin at `$1`. */
-  readonly visible: Condition;
+  readonly own?: Sql;
+  /** Which rows this caller sees here. */
+  readonly visible: Sql;
   /**
    * The rows on which the caller has a role, by the name of its field, for `role_level`; null if there is no such role.
    * Without it the rows have no roles.
    */
-  readonly withRole?: (field: string, first: number) => Condition | null;
+  readonly withRole?: (field: string) => Sql | null;
   /** The rows of the page as the API shows them. */
   readonly render: (rows: readonly R[]) => readonly T[] | Promise<readonly T[]>;
 }
@@ -59,7 +52,7 @@ export async function list<R extends object, T = unknown>(
   const { path, query: search } = parseTarget(url);
   const query = new URLSearchParams(search);
   const rows = { ...listing, visible: atRoleLevel(listing, query) };
-  const filters = compileFilters(rows.fields, query, rows.visible.values.length + 1);
+  const filters = compileFilters(rows.fields, query);
   const order = compileOrder(rows.fields, query);
   return inShare(exchange, filters, async (signal) => {
     const where = await condition(exchange.service.database, rows, filters, signal);
@@ -71,15 +64,13 @@ export async function list<R extends object, T = unknown>(
 function atRoleLevel(
   { visible, withRole, fields }: Pick<Listing<never>, 'visible' | 'withRole' | 'fields'>,
   query: URLSearchParams,
-): Condition {
+): Sql {
   const level = lastValue(query, 'role_level');
   if (level === null) return visible;
-  return allOf(visible, (first) => {
-    const condition = withRole?.(level, first) ?? null;
-    if (condition === null)
-      throw badRequest(`role_level: ${fields.type} has no role ${JSON.stringify(level)}.`);
-    return condition;
-  });
+  const condition = withRole?.(level) ?? null;
+  if (condition === null)
+    throw badRequest(`role_level: ${fields.type} has no role ${JSON.stringify(level)}.`);
+  return allOf(visible, condition);
 }
 
 /** Runs a list in the caller's share: scans have another one, so that they leave connections to other requests. */
@@ -99,40 +90,39 @@ async function condition(
   { fields, from, visible }: Pick<Listing<never>, 'fields' | 'from' | 'visible'>,
   filters: Filters,
   signal: AbortSignal,
-): Promise<Condition> {
-  const where = allOf(visible, () => filters.condition);
+): Promise<Sql> {
+  const where = allOf(visible, filters.condition);
   if (filters.scan === null) return where;
   const id = fields.fields['id']?.column;
   if (id === undefined) throw new Error(`the rows of ${fields.type} have no id`);
   const ids = await scanIds(database, { id, from, where }, filters.scan, signal);
-  return allOf(where, (first) => ({ sql: `${id} = ANY($${first}::bigint[])`, values: [ids] }));
+  return allOf(where, sql`${id} = ANY(${ids}::bigint[])`);
 }
 
 async function page<R extends object, T>(request: {
   readonly database: Queryable;
   readonly listing: Listing<R, T>;
-  readonly where: Condition;
-  readonly order: string;
+  readonly where: Sql;
+  readonly order: Sql;
   readonly path: string;
   readonly query: URLSearchParams;
 }): Promise<Page<T>> {
   const { database, listing, where, order, path, query } = request;
   const { from, columns, own = from } = listing;
-  const { sql, values } = where;
   const size = pageSize(query);
-  const counted = namesOnly(sql, own) ? own : from;
+  const counted = namesOnly(where, own) ? own : from;
   // Without a count the controller knows of one page only.
   const count = query.has('count_disabled')
     ? null
-    : await countRows(database, `${counted} WHERE ${sql}`, values);
+    : await countRows(database, sql`${counted} WHERE ${where}`);
   const last = Math.max(1, Math.ceil((count ?? 0) / size));
   const number = pageNumber(query, last);
   // Numbers, and not parameters: without any parameter PostgreSQL plans a prepared statement once.
-  const statement = `SELECT ${columns} FROM ${from} WHERE ${sql} ORDER BY ${order} LIMIT ${size} OFFSET ${(number - 1) * size}`;
-  const rows = await database.query<R>(
-    statement,
-    values,
-    values.length === 0 && isOfFewTexts(query) ? hash('sha1', statement) : undefined,
+  const statement = sql`SELECT ${columns} FROM ${from} WHERE ${where} ORDER BY ${order}
+    LIMIT ${literal(size)} OFFSET ${literal((number - 1) * size)}`;
+  const isOften = statement.values.length === 0 && isOfFewTexts(query);
+  const rows = await (isOften ? statement.prepared(hash('sha1', statement.text)) : statement).rows<R>(
+    database,
   );
   const results = [...(await listing.render(rows))];
   if (count === null) return { results };
@@ -146,9 +136,11 @@ async function page<R extends object, T>(request: {
 }
 
 /** Whether a condition names no table but one: `main_activitystream s`. */
-function namesOnly(sql: string, table: string): boolean {
-  const [, alias] = table.split(' ');
-  return !sql.includes('SELECT') && [...sql.matchAll(/\b([a-z_]+)\./g)].every(([, name]) => name === alias);
+function namesOnly({ text }: Sql, table: Sql): boolean {
+  const [, alias] = table.text.split(' ');
+  return (
+    !text.includes('SELECT') && [...text.matchAll(/\b([a-z_]+)"?\./g)].every(([, name]) => name === alias)
+  );
 }
 
 /** Whether nothing of the request is in the text of its statement: each place of a list then has few texts. */
@@ -156,8 +148,8 @@ function isOfFewTexts(query: URLSearchParams): boolean {
   return [...query.keys()].every((name) => name === 'count_disabled');
 }
 
-async function countRows(database: Queryable, tail: string, values: readonly unknown[]): Promise<number> {
-  const [row] = await database.query<{ count: number }>(`SELECT count(*) AS count FROM ${tail}`, values);
+async function countRows(database: Queryable, rows: Sql): Promise<number> {
+  const row = await sql`SELECT count(*) AS count FROM ${rows}`.first<{ count: number }>(database);
   return row?.count ?? 0;
 }
 
@@ -178,16 +170,12 @@ export async function requireMatch(
   if (query.has('role_level')) throw badRequest('role_level: only lists have it.');
   const entries = filterEntries(query);
   if (entries.length === 0) return;
-  const filters = compileFilters(
-    rows.fields,
-    new URLSearchParams(entries.map(([...entry]) => entry)),
-    rows.visible.values.length + 1,
-  );
-  const found = await inShare(exchange, filters, async (signal) => {
-    const { sql, values } = await condition(database, rows, filters, signal);
-    return database.query(`SELECT FROM ${rows.from} WHERE ${sql}`, values);
+  const filters = compileFilters(rows.fields, new URLSearchParams(entries.map(([...entry]) => entry)));
+  const isFound = await inShare(exchange, filters, async (signal) => {
+    const where = await condition(database, rows, filters, signal);
+    return sql`SELECT FROM ${rows.from} WHERE ${where}`.exists(database);
   });
-  if (found.length === 0) throw notFound('The resource does not match the filters.');
+  if (!isFound) throw notFound('The resource does not match the filters.');
 }
 
 /** Larger sizes are capped and invalid ones ignored, as on the controller. */

@@ -1,4 +1,5 @@
 import type { RE2JS } from 're2js';
+import { type Sql, sql } from '../../db/sql.ts';
 import { badRequest } from '../failure.ts';
 import type { Field } from './fields.ts';
 import { compileExpression } from './scan.ts';
@@ -19,21 +20,21 @@ export interface Lookup {
   readonly isQuick: boolean;
   /** Its regular expression; null for any other lookup. */
   readonly expression: RE2JS | null;
-  /** Its condition; `parameter` adds a value and returns its placeholder. */
-  readonly sql: (column: string, parameter: (value: unknown) => string) => string;
+  /** Its condition on a column. */
+  readonly holds: (column: Sql) => Sql;
 }
 
-const COMPARISONS: Readonly<Record<string, string>> = { lt: '<', lte: '<=', gt: '>', gte: '>=' };
+const COMPARISONS: Readonly<Record<string, Sql>> = { lt: sql`<`, lte: sql`<=`, gt: sql`>`, gte: sql`>=` };
 
 /** LIKE patterns by lookup: the text before and after the value. */
-const PATTERNS: Readonly<Record<string, readonly [before: string, after: string, operator: string]>> = {
-  iexact: ['', '', 'ILIKE'],
-  contains: ['%', '%', 'LIKE'],
-  icontains: ['%', '%', 'ILIKE'],
-  startswith: ['', '%', 'LIKE'],
-  istartswith: ['', '%', 'ILIKE'],
-  endswith: ['%', '', 'LIKE'],
-  iendswith: ['%', '', 'ILIKE'],
+const PATTERNS: Readonly<Record<string, readonly [before: string, after: string, operator: Sql]>> = {
+  iexact: ['', '', sql`ILIKE`],
+  contains: ['%', '%', sql`LIKE`],
+  icontains: ['%', '%', sql`ILIKE`],
+  startswith: ['', '%', sql`LIKE`],
+  istartswith: ['', '%', sql`ILIKE`],
+  endswith: ['%', '', sql`LIKE`],
+  iendswith: ['%', '', sql`ILIKE`],
 };
 
 const MAX_VALUES = 2000;
@@ -45,39 +46,39 @@ const MAX_VALUES = 2000;
  */
 export function readLookup(request: LookupRequest): Lookup {
   const { lookup, value, name } = request;
-  const quick = (sql: Lookup['sql']): Lookup => ({ request, isQuick: true, expression: null, sql });
+  const quick = (holds: Lookup['holds']): Lookup => ({ request, isQuick: true, expression: null, holds });
   const comparison = own(COMPARISONS, lookup);
   const pattern = own(PATTERNS, lookup);
   if (value.includes('\0')) throw badRequest(`${name}: null characters are not allowed.`);
   if (comparison !== undefined) {
     const compared = typed(request, value);
-    return quick((column, parameter) => `${column} ${comparison} ${parameter(compared)}`);
+    return quick((column) => sql`${column} ${comparison} ${compared}`);
   }
   if (pattern !== undefined) {
     const [before, after, operator] = pattern;
     const text = `${before}${escapeLike(value)}${after}`;
-    const sql: Lookup['sql'] = (column, parameter) => `${column}::text ${operator} ${parameter(text)}`;
-    return { request, isQuick: false, expression: null, sql };
+    const holds = (column: Sql) => sql`${column}::text ${operator} ${text}`;
+    return { request, isQuick: false, expression: null, holds };
   }
   switch (lookup) {
     case 'exact': {
-      if (isNull(request)) return quick((column) => `${column} IS NULL`);
+      if (isNull(request)) return quick((column) => sql`${column} IS NULL`);
       const equal = typed(request, value);
-      return quick((column, parameter) => `${column} = ${parameter(equal)}`);
+      return quick((column) => sql`${column} = ${equal}`);
     }
     case 'isnull': {
-      const condition = boolean(request, value) ? 'IS NULL' : 'IS NOT NULL';
-      return quick((column) => `${column} ${condition}`);
+      const condition = boolean(request, value) ? sql`IS NULL` : sql`IS NOT NULL`;
+      return quick((column) => sql`${column} ${condition}`);
     }
     case 'in': {
       const list = listed(request);
-      const type = ARRAY_CAST[request.field.type] ?? '::text[]';
-      return quick((column, parameter) => `${column} = ANY(${parameter(list)}${type})`);
+      const type = ARRAY_CAST[request.field.type] ?? sql`::text[]`;
+      return quick((column) => sql`${column} = ANY(${list}${type})`);
     }
     case 'regex':
     case 'iregex': {
       const expression = compileExpression(value, { name, ignoreCase: lookup === 'iregex' });
-      return { request, isQuick: false, expression, sql: () => 'TRUE' };
+      return { request, isQuick: false, expression, holds: () => sql`TRUE` };
     }
     default:
       throw badRequest(`${name}: ${lookup} is not a lookup.`);
@@ -91,12 +92,12 @@ function listed(request: LookupRequest): readonly unknown[] {
   return parts.map((part) => typed(request, part));
 }
 
-const ARRAY_CAST: Readonly<Partial<Record<Field['type'], string>>> = {
-  integer: '::bigint[]',
-  id: '::bigint[]',
-  field: '::bigint[]',
-  datetime: '::timestamptz[]',
-  boolean: '::boolean[]',
+const ARRAY_CAST: Readonly<Partial<Record<Field['type'], Sql>>> = {
+  integer: sql`::bigint[]`,
+  id: sql`::bigint[]`,
+  field: sql`::bigint[]`,
+  datetime: sql`::timestamptz[]`,
+  boolean: sql`::boolean[]`,
 };
 
 function typed(request: LookupRequest, value: string): unknown {

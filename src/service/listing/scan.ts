@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RE2JS, RE2JSException } from 're2js';
 import type { Queryable } from '../../db/database.ts';
+import { identifier, joined, type Sql, sql } from '../../db/sql.ts';
 import { badRequest, RequestFailure } from '../failure.ts';
 
 /** A condition that costs time for each row: in SQL, or a regular expression for the text of a column. */
 export type ScanTerm = { readonly negated: boolean } & (
-  | { readonly sql: string }
-  | { readonly text: string; readonly expression: RE2JS }
+  | { readonly sql: Sql }
+  | { readonly text: Sql; readonly expression: RE2JS }
 );
 
 /** Conditions that are tried row by row. The SQL of a term names columns as `s.v0`, `s.v1`, …: their place in `columns`. */
 export interface Scan {
   /** SQL expressions over the rows of the list. */
-  readonly columns: readonly string[];
-  readonly values: readonly unknown[];
+  readonly columns: readonly Sql[];
   /** The characters that are searched for, all together. */
   readonly searched: number;
   /** All of these, */
@@ -25,9 +25,9 @@ export interface Scan {
 /** The rows to scan, in SQL. */
 interface ScannedRows {
   /** The column of the unique number. */
-  readonly id: string;
-  readonly from: string;
-  readonly where: { readonly sql: string; readonly values: readonly unknown[] };
+  readonly id: Sql;
+  readonly from: Sql;
+  readonly where: Sql;
 }
 
 /** How long one scan may take in all, its pauses included, in milliseconds. */
@@ -51,24 +51,25 @@ const FIRST_STEP_CHARACTERS = 2_000;
  */
 export async function scanIds(
   database: Queryable,
-  rows: ScannedRows,
+  { id, from, where }: ScannedRows,
   scan: Scan,
   signal: AbortSignal,
 ): Promise<number[]> {
   const terms = [...scan.every, ...scan.any];
-  const { sql, values } = rows.where;
-  const columns = scan.columns.map((column, index) => `${column} AS v${index}`);
-  const results = terms.map((term, index) => `${'sql' in term ? `(${term.sql})` : term.text} AS c${index}`);
+  const columns = scan.columns.map((column, index) => sql`${column} AS ${identifier(`v${index}`)}`);
+  const results = terms.map(
+    (term, index) => sql`${'sql' in term ? sql`(${term.sql})` : term.text} AS ${identifier(`c${index}`)}`,
+  );
   // LIMIT keeps the planner from trying the conditions on more rows than the step has.
-  const statement = `SELECT ${['s.id', ...results].join(', ')} FROM (
-    SELECT ${[`${rows.id} AS id`, ...columns].join(', ')} FROM ${rows.from}
-    WHERE (${sql}) AND ${rows.id} > $${values.length + 1} ORDER BY ${rows.id} LIMIT $${values.length + 2}) s`;
+  const stepAfter = (after: number, size: number) => sql`SELECT ${joined([sql`s.id`, ...results])} FROM (
+    SELECT ${joined([sql`${id} AS id`, ...columns])} FROM ${from}
+    WHERE (${where}) AND ${id} > ${after} ORDER BY ${id} LIMIT ${size}) s`;
   const begun = performance.now();
   const found: number[] = [];
   let after = -1;
   for (let size = firstSize(scan); ; ) {
     const stepBegun = performance.now();
-    const step = await database.query<ScannedRow>(statement, [...values, after, size, ...scan.values]);
+    const step = await stepAfter(after, size).rows<ScannedRow>(database);
     const tried = await matchingRows(step, scan, signal);
     found.push(...tried.ids);
     if (step.length < size) return found;

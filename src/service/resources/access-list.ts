@@ -1,9 +1,10 @@
 import type { FastifyInstance } from 'fastify';
+import type { Sql } from '../../db/sql.ts';
 import { administersOrganization, hasRole, visibleUsers } from '../access.ts';
 import type { Caller } from '../auth/authenticate.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
-import { allOf, type Condition } from '../listing/filters.ts';
+import { allOf } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import { rolesGivenBy } from '../role-levels.ts';
 import { type AccessedObject, type AccessRole, hasAccess, rolesOn, SEES_ALL } from '../store/access-list.ts';
@@ -53,7 +54,7 @@ export function serveAccessLists(app: FastifyInstance, service: ServiceContext):
   }
   serve('/api/v2/users/', 'user', async (exchange) => {
     await seenUser(exchange);
-    return listUsersWithAccess(exchange, () => ({ sql: SEES_ALL, values: [] }), { roles: [], type: null });
+    return listUsersWithAccess(exchange, SEES_ALL, { roles: [], type: null });
   });
 }
 
@@ -74,14 +75,10 @@ function listAccess(
     type === 'organization' || rolesGivenBy(type, roles, { role, on: 'organization' }).length > 0;
   const organizationRoles = roleNames('organization').filter(gives);
   const object = { type, id, organization, organizationRoles };
-  return listUsersWithAccess(exchange, (first) => hasAccess(object, first), { type, object, roles });
+  return listUsersWithAccess(exchange, hasAccess(object), { type, object, roles });
 }
 
-async function listUsersWithAccess(
-  exchange: Exchange,
-  condition: (first: number) => Condition,
-  accessed: Accessed,
-): Promise<unknown> {
+async function listUsersWithAccess(exchange: Exchange, condition: Sql, accessed: Accessed): Promise<unknown> {
   const { service, caller } = exchange;
   const { object } = accessed;
   return list<UserRecord>(exchange, {

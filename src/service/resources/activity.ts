@@ -1,10 +1,11 @@
 import type { FastifyInstance } from 'fastify';
+import { identifier, type Sql, sql } from '../../db/sql.ts';
 import { canSeeToken, visibleActivity } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, type Handler, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
 import { declared, type FieldSet } from '../listing/fields.ts';
-import { allOf, type Condition, EVERY_ROW, having } from '../listing/filters.ts';
+import { allOf, EVERY_ROW } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import {
   ACTIVITY_COLUMNS,
@@ -44,13 +45,13 @@ export function serveActivity(app: FastifyInstance, service: ServiceContext): vo
   );
   serve('activity_stream/:id(^\\d+$)/', 'One entry of the activity stream.', show);
   serve('tokens/:id(^\\d+$)/activity_stream/', 'What happened to this token.', async (exchange) =>
-    listActivity(exchange, having('t.id = $N', await seenTokenId(exchange))),
+    listActivity(exchange, sql`t.id = ${await seenTokenId(exchange)}`),
   );
   const inOrganizations: readonly Kind[] = [INVENTORY, HOST, GROUP, CREDENTIAL, PROJECT, JOB_TEMPLATE, TEAM];
   for (const kind of [applicationKind(service) as Kind, ORGANIZATION, ...inOrganizations]) {
     const path = `${kind.path.replace('/api/v2/', '')}:id/activity_stream/`;
     serve(path, `What happened to this ${kind.label.toLowerCase()}.`, async (exchange) =>
-      listActivity(exchange, having(`${COLUMNS[kind.type]} = $N`, (await seenResource(exchange, kind)).id)),
+      listActivity(exchange, sql`${COLUMNS[kind.type]} = ${(await seenResource(exchange, kind)).id}`),
     );
   }
   serve(
@@ -58,16 +59,13 @@ export function serveActivity(app: FastifyInstance, service: ServiceContext): vo
     'What this user did, and what was done to the account.',
     async (exchange) => {
       const { id } = await seenUser(exchange);
-      return listActivity(exchange, having('s.actor_id = $N OR b.id = $N', id));
+      return listActivity(exchange, sql`s.actor_id = ${id} OR b.id = ${id}`);
     },
   );
 }
 
 /** Lists the entries that the caller may see and that meet a condition. */
-function listActivity(
-  exchange: Exchange,
-  condition: (first: number) => Condition = () => EVERY_ROW,
-): Promise<unknown> {
+function listActivity(exchange: Exchange, condition = EVERY_ROW): Promise<unknown> {
   return list<ActivityRecord>(exchange, {
     fields: activityFields,
     columns: ACTIVITY_COLUMNS,
@@ -82,7 +80,7 @@ async function show({ service, caller, params }: Exchange): Promise<unknown> {
   const id = pathId(params['id']);
   const entry = await findActivity(service.database, id, EVERY_ROW);
   if (entry === null) throw notFound();
-  if ((await findActivity(service.database, id, visibleActivity(caller.user, 2))) === null) throw forbidden();
+  if ((await findActivity(service.database, id, visibleActivity(caller.user))) === null) throw forbidden();
   return activityJson(entry);
 }
 
@@ -108,9 +106,12 @@ const LINKED = Object.keys(COLLECTIONS) as readonly LinkedResource[];
 
 /** The columns of the ids of what entries link to. */
 const COLUMNS = {
-  o_auth2_application: 'a.id',
-  organization: 'o.id',
-  ...(Object.fromEntries(LINKED.map((type) => [type, `r_${type}.id`])) as Record<LinkedResource, string>),
+  o_auth2_application: sql`a.id`,
+  organization: sql`o.id`,
+  ...(Object.fromEntries(LINKED.map((type) => [type, identifier(`r_${type}.id`)])) as Record<
+    LinkedResource,
+    Sql
+  >),
 };
 
 /**
@@ -157,12 +158,12 @@ export const activityFields: FieldSet = {
       column: null,
     },
     actor: { type: 'id', hidden: true },
-    user: { type: 'id', column: 'b.id', hidden: true },
-    organization: { type: 'id', column: 'o.id', hidden: true },
-    o_auth2_access_token: { type: 'id', label: 'Access token', column: 't.id', hidden: true },
-    o_auth2_application: { type: 'id', label: 'Application', column: 'a.id', hidden: true },
+    user: { type: 'id', column: sql`b.id`, hidden: true },
+    organization: { type: 'id', column: sql`o.id`, hidden: true },
+    o_auth2_access_token: { type: 'id', label: 'Access token', column: sql`t.id`, hidden: true },
+    o_auth2_application: { type: 'id', label: 'Application', column: sql`a.id`, hidden: true },
     ...Object.fromEntries(
-      LINKED.map((type) => [type, { type: 'id', column: `r_${type}.id`, hidden: true } as const]),
+      LINKED.map((type) => [type, { type: 'id', column: COLUMNS[type], hidden: true } as const]),
     ),
     object_relationship_type: { label: 'Relationship', hidden: true },
   }),

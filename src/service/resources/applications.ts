@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Queryable } from '../../db/database.ts';
+import { sql } from '../../db/sql.ts';
 import { administersOrganization, canCreate, visibleApplications, visibleTokens } from '../access.ts';
 import { hashToken, randomText } from '../auth/secret-hashes.ts';
 import type { ServiceContext } from '../context.ts';
@@ -7,6 +8,7 @@ import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid } from '../failure.ts';
 import { requireFieldRights } from '../field-rights.ts';
 import { declared, type FieldSet } from '../listing/fields.ts';
+import { EVERY_ROW } from '../listing/filters.ts';
 import { recordTokenDeletions } from '../store/activity.ts';
 import {
   APPLICATIONS,
@@ -54,7 +56,7 @@ function fields(grantTypes: readonly (readonly [string, string])[]): FieldSet {
         modified: {
           type: 'datetime',
           helpText: 'When this OAuth2 application was last changed.',
-          column: 'x.updated',
+          column: sql`x.updated`,
           unannounced: true,
         },
         name: {
@@ -129,7 +131,7 @@ const APPLICATION: Kind<ApplicationRecord> = {
   /** The tokens that the caller sees. A public application shows no secret. */
   async shownToo({ service, caller }, applications) {
     const ids = applications.map(({ id }) => id);
-    const tokens = await tokensByApplication(service.database, ids, visibleTokens(caller.user, 2));
+    const tokens = await tokensByApplication(service.database, ids, visibleTokens(caller.user));
     return applications.map(({ id, client_type }) => {
       const { count = 0, first = [] } = tokens.get(id) ?? {};
       return {
@@ -176,9 +178,8 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenResource(exchange, kind);
-        const visible = visibleTokens(exchange.caller.user, 2);
-        const sql = `t.application_id = $1 AND (${visible.sql})`;
-        return listTokens(exchange, { sql, values: [id, ...visible.values] });
+        const visible = visibleTokens(exchange.caller.user);
+        return listTokens(exchange, sql`t.application_id = ${id} AND (${visible})`);
       },
       POST: async (exchange) => issueToken(exchange, 'any', await seenResource(exchange, kind)),
     },
@@ -192,7 +193,7 @@ export function serveApplications(app: FastifyInstance, service: ServiceContext)
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenResource(exchange, ORGANIZATION);
-        return listKind(exchange, kind, undefined, { sql: 'x.organization_id = $1', values: [id] });
+        return listKind(exchange, kind, EVERY_ROW, sql`x.organization_id = ${id}`);
       },
       POST: async (exchange) =>
         create(exchange, kind, { organization: (await seenResource(exchange, ORGANIZATION)).id }),

@@ -9,9 +9,9 @@ import { outsideTurn } from '../limits/request-shares.ts';
 import { requireSuperuserLogin } from '../settings/remaining-login.ts';
 import { currentSettings, type Settings } from '../settings/settings.ts';
 import { hasRolesWithout } from '../store/roles.ts';
-import { deleteSessionsOf } from '../store/sessions.ts';
 import {
   claimUsername,
+  deleteSessionsOf,
   findUser,
   insertUser,
   isUsernameTaken,

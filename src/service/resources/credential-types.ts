@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { identifier, joined, literal, sql } from '../../db/sql.ts';
 import type { ServiceContext } from '../context.ts';
 import { serveEndpoint } from '../endpoint.ts';
 import { notFound } from '../failure.ts';
@@ -13,17 +14,17 @@ export const MACHINE_TYPE = { id: 1, name: 'Machine', kind: 'ssh', namespace: 's
 
 /** Its values in SQL. With their types, since rows cannot be sorted by constants. */
 const COLUMNS = {
-  id: `${MACHINE_TYPE.id}::integer`,
-  name: `'${MACHINE_TYPE.name}'::text`,
-  kind: `'${MACHINE_TYPE.kind}'::text`,
-  namespace: `'${MACHINE_TYPE.namespace}'::text`,
-  managed: `${MACHINE_TYPE.managed}::boolean`,
+  id: sql`${literal(MACHINE_TYPE.id)}::integer`,
+  name: sql`${literal(MACHINE_TYPE.name)}::text`,
+  kind: sql`${literal(MACHINE_TYPE.kind)}::text`,
+  namespace: sql`${literal(MACHINE_TYPE.namespace)}::text`,
+  managed: sql`TRUE::boolean`,
 } as const;
 
 /** A row `x`. */
-const FROM = `(SELECT ${Object.entries(COLUMNS)
-  .map(([name, column]) => `${column} AS ${name}`)
-  .join(', ')}) x`;
+const FROM = sql`(SELECT ${joined(
+  Object.entries(COLUMNS).map(([column, value]) => sql`${value} AS ${identifier(column)}`),
+)}) x`;
 
 const { created, modified, ...leading } = leadingFields({
   type: 'credential_type',
@@ -83,7 +84,7 @@ export function serveCredentialTypes(app: FastifyInstance, service: ServiceConte
       GET: (exchange) =>
         list<CredentialType>(exchange, {
           fields: credentialTypeFields,
-          columns: '*',
+          columns: sql`*`,
           from: FROM,
           visible: EVERY_ROW,
           render: (types) => types.map(credentialTypeJson),
@@ -97,10 +98,8 @@ export function serveCredentialTypes(app: FastifyInstance, service: ServiceConte
     fields: credentialTypeFields,
     handlers: {
       GET: async ({ service, params }) => {
-        const [found] = await service.database.query<CredentialType>(
-          `SELECT * FROM ${FROM} WHERE x.id = $1`,
-          [pathId(params['id'])],
-        );
+        const [found] = await sql`SELECT * FROM ${FROM}
+          WHERE x.id = ${pathId(params['id'])}`.rows<CredentialType>(service.database);
         if (found === undefined) throw notFound();
         return credentialTypeJson(found);
       },

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { type Sql, sql } from '../../db/sql.ts';
 import { NEVER_DAYS } from '../../domain/token.ts';
 import {
   type SharedType,
@@ -11,7 +12,6 @@ import {
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { RequestFailure } from '../failure.ts';
-import type { Condition } from '../listing/filters.ts';
 import { lastValue } from '../listing/filters.ts';
 import { parseTarget } from '../request.ts';
 import { countEach, countFinishedJobs, countParts, failedInventories } from '../store/dashboard.ts';
@@ -40,19 +40,19 @@ async function show({ service, caller }: Exchange): Promise<unknown> {
   const { user } = caller;
   const held = await heldRoles(service.database, user);
   const seen = (type: SharedType) =>
-    visibleObjects(user, held, { type, id: 'x.id', organization: 'x.organization_id' });
+    visibleObjects(user, held, { type, id: sql`x.id`, organization: sql`x.organization_id` });
   const inventories = seen('inventory');
   const [counts, tokens, jobs] = await Promise.all([
     countEach(service.database, {
-      inventories: { from: 'main_inventory x', visible: inventories },
+      inventories: { from: sql`main_inventory x`, visible: inventories },
       failed_inventories: failedInventories(inventories),
-      hosts: { from: 'main_host h JOIN main_inventory x ON x.id = h.inventory_id', visible: inventories },
-      projects: { from: 'service_project x', visible: seen('project') },
-      users: { from: 'auth_user u', visible: visibleUsers(user) },
-      organizations: { from: 'main_organization x', visible: visibleOrganizations(user) },
-      teams: { from: 'main_team x', visible: visibleTeams(user) },
-      credentials: { from: 'main_credential x', visible: seen('credential') },
-      job_templates: { from: 'service_job_template x', visible: seen('job_template') },
+      hosts: { from: sql`main_host h JOIN main_inventory x ON x.id = h.inventory_id`, visible: inventories },
+      projects: { from: sql`service_project x`, visible: seen('project') },
+      users: { from: sql`auth_user u`, visible: visibleUsers(user) },
+      organizations: { from: sql`main_organization x`, visible: visibleOrganizations(user) },
+      teams: { from: sql`main_team x`, visible: visibleTeams(user) },
+      credentials: { from: sql`main_credential x`, visible: seen('credential') },
+      job_templates: { from: sql`service_job_template x`, visible: seen('job_template') },
     }),
     countTokens(service, user),
     countJobs(service, visibleJobs(user, held)),
@@ -86,15 +86,15 @@ async function countTokens(service: ServiceContext, user: UserRecord): Promise<u
   const [now, soon, never] = [0, SOON_DAYS, NEVER_DAYS].map((days) =>
     new Date(hour + days * DAY_MS).toISOString(),
   );
-  const from = 'main_oauth2accesstoken t LEFT JOIN main_oauth2application a ON a.id = t.application_id';
+  const from = sql`main_oauth2accesstoken t LEFT JOIN main_oauth2application a ON a.id = t.application_id`;
   const counts = await countParts(
     service.database,
     { from, visible: visibleTokens(user) },
     {
-      expiring: `t.expires > '${now}' AND t.expires < '${soon}'`,
-      never_expiring: `t.expires > '${never}'`,
-      never_used: 't.last_used IS NULL',
-      expired: `t.expires < '${now}'`,
+      expiring: sql`t.expires > ${now} AND t.expires < ${soon}`,
+      never_expiring: sql`t.expires > ${never}`,
+      never_used: sql`t.last_used IS NULL`,
+      expired: sql`t.expires < ${now}`,
     },
   );
   const list = (part: Exclude<keyof typeof counts, 'total'>, filter: Readonly<Record<string, string>>) => ({
@@ -116,9 +116,9 @@ const ENDS = ['successful', 'failed', 'canceled', 'error'] as const;
 const COUNTED_STATUSES = ['running', 'pending', ...ENDS] as const;
 
 /** The jobs by status, which the controller does not count here. */
-async function countJobs({ database }: ServiceContext, visible: Condition): Promise<unknown> {
-  const parts = Object.fromEntries(COUNTED_STATUSES.map((status) => [status, `x.status = '${status}'`]));
-  const { total, ...counts } = await countParts(database, { from: 'service_job x', visible }, parts);
+async function countJobs({ database }: ServiceContext, visible: Sql): Promise<unknown> {
+  const parts = Object.fromEntries(COUNTED_STATUSES.map((status) => [status, sql`x.status = ${status}`]));
+  const { total, ...counts } = await countParts(database, { from: sql`service_job x`, visible }, parts);
   const lists = Object.entries(counts).map(([status, count]) => [
     status,
     { url: `/api/v2/jobs/?status=${status}`, total: count },

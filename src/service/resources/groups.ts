@@ -1,10 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import type { Queryable } from '../../db/database.ts';
+import { sql } from '../../db/sql.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid } from '../failure.ts';
 import { declared } from '../listing/fields.ts';
-import { having } from '../listing/filters.ts';
 import { groupNameProblem } from '../playbooks/variables.ts';
 import { jsonObject } from '../request.ts';
 import {
@@ -16,6 +16,7 @@ import {
   type GroupRelation,
   groupsAround,
   lockGroups,
+  membersOf,
   wouldBeCyclical,
 } from '../store/groups.ts';
 import { heldRoles } from '../store/object-roles.ts';
@@ -56,14 +57,17 @@ export const GROUP: Kind<GroupRecord> = {
     },
     {
       inventory: INVENTORY_RELATION,
-      hosts: relationToMany('main_group_hosts l JOIN main_host r ON r.id = l.host_id', 'l.group_id = x.id'),
+      hosts: relationToMany(
+        sql`main_group_hosts l JOIN main_host r ON r.id = l.host_id`,
+        sql`l.group_id = x.id`,
+      ),
       children: relationToMany(
-        'main_group_parents l JOIN main_group r ON r.id = l.from_group_id',
-        'l.to_group_id = x.id',
+        sql`main_group_parents l JOIN main_group r ON r.id = l.from_group_id`,
+        sql`l.to_group_id = x.id`,
       ),
       parents: relationToMany(
-        'main_group_parents l JOIN main_group r ON r.id = l.to_group_id',
-        'l.from_group_id = x.id',
+        sql`main_group_parents l JOIN main_group r ON r.id = l.to_group_id`,
+        sql`l.from_group_id = x.id`,
       ),
     },
   ),
@@ -99,11 +103,8 @@ export function serveGroups(app: FastifyInstance, service: ServiceContext): void
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenResource(exchange, HOST);
-        return listKind(
-          exchange,
-          GROUP,
-          having(`x.id IN (SELECT l.group_id FROM main_group_hosts l WHERE l.host_id = $N)`, id),
-        );
+        const held = sql`x.id IN (SELECT l.group_id FROM main_group_hosts l WHERE l.host_id = ${id})`;
+        return listKind(exchange, GROUP, held);
       },
       POST: changeGroupsOfHost,
     },
@@ -113,17 +114,11 @@ export function serveGroups(app: FastifyInstance, service: ServiceContext): void
     description: 'The groups that hold this host, directly or through other groups.',
     list: async (exchange) => {
       const { id } = await seenResource(exchange, HOST);
-      return listKind(
-        exchange,
-        GROUP,
-        having(
-          `x.id IN (WITH RECURSIVE near (id) AS (
-            SELECT l.group_id FROM main_group_hosts l WHERE l.host_id = $N
-            UNION SELECT p.to_group_id FROM main_group_parents p JOIN near n ON p.from_group_id = n.id)
-          SELECT id FROM near)`,
-          id,
-        ),
-      );
+      const held = sql`x.id IN (WITH RECURSIVE near (id) AS (
+          SELECT l.group_id FROM main_group_hosts l WHERE l.host_id = ${id}
+          UNION SELECT p.to_group_id FROM main_group_parents p JOIN near n ON p.from_group_id = n.id)
+        SELECT id FROM near)`;
+      return listKind(exchange, GROUP, held);
     },
   });
   listOnly(app, service, `${GROUP.path}:id/all_hosts/`, {
@@ -132,11 +127,9 @@ export function serveGroups(app: FastifyInstance, service: ServiceContext): void
     fields: HOST.fields,
     list: async (exchange) => {
       const { id } = await seenResource(exchange, GROUP);
-      return listKind(exchange, HOST, (first) => ({
-        sql: `x.id IN (SELECT l.host_id FROM main_group_hosts l
-          WHERE l.group_id IN ${groupsAround(`$${first}`, 'below')})`,
-        values: [id],
-      }));
+      const held = sql`x.id IN (
+        SELECT l.host_id FROM main_group_hosts l WHERE l.group_id IN ${groupsAround(id, 'below')})`;
+      return listKind(exchange, HOST, held);
     },
   });
   listOnly(app, service, `${GROUP.path}:id/potential_children/`, {
@@ -144,15 +137,9 @@ export function serveGroups(app: FastifyInstance, service: ServiceContext): void
     description: 'The groups of the inventory that are neither above nor below this group.',
     list: async (exchange) => {
       const { id } = await seenResource(exchange, GROUP);
-      return listKind(
-        exchange,
-        GROUP,
-        having(
-          `x.inventory_id = (SELECT g.inventory_id FROM main_group g WHERE g.id = $N)
-          AND x.id NOT IN ${groupsAround('$N', 'below')} AND x.id NOT IN ${groupsAround('$N', 'above')}`,
-          id,
-        ),
-      );
+      const free = sql`x.inventory_id = (SELECT g.inventory_id FROM main_group g WHERE g.id = ${id})
+        AND x.id NOT IN ${groupsAround(id, 'below')} AND x.id NOT IN ${groupsAround(id, 'above')}`;
+      return listKind(exchange, GROUP, free);
     },
   });
   listOnly(app, service, `${INVENTORY.path}:id/root_groups/`, {
@@ -160,14 +147,9 @@ export function serveGroups(app: FastifyInstance, service: ServiceContext): void
     description: 'The groups of this inventory that are in no other group.',
     list: async (exchange) => {
       const { id } = await seenResource(exchange, INVENTORY);
-      return listKind(
-        exchange,
-        GROUP,
-        having(
-          `x.inventory_id = $N AND NOT EXISTS (SELECT FROM main_group_parents p WHERE p.from_group_id = x.id)`,
-          id,
-        ),
-      );
+      const roots = sql`x.inventory_id = ${id}
+        AND NOT EXISTS (SELECT FROM main_group_parents p WHERE p.from_group_id = x.id)`;
+      return listKind(exchange, GROUP, roots);
     },
   });
 }
@@ -193,10 +175,6 @@ function listOnly(
 function serveMembers(app: FastifyInstance, service: ServiceContext, relation: GroupRelation): void {
   const kind: Kind<ResourceRecord> = relation === 'hosts' ? HOST : GROUP;
   const some = relation === 'hosts' ? 'hosts' : 'groups';
-  const [table, group, member] =
-    relation === 'hosts'
-      ? ['main_group_hosts', 'group_id', 'host_id']
-      : ['main_group_parents', 'to_group_id', 'from_group_id'];
   serveEndpoint(app, service, {
     path: `${GROUP.path}:id/${relation}/`,
     name: relation === 'hosts' ? 'Hosts of a group' : 'Groups in a group',
@@ -207,10 +185,7 @@ function serveMembers(app: FastifyInstance, service: ServiceContext, relation: G
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenResource(exchange, GROUP);
-        return listKind(exchange, kind, (first) => ({
-          sql: `x.id IN (SELECT l.${member} FROM ${table} l WHERE l.${group} = $${first})`,
-          values: [id],
-        }));
+        return listKind(exchange, kind, sql`x.id IN ${membersOf(relation, id)}`);
       },
       POST: (exchange) => changeMembers(exchange, relation, kind),
     },
@@ -364,7 +339,7 @@ function serveOfInventory<R extends ResourceRecord>(
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenResource(exchange, INVENTORY);
-        return listKind(exchange, kind, having('x.inventory_id = $N', id));
+        return listKind(exchange, kind, sql`x.inventory_id = ${id}`);
       },
       POST: (exchange) => changeInventory(exchange, kind),
     },

@@ -1,3 +1,4 @@
+import { sql } from '../../db/sql.ts';
 import { type Declared, declared, type Field, type FieldSet } from '../listing/fields.ts';
 import { MAX_RUN_SECONDS } from '../playbooks/job-runner.ts';
 import { argumentProblem, limitProblem } from '../playbooks/playbook.ts';
@@ -31,7 +32,7 @@ const DESCRIPTIONS: Readonly<Record<keyof JobOptions, Declared>> = {
   verbosity: {
     type: 'choice',
     helpText: 'How much Ansible prints.',
-    column: 'x.verbosity::text',
+    column: sql`x.verbosity::text`,
     choices: VERBOSITIES.map((name, number) => [number, `${number} (${name})`]),
   },
   extra_vars: {

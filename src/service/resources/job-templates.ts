@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Queryable } from '../../db/database.ts';
+import { sql } from '../../db/sql.ts';
 import { type AskedRole, hasRole } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import type { Exchange } from '../endpoint.ts';
@@ -77,7 +78,7 @@ export const JOB_TEMPLATE: Kind<JobTemplateRecord> = {
         type: {
           type: 'choice',
           helpText: 'Type of this resource.',
-          column: "'job_template'::text",
+          column: sql`'job_template'::text`,
           choices: [['job_template', 'Job template']],
         },
       }),

@@ -1,10 +1,11 @@
 import type { FastifyInstance } from 'fastify';
+import { type Sql, sql } from '../../db/sql.ts';
 import { type AskedRole, administersOrganization, hasRole, visibleObjects } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound, RequestFailure } from '../failure.ts';
 import { declared, type FieldSet, inWords } from '../listing/fields.ts';
-import { allOf, type Condition, EVERY_ROW, having } from '../listing/filters.ts';
+import { allOf, EVERY_ROW } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import { OPTION_NAMES, pick } from '../store/job-options.ts';
 import { cancelJob, deleteJob, findJob, JOB_COLUMNS, JOB_FROM, type JobRecord } from '../store/jobs.ts';
@@ -41,7 +42,7 @@ export function serveJobs(app: FastifyInstance, service: ServiceContext): void {
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenResource(exchange, JOB_TEMPLATE);
-        return listJobs(exchange, having('x.job_template_id = $N', id));
+        return listJobs(exchange, sql`x.job_template_id = ${id}`);
       },
     },
   });
@@ -66,19 +67,14 @@ export function serveJobs(app: FastifyInstance, service: ServiceContext): void {
   });
 }
 
-async function listJobs(
-  exchange: Exchange,
-  condition: (first: number) => Condition = () => EVERY_ROW,
-): Promise<unknown> {
+async function listJobs(exchange: Exchange, condition = EVERY_ROW): Promise<unknown> {
   const { service, caller } = exchange;
   const held = await heldRoles(service.database, caller.user);
-  const visible = allOf(visibleJobs(caller.user, held), condition);
-  const parts = seenPartsOfJobs(caller.user, held, visible.values.length + 1);
   return list<JobRecord>(exchange, {
     fields: jobFields,
     columns: JOB_COLUMNS,
-    from: `${JOB_FROM} ${parts.sql}`,
-    visible: { sql: visible.sql, values: [...visible.values, ...parts.values] },
+    from: sql`${JOB_FROM} ${seenPartsOfJobs(caller.user, held)}`,
+    visible: allOf(visibleJobs(caller.user, held), condition),
     render: (jobs) => jobs.map((job) => jobJson(job, exchange, held)),
   });
 }
@@ -87,9 +83,9 @@ async function listJobs(
  * The jobs `x` that a user sees: those of organizations, and of job templates on which the user has the role
  * read.
  */
-export function visibleJobs(user: UserRecord, held: readonly HeldRole[]): Condition {
-  const organization = 'x.organization_id';
-  return visibleObjects(user, held, { type: 'job_template', id: 'x.job_template_id', organization });
+export function visibleJobs(user: UserRecord, held: readonly HeldRole[]): Sql {
+  const rows = { id: sql`x.job_template_id`, organization: sql`x.organization_id` };
+  return visibleObjects(user, held, { type: 'job_template', ...rows });
 }
 
 /** Whether the caller has a role on the job template of a job. */
@@ -168,7 +164,7 @@ const jobFields: FieldSet = {
         ],
       },
       status: { type: 'choice', choices: STATUSES.map((status) => [status, inWords(status)]) },
-      failed: { type: 'boolean', column: "(x.status IN ('failed', 'error', 'canceled'))" },
+      failed: { type: 'boolean', column: sql`(x.status IN ('failed', 'error', 'canceled'))` },
       started: { type: 'datetime' },
       finished: { type: 'datetime' },
       elapsed: { type: 'integer', helpText: 'Run time in seconds.', column: null },
@@ -199,13 +195,16 @@ const jobFields: FieldSet = {
     created_by: {
       searchFields: ['username'],
       fields: declared('u', {
-        id: { type: 'integer', label: 'ID', column: 'x.created_by_id' },
+        id: { type: 'integer', label: 'ID', column: sql`x.created_by_id` },
         username: {},
       }),
     },
     unified_job_template: knownRelation('j'),
     // There are no schedules.
-    schedule: { searchFields: [], fields: { id: { type: 'integer', label: 'ID', column: 'NULL::integer' } } },
+    schedule: {
+      searchFields: [],
+      fields: { id: { type: 'integer', label: 'ID', column: sql`NULL::integer` } },
+    },
   },
   searchFields: ['name', 'description'],
   order: ['id'],

@@ -1,8 +1,8 @@
 import type { Queryable } from '../../db/database.ts';
+import { joined, type Sql, sql } from '../../db/sql.ts';
 import type { Exchange } from '../endpoint.ts';
 import type { FailureBody } from '../failure.ts';
 import type { FieldSet } from '../listing/fields.ts';
-import type { Condition } from '../listing/filters.ts';
 import type { LinkedResource } from '../store/activity.ts';
 import { type HeldRole, heldRoles, type ResourceWithRoles, type RoleName } from '../store/object-roles.ts';
 import type { activeJobs, Makers, ResourceRow, ResourceValues, Storage } from '../store/resources.ts';
@@ -56,15 +56,11 @@ export interface Kind<R extends ResourceRow = ResourceRow> {
   readonly deletedLater?: true;
 
   /** The rows `x` that a user sees. */
-  visible(user: UserRecord, held: readonly HeldRole[]): Condition;
+  visible(user: UserRecord, held: readonly HeldRole[]): Sql;
   /** The rows on which a user has a role, for `role_level`. Without it they have no roles. */
-  withRole?(
-    user: UserRecord,
-    held: readonly HeldRole[],
-    asked: { readonly role: RoleName; readonly first: number },
-  ): Condition;
-  /** What filters need beside the rows: a further part of `from`, with parameters from `first` on. */
-  joined?(user: UserRecord, held: readonly HeldRole[], first: number): Condition;
+  withRole?(user: UserRecord, held: readonly HeldRole[], role: RoleName): Sql;
+  /** What filters need beside the rows: a further part of `from`. */
+  joined?(user: UserRecord, held: readonly HeldRole[]): Sql;
   /** Whether a user may change or delete a resource. */
   mayChange(user: UserRecord, held: readonly HeldRole[], resource: Owned): boolean;
   /** Related addresses of the controller that are always empty here, each with what this service does not do. */
@@ -95,9 +91,9 @@ export interface Kind<R extends ResourceRow = ResourceRow> {
 }
 
 const NAMES = {
-  name: 'x.name',
-  organization_name: "COALESCE(o.name, '')",
-  inventory_name: 'i.name',
+  name: sql`x.name`,
+  organization_name: sql`COALESCE(o.name, '')`,
+  inventory_name: sql`i.name`,
 } as const;
 
 type NamePart = keyof typeof NAMES | { readonly text: string };
@@ -116,14 +112,15 @@ export function addresses(url: string, names: readonly string[]): Readonly<Recor
 }
 
 /** What the names in a named URL mean; null if they cannot mean one. Texts that are the same for all may be left out. */
-export function namedIn<R extends ResourceRow>(kind: Kind<R>, names: readonly string[]): Condition | null {
+export function namedIn<R extends ResourceRow>(kind: Kind<R>, names: readonly string[]): Sql | null {
   const parts = kind.namedBy.filter((part) => typeof part === 'string');
   const place = kind.namedBy.findIndex((part) => typeof part !== 'string');
   const fixed = kind.namedBy[place];
   const isWhole = typeof fixed === 'object' && names[place] === fixed.text;
   const values = isWhole ? names.toSpliced(place, 1) : names;
   if (values.length !== parts.length) return null;
-  return { sql: parts.map((part, index) => `${NAMES[part]} = $${index + 1}`).join(' AND '), values };
+  const conditions = parts.map((part, index) => sql`${NAMES[part]} = ${values[index]}`);
+  return joined(conditions, ' AND ');
 }
 
 /** The other resources that fields name, with their collections. */
@@ -133,7 +130,7 @@ const RELATED: Readonly<Record<string, string>> = {
   project: 'projects',
 };
 
-const LEADING = new Set(Object.keys(leadingFields({ type: '', name: '', alias: '', summary: '' })));
+const LEADING = new Set(Object.keys(leadingFields({ type: '', name: '', alias: 'x', summary: '' })));
 
 /** Resources of a kind as the API shows them to the caller. */
 export async function render<R extends ResourceRow>(

@@ -1,10 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import type { Queryable } from '../../db/database.ts';
+import { sql } from '../../db/sql.ts';
 import { administersOrganization, canAssignRole, hasRole, visibleUsers } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid } from '../failure.ts';
-import { allOf, having } from '../listing/filters.ts';
+import { allOf } from '../listing/filters.ts';
 import { jsonObject } from '../request.ts';
 import { heldRoles } from '../store/object-roles.ts';
 import {
@@ -71,37 +72,25 @@ export type Held = Pick<RoleRecord, 'role' | 'resource_type' | 'resource_id' | '
 
 /** Lists the users with a role, among those that the caller may see. */
 export function listHolders(exchange: Exchange, held: Held): Promise<unknown> {
+  const visible = visibleUsers(exchange.caller.user);
   if (!isMembership(held)) {
-    return listUsers(
-      exchange,
-      allOf(
-        visibleUsers(exchange.caller.user),
-        having(
-          'EXISTS (SELECT FROM service_role_grant g WHERE g.user_id = u.id AND g.role_id = $N)',
-          held.id,
-        ),
-      ),
-    );
+    const granted = sql`EXISTS (
+      SELECT FROM service_role_grant g WHERE g.user_id = u.id AND g.role_id = ${held.id})`;
+    return listUsers(exchange, allOf(visible, granted));
   }
-  const [table, column] =
-    held.resource_type === 'team' ? ['service_team_role', 'team_id'] : ['service_role', 'organization_id'];
-  return listUsers(
-    exchange,
-    allOf(visibleUsers(exchange.caller.user), (first) => ({
-      sql: `EXISTS (SELECT FROM ${table} h
-              WHERE h.user_id = u.id AND h.role = $${first} AND h.${column} = $${first + 1})`,
-      values: [held.role, held.resource_id],
-    })),
-  );
+  const rows =
+    held.resource_type === 'team'
+      ? sql`service_team_role h WHERE h.team_id = ${held.resource_id}`
+      : sql`service_role h WHERE h.organization_id = ${held.resource_id}`;
+  const holds = sql`EXISTS (SELECT FROM ${rows} AND h.user_id = u.id AND h.role = ${held.role})`;
+  return listUsers(exchange, allOf(visible, holds));
 }
 
 async function listHeld(exchange: Exchange, roles: readonly OrganizationRole[]): Promise<unknown> {
   const { id: userId } = await seenUser(exchange);
-  return listKind(exchange, ORGANIZATION, (first) => ({
-    sql: `EXISTS (SELECT FROM service_role h
-            WHERE h.organization_id = x.id AND h.user_id = $${first} AND h.role = ANY($${first + 1}::text[]))`,
-    values: [userId, roles],
-  }));
+  const holds = sql`EXISTS (SELECT FROM service_role h
+    WHERE h.organization_id = x.id AND h.user_id = ${userId} AND h.role = ANY(${roles}::text[]))`;
+  return listKind(exchange, ORGANIZATION, holds);
 }
 
 /**

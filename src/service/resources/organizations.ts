@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { identifier, sql } from '../../db/sql.ts';
 import { administersOrganization, visibleOrganizations } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Declared, declared, type Relation } from '../listing/fields.ts';
@@ -22,8 +23,9 @@ function belongings(
     searchFields,
     fields: { ...own, ...declared('r', further) },
     many: {
-      from: `${table} r`,
-      on: `r.organization_id = x.id AND (viewer.sees_all OR x.id = ANY(viewer.${seenBy}))`,
+      from: sql`${identifier(table)} r`,
+      on: sql`r.organization_id = x.id AND (viewer.sees_all
+        OR x.id = ANY(${identifier(`viewer.${seenBy}`)}))`,
     },
   };
 }
@@ -74,7 +76,7 @@ export const ORGANIZATION: Kind<OrganizationRecord> = {
   nameTaken: { name: ['Organization with this Name already exists.'] },
   visible: visibleOrganizations,
   withRole: organizationsWithRole,
-  joined: (user, _held, first) => viewerRow(user, first),
+  joined: viewerRow,
   mayChange: (user, _held, { id }) => administersOrganization(user, id),
   related: (url) =>
     addresses(url, ['users', 'admins', 'auditors', 'teams', 'applications', 'activity_stream']),

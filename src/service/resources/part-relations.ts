@@ -1,6 +1,6 @@
-import { visibleObjects } from '../access.ts';
+import { identifier, type Sql, sql } from '../../db/sql.ts';
+import { type SharedType, visibleObjects } from '../access.ts';
 import type { Relation } from '../listing/fields.ts';
-import type { Condition } from '../listing/filters.ts';
 import type { HeldRole } from '../store/object-roles.ts';
 import type { UserRecord } from '../store/users.ts';
 import { namedRelation } from './resource.ts';
@@ -9,23 +9,17 @@ import { namedRelation } from './resource.ts';
  * Joins the inventory `gi` and the project `gp` of job templates or jobs `x`, with their organizations, if the caller
  * sees them. Otherwise the caller knows their names only, and filters reach nothing else of them.
  */
-export function seenParts(user: UserRecord, held: readonly HeldRole[], first: number): Condition {
-  const part = (type: 'inventory' | 'project', alias: string, from: number) =>
-    visibleObjects(user, held, {
-      type,
-      id: `${alias}.id`,
-      organization: `${alias}.organization_id`,
-      first: from,
-    });
-  const inventory = part('inventory', 'gi', first);
-  const project = part('project', 'gp', first + inventory.values.length);
-  return {
-    sql: `LEFT JOIN main_inventory gi ON gi.id = x.inventory_id AND ${inventory.sql}
-      LEFT JOIN main_organization gio ON gio.id = gi.organization_id
-      LEFT JOIN service_project gp ON gp.id = x.project_id AND ${project.sql}
-      LEFT JOIN main_organization gpo ON gpo.id = gp.organization_id`,
-    values: [...inventory.values, ...project.values],
-  };
+export function seenParts(user: UserRecord, held: readonly HeldRole[]): Sql {
+  return sql`LEFT JOIN main_inventory gi ON gi.id = x.inventory_id
+    AND ${seenPart(user, held, 'inventory', 'gi')}
+    LEFT JOIN main_organization gio ON gio.id = gi.organization_id
+    LEFT JOIN service_project gp ON gp.id = x.project_id AND ${seenPart(user, held, 'project', 'gp')}
+    LEFT JOIN main_organization gpo ON gpo.id = gp.organization_id`;
+}
+
+function seenPart(user: UserRecord, held: readonly HeldRole[], type: SharedType, alias: string): Sql {
+  const rows = { id: identifier(`${alias}.id`), organization: identifier(`${alias}.organization_id`) };
+  return visibleObjects(user, held, { type, ...rows });
 }
 
 /**
@@ -43,7 +37,8 @@ export function knownRelation(
     fields: {
       ...(id && { id }),
       ...(name && { name }),
-      ...(seen && description && { description: { ...description, column: `${seen.alias}.description` } }),
+      ...(seen &&
+        description && { description: { ...description, column: identifier(`${seen.alias}.description`) } }),
     },
     ...(seen?.relations && { relations: seen.relations }),
   };
@@ -57,20 +52,11 @@ export const PART_RELATIONS: Readonly<Record<'organization' | 'inventory' | 'pro
 };
 
 /** The same for the job template `gj` of jobs, with the names of its inventory and its project. */
-export function seenPartsOfJobs(user: UserRecord, held: readonly HeldRole[], first: number): Condition {
-  const parts = seenParts(user, held, first);
-  const template = visibleObjects(user, held, {
-    type: 'job_template',
-    id: 'gj.id',
-    organization: 'gj.organization_id',
-    first: first + parts.values.length,
-  });
-  return {
-    sql: `${parts.sql}
-      LEFT JOIN service_job_template gj ON gj.id = x.job_template_id AND ${template.sql}
-      LEFT JOIN main_organization gjo ON gjo.id = gj.organization_id
-      LEFT JOIN main_inventory gji ON gji.id = gj.inventory_id
-      LEFT JOIN service_project gjp ON gjp.id = gj.project_id`,
-    values: [...parts.values, ...template.values],
-  };
+export function seenPartsOfJobs(user: UserRecord, held: readonly HeldRole[]): Sql {
+  const template = seenPart(user, held, 'job_template', 'gj');
+  return sql`${seenParts(user, held)}
+    LEFT JOIN service_job_template gj ON gj.id = x.job_template_id AND ${template}
+    LEFT JOIN main_organization gjo ON gjo.id = gj.organization_id
+    LEFT JOIN main_inventory gji ON gji.id = gj.inventory_id
+    LEFT JOIN service_project gjp ON gjp.id = gj.project_id`;
 }

@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Queryable } from '../../db/database.ts';
+import { literal, type Sql, sql } from '../../db/sql.ts';
 import { hasRole, type SharedType, visibleObjects } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
@@ -49,10 +50,10 @@ export function serveNamedResources(app: FastifyInstance, service: ServiceContex
 
 /** Who sees and changes the objects of a kind with roles of its own in organizations. */
 export function byRoles(type: SharedType): Pick<Kind, 'visible' | 'withRole' | 'mayChange'> {
-  const rows = { type, id: 'x.id', organization: 'x.organization_id' };
+  const rows = { type, id: sql`x.id`, organization: sql`x.organization_id` };
   return {
     visible: (user, held) => visibleObjects(user, held, rows),
-    withRole: (user, held, asked) => visibleObjects(user, held, { ...rows, ...asked }),
+    withRole: (user, held, role) => visibleObjects(user, held, { ...rows, role }),
     mayChange: (user, held, { id, organization = null }) =>
       hasRole(user, held, { type, id, organization, role: 'admin' }),
   };
@@ -63,8 +64,8 @@ export const BY_INVENTORY: Pick<Kind, 'visible' | 'mayChange'> = {
   visible: (user, held) =>
     visibleObjects(user, held, {
       type: 'inventory',
-      id: 'x.inventory_id',
-      organization: 'i.organization_id',
+      id: sql`x.inventory_id`,
+      organization: sql`i.organization_id`,
     }),
   mayChange: (user, held, { inventory, organization = null }) =>
     hasRole(user, held, { type: 'inventory', id: inventory ?? 0, organization, role: 'admin' }),
@@ -81,13 +82,13 @@ export const VARIABLES: Declared = {
 const ORGANIZATION: Declared = {
   type: 'id',
   helpText: 'The organization that it belongs to.',
-  column: 'o.id',
+  column: sql`o.id`,
   writable: 'change',
   keptByPut: true,
 };
 
 /** Hosts or groups `r` of an inventory, of a group or of a host `x`. Who sees `x` sees them. */
-export function relationToMany(from: string, on: string): Relation {
+export function relationToMany(from: Sql, on: Sql): Relation {
   return { ...namedRelation('r'), many: { from, on } };
 }
 
@@ -132,8 +133,8 @@ export const INVENTORY: Kind<ResourceRecord> = {
     },
     {
       organization: namedRelation('o'),
-      hosts: relationToMany('main_host r', 'r.inventory_id = x.id'),
-      groups: relationToMany('main_group r', 'r.inventory_id = x.id'),
+      hosts: relationToMany(sql`main_host r`, sql`r.inventory_id = x.id`),
+      groups: relationToMany(sql`main_group r`, sql`r.inventory_id = x.id`),
     },
   ),
   nameTaken: { __all__: ['Inventory with this Name and Organization already exists.'] },
@@ -173,7 +174,10 @@ export const HOST: Kind<ResourceRecord> = {
     },
     {
       inventory: INVENTORY_RELATION,
-      groups: relationToMany('main_group_hosts l JOIN main_group r ON r.id = l.group_id', 'l.host_id = x.id'),
+      groups: relationToMany(
+        sql`main_group_hosts l JOIN main_group r ON r.id = l.group_id`,
+        sql`l.host_id = x.id`,
+      ),
     },
   ),
   nameTaken: { __all__: ['Host with this Name and Inventory already exists.'] },
@@ -248,7 +252,7 @@ export const CREDENTIAL: Kind<ResourceRecord> = {
           `have other types of credentials than ${MACHINE_TYPE.name}`,
           'id',
         ]),
-        column: `${MACHINE_TYPE.id}::integer`,
+        column: sql`${literal(MACHINE_TYPE.id)}::integer`,
       },
       ...hiddenFixedFields({
         inputs: [{}, 'store the secrets of credentials'],

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import { identifier, sql } from '../../db/sql.ts';
 import type { Exchange } from '../endpoint.ts';
 import { declared, type Field, type FieldSet, inWords, type Relation } from '../listing/fields.ts';
 import { type Activity, insertActivity } from '../store/activity.ts';
@@ -103,7 +104,8 @@ export function userRelation(alias: string): Relation {
 
 /** A relation to what the controller keeps of a user beside the account, by the alias of the user's table. */
 export function profileRelation(alias: string): Relation {
-  const column = `COALESCE((SELECT p.ldap_dn FROM main_profile p WHERE p.user_id = ${alias}.id), '')`;
+  const user = identifier(`${alias}.id`);
+  const column = sql`COALESCE((SELECT p.ldap_dn FROM main_profile p WHERE p.user_id = ${user}), '')`;
   return { searchFields: [], fields: declared(alias, { ldap_dn: { label: 'LDAP DN', column } }) };
 }
 

@@ -1,10 +1,11 @@
 import type { FastifyInstance } from 'fastify';
+import { sql } from '../../db/sql.ts';
 import { visibleRoles } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid, notFound } from '../failure.ts';
 import { declared, type FieldSet } from '../listing/fields.ts';
-import { allOf, type Condition, EVERY_ROW, having } from '../listing/filters.ts';
+import { allOf, EVERY_ROW } from '../listing/filters.ts';
 import { list } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
 import { changeGrant, heldRoles } from '../store/object-roles.ts';
@@ -81,10 +82,7 @@ export function serveRoles(app: FastifyInstance, service: ServiceContext): void 
       handlers: {
         GET: async (exchange) => {
           const { id } = await seenResource(exchange, kind);
-          return listRoles(exchange, (first) => ({
-            sql: `x.resource_type = $${first} AND x.resource_id = $${first + 1}`,
-            values: [kind.type, id],
-          }));
+          return listRoles(exchange, sql`x.resource_type = ${kind.type} AND x.resource_id = ${id}`);
         },
       },
     });
@@ -102,11 +100,9 @@ function serveTeamRoles(app: FastifyInstance, service: ServiceContext): void {
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenRole(exchange);
-        return listKind(
-          exchange,
-          TEAM,
-          having('EXISTS (SELECT FROM service_role_grant g WHERE g.team_id = x.id AND g.role_id = $N)', id),
-        );
+        const granted = sql`EXISTS (
+          SELECT FROM service_role_grant g WHERE g.team_id = x.id AND g.role_id = ${id})`;
+        return listKind(exchange, TEAM, granted);
       },
       POST: async (exchange) => {
         const role = await seenRole(exchange);
@@ -127,10 +123,9 @@ function serveTeamRoles(app: FastifyInstance, service: ServiceContext): void {
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenResource(exchange, TEAM);
-        return listRoles(
-          exchange,
-          having('EXISTS (SELECT FROM service_role_grant g WHERE g.role_id = x.id AND g.team_id = $N)', id),
-        );
+        const granted = sql`EXISTS (
+          SELECT FROM service_role_grant g WHERE g.role_id = x.id AND g.team_id = ${id})`;
+        return listRoles(exchange, granted);
       },
       POST: async (exchange) => {
         const team = await seenResource(exchange, TEAM);
@@ -198,16 +193,16 @@ const roleFields: FieldSet = {
     ...declared('x', {
       name: { helpText: 'Name of this role.', column: null },
       description: { helpText: 'What the role allows.', column: null },
-      role_field: { column: "x.role || '_role'", hidden: true },
-      object_id: { type: 'integer', label: 'Object ID', column: 'x.resource_id', hidden: true },
+      role_field: { column: sql`x.role || '_role'`, hidden: true },
+      object_id: { type: 'integer', label: 'Object ID', column: sql`x.resource_id`, hidden: true },
       // The controller's roles of the system are fields of users here.
-      singleton_name: { column: 'NULL::text', hidden: true },
+      singleton_name: { column: sql`NULL::text`, hidden: true },
     }),
   },
   relations: {
     content_type: {
       searchFields: ['model'],
-      fields: declared('x', { model: { column: "replace(x.resource_type, '_', '')" } }),
+      fields: declared('x', { model: { column: sql`replace(x.resource_type, '_', '')` } }),
     },
   },
   searchFields: ['role_field'],
@@ -226,7 +221,7 @@ function roleLeadingFields(): FieldSet['fields'] {
 
 function listRoles(
   exchange: Exchange,
-  condition: (first: number) => Condition = () => EVERY_ROW,
+  condition = EVERY_ROW,
   render: (role: RoleRecord) => unknown = (role) => roleJson(role),
 ): Promise<unknown> {
   return list<RoleRecord>(exchange, {
@@ -242,12 +237,8 @@ function listRoles(
 async function seenRole({ service, caller, params }: Exchange): Promise<RoleRecord> {
   const role = await findRole(service.database, pathId(params['id']));
   if (role === null) throw notFound();
-  const { sql, values } = visibleRoles(caller.user);
-  const rows = await service.database.query(
-    `SELECT FROM ${ROLE_FROM} WHERE (${sql}) AND x.id = $${values.length + 1}`,
-    [...values, role.id],
-  );
-  if (rows.length === 0) throw forbidden();
+  const visible = sql`SELECT FROM ${ROLE_FROM} WHERE (${visibleRoles(caller.user)}) AND x.id = ${role.id}`;
+  if (!(await visible.exists(service.database))) throw forbidden();
   return role;
 }
 
@@ -257,14 +248,10 @@ async function rolesOfUser(exchange: Exchange): Promise<unknown> {
   const { user } = caller;
   const teams = await teamsAdministeredBy(service.database, user.id);
   const held = await heldRoles(service.database, user);
-  return listRoles(
-    exchange,
-    (first) => ({ sql: holdsRole(`$${first}::integer`), values: [id] }),
-    (role) => {
-      const unattach = caller.mayWrite && administersRole(user, role, { teams, held });
-      return roleJson(role, { user_capabilities: { unattach } });
-    },
-  );
+  return listRoles(exchange, holdsRole(sql`${id}::integer`), (role) => {
+    const unattach = caller.mayWrite && administersRole(user, role, { teams, held });
+    return roleJson(role, { user_capabilities: { unattach } });
+  });
 }
 
 async function changeRoleOfUser(exchange: Exchange): Promise<undefined> {

@@ -1,7 +1,7 @@
-import { hasRows } from '../../db/database.ts';
+import { type Sql, sql } from '../../db/sql.ts';
 import type { Exchange } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
-import { allOf, type Condition, EVERY_ROW } from '../listing/filters.ts';
+import { allOf, EVERY_ROW } from '../listing/filters.ts';
 import { type Listing, list, requireMatch } from '../listing/listing.ts';
 import { type HeldRole, heldRoles } from '../store/object-roles.ts';
 import { findResource, findResourceId, type ResourceRow, resourceColumns } from '../store/resources.ts';
@@ -18,8 +18,8 @@ import { roleOfField } from './role-texts.ts';
 export async function listKind<R extends ResourceRow>(
   exchange: Exchange,
   kind: Kind<R>,
-  condition: (first: number) => Condition = () => EVERY_ROW,
-  visible?: Condition,
+  condition = EVERY_ROW,
+  visible?: Sql,
 ): Promise<unknown> {
   const { service, caller } = exchange;
   const { user } = caller;
@@ -27,9 +27,9 @@ export async function listKind<R extends ResourceRow>(
   return list<R>(exchange, {
     ...rows(kind, { user, held }, allOf(visible ?? kind.visible(user, held), condition)),
     columns: resourceColumns(kind.storage),
-    withRole: (field, first) => {
+    withRole: (field) => {
       const role = kind.storage.roles === undefined ? null : roleOfField(kind.storage.roles, field);
-      return role === null ? null : (kind.withRole?.(user, held, { role, first }) ?? null);
+      return role === null ? null : (kind.withRole?.(user, held, role) ?? null);
     },
     render: (resources) => render(exchange, kind, { resources }),
   });
@@ -39,14 +39,10 @@ export async function listKind<R extends ResourceRow>(
 function rows<R extends ResourceRow>(
   kind: Kind<R>,
   { user, held }: { readonly user: UserRecord; readonly held: readonly HeldRole[] },
-  { sql, values }: Condition,
+  visible: Sql,
 ): Pick<Listing<never>, 'fields' | 'from' | 'visible'> {
-  const joined = kind.joined?.(user, held, values.length + 1) ?? { sql: '', values: [] };
-  return {
-    fields: kind.fields,
-    from: `${kind.storage.from} ${joined.sql}`,
-    visible: { sql, values: [...values, ...joined.values] },
-  };
+  const from = sql`${kind.storage.from} ${kind.joined?.(user, held) ?? sql``}`;
+  return { fields: kind.fields, from, visible };
 }
 
 /** The resource that the path names. Throws 404, or 403 if the caller may not see it. */
@@ -67,12 +63,8 @@ export async function canSee<R extends ResourceRow>(
   kind: Kind<R>,
   id: number,
 ): Promise<boolean> {
-  const { sql, values } = kind.visible(caller.user, await heldRoles(service.database, caller.user));
-  return hasRows(
-    service.database,
-    `SELECT FROM ${kind.storage.from} WHERE (${sql}) AND x.id = $${values.length + 1}`,
-    [...values, id],
-  );
+  const visible = kind.visible(caller.user, await heldRoles(service.database, caller.user));
+  return sql`SELECT FROM ${kind.storage.from} WHERE (${visible}) AND x.id = ${id}`.exists(service.database);
 }
 
 /** Whether the caller may change the resource that the path names. */
@@ -90,8 +82,7 @@ export async function matching<R extends ResourceRow>(exchange: Exchange, kind: 
   const resource = await seenResource(exchange, kind);
   const { user } = exchange.caller;
   const held = await heldRoles(exchange.service.database, user);
-  const isNamed = { sql: 'x.id = $1', values: [resource.id] };
-  await requireMatch(exchange, rows(kind, { user, held }, isNamed));
+  await requireMatch(exchange, rows(kind, { user, held }, sql`x.id = ${resource.id}`));
   return resource;
 }
 

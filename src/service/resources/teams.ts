@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify';
+import { sql } from '../../db/sql.ts';
 import { administersOrganization, visibleTeams, visibleTeamsOfOthers } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { serveEndpoint } from '../endpoint.ts';
 import { declared } from '../listing/fields.ts';
-import { having } from '../listing/filters.ts';
 import { teamsWithRole } from '../role-levels.ts';
 import { TEAMS, type TeamRecord } from '../store/teams.ts';
 import { addresses, type Kind } from './kind.ts';
@@ -79,7 +79,7 @@ export function serveTeams(app: FastifyInstance, service: ServiceContext): void 
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenResource(exchange, ORGANIZATION);
-        return listKind(exchange, TEAM, having('x.organization_id = $N', id));
+        return listKind(exchange, TEAM, sql`x.organization_id = ${id}`);
       },
       POST: async (exchange) =>
         create(exchange, TEAM, { organization: (await seenResource(exchange, ORGANIZATION)).id }),
@@ -93,10 +93,8 @@ export function serveTeams(app: FastifyInstance, service: ServiceContext): void 
     handlers: {
       GET: async (exchange) => {
         const { id } = await seenUser(exchange);
-        const held = (first: number) => ({
-          sql: `EXISTS (SELECT FROM service_team_role h WHERE h.team_id = x.id AND h.user_id = $${first})`,
-          values: [id],
-        });
+        const held = sql`EXISTS (
+          SELECT FROM service_team_role h WHERE h.team_id = x.id AND h.user_id = ${id})`;
         return listKind(exchange, TEAM, held, visibleTeamsOfOthers(exchange.caller.user));
       },
     },

@@ -1,3 +1,4 @@
+import { sql } from '../../db/sql.ts';
 import { declared, type FieldSet } from '../listing/fields.ts';
 import { scopeProblem } from '../oauth2/oauth-request.ts';
 import type { TokenRecord } from '../store/tokens.ts';
@@ -75,7 +76,7 @@ export const tokenFields: FieldSet = {
       },
       user: { type: 'id', helpText: 'The owner of this token.' },
       token: { secret: true },
-      refresh_token: { type: 'field', column: 'f.id', unannounced: true },
+      refresh_token: { type: 'field', column: sql`f.id`, unannounced: true },
       application: { type: 'id', writable: 'create' },
       expires: { type: 'datetime' },
       scope: {
@@ -93,8 +94,8 @@ export const tokenFields: FieldSet = {
     application: {
       searchFields: ['name', 'description'],
       fields: declared('g', {
-        id: { type: 'integer', label: 'ID', column: 'a.id' },
-        name: { column: 'a.name' },
+        id: { type: 'integer', label: 'ID', column: sql`a.id` },
+        name: { column: sql`a.name` },
         description: {},
         client_id: { label: 'Client ID', secret: true },
         client_type: {},

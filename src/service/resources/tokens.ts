@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Queryable } from '../../db/database.ts';
+import { type Sql, sql } from '../../db/sql.ts';
 import {
   canChangeToken,
   canSeeApplications,
@@ -13,7 +14,6 @@ import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, invalid, notFound, unauthenticated } from '../failure.ts';
 import { requireFieldRights } from '../field-rights.ts';
-import type { Condition } from '../listing/filters.ts';
 import { type Listing, list, requireMatch } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
 import { currentSettings } from '../settings/settings.ts';
@@ -66,19 +66,19 @@ export function serveTokens(app: FastifyInstance, service: ServiceContext): void
  * Lists the tokens that meet a condition. Filters reach into the application of a token only if the caller
  * may see it: the owner of a token may not.
  */
-export function listTokens(exchange: Exchange, visible: Condition): Promise<unknown> {
+export function listTokens(exchange: Exchange, visible: Sql): Promise<unknown> {
   return list(exchange, tokenListing(exchange, visible));
 }
 
-function tokenListing({ caller }: Exchange, visible: Condition): Listing<TokenRecord> {
-  const seen = visibleApplications(caller.user, visible.values.length + 1, 'g');
+function tokenListing({ caller }: Exchange, visible: Sql): Listing<TokenRecord> {
+  const seen = visibleApplications(caller.user, 'g');
   return {
     fields: tokenFields,
     columns: TOKEN_COLUMNS,
-    from: `${TOKEN_FROM}
-      LEFT JOIN main_oauth2application g ON g.id = t.application_id AND (${seen.sql})
+    from: sql`${TOKEN_FROM}
+      LEFT JOIN main_oauth2application g ON g.id = t.application_id AND (${seen})
       LEFT JOIN main_organization o ON o.id = g.organization_id`,
-    visible: { sql: visible.sql, values: [...visible.values, ...seen.values] },
+    visible,
     render: (tokens) => tokens.map((token) => tokenJson(token)),
   };
 }
@@ -88,8 +88,7 @@ async function seen(exchange: Exchange): Promise<TokenRecord> {
   const token = await findToken(service.database, pathId(params['id']));
   if (token === null) throw notFound();
   if (!canSeeToken(caller.user, token)) throw forbidden();
-  const listing = tokenListing(exchange, { sql: 't.id = $1', values: [token.id] });
-  await requireMatch(exchange, listing);
+  await requireMatch(exchange, tokenListing(exchange, sql`t.id = ${token.id}`));
   return token;
 }
 

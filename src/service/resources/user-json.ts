@@ -1,3 +1,4 @@
+import { sql } from '../../db/sql.ts';
 import { canChangeUser, canDeleteUser, externalAccount } from '../access.ts';
 import type { Caller } from '../auth/authenticate.ts';
 import { declared, type FieldSet, type Relation } from '../listing/fields.ts';
@@ -58,8 +59,8 @@ function usernameProblem(username: string): string | null {
 /** The tokens of a user, as far as the viewer sees them. */
 const TOKENS: Relation = {
   many: {
-    from: 'main_oauth2accesstoken r LEFT JOIN main_oauth2application a ON a.id = r.application_id',
-    on: `r.user_id = u.id AND (viewer.sees_all OR r.user_id = viewer.id
+    from: sql`main_oauth2accesstoken r LEFT JOIN main_oauth2application a ON a.id = r.application_id`,
+    on: sql`r.user_id = u.id AND (viewer.sees_all OR r.user_id = viewer.id
       OR a.organization_id = ANY(viewer.administers))`,
   },
   searchFields: ['description'],
@@ -83,7 +84,7 @@ export const userFields: FieldSet = {
       created: {
         type: 'datetime',
         helpText: 'When the account was created.',
-        column: 'u.date_joined',
+        column: sql`u.date_joined`,
         unannounced: true,
       },
       modified: { type: 'datetime', helpText: 'When the user last logged in.', column: null },

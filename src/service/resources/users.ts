@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { hasRows, type Queryable } from '../../db/database.ts';
+import type { Queryable } from '../../db/database.ts';
+import { type Sql, sql } from '../../db/sql.ts';
 import {
   canChangeUser,
   canCreate,
@@ -11,7 +12,6 @@ import {
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, notFound } from '../failure.ts';
-import type { Condition } from '../listing/filters.ts';
 import { type Listing, list, requireMatch } from '../listing/listing.ts';
 import { jsonObject } from '../request.ts';
 import { viewerRow } from '../role-levels.ts';
@@ -72,33 +72,27 @@ export function serveUserTokens(app: FastifyInstance, service: ServiceContext): 
     handlers: {
       GET: async (exchange) => {
         const owner = await existing(exchange);
-        const visible = visibleTokens(exchange.caller.user, 2);
-        return listTokens(exchange, {
-          sql: `t.user_id = $1 AND (${visible.sql})`,
-          values: [owner.id, ...visible.values],
-        });
+        const visible = visibleTokens(exchange.caller.user);
+        return listTokens(exchange, sql`t.user_id = ${owner.id} AND (${visible})`);
       },
       POST: (exchange) => issueToken(exchange, 'any'),
     },
   });
-  const own = (application: string) => (exchange: Exchange) =>
-    listTokens(exchange, {
-      sql: `t.user_id = $1 AND t.application_id ${application}`,
-      values: [exchange.caller.user.id],
-    });
+  const own = (application: Sql) => (exchange: Exchange) =>
+    listTokens(exchange, sql`t.user_id = ${exchange.caller.user.id} AND t.application_id ${application}`);
   serveEndpoint(app, service, {
     path: '/api/v2/users/:id/personal_tokens/',
     name: 'Personal access tokens',
     description: 'Your own tokens without an application.',
     fields: tokenFields,
-    handlers: { GET: own('IS NULL'), POST: (exchange) => issueToken(exchange, 'personal') },
+    handlers: { GET: own(sql`IS NULL`), POST: (exchange) => issueToken(exchange, 'personal') },
   });
   serveEndpoint(app, service, {
     path: '/api/v2/users/:id/authorized_tokens/',
     name: 'Authorized tokens',
     description: 'Your own tokens with an application.',
     fields: tokenFields,
-    handlers: { GET: own('IS NOT NULL'), POST: (exchange) => issueToken(exchange, 'authorized') },
+    handlers: { GET: own(sql`IS NOT NULL`), POST: (exchange) => issueToken(exchange, 'authorized') },
   });
 }
 
@@ -106,11 +100,11 @@ export function serveUserTokens(app: FastifyInstance, service: ServiceContext): 
 async function me(exchange: Exchange): Promise<unknown> {
   const { request, caller } = exchange;
   const { user } = caller;
-  if (request.url.includes('?')) return listUsers(exchange, { sql: 'u.id = $1', values: [user.id] });
+  if (request.url.includes('?')) return listUsers(exchange, sql`u.id = ${user.id}`);
   return { count: 1, next: null, previous: null, results: [userJson(user, caller)] };
 }
 
-export function listUsers(exchange: Exchange, visible: Condition): Promise<unknown> {
+export function listUsers(exchange: Exchange, visible: Sql): Promise<unknown> {
   return list<UserRecord>(exchange, {
     ...userRows(exchange, visible),
     columns: USER_COLUMNS,
@@ -121,14 +115,9 @@ export function listUsers(exchange: Exchange, visible: Condition): Promise<unkno
 /** The users that meet a condition, for lists and filters. */
 export function userRows(
   { caller }: Exchange,
-  { sql, values }: Condition,
+  visible: Sql,
 ): Pick<Listing<never>, 'fields' | 'from' | 'visible'> {
-  const viewer = viewerRow(caller.user, values.length + 1);
-  return {
-    fields: userFields,
-    from: `auth_user u ${viewer.sql}`,
-    visible: { sql, values: [...values, ...viewer.values] },
-  };
+  return { fields: userFields, from: sql`auth_user u ${viewerRow(caller.user)}`, visible };
 }
 
 /** Superusers only. An organization's admin creates users in the organization (`/organizations/N/users/`). */
@@ -160,17 +149,13 @@ export async function seenUser(exchange: Exchange): Promise<UserRecord> {
 /** Whether a user sees another. */
 export async function canSeeUser(database: Queryable, user: UserRecord, other: number): Promise<boolean> {
   if (canSeeEverything(user)) return true;
-  const { sql, values } = visibleUsers(user);
-  return hasRows(database, `SELECT FROM auth_user u WHERE (${sql}) AND u.id = $${values.length + 1}`, [
-    ...values,
-    other,
-  ]);
+  return sql`SELECT FROM auth_user u WHERE (${visibleUsers(user)}) AND u.id = ${other}`.exists(database);
 }
 
 /** The same, if the filters of the query string hold for the user. */
 async function matchingUser(exchange: Exchange): Promise<UserRecord> {
   const user = await seenUser(exchange);
-  await requireMatch(exchange, userRows(exchange, { sql: 'u.id = $1', values: [user.id] }));
+  await requireMatch(exchange, userRows(exchange, sql`u.id = ${user.id}`));
   return user;
 }
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Database, Queryable } from '../../db/database.ts';
+import { type Sql, sql } from '../../db/sql.ts';
 import { hashToken } from '../auth/secret-hashes.ts';
 import type { SampleEstate, SampleToken, SampleUser } from './estate.ts';
 
@@ -23,74 +24,54 @@ export async function storeEstate(database: Database, estate: SampleEstate): Pro
         application: (token) => id(applicationIds, token.application),
       });
     }
-    await transaction.execute(
-      `INSERT INTO oauth2_provider_refreshtoken (token, access_token_id, application_id, user_id, created, updated)
-       SELECT encode(sha256((t.token || '/refresh')::bytea), 'hex'), t.id, t.application_id, t.user_id, t.created, t.created
-       FROM main_oauth2accesstoken t
-       WHERE t.application_id IS NOT NULL
-         AND NOT EXISTS (SELECT FROM oauth2_provider_refreshtoken f WHERE f.access_token_id = t.id)`,
-    );
+    await sql`INSERT INTO oauth2_provider_refreshtoken
+        (token, access_token_id, application_id, user_id, created, updated)
+      SELECT encode(sha256((t.token || '/refresh')::bytea), 'hex'), t.id, t.application_id, t.user_id,
+        t.created, t.created
+      FROM main_oauth2accesstoken t
+      WHERE t.application_id IS NOT NULL AND NOT EXISTS (
+        SELECT FROM oauth2_provider_refreshtoken f WHERE f.access_token_id = t.id)`.execute(transaction);
   });
 }
 
 async function insertUsers(transaction: Queryable, users: readonly SampleUser[]): Promise<number[]> {
-  const rows = await transaction.query<{ id: number }>(
-    `INSERT INTO auth_user (username, first_name, last_name, email, password, is_active, is_superuser, date_joined)
-     SELECT username, first_name, last_name, username || '@example.com', '!', is_active, is_superuser,
-       now() - interval '1000 days'
-     FROM unnest($1::text[], $2::text[], $3::text[], $4::boolean[], $5::boolean[])
-       AS new (username, first_name, last_name, is_active, is_superuser)
-     RETURNING id`,
-    [
-      users.map((user) => user.username),
-      users.map((user) => user.firstName),
-      users.map((user) => user.lastName),
-      users.map((user) => user.active),
-      users.map((user) => user.superuser),
-    ],
-  );
+  const columns = sql`username text, "firstName" text, "lastName" text, active boolean, superuser boolean`;
+  const rows = await sql`INSERT INTO auth_user
+      (username, first_name, last_name, email, password, is_active, is_superuser, date_joined)
+    SELECT username, "firstName", "lastName", username || '@example.com', '!', active, superuser,
+      now() - interval '1000 days'
+    FROM ${rowsOf(users, columns)} RETURNING id`.rows<{ id: number }>(transaction);
   const ids = rows.map((row) => row.id);
   const named = users.map((user, index) => ({ ...user, id: ids[index] ?? 0 }));
-  const of = (kind: SampleUser['external']) => named.filter((user) => user.external === kind);
-  await transaction.execute(
-    `INSERT INTO main_profile (user_id, ldap_dn) SELECT * FROM unnest($1::integer[], $2::text[])`,
-    [
-      ids,
-      named.map((user) =>
-        user.external === 'ldap' ? `uid=${user.username},ou=people,dc=example,dc=com` : '',
-      ),
-    ],
-  );
-  await transaction.execute(
-    `INSERT INTO social_auth_usersocialauth (provider, uid, user_id)
-     SELECT 'github', uid, user_id FROM unnest($1::text[], $2::integer[]) AS new (uid, user_id)`,
-    [of('social').map((user) => user.username), of('social').map((user) => user.id)],
-  );
-  await transaction.execute(
-    `INSERT INTO sso_userenterpriseauth (provider, user_id) SELECT 'saml', user_id FROM unnest($1::integer[]) AS new (user_id)`,
-    [of('enterprise').map((user) => user.id)],
-  );
+  const of = (kind: SampleUser['external']) =>
+    rowsOf(
+      named.filter((user) => user.external === kind),
+      sql`username text, id integer`,
+    );
+  await sql`INSERT INTO main_profile (user_id, ldap_dn)
+    SELECT id,
+    CASE WHEN external = 'ldap' THEN 'uid=' || username || ',ou=people,dc=example,dc=com' ELSE '' END
+    FROM ${rowsOf(named, sql`username text, id integer, external text`)}`.execute(transaction);
+  await sql`INSERT INTO social_auth_usersocialauth (provider, uid, user_id)
+    SELECT 'github', username, id FROM ${of('social')}`.execute(transaction);
+  await sql`INSERT INTO sso_userenterpriseauth (provider, user_id)
+    SELECT 'saml', id FROM ${of('enterprise')}`.execute(transaction);
   return ids;
 }
 
 async function insertApplications(transaction: Queryable, { applications }: SampleEstate): Promise<number[]> {
-  const rows = await transaction.query<{ id: number }>(
-    `INSERT INTO main_oauth2application
-       (name, authorization_grant_type, client_type, client_id, client_secret, redirect_uris, organization_id)
-     SELECT name, kind, client, client_id, client_secret,
-       CASE WHEN kind = 'authorization-code' THEN 'https://app.example.com/callback' ELSE '' END,
-       (SELECT id FROM main_organization ORDER BY id LIMIT 1)
-     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[])
-       AS new (name, kind, client, client_id, client_secret)
-     RETURNING id`,
-    [
-      applications.map((application) => application.name),
-      applications.map((application) => application.grant),
-      applications.map((application) => application.client),
-      applications.map(() => randomBytes(20).toString('hex')),
-      applications.map(() => hashToken(randomBytes(64).toString('hex'))),
-    ],
-  );
+  const made = applications.map((application) => ({
+    ...application,
+    id: randomBytes(20).toString('hex'),
+    secret: hashToken(randomBytes(64).toString('hex')),
+  }));
+  const columns = sql`name text, "grant" text, client text, id text, secret text`;
+  const rows = await sql`INSERT INTO main_oauth2application
+      (name, authorization_grant_type, client_type, client_id, client_secret, redirect_uris, organization_id)
+    SELECT name, "grant", client, id, secret,
+      CASE WHEN "grant" = 'authorization-code' THEN 'https://app.example.com/callback' ELSE '' END,
+      (SELECT id FROM main_organization ORDER BY id LIMIT 1)
+    FROM ${rowsOf(made, columns)} RETURNING id`.rows<{ id: number }>(transaction);
   return rows.map((row) => row.id);
 }
 
@@ -101,20 +82,18 @@ async function insertTeams(
   userIds: readonly number[],
 ): Promise<void> {
   for (const { name, description, admins, members } of teams) {
-    await transaction.execute(
-      `WITH made AS (
-         INSERT INTO main_team (name, description, organization_id)
-         SELECT $1, $2, id FROM main_organization ORDER BY id LIMIT 1 ON CONFLICT DO NOTHING RETURNING id
-       )
-       INSERT INTO service_team_role (team_id, user_id, role)
-       SELECT made.id, new.user_id, new.role FROM made, unnest($3::integer[], $4::text[]) AS new (user_id, role)`,
-      [
-        name,
-        description,
-        [...admins, ...members].map((position) => userIds[position] ?? 0),
-        [...admins.map(() => 'admin'), ...members.map(() => 'member')],
-      ],
-    );
+    const roles = [
+      ...admins.map((position) => ({ id: userIds[position] ?? 0, role: 'admin' })),
+      ...members.map((position) => ({ id: userIds[position] ?? 0, role: 'member' })),
+    ];
+    await sql`WITH made AS (
+        INSERT INTO main_team (name, description, organization_id)
+        SELECT ${name}, ${description}, id FROM main_organization ORDER BY id LIMIT 1
+        ON CONFLICT DO NOTHING RETURNING id
+      )
+      INSERT INTO service_team_role (team_id, user_id, role)
+      SELECT made.id, new.id, new.role
+      FROM made, ${rowsOf(roles, sql`id integer, role text`)}`.execute(transaction);
   }
 }
 
@@ -126,22 +105,20 @@ async function insertTokens(
     readonly application: (token: SampleToken) => number | null;
   },
 ): Promise<void> {
-  await transaction.execute(
-    `INSERT INTO main_oauth2accesstoken
-       (token, user_id, application_id, scope, description, created, updated, modified, expires, last_used)
-     SELECT token, user_id, application_id, scope, description, created, created, created, expires, last_used
-     FROM unnest($1::text[], $2::integer[], $3::bigint[], $4::text[], $5::text[], $6::timestamptz[],
-       $7::timestamptz[], $8::timestamptz[])
-       AS new (token, user_id, application_id, scope, description, created, expires, last_used)`,
-    [
-      tokens.map((token) => token.hash),
-      tokens.map(id.owner),
-      tokens.map(id.application),
-      tokens.map((token) => token.scope),
-      tokens.map((token) => token.description),
-      tokens.map((token) => token.created.toISOString()),
-      tokens.map((token) => token.expires.toISOString()),
-      tokens.map((token) => token.lastUsed?.toISOString() ?? null),
-    ],
-  );
+  const rows = tokens.map((token) => ({
+    ...token,
+    user: id.owner(token),
+    application: id.application(token),
+  }));
+  const columns = sql`hash text, "user" integer, application bigint, scope text, description text,
+    created timestamptz, expires timestamptz, "lastUsed" timestamptz`;
+  await sql`INSERT INTO main_oauth2accesstoken
+      (token, user_id, application_id, scope, description, created, updated, modified, expires, last_used)
+    SELECT hash, "user", application, scope, description, created, created, created, expires, "lastUsed"
+    FROM ${rowsOf(rows, columns)}`.execute(transaction);
+}
+
+/** Rows as a table `new` in SQL, with these columns. */
+export function rowsOf(rows: readonly object[], columns: Sql): Sql {
+  return sql`jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) AS new (${columns})`;
 }

@@ -3,8 +3,10 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import type { Database, Queryable } from '../../db/database.ts';
+import { sql } from '../../db/sql.ts';
 import type { SampleJob, SampleOperations } from './operations.ts';
 import { PLAYBOOKS, playbookText } from './playbooks.ts';
+import { rowsOf } from './store-estate.ts';
 
 /** The folder of the sample project in the projects folder. */
 const FOLDER = 'operations';
@@ -41,28 +43,26 @@ export async function storeOperations(database: Database, operations: SampleOper
   });
 }
 
+/** The first organization, to which everything belongs. */
+const ORGANIZATION = sql`(SELECT id FROM main_organization ORDER BY id LIMIT 1)`;
+
 async function insertInventories(
   transaction: Queryable,
   { inventories, since }: SampleOperations,
 ): Promise<Ids> {
-  const rows = await transaction.query<{ id: number; name: string }>(
-    `INSERT INTO main_inventory (name, description, variables, created, modified, organization_id)
-     SELECT name, description, $3::text, $4::timestamptz, $4::timestamptz, (SELECT id FROM main_organization ORDER BY id LIMIT 1)
-     FROM unnest($1::text[], $2::text[]) AS new (name, description) RETURNING id, name`,
-    [
-      inventories.map(({ name }) => name),
-      inventories.map(({ description }) => description),
-      VARIABLES,
-      since,
-    ],
+  const rows = await sql`INSERT INTO main_inventory
+      (name, description, variables, created, modified, organization_id)
+    SELECT name, description, ${VARIABLES}::text, ${since}::timestamptz, ${since}::timestamptz,
+    ${ORGANIZATION}
+    FROM ${rowsOf(inventories, sql`name text, description text`)}
+    RETURNING id, name`.rows<{ id: number; name: string }>(transaction);
+  const hosts = inventories.flatMap(({ name: inventory, hosts }) =>
+    hosts.map((name) => ({ inventory, name })),
   );
-  const hosts = inventories.flatMap(({ name, hosts: names }) => names.map((host) => [name, host] as const));
-  await transaction.execute(
-    `INSERT INTO main_host (name, created, modified, inventory_id)
-     SELECT new.name, $3::timestamptz, $3::timestamptz, i.id FROM unnest($1::text[], $2::text[]) AS new (inventory, name)
-     JOIN main_inventory i ON i.name = new.inventory`,
-    [hosts.map(([inventory]) => inventory), hosts.map(([, name]) => name), since],
-  );
+  await sql`INSERT INTO main_host (name, created, modified, inventory_id)
+    SELECT new.name, ${since}::timestamptz, ${since}::timestamptz, i.id
+    FROM ${rowsOf(hosts, sql`inventory text, name text`)}
+    JOIN main_inventory i ON i.name = new.inventory`.execute(transaction);
   return idsOf(rows);
 }
 
@@ -71,36 +71,25 @@ async function insertTemplates(
   { templates, since }: SampleOperations,
   inventories: Ids,
 ): Promise<Ids> {
-  const [project] = await transaction.query<{ id: number }>(
-    `INSERT INTO service_project (name, description, local_path, created, modified, organization_id)
-     VALUES ($1, 'Playbooks of the operators.', $2, $3, $3, (SELECT id FROM main_organization ORDER BY id LIMIT 1))
-     RETURNING id`,
-    [PROJECT, FOLDER, since],
-  );
-  const asks = (name: string) =>
-    templates.map((template) => (template.asks as readonly string[]).includes(name));
-  const rows = await transaction.query<{ id: number; name: string }>(
-    `INSERT INTO service_job_template (name, description, playbook, inventory_id, "limit", extra_vars,
-       ask_limit_on_launch, ask_variables_on_launch, ask_job_type_on_launch, project_id, created, modified,
-       organization_id)
-     SELECT new.*, $9::integer, $10::timestamptz, $10::timestamptz,
-       (SELECT id FROM main_organization ORDER BY id LIMIT 1)
-     FROM unnest($1::text[], $2::text[], $3::text[], $4::integer[], $5::text[], $6::text[], $7::boolean[],
-       $8::boolean[], $11::boolean[]) AS new RETURNING id, name`,
-    [
-      templates.map(({ name }) => name),
-      templates.map(({ description }) => description),
-      templates.map(({ playbook }) => playbook),
-      templates.map(({ inventory }) => inventories.get(inventory) ?? null),
-      templates.map(({ limit }) => limit),
-      templates.map(({ extraVars }) => extraVars),
-      asks('ask_limit_on_launch'),
-      asks('ask_variables_on_launch'),
-      project?.id ?? null,
-      since,
-      asks('ask_job_type_on_launch'),
-    ],
-  );
+  const project = await sql`INSERT INTO service_project
+      (name, description, local_path, created, modified, organization_id)
+    VALUES (${PROJECT}, 'Playbooks of the operators.', ${FOLDER}, ${since}, ${since}, ${ORGANIZATION})
+    RETURNING id`.first<{ id: number }>(transaction);
+  const made = templates.map((template) => ({
+    ...template,
+    inventory: inventories.get(template.inventory) ?? null,
+    limited: template.asks.includes('ask_limit_on_launch'),
+    varied: template.asks.includes('ask_variables_on_launch'),
+    typed: template.asks.includes('ask_job_type_on_launch'),
+  }));
+  const columns = sql`name text, description text, playbook text, inventory integer, "limit" text,
+    "extraVars" text, limited boolean, varied boolean, typed boolean`;
+  const rows = await sql`INSERT INTO service_job_template (name, description, playbook, inventory_id, "limit",
+      extra_vars, ask_limit_on_launch, ask_variables_on_launch, ask_job_type_on_launch, project_id, created,
+      modified, organization_id)
+    SELECT new.*, ${project?.id ?? null}::integer, ${since}::timestamptz, ${since}::timestamptz,
+    ${ORGANIZATION}
+    FROM ${rowsOf(made, columns)} RETURNING id, name`.rows<{ id: number; name: string }>(transaction);
   return idsOf(rows);
 }
 
@@ -109,54 +98,33 @@ async function insertGrants(
   { grants }: SampleOperations,
   ids: Readonly<Record<'inventory' | 'job_template', Ids>>,
 ): Promise<void> {
-  await transaction.execute(
-    `INSERT INTO service_role_grant (role_id, team_id)
-     SELECT r.id, t.id FROM unnest($1::text[], $2::text[], $3::integer[], $4::text[]) AS new (team, type, id, role)
-     JOIN main_team t ON t.name = new.team
-     JOIN service_object_role r ON (r.resource_type, r.resource_id, r.role) = (new.type, new.id, new.role)`,
-    [
-      grants.map(({ team }) => team),
-      grants.map(({ type }) => type),
-      grants.map(({ type, name }) => ids[type].get(name) ?? 0),
-      grants.map(({ role }) => role),
-    ],
-  );
+  const made = grants.map((grant) => ({ ...grant, id: ids[grant.type].get(grant.name) ?? 0 }));
+  await sql`INSERT INTO service_role_grant (role_id, team_id)
+    SELECT r.id, t.id FROM ${rowsOf(made, sql`team text, type text, id integer, role text`)}
+    JOIN main_team t ON t.name = new.team
+    JOIN service_object_role r
+      ON (r.resource_type, r.resource_id, r.role) = (new.type, new.id, new.role)`.execute(transaction);
 }
 
 /** Adds the jobs with their output. Returns their ids, in their order. */
 async function insertJobs(transaction: Queryable, jobs: readonly SampleJob[]): Promise<readonly number[]> {
-  const rows = await transaction.query<{ id: number }>(
-    `INSERT INTO service_job (name, description, playbook, organization_id, project_id, job_template_id,
-       inventory_id, created_by_id, runner, execution_node, status, job_explanation, "limit", extra_vars,
-       created, started, finished, modified)
-     SELECT t.name, t.description, t.playbook, t.organization_id, t.project_id, t.id, t.inventory_id, u.id, $1::uuid, $2::text,
-       new.status, new.explanation, new."limit", new.variables, new.created, new.started, new.finished, new.finished
-     FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::timestamptz[],
-       $10::timestamptz[], $11::timestamptz[]) WITH ORDINALITY
-       AS new (template, username, status, explanation, "limit", variables, created, started, finished, position)
-     JOIN service_job_template t ON t.name = new.template
-     LEFT JOIN auth_user u ON u.username = new.username
-     ORDER BY new.position RETURNING id`,
-    [
-      randomUUID(),
-      hostname(),
-      jobs.map(({ template }) => template),
-      jobs.map(({ launchedBy }) => launchedBy),
-      jobs.map(({ status }) => status),
-      jobs.map(({ explanation }) => explanation),
-      jobs.map(({ limit }) => limit),
-      jobs.map(({ variables }) => variables),
-      jobs.map(({ created }) => created.toISOString()),
-      jobs.map(({ started }) => started.toISOString()),
-      jobs.map(({ finished }) => finished.toISOString()),
-    ],
-  );
+  const made = jobs.map(({ output, ...job }, position) => ({ ...job, position }));
+  const columns = sql`template text, "launchedBy" text, status text, explanation text, "limit" text,
+    variables text, created timestamptz, started timestamptz, finished timestamptz, position integer`;
+  const rows = await sql`INSERT INTO service_job (name, description, playbook, organization_id, project_id,
+      job_template_id, inventory_id, created_by_id, runner, execution_node, status, job_explanation, "limit",
+      extra_vars, created, started, finished, modified)
+    SELECT t.name, t.description, t.playbook, t.organization_id, t.project_id, t.id, t.inventory_id, u.id,
+      ${randomUUID()}::uuid, ${hostname()}::text, new.status, new.explanation, new."limit", new.variables,
+      new.created, new.started, new.finished, new.finished
+    FROM ${rowsOf(made, columns)}
+    JOIN service_job_template t ON t.name = new.template
+    LEFT JOIN auth_user u ON u.username = new."launchedBy"
+    ORDER BY new.position RETURNING id`.rows<{ id: number }>(transaction);
   const ids = rows.map(({ id }) => id);
-  await transaction.execute(
-    `INSERT INTO service_job_output (job_id, number, content)
-     SELECT job_id, 0, content FROM unnest($1::integer[], $2::text[]) AS new (job_id, content)`,
-    [ids, jobs.map(({ output }) => output)],
-  );
+  const outputs = jobs.map(({ output }, index) => ({ job: ids[index], output }));
+  await sql`INSERT INTO service_job_output (job_id, number, content)
+    SELECT job, 0, output FROM ${rowsOf(outputs, sql`job integer, output text`)}`.execute(transaction);
   return ids;
 }
 
@@ -166,32 +134,28 @@ async function insertActivity(
   all: readonly SampleJob[],
   { jobs, templates }: { readonly jobs: readonly number[]; readonly templates: Ids },
 ): Promise<void> {
-  const changes = all.map(({ template, limit, variables }, index) =>
-    JSON.stringify({
-      id: jobs[index],
+  const launches = all.map(({ template, limit, variables, created, launchedBy }, position) => {
+    const changes = {
+      id: jobs[position],
       name: template,
       limit,
       extra_vars: variables,
       job_template: `${template}-${templates.get(template) ?? 0}`,
-    }),
-  );
-  const rows = await transaction.query<{ id: number }>(
-    `INSERT INTO main_activitystream (operation, object1, timestamp, changes, actor_id, action_node)
-     SELECT 'create', 'job', new.created, new.changes, u.id, $1::text
-     FROM unnest($2::timestamptz[], $3::text[], $4::text[]) WITH ORDINALITY AS new (created, changes, username, position)
-     LEFT JOIN auth_user u ON u.username = new.username ORDER BY new.position RETURNING id`,
-    [
-      hostname(),
-      all.map(({ created }) => created.toISOString()),
-      changes,
-      all.map(({ launchedBy }) => launchedBy),
-    ],
-  );
-  await transaction.execute(
-    `INSERT INTO main_activitystream_job_template (activitystream_id, jobtemplate_id)
-     SELECT * FROM unnest($1::integer[], $2::integer[])`,
-    [rows.map(({ id }) => id), all.map(({ template }) => templates.get(template) ?? 0)],
-  );
+    };
+    return { position, created, launchedBy, changes: JSON.stringify(changes) };
+  });
+  const columns = sql`position integer, created timestamptz, "launchedBy" text, changes text`;
+  const rows = await sql`INSERT INTO main_activitystream
+      (operation, object1, timestamp, changes, actor_id, action_node)
+    SELECT 'create', 'job', new.created, new.changes, u.id, ${hostname()}::text
+    FROM ${rowsOf(launches, columns)} LEFT JOIN auth_user u ON u.username = new."launchedBy"
+    ORDER BY new.position RETURNING id`.rows<{ id: number }>(transaction);
+  const links = all.map(({ template }, index) => ({
+    entry: rows[index]?.id,
+    template: templates.get(template) ?? 0,
+  }));
+  await sql`INSERT INTO main_activitystream_job_template (activitystream_id, jobtemplate_id)
+    SELECT * FROM ${rowsOf(links, sql`entry integer, template integer`)}`.execute(transaction);
 }
 
 function idsOf(rows: readonly { readonly id: number; readonly name: string }[]): Ids {

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
-import type { Condition } from '../listing/filters.ts';
+import { type Sql, sql } from '../../db/sql.ts';
 import { grantedTo, type ResourceWithRoles, type RoleName } from './object-roles.ts';
 import { holdsRole, ROLE_COLUMNS, ROLE_FROM, type RoleRecord } from './roles.ts';
 
@@ -20,27 +20,21 @@ export interface AccessRole extends RoleRecord {
 }
 
 /** The users `u` with a role on an object or one that gives it, with superusers and system auditors. */
-export function hasAccess(
-  { type, id, organization, organizationRoles }: AccessedObject,
-  first: number,
-): Condition {
-  const [kind, object, of, roles] = [first, first + 1, first + 2, first + 3].map((n) => `$${n}`);
-  return {
-    sql: `(${SEES_ALL}
-      OR EXISTS (SELECT FROM service_role h
-        WHERE h.user_id = u.id AND h.organization_id = ${of}::integer AND h.role = ANY(${roles}::text[]))
-      OR ${kind} = 'team' AND EXISTS (SELECT FROM service_team_role h
-        WHERE h.user_id = u.id AND h.team_id = ${object}::integer)
-      OR EXISTS (SELECT FROM service_role_grant g JOIN service_object_role r ON r.id = g.role_id
-        WHERE ${grantedTo('u.id')} AND (r.resource_type = ${kind} AND r.resource_id = ${object}::integer
-          OR r.resource_type = 'organization' AND r.resource_id = ${of}::integer
-            AND r.role = ANY(${roles}::text[]))))`,
-    values: [type, id, organization, organizationRoles],
-  };
+export function hasAccess({ type, id, organization, organizationRoles }: AccessedObject): Sql {
+  const roles = sql`ANY(${organizationRoles}::text[])`;
+  return sql`(${SEES_ALL}
+    OR EXISTS (SELECT FROM service_role h
+      WHERE h.user_id = u.id AND h.organization_id = ${organization}::integer AND h.role = ${roles})
+    OR ${type} = 'team' AND EXISTS (SELECT FROM service_team_role h
+      WHERE h.user_id = u.id AND h.team_id = ${id}::integer)
+    OR EXISTS (SELECT FROM service_role_grant g JOIN service_object_role r ON r.id = g.role_id
+      WHERE ${grantedTo(sql`u.id`)} AND (r.resource_type = ${type} AND r.resource_id = ${id}::integer
+        OR r.resource_type = 'organization' AND r.resource_id = ${organization}::integer
+        AND r.role = ${roles})))`;
 }
 
 /** Superusers and system auditors among users `u`. */
-export const SEES_ALL = `(u.is_superuser OR EXISTS (SELECT FROM service_role s
+export const SEES_ALL = sql`(u.is_superuser OR EXISTS (SELECT FROM service_role s
   WHERE s.user_id = u.id AND s.role = 'system_auditor'))`;
 
 /** The roles of users on an object and in its organization, each with the team by which a user has it. */
@@ -49,18 +43,15 @@ export async function rolesOn(
   { type, id, organization }: AccessedObject,
   users: readonly number[],
 ): Promise<readonly AccessRole[]> {
-  const here = `(x.resource_type = $1 AND x.resource_id = $2
-    OR x.resource_type = 'organization' AND x.resource_id = $3)`;
-  return database.query<AccessRole>(
-    `SELECT u.id AS user_id, NULL::integer AS team_id, NULL::text AS team_name, ${ROLE_COLUMNS}
-     FROM ${ROLE_FROM} CROSS JOIN auth_user u
-     WHERE u.id = ANY($4::integer[]) AND ${here} AND ${holdsRole('u.id')}
-     UNION ALL
-     SELECT DISTINCT h.user_id, t.id, t.name, ${ROLE_COLUMNS}
-     FROM ${ROLE_FROM} JOIN service_role_grant g ON g.role_id = x.id JOIN main_team t ON t.id = g.team_id
-       JOIN service_team_role h ON h.team_id = t.id
-     WHERE h.user_id = ANY($4::integer[]) AND ${here}
-     ORDER BY id, team_id`,
-    [type, id, organization, users],
-  );
+  const here = sql`(x.resource_type = ${type} AND x.resource_id = ${id}
+    OR x.resource_type = 'organization' AND x.resource_id = ${organization})`;
+  return sql`SELECT u.id AS user_id, NULL::integer AS team_id, NULL::text AS team_name, ${ROLE_COLUMNS}
+    FROM ${ROLE_FROM} CROSS JOIN auth_user u
+    WHERE u.id = ANY(${users}::integer[]) AND ${here} AND ${holdsRole(sql`u.id`)}
+    UNION ALL
+    SELECT DISTINCT h.user_id, t.id, t.name, ${ROLE_COLUMNS}
+    FROM ${ROLE_FROM} JOIN service_role_grant g ON g.role_id = x.id JOIN main_team t ON t.id = g.team_id
+      JOIN service_team_role h ON h.team_id = t.id
+    WHERE h.user_id = ANY(${users}::integer[]) AND ${here}
+    ORDER BY id, team_id`.rows<AccessRole>(database);
 }

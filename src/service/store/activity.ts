@@ -1,4 +1,5 @@
-import { firstRow, type Queryable } from '../../db/database.ts';
+import type { Queryable } from '../../db/database.ts';
+import { identifier, joined, literal, type Sql, sql } from '../../db/sql.ts';
 
 /** A new entry of the activity stream. Secrets in `changes` are already masked. */
 export interface Activity {
@@ -45,39 +46,37 @@ const LINKS = [
 
 /** Adds an entry in the transaction of the change. */
 export async function insertActivity(transaction: Queryable, activity: Activity): Promise<void> {
-  const [row] = await transaction.query<{ id: number }>(
-    `INSERT INTO main_activitystream
-       (operation, timestamp, changes, object1, object2, object_relationship_type, actor_id, action_node, setting)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::jsonb) RETURNING id`,
-    [
-      activity.operation,
-      activity.at,
-      JSON.stringify(activity.changes),
-      activity.object1,
-      activity.object2 ?? '',
-      activity.relationship ?? '',
-      activity.actorId,
-      activity.node,
-      JSON.stringify(activity.setting ?? {}),
-    ],
-  );
-  if (row === undefined) return;
+  const {
+    operation,
+    at,
+    changes,
+    object1,
+    object2 = '',
+    relationship = '',
+    actorId,
+    node,
+    setting = {},
+  } = activity;
+  const row = await sql`INSERT INTO main_activitystream
+      (operation, timestamp, changes, object1, object2, object_relationship_type, actor_id, action_node,
+       setting)
+    VALUES (${operation}, ${at}, ${JSON.stringify(changes)}, ${object1}, ${object2}, ${relationship},
+      ${actorId}, ${node}, ${JSON.stringify(setting)}::jsonb)
+      RETURNING id`.first<{ id: number }>(transaction);
+  if (row === null) return;
   for (const [about, table, column] of LINKS) {
     const id = activity[about];
     if (id === undefined) continue;
-    await transaction.execute(`INSERT INTO ${table} (activitystream_id, ${column}) VALUES ($1, $2)`, [
-      row.id,
-      id,
-    ]);
+    await sql`INSERT INTO ${identifier(table)} (activitystream_id, ${identifier(column)})
+      VALUES (${row.id}, ${id})`.execute(transaction);
   }
   const { resource, withHost } = activity;
   for (const [type, , column] of RESOURCES) {
     const id = resource?.type === type ? resource.id : type === 'host' ? withHost : undefined;
     if (id === undefined) continue;
-    await transaction.execute(
-      `INSERT INTO main_activitystream_${type} (activitystream_id, ${column}) VALUES ($1, $2)`,
-      [row.id, id],
-    );
+    const table = identifier(`main_activitystream_${type}`);
+    await sql`INSERT INTO ${table} (activitystream_id, ${identifier(column)})
+      VALUES (${row.id}, ${id})`.execute(transaction);
   }
 }
 
@@ -124,14 +123,14 @@ export interface ActivityRecord {
 }
 
 /** The entries `s` themselves. */
-export const ACTIVITY_TABLE = 'main_activitystream s';
+export const ACTIVITY_TABLE = sql`main_activitystream s`;
 
 /**
  * Rows `s` of main_activitystream with the actor `u` and their objects: the token `t` (of the
  * application `ta`), the application `a`, the user `b`, the organization `o`, or
  * resources; at most one of each kind.
  */
-export const ACTIVITY_FROM = `${ACTIVITY_TABLE}
+export const ACTIVITY_FROM = sql`${ACTIVITY_TABLE}
   LEFT JOIN auth_user u ON u.id = s.actor_id
   LEFT JOIN main_activitystream_o_auth2_access_token st ON st.activitystream_id = s.id
   LEFT JOIN main_oauth2accesstoken t ON t.id = st.oauth2accesstoken_id
@@ -141,19 +140,26 @@ export const ACTIVITY_FROM = `${ACTIVITY_TABLE}
   LEFT JOIN main_activitystream_user su ON su.activitystream_id = s.id
   LEFT JOIN auth_user b ON b.id = su.user_id
   LEFT JOIN main_activitystream_organization so ON so.activitystream_id = s.id
-  LEFT JOIN main_organization o ON o.id = so.organization_id${RESOURCES.map(
-    ([type, table, column]) => `
-  LEFT JOIN main_activitystream_${type} l_${type} ON l_${type}.activitystream_id = s.id
-  LEFT JOIN ${table} r_${type} ON r_${type}.id = l_${type}.${column}`,
-  ).join('')}`;
+  LEFT JOIN main_organization o ON o.id = so.organization_id ${joined(
+    RESOURCES.map(([type, table, column]) => {
+      const [link, resource] = [`l_${type}`, `r_${type}`];
+      return sql`
+  LEFT JOIN ${identifier(`main_activitystream_${type}`)} ${identifier(link)}
+  ON ${identifier(`${link}.activitystream_id`)} = s.id
+  LEFT JOIN ${identifier(table)} ${identifier(resource)}
+  ON ${identifier(`${resource}.id`)} = ${identifier(`${link}.${column}`)}`;
+    }),
+    ' ',
+  )}`;
 
 /** The organization of an entry's resource, or null: an SQL expression over {@link ACTIVITY_FROM}. */
-export const RESOURCE_ORGANIZATION = `COALESCE(r_inventory.organization_id, r_credential.organization_id,
+export const RESOURCE_ORGANIZATION = sql`COALESCE(r_inventory.organization_id, r_credential.organization_id,
   r_project.organization_id, r_job_template.organization_id, r_team.organization_id,
-  (SELECT i.organization_id FROM main_inventory i WHERE i.id = COALESCE(r_host.inventory_id, r_group.inventory_id)))`;
+  (SELECT i.organization_id FROM main_inventory i
+  WHERE i.id = COALESCE(r_host.inventory_id, r_group.inventory_id)))`;
 
 /** The columns of an {@link ActivityRecord} over {@link ACTIVITY_FROM}. */
-export const ACTIVITY_COLUMNS = `
+export const ACTIVITY_COLUMNS = sql`
   s.id, s.timestamp, s.operation, s.changes, s.object1, s.object2, s.object_relationship_type, s.action_node,
   s.setting, s.actor_id, u.username AS actor_username, u.first_name AS actor_first_name,
   u.last_name AS actor_last_name, s.deleted_actor, t.id AS token_id, t.user_id AS token_user_id,
@@ -162,37 +168,30 @@ export const ACTIVITY_COLUMNS = `
   b.id AS about_user_id, b.username AS about_username, b.first_name AS about_first_name,
   b.last_name AS about_last_name, o.id AS organization_id, o.name AS organization_name,
   o.description AS organization_description,
-  to_json(array_remove(ARRAY[${RESOURCES.map(
-    ([
-      type,
-    ]) => `CASE WHEN r_${type}.id IS NOT NULL THEN jsonb_build_object('type', '${type}', 'id', r_${type}.id,
-      'name', r_${type}.name, 'description', r_${type}.description) END`,
-  ).join(', ')}], NULL)) AS resources,
-  COALESCE(CASE substring(s.object_relationship_type FROM '[a-z_]+_role$')
+  to_json(array_remove(ARRAY[${joined(
+    RESOURCES.map(([type]) => {
+      const [id, named, description] = ['id', 'name', 'description'].map((column) =>
+        identifier(`r_${type}.${column}`),
+      );
+      return sql`CASE WHEN ${id} IS NOT NULL THEN jsonb_build_object('type', ${literal(type)}, 'id', ${id},
+      'name', ${named}, 'description', ${description}) END`;
+    }),
+  )}], NULL)) AS resources, COALESCE(CASE substring(s.object_relationship_type FROM '[a-z_]+_role$')
     WHEN 'admin_role' THEN COALESCE(r_team.admin_role_id, o.admin_role_id)
     WHEN 'auditor_role' THEN o.auditor_role_id
     WHEN 'member_role' THEN COALESCE(r_team.member_role_id, o.member_role_id) END,
     (SELECT e.id FROM service_object_role e
      WHERE e.role || '_role' = substring(s.object_relationship_type FROM '[a-z_]+_role$')
-       AND (e.resource_type, e.resource_id) IN (('organization', o.id)${RESOURCES.filter(
-         ([type]) => type !== 'host' && type !== 'group',
-       )
-         .map(([type]) => `, ('${type}', r_${type}.id)`)
-         .join('')}))) AS role_id`;
+       AND (e.resource_type, e.resource_id) IN (('organization', o.id), ${joined(
+         RESOURCES.filter(([type]) => type !== 'host' && type !== 'group').map(
+           ([type]) => sql`(${literal(type)}, ${identifier(`r_${type}.id`)})`,
+         ),
+       )}))) AS role_id`;
 
-/**
- * An entry by id, where a condition over {@link ACTIVITY_FROM} holds, or null; its parameters begin at `$2`.
- */
-export function findActivity(
-  database: Queryable,
-  id: number,
-  visible: { readonly sql: string; readonly values: readonly unknown[] },
-): Promise<ActivityRecord | null> {
-  return firstRow<ActivityRecord>(
-    database,
-    `SELECT ${ACTIVITY_COLUMNS} FROM ${ACTIVITY_FROM} WHERE s.id = $1 AND (${visible.sql})`,
-    [id, ...visible.values],
-  );
+/** An entry by id, where a condition over {@link ACTIVITY_FROM} holds, or null. */
+export function findActivity(database: Queryable, id: number, visible: Sql): Promise<ActivityRecord | null> {
+  return sql`SELECT ${ACTIVITY_COLUMNS} FROM ${ACTIVITY_FROM}
+    WHERE s.id = ${id} AND (${visible})`.first<ActivityRecord>(database);
 }
 
 /** Stores the name of a user in the user's entries, before the user is deleted. */
@@ -206,10 +205,9 @@ export async function keepDeletedActor(
   },
 ): Promise<void> {
   const { id, username, first_name, last_name } = user;
-  await transaction.execute('UPDATE main_activitystream SET deleted_actor = $2::jsonb WHERE actor_id = $1', [
-    id,
-    JSON.stringify({ id, username, first_name, last_name }),
-  ]);
+  await sql`UPDATE main_activitystream SET deleted_actor =
+    ${JSON.stringify({ id, username, first_name, last_name })}::jsonb
+    WHERE actor_id = ${id}`.execute(transaction);
 }
 
 /** The actor and time of a deletion. */
@@ -219,62 +217,61 @@ interface Deletion {
   readonly node: string;
 }
 
+/** Adds the entries of a deletion that deletes other objects as well, as the controller does. Call it before the deletion. */
+async function recordDeletions(
+  transaction: Queryable,
+  { type, changes, from }: { readonly type: string; readonly changes: Sql; readonly from: Sql },
+  { at, actorId, node }: Deletion,
+): Promise<void> {
+  await sql`INSERT INTO main_activitystream (operation, timestamp, changes, object1, actor_id, action_node)
+    SELECT 'delete', ${at}, json_build_object(${changes})::text, ${type}, ${actorId}, ${node}
+    FROM ${from}`.execute(transaction);
+}
+
 /** The object whose deletion deletes its tokens as well. */
 type Cascade =
   | { readonly applicationId: number }
   | { readonly userId: number }
   | { readonly organizationId: number };
 
-/**
- * Adds an entry for each access token of an application, a user or an organization's applications, as the
- * controller does for cascading deletions. Call it before the deletion.
- */
-export async function recordTokenDeletions(transaction: Queryable, of: Cascade, by: Deletion): Promise<void> {
-  const [condition, id] =
+/** Adds an entry for each access token of an application, a user or an organization's applications. */
+export function recordTokenDeletions(transaction: Queryable, of: Cascade, by: Deletion): Promise<void> {
+  const condition =
     'applicationId' in of
-      ? ['t.application_id = $1', of.applicationId]
+      ? sql`t.application_id = ${of.applicationId}`
       : 'userId' in of
-        ? ['t.user_id = $1', of.userId]
-        : ['a.organization_id = $1', of.organizationId];
-  await transaction.execute(
-    `INSERT INTO main_activitystream (operation, timestamp, changes, object1, actor_id, action_node)
-     SELECT 'delete', $2, json_build_object('description', t.description, 'application', a.name,
-       'scope', t.scope, 'id', t.id, 'token', '************')::text, 'o_auth2_access_token', $3, $4
-     FROM main_oauth2accesstoken t LEFT JOIN main_oauth2application a ON a.id = t.application_id
-     WHERE ${condition} ORDER BY t.id`,
-    [id, by.at, by.actorId, by.node],
-  );
+        ? sql`t.user_id = ${of.userId}`
+        : sql`a.organization_id = ${of.organizationId}`;
+  const changes = sql`'description', t.description, 'application', a.name, 'scope', t.scope, 'id', t.id,
+    'token', '************'`;
+  const from = sql`main_oauth2accesstoken t LEFT JOIN main_oauth2application a ON a.id = t.application_id
+    WHERE ${condition} ORDER BY t.id`;
+  return recordDeletions(transaction, { type: 'o_auth2_access_token', changes, from }, by);
 }
 
-/** Adds an entry for each team of an organization. Call it before the deletion. */
-export async function recordTeamDeletions(
+/** Adds an entry for each team of an organization. */
+export function recordTeamDeletions(
   transaction: Queryable,
   organizationId: number,
   by: Deletion,
 ): Promise<void> {
-  await transaction.execute(
-    `INSERT INTO main_activitystream (operation, timestamp, changes, object1, actor_id, action_node)
-     SELECT 'delete', $2, json_build_object('name', t.name, 'description', t.description,
-       'organization', o.name || '-' || o.id, 'id', t.id)::text, 'team', $3, $4
-     FROM main_team t JOIN main_organization o ON o.id = t.organization_id WHERE o.id = $1 ORDER BY t.id`,
-    [organizationId, by.at, by.actorId, by.node],
-  );
+  const changes = sql`'name', t.name, 'description', t.description, 'organization', o.name || '-' || o.id,
+    'id', t.id`;
+  const from = sql`main_team t JOIN main_organization o ON o.id = t.organization_id
+    WHERE o.id = ${organizationId} ORDER BY t.id`;
+  return recordDeletions(transaction, { type: 'team', changes, from }, by);
 }
 
-/** Adds an entry for each application of an organization. Call it before the deletion. */
-export async function recordApplicationDeletions(
+/** Adds an entry for each application of an organization. */
+export function recordApplicationDeletions(
   transaction: Queryable,
   organizationId: number,
   by: Deletion,
 ): Promise<void> {
-  await transaction.execute(
-    `INSERT INTO main_activitystream (operation, timestamp, changes, object1, actor_id, action_node)
-     SELECT 'delete', $2, json_build_object('name', a.name, 'description', a.description,
-       'client_type', a.client_type, 'redirect_uris', a.redirect_uris,
-       'authorization_grant_type', a.authorization_grant_type, 'skip_authorization', a.skip_authorization,
-       'organization', o.name || '-' || o.id, 'id', a.id)::text, 'o_auth2_application', $3, $4
-     FROM main_oauth2application a JOIN main_organization o ON o.id = a.organization_id
-     WHERE o.id = $1 ORDER BY a.id`,
-    [organizationId, by.at, by.actorId, by.node],
-  );
+  const changes = sql`'name', a.name, 'description', a.description, 'client_type', a.client_type,
+    'redirect_uris', a.redirect_uris, 'authorization_grant_type', a.authorization_grant_type,
+    'skip_authorization', a.skip_authorization, 'organization', o.name || '-' || o.id, 'id', a.id`;
+  const from = sql`main_oauth2application a JOIN main_organization o ON o.id = a.organization_id
+    WHERE o.id = ${organizationId} ORDER BY a.id`;
+  return recordDeletions(transaction, { type: 'o_auth2_application', changes, from }, by);
 }

@@ -1,5 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
-import type { Condition } from '../listing/filters.ts';
+import { type Sql, sql } from '../../db/sql.ts';
+import { columnsOf } from './job-options.ts';
 import {
   findResource,
   OF_ORGANIZATION,
@@ -31,8 +32,8 @@ const COLUMNS = [
 /** Rows `x` of main_oauth2application with their organization `o` and the user `u` it is registered for. */
 export const APPLICATIONS: Storage = {
   table: 'main_oauth2application',
-  from: `main_oauth2application x ${OF_ORGANIZATION} LEFT JOIN auth_user u ON u.id = x.user_id`,
-  columns: [...ORGANIZATION_OF, ...COLUMNS.map((name) => `x.${name}`)],
+  from: sql`main_oauth2application x ${OF_ORGANIZATION} LEFT JOIN auth_user u ON u.id = x.user_id`,
+  columns: sql`${ORGANIZATION_OF}, ${columnsOf(COLUMNS, 'x')}`,
   written: {
     name: 'name',
     description: 'description',
@@ -50,10 +51,8 @@ export function findApplication(database: Queryable, id: number): Promise<Applic
 
 /** Consents that users gave an application before do not count any more. */
 export async function forgetConsents(transaction: Queryable, id: number): Promise<void> {
-  await transaction.execute(
-    "UPDATE main_oauth2application SET consents_from = nextval('service_token_family') WHERE id = $1",
-    [id],
-  );
+  await sql`UPDATE main_oauth2application SET consents_from = nextval('service_token_family')
+    WHERE id = ${id}`.execute(transaction);
 }
 
 /** An application as an OAuth2 client (RFC 6749 §2). `client_secret` is hashed. */
@@ -72,13 +71,11 @@ export interface ClientRecord {
 
 /** The clients with these client identifiers. */
 export function findClients(database: Queryable, clientIds: readonly string[]): Promise<ClientRecord[]> {
-  return database.query(
-    `SELECT id, name, client_id, client_secret, client_type, authorization_grant_type, redirect_uris,
-       skip_authorization, organization_id
-     FROM main_oauth2application WHERE client_id = ANY($1::varchar[])`,
-    [clientIds],
-    'clients',
-  );
+  return sql`SELECT id, name, client_id, client_secret, client_type, authorization_grant_type, redirect_uris,
+      skip_authorization, organization_id
+    FROM main_oauth2application WHERE client_id = ANY(${clientIds}::varchar[])`
+    .prepared('clients')
+    .rows(database);
 }
 
 export async function findClient(database: Queryable, clientId: string): Promise<ClientRecord | null> {
@@ -96,24 +93,21 @@ export interface ApplicationTokens {
 /**
  * The visible tokens of the given applications, by application id.
  *
- * @param visible Over rows `t` of tokens and `a` of applications; its parameters begin at `$2`.
+ * @param visible Over rows `t` of tokens and `a` of applications.
  */
 export async function tokensByApplication(
   database: Queryable,
   applicationIds: readonly number[],
-  visible: Condition,
+  visible: Sql,
 ): Promise<ReadonlyMap<number, ApplicationTokens>> {
   if (applicationIds.length === 0) return new Map();
-  const rows = await database.query<ApplicationTokens>(
-    `SELECT a.id AS application_id, n.count, f.first
-     FROM main_oauth2application a,
-     LATERAL (SELECT count(*) AS count FROM main_oauth2accesstoken t
-              WHERE t.application_id = a.id AND (${visible.sql})) n,
-     LATERAL (SELECT COALESCE(json_agg(json_build_object('id', s.id, 'scope', s.scope) ORDER BY s.id), '[]') AS first
-              FROM (SELECT t.id, t.scope FROM main_oauth2accesstoken t
-                    WHERE t.application_id = a.id AND (${visible.sql}) ORDER BY t.id LIMIT 10) s) f
-     WHERE a.id = ANY($1::bigint[])`,
-    [applicationIds, ...visible.values],
-  );
+  const rows = await sql`SELECT a.id AS application_id, n.count, f.first
+    FROM main_oauth2application a, LATERAL (SELECT count(*) AS count FROM main_oauth2accesstoken t
+             WHERE t.application_id = a.id AND (${visible})) n,
+    LATERAL (SELECT COALESCE(json_agg(json_build_object('id', s.id, 'scope', s.scope)
+    ORDER BY s.id), '[]') AS first
+             FROM (SELECT t.id, t.scope FROM main_oauth2accesstoken t
+                   WHERE t.application_id = a.id AND (${visible}) ORDER BY t.id LIMIT 10) s) f
+    WHERE a.id = ANY(${applicationIds}::bigint[])`.rows<ApplicationTokens>(database);
   return new Map(rows.map((row) => [row.application_id, row]));
 }

@@ -1,6 +1,7 @@
-import { firstRow, type Queryable } from '../../db/database.ts';
+import type { Queryable } from '../../db/database.ts';
+import { sql } from '../../db/sql.ts';
 import { SEES_APPLICATION } from '../access.ts';
-import { type NewPair, newPairValues, PAIR } from './issued-tokens.ts';
+import { type NewPair, storePair } from './issued-tokens.ts';
 import { IS_EXTERNAL, MAY_AUTHENTICATE } from './users.ts';
 
 export interface NewCode {
@@ -19,24 +20,12 @@ export interface NewCode {
 }
 
 export async function insertCode(database: Queryable, code: NewCode): Promise<void> {
-  await database.execute(
-    `INSERT INTO oauth2_provider_grant
-       (code, created, updated, expires, application_id, user_id, redirect_uri, redirect_uri_given, scope,
-        code_challenge, code_challenge_method)
-     VALUES ($1, $2, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-    [
-      code.hash,
-      code.created,
-      code.expires,
-      code.applicationId,
-      code.userId,
-      code.redirectUri,
-      code.redirectUriGiven,
-      code.scope,
-      code.codeChallenge,
-      code.codeChallengeMethod,
-    ],
-  );
+  await sql`INSERT INTO oauth2_provider_grant
+      (code, created, updated, expires, application_id, user_id, redirect_uri, redirect_uri_given, scope,
+       code_challenge, code_challenge_method)
+    VALUES (${code.hash}, ${code.created}, ${code.created}, ${code.expires}, ${code.applicationId},
+    ${code.userId}, ${code.redirectUri}, ${code.redirectUriGiven}, ${code.scope}, ${code.codeChallenge},
+    ${code.codeChallengeMethod})`.execute(database);
 }
 
 export interface CodeRecord {
@@ -59,16 +48,12 @@ export interface CodeRecord {
 
 /** The authorization code with this stored form, or null. */
 export async function findCode(database: Queryable, hash: string): Promise<CodeRecord | null> {
-  return firstRow<CodeRecord>(
-    database,
-    `SELECT g.id, g.application_id, g.expires, g.used, g.family, g.redirect_uri, g.redirect_uri_given, g.scope,
-       g.code_challenge, g.code_challenge_method, ${MAY_AUTHENTICATE} AS may_authenticate, ${IS_EXTERNAL} AS is_external,
-       ${SEES_APPLICATION} AS sees_application
-     FROM oauth2_provider_grant g JOIN auth_user u ON u.id = g.user_id
-     JOIN main_oauth2application a ON a.id = g.application_id
-     WHERE g.code = $1`,
-    [hash],
-  );
+  return sql`SELECT g.id, g.application_id, g.expires, g.used, g.family, g.redirect_uri, g.redirect_uri_given,
+    g.scope, g.code_challenge, g.code_challenge_method, ${MAY_AUTHENTICATE} AS may_authenticate,
+      ${IS_EXTERNAL} AS is_external, ${SEES_APPLICATION} AS sees_application
+    FROM oauth2_provider_grant g JOIN auth_user u ON u.id = g.user_id
+    JOIN main_oauth2application a ON a.id = g.application_id
+    WHERE g.code = ${hash}`.first<CodeRecord>(database);
 }
 
 /**
@@ -78,18 +63,14 @@ export async function findCode(database: Queryable, hash: string): Promise<CodeR
  * @returns Whether this call exchanged it.
  */
 export async function exchangeCode(database: Queryable, pair: NewPair, codeId: number): Promise<boolean> {
-  const rows = await database.query(
-    `WITH origin AS (
-       UPDATE oauth2_provider_grant g SET used = $1, updated = $1 FROM auth_user u
-       WHERE g.id = $10 AND g.used IS NULL AND u.id = g.user_id AND u.is_active
-       RETURNING g.user_id, g.family, NULL::bigint AS refresh_token_id
-     ), ${PAIR}`,
-    [...newPairValues(pair), codeId],
-  );
-  return rows.length === 1;
+  const claim = sql`origin AS (
+    UPDATE oauth2_provider_grant g SET used = ${pair.at}, updated = ${pair.at} FROM auth_user u
+    WHERE g.id = ${codeId} AND g.used IS NULL AND u.id = g.user_id AND u.is_active
+    RETURNING g.user_id, g.family, NULL::bigint AS refresh_token_id)`;
+  return storePair(claim, pair).exists(database);
 }
 
 /** Deletes the codes that expired before this time, used or not. */
 export async function deleteCodes(database: Queryable, expiredBefore: Date): Promise<number> {
-  return database.execute('DELETE FROM oauth2_provider_grant WHERE expires < $1', [expiredBefore]);
+  return sql`DELETE FROM oauth2_provider_grant WHERE expires < ${expiredBefore}`.execute(database);
 }

@@ -1,4 +1,5 @@
-import { hasRows, type Queryable } from '../../db/database.ts';
+import type { Queryable } from '../../db/database.ts';
+import { identifier, type Sql, sql } from '../../db/sql.ts';
 import { ORGANIZATION_OF, type ResourceRecord, type Storage } from './resources.ts';
 
 export type GroupRecord = ResourceRecord & { readonly inventory: number };
@@ -6,9 +7,9 @@ export type GroupRecord = ResourceRecord & { readonly inventory: number };
 /** Rows `x` of main_group with their inventory `i` and its organization `o`. */
 export const GROUPS: Storage = {
   table: 'main_group',
-  from: `main_group x JOIN main_inventory i ON i.id = x.inventory_id
+  from: sql`main_group x JOIN main_inventory i ON i.id = x.inventory_id
     LEFT JOIN main_organization o ON o.id = i.organization_id`,
-  columns: [...ORGANIZATION_OF, 'x.variables', 'x.inventory_id AS inventory', 'i.name AS inventory_name'],
+  columns: sql`${ORGANIZATION_OF}, x.variables, x.inventory_id AS inventory, i.name AS inventory_name`,
   written: { name: 'name', description: 'description', variables: 'variables', inventory: 'inventory_id' },
   owner: 'inventory_id',
 };
@@ -22,6 +23,12 @@ const LINKS = {
   children: ['main_group_parents', 'to_group_id', 'from_group_id'],
 } as const;
 
+/** The ids of what a group holds directly, in SQL. */
+export function membersOf(relation: GroupRelation, group: number): Sql {
+  const [table, groups, members] = LINKS[relation].map(identifier);
+  return sql`(SELECT ${members} FROM ${table} WHERE ${groups} = ${group})`;
+}
+
 /** A group and a host or another group. */
 interface Pair {
   readonly group: number;
@@ -34,21 +41,19 @@ export async function changeMember(
   relation: GroupRelation,
   { group, member, operation }: Pair & { readonly operation: 'associate' | 'disassociate' },
 ): Promise<boolean> {
-  const [table, groups, members] = LINKS[relation];
-  const changed = await transaction.execute(
+  const [table, groups, members] = LINKS[relation].map(identifier);
+  const change =
     operation === 'associate'
-      ? `INSERT INTO ${table} (${groups}, ${members}) VALUES ($1, $2) ON CONFLICT DO NOTHING`
-      : `DELETE FROM ${table} WHERE ${groups} = $1 AND ${members} = $2`,
-    [group, member],
-  );
-  return changed === 1;
+      ? sql`INSERT INTO ${table} (${groups}, ${members}) VALUES (${group}, ${member}) ON CONFLICT DO NOTHING`
+      : sql`DELETE FROM ${table} WHERE ${groups} = ${group} AND ${members} = ${member}`;
+  return (await change.execute(transaction)) === 1;
 }
 
-/** The ids of a group and of all groups below it, in SQL, by the SQL expression of its id; or of all above it. */
-export function groupsAround(id: string, direction: 'below' | 'above'): string {
+/** The ids of a group and of all groups below it, in SQL; or of all above it. */
+export function groupsAround(id: number, direction: 'below' | 'above'): Sql {
   const [from, to] =
-    direction === 'below' ? ['to_group_id', 'from_group_id'] : ['from_group_id', 'to_group_id'];
-  return `(WITH RECURSIVE near (id) AS (
+    direction === 'below' ? [sql`to_group_id`, sql`from_group_id`] : [sql`from_group_id`, sql`to_group_id`];
+  return sql`(WITH RECURSIVE near (id) AS (
       SELECT ${id}::integer
       UNION SELECT p.${to} FROM main_group_parents p JOIN near n ON p.${from} = n.id)
     SELECT id FROM near)`;
@@ -56,25 +61,23 @@ export function groupsAround(id: string, direction: 'below' | 'above'): string {
 
 /** Whether a group would be below itself if it had another one as a child. */
 export function wouldBeCyclical(transaction: Queryable, { group, member }: Pair): Promise<boolean> {
-  return hasRows(transaction, `SELECT WHERE $1::integer IN ${groupsAround('$2', 'below')}`, [group, member]);
+  return sql`SELECT WHERE ${group}::integer IN ${groupsAround(member, 'below')}`.exists(transaction);
 }
 
 /** Keeps others from changing the groups of an inventory until the transaction ends. */
 export async function lockGroups(transaction: Queryable, inventory: number): Promise<void> {
-  await transaction.query('SELECT FROM main_inventory WHERE id = $1 FOR UPDATE', [inventory]);
+  await sql`SELECT FROM main_inventory WHERE id = ${inventory} FOR UPDATE`.rows(transaction);
 }
 
 /** The id of the host or the group of this name in an inventory, or null. */
 export async function findInInventory(
   database: Queryable,
   table: 'main_host' | 'main_group',
-  { name, inventory }: { readonly name: string; readonly inventory: number },
+  of: { readonly name: string; readonly inventory: number },
 ): Promise<number | null> {
-  const rows = await database.query<{ id: number }>(
-    `SELECT id FROM ${table} WHERE name = $1 AND inventory_id = $2`,
-    [name, inventory],
-  );
-  return rows[0]?.id ?? null;
+  const row = await sql`SELECT id FROM ${identifier(table)}
+    WHERE name = ${of.name} AND inventory_id = ${of.inventory}`.first<{ id: number }>(database);
+  return row?.id ?? null;
 }
 
 /**
@@ -82,11 +85,9 @@ export async function findInInventory(
  * itself: what is in another group as well stays.
  */
 export async function deleteHeldOnlyBy(transaction: Queryable, id: number): Promise<void> {
-  const links = await transaction.query<{ parent: number; child: number }>(
-    `SELECT p.to_group_id AS parent, p.from_group_id AS child FROM main_group_parents p
-     WHERE p.from_group_id IN ${groupsAround('$1', 'below')} AND p.from_group_id <> $1`,
-    [id],
-  );
+  const links = await sql`SELECT p.to_group_id AS parent, p.from_group_id AS child FROM main_group_parents p
+    WHERE p.from_group_id IN ${groupsAround(id, 'below')}
+    AND p.from_group_id <> ${id}`.rows<{ parent: number; child: number }>(transaction);
   const gone = new Set([id]);
   // A set is read on while it grows.
   for (const parent of gone) {
@@ -95,13 +96,12 @@ export async function deleteHeldOnlyBy(transaction: Queryable, id: number): Prom
     }
   }
   const ids = [...gone];
-  await transaction.execute(
-    `DELETE FROM main_host h
-     WHERE EXISTS (SELECT FROM main_group_hosts l WHERE l.host_id = h.id AND l.group_id = ANY($1::integer[]))
-       AND NOT EXISTS (SELECT FROM main_group_hosts l WHERE l.host_id = h.id AND NOT l.group_id = ANY($1::integer[]))`,
-    [ids],
-  );
-  await transaction.execute('DELETE FROM main_group WHERE id = ANY($1::integer[]) AND id <> $2', [ids, id]);
+  await sql`DELETE FROM main_host h
+    WHERE EXISTS (SELECT FROM main_group_hosts l
+    WHERE l.host_id = h.id AND l.group_id = ANY(${ids}::integer[]))
+      AND NOT EXISTS (SELECT FROM main_group_hosts l
+      WHERE l.host_id = h.id AND NOT l.group_id = ANY(${ids}::integer[]))`.execute(transaction);
+  await sql`DELETE FROM main_group WHERE id = ANY(${ids}::integer[]) AND id <> ${id}`.execute(transaction);
 }
 
 /** An inventory as Ansible needs it, all by name. */
@@ -128,24 +128,18 @@ export async function inventoryContent(
   id: number,
   { all = false }: { readonly all?: boolean } = {},
 ): Promise<InventoryContent> {
-  const [inventory] = await database.query<{ variables: string }>(
-    'SELECT variables FROM main_inventory WHERE id = $1',
-    [id],
-  );
-  const hosts = await database.query<InventoryContent['hosts'][number]>(
-    `SELECT id, name, variables, enabled FROM main_host
-     WHERE inventory_id = $1 AND (enabled OR $2::boolean) ORDER BY name`,
-    [id, all],
-  );
-  const groups = await database.query<InventoryContent['groups'][number]>(
-    `SELECT g.name, g.variables,
-       ARRAY(SELECT h.name FROM main_group_hosts l JOIN main_host h ON h.id = l.host_id
-         WHERE l.group_id = g.id ORDER BY h.name)::text[] AS hosts,
-       ARRAY(SELECT c.name FROM main_group_parents p JOIN main_group c ON c.id = p.from_group_id
-         WHERE p.to_group_id = g.id ORDER BY c.name)::text[] AS children
-     FROM main_group g WHERE g.inventory_id = $1 ORDER BY g.name`,
-    [id],
-  );
+  const [inventory] = await sql`SELECT variables FROM main_inventory
+    WHERE id = ${id}`.rows<{ variables: string }>(database);
+  const hosts = await sql`SELECT id, name, variables, enabled FROM main_host
+    WHERE inventory_id = ${id} AND (enabled OR ${all}::boolean)
+    ORDER BY name`.rows<InventoryContent['hosts'][number]>(database);
+  const groups = await sql`SELECT g.name, g.variables,
+      ARRAY(SELECT h.name FROM main_group_hosts l JOIN main_host h ON h.id = l.host_id
+        WHERE l.group_id = g.id ORDER BY h.name)::text[] AS hosts,
+      ARRAY(SELECT c.name FROM main_group_parents p JOIN main_group c ON c.id = p.from_group_id
+        WHERE p.to_group_id = g.id ORDER BY c.name)::text[] AS children
+    FROM main_group g WHERE g.inventory_id = ${id}
+    ORDER BY g.name`.rows<InventoryContent['groups'][number]>(database);
   // A disabled host, or one that was added between the statements, is in no group.
   const names = new Set(hosts.map(({ name }) => name));
   return {

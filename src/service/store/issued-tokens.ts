@@ -1,4 +1,5 @@
-import { firstRow, type Queryable } from '../../db/database.ts';
+import type { Queryable } from '../../db/database.ts';
+import { type Sql, sql } from '../../db/sql.ts';
 import { IS_EXTERNAL, MAY_AUTHENTICATE } from './users.ts';
 
 /** A new pair of tokens. `accessToken` and `refreshToken` are hashes. */
@@ -17,38 +18,38 @@ export interface NewPair {
   readonly granted: string | null;
 }
 
-/** The parameters `$1` to `$9` of {@link PAIR}; further parameters start at `$10`. */
-export function newPairValues(pair: NewPair): unknown[] {
-  const { at, node, accessToken, expires, scope, refreshToken, granted, client } = pair;
-  return [at, node, accessToken, expires, scope, refreshToken, granted, client.id, client.name];
-}
-
 /**
  * Stores a pair of tokens and its activity entry for the one row of `origin` (user_id, family, and
  * refresh_token_id of the replaced refresh token or null). Without a row it stores nothing: one statement
  * claims a grant and creates its tokens.
+ *
+ * @param claim What stands after WITH, with `origin`.
  */
-export const PAIR = `
-  access AS (
+export function storePair(claim: Sql, pair: NewPair): Sql {
+  const { at, node, accessToken, expires, scope, refreshToken, granted, client } = pair;
+  return sql`WITH ${claim}, access AS (
     INSERT INTO main_oauth2accesstoken
       (token, expires, scope, application_id, user_id, created, updated, modified, source_refresh_token_id)
-    SELECT $3, $4, $5, $8, o.user_id, $1, $1, $1, o.refresh_token_id FROM origin o
+    SELECT ${accessToken}, ${expires}, ${scope}, ${client.id}, o.user_id, ${at}, ${at}, ${at},
+      o.refresh_token_id FROM origin o
     RETURNING id, scope, application_id, user_id
   ), refresh AS (
     INSERT INTO oauth2_provider_refreshtoken
       (token, access_token_id, application_id, user_id, created, updated, family, scope)
-    SELECT $6::text, a.id, a.application_id, a.user_id, $1, $1, o.family, $7::text FROM access a, origin o
-    WHERE $6::text IS NOT NULL
+    SELECT ${refreshToken}::text, a.id, a.application_id, a.user_id, ${at}, ${at}, o.family, ${granted}::text
+    FROM access a, origin o WHERE ${refreshToken}::text IS NOT NULL
   ), entry AS (
     INSERT INTO main_activitystream (operation, timestamp, changes, object1, action_node)
-    SELECT 'create', $1, json_build_object('description', '', 'application', $9::text, 'scope', a.scope,
-      'id', a.id, 'token', '************')::text, 'o_auth2_access_token', $2 FROM access a
+    SELECT 'create', ${at}, json_build_object('description', '', 'application', ${client.name}::text,
+      'scope', a.scope, 'id', a.id, 'token', '************')::text, 'o_auth2_access_token', ${node}
+      FROM access a
     RETURNING id
   ), link AS (
     INSERT INTO main_activitystream_o_auth2_access_token (activitystream_id, oauth2accesstoken_id)
     SELECT e.id, a.id FROM entry e, access a
   )
   SELECT id FROM access`;
+}
 
 /**
  * Issues tokens to a client for an active user whose password hash is still `password` (if given).
@@ -60,27 +61,37 @@ export async function issuePair(
   pair: NewPair,
   owner: { readonly id: number; readonly password: string | null },
 ): Promise<boolean> {
-  const rows = await database.query(
-    `WITH origin AS (
-       SELECT u.id AS user_id, nextval('service_token_family') AS family, NULL::bigint AS refresh_token_id
-       FROM auth_user u
-       WHERE u.id = $10 AND u.is_active AND ($11::text IS NULL OR u.password = $11)
-     ), ${PAIR}`,
-    [...newPairValues(pair), owner.id, owner.password],
-  );
-  return rows.length === 1;
+  const claim = sql`origin AS (
+    SELECT u.id AS user_id, nextval('service_token_family') AS family, NULL::bigint AS refresh_token_id
+    FROM auth_user u
+    WHERE u.id = ${owner.id} AND u.is_active
+      AND (${owner.password}::text IS NULL OR u.password = ${owner.password}))`;
+  return storePair(claim, pair).exists(database);
 }
 
-/** The RETURNING columns of a deletion of access tokens `t`, for {@link RECORD_DELETED_TOKENS}. */
-export const DELETED_TOKEN_COLUMNS = `
-  t.id, t.description, t.scope,
-  (SELECT a.name FROM main_oauth2application a WHERE a.id = t.application_id) AS application`;
+/** When tokens are deleted, and the node in the activity stream. */
+interface Deletion {
+  readonly at: Date;
+  readonly node: string;
+}
 
-/** Adds an activity entry for each deleted access token in `gone`. `$1` is the time, `$2` the node. */
-export const RECORD_DELETED_TOKENS = `
-  INSERT INTO main_activitystream (operation, timestamp, changes, object1, action_node)
-  SELECT 'delete', $1, json_build_object('description', g.description, 'application', g.application,
-    'scope', g.scope, 'id', g.id, 'token', '************')::text, 'o_auth2_access_token', $2 FROM gone g`;
+/** What stands after WITH to delete access tokens `t`: {@link recordDeleted} says so in the activity stream. */
+export function deletedTokens(which: Sql): Sql {
+  return sql`gone AS (DELETE FROM main_oauth2accesstoken t ${which} RETURNING t.id, t.description, t.scope,
+    (SELECT a.name FROM main_oauth2application a WHERE a.id = t.application_id) AS application)`;
+}
+
+export function recordDeleted({ at, node }: Deletion): Sql {
+  return sql`INSERT INTO main_activitystream (operation, timestamp, changes, object1, action_node)
+    SELECT 'delete', ${at}, json_build_object('description', g.description, 'application', g.application,
+      'scope', g.scope, 'id', g.id, 'token', '************')::text, 'o_auth2_access_token', ${node}
+      FROM gone g`;
+}
+
+/** Deletes access tokens `t`, each with its activity entry. Returns how many. */
+export function deleteTokens(transaction: Queryable, which: Sql, deletion: Deletion): Promise<number> {
+  return sql`WITH ${deletedTokens(which)} ${recordDeleted(deletion)}`.execute(transaction);
+}
 
 /** A token that a client asks to revoke. */
 export interface FoundToken {
@@ -95,15 +106,12 @@ export interface FoundToken {
  * The access token or refresh token with this hash, or null. The token type hint is optional (RFC 7009 §2.1).
  */
 export function findTokenByHash(database: Queryable, hash: string): Promise<FoundToken | null> {
-  return firstRow<FoundToken>(
-    database,
-    `SELECT t.application_id, r.family, t.id AS access_token_id
-     FROM main_oauth2accesstoken t LEFT JOIN oauth2_provider_refreshtoken r ON r.access_token_id = t.id
-     WHERE t.token = $1
-     UNION ALL
-     SELECT r.application_id, r.family, r.access_token_id FROM oauth2_provider_refreshtoken r WHERE r.token = $1`,
-    [hash],
-  );
+  return sql`SELECT t.application_id, r.family, t.id AS access_token_id
+    FROM main_oauth2accesstoken t LEFT JOIN oauth2_provider_refreshtoken r ON r.access_token_id = t.id
+    WHERE t.token = ${hash}
+    UNION ALL
+    SELECT r.application_id, r.family, r.access_token_id FROM oauth2_provider_refreshtoken r
+    WHERE r.token = ${hash}`.first<FoundToken>(database);
 }
 
 /** Deletes an access token without a refresh token and adds its activity entry. */
@@ -111,10 +119,7 @@ export async function endAccessToken(
   database: Queryable,
   ending: { readonly id: number; readonly at: Date; readonly node: string },
 ): Promise<void> {
-  await database.execute(
-    `WITH gone AS (DELETE FROM main_oauth2accesstoken t WHERE t.id = $3 RETURNING ${DELETED_TOKEN_COLUMNS}) ${RECORD_DELETED_TOKENS}`,
-    [ending.at, ending.node, ending.id],
-  );
+  await deleteTokens(database, sql`WHERE t.id = ${ending.id}`, ending);
 }
 
 /** The facts of a live token for introspection (RFC 7662). */
@@ -132,21 +137,17 @@ export interface LiveToken {
 
 /** The live access or refresh token with this stored form, of a user whose credentials are accepted, or null. */
 export function findLiveToken(database: Queryable, hash: string, at: Date): Promise<LiveToken | null> {
-  return firstRow<LiveToken>(
-    database,
-    `SELECT 'access_token' AS kind, t.scope, t.created, t.expires, u.id AS user_id, u.username,
-       a.id AS application_id, a.client_id
-     FROM main_oauth2accesstoken t JOIN auth_user u ON u.id = t.user_id
-     LEFT JOIN main_oauth2application a ON a.id = t.application_id
-     WHERE t.token = $1 AND t.expires > $2 AND ${MAY_AUTHENTICATE}
-     UNION ALL
-     SELECT 'refresh_token', COALESCE(r.scope, t.scope), r.created, NULL, u.id, u.username, a.id, a.client_id
-     FROM oauth2_provider_refreshtoken r JOIN auth_user u ON u.id = r.user_id
-     JOIN main_oauth2application a ON a.id = r.application_id
-     JOIN main_oauth2accesstoken t ON t.id = r.access_token_id
-     WHERE r.token = $1 AND r.revoked IS NULL AND ${MAY_AUTHENTICATE}`,
-    [hash, at],
-  );
+  return sql`SELECT 'access_token' AS kind, t.scope, t.created, t.expires, u.id AS user_id, u.username,
+      a.id AS application_id, a.client_id
+    FROM main_oauth2accesstoken t JOIN auth_user u ON u.id = t.user_id
+    LEFT JOIN main_oauth2application a ON a.id = t.application_id
+    WHERE t.token = ${hash} AND t.expires > ${at} AND ${MAY_AUTHENTICATE}
+    UNION ALL
+    SELECT 'refresh_token', COALESCE(r.scope, t.scope), r.created, NULL, u.id, u.username, a.id, a.client_id
+    FROM oauth2_provider_refreshtoken r JOIN auth_user u ON u.id = r.user_id
+    JOIN main_oauth2application a ON a.id = r.application_id
+    JOIN main_oauth2accesstoken t ON t.id = r.access_token_id
+    WHERE r.token = ${hash} AND r.revoked IS NULL AND ${MAY_AUTHENTICATE}`.first<LiveToken>(database);
 }
 
 /**
@@ -157,13 +158,11 @@ export async function findGrantedScopes(
   database: Queryable,
   grant: { readonly userId: number; readonly applicationId: number; readonly at: Date },
 ): Promise<readonly string[]> {
-  const rows = await database.query<{ scope: string }>(
-    `SELECT DISTINCT t.scope FROM main_oauth2accesstoken t
-     JOIN oauth2_provider_refreshtoken r ON r.access_token_id = t.id
-     JOIN main_oauth2application a ON a.id = t.application_id AND r.family > a.consents_from
-     WHERE t.user_id = $1 AND t.application_id = $2 AND t.expires > $3`,
-    [grant.userId, grant.applicationId, grant.at],
-  );
+  const rows = await sql`SELECT DISTINCT t.scope FROM main_oauth2accesstoken t
+    JOIN oauth2_provider_refreshtoken r ON r.access_token_id = t.id
+    JOIN main_oauth2application a ON a.id = t.application_id AND r.family > a.consents_from
+    WHERE t.user_id = ${grant.userId} AND t.application_id = ${grant.applicationId}
+    AND t.expires > ${grant.at}`.rows<{ scope: string }>(database);
   return rows.map(({ scope }) => scope);
 }
 
@@ -175,24 +174,14 @@ export async function endLocalCredentials(
   transaction: Queryable,
   ending: { readonly at: Date; readonly node: string },
 ): Promise<void> {
-  await transaction.execute(
-    `DELETE FROM django_session WHERE session_key IN (
-       SELECT m.session_id FROM main_usersessionmembership m
-       JOIN auth_user u ON u.id = m.user_id WHERE NOT ${IS_EXTERNAL})`,
-  );
-  await transaction.execute(
-    `DELETE FROM oauth2_provider_grant WHERE user_id IN (SELECT u.id FROM auth_user u WHERE NOT ${IS_EXTERNAL})`,
-  );
-  await transaction.execute(
-    `WITH gone AS (
-       DELETE FROM main_oauth2accesstoken t USING auth_user u WHERE u.id = t.user_id AND NOT ${IS_EXTERNAL}
-       RETURNING ${DELETED_TOKEN_COLUMNS}
-     ) ${RECORD_DELETED_TOKENS}`,
-    [ending.at, ending.node],
-  );
-  await transaction.execute(
-    `UPDATE oauth2_provider_refreshtoken SET revoked = $1, updated = $1
-     WHERE revoked IS NULL AND user_id IN (SELECT u.id FROM auth_user u WHERE NOT ${IS_EXTERNAL})`,
-    [ending.at],
-  );
+  await sql`DELETE FROM django_session WHERE session_key IN (
+    SELECT m.session_id FROM main_usersessionmembership m
+    JOIN auth_user u ON u.id = m.user_id WHERE NOT ${IS_EXTERNAL})`.execute(transaction);
+  await sql`DELETE FROM oauth2_provider_grant WHERE user_id IN (
+    SELECT u.id FROM auth_user u WHERE NOT ${IS_EXTERNAL})`.execute(transaction);
+  const which = sql`USING auth_user u WHERE u.id = t.user_id AND NOT ${IS_EXTERNAL}`;
+  await deleteTokens(transaction, which, ending);
+  await sql`UPDATE oauth2_provider_refreshtoken SET revoked = ${ending.at}, updated = ${ending.at}
+    WHERE revoked IS NULL AND user_id IN (
+      SELECT u.id FROM auth_user u WHERE NOT ${IS_EXTERNAL})`.execute(transaction);
 }

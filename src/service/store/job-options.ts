@@ -1,3 +1,5 @@
+import { identifier, joined, type Sql } from '../../db/sql.ts';
+
 /** What decides how a job runs, in templates and in jobs: options of `ansible-playbook` with the controller's names. */
 export interface JobOptions {
   /** Whether a job makes changes, or only says what it would change. */
@@ -65,8 +67,9 @@ export type Asks = { readonly [Name in (typeof PROMPTS)[Prompt]]: boolean };
 /** The names of the fields that allow it. */
 export const ASK_NAMES: readonly (keyof Asks)[] = Object.values(PROMPTS);
 
-export function columnsOf(names: readonly string[], alias?: string): string {
-  return names.map((name) => `${alias === undefined ? '' : `${alias}.`}"${name}"`).join(', ');
+/** The columns of these names, of the rows of an alias. */
+export function columnsOf(names: readonly string[], alias?: string): Sql {
+  return joined(names.map((column) => identifier(alias === undefined ? column : `${alias}.${column}`)));
 }
 
 /** Those of the values that have these names, in this order. */

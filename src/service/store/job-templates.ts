@@ -1,4 +1,5 @@
-import { firstRow, type Queryable } from '../../db/database.ts';
+import type { Queryable } from '../../db/database.ts';
+import { sql } from '../../db/sql.ts';
 import { ASK_NAMES, type Asks, columnsOf, type JobOptions, OPTION_NAMES } from './job-options.ts';
 import {
   findResource,
@@ -24,14 +25,11 @@ const OPTIONS = [...OPTION_NAMES, ...ASK_NAMES];
 /** Rows `x` of service_job_template with organization `o`, inventory `i` and project `p`. */
 export const JOB_TEMPLATES: Storage = {
   table: 'service_job_template',
-  from: `service_job_template x ${OF_ORGANIZATION}
+  from: sql`service_job_template x ${OF_ORGANIZATION}
     LEFT JOIN main_inventory i ON i.id = x.inventory_id
     LEFT JOIN service_project p ON p.id = x.project_id`,
-  columns: [
-    ...ORGANIZATION_OF,
-    ...['x.inventory_id AS inventory', 'i.name AS inventory_name'],
-    ...['x.project_id AS project', 'p.name AS project_name', 'x.playbook', columnsOf(OPTIONS, 'x')],
-  ],
+  columns: sql`${ORGANIZATION_OF}, x.inventory_id AS inventory, i.name AS inventory_name,
+    x.project_id AS project, p.name AS project_name, x.playbook, ${columnsOf(OPTIONS, 'x')}`,
   written: {
     name: 'name',
     description: 'description',
@@ -57,9 +55,6 @@ interface ProjectPlace {
 }
 
 export function findProject(database: Queryable, id: number): Promise<ProjectPlace | null> {
-  return firstRow<ProjectPlace>(
-    database,
-    'SELECT id, organization_id, local_path FROM service_project WHERE id = $1',
-    [id],
-  );
+  return sql`SELECT id, organization_id, local_path FROM service_project
+    WHERE id = ${id}`.first<ProjectPlace>(database);
 }

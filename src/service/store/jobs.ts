@@ -1,5 +1,6 @@
-import { firstRow, type Queryable } from '../../db/database.ts';
-import { columnsOf, type JobOptions, OPTION_NAMES, pick } from './job-options.ts';
+import type { Queryable } from '../../db/database.ts';
+import { identifier, joined, sql } from '../../db/sql.ts';
+import { columnsOf, type JobOptions, OPTION_NAMES } from './job-options.ts';
 
 /** The status of a job in the controller's terms. */
 export type JobStatus = 'pending' | 'running' | 'successful' | 'failed' | 'error' | 'canceled';
@@ -33,7 +34,7 @@ export interface JobRecord extends JobOptions {
 }
 
 /** Rows `x` of service_job with organization, inventory, project, template and who launched it. */
-export const JOB_FROM = `service_job x
+export const JOB_FROM = sql`service_job x
   LEFT JOIN main_organization o ON o.id = x.organization_id
   LEFT JOIN main_inventory i ON i.id = x.inventory_id
   LEFT JOIN service_project p ON p.id = x.project_id
@@ -41,15 +42,15 @@ export const JOB_FROM = `service_job x
   LEFT JOIN auth_user u ON u.id = x.created_by_id`;
 
 /** The columns of a {@link JobRecord} over {@link JOB_FROM}. */
-export const JOB_COLUMNS = `
+export const JOB_COLUMNS = sql`
   x.id, x.created, x.modified, x.name, x.description, x.status, x.started, x.finished, x.job_explanation,
-  x.launch_type, x.playbook, ${columnsOf(OPTION_NAMES, 'x')}, x.execution_node, x.organization_id, o.name AS organization_name,
-  x.inventory_id, i.name AS inventory_name, x.project_id, p.name AS project_name,
+  x.launch_type, x.playbook, ${columnsOf(OPTION_NAMES, 'x')}, x.execution_node, x.organization_id,
+  o.name AS organization_name, x.inventory_id, i.name AS inventory_name, x.project_id, p.name AS project_name,
   x.job_template_id, j.name AS job_template_name, x.created_by_id, u.username AS created_by_username,
   u.first_name AS created_by_first_name, u.last_name AS created_by_last_name`;
 
 export function findJob(database: Queryable, id: number): Promise<JobRecord | null> {
-  return firstRow<JobRecord>(database, `SELECT ${JOB_COLUMNS} FROM ${JOB_FROM} WHERE x.id = $1`, [id]);
+  return sql`SELECT ${JOB_COLUMNS} FROM ${JOB_FROM} WHERE x.id = ${id}`.first<JobRecord>(database);
 }
 
 /** A new job: the template or the job to copy, and what differs from it. */
@@ -71,19 +72,16 @@ const SOURCES = {
 /** Adds a pending job. Returns its id, or null if what it copies was deleted. */
 export async function insertJob(database: Queryable, job: NewJob): Promise<number | null> {
   const { table, template, launchType } = SOURCES[job.from.type];
-  const options = Object.values(pick(job.options, OPTION_NAMES));
-  const places = options.map((_value, index) => `$${index + 8}`).join(', ');
-  const rows = await database.query<{ id: number }>(
-    `INSERT INTO service_job (name, description, playbook, organization_id, project_id, job_template_id,
-       inventory_id, status, launch_type, created_by_id, runner, execution_node, created, modified,
-       ${columnsOf(OPTION_NAMES)})
-     SELECT name, description, playbook, organization_id, project_id, ${template},
-       (SELECT i.id FROM main_inventory i WHERE i.id = $2), 'pending', $3, $4::integer, $5::uuid, $6,
-       $7::timestamptz, $7::timestamptz, ${places}
-     FROM ${table} WHERE id = $1 RETURNING id`,
-    [job.from.id, job.inventoryId, launchType, job.createdBy, job.runner, job.node, job.at, ...options],
-  );
-  return rows[0]?.id ?? null;
+  const options = OPTION_NAMES.map((option) => sql`${job.options[option]}`);
+  const row = await sql`INSERT INTO service_job (name, description, playbook, organization_id, project_id,
+      job_template_id, inventory_id, status, launch_type, created_by_id, runner, execution_node, created,
+      modified, ${columnsOf(OPTION_NAMES)})
+    SELECT name, description, playbook, organization_id, project_id, ${identifier(template)},
+      (SELECT i.id FROM main_inventory i WHERE i.id = ${job.inventoryId}), 'pending', ${launchType},
+      ${job.createdBy}::integer, ${job.runner}::uuid, ${job.node}, ${job.at}::timestamptz,
+      ${job.at}::timestamptz, ${joined(options)}
+    FROM ${identifier(table)} WHERE id = ${job.from.id} RETURNING id`.first<{ id: number }>(database);
+  return row?.id ?? null;
 }
 
 /** Requests the cancellation of a job; a pending one is canceled at once. Returns false if it had finished. */
@@ -91,22 +89,17 @@ export async function cancelJob(
   database: Queryable,
   { id, at }: { readonly id: number; readonly at: Date },
 ): Promise<boolean> {
-  const touched = await database.execute(
-    `UPDATE service_job SET cancel_flag = true, modified = $2,
-       finished = CASE WHEN status = 'pending' THEN $2::timestamptz END,
-       status = CASE WHEN status = 'pending' THEN 'canceled' ELSE status END
-     WHERE id = $1 AND status IN ('pending', 'running')`,
-    [id, at],
-  );
+  const touched = await sql`UPDATE service_job SET cancel_flag = true, modified = ${at},
+      finished = CASE WHEN status = 'pending' THEN ${at}::timestamptz END,
+      status = CASE WHEN status = 'pending' THEN 'canceled' ELSE status END
+    WHERE id = ${id} AND status IN ('pending', 'running')`.execute(database);
   return touched === 1;
 }
 
 /** Deletes a finished job with its output. Returns false if it has not finished. */
 export async function deleteJob(transaction: Queryable, id: number): Promise<boolean> {
-  const deleted = await transaction.execute(
-    "DELETE FROM service_job WHERE id = $1 AND status NOT IN ('pending', 'running')",
-    [id],
-  );
+  const deleted = await sql`DELETE FROM service_job WHERE id = ${id}
+    AND status NOT IN ('pending', 'running')`.execute(transaction);
   return deleted === 1;
 }
 
@@ -121,10 +114,8 @@ export function readOutput(
   database: Queryable,
   { jobId, from, most }: { readonly jobId: number; readonly from: number; readonly most: number },
 ): Promise<OutputPiece[]> {
-  return database.query<OutputPiece>(
-    'SELECT number, content FROM service_job_output WHERE job_id = $1 AND number >= $2 ORDER BY number LIMIT $3',
-    [jobId, from, most],
-  );
+  return sql`SELECT number, content FROM service_job_output WHERE job_id = ${jobId} AND number >= ${from}
+    ORDER BY number LIMIT ${most}`.rows<OutputPiece>(database);
 }
 
 /** How many pieces {@link readOutputEnd} reads: up to half a megabyte. */
@@ -132,10 +123,8 @@ const LAST_PIECES = 16;
 
 /** The end of a job's output. */
 export async function readOutputEnd(database: Queryable, jobId: number): Promise<string> {
-  const pieces = await database.query<OutputPiece>(
-    'SELECT number, content FROM service_job_output WHERE job_id = $1 ORDER BY number DESC LIMIT $2',
-    [jobId, LAST_PIECES],
-  );
+  const pieces = await sql`SELECT number, content FROM service_job_output WHERE job_id = ${jobId}
+    ORDER BY number DESC LIMIT ${LAST_PIECES}`.rows<OutputPiece>(database);
   return pieces
     .reverse()
     .map(({ content }) => content)
@@ -164,25 +153,18 @@ export async function startJob(
   { id, runner, at }: OwnJob & { readonly at: Date },
 ): Promise<RunnableJob | 'blocked' | null> {
   // One at a time for all replicas.
-  await transaction.query(
-    `SELECT FROM service_job_template t JOIN service_job x ON x.job_template_id = t.id
-     WHERE x.id = $1 AND NOT x.allow_simultaneous FOR UPDATE OF t`,
-    [id],
-  );
-  const [blocked] = await transaction.query(
-    `SELECT FROM service_job x JOIN service_job other ON other.job_template_id = x.job_template_id
-     WHERE x.id = $1 AND x.status = 'pending' AND NOT x.allow_simultaneous AND other.status = 'running' LIMIT 1`,
-    [id],
-  );
+  await sql`SELECT FROM service_job_template t JOIN service_job x ON x.job_template_id = t.id
+    WHERE x.id = ${id} AND NOT x.allow_simultaneous FOR UPDATE OF t`.rows(transaction);
+  const [blocked] = await sql`SELECT FROM service_job x JOIN service_job other
+    ON other.job_template_id = x.job_template_id
+    WHERE x.id = ${id} AND x.status = 'pending' AND NOT x.allow_simultaneous AND other.status = 'running'
+    LIMIT 1`.rows(transaction);
   if (blocked !== undefined) return 'blocked';
-  return firstRow<RunnableJob>(
-    transaction,
-    `UPDATE service_job x SET status = 'running', started = $3, modified = $3, heartbeat = now()
-     WHERE x.id = $1 AND x.runner = $2 AND x.status = 'pending'
-     RETURNING x.playbook, ${columnsOf(OPTION_NAMES, 'x')}, x.inventory_id,
-       (SELECT p.local_path FROM service_project p WHERE p.id = x.project_id) AS project_path`,
-    [id, runner, at],
-  );
+  return sql`UPDATE service_job x SET status = 'running', started = ${at}, modified = ${at}, heartbeat = now()
+    WHERE x.id = ${id} AND x.runner = ${runner} AND x.status = 'pending'
+    RETURNING x.playbook, ${columnsOf(OPTION_NAMES, 'x')}, x.inventory_id,
+      (SELECT p.local_path FROM service_project p
+      WHERE p.id = x.project_id) AS project_path`.first<RunnableJob>(transaction);
 }
 
 /** Finishes a pending or running job. Returns false if it had finished. */
@@ -190,11 +172,9 @@ export async function endJob(
   database: Queryable,
   end: OwnJob & { readonly status: JobStatus; readonly explanation: string; readonly at: Date },
 ): Promise<boolean> {
-  const touched = await database.execute(
-    `UPDATE service_job SET status = $3, job_explanation = $4, finished = $5, modified = $5
-     WHERE id = $1 AND runner = $2 AND status IN ('pending', 'running')`,
-    [end.id, end.runner, end.status, end.explanation, end.at],
-  );
+  const touched = await sql`UPDATE service_job SET status = ${end.status},
+    job_explanation = ${end.explanation}, finished = ${end.at}, modified = ${end.at}
+    WHERE id = ${end.id} AND runner = ${end.runner} AND status IN ('pending', 'running')`.execute(database);
   return touched === 1;
 }
 
@@ -203,11 +183,8 @@ export async function appendOutput(
   database: Queryable,
   piece: { readonly jobId: number; readonly number: number; readonly content: string },
 ): Promise<void> {
-  await database.execute('INSERT INTO service_job_output (job_id, number, content) VALUES ($1, $2, $3)', [
-    piece.jobId,
-    piece.number,
-    piece.content,
-  ]);
+  await sql`INSERT INTO service_job_output (job_id, number, content)
+    VALUES (${piece.jobId}, ${piece.number}, ${piece.content})`.execute(database);
 }
 
 /** Renews the heartbeat of these jobs. Returns the unfinished ones, with their cancel flag. */
@@ -215,12 +192,9 @@ export function renewJobs(
   database: Queryable,
   { ids, runner }: { readonly ids: readonly number[]; readonly runner: string },
 ): Promise<{ readonly id: number; readonly cancel_flag: boolean }[]> {
-  return database.query(
-    `UPDATE service_job SET heartbeat = now()
-     WHERE id = ANY($1::integer[]) AND runner = $2 AND status IN ('pending', 'running')
-     RETURNING id, cancel_flag`,
-    [ids, runner],
-  );
+  return sql`UPDATE service_job SET heartbeat = now()
+    WHERE id = ANY(${ids}::integer[]) AND runner = ${runner} AND status IN ('pending', 'running')
+    RETURNING id, cancel_flag`.rows(database);
 }
 
 /**
@@ -230,9 +204,8 @@ export function failLostJobs(
   database: Queryable,
   { seconds, explanation }: { readonly seconds: number; readonly explanation: string },
 ): Promise<number> {
-  return database.execute(
-    `UPDATE service_job SET status = 'error', job_explanation = $2, finished = now(), modified = now()
-     WHERE status IN ('pending', 'running') AND heartbeat <= now() - make_interval(secs => $1)`,
-    [seconds, explanation],
-  );
+  return sql`UPDATE service_job SET status = 'error', job_explanation = ${explanation}, finished = now(),
+    modified = now()
+    WHERE status IN ('pending', 'running')
+    AND heartbeat <= now() - make_interval(secs => ${seconds})`.execute(database);
 }

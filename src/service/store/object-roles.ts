@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import { literal, type Sql, sql } from '../../db/sql.ts';
 
 /** The kinds of objects that have roles. */
 export type ResourceWithRoles =
@@ -36,8 +37,8 @@ export interface HeldRole {
 }
 
 /** The grants `g` that a user has, in SQL, by the SQL expression of the user's id. */
-export function grantedTo(user: string): string {
-  return `(g.user_id = ${user}
+export function grantedTo(user: Sql): Sql {
+  return sql`(g.user_id = ${user}
     OR g.team_id IN (SELECT h.team_id FROM service_team_role h WHERE h.user_id = ${user}))`;
 }
 
@@ -50,18 +51,17 @@ export async function heldRoles(
   user: { readonly id: number; readonly is_superuser: boolean },
 ): Promise<readonly HeldRole[]> {
   if (user.is_superuser) return [];
-  return database.query<HeldRole>(
-    `SELECT r.resource_type, r.resource_id, r.role
-     FROM service_role_grant g JOIN service_object_role r ON r.id = g.role_id WHERE ${grantedTo('$1')}
-     UNION SELECT 'team', h.team_id, h.role FROM service_team_role h WHERE h.user_id = $1`,
-    [user.id],
-  );
+  return sql`SELECT r.resource_type, r.resource_id, r.role
+    FROM service_role_grant g JOIN service_object_role r ON r.id = g.role_id
+    WHERE ${grantedTo(sql`${user.id}::integer`)}
+    UNION SELECT 'team', h.team_id, h.role FROM service_team_role h
+    WHERE h.user_id = ${user.id}`.rows<HeldRole>(database);
 }
 
 /** The ids of the roles of an object by role: an SQL expression, by the SQL expression of the object's id. */
-export function roleIds(type: ResourceWithRoles, id: string): string {
-  return `(SELECT json_object_agg(e.role, e.id) FROM service_object_role e
-    WHERE e.resource_type = '${type}' AND e.resource_id = ${id})`;
+export function roleIds(type: ResourceWithRoles, id: Sql): Sql {
+  return sql`(SELECT json_object_agg(e.role, e.id) FROM service_object_role e
+    WHERE e.resource_type = ${literal(type)} AND e.resource_id = ${id})`;
 }
 
 /**
@@ -80,12 +80,11 @@ export async function changeGrant(
     readonly roleId: number;
   } & ({ readonly userId: number } | { readonly teamId: number }),
 ): Promise<boolean> {
-  const [column, id] = 'userId' in to ? ['user_id', to.userId] : ['team_id', to.teamId];
-  const changed = await transaction.execute(
+  const [column, id] = 'userId' in to ? [sql`user_id`, to.userId] : [sql`team_id`, to.teamId];
+  const change =
     operation === 'associate'
-      ? `INSERT INTO service_role_grant (role_id, ${column}) VALUES ($1, $2) ON CONFLICT DO NOTHING`
-      : `DELETE FROM service_role_grant WHERE role_id = $1 AND ${column} = $2`,
-    [roleId, id],
-  );
-  return changed === 1;
+      ? sql`INSERT INTO service_role_grant (role_id, ${column})
+        VALUES (${roleId}, ${id}) ON CONFLICT DO NOTHING`
+      : sql`DELETE FROM service_role_grant WHERE role_id = ${roleId} AND ${column} = ${id}`;
+  return (await change.execute(transaction)) === 1;
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import { sql } from '../../db/sql.ts';
 import {
   findResource,
   findResourceId,
@@ -16,8 +17,8 @@ export interface OrganizationRecord extends ResourceRow, Makers {
 /** Rows `x` of main_organization with their creator `c` and last editor `m`. */
 export const ORGANIZATIONS: Storage = {
   table: 'main_organization',
-  from: `main_organization x ${MAKERS_FROM}`,
-  columns: ['x.max_hosts'],
+  from: sql`main_organization x ${MAKERS_FROM}`,
+  columns: sql`x.max_hosts`,
   written: { name: 'name', description: 'description', max_hosts: 'max_hosts' },
   roles: 'organization',
   memberships: ['admin', 'auditor', 'member'],
@@ -29,5 +30,5 @@ export function findOrganization(database: Queryable, id: number): Promise<Organ
 }
 
 export function findOrganizationId(database: Queryable, name: string): Promise<number | null> {
-  return findResourceId(database, ORGANIZATIONS, { sql: 'x.name = $1', values: [name] });
+  return findResourceId(database, ORGANIZATIONS, sql`x.name = ${name}`);
 }

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Queryable } from '../../db/database.ts';
-import { DELETED_TOKEN_COLUMNS, RECORD_DELETED_TOKENS } from './issued-tokens.ts';
+import { sql } from '../../db/sql.ts';
+import { deleteTokens } from './issued-tokens.ts';
 import type { ProviderSession } from './sessions.ts';
+import { deleteSessionsOf } from './users.ts';
 
 /** An account or a session at an identity provider. */
 type EndedSubject =
@@ -25,10 +27,9 @@ export async function recordEvent(
   transaction: Queryable,
   event: { readonly issuer: string; readonly id: string; readonly expires: Date },
 ): Promise<boolean> {
-  const touched = await transaction.execute(
-    'INSERT INTO service_provider_event (digest, expires) VALUES ($1, $2) ON CONFLICT DO NOTHING',
-    [digest([event.issuer, event.id]), event.expires],
-  );
+  const touched = await sql`INSERT INTO service_provider_event (digest, expires)
+    VALUES (${digest([event.issuer, event.id])}, ${event.expires})
+    ON CONFLICT DO NOTHING`.execute(transaction);
   return touched === 1;
 }
 
@@ -38,28 +39,22 @@ export async function recordEnding(
   subject: EndedSubject,
   { at, expires }: { readonly at: Date; readonly expires: Date },
 ): Promise<void> {
-  await database.execute(
-    `INSERT INTO service_provider_ending AS e (subject, at, expires) VALUES ($1, $2, $3)
-     ON CONFLICT (subject) DO UPDATE
-     SET at = GREATEST(e.at, EXCLUDED.at), expires = GREATEST(e.expires, EXCLUDED.expires)`,
-    [subjectDigest(subject), at, expires],
-  );
+  await sql`INSERT INTO service_provider_ending AS e (subject, at, expires)
+    VALUES (${subjectDigest(subject)}, ${at}, ${expires})
+    ON CONFLICT (subject) DO UPDATE
+    SET at = GREATEST(e.at, EXCLUDED.at), expires = GREATEST(e.expires, EXCLUDED.expires)`.execute(database);
 }
 
 /** Whether the provider ended this session, or the access of its account, since it confirmed the login. */
-export async function isEnded(
+export function isEnded(
   transaction: Queryable,
   { backend, details: { uid, sid, issued } }: ProviderSession,
 ): Promise<boolean> {
-  const rows = await transaction.query(
-    'SELECT FROM service_provider_ending WHERE subject = $1 OR (subject = $2 AND at >= $3)',
-    [
-      sid === undefined ? '' : subjectDigest({ backend, sid }),
-      uid === undefined ? '' : subjectDigest({ backend, uid }),
-      issued ?? new Date(0),
-    ],
-  );
-  return rows.length > 0;
+  const session = sid === undefined ? '' : subjectDigest({ backend, sid });
+  const account = uid === undefined ? '' : subjectDigest({ backend, uid });
+  return sql`SELECT FROM service_provider_ending
+    WHERE subject = ${session}
+      OR (subject = ${account} AND at >= ${issued ?? new Date(0)})`.exists(transaction);
 }
 
 /**
@@ -72,14 +67,12 @@ export function endOpenIdSessions(
   transaction: Queryable,
   of: { readonly backend: string; readonly userId: number | null; readonly sid: string | null },
 ): Promise<number> {
-  return transaction.execute(
-    `DELETE FROM django_session WHERE session_key IN (
+  return sql`DELETE FROM django_session WHERE session_key IN (
        SELECT p.session_key FROM service_provider_session p
        JOIN main_usersessionmembership m ON m.session_id = p.session_key
-       WHERE p.backend = $1 AND ($2::integer IS NULL OR m.user_id = $2)
-         AND ($3::text IS NULL OR p.details->>'sid' = $3 OR (m.user_id = $2 AND p.details->>'sid' IS NULL)))`,
-    [of.backend, of.userId, of.sid],
-  );
+       WHERE p.backend = ${of.backend} AND (${of.userId}::integer IS NULL OR m.user_id = ${of.userId})
+         AND (${of.sid}::text IS NULL OR p.details->>'sid' = ${of.sid} OR (m.user_id = ${of.userId}
+         AND p.details->>'sid' IS NULL)))`.execute(transaction);
 }
 
 /** The users of the sessions that an OpenID provider calls `sid`: one, unless the provider reuses the name. */
@@ -87,12 +80,10 @@ export async function usersOfSession(
   database: Queryable,
   of: { readonly backend: string; readonly sid: string },
 ): Promise<readonly number[]> {
-  const rows = await database.query<{ user_id: number }>(
-    `SELECT DISTINCT m.user_id FROM service_provider_session p
-     JOIN main_usersessionmembership m ON m.session_id = p.session_key
-     WHERE p.backend = $1 AND p.details->>'sid' = $2 ORDER BY m.user_id`,
-    [of.backend, of.sid],
-  );
+  const rows = await sql`SELECT DISTINCT m.user_id FROM service_provider_session p
+    JOIN main_usersessionmembership m ON m.session_id = p.session_key
+    WHERE p.backend = ${of.backend} AND p.details->>'sid' = ${of.sid}
+    ORDER BY m.user_id`.rows<{ user_id: number }>(database);
   return rows.map(({ user_id }) => user_id);
 }
 
@@ -104,23 +95,13 @@ export async function endAccess(
   transaction: Queryable,
   { userId, at, node }: { readonly userId: number; readonly at: Date; readonly node: string },
 ): Promise<Ended> {
-  const sessions = await transaction.execute(
-    'DELETE FROM django_session WHERE session_key IN (SELECT session_id FROM main_usersessionmembership WHERE user_id = $1)',
-    [userId],
-  );
-  const codes = await transaction.execute('DELETE FROM oauth2_provider_grant WHERE user_id = $1', [userId]);
+  const sessions = await deleteSessionsOf(transaction, userId);
+  const codes = await sql`DELETE FROM oauth2_provider_grant WHERE user_id = ${userId}`.execute(transaction);
   let [tokens, refreshTokens] = [0, 0];
   for (let found = 1; found > 0; ) {
-    const gone = await transaction.execute(
-      `WITH gone AS (
-         DELETE FROM main_oauth2accesstoken t WHERE t.user_id = $3 RETURNING ${DELETED_TOKEN_COLUMNS}
-       ) ${RECORD_DELETED_TOKENS}`,
-      [at, node, userId],
-    );
-    const revoked = await transaction.execute(
-      'UPDATE oauth2_provider_refreshtoken SET revoked = $1, updated = $1 WHERE user_id = $2 AND revoked IS NULL',
-      [at, userId],
-    );
+    const gone = await deleteTokens(transaction, sql`WHERE t.user_id = ${userId}`, { at, node });
+    const revoked = await sql`UPDATE oauth2_provider_refreshtoken SET revoked = ${at}, updated = ${at}
+      WHERE user_id = ${userId} AND revoked IS NULL`.execute(transaction);
     tokens += gone;
     refreshTokens += revoked;
     found = gone + revoked;
@@ -130,8 +111,8 @@ export async function endAccess(
 
 /** Deletes what is remembered longer than it is needed. */
 export async function deleteExpiredEvents(database: Queryable, at: Date): Promise<void> {
-  await database.execute('DELETE FROM service_provider_event WHERE expires <= $1', [at]);
-  await database.execute('DELETE FROM service_provider_ending WHERE expires <= $1', [at]);
+  await sql`DELETE FROM service_provider_event WHERE expires <= ${at}`.execute(database);
+  await sql`DELETE FROM service_provider_ending WHERE expires <= ${at}`.execute(database);
 }
 
 function subjectDigest(subject: EndedSubject): string {

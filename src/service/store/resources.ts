@@ -1,4 +1,5 @@
-import { firstRow, hasRows, type Queryable } from '../../db/database.ts';
+import type { Queryable } from '../../db/database.ts';
+import { identifier, joined, literal, type Sql, sql } from '../../db/sql.ts';
 import { type ResourceWithRoles, type RoleName, roleIds } from './object-roles.ts';
 
 /** What all resources with a name have. */
@@ -34,9 +35,9 @@ export interface ResourceRecord extends ResourceRow {
 export interface Storage {
   readonly table: string;
   /** Rows `x` of the table, with the rows that its columns and the fields of the resource name. */
-  readonly from: string;
+  readonly from: Sql;
   /** The columns that not all kinds have. */
-  readonly columns: readonly string[];
+  readonly columns: Sql;
   /** The column of the last change, if it is not `modified`. */
   readonly modified?: 'modified' | 'updated';
   /** The columns that a request may write, by the names of their fields. */
@@ -64,35 +65,29 @@ export interface Makers {
 }
 
 /** The users `c` who created and `m` who last changed the rows `x`. */
-export const MAKERS_FROM = `LEFT JOIN auth_user c ON c.id = x.created_by_id
+export const MAKERS_FROM = sql`LEFT JOIN auth_user c ON c.id = x.created_by_id
   LEFT JOIN auth_user m ON m.id = x.modified_by_id`;
 
-const MAKER_COLUMNS = `
+const MAKER_COLUMNS = sql`
   c.id AS created_by_id, c.username AS created_by_username, c.first_name AS created_by_first_name,
   c.last_name AS created_by_last_name, m.id AS modified_by_id, m.username AS modified_by_username,
   m.first_name AS modified_by_first_name, m.last_name AS modified_by_last_name`;
 
 /** The organization `o` of the rows `x`, in `from`. */
-export const OF_ORGANIZATION = 'LEFT JOIN main_organization o ON o.id = x.organization_id';
+export const OF_ORGANIZATION = sql`LEFT JOIN main_organization o ON o.id = x.organization_id`;
 
-export const ORGANIZATION_OF = [
-  'o.id AS organization',
-  'o.name AS organization_name',
-  'o.description AS organization_description',
-] as const;
+export const ORGANIZATION_OF = sql`o.id AS organization, o.name AS organization_name,
+  o.description AS organization_description`;
 
 const NAMED = { name: 'name', description: 'description' };
 const IN_ORGANIZATION = { ...NAMED, organization: 'organization_id' };
 
 export const INVENTORIES: Storage = {
   table: 'main_inventory',
-  from: `main_inventory x ${OF_ORGANIZATION}`,
-  columns: [
-    ...ORGANIZATION_OF,
-    'x.variables',
-    '(SELECT count(*)::integer FROM main_host h WHERE h.inventory_id = x.id) AS total_hosts',
-    '(SELECT count(*)::integer FROM main_group g WHERE g.inventory_id = x.id) AS total_groups',
-  ],
+  from: sql`main_inventory x ${OF_ORGANIZATION}`,
+  columns: sql`${ORGANIZATION_OF}, x.variables,
+    (SELECT count(*)::integer FROM main_host h WHERE h.inventory_id = x.id) AS total_hosts,
+    (SELECT count(*)::integer FROM main_group g WHERE g.inventory_id = x.id) AS total_groups`,
   written: { ...IN_ORGANIZATION, variables: 'variables' },
   owner: 'organization_id',
   roles: 'inventory',
@@ -100,23 +95,21 @@ export const INVENTORIES: Storage = {
 
 export const HOSTS: Storage = {
   table: 'main_host',
-  from: `main_host x JOIN main_inventory i ON i.id = x.inventory_id
+  from: sql`main_host x JOIN main_inventory i ON i.id = x.inventory_id
     LEFT JOIN main_organization o ON o.id = i.organization_id`,
-  columns: [
-    ...ORGANIZATION_OF,
-    ...['x.variables', 'x.enabled', 'x.inventory_id AS inventory', 'i.name AS inventory_name'],
-    `(SELECT json_build_object('count', count(*),
-        'results', COALESCE(json_agg(json_build_object('id', g.id, 'name', g.name) ORDER BY g.id) FILTER (WHERE g.place <= 5), '[]'))
+  columns: sql`${ORGANIZATION_OF}, x.variables, x.enabled, x.inventory_id AS inventory,
+    i.name AS inventory_name, (SELECT json_build_object('count', count(*),
+        'results', COALESCE(json_agg(json_build_object('id', g.id, 'name', g.name)
+        ORDER BY g.id) FILTER (WHERE g.place <= 5), '[]'))
       FROM (SELECT g.id, g.name, row_number() OVER (ORDER BY g.id) AS place
         FROM main_group_hosts l JOIN main_group g ON g.id = l.group_id WHERE l.host_id = x.id) g) AS groups`,
-  ],
   written: { ...NAMED, variables: 'variables', enabled: 'enabled', inventory: 'inventory_id' },
   owner: 'inventory_id',
 };
 
 export const CREDENTIALS: Storage = {
   table: 'main_credential',
-  from: `main_credential x ${OF_ORGANIZATION}`,
+  from: sql`main_credential x ${OF_ORGANIZATION}`,
   columns: ORGANIZATION_OF,
   written: IN_ORGANIZATION,
   owner: 'organization_id',
@@ -125,30 +118,24 @@ export const CREDENTIALS: Storage = {
 
 export const PROJECTS: Storage = {
   table: 'service_project',
-  from: `service_project x ${OF_ORGANIZATION}`,
-  columns: [...ORGANIZATION_OF, 'x.local_path'],
+  from: sql`service_project x ${OF_ORGANIZATION}`,
+  columns: sql`${ORGANIZATION_OF}, x.local_path`,
   written: { ...IN_ORGANIZATION, local_path: 'local_path' },
   owner: 'organization_id',
   roles: 'project',
 };
 
 /** The columns of a resource over the rows of its storage. */
-export function resourceColumns({
-  columns,
-  roles,
-  memberships,
-  hasMakers,
-  modified = 'modified',
-}: Storage): string {
-  const ids = memberships?.map((role) => `'${role}', x.${role}_role_id`);
-  return [
-    ...['x.id', 'x.created', `x.${modified} AS modified`, 'x.name', 'x.description'],
-    ...columns,
+export function resourceColumns({ columns, roles, memberships = [], hasMakers, modified }: Storage): Sql {
+  const ids = memberships.map((role) => sql`${literal(role)}, ${identifier(`x.${role}_role_id`)}`);
+  return joined([
+    sql`x.id, x.created, ${identifier(`x.${modified ?? 'modified'}`)} AS modified, x.name, x.description,
+      ${columns}`,
     ...(roles === undefined
       ? []
-      : [`(${roleIds(roles, 'x.id')}::jsonb || jsonb_build_object(${ids ?? ''})) AS roles`]),
+      : [sql`(${roleIds(roles, sql`x.id`)}::jsonb || jsonb_build_object(${joined(ids)})) AS roles`]),
     ...(hasMakers ? [MAKER_COLUMNS] : []),
-  ].join(', ');
+  ]);
 }
 
 export function findResource<R extends ResourceRow>(
@@ -156,19 +143,17 @@ export function findResource<R extends ResourceRow>(
   storage: Storage,
   id: number,
 ): Promise<R | null> {
-  return firstRow<R>(database, `SELECT ${resourceColumns(storage)} FROM ${storage.from} WHERE x.id = $1`, [
-    id,
-  ]);
+  return sql`SELECT ${resourceColumns(storage)} FROM ${storage.from} WHERE x.id = ${id}`.first<R>(database);
 }
 
 /** The id of the resource for which a condition holds, or null. */
 export async function findResourceId(
   database: Queryable,
   { from }: Storage,
-  { sql, values }: { readonly sql: string; readonly values: readonly unknown[] },
+  condition: Sql,
 ): Promise<number | null> {
-  const rows = await database.query<{ id: number }>(`SELECT x.id FROM ${from} WHERE ${sql}`, values);
-  return rows[0]?.id ?? null;
+  const row = await sql`SELECT x.id FROM ${from} WHERE ${condition}`.first<{ id: number }>(database);
+  return row?.id ?? null;
 }
 
 /** A resource by id, locked until the transaction ends, or null. */
@@ -177,7 +162,7 @@ export async function lockResource<R extends ResourceRow>(
   storage: Storage,
   id: number,
 ): Promise<R | null> {
-  await transaction.query(`SELECT FROM ${storage.table} WHERE id = $1 FOR UPDATE`, [id]);
+  await sql`SELECT FROM ${identifier(storage.table)} WHERE id = ${id} FOR UPDATE`.rows(transaction);
   return findResource<R>(transaction, storage, id);
 }
 
@@ -185,11 +170,8 @@ export function findInventory(
   database: Queryable,
   id: number,
 ): Promise<{ readonly id: number; readonly organization_id: number | null } | null> {
-  return firstRow<{ id: number; organization_id: number | null }>(
-    database,
-    'SELECT id, organization_id FROM main_inventory WHERE id = $1',
-    [id],
-  );
+  return sql`SELECT id, organization_id FROM main_inventory
+    WHERE id = ${id}`.first<{ id: number; organization_id: number | null }>(database);
 }
 
 /** The values of a resource by the names of their fields. */
@@ -206,9 +188,9 @@ function columnsOf(
   { written }: Storage,
   values: ResourceValues,
 ): readonly [column: string, value: unknown][] {
-  return Object.entries(values).map(([name, value]) => {
-    const column = written[name];
-    if (column === undefined) throw new Error(`no column of a resource is written as ${name}`);
+  return Object.entries(values).map(([field, value]) => {
+    const column = written[field];
+    if (column === undefined) throw new Error(`no column of a resource is written as ${field}`);
     return [column, value];
   });
 }
@@ -225,14 +207,16 @@ export async function insertResource(
         ['modified_by_id', by],
       ] as const)
     : [];
-  const pairs = [...columnsOf(storage, values), ...makers];
-  const places = pairs.map((_pair, index) => `$${index + 2}`);
-  const rows = await transaction.query<{ id: number }>(
-    `INSERT INTO ${storage.table} (created, ${storage.modified ?? 'modified'}, ${pairs.map(([column]) => `"${column}"`).join(', ')})
-     VALUES ($1, $1, ${places.join(', ')}) ON CONFLICT DO NOTHING RETURNING id`,
-    [at, ...pairs.map(([, value]) => value)],
-  );
-  return rows[0]?.id ?? null;
+  const pairs = [
+    ...(['created', storage.modified ?? 'modified'] as const).map((column) => [column, at] as const),
+    ...columnsOf(storage, values),
+    ...makers,
+  ];
+  const row = await sql`INSERT INTO ${identifier(storage.table)}
+    (${joined(pairs.map(([column]) => identifier(column)))})
+    VALUES (${joined(pairs.map(([, value]) => sql`${value}`))})
+    ON CONFLICT DO NOTHING RETURNING id`.first<{ id: number }>(transaction);
+  return row?.id ?? null;
 }
 
 /** Changes a resource. Returns false if there is another one of this name. */
@@ -241,20 +225,23 @@ export async function updateResource(
   storage: Storage,
   { id, values, at, by }: Written & { readonly id: number },
 ): Promise<boolean> {
-  const { table, owner, hasMakers, modified = 'modified' } = storage;
-  const pairs = [...columnsOf(storage, values), ...(hasMakers ? ([['modified_by_id', by]] as const) : [])];
-  const place = (name: string) => {
-    const index = pairs.findIndex(([column]) => column === name);
-    return index === -1 ? `x.${name}` : `$${index + 3}`;
+  const { owner, hasMakers, modified = 'modified' } = storage;
+  const pairs = [
+    [modified, at] as const,
+    ...columnsOf(storage, values),
+    ...(hasMakers ? ([['modified_by_id', by]] as const) : []),
+  ];
+  const isSame = (column: string) => {
+    const pair = pairs.find(([written]) => written === column);
+    return sql`${identifier(`other.${column}`)} =
+      ${pair === undefined ? identifier(`x.${column}`) : pair[1]}`;
   };
-  const isOfOwner = owner === undefined ? '' : ` AND other.${owner} = ${place(owner)}`;
-  const touched = await transaction.execute(
-    `UPDATE ${table} x
-     SET ${modified} = $2, ${pairs.map(([column], index) => `"${column}" = $${index + 3}`).join(', ')}
-     WHERE x.id = $1 AND NOT EXISTS (
-       SELECT FROM ${table} other WHERE other.name = ${place('name')}${isOfOwner} AND other.id <> $1)`,
-    [id, at, ...pairs.map(([, value]) => value)],
-  );
+  const table = identifier(storage.table);
+  const touched = await sql`UPDATE ${table} x
+    SET ${joined(pairs.map(([column, value]) => sql`${identifier(column)} = ${value}`))}
+    WHERE x.id = ${id} AND NOT EXISTS (SELECT FROM ${table} other
+      WHERE ${joined(['name', ...(owner === undefined ? [] : [owner])].map(isSame), ' AND ')}
+        AND other.id <> ${id})`.execute(transaction);
   return touched === 1;
 }
 
@@ -264,7 +251,7 @@ export async function deleteResource(
   { table }: Storage,
   id: number,
 ): Promise<boolean> {
-  return (await transaction.execute(`DELETE FROM ${table} WHERE id = $1`, [id])) === 1;
+  return (await sql`DELETE FROM ${identifier(table)} WHERE id = ${id}`.execute(transaction)) === 1;
 }
 
 /**
@@ -275,17 +262,14 @@ export async function lockHostLimit(
   transaction: Queryable,
   inventory: number,
 ): Promise<{ readonly max_hosts: number; readonly hosts: number }> {
-  const [limit] = await transaction.query<{ id: number; max_hosts: number }>(
-    `SELECT o.id, o.max_hosts FROM main_organization o JOIN main_inventory i ON i.organization_id = o.id
-     WHERE i.id = $1 AND o.max_hosts > 0 FOR UPDATE OF o`,
-    [inventory],
-  );
+  const [limit] = await sql`SELECT o.id, o.max_hosts FROM main_organization o
+    JOIN main_inventory i ON i.organization_id = o.id
+    WHERE i.id = ${inventory} AND o.max_hosts > 0
+    FOR UPDATE OF o`.rows<{ id: number; max_hosts: number }>(transaction);
   if (limit === undefined) return { max_hosts: 0, hosts: 0 };
-  const [row] = await transaction.query<{ hosts: number }>(
-    `SELECT count(*)::integer AS hosts FROM main_host h JOIN main_inventory i ON i.id = h.inventory_id
-     WHERE i.organization_id = $1`,
-    [limit.id],
-  );
+  const [row] = await sql`SELECT count(*)::integer AS hosts FROM main_host h
+    JOIN main_inventory i ON i.id = h.inventory_id
+    WHERE i.organization_id = ${limit.id}`.rows<{ hosts: number }>(transaction);
   return { max_hosts: limit.max_hosts, hosts: row?.hosts ?? 0 };
 }
 
@@ -293,19 +277,18 @@ export async function lockHostLimit(
  * The folders that projects use, and keeps other transactions from using more of them until this one ends.
  */
 export async function lockProjectFolders(transaction: Queryable): Promise<ReadonlySet<string>> {
-  await transaction.execute('LOCK TABLE service_project IN SHARE ROW EXCLUSIVE MODE', []);
+  await sql`LOCK TABLE service_project IN SHARE ROW EXCLUSIVE MODE`.execute(transaction);
   return projectFoldersInUse(transaction);
 }
 
 export async function projectFoldersInUse(database: Queryable): Promise<ReadonlySet<string>> {
-  const rows = await database.query<{ local_path: string }>(
-    "SELECT DISTINCT local_path FROM service_project WHERE local_path <> ''",
-  );
+  const rows = await sql`SELECT DISTINCT local_path FROM service_project
+    WHERE local_path <> ''`.rows<{ local_path: string }>(database);
   return new Set(rows.map(({ local_path }) => local_path));
 }
 
 export function hasJobTemplates(database: Queryable, projectId: number): Promise<boolean> {
-  return hasRows(database, 'SELECT FROM service_job_template WHERE project_id = $1 LIMIT 1', [projectId]);
+  return sql`SELECT FROM service_job_template WHERE project_id = ${projectId} LIMIT 1`.exists(database);
 }
 
 /** The pending and running jobs of an inventory, a project or a job template. */
@@ -314,9 +297,7 @@ export function activeJobs(
   column: 'inventory_id' | 'project_id' | 'job_template_id',
   id: number,
 ): Promise<{ readonly id: number; readonly type: 'job' }[]> {
-  return database.query(
-    `SELECT id, 'job' AS type FROM service_job
-     WHERE ${column} = $1 AND status IN ('pending', 'running') ORDER BY id LIMIT 200`,
-    [id],
-  );
+  return sql`SELECT id, 'job' AS type FROM service_job
+    WHERE ${identifier(column)} = ${id} AND status IN ('pending', 'running')
+    ORDER BY id LIMIT 200`.rows(database);
 }

@@ -1,4 +1,5 @@
-import { firstRow, hasRows, type Queryable } from '../../db/database.ts';
+import type { Queryable } from '../../db/database.ts';
+import { identifier, type Sql, sql } from '../../db/sql.ts';
 import { insertActivity } from './activity.ts';
 import { changeGrant, grantedTo, type ResourceWithRoles, type RoleName } from './object-roles.ts';
 import type { UserRecord } from './users.ts';
@@ -54,14 +55,13 @@ async function applyChange(
   const [type, id] = isTeam
     ? (['team', change.teamId] as const)
     : (['organization', change.organizationId] as const);
-  const table = isTeam ? 'service_team_role' : 'service_role';
-  const changed = await transaction.execute(
+  const [table, column] = [isTeam ? sql`service_team_role` : sql`service_role`, identifier(`${type}_id`)];
+  const changed =
     operation === 'associate'
-      ? `INSERT INTO ${table} (user_id, role, ${type}_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
-      : `DELETE FROM ${table} WHERE user_id = $1 AND role = $2 AND ${type}_id = $3`,
-    [userId, role, id],
-  );
-  return { type, id, isChanged: changed > 0 };
+      ? sql`INSERT INTO ${table} (user_id, role, ${column}) VALUES (${userId}, ${role}, ${id})
+          ON CONFLICT DO NOTHING`
+      : sql`DELETE FROM ${table} WHERE user_id = ${userId} AND role = ${role} AND ${column} = ${id}`;
+  return { type, id, isChanged: (await changed.execute(transaction)) > 0 };
 }
 
 /**
@@ -120,7 +120,7 @@ export interface RoleRecord {
 }
 
 /** Rows `x` of the roles of all objects. */
-export const ROLE_FROM = `(
+export const ROLE_FROM = sql`(
   SELECT r.id, r.role, 'organization' AS resource_type, o.id AS resource_id, o.name AS resource_name,
     o.id AS organization_id
   FROM main_organization o CROSS JOIN LATERAL (VALUES
@@ -142,12 +142,12 @@ export const ROLE_FROM = `(
 ) x`;
 
 /** The columns of a {@link RoleRecord} over {@link ROLE_FROM}. */
-export const ROLE_COLUMNS =
-  'x.id, x.role, x.resource_type, x.resource_id, x.resource_name, x.organization_id';
+export const ROLE_COLUMNS = sql`x.id, x.role, x.resource_type, x.resource_id, x.resource_name,
+  x.organization_id`;
 
 /** Whether a user has a role `x`, in SQL, by the SQL expression of the user's id. */
-export function holdsRole(user: string): string {
-  return `(EXISTS (SELECT FROM service_role_grant g WHERE g.role_id = x.id AND g.user_id = ${user})
+export function holdsRole(user: Sql): Sql {
+  return sql`(EXISTS (SELECT FROM service_role_grant g WHERE g.role_id = x.id AND g.user_id = ${user})
     OR x.resource_type = 'team' AND EXISTS (SELECT FROM service_team_role h
       WHERE h.user_id = ${user} AND h.role = x.role AND h.team_id = x.resource_id)
     OR x.resource_type = 'organization' AND EXISTS (SELECT FROM service_role h
@@ -166,7 +166,7 @@ export function isMembership({ role, resource_type }: Pick<RoleRecord, 'role' | 
 }
 
 export function findRole(database: Queryable, id: number): Promise<RoleRecord | null> {
-  return firstRow<RoleRecord>(database, `SELECT ${ROLE_COLUMNS} FROM ${ROLE_FROM} WHERE x.id = $1`, [id]);
+  return sql`SELECT ${ROLE_COLUMNS} FROM ${ROLE_FROM} WHERE x.id = ${id}`.first<RoleRecord>(database);
 }
 
 /**
@@ -178,19 +178,17 @@ export function hasRolesWithout(
   database: Queryable,
   { user, without }: { readonly user: UserRecord; readonly without: UserRecord },
 ): Promise<boolean> {
-  return hasRows(
-    database,
-    `SELECT FROM service_team_role h JOIN main_team t ON t.id = h.team_id
-     WHERE h.user_id = $1 AND NOT (t.organization_id = ANY($3::integer[])) AND NOT EXISTS (
-       SELECT FROM service_team_role c
-       WHERE c.user_id = $2 AND c.team_id = h.team_id AND c.role IN (h.role, 'admin'))
-     UNION ALL
-     SELECT FROM service_role_grant a JOIN ${ROLE_FROM} ON x.id = a.role_id
-     WHERE a.user_id = $1 AND NOT COALESCE(x.organization_id = ANY($3::integer[]), false) AND NOT EXISTS (
-       SELECT FROM service_role_grant g JOIN service_object_role r ON r.id = g.role_id
-       WHERE ${grantedTo('$2')} AND r.resource_type = x.resource_type AND r.resource_id = x.resource_id
-         AND r.role IN (x.role, 'admin'))
-     LIMIT 1`,
-    [user.id, without.id, without.admin_of],
-  );
+  const administered = sql`ANY(${without.admin_of}::integer[])`;
+  return sql`SELECT FROM service_team_role h JOIN main_team t ON t.id = h.team_id
+    WHERE h.user_id = ${user.id} AND NOT (t.organization_id = ${administered}) AND NOT EXISTS (
+      SELECT FROM service_team_role c
+      WHERE c.user_id = ${without.id} AND c.team_id = h.team_id AND c.role IN (h.role, 'admin'))
+    UNION ALL
+    SELECT FROM service_role_grant a JOIN ${ROLE_FROM} ON x.id = a.role_id
+    WHERE a.user_id = ${user.id} AND NOT COALESCE(x.organization_id = ${administered}, false) AND NOT EXISTS (
+      SELECT FROM service_role_grant g JOIN service_object_role r ON r.id = g.role_id
+      WHERE ${grantedTo(sql`${without.id}::integer`)} AND r.resource_type = x.resource_type
+      AND r.resource_id = x.resource_id
+        AND r.role IN (x.role, 'admin'))
+    LIMIT 1`.exists(database);
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import { sql } from '../../db/sql.ts';
 
 import { MAY_AUTHENTICATE, USER_COLUMNS, type UserRecord } from './users.ts';
 
@@ -34,15 +35,13 @@ export async function findSession(
   sessionKey: string,
   at: Date,
 ): Promise<SessionRecord | null> {
-  const rows = await database.query<UserRecord & SessionRow>(
-    `SELECT s.session_key, s.expire_date, p.backend, p.details, p.ends, ${USER_COLUMNS}
-     FROM django_session s
-     JOIN main_usersessionmembership m ON m.session_id = s.session_key
-     JOIN auth_user u ON u.id = m.user_id
-     LEFT JOIN service_provider_session p ON p.session_key = s.session_key
-     WHERE s.session_key = $1 AND s.expire_date > $2 AND ${MAY_AUTHENTICATE}`,
-    [sessionKey, at],
-  );
+  const rows = await sql`SELECT s.session_key, s.expire_date, p.backend, p.details, p.ends, ${USER_COLUMNS}
+    FROM django_session s
+    JOIN main_usersessionmembership m ON m.session_id = s.session_key
+    JOIN auth_user u ON u.id = m.user_id
+    LEFT JOIN service_provider_session p ON p.session_key = s.session_key
+    WHERE s.session_key = ${sessionKey} AND s.expire_date > ${at}
+    AND ${MAY_AUTHENTICATE}`.rows<UserRecord & SessionRow>(database);
   const row = rows[0];
   if (row === undefined) return null;
   const { session_key, expire_date, backend, details, ends, ...owner } = row;
@@ -68,31 +67,23 @@ export async function insertSession(
     readonly provider: ProviderSession | null;
   },
 ): Promise<void> {
-  await transaction.execute(
-    'INSERT INTO django_session (session_key, session_data, expire_date) VALUES ($1, $2, $3)',
-    [session.key, '', session.expires],
-  );
-  await transaction.execute(
-    'INSERT INTO main_usersessionmembership (created, session_id, user_id) VALUES ($1, $2, $3)',
-    [session.created, session.key, session.userId],
-  );
+  await sql`INSERT INTO django_session (session_key, session_data, expire_date)
+    VALUES (${session.key}, ${''}, ${session.expires})`.execute(transaction);
+  await sql`INSERT INTO main_usersessionmembership (created, session_id, user_id)
+    VALUES (${session.created}, ${session.key}, ${session.userId})`.execute(transaction);
   if (session.provider === null) return;
   const { backend, details, ends } = session.provider;
-  await transaction.execute(
-    'INSERT INTO service_provider_session (session_key, backend, details, ends) VALUES ($1, $2, $3::jsonb, $4)',
-    [session.key, backend, JSON.stringify(details), ends],
-  );
+  await sql`INSERT INTO service_provider_session (session_key, backend, details, ends)
+    VALUES (${session.key}, ${backend}, ${JSON.stringify(details)}::jsonb, ${ends})`.execute(transaction);
 }
 
 export async function extendSession(database: Queryable, sessionKey: string, expires: Date): Promise<void> {
-  await database.execute('UPDATE django_session SET expire_date = $2 WHERE session_key = $1', [
-    sessionKey,
-    expires,
-  ]);
+  await sql`UPDATE django_session SET expire_date = ${expires}
+    WHERE session_key = ${sessionKey}`.execute(database);
 }
 
 export async function deleteSession(database: Queryable, sessionKey: string): Promise<void> {
-  await database.execute('DELETE FROM django_session WHERE session_key = $1', [sessionKey]);
+  await sql`DELETE FROM django_session WHERE session_key = ${sessionKey}`.execute(database);
 }
 
 /**
@@ -105,20 +96,11 @@ export function deleteProviderSessions(
   database: Queryable,
   of: { readonly idp: string; readonly nameId: string; readonly sessionIndexes: readonly string[] },
 ): Promise<number> {
-  return database.execute(
-    `DELETE FROM django_session WHERE session_key IN (
+  return sql`DELETE FROM django_session WHERE session_key IN (
        SELECT session_key FROM service_provider_session
-       WHERE backend = 'saml' AND details->>'idp' = $1 AND details->>'nameId' = $2
-         AND (cardinality($3::text[]) = 0 OR details->>'sessionIndex' = ANY($3::text[])))`,
-    [of.idp, of.nameId, of.sessionIndexes],
-  );
-}
-
-export async function deleteSessionsOf(transaction: Queryable, userId: number): Promise<void> {
-  await transaction.execute(
-    'DELETE FROM django_session WHERE session_key IN (SELECT session_id FROM main_usersessionmembership WHERE user_id = $1)',
-    [userId],
-  );
+       WHERE backend = 'saml' AND details->>'idp' = ${of.idp} AND details->>'nameId' = ${of.nameId}
+         AND (cardinality(${of.sessionIndexes}::text[]) = 0
+         OR details->>'sessionIndex' = ANY(${of.sessionIndexes}::text[])))`.execute(database);
 }
 
 /** Ends a user's oldest live sessions until `most` are left. */
@@ -126,16 +108,13 @@ export async function deleteOldestSessions(
   transaction: Queryable,
   options: { readonly userId: number; readonly most: number; readonly at: Date },
 ): Promise<void> {
-  await transaction.execute(
-    `DELETE FROM django_session WHERE session_key IN (
+  await sql`DELETE FROM django_session WHERE session_key IN (
        SELECT m.session_id FROM main_usersessionmembership m
        JOIN django_session s ON s.session_key = m.session_id
-       WHERE m.user_id = $1 AND s.expire_date > $2
-       ORDER BY m.created DESC, m.id DESC OFFSET $3)`,
-    [options.userId, options.at, options.most],
-  );
+       WHERE m.user_id = ${options.userId} AND s.expire_date > ${options.at}
+       ORDER BY m.created DESC, m.id DESC OFFSET ${options.most})`.execute(transaction);
 }
 
 export function deleteExpiredSessions(database: Queryable, at: Date): Promise<number> {
-  return database.execute('DELETE FROM django_session WHERE expire_date <= $1', [at]);
+  return sql`DELETE FROM django_session WHERE expire_date <= ${at}`.execute(database);
 }

@@ -1,4 +1,5 @@
-import { firstRow, type Queryable } from '../../db/database.ts';
+import type { Queryable } from '../../db/database.ts';
+import { sql } from '../../db/sql.ts';
 
 /** The stored details of a pending login at an identity provider. */
 export interface LoginDetails {
@@ -26,11 +27,9 @@ export interface PendingLogin {
 }
 
 export async function insertLogin(database: Queryable, login: PendingLogin): Promise<void> {
-  await database.execute(
-    `INSERT INTO service_sso_login (state, browser, backend, details, started, expires)
-     VALUES ($1, $2, $3, $4::jsonb, $5, $6)`,
-    [login.state, login.browser, login.backend, JSON.stringify(login.details), login.started, login.expires],
-  );
+  await sql`INSERT INTO service_sso_login (state, browser, backend, details, started, expires)
+    VALUES (${login.state}, ${login.browser}, ${login.backend}, ${JSON.stringify(login.details)}::jsonb,
+    ${login.started}, ${login.expires})`.execute(database);
 }
 
 /**
@@ -41,12 +40,9 @@ export async function consumeLogin(
   database: Queryable,
   login: Pick<PendingLogin, 'state' | 'browser' | 'backend'> & { readonly at: Date },
 ): Promise<Pick<PendingLogin, 'details' | 'started'> | null> {
-  return firstRow<Pick<PendingLogin, 'details' | 'started'>>(
-    database,
-    `DELETE FROM service_sso_login WHERE state = $1 AND browser = $2 AND backend = $3 AND expires > $4
-     RETURNING details, started`,
-    [login.state, login.browser, login.backend, login.at],
-  );
+  return sql`DELETE FROM service_sso_login WHERE state = ${login.state} AND browser = ${login.browser}
+    AND backend = ${login.backend} AND expires > ${login.at}
+    RETURNING details, started`.first<Pick<PendingLogin, 'details' | 'started'>>(database);
 }
 
 /**
@@ -58,16 +54,14 @@ export async function recordAssertion(
   database: Queryable,
   assertion: { readonly digest: string; readonly expires: Date },
 ): Promise<boolean> {
-  const touched = await database.execute(
-    'INSERT INTO service_sso_assertion (digest, expires) VALUES ($1, $2) ON CONFLICT DO NOTHING',
-    [assertion.digest, assertion.expires],
-  );
+  const touched = await sql`INSERT INTO service_sso_assertion (digest, expires)
+    VALUES (${assertion.digest}, ${assertion.expires}) ON CONFLICT DO NOTHING`.execute(database);
   return touched === 1;
 }
 
 export async function deleteExpiredLogins(database: Queryable, at: Date): Promise<void> {
-  await database.execute('DELETE FROM service_sso_login WHERE expires <= $1', [at]);
-  await database.execute('DELETE FROM service_sso_assertion WHERE expires <= $1', [at]);
+  await sql`DELETE FROM service_sso_login WHERE expires <= ${at}`.execute(database);
+  await sql`DELETE FROM service_sso_assertion WHERE expires <= ${at}`.execute(database);
 }
 
 /** Records a successful login through a backend with its configuration. */
@@ -75,17 +69,15 @@ export async function recordSuccess(
   database: Queryable,
   success: { readonly backend: string; readonly configuration: string; readonly at: Date },
 ): Promise<void> {
-  await database.execute(
-    `INSERT INTO service_sso_success (backend, configuration, at) VALUES ($1, $2, $3)
-     ON CONFLICT (backend) DO UPDATE SET configuration = EXCLUDED.configuration, at = EXCLUDED.at`,
-    [success.backend, success.configuration, success.at],
-  );
+  await sql`INSERT INTO service_sso_success (backend, configuration, at)
+    VALUES (${success.backend}, ${success.configuration}, ${success.at})
+    ON CONFLICT (backend) DO UPDATE
+    SET configuration = EXCLUDED.configuration, at = EXCLUDED.at`.execute(database);
 }
 
 /** The configuration of the last successful login, by backend. */
 export async function successes(database: Queryable): Promise<ReadonlyMap<string, string>> {
-  const rows = await database.query<{ backend: string; configuration: string }>(
-    'SELECT backend, configuration FROM service_sso_success',
-  );
+  const rows = await sql`SELECT backend, configuration
+    FROM service_sso_success`.rows<{ backend: string; configuration: string }>(database);
   return new Map(rows.map(({ backend, configuration }) => [backend, configuration]));
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import { sql } from '../../db/sql.ts';
 import {
   findResource,
   findResourceId,
@@ -20,7 +21,7 @@ export interface TeamRecord extends ResourceRow, Makers {
 /** Rows `x` of main_team with their organization `o`, creator `c` and last editor `m`. */
 export const TEAMS: Storage = {
   table: 'main_team',
-  from: `main_team x ${OF_ORGANIZATION} ${MAKERS_FROM}`,
+  from: sql`main_team x ${OF_ORGANIZATION} ${MAKERS_FROM}`,
   columns: ORGANIZATION_OF,
   written: { name: 'name', description: 'description', organization: 'organization_id' },
   owner: 'organization_id',
@@ -34,16 +35,11 @@ export function findTeam(database: Queryable, id: number): Promise<TeamRecord | 
 }
 
 export function findTeamId(database: Queryable, name: string, organization: string): Promise<number | null> {
-  return findResourceId(database, TEAMS, {
-    sql: 'x.name = $1 AND o.name = $2',
-    values: [name, organization],
-  });
+  return findResourceId(database, TEAMS, sql`x.name = ${name} AND o.name = ${organization}`);
 }
 
 export async function teamsAdministeredBy(database: Queryable, userId: number): Promise<ReadonlySet<number>> {
-  const rows = await database.query<{ team_id: number }>(
-    "SELECT team_id FROM service_team_role WHERE user_id = $1 AND role = 'admin'",
-    [userId],
-  );
+  const rows = await sql`SELECT team_id FROM service_team_role
+    WHERE user_id = ${userId} AND role = 'admin'`.rows<{ team_id: number }>(database);
   return new Set(rows.map(({ team_id }) => team_id));
 }

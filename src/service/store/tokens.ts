@@ -1,4 +1,5 @@
-import { firstRow, type Queryable } from '../../db/database.ts';
+import type { Queryable } from '../../db/database.ts';
+import { sql } from '../../db/sql.ts';
 
 import { MAY_AUTHENTICATE, USER_COLUMNS, type UserRecord } from './users.ts';
 
@@ -22,23 +23,23 @@ export interface TokenRecord {
 }
 
 /** Rows `t` of main_oauth2accesstoken with the owner `u` and the application `a`. */
-export const TOKEN_FROM = `main_oauth2accesstoken t
+export const TOKEN_FROM = sql`main_oauth2accesstoken t
   LEFT JOIN auth_user u ON u.id = t.user_id
   LEFT JOIN main_oauth2application a ON a.id = t.application_id
   LEFT JOIN oauth2_provider_refreshtoken f ON f.access_token_id = t.id`;
 
 /** The columns of a {@link TokenRecord} over {@link TOKEN_FROM}. */
-export const TOKEN_COLUMNS = `
+export const TOKEN_COLUMNS = sql`
   t.id, t.created, t.modified, t.description, t.expires, t.scope, t.user_id,
   u.username, u.first_name, u.last_name, t.application_id, a.name AS application_name,
   a.organization_id AS application_organization_id, f.id IS NOT NULL AS has_refresh_token, t.last_used`;
 
 export function findToken(database: Queryable, id: number): Promise<TokenRecord | null> {
-  return firstRow<TokenRecord>(database, `SELECT ${TOKEN_COLUMNS} FROM ${TOKEN_FROM} WHERE t.id = $1`, [id]);
+  return sql`SELECT ${TOKEN_COLUMNS} FROM ${TOKEN_FROM} WHERE t.id = ${id}`.first<TokenRecord>(database);
 }
 
 export async function lockToken(transaction: Queryable, id: number): Promise<TokenRecord | null> {
-  await transaction.query('SELECT FROM main_oauth2accesstoken WHERE id = $1 FOR NO KEY UPDATE', [id]);
+  await sql`SELECT FROM main_oauth2accesstoken WHERE id = ${id} FOR NO KEY UPDATE`.rows(transaction);
   return findToken(transaction, id);
 }
 
@@ -58,13 +59,11 @@ export async function findBearers(
   hashes: readonly string[],
   at: Date,
 ): Promise<BearerRecord[]> {
-  const rows = await database.query<UserRecord & Omit<BearerRecord, 'owner'>>(
-    `SELECT t.id AS token_id, t.token AS stored, t.scope, t.last_used, ${USER_COLUMNS}
-     FROM main_oauth2accesstoken t JOIN auth_user u ON u.id = t.user_id
-     WHERE t.token = ANY($1::varchar[]) AND t.expires > $2 AND ${MAY_AUTHENTICATE}`,
-    [hashes, at],
-    'bearers',
-  );
+  const rows = await sql`SELECT t.id AS token_id, t.token AS stored, t.scope, t.last_used, ${USER_COLUMNS}
+    FROM main_oauth2accesstoken t JOIN auth_user u ON u.id = t.user_id
+    WHERE t.token = ANY(${hashes}::varchar[]) AND t.expires > ${at} AND ${MAY_AUTHENTICATE}`
+    .prepared('bearers')
+    .rows<UserRecord & Omit<BearerRecord, 'owner'>>(database);
   return rows.map(({ token_id, stored, scope, last_used, ...owner }) => ({
     token_id,
     stored,
@@ -79,10 +78,8 @@ export async function touchLastUsed(
   database: Queryable,
   use: { readonly tokenId: number; readonly at: Date; readonly unless: Date },
 ): Promise<void> {
-  await database.execute(
-    'UPDATE main_oauth2accesstoken SET last_used = $2 WHERE id = $1 AND (last_used IS NULL OR last_used <= $3)',
-    [use.tokenId, use.at, use.unless],
-  );
+  await sql`UPDATE main_oauth2accesstoken SET last_used = ${use.at}
+    WHERE id = ${use.tokenId} AND (last_used IS NULL OR last_used <= ${use.unless})`.execute(database);
 }
 
 /** A new access token, with the hash of its value. */
@@ -98,20 +95,11 @@ export interface NewToken {
 
 /** Adds an access token and returns its id. */
 export async function insertToken(transaction: Queryable, token: NewToken): Promise<number> {
-  const rows = await transaction.query<{ id: number }>(
-    `INSERT INTO main_oauth2accesstoken
-       (token, expires, scope, description, application_id, user_id, created, updated, modified)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $7, $7) RETURNING id`,
-    [
-      token.hash,
-      token.expires,
-      token.scope,
-      token.description,
-      token.applicationId,
-      token.userId,
-      token.created,
-    ],
-  );
+  const rows = await sql`INSERT INTO main_oauth2accesstoken
+      (token, expires, scope, description, application_id, user_id, created, updated, modified)
+    VALUES (${token.hash}, ${token.expires}, ${token.scope}, ${token.description}, ${token.applicationId},
+    ${token.userId}, ${token.created}, ${token.created}, ${token.created})
+    RETURNING id`.rows<{ id: number }>(transaction);
   const [row] = rows;
   if (row === undefined) throw new Error('an INSERT … RETURNING returned no row');
   return row.id;
@@ -128,11 +116,10 @@ export async function insertRefreshToken(
     readonly created: Date;
   },
 ): Promise<void> {
-  await transaction.execute(
-    `INSERT INTO oauth2_provider_refreshtoken (token, access_token_id, application_id, user_id, created, updated)
-     VALUES ($1, $2, $3, $4, $5, $5)`,
-    [token.hash, token.accessTokenId, token.applicationId, token.userId, token.created],
-  );
+  await sql`INSERT INTO oauth2_provider_refreshtoken
+      (token, access_token_id, application_id, user_id, created, updated)
+    VALUES (${token.hash}, ${token.accessTokenId}, ${token.applicationId}, ${token.userId}, ${token.created},
+    ${token.created})`.execute(transaction);
 }
 
 export async function updateToken(
@@ -146,16 +133,12 @@ export async function updateToken(
     readonly modified: Date;
   },
 ): Promise<void> {
-  await transaction.execute(
-    'UPDATE main_oauth2accesstoken SET scope = $2, description = $3, modified = $4, updated = $4 WHERE id = $1',
-    [change.id, change.scope, change.description, change.modified],
-  );
+  await sql`UPDATE main_oauth2accesstoken SET scope = ${change.scope}, description = ${change.description},
+    modified = ${change.modified}, updated = ${change.modified} WHERE id = ${change.id}`.execute(transaction);
   // Its refresh token has a scope of its own if the access token got less than was granted.
-  await transaction.execute(
-    `UPDATE oauth2_provider_refreshtoken SET scope = NULL
-     WHERE access_token_id = $1 AND scope IS NOT NULL AND $2::boolean`,
-    [change.id, change.isNarrowed],
-  );
+  await sql`UPDATE oauth2_provider_refreshtoken SET scope = NULL
+    WHERE access_token_id = ${change.id} AND scope IS NOT NULL
+    AND ${change.isNarrowed}::boolean`.execute(transaction);
 }
 
 /**
@@ -164,5 +147,5 @@ export async function updateToken(
  * @returns Whether it existed.
  */
 export async function deleteToken(transaction: Queryable, id: number): Promise<boolean> {
-  return (await transaction.execute('DELETE FROM main_oauth2accesstoken WHERE id = $1', [id])) === 1;
+  return (await sql`DELETE FROM main_oauth2accesstoken WHERE id = ${id}`.execute(transaction)) === 1;
 }

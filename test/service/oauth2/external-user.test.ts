@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { sql } from '../../../src/db/sql.ts';
 import { externalAccount } from '../../../src/service/access.ts';
 import { findUser, IS_EXTERNAL } from '../../../src/service/store/users.ts';
 import { startTestService } from '../../support/service.ts';
@@ -28,10 +29,8 @@ it('recognizes users of an identity provider in SQL as in code', async () => {
       ]);
     }
     const record = await findUser(database, id);
-    const [row] = await database.query<{ external: boolean }>(
-      `SELECT ${IS_EXTERNAL} AS external FROM auth_user u WHERE u.id = $1`,
-      [id],
-    );
+    const row = await sql`SELECT ${IS_EXTERNAL} AS external FROM auth_user u
+      WHERE u.id = ${id}`.first<{ external: boolean }>(database);
     const inCode = record !== null && externalAccount(record) !== null;
     expect([mask, row?.external]).toEqual([mask, inCode]);
     kinds.push(inCode);

@@ -1,0 +1,103 @@
+import type { Queryable } from './database.ts';
+
+/** A statement or a part of one: its texts, and the values between them. Only the functions of this file make one. */
+class Statement {
+  readonly texts: readonly string[];
+  readonly values: readonly unknown[];
+  readonly #name: string | undefined;
+
+  constructor(texts: readonly string[], values: readonly unknown[], name?: string) {
+    this.texts = texts;
+    this.values = values;
+    this.#name = name;
+  }
+
+  /** With `$1` and so on in the place of the values. */
+  get text(): string {
+    return this.texts.reduce((text, next, index) => `${text}$${index}${next}`);
+  }
+
+  /** The same under a name: see {@link Queryable.query}. */
+  prepared(name: string): Statement {
+    return new Statement(this.texts, this.values, name);
+  }
+
+  rows<R extends object>(database: Queryable): Promise<R[]> {
+    return database.query<R>(this.text, this.values, this.#name);
+  }
+
+  /** The first row, or null. */
+  async first<R extends object>(database: Queryable): Promise<R | null> {
+    const [row] = await this.rows<R>(database);
+    return row ?? null;
+  }
+
+  /** Whether there are any rows. */
+  async exists(database: Queryable): Promise<boolean> {
+    return (await this.rows(database)).length > 0;
+  }
+
+  /** Runs it for its effect. Returns how many rows it touched. */
+  execute(database: Queryable): Promise<number> {
+    return database.execute(this.text, this.values);
+  }
+}
+
+export type Sql = Statement;
+
+/**
+ * A statement or a part of one. What stands in `${}` is a value, which never becomes text: the database gets it as a
+ * parameter. Only another part, which one of these functions made, is put in as it is.
+ */
+export function sql(strings: TemplateStringsArray, ...parts: readonly unknown[]): Sql {
+  return concatenated(strings, parts);
+}
+
+function concatenated(strings: readonly string[], parts: readonly unknown[]): Sql {
+  const texts = [strings[0] ?? ''];
+  const values: unknown[] = [];
+  const add = (text = '') => texts.push(`${texts.pop()}${text}`);
+  for (const [index, part] of parts.entries()) {
+    if (part instanceof Statement) {
+      const [first, ...others] = part.texts;
+      add(first);
+      texts.push(...others);
+      values.push(...part.values);
+    } else {
+      texts.push('');
+      values.push(part);
+    }
+    add(strings[index + 1]);
+  }
+  return new Statement(texts, values);
+}
+
+/** Parts with a separator between them; no text for none. */
+export function joined(parts: readonly Sql[], separator: ', ' | ' ' | ' AND ' | ' OR ' = ', '): Sql {
+  return concatenated(['', ...parts.slice(1).map(() => separator), ''], parts);
+}
+
+const NAME = /^[a-z_][a-z0-9_]*$/;
+
+/**
+ * The name of a table or a column, with its alias before a dot.
+ *
+ * @throws Error unless it is one of letters, digits and `_`, as all names of this program are.
+ */
+export function identifier(text: string): Sql {
+  const parts = text.split('.');
+  if (!parts.every((part) => NAME.test(part))) throw new Error(`no name in SQL: ${JSON.stringify(text)}`);
+  return new Statement([parts.map((part) => `"${part}"`).join('.')], []);
+}
+
+/**
+ * A word or a whole number of this program as text of the statement: where a parameter would keep PostgreSQL from planning
+ * a prepared statement once.
+ *
+ * @throws Error for any other text or number.
+ */
+export function literal(value: string | number): Sql {
+  const isPlain = typeof value === 'number' ? Number.isSafeInteger(value) : /^[\w ]*$/.test(value);
+  if (!isPlain) throw new Error(`no literal in SQL: ${JSON.stringify(value)}`);
+  return new Statement([typeof value === 'number' ? String(value) : `'${value}'`], []);
+}
