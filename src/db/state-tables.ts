@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { TokenctlError } from '../domain/errors.ts';
 import { ADVISORY_LOCKS, type Database, lockWithin, type Queryable } from './database.ts';
 import { makeFolder } from './file-system.ts';
+import { type Sql, sql } from './sql.ts';
 
 /** An index of the tables. PostgreSQL and SQLite qualify the names of indexes in different places. */
 interface StateIndex {
@@ -38,7 +39,7 @@ export interface StateSchema {
 /** A database with the tables. */
 export interface StateTables {
   /** The database's own time in milliseconds since 1970, as an SQL expression. */
-  readonly now: string;
+  readonly now: Sql;
   /**
    * Runs `work` in one transaction. What it commits is on stable storage.
    *
@@ -78,7 +79,7 @@ export async function openStateFile(path: string, schema: StateSchema): Promise<
     throw error;
   }
   return {
-    now: "CAST(unixepoch('subsec') * 1000 AS integer)",
+    now: sql`CAST(unixepoch('subsec') * 1000 AS integer)`,
     transaction,
     takeTurn: () => Promise.resolve(),
     async close() {
@@ -195,7 +196,7 @@ export async function openStateDatabase(
   const limited = <T>(work: Promise<T>, limit: number) => withTimeout(work, limit, schema);
   await limited(prepareDatabase(database, { timeoutMs, schema }), 3 * timeoutMs);
   return {
-    now: 'CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)',
+    now: sql`CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)`,
     transaction: (work) => limited(database.transaction(work), timeoutMs),
     async takeTurn(queryable) {
       await queryable.execute('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS[schema.lock]]);

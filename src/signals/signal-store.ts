@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Queryable } from '../db/database.ts';
+import { joined, sql } from '../db/sql.ts';
 import {
   openStateDatabase,
   openStateFile,
@@ -67,8 +68,8 @@ interface SignalRow {
   readonly released: string | null;
 }
 
-const COLUMNS = `id, issuer, jti, transmitter, route, kinds, kind, subject, action, issued, received, state, reason, users, runs,
-  attempts, changed, ended, released`;
+const COLUMNS = sql`id, issuer, jti, transmitter, route, kinds, kind, subject, action, issued, received,
+  state, reason, users, runs, attempts, changed, ended, released`;
 
 /** The queue over a database: each method is one transaction. */
 class StoredSignals implements SignalStore {
@@ -122,17 +123,16 @@ class StoredSignals implements SignalStore {
     const clock = this.#tables.now;
     return this.#tables.transaction(async (queryable) => {
       await this.#tables.takeTurn(queryable);
-      const rows = await queryable.query<SignalRow>(
-        `UPDATE tokenctl_signals.signal
-         SET state = 'acting', attempts = attempts + 1, holder = $1, lease_until = ${clock} + $2, changed = $3
-         WHERE id IN (
-           SELECT id FROM tokenctl_signals.signal
-           WHERE state IN ('waiting', 'acting')
-             AND ((state = 'waiting' AND retry_at <= $3) OR (state = 'acting' AND lease_until <= ${clock}))
-           ORDER BY received LIMIT $4)
-         RETURNING ${COLUMNS}`,
-        [holder, lease, now.getTime(), limit],
-      );
+      const rows = await sql`UPDATE tokenctl_signals.signal
+        SET state = 'acting', attempts = attempts + 1, holder = ${holder}, lease_until = ${clock} + ${lease},
+        changed = ${now.getTime()}
+        WHERE id IN (
+          SELECT id FROM tokenctl_signals.signal
+          WHERE state IN ('waiting', 'acting')
+            AND ((state = 'waiting' AND retry_at <= ${now.getTime()})
+              OR (state = 'acting' AND lease_until <= ${clock}))
+          ORDER BY received LIMIT ${limit})
+        RETURNING ${COLUMNS}`.rows<SignalRow>(queryable);
       return rows
         .toSorted((one, other) => one.received - other.received)
         .map((row) => ({ signal: signalOf(row), attempt: row.attempts }));
@@ -142,11 +142,8 @@ class StoredSignals implements SignalStore {
   renew(claims: readonly SignalClaim[], lease: number): Promise<void> {
     return this.#tables.transaction(async (queryable) => {
       for (const { signal, attempt } of claims) {
-        await queryable.execute(
-          `UPDATE tokenctl_signals.signal SET lease_until = ${this.#tables.now} + $3
-           WHERE id = $1 AND attempts = $2 AND state = 'acting'`,
-          [signal.id, attempt, lease],
-        );
+        await sql`UPDATE tokenctl_signals.signal SET lease_until = ${this.#tables.now} + ${lease}
+          WHERE id = ${signal.id} AND attempts = ${attempt} AND state = 'acting'`.execute(queryable);
       }
     });
   }
@@ -158,19 +155,14 @@ class StoredSignals implements SignalStore {
     const clock = this.#tables.now;
     return this.#tables.transaction(async (queryable) => {
       await this.#tables.takeTurn(queryable);
-      const rows = await queryable.query<{ username: string }>(
-        `SELECT username FROM tokenctl_signals.acted WHERE at > ${clock} - $1`,
-        [withinMs],
-      );
+      const rows = await sql`SELECT username FROM tokenctl_signals.acted
+        WHERE at > ${clock} - ${withinMs}`.rows<{ username: string }>(queryable);
       const acted = new Set(rows.map(({ username }) => username));
       const fresh = users.filter((name) => !acted.has(name));
       if (fresh.length > 0 && acted.size + fresh.length > limit) return false;
       for (const username of fresh) {
-        await queryable.execute(
-          `INSERT INTO tokenctl_signals.acted (username, at) VALUES ($1, ${clock})
-           ON CONFLICT (username) DO UPDATE SET at = excluded.at`,
-          [username],
-        );
+        await sql`INSERT INTO tokenctl_signals.acted (username, at) VALUES (${username}, ${clock})
+          ON CONFLICT (username) DO UPDATE SET at = excluded.at`.execute(queryable);
       }
       return true;
     });
@@ -183,23 +175,12 @@ class StoredSignals implements SignalStore {
       for (const claim of claims) {
         const { signal, attempt } = claim;
         const all = [...new Set([...signal.runs, ...runs])];
-        const changed = await queryable.execute(
-          `UPDATE tokenctl_signals.signal
-           SET state = $3, reason = $4, users = $5, runs = $6, changed = $7, ended = $8, retry_at = $9, lease_until = NULL,
-             told = 0
-           WHERE id = $1 AND attempts = $2 AND state = 'acting'`,
-          [
-            ...[
-              signal.id,
-              attempt,
-              state,
-              reason,
-              JSON.stringify(users ?? signal.users),
-              JSON.stringify(all),
-            ],
-            ...[now.getTime(), state === 'waiting' ? null : now.getTime(), retryAt?.getTime() ?? 0],
-          ],
-        );
+        const changed = await sql`UPDATE tokenctl_signals.signal
+          SET state = ${state}, reason = ${reason}, users = ${JSON.stringify(users ?? signal.users)},
+            runs = ${JSON.stringify(all)}, changed = ${now.getTime()},
+            ended = ${state === 'waiting' ? null : now.getTime()}, retry_at = ${retryAt?.getTime() ?? 0},
+            lease_until = NULL, told = 0
+          WHERE id = ${signal.id} AND attempts = ${attempt} AND state = 'acting'`.execute(queryable);
         if (changed === 1) settled.push(claim);
       }
       return settled;
@@ -208,14 +189,11 @@ class StoredSignals implements SignalStore {
 
   giveBack(isDead: (holder: string) => boolean): Promise<void> {
     return this.#tables.transaction(async (queryable) => {
-      const held = await queryable.query<{ holder: string }>(
-        "SELECT DISTINCT holder FROM tokenctl_signals.signal WHERE state = 'acting'",
-      );
+      const held = await sql`SELECT DISTINCT holder FROM tokenctl_signals.signal
+        WHERE state = 'acting'`.rows<{ holder: string }>(queryable);
       for (const { holder } of held.filter((each) => isDead(each.holder))) {
-        await queryable.execute(
-          "UPDATE tokenctl_signals.signal SET lease_until = 0 WHERE state = 'acting' AND holder = $1",
-          [holder],
-        );
+        await sql`UPDATE tokenctl_signals.signal SET lease_until = 0
+          WHERE state = 'acting' AND holder = ${holder}`.execute(queryable);
       }
     });
   }
@@ -223,14 +201,12 @@ class StoredSignals implements SignalStore {
   list({ states, transmitter, limit }: SignalSelector): Promise<readonly Signal[]> {
     const chosen = states === undefined || states.length === 0 ? signalStates : states;
     // One parameter a state: SQLite has no arrays.
-    const places = chosen.map((_, index) => `$${index + 3}`).join(', ');
+    const places = joined(chosen.map((state) => sql`${state}`));
     return this.#tables.transaction(async (queryable) => {
-      const rows = await queryable.query<SignalRow>(
-        `SELECT ${COLUMNS} FROM tokenctl_signals.signal
-         WHERE (CAST($1 AS text) IS NULL OR transmitter = $1) AND state IN (${places})
-         ORDER BY received DESC LIMIT $2`,
-        [transmitter ?? null, limit, ...chosen],
-      );
+      const rows = await sql`SELECT ${COLUMNS} FROM tokenctl_signals.signal
+        WHERE (CAST(${transmitter ?? null} AS text) IS NULL OR transmitter = ${transmitter ?? null})
+          AND state IN (${places})
+        ORDER BY received DESC LIMIT ${limit}`.rows<SignalRow>(queryable);
       return rows.map(signalOf);
     });
   }
@@ -243,20 +219,17 @@ class StoredSignals implements SignalStore {
 
   backlog(most: number): Promise<number> {
     return this.#tables.transaction(async (queryable) => {
-      const [row] = await queryable.query<{ count: number }>(
-        `SELECT CAST(count(*) AS integer) AS count FROM (
-           SELECT 1 AS one FROM tokenctl_signals.signal WHERE state IN ('waiting', 'acting') LIMIT $1) AS open`,
-        [most],
-      );
+      const [row] = await sql`SELECT CAST(count(*) AS integer) AS count FROM (
+           SELECT 1 AS one FROM tokenctl_signals.signal
+           WHERE state IN ('waiting', 'acting') LIMIT ${most}) AS open`.rows<{ count: number }>(queryable);
       return row?.count ?? 0;
     });
   }
 
   counts(): Promise<Readonly<Record<SignalState, number>>> {
     return this.#tables.transaction(async (queryable) => {
-      const rows = await queryable.query<{ state: SignalState; count: number }>(
-        'SELECT state, CAST(count(*) AS integer) AS count FROM tokenctl_signals.signal GROUP BY state',
-      );
+      const rows = await sql`SELECT state, CAST(count(*) AS integer) AS count
+        FROM tokenctl_signals.signal GROUP BY state`.rows<{ state: SignalState; count: number }>(queryable);
       const found = new Map(rows.map(({ state, count }) => [state, count]));
       return Object.fromEntries(signalStates.map((state) => [state, found.get(state) ?? 0])) as Record<
         SignalState,
@@ -283,21 +256,18 @@ class StoredSignals implements SignalStore {
   ): Promise<boolean> {
     const { state, release, now } = decision;
     return this.#tables.transaction(async (queryable) => {
-      const changed = await queryable.execute(
-        `UPDATE tokenctl_signals.signal SET state = $2, released = $3, changed = $4, ended = $5, retry_at = 0
-         WHERE id = $1 AND state = 'held'`,
-        [id, state, JSON.stringify(release), now.getTime(), state === 'waiting' ? null : now.getTime()],
-      );
+      const changed = await sql`UPDATE tokenctl_signals.signal
+        SET state = ${state}, released = ${JSON.stringify(release)}, changed = ${now.getTime()},
+        ended = ${state === 'waiting' ? null : now.getTime()}, retry_at = 0
+        WHERE id = ${id} AND state = 'held'`.execute(queryable);
       return changed === 1;
     });
   }
 
   untold(limit: number): Promise<readonly Signal[]> {
     return this.#tables.transaction(async (queryable) => {
-      const rows = await queryable.query<SignalRow>(
-        `SELECT ${COLUMNS} FROM tokenctl_signals.signal WHERE state = 'held' AND told = 0 ORDER BY received LIMIT $1`,
-        [limit],
-      );
+      const rows = await sql`SELECT ${COLUMNS} FROM tokenctl_signals.signal WHERE state = 'held' AND told = 0
+        ORDER BY received LIMIT ${limit}`.rows<SignalRow>(queryable);
       return rows.map(signalOf);
     });
   }
@@ -305,17 +275,15 @@ class StoredSignals implements SignalStore {
   markTold(ids: readonly string[]): Promise<void> {
     return this.#tables.transaction(async (queryable) => {
       for (const id of ids)
-        await queryable.execute('UPDATE tokenctl_signals.signal SET told = 1 WHERE id = $1', [id]);
+        await sql`UPDATE tokenctl_signals.signal SET told = 1 WHERE id = ${id}`.execute(queryable);
     });
   }
 
   forget(before: Date): Promise<void> {
     return this.#tables.transaction(async (queryable) => {
-      await queryable.execute(
-        "DELETE FROM tokenctl_signals.signal WHERE ended < $1 AND state IN ('done', 'ignored', 'dismissed')",
-        [before.getTime()],
-      );
-      await queryable.execute('DELETE FROM tokenctl_signals.acted WHERE at < $1', [before.getTime()]);
+      await sql`DELETE FROM tokenctl_signals.signal
+        WHERE ended < ${before.getTime()} AND state IN ('done', 'ignored', 'dismissed')`.execute(queryable);
+      await sql`DELETE FROM tokenctl_signals.acted WHERE at < ${before.getTime()}`.execute(queryable);
     });
   }
 
@@ -333,31 +301,17 @@ interface Arrived {
 async function recordOne(queryable: Queryable, signal: NewSignal): Promise<Recorded> {
   const id = signalId(signal);
   const received = signal.received.getTime();
-  const added = await queryable.execute(
-    `INSERT INTO tokenctl_signals.signal (id, issuer, jti, transmitter, route, kinds, kind, subject, action, issued,
-       received, state, reason, users, runs, attempts, changed, ended, retry_at, told)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, '[]', '[]', 0, $11, $14, 0, 0)
-     ON CONFLICT (id) DO NOTHING`,
-    [
-      ...[
-        id,
-        signal.issuer,
-        signal.jti,
-        signal.transmitter,
-        signal.route,
-        JSON.stringify(signal.kinds),
-        signal.kind,
-      ],
-      signal.subject === null ? null : JSON.stringify(signal.subject),
-      ...[signal.action, signal.issued.getTime(), received, signal.state, signal.reason],
-      signal.state === 'waiting' ? null : received,
-    ],
-  );
+  const added = await sql`INSERT INTO tokenctl_signals.signal (id, issuer, jti, transmitter, route, kinds,
+      kind, subject, action, issued, received, state, reason, users, runs, attempts, changed, ended, retry_at, told)
+    VALUES (${id}, ${signal.issuer}, ${signal.jti}, ${signal.transmitter}, ${signal.route},
+      ${JSON.stringify(signal.kinds)}, ${signal.kind},
+      ${signal.subject === null ? null : JSON.stringify(signal.subject)}, ${signal.action},
+      ${signal.issued.getTime()}, ${received}, ${signal.state}, ${signal.reason}, '[]', '[]', 0, ${received},
+      ${signal.state === 'waiting' ? null : received}, 0, 0)
+    ON CONFLICT (id) DO NOTHING`.execute(queryable);
   if (added === 1) return { result: 'new', id };
-  const [known] = await queryable.query<SignalRow>(
-    `SELECT ${COLUMNS} FROM tokenctl_signals.signal WHERE id = $1`,
-    [id],
-  );
+  const [known] = await sql`SELECT ${COLUMNS} FROM tokenctl_signals.signal
+    WHERE id = ${id}`.rows<SignalRow>(queryable);
   if (known === undefined) throw new Error(`the signal ${id} is neither new nor known`);
   return { result: 'known', signal: signalOf(known) };
 }
@@ -366,10 +320,8 @@ function selectByPrefix(queryable: Queryable, prefix: string): Promise<SignalRow
   const digits = prefix.toLowerCase();
   if (!/^[0-9a-f]{1,64}$/.test(digits)) return Promise.resolve([]);
   // An id is hexadecimal, so that "g" is after all that begin with the prefix; a pattern would read every row.
-  return queryable.query<SignalRow>(
-    `SELECT ${COLUMNS} FROM tokenctl_signals.signal WHERE id >= $1 AND id < $2 LIMIT 2`,
-    [digits, `${digits}g`],
-  );
+  return sql`SELECT ${COLUMNS} FROM tokenctl_signals.signal
+    WHERE id >= ${digits} AND id < ${`${digits}g`} LIMIT 2`.rows<SignalRow>(queryable);
 }
 
 function signalOf(row: SignalRow): Signal {
