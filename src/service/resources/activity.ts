@@ -220,7 +220,7 @@ function related(entry: ActivityRecord): Record<string, unknown> {
     ...one('o_auth2_access_token', 'tokens', entry.token_id),
     ...one('o_auth2_application', 'applications', entry.application_id),
     ...one('organization', 'organizations', entry.organization_id),
-    ...one('user', 'users', entry.about_user_id),
+    ...one('user', 'users', entry.about_id),
     ...Object.assign({}, ...entry.resources.map(({ type, id }) => one(type, COLLECTIONS[type], id))),
     ...one('role', 'roles', entry.role_id),
   };
@@ -247,11 +247,7 @@ function summary(entry: ActivityRecord): Record<string, unknown> {
       entry.organization_id,
       named(entry.organization_name, entry.organization_description),
     ),
-    ...one('user', entry.about_user_id, {
-      username: entry.about_username,
-      first_name: entry.about_first_name,
-      last_name: entry.about_last_name,
-    }),
+    ...one('user', entry.about_id, personOf(entry, 'about')),
     ...Object.assign(
       {},
       ...entry.resources.map(({ type, id, name, description }) => one(type, id, named(name, description))),

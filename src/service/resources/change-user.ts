@@ -8,6 +8,7 @@ import { requireFieldRights } from '../field-rights.ts';
 import { outsideTurn } from '../limits/request-shares.ts';
 import { requireSuperuserLogin } from '../settings/remaining-login.ts';
 import { currentSettings, type Settings } from '../settings/settings.ts';
+import { pick } from '../store/job-options.ts';
 import { hasRolesWithout } from '../store/roles.ts';
 import {
   claimUsername,
@@ -25,16 +26,7 @@ import { changedValues, logChange } from './resource.ts';
 import { userFields } from './user-json.ts';
 
 /** A user as a request describes it. `password` is the new password in plain text, or null to keep it. */
-interface WantedUser {
-  readonly username: string;
-  readonly first_name: string;
-  readonly last_name: string;
-  readonly email: string;
-  readonly is_superuser: boolean;
-  readonly is_system_auditor: boolean;
-  readonly is_active: boolean;
-  readonly password: string | null;
-}
+type WantedUser = typeof BLANK & { readonly password: string | null };
 
 const BLANK = {
   username: '',
@@ -50,15 +42,7 @@ const NAME_TAKEN = {
   username: ['A user with that username, or with one that looks like it, already exists.'],
 };
 
-const LOGGED = [
-  'username',
-  'first_name',
-  'last_name',
-  'email',
-  'is_superuser',
-  'is_system_auditor',
-  'is_active',
-] as const;
+const NAMES = Object.keys(BLANK) as readonly (keyof typeof BLANK)[];
 
 /** What the creation of a user depends on and brings along. */
 interface UserCreation {
@@ -103,13 +87,9 @@ export async function createUser(
 
 /** What the activity stream records of a new user: as the controller, and what is not usual. */
 function createdFacts(wanted: WantedUser, id: number): Record<string, unknown> {
-  const { username, first_name, last_name, email, is_superuser, is_system_auditor, is_active } = wanted;
+  const { is_system_auditor, is_active } = wanted;
   return {
-    username,
-    first_name,
-    last_name,
-    email,
-    is_superuser,
+    ...pick(wanted, ['username', 'first_name', 'last_name', 'email', 'is_superuser']),
     ...(is_system_auditor && { is_system_auditor }),
     ...(!is_active && { is_active }),
     password: 'hidden',
@@ -193,8 +173,8 @@ function readUser(
 ): WantedUser {
   const { base, settings, method } = options;
   const problems: Problems = {};
-  const current = Object.fromEntries(LOGGED.map((name) => [name, base[name]])) as unknown as typeof BLANK;
-  const read = readFields(userFields, body, { current: { ...current, password: '' }, method, problems });
+  const current = { ...pick(base, NAMES), password: '' };
+  const read = readFields(userFields, body, { current, method, problems });
   const wanted = { ...read, password: newPassword(read.password, settings, problems) };
   if (method === 'POST' && read.password === '') problems['password'] ??= ['Password required for new User.'];
   if (Object.keys(problems).length > 0) throw invalid(problems);
@@ -208,7 +188,7 @@ async function logUserChange(
 ): Promise<void> {
   const { user, wanted } = change;
   const changes = {
-    ...changedValues(LOGGED, user, wanted),
+    ...changedValues(NAMES, user, wanted),
     ...(wanted.password !== null && { password: ['hidden', 'hidden'] }),
   };
   if (Object.keys(changes).length === 0) return;

@@ -1,5 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
 import { identifier, joined, literal, type Sql, sql } from '../../db/sql.ts';
+import { type Person, personColumns } from './users.ts';
 
 /** A new entry of the activity stream. Secrets in `changes` are already masked. */
 export interface Activity {
@@ -81,7 +82,7 @@ export async function insertActivity(transaction: Queryable, activity: Activity)
 }
 
 /** An entry as the API shows it. */
-export interface ActivityRecord {
+export interface ActivityRecord extends Person<'actor'>, Person<'about'> {
   readonly id: number;
   readonly timestamp: Date;
   readonly operation: string;
@@ -91,10 +92,6 @@ export interface ActivityRecord {
   readonly object_relationship_type: string;
   readonly action_node: string;
   readonly setting: Readonly<Record<string, unknown>>;
-  readonly actor_id: number | null;
-  readonly actor_username: string | null;
-  readonly actor_first_name: string | null;
-  readonly actor_last_name: string | null;
   readonly deleted_actor: Readonly<Record<string, unknown>> | null;
   readonly token_id: number | null;
   readonly token_user_id: number | null;
@@ -104,10 +101,6 @@ export interface ActivityRecord {
   readonly application_id: number | null;
   readonly application_name: string | null;
   readonly application_description: string | null;
-  readonly about_user_id: number | null;
-  readonly about_username: string | null;
-  readonly about_first_name: string | null;
-  readonly about_last_name: string | null;
   readonly organization_id: number | null;
   readonly organization_name: string | null;
   readonly organization_description: string | null;
@@ -161,12 +154,10 @@ export const RESOURCE_ORGANIZATION = sql`COALESCE(r_inventory.organization_id, r
 /** The columns of an {@link ActivityRecord} over {@link ACTIVITY_FROM}. */
 export const ACTIVITY_COLUMNS = sql`
   s.id, s.timestamp, s.operation, s.changes, s.object1, s.object2, s.object_relationship_type, s.action_node,
-  s.setting, s.actor_id, u.username AS actor_username, u.first_name AS actor_first_name,
-  u.last_name AS actor_last_name, s.deleted_actor, t.id AS token_id, t.user_id AS token_user_id,
+  s.setting, ${personColumns('u', 'actor')}, s.deleted_actor, t.id AS token_id, t.user_id AS token_user_id,
   t.description AS token_description, t.application_id AS token_application_id, t.scope AS token_scope,
   a.id AS application_id, a.name AS application_name, a.description AS application_description,
-  b.id AS about_user_id, b.username AS about_username, b.first_name AS about_first_name,
-  b.last_name AS about_last_name, o.id AS organization_id, o.name AS organization_name,
+  ${personColumns('b', 'about')}, o.id AS organization_id, o.name AS organization_name,
   o.description AS organization_description,
   to_json(array_remove(ARRAY[${joined(
     RESOURCES.map(([type]) => {

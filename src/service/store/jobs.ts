@@ -1,12 +1,13 @@
 import type { Queryable } from '../../db/database.ts';
 import { identifier, joined, sql } from '../../db/sql.ts';
 import { columnsOf, type JobOptions, OPTION_NAMES } from './job-options.ts';
+import { type Person, personColumns } from './users.ts';
 
 /** The status of a job in the controller's terms. */
 export type JobStatus = 'pending' | 'running' | 'successful' | 'failed' | 'error' | 'canceled';
 
 /** A job with the names of its related objects. */
-export interface JobRecord extends JobOptions {
+export interface JobRecord extends JobOptions, Person<'created_by'> {
   readonly id: number;
   readonly created: Date;
   readonly modified: Date;
@@ -27,10 +28,6 @@ export interface JobRecord extends JobOptions {
   readonly project_name: string | null;
   readonly job_template_id: number | null;
   readonly job_template_name: string | null;
-  readonly created_by_id: number | null;
-  readonly created_by_username: string | null;
-  readonly created_by_first_name: string | null;
-  readonly created_by_last_name: string | null;
 }
 
 /** Rows `x` of service_job with organization, inventory, project, template and who launched it. */
@@ -46,8 +43,7 @@ export const JOB_COLUMNS = sql`
   x.id, x.created, x.modified, x.name, x.description, x.status, x.started, x.finished, x.job_explanation,
   x.launch_type, x.playbook, ${columnsOf(OPTION_NAMES, 'x')}, x.execution_node, x.organization_id,
   o.name AS organization_name, x.inventory_id, i.name AS inventory_name, x.project_id, p.name AS project_name,
-  x.job_template_id, j.name AS job_template_name, x.created_by_id, u.username AS created_by_username,
-  u.first_name AS created_by_first_name, u.last_name AS created_by_last_name`;
+  x.job_template_id, j.name AS job_template_name, ${personColumns('u', 'created_by')}`;
 
 export function findJob(database: Queryable, id: number): Promise<JobRecord | null> {
   return sql`SELECT ${JOB_COLUMNS} FROM ${JOB_FROM} WHERE x.id = ${id}`.first<JobRecord>(database);

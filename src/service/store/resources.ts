@@ -1,6 +1,7 @@
 import type { Queryable } from '../../db/database.ts';
 import { identifier, joined, literal, type Sql, sql } from '../../db/sql.ts';
 import { type ResourceWithRoles, type RoleName, roleIds } from './object-roles.ts';
+import { type Person, personColumns } from './users.ts';
 
 /** What all resources with a name have. */
 export interface ResourceRow {
@@ -53,25 +54,13 @@ export interface Storage {
 }
 
 /** Who created a record and last changed it; null where that is not known. */
-export interface Makers {
-  readonly created_by_id: number | null;
-  readonly created_by_username: string | null;
-  readonly created_by_first_name: string | null;
-  readonly created_by_last_name: string | null;
-  readonly modified_by_id: number | null;
-  readonly modified_by_username: string | null;
-  readonly modified_by_first_name: string | null;
-  readonly modified_by_last_name: string | null;
-}
+export type Makers = Person<'created_by'> & Person<'modified_by'>;
 
 /** The users `c` who created and `m` who last changed the rows `x`. */
 export const MAKERS_FROM = sql`LEFT JOIN auth_user c ON c.id = x.created_by_id
   LEFT JOIN auth_user m ON m.id = x.modified_by_id`;
 
-const MAKER_COLUMNS = sql`
-  c.id AS created_by_id, c.username AS created_by_username, c.first_name AS created_by_first_name,
-  c.last_name AS created_by_last_name, m.id AS modified_by_id, m.username AS modified_by_username,
-  m.first_name AS modified_by_first_name, m.last_name AS modified_by_last_name`;
+const MAKER_COLUMNS = joined([personColumns('c', 'created_by'), personColumns('m', 'modified_by')]);
 
 /** The organization `o` of the rows `x`, in `from`. */
 export const OF_ORGANIZATION = sql`LEFT JOIN main_organization o ON o.id = x.organization_id`;

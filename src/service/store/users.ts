@@ -1,5 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
-import { literal, sql } from '../../db/sql.ts';
+import { identifier, joined, literal, type Sql, sql } from '../../db/sql.ts';
 
 /** A user with flags, organization roles and linked accounts, for access decisions. */
 export interface UserRecord {
@@ -27,6 +27,19 @@ export interface UserRecord {
 const roles = (role: string) =>
   sql`ARRAY(SELECT r.organization_id FROM service_role r
     WHERE r.user_id = u.id AND r.role = ${literal(role)})`;
+
+/** A user whom another record names, by the beginning of its columns' names; null where there is none. */
+export type Person<Prefix extends string> = { readonly [Column in `${Prefix}_id`]: number | null } & {
+  readonly [Column in `${Prefix}_${'username' | 'first_name' | 'last_name'}`]: string | null;
+};
+
+/** The columns of a {@link Person}, of a row of auth_user with this alias. */
+export function personColumns(alias: string, prefix: string): Sql {
+  const columns = ['id', 'username', 'first_name', 'last_name'];
+  return joined(
+    columns.map((name) => sql`${identifier(`${alias}.${name}`)} AS ${identifier(`${prefix}_${name}`)}`),
+  );
+}
 
 /** The columns of a {@link UserRecord}, of a row `u` of auth_user. */
 export const USER_COLUMNS = sql`
