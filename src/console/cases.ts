@@ -245,7 +245,8 @@ function endingsOf({ operator }: Runtime, aheadMs: number): (run: RunAccount) =>
       : controllerTime({ at: ended, target }).getTime() - aheadMs;
 }
 
-function summaryOf(
+/** An investigation in a list: what it found, counted. */
+export function summaryOf(
   { madeAt, since, until, subject, items, target, stream }: Investigation,
   {
     marks,
@@ -291,7 +292,17 @@ async function shownInvestigation(
   const investigation = files.investigation(name);
   const [log, description] = [await runtime.auditLog(), await controllerOfCase(runtime, of)];
   const marks = await honestItems({ log, description, incident });
-  const cleaned = await verifiedItems({ log, description, incident });
+  return shownOf(investigation, { marks, cleaned: await verifiedItems({ log, description, incident }) });
+}
+
+/** An investigation with what is marked as honest, and what a cleaning verified since. */
+export function shownOf(
+  investigation: Investigation,
+  {
+    marks,
+    cleaned,
+  }: { readonly marks: ReadonlyMap<string, HonestItem>; readonly cleaned: ReadonlyMap<string, string> },
+) {
   const { items, unattributed, unattributedCount = unattributed.length, ...rest } = investigation;
   // What remains first: of very many, the page gets no others.
   const ordered = items.toSorted((one, other) => Number(remains(other)) - Number(remains(one)));

@@ -13,6 +13,7 @@ import { choicesOf, placeQuery } from './command-line.ts';
 import { filterOf, filterSchema, type Preparation, prepare, requestSchema } from './commands.ts';
 import { type Controllers, serveControllers } from './controllers.ts';
 import { serveIncidents } from './incidents.ts';
+import { serveInvestigations } from './investigations.ts';
 import { serveJobs } from './jobs.ts';
 import { serveLog } from './log-records.ts';
 import { serveNames } from './names.ts';
@@ -46,6 +47,7 @@ export function serveConsole(app: FastifyInstance, parts: ConsoleParts): void {
   serveChanges(app, parts);
   serveIncidents(app, parts);
   serveCases(app, parts);
+  serveInvestigations(app, parts);
   serveControllers(app, parts.controllers);
   serveSavedPlans(app, parts);
   serveAudits(app, parts);

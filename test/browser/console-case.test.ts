@@ -182,6 +182,20 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     expect(problems).toEqual([]);
   });
 
+  it('investigates a user without an incident, from the form of a lockdown', async () => {
+    const casePage = page.url();
+    await page.goto(new URL('/incidents?user=bob', casePage).href);
+    await page.getByRole('link', { name: 'Investigate bob first' }).click();
+    await page.getByRole('heading', { name: 'Investigation of bob' }).waitFor();
+    await section('Investigate').getByRole('button', { name: 'Investigate' }).click();
+    await page.getByRole('tree', { name: 'Who made what' }).getByText('mole', { exact: true }).waitFor();
+    await section('What was found').getByRole('link', { name: 'lock down bob' }).waitFor();
+    expect(await barriers(page, 'minor')).toEqual([]);
+    await takePictures(page, 'console-investigation');
+    await page.goto(casePage);
+    await page.getByRole('heading', { name: /^Case inc-/ }).waitFor();
+  });
+
   it('fits a narrow screen, and is found again from the list', async () => {
     onTestFinished(() => page.setViewportSize({ width: 1280, height: 900 }));
     await page.setViewportSize({ width: 375, height: 800 });

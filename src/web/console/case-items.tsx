@@ -83,7 +83,7 @@ interface FoundProps {
 
 function Found(props: FoundProps): ReactNode {
   const { found } = props;
-  const { items, total, mayHaveRead, limits, unattributedCount } = found;
+  const { items, total } = found;
   const [active, setActive] = useState<string | null>(null);
   const [isOpen, setOpen] = useState<Item | null>(null);
   const choose = (id: string) => {
@@ -112,28 +112,38 @@ function Found(props: FoundProps): ReactNode {
           onClose={() => setOpen(null)}
         />
       )}
-      {(mayHaveRead.length > 0 || limits.length > 0 || unattributedCount > 0) && (
-        <details className="evidence">
-          <summary>What may have been read, and what is not known</summary>
-          <ul>
-            {mayHaveRead.map((text) => (
-              <li key={text}>May have been read: {text}</li>
-            ))}
-            {unattributedCount > 0 && (
-              <li>{numberText(unattributedCount)} entries about access have no actor.</li>
-            )}
-            {limits.map(({ text }) => (
-              <li key={text}>{text}</li>
-            ))}
-          </ul>
-        </details>
-      )}
+      <Limits found={found} />
     </>
   );
 }
 
+/** What may have been read, and what the investigation cannot know. */
+export function Limits({
+  found: { mayHaveRead, limits, unattributedCount },
+}: {
+  readonly found: InvestigationRead;
+}): ReactNode {
+  if (mayHaveRead.length === 0 && limits.length === 0 && unattributedCount === 0) return null;
+  return (
+    <details className="evidence">
+      <summary>What may have been read, and what is not known</summary>
+      <ul>
+        {mayHaveRead.map((text) => (
+          <li key={text}>May have been read: {text}</li>
+        ))}
+        {unattributedCount > 0 && (
+          <li>{numberText(unattributedCount)} entries about access have no actor.</li>
+        )}
+        {limits.map(({ text }) => (
+          <li key={text}>{text}</li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
 /** How many items were found, and what they are now, each counted once. */
-function FoundText({ found: { items, total } }: Pick<FoundProps, 'found'>): ReactNode {
+export function FoundText({ found: { items, total } }: Pick<FoundProps, 'found'>): ReactNode {
   const states = Map.groupBy(items, nowOf);
   const parts = NOW_ORDER.flatMap((now) => {
     const count = states.get(now)?.length ?? 0;

@@ -15,6 +15,7 @@ const loads = {
   tokens: () => import('./tokens.tsx'),
   incidents: () => import('./incidents.tsx'),
   case: () => import('./case.tsx'),
+  investigation: () => import('./investigation.tsx'),
   audit: () => import('./audit.tsx'),
   log: () => import('./log.tsx'),
   jobs: () => import('./jobs.tsx'),
@@ -25,6 +26,9 @@ const OperationDialog = lazy(async () => ({ default: (await loads.operation()).O
 const Tokens = lazy(async () => ({ default: (await loads.tokens()).Tokens }));
 const Incidents = lazy(async () => ({ default: (await loads.incidents()).Incidents }));
 const Case = lazy(async () => ({ default: (await loads.case()).Case }));
+const Investigation = lazy(async () => ({
+  default: (await loads.investigation()).InvestigationPage,
+}));
 const Audit = lazy(async () => ({ default: (await loads.audit()).Audit }));
 const Log = lazy(async () => ({ default: (await loads.log()).Log }));
 const Jobs = lazy(async () => ({ default: (await loads.jobs()).Jobs }));
@@ -93,6 +97,7 @@ export function ConsoleFrame(): ReactNode {
             <Route key={path} path={path} element={page} />
           ))}
           <Route path="/case" element={<Case />} />
+          <Route path="/investigation" element={<Investigation />} />
         </Routes>
       </Frame>
       {operation !== null && (

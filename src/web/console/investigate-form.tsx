@@ -137,11 +137,16 @@ function beginningOf({ incident, investigations }: CaseRead): Date {
 }
 
 /** A time as the field for one takes it: local, to the minute. */
-function localValue(time: Date): string {
+export function localValue(time: Date): string {
   return new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }
 
-function Made({ investigations }: { readonly investigations: CaseRead['investigations'] }): ReactNode {
+/** The investigations that were made, the newest first. */
+export function Made({
+  investigations,
+}: {
+  readonly investigations: readonly Omit<CaseRead['investigations'][number], 'isOutdated'>[];
+}): ReactNode {
   return (
     <PlainTable
       label="Investigations"

@@ -13,6 +13,7 @@ import {
 } from '@patternfly/react-core';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
+import { Link } from 'react-router';
 import type { FormChoice } from '../../console/command-line.ts';
 import { Choice } from '../shared/choice.tsx';
 import { type ContextRead, call, type Ended, type Problem, query, useFacts, useRead } from './api.ts';
@@ -260,6 +261,7 @@ function LoadedForm({ place, user, context }: Place & { readonly context: Contex
               {planned.data.failure !== null && <ProblemAlert problem={planned.data.failure} />}
               <Report ended={planned.data} label="Plan" />
               <CommandLine command={planned.data.command} />
+              <InvestigateFirst place={place} names={scope === 'user' ? namesIn(names) : []} />
             </>
           )}
         </GridItem>
@@ -296,6 +298,23 @@ function LockdownButtons(props: {
       </div>
       <SavePlan isDisabled={!isReady} onSave={(planOut) => onBegin({ planOut })} />
     </>
+  );
+}
+
+/** To what a user did, for who is not sure yet. */
+function InvestigateFirst({
+  place,
+  names: [name, ...others],
+}: {
+  readonly place: string;
+  readonly names: readonly string[];
+}): ReactNode {
+  if (name === undefined || others.length > 0) return null;
+  return (
+    <p>
+      Not sure yet? <Link to={query('/investigation', { place, user: name })}>Investigate {name} first</Link>.
+      An investigation reads only.
+    </p>
   );
 }
 

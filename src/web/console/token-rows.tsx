@@ -152,6 +152,9 @@ function TraceDialog({ row, onClose }: { readonly row: Row; readonly onClose: ()
       </ModalBody>
       <ModalFooter>
         {owner !== undefined && <LockdownLink place={place} user={owner} />}
+        <Link className="pf-v6-c-button pf-m-secondary" to={query('/investigation', { place, token: id })}>
+          <span className="pf-v6-c-button__text">Investigate its owner</span>
+        </Link>
         <Button variant="link" onClick={onClose}>
           Close
         </Button>

@@ -55,6 +55,37 @@ async function carryOut(
 }
 
 describe('a case in a console', { timeout: 60_000 }, () => {
+  it('investigates a user without an incident, which writes nothing to the audit log', async () => {
+    const { folder, opened } = await lockedDown();
+    const { send } = opened;
+    const log = join(folder, '.local/state/tokenctl/audit.jsonl');
+    const before = readFileSync(log, 'utf8');
+    const since = new Date(Date.now() - 3_600_000).toISOString();
+    const of = 'place=east-db&user=bob';
+    expect((await send(`/api/investigations?${of}`)).json()).toEqual({
+      ...{ underway: null, investigations: [], last: null },
+    });
+    expect((await send('/api/investigations', { place: 'east-db', user: 'bob', since })).statusCode).toBe(
+      200,
+    );
+    expect((await send(`/api/investigations?${of}`)).json()).toMatchObject({
+      underway: null,
+      investigations: [{ context: 'east-db' }],
+      last: { subject: { kind: 'user', name: 'bob' }, incident: null },
+    });
+    // Another subject has none of it; a subject that does not exist is refused, and that is kept for the page.
+    expect((await send('/api/investigations?place=east-db&token=1')).json().last).toBeNull();
+    const unknown = { place: 'east-db', user: 'nobody-here', since };
+    expect((await send('/api/investigations', unknown)).statusCode).toBe(404);
+    expect((await send('/api/investigations?place=east-db&user=nobody-here')).json().underway).toMatchObject({
+      problem: { code: 'not_found' },
+    });
+    for (const wrong of ['place=east-db', `${of}&token=1`]) {
+      expect([wrong, (await send(`/api/investigations?${wrong}`)).statusCode]).toEqual([wrong, 400]);
+    }
+    expect(readFileSync(log, 'utf8')).toBe(before);
+  });
+
   it('is investigated, cleaned, undone and reported, with honest work left alone', async () => {
     const { folder, opened, incident, read, investigate, found } = await lockedDown();
     const { send } = opened;
