@@ -2,8 +2,14 @@ import { z } from 'zod';
 import { normalizedName } from '../domain/distinguished-name.ts';
 import { percent, secretReference } from './value-schemas.ts';
 
+/** The words for a value of the wrong form; one that is missing is said to be so. */
+const unless =
+  (wrong: string | undefined) =>
+  ({ input }: { readonly input?: unknown }): string | undefined =>
+    input === undefined ? 'is missing' : wrong;
+
 const address = z
-  .url({ protocol: /^https?$/, error: 'must be a URL that starts with https://' })
+  .url({ protocol: /^https?$/, error: unless('must be a URL that starts with https://') })
   .refine((text) => {
     const { username, password, search, hash } = new URL(text);
     return username === '' && password === '' && search === '' && hash === '';
@@ -24,7 +30,7 @@ const rules = () => ({
 });
 
 const ldapAddress = z
-  .url({ protocol: /^ldaps?$/, error: 'must be a URL that starts with ldaps:// or ldap://' })
+  .url({ protocol: /^ldaps?$/, error: unless('must be a URL that starts with ldaps:// or ldap://') })
   .refine((text) => {
     const { username, password, pathname, search, hash } = new URL(text);
     return username + password + search + hash === '' && (pathname === '' || pathname === '/');
@@ -41,7 +47,7 @@ const entryName = z
 const attribute = z.string().regex(/^[A-Za-z][\w-]*$/, 'is not the name of an attribute');
 
 const several = <Item extends z.ZodType>(item: Item) =>
-  z.union([item.transform((one) => [one]), z.array(item).min(1)]);
+  z.preprocess((value) => (typeof value === 'string' ? [value] : value), z.array(item).min(1));
 
 /** An LDAP directory; the defaults differ between Active Directory and the others. */
 const ldap = <Kind extends string>(
@@ -71,6 +77,13 @@ const ldap = <Kind extends string>(
     ...rules(),
   });
 
+const KINDS = ['ldap', 'active-directory', 'scim', 'entra', 'okta', 'google', 'keycloak'];
+
+function wrongKind({ input }: { readonly input?: unknown }): string {
+  if (typeof input !== 'object' || input === null) return 'must be a mapping';
+  return `${'kind' in input ? 'must be' : 'is missing: it is'} one of: ${KINDS.join(', ')}`;
+}
+
 const client = {
   clientId: z.string().min(1),
   clientSecret: secretReference,
@@ -82,65 +95,71 @@ export const directoriesSchema = z.lazy(() =>
     z
       .string()
       .regex(/^[A-Za-z0-9][\w.-]{0,63}$/, 'cannot name a directory: use letters, digits, dots and dashes'),
-    z.discriminatedUnion('kind', [
-      z.strictObject({
-        kind: z.literal('scim'),
-        /** The base address: what comes before `/Users`. */
-        url: address,
-        /** The bearer token. */
-        token: secretReference,
-        paging: z.enum(['auto', 'index', 'cursor']).default('auto'),
-        ...rules(),
-      }),
-      z.strictObject({
-        kind: z.literal('entra'),
-        tenant: z.string().regex(/^[\w.-]+$/, 'is not a tenant: use its ID or its domain'),
-        ...client,
-        /** Other addresses than those of the worldwide cloud. */
-        url: address.default('https://graph.microsoft.com/v1.0'),
-        loginUrl: address.default('https://login.microsoftonline.com'),
-        ...rules(),
-      }),
-      z
-        .strictObject({
-          kind: z.literal('okta'),
+    z.discriminatedUnion(
+      'kind',
+      [
+        z.strictObject({
+          kind: z.literal('scim'),
+          /** The base address: what comes before `/Users`. */
           url: address,
-          /** An API token, or a service app with a private key. */
-          token: secretReference.optional(),
-          clientId: z.string().min(1).optional(),
-          privateKey: z.strictObject({ file: z.string().min(1) }).optional(),
-          keyId: z.string().min(1).optional(),
+          /** The bearer token. */
+          token: secretReference,
+          paging: z.enum(['auto', 'index', 'cursor']).default('auto'),
           ...rules(),
-        })
-        .refine(
-          ({ token, clientId, privateKey }) =>
-            token === undefined ? clientId !== undefined && privateKey !== undefined : clientId === undefined,
-          'needs either a token, or a clientId with a privateKey',
-        ),
-      z.strictObject({
-        kind: z.literal('google'),
-        /** The JSON key of the service account. */
-        serviceAccount: z.strictObject({ file: z.string().min(1) }),
-        /** The administrator in whose name the service account reads. */
-        administrator: z.string().min(3),
-        customer: z.string().min(1).optional(),
-        url: address.default('https://admin.googleapis.com'),
-        ...rules(),
-      }),
-      z.strictObject({
-        kind: z.literal('keycloak'),
-        url: address,
-        realm: z.string().min(1),
-        ...client,
-        ...rules(),
-      }),
-      ldap('ldap', { filter: '(objectClass=person)', id: 'entryUUID', logins: ['uid'] }),
-      ldap('active-directory', {
-        filter: '(&(objectCategory=person)(objectClass=user))',
-        id: 'objectGUID',
-        logins: ['sAMAccountName', 'userPrincipalName'],
-      }),
-    ]),
+        }),
+        z.strictObject({
+          kind: z.literal('entra'),
+          tenant: z.string().regex(/^[\w.-]+$/, 'is not a tenant: use its ID or its domain'),
+          ...client,
+          /** Other addresses than those of the worldwide cloud. */
+          url: address.default('https://graph.microsoft.com/v1.0'),
+          loginUrl: address.default('https://login.microsoftonline.com'),
+          ...rules(),
+        }),
+        z
+          .strictObject({
+            kind: z.literal('okta'),
+            url: address,
+            /** An API token, or a service app with a private key. */
+            token: secretReference.optional(),
+            clientId: z.string().min(1).optional(),
+            privateKey: z.strictObject({ file: z.string().min(1) }).optional(),
+            keyId: z.string().min(1).optional(),
+            ...rules(),
+          })
+          .refine(
+            ({ token, clientId, privateKey }) =>
+              token === undefined
+                ? clientId !== undefined && privateKey !== undefined
+                : clientId === undefined,
+            'needs either a token, or a clientId with a privateKey',
+          ),
+        z.strictObject({
+          kind: z.literal('google'),
+          /** The JSON key of the service account. */
+          serviceAccount: z.strictObject({ file: z.string().min(1) }),
+          /** The administrator in whose name the service account reads. */
+          administrator: z.string().min(3),
+          customer: z.string().min(1).optional(),
+          url: address.default('https://admin.googleapis.com'),
+          ...rules(),
+        }),
+        z.strictObject({
+          kind: z.literal('keycloak'),
+          url: address,
+          realm: z.string().min(1),
+          ...client,
+          ...rules(),
+        }),
+        ldap('ldap', { filter: '(objectClass=person)', id: 'entryUUID', logins: ['uid'] }),
+        ldap('active-directory', {
+          filter: '(&(objectCategory=person)(objectClass=user))',
+          id: 'objectGUID',
+          logins: ['sAMAccountName', 'userPrincipalName'],
+        }),
+      ],
+      { error: wrongKind },
+    ),
   ),
 );
 

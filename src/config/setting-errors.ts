@@ -84,6 +84,7 @@ function knownKeys(whole: z.ZodType, path: readonly PropertyKey[]): string[] {
 const KINDS: Readonly<Record<string, string>> = {
   record: 'a mapping',
   object: 'a mapping',
+  array: 'a list',
   string: 'text',
   number: 'a number',
   boolean: 'true or false',
