@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Attribute, Change } from 'ldapts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { databaseEstate } from '../process/cli/database-estate.ts';
+import { cuttingProxy } from '../support/cutting-proxy.ts';
 import {
   AD_OLD,
   AD_PEOPLE,
@@ -160,6 +161,20 @@ describe.skipIf(NO_SAMBA !== null)('a domain of Active Directory', () => {
     expect(run.stderr).toMatch(message);
     expect(run.code).not.toBe(0);
     expect(run.stdout + run.stderr).not.toContain('hidden');
+  });
+
+  test('nothing is done after a cut in the middle of a page', async () => {
+    const server = { host: new URL(samba.url).hostname, port: 636 };
+    const cut = await cuttingProxy(server, 300_000);
+    const sql = 'SELECT id, is_active FROM auth_user ORDER BY id';
+    const before = await db.database().query(sql);
+    const run = await homeWith({ url: `ldaps://${server.host}:${cut.port}` })('--yes');
+    expect(run).toMatchObject({ code: 7, stdout: '' });
+    expect(run.stderr).toMatch(
+      /The directory staff (ended the connection before its answer was whole|could not be reached)/,
+    );
+    expect(cut.cuts()).toBe(1);
+    expect(await db.database().query(sql)).toEqual(before);
   });
 
   test('the whole domain can be read, although it refers to its other parts, and by StartTLS', async () => {

@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import net from 'node:net';
 import { join } from 'node:path';
 import { Attribute, Change } from 'ldapts';
-import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { cuttingProxy } from '../../support/cutting-proxy.ts';
 import {
   GROUPS,
   LIMITED,
@@ -49,7 +49,7 @@ function homeWith(settings: object = {}, account = READER) {
   writeFileSync(secret, `${account.password}\n`, { mode: 0o600 });
   const file = join(home.folder, '.config/tokenctl/tokenctl.yaml');
   const contexts = readFileSync(file, 'utf8');
-  const configure = (changed: object) => {
+  const configure = (changed: object, jobs: object = {}) => {
     const staff = {
       kind: 'ldap',
       url: slapd.secureUrl,
@@ -60,11 +60,15 @@ function homeWith(settings: object = {}, account = READER) {
       groups: [`cn=staff,${GROUPS}`],
       ...changed,
     };
-    writeFileSync(file, `${contexts}directories: ${JSON.stringify({ staff })}\n`);
+    writeFileSync(
+      file,
+      `${contexts}directories: ${JSON.stringify({ staff })}\njobs: ${JSON.stringify(jobs)}\n`,
+    );
   };
   configure(settings);
   const log = join(home.folder, '.local/state/tokenctl/audit.jsonl');
   return {
+    run: (args: readonly string[]) => home.run(args),
     gone: (...args: readonly string[]) => home.run(['users', 'offboard', '--gone', 'staff', ...args]),
     log: () => readFileSync(log, 'utf8'),
     configure,
@@ -249,14 +253,46 @@ describe.skipIf(NO_SLAPD !== null)('an OpenLDAP directory', () => {
   });
 
   test('nothing is done after a cut in the middle of a page, and the next server is asked where one is down', async () => {
-    const cut = await cutting(60_000);
+    const server = { host: '127.0.0.1', port: Number(new URL(slapd.url).port) };
+    const cut = await cuttingProxy(server, 60_000);
     const before = await active();
-    const run = await homeWith({ url: `ldap://localhost:${cut}` }).gone('--yes');
+    const run = await homeWith({ url: `ldap://localhost:${cut.port}` }).gone('--yes');
     expect(run).toMatchObject({ code: 7, stdout: '' });
     expect(run.stderr).toContain('The directory staff ended the connection before its answer was whole');
+    expect(cut.cuts()).toBe(1);
     expect(await active()).toEqual(before);
     const next = await homeWith({ url: ['ldaps://localhost:1', slapd.secureUrl] }).gone('--dry-run');
     expect(next.stdout).toContain('The directory staff listed');
+  });
+
+  test('the job offboarding ends the tokens of who is disabled here, and of nobody else', async () => {
+    const tokensOf = async (uid: string) => {
+      const rows = await db
+        .database()
+        .query(
+          'SELECT 1 FROM main_oauth2accesstoken t JOIN auth_user u ON u.id = t.user_id WHERE u.username = $1',
+          [names[uid]],
+        );
+      return rows.length;
+    };
+    await replace(dnOf('kept'), 'pwdAccountLockedTime', ['000001010000Z']);
+    const parameters = { present: { directory: 'staff' }, inactive: false, stopAbovePercent: 100 };
+    const home = homeWith();
+    home.configure({ groups: undefined }, { leavers: { job: 'offboarding', dryRun: true, parameters } });
+    expect(await home.run(['jobs', 'run', 'leavers'])).toMatchObject({ code: 0 });
+    const before = [await tokensOf('kept'), await tokensOf('renamed')];
+    expect(Math.min(...before)).toBeGreaterThan(0);
+
+    home.configure({ groups: undefined }, { leavers: { job: 'offboarding', dryRun: false, parameters } });
+    const run = await home.run(['jobs', 'run', 'leavers', '--json']);
+    expect(run).toMatchObject({ code: 0 });
+    expect(run.stdout).toContain(`pwdAccountLockedTime of ${dnOf('kept')} is 000001010000Z`);
+    expect([await tokensOf('kept'), await tokensOf('renamed')]).toEqual([0, before[1]]);
+    expect(home.log()).toContain('"operation":"directory.read"');
+
+    const again = await home.run(['jobs', 'run', 'leavers', '--json']);
+    expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('No user who left has access') });
+    await replace(dnOf('kept'), 'pwdAccountLockedTime', []);
   });
 
   test('many small steps are stopped like a large one', async () => {
@@ -272,26 +308,6 @@ describe.skipIf(NO_SLAPD !== null)('an OpenLDAP directory', () => {
     );
     expect(run.code).toBe(2);
   });
-
-  /** A way to the server that ends after this many bytes of answers. */
-  async function cutting(bytes: number): Promise<number> {
-    const proxy = net.createServer((socket) => {
-      let left = bytes;
-      const behind = net.connect(Number(new URL(slapd.url).port), '127.0.0.1');
-      socket
-        .on('error', () => undefined)
-        .pipe(behind)
-        .on('error', () => undefined);
-      behind.on('data', (data: Buffer) => {
-        left -= data.length;
-        socket.write(left < 0 ? data.subarray(0, data.length + left) : data);
-        if (left < 0) socket.destroySoon();
-      });
-    });
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void proxy.close());
-    return (proxy.address() as net.AddressInfo).port;
-  }
 });
 
 test('jobs init drafts a directory from the settings of the controller, without the password', async () => {
