@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Attribute, Change } from 'ldapts';
 import { expect, onTestFinished, test } from 'vitest';
 import { providerServer } from '../../support/provider-server.ts';
 import { basic, bearer, Client } from '../../support/service.ts';
+import { NO_SLAPD, PEOPLE, person, READER, startSlapd } from '../../support/slapd.ts';
 import { startOpenIdProvider } from '../../support/sso/openid-provider.ts';
 import { logInThrough } from '../../support/sso/world.ts';
 import { databaseEstate } from './database-estate.ts';
@@ -153,3 +155,48 @@ test('whoever is disabled at the provider has no token here: by event, by logout
   const { sweep: _, ...told } = times;
   for (const time of Object.values(told)) expect(time).toBeLessThan(10_000);
 });
+
+test.skipIf(NO_SLAPD !== null)(
+  'whoever logs in at the provider and is disabled in its LDAP directory has no token here after the sweep',
+  async () => {
+    const at = await provider(['ldap-leaver', 'ldap-stays']);
+    const slapd = await startSlapd([person('ldap-leaver'), person('ldap-stays')].join(''));
+    onTestFinished(() => slapd.stop());
+    const [leaving, kept] = [await at.makeToken('ldap-leaver'), await at.makeToken('ldap-stays')];
+    const home = db.home();
+    const file = join(home.folder, '.config/tokenctl/tokenctl.yaml');
+    const password = join(home.folder, 'bind-password');
+    writeFileSync(password, READER.password, { mode: 0o600 });
+    const staff = {
+      kind: 'ldap',
+      url: slapd.secureUrl,
+      caFile: slapd.ca,
+      bindDn: READER.dn,
+      bindPassword: { file: password },
+      base: PEOPLE,
+      accounts: ['google-oauth2'],
+      stopAbovePercent: 50,
+    };
+    writeFileSync(file, `${readFileSync(file, 'utf8')}directories: ${JSON.stringify({ staff })}\n`);
+    const sweep = () => home.run(['users', 'offboard', '--gone', 'staff', '--yes', '--json']);
+    expect(await sweep()).toMatchObject({ code: 0, stdout: expect.stringContaining('"gone": []') });
+
+    at.provider.disable('ldap-leaver');
+    await slapd.admin.modify(`uid=ldap-leaver,${PEOPLE}`, [
+      new Change({
+        operation: 'replace',
+        modification: new Attribute({ type: 'pwdAccountLockedTime', values: ['000001010000Z'] }),
+      }),
+    ]);
+    expect(await at.statusOf(leaving)).toBe(200);
+    const since = performance.now();
+    const run = await sweep();
+    expect(run).toMatchObject({ code: 0 });
+    const time = await at.refusedAfter(leaving, since);
+    expect(JSON.parse(run.stdout).directory.gone).toMatchObject([
+      { username: 'ldap-leaver', evidence: expect.stringContaining('pwdAccountLockedTime') },
+    ]);
+    expect([await at.statusOf(leaving), await at.statusOf(kept)]).toEqual([401, 200]);
+    process.stdout.write(`refused after the sweep of LDAP: ${Math.round(time)} ms\n`);
+  },
+);
