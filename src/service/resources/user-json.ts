@@ -76,6 +76,13 @@ const TOKENS: Relation = {
   }),
 };
 
+/** The accounts at identity providers, which `auth` shows. */
+const ACCOUNTS: Relation = {
+  many: { from: sql`social_auth_usersocialauth r`, on: sql`r.user_id = u.id` },
+  searchFields: [],
+  fields: declared('r', { provider: {}, uid: {} }),
+};
+
 export const userFields: FieldSet = {
   type: 'user',
   fields: {
@@ -134,7 +141,11 @@ export const userFields: FieldSet = {
       date_joined: { type: 'datetime', hidden: true },
     }),
   },
-  relations: { profile: profileRelation('u'), main_oauth2accesstoken: TOKENS },
+  relations: {
+    social_auth: ACCOUNTS,
+    profile: profileRelation('u'),
+    main_oauth2accesstoken: TOKENS,
+  },
   searchFields: ['username', 'first_name', 'last_name', 'email'],
   order: ['username'],
 };

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Secret } from '../../domain/secret.ts';
@@ -10,7 +11,7 @@ import type {
   UserIdentities,
   UserIdentity,
 } from '../../operations/ports/target-parts.ts';
-import { type Api, id } from './api.ts';
+import { type Api, id, type Query } from './api.ts';
 import { authorizationHeader } from './connection.ts';
 import { type Listing, listFilter, listItems, userQueries } from './listing.ts';
 import { isUnauthenticated, parseJson, responseError } from './responses.ts';
@@ -307,8 +308,9 @@ export async function* listIdentities(api: Api): AsyncGenerator<UserIdentities> 
 }
 
 /**
- * The users of a mail address or an account. No filter for accounts was seen, so all users are read for those; null if no user
- * shows one, which a caller who may not see them cannot tell from there being none.
+ * The users of a mail address or an account. All users are read for an account, until one shows an account of the same provider
+ * by which a filter can be tried: no recording has it. Null if no user shows an account, which a caller who may not see them cannot
+ * tell from there being none.
  *
  * @throws TokenctlError as requests do.
  */
@@ -320,12 +322,53 @@ export async function identifiedUsers(api: Api, by: UserIdentity): Promise<reado
     return same.map(({ id: userId }) => userId);
   }
   let shown = false;
+  let isTried = false;
   const found: number[] = [];
   for await (const { id: userId, accounts } of listIdentities(api)) {
     shown ||= accounts.length > 0;
-    if (accounts.some(({ provider, uid }) => provider === by.provider && uid === by.uid)) found.push(userId);
+    const own = accounts.filter(({ provider }) => provider === by.provider);
+    if (own.some(({ uid }) => uid === by.uid)) found.push(userId);
+    const [sample] = own;
+    if (sample === undefined || isTried) continue;
+    isTried = true;
+    const filtered = await filteredUsers(api, by, { userId, uid: sample.uid });
+    if (filtered !== null) return filtered;
   }
   return shown ? found : null;
+}
+
+/**
+ * The users of an account by a filter. It is believed only if it returns the user of an account that is known and nobody for an
+ * account that nobody has: a server or proxy that ignores it returns everybody, and one that misreads it nobody.
+ *
+ * @returns Null where the filter does not work.
+ */
+async function filteredUsers(
+  api: Api,
+  { provider, uid }: Extract<UserIdentity, { provider: string }>,
+  known: { readonly userId: number; readonly uid: string },
+): Promise<readonly number[] | null> {
+  const withUid = async (wanted: string) => {
+    const query: Query = [
+      ['social_auth__provider', provider],
+      ['social_auth__uid', wanted],
+    ];
+    const users: UserIdentities[] = [];
+    for await (const user of listItems(api, [query], IDENTITIES)) {
+      if (!user.accounts.some((each) => each.provider === provider && each.uid === wanted)) return null;
+      users.push(user);
+    }
+    return users.map(({ id: userId }) => userId);
+  };
+  try {
+    if ((await withUid(known.uid))?.join() !== String(known.userId)) return null;
+    if ((await withUid(randomUUID()))?.length !== 0) return null;
+    return await withUid(uid);
+  } catch (error) {
+    if (error instanceof TokenctlError && ['unsupported', 'permission_refused'].includes(error.code))
+      return null;
+    throw error;
+  }
 }
 
 /** The ids of the members of an organization; none where the target has no such list. */
