@@ -45,7 +45,7 @@ export function sendPage(reply: FastifyReply, page: Page): FastifyReply {
 <link rel="stylesheet" href="/static/service.css">
 </head>
 <body>
-<p class="brand">Automation service</p>
+<header><p class="brand">Automation service</p></header>
 <main>
 <h1>${textHtml(page.title)}</h1>
 ${page.main}

@@ -79,7 +79,12 @@ export const APPLICATION: ResourceKind<Application> = {
     ['Client ID', <CopyText key="client" label="Client ID" value={application.client_id} />],
     ['Client type', labelOf(CLIENT_TYPES, application.client_type)],
     ['Grant type', labelOf(GRANT_TYPES, application.authorization_grant_type)],
-    ['Redirect URIs', application.redirect_uris.split(/\s+/).map((uri) => <div key={uri}>{uri}</div>)],
+    [
+      'Redirect URIs',
+      application.redirect_uris === ''
+        ? ''
+        : application.redirect_uris.split(/\s+/).map((uri) => <div key={uri}>{uri}</div>),
+    ],
     ['Skip authorization', application.skip_authorization ? 'Yes' : 'No'],
   ],
   fields: (application) => [

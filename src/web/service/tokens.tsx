@@ -168,7 +168,7 @@ export function TokenList({
           noun: 'token',
           path: ({ id }) => `/api/v2/tokens/${id}/`,
           describe: ({ id, description, scope }) => `${description || `Token ${id}`} (${scope})`,
-          consequence: 'Programs that use them lose their access at once.',
+          consequence: 'Programs lose this access at once.',
         }}
       />
     </>

@@ -216,7 +216,13 @@ export function CreateUserToken(): ReactNode {
   const me = useMe();
   const { id } = useParams();
   const back = `/users/${me.id}/tokens`;
-  if (id !== String(me.id)) return <PageHeading title="Tokens can be created for yourself only" />;
+  if (id !== String(me.id)) {
+    return (
+      <PageHeading title="Tokens can be created for yourself only">
+        <Link to={`${back}/add`}>Create a token of your own</Link>
+      </PageHeading>
+    );
+  }
   return (
     <CreateToken
       above={[

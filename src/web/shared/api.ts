@@ -81,6 +81,10 @@ function isCsrfRefusal(error: unknown): error is ApiError {
 /** What went wrong, in a sentence or two, with the time to wait if the server said so. */
 export function problemText(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
+  // What browsers say of a part of the page that they could not load.
+  if (/dynamically imported|module script|preload CSS/.test(message)) {
+    return 'The page could not be loaded. Check the connection and try again.';
+  }
   const wait = error instanceof ApiError ? error.retryAfter : null;
   return wait === null ? message : `${message} Try again in ${wait} ${wait === 1 ? 'second' : 'seconds'}.`;
 }

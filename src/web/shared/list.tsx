@@ -33,6 +33,7 @@ import {
 import { seesEverything, useApi, useMe } from './queries.ts';
 import { Failed, Loading } from './states.tsx';
 import { breakPointOf, type Column as PlainColumn, TextCell } from './table.tsx';
+import { numberText } from './times.tsx';
 
 /** A column of a list. */
 export interface Column<T> extends PlainColumn<T> {
@@ -271,6 +272,14 @@ function ListPages({
       variant={position}
       isCompact={position === 'top'}
       itemCount={count}
+      toggleTemplate={({ firstIndex = 0, lastIndex = 0, itemsTitle }) => (
+        <>
+          <b>
+            {numberText(firstIndex)} - {numberText(lastIndex)}
+          </b>{' '}
+          of <b>{numberText(count)}</b> {itemsTitle}
+        </>
+      )}
       page={Number(address.parameters[PAGE] ?? 1)}
       perPage={Number(address.parameters[SIZE] ?? DEFAULT_SIZE)}
       perPageOptions={SIZES.map((value) => ({ title: String(value), value }))}

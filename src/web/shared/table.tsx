@@ -2,7 +2,9 @@
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { Children, cloneElement, Fragment, isValidElement, type ReactNode } from 'react';
 
-/** The longest word that is kept in one piece. Words of prose are shorter. */
+/** The longest word that has no place to break: names of people and of rules are shorter. */
+const MAX_NAME = 16;
+/** The longest one that breaks at separators only. Words of prose are shorter. */
 const MAX_WORD = 20;
 /** The pieces of a longer one. */
 const PIECES = /.{1,10}/gu;
@@ -104,7 +106,9 @@ const BREAK = '\u200b';
 
 function withBreaks(text: string): ReactNode {
   const pieces = text
-    .replace(/[./@_:=?&-](?=\w)/g, `$&${BREAK}`)
+    .replace(/\S+/g, (word) =>
+      word.length > MAX_NAME ? word.replace(/[./@_:=?&-](?=\w)/g, `$&${BREAK}`) : word,
+    )
     .replace(/[^\s\u200b]+/g, (word) => (word.length > MAX_WORD ? inPieces(word) : word))
     .split(BREAK);
   if (pieces.length === 1) return text;
