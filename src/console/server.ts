@@ -108,7 +108,8 @@ function isForReading({ method, headers }: FastifyRequest): boolean {
 
 function document(main: string, next?: string): string {
   const refresh = next === undefined ? '' : `<meta http-equiv="refresh" content="0;url=${next}">`;
-  return `<!doctype html><html lang="en"><head><meta charset="utf-8">${refresh}<title>tokenctl console</title></head><body>${main}</body></html>\n`;
+  const head = `<meta charset="utf-8"><meta name="viewport" content="width=device-width">${refresh}`;
+  return `<!doctype html><html lang="en"><head>${head}<title>tokenctl console</title></head><body><main><h1>tokenctl console</h1>${main}</main></body></html>\n`;
 }
 
 const HTML = 'text/html; charset=utf-8';

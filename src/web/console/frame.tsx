@@ -121,13 +121,15 @@ export function ConsoleFrame(): ReactNode {
 /** What a browser sees that has not opened an address of the console. */
 function Closed(): ReactNode {
   return (
-    <PageSection>
-      <EmptyState headingLevel="h1" titleText="Open the console from its terminal">
-        <EmptyStateBody>
-          This browser is not logged in. Press Enter in the terminal of <code>tokenctl console</code> and open
-          the address that it prints.
-        </EmptyStateBody>
-      </EmptyState>
-    </PageSection>
+    <main>
+      <PageSection>
+        <EmptyState headingLevel="h1" titleText="Open the console from its terminal">
+          <EmptyStateBody>
+            This browser is not logged in. Press Enter in the terminal of <code>tokenctl console</code> and
+            open the address that it prints.
+          </EmptyStateBody>
+        </EmptyState>
+      </PageSection>
+    </main>
   );
 }
