@@ -46,6 +46,7 @@ export function Histogram(props: {
     const [first, last] = chosen?.includes(index) ? chosen : [index, index];
     onChoose(ordered([index === first ? last : first, next]));
   };
+  if (bars.length === 0) return null;
   return (
     <section className="bars" aria-label={title}>
       <ChartTitle title={title} unit={unit} />
@@ -102,22 +103,25 @@ export function Calendar({ picture }: { readonly picture: CalendarPicture }): Re
   const most = busiest.tokens === 0 ? '' : `, ${numberText(busiest.tokens)} of them on ${busiest.day}`;
   return (
     <figure className="calendar">
-      <svg
-        viewBox={`0 0 ${width} ${height}`}
-        role="img"
-        aria-label={`Expiries in the coming year: ${numberText(coming)} tokens${most}`}
-      >
-        {labels.map(({ x, y, text }) => (
-          <text key={`${x} ${y}`} x={x} y={y}>
-            {text}
-          </text>
-        ))}
-        {days.map(({ x, y, level, day, tokens }) => (
-          <rect key={day} className={`level${level}`} x={x} y={y} width={daySize} height={daySize} rx="2">
-            <title>{`${day}: ${numberText(tokens)}`}</title>
-          </rect>
-        ))}
-      </svg>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached with the keyboard */}
+      <div className="year" tabIndex={0}>
+        <svg
+          viewBox={`0 0 ${width} ${height}`}
+          role="img"
+          aria-label={`Expiries in the coming year: ${numberText(coming)} tokens${most}`}
+        >
+          {labels.map(({ x, y, text }) => (
+            <text key={`${x} ${y}`} x={x} y={y}>
+              {text}
+            </text>
+          ))}
+          {days.map(({ x, y, level, day, tokens }) => (
+            <rect key={day} className={`level${level}`} x={x} y={y} width={daySize} height={daySize} rx="2">
+              <title>{`${day}: ${numberText(tokens)}`}</title>
+            </rect>
+          ))}
+        </svg>
+      </div>
       <figcaption>
         Expiries by day (UTC): {numberText(coming)} tokens in the coming year{most}.
         {rest !== '' && ` Others: ${rest}.`}

@@ -1,13 +1,5 @@
 /** What is known of one controller, in full, and its facts in a line. */
-import {
-  Card,
-  CardBody,
-  CardTitle,
-  DescriptionList,
-  Label,
-  LabelGroup,
-  Spinner,
-} from '@patternfly/react-core';
+import { Card, CardBody, CardTitle, DescriptionList, Label, Spinner } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 import { numberText } from '../shared/times.tsx';
@@ -24,7 +16,8 @@ export function ControllerCard({ state }: { readonly state: ControllerState }): 
   return (
     <Card component="section" aria-label={place}>
       <CardTitle component="h2">
-        {place} {problem === null && <Needs state={state} />}
+        {place}{' '}
+        {problem === null && (state.needs.length > 0 ? <Needs state={state} /> : <NotNeeded read={read} />)}
       </CardTitle>
       <CardBody>
         {problem !== null && (
@@ -61,50 +54,56 @@ function ControllerFacts({
   const role = roleText(value);
   const calendar = audit.value?.calendar;
   return (
-    <div className="controller">
-      <div>
-        {incomplete !== null && <Message isPlain variant="warning" title={incomplete} />}
-        {warnings.map((warning) => (
-          <Message key={warning} isPlain variant="warning" title={warning} />
-        ))}
-        <DescriptionList
-          className="facts"
-          isHorizontal
-          isCompact
-          horizontalTermWidthModifier={{ default: '6rem' }}
-        >
-          <Fact term="Target">
-            {dialect} {product ?? ''} at {address}
+    <>
+      {incomplete !== null && <Message isPlain variant="warning" title={incomplete} />}
+      {warnings.map((warning) => (
+        <Message key={warning} isPlain variant="warning" title={warning} />
+      ))}
+      <DescriptionList
+        className="facts"
+        isHorizontal
+        isCompact
+        horizontalTermWidthModifier={{ default: '6rem' }}
+        columnModifier={{ xl: '2Col' }}
+      >
+        <Fact term="Target">
+          {dialect} {product ?? ''} at {address}
+        </Fact>
+        {others.length > 0 && <Fact term="Also">the same controller through {others.join(', ')}</Fact>}
+        <Fact term="Account">
+          {identity.username} ({role})
+        </Fact>
+        {ownToken !== null && (
+          <Fact term="Own token">
+            expires <When at={ownToken.earliest} />
           </Fact>
-          {others.length > 0 && <Fact term="Also">the same controller through {others.join(', ')}</Fact>}
-          <Fact term="Account">
-            {identity.username} ({role})
-          </Fact>
-          {ownToken !== null && (
-            <Fact term="Own token">
-              expires <When at={ownToken.earliest} />
-            </Fact>
-          )}
-          <Fact term="Incidents">
-            <IncidentsText read={read} />
-          </Fact>
-          <Fact term="Findings">
-            <Findings read={read} />
-          </Fact>
-          <Fact term="Last sweep">
-            <SweepText sweep={sweep} />
-          </Fact>
-          <TokenFact read={read} />
-          <SettingFacts settings={value.settings} />
-          <Fact term="Leavers">
-            {value.directories.map((line) => (
-              <div key={line}>{line}</div>
-            ))}
-          </Fact>
-        </DescriptionList>
-      </div>
+        )}
+        <Fact term="Incidents">
+          <IncidentsText read={read} />
+        </Fact>
+        <Fact term="Findings">
+          <Findings read={read} />
+        </Fact>
+        <Fact term="Last sweep">
+          <SweepText sweep={sweep} />
+        </Fact>
+        <TokenFact read={read} />
+        <SettingFacts settings={value.settings} />
+        <Fact term="Leavers">
+          {value.directories.map((line) => (
+            <div key={line}>{line}</div>
+          ))}
+        </Fact>
+      </DescriptionList>
       {calendar != null && <Calendar picture={calendar} />}
-    </div>
+    </>
+  );
+}
+
+/** Beside the name of a controller, so that it does not read as a part of it. */
+function NotNeeded({ read }: { readonly read: ControllerRead }): ReactNode {
+  return (
+    <span className="not-needed">({isPending(read) ? 'not known yet' : 'nothing found that needs you'})</span>
   );
 }
 
@@ -171,8 +170,8 @@ export function Findings({
         .map((severity) => (
           <Severity key={severity} severity={severity} count={bySeverity[severity]} />
         ))}
-      {notChecked > 0 && `${notChecked} ${notChecked === 1 ? 'rule' : 'rules'} not checked`}
-      {incomplete !== null && 'not all tokens read'}
+      {notChecked > 0 && <span>{`${notChecked} ${notChecked === 1 ? 'rule' : 'rules'} not checked`}</span>}
+      {incomplete !== null && <span>not all tokens read</span>}
     </span>
   );
 }
@@ -233,7 +232,7 @@ function SettingFacts({ settings }: { readonly settings: ContextRead['settings']
   const lifetime = settings['OAUTH2_PROVIDER']?.ACCESS_TOKEN_EXPIRE_SECONDS;
   return (
     <Fact term="Settings">
-      <LabelGroup numLabels={4}>
+      <span className="labels">
         {SWITCHES.map(([key, name]) => (
           <Label key={key} color={settings[key] === true ? 'orange' : 'green'}>
             {name} {settings[key] === true ? 'on' : 'off'}
@@ -244,7 +243,7 @@ function SettingFacts({ settings }: { readonly settings: ContextRead['settings']
             new tokens live {lifetimeText(lifetime)}
           </Label>
         )}
-      </LabelGroup>
+      </span>
     </Fact>
   );
 }

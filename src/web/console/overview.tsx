@@ -109,10 +109,8 @@ function Summary({ states }: { readonly states: readonly ControllerState[] }): R
   const counted = told.flatMap(({ audit }) => audit.value?.expiring ?? []);
   const month = counted.reduce((sum, each) => sum + each.month, 0);
   const week = counted.reduce((sum, each) => sum + each.week, 0);
-  const sweeps = states.flatMap(({ sweep }) => sweep?.last ?? []);
-  const latest = sweeps.toSorted((one, other) => other.began.localeCompare(one.began))[0];
-  const unswept = states.filter(({ sweep }) => sweep === null).length;
   const pending = told.filter(isPending).length;
+  const none = pending > 0 ? '…' : 'not read';
   return (
     <PageSection>
       <dl className="tiles">
@@ -127,34 +125,54 @@ function Summary({ states }: { readonly states: readonly ControllerState[] }): R
         </Tile>
         <Tile
           term="Open incidents"
-          value={told.some(({ incidents }) => incidents.value !== null) ? numberText(open.length) : '…'}
+          value={told.some(({ incidents }) => incidents.value !== null) ? numberText(open.length) : none}
           isBad={broken > 0}
         >
           {broken > 0 && `${numberText(broken)} not in effect; `}
           {unsure > 0 && `${numberText(unsure)} not checked in full; `}
           {coverage(told.map(({ incidents }) => incidents))}
         </Tile>
-        <Tile
-          term="Tokens that expire in 30 days"
-          value={counted.length > 0 ? numberText(month) : '…'}
-          isBad={false}
-        >
+        <Tile term="Expire in 30 days" value={counted.length > 0 ? numberText(month) : none} isBad={false}>
           {counted.length > 0 && `${numberText(week)} within a week`}
           {counted.length < states.length &&
             `${counted.length > 0 ? '; ' : ''}counted at ${numberText(counted.length)} of ${numberText(states.length)}`}
         </Tile>
-        <Tile
-          term="Last sweep"
-          value={latest === undefined ? 'never' : <When at={latest.began} />}
-          isBad={latest?.state === 'failed' || latest?.state === 'lost'}
-        >
-          {latest === undefined
-            ? 'No job swept these controllers.'
-            : `${latest.state}${unswept > 0 ? `; ${numberText(unswept)} without a sweep` : ''}`}
-        </Tile>
+        <SweepTile states={states} />
       </dl>
       <Waiting told={told} />
     </PageSection>
+  );
+}
+
+/** The last sweep of all controllers; without one why, and where it is set up. */
+function SweepTile({ states }: { readonly states: readonly ControllerState[] }): ReactNode {
+  const sweeps = states.flatMap(({ sweep }) => sweep?.last ?? []);
+  const latest = sweeps.toSorted((one, other) => other.began.localeCompare(one.began))[0];
+  const unswept = states.filter(({ sweep }) => sweep === null).length;
+  if (latest !== undefined) {
+    return (
+      <Tile
+        term="Last sweep"
+        value={<When at={latest.began} />}
+        isBad={latest.state === 'failed' || latest.state === 'lost'}
+      >
+        {latest.state}
+        {unswept > 0 && `; ${numberText(unswept)} without a sweep`}
+      </Tile>
+    );
+  }
+  const isRead = states.every(({ sweep }) => sweep !== undefined);
+  const which =
+    states.length === 1 ? 'this controller' : `${numberText(unswept)} of ${numberText(states.length)}`;
+  return (
+    <Tile term="Last sweep" value={isRead ? 'never' : '…'} isBad={false}>
+      {isRead && (
+        <>
+          {unswept === 0 ? 'Its job has not run yet: ' : `No job sweeps ${which}: `}
+          <Link to="/jobs">Jobs</Link>
+        </>
+      )}
+    </Tile>
   );
 }
 
