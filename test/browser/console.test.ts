@@ -8,7 +8,7 @@ import { storeEstate } from '../../src/service/sample/store-estate.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import { type TestConsole, testConsole } from '../support/console.ts';
 import { configure } from '../support/drafts.ts';
-import { ADMIN, startTestService } from '../support/service.ts';
+import { ADMIN, basic, Client, startTestService } from '../support/service.ts';
 import { barriers, findChromium, startChromium, takePictures } from './chromium.ts';
 
 const chromium = findChromium();
@@ -119,6 +119,77 @@ describe.skipIf(chromium === null)('the console', () => {
     await page.getByText('0 tokens', { exact: true }).waitFor();
   });
 
+  it('filters by scope, shows it in a narrow window as well, and says what to do where no token matches', async () => {
+    await go('Tokens');
+    await page.getByLabel('Scope', { exact: true }).selectOption('read');
+    await page.waitForURL(/scope=read/);
+    await page.getByRole('button', { name: 'Remove Scope' }).waitFor();
+    const scopes = () => page.getByRole('grid', { name: 'Tokens' }).locator('.in-narrow').allTextContents();
+    await expect.poll(async () => (await scopes()).length).toBeGreaterThan(10);
+    // The first is that of the title.
+    expect((await scopes()).slice(1).filter((text) => !/\bread\b/.test(text))).toEqual([]);
+    await page.setViewportSize({ width: 375, height: 812 });
+    await page.locator('.rows td .in-narrow').first().waitFor();
+    expect(await barriers(page, 'minor')).toEqual([]);
+    await page.setViewportSize({ width: 1300, height: 900 });
+    await page.getByLabel('Owner, application, text or id', { exact: true }).fill('no such text');
+    await page.keyboard.press('Enter');
+    await page.getByText('No token that was read matches the filters.').waitFor();
+    expect(await page.getByRole('region', { name: 'Expiry' }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Remove the filters' }).click();
+    await page
+      .getByRole('paragraph')
+      .filter({ hasText: /^\d+ tokens$/ })
+      .waitFor();
+    expect(new URL(page.url()).search).toBe('');
+  });
+
+  it('tells an account with fewer rights once what it lacks, and offers it no lockdown', async () => {
+    const password = 'long enough for it';
+    const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
+    const made = await admin.post('/api/v2/users/', {
+      username: 'auditor',
+      password,
+      is_system_auditor: true,
+    });
+    expect(made.status).toBe(201);
+    expect((await admin.post('/api/v2/users/', { username: 'alice', password })).status).toBe(201);
+    const secret = join(home, 'other-password');
+    writeFileSync(secret, password, { mode: 0o600 });
+    const file = join(home, 'fewer-rights.yaml');
+    const context = (name: string) =>
+      `  ${name}: { url: "${service.url}", username: ${name}, password: { file: "${secret}" } }\n`;
+    writeFileSync(file, `currentContext: alice\ncontexts:\n${context('alice')}${context('auditor')}`);
+    for (const [name, refusal] of [
+      [
+        'alice',
+        'No lockdown: A lockdown needs an account that sees all tokens and users: alice sees only its own tokens.',
+      ],
+      ['auditor', 'No lockdown: auditor is a system auditor, which may change nothing but its own tokens.'],
+    ] as const) {
+      const other = await testConsole({ home, config: file, context: name });
+      const tab = await (await browser.newContext()).newPage();
+      onTestFinished(async () => {
+        await tab.context().close();
+        await other.operations.close();
+        await other.app.close();
+      });
+      await tab.goto(await other.listen());
+      await tab.getByRole('heading', { name: 'Overview' }).waitFor();
+      await tab.goto(new URL('/tokens?user=chatops', tab.url()).href);
+      await tab.getByText(refusal, { exact: true }).waitFor();
+      expect(await tab.getByRole('link', { name: 'Lock down chatops…' }).count()).toBe(0);
+      await tab.goto(new URL('/audit', tab.url()).href);
+      await tab
+        .getByText(/rules were not checked|Not checked: /)
+        .first()
+        .waitFor();
+      // One of what is not included, and one of what was not checked.
+      expect(await tab.locator('main .pf-v6-c-alert').count()).toBe(name === 'alice' ? 2 : 1);
+      expect(await barriers(tab, 'minor')).toEqual([]);
+    }
+  });
+
   it('locks a user down from a plan that follows the form, and shows the ways in', async () => {
     await go('Incidents');
     await page.getByText('No lockdown is open in east.').waitFor();
@@ -222,6 +293,10 @@ describe.skipIf(chromium === null)('the console', () => {
     const other = await (await browser.newContext()).newPage();
     await other.goto(new URL('/tokens', page.url()).href);
     await other.getByRole('heading', { name: 'Open the console from its terminal' }).waitFor();
+    expect(await barriers(other, 'minor')).toEqual([]);
+    await other.goto(new URL('/no-such-page', page.url()).href);
+    await other.getByRole('link', { name: 'Go to the console' }).waitFor();
+    expect(await barriers(other, 'minor')).toEqual([]);
   });
 
   it('says on each page that the console has ended, also on those that were not opened before', async () => {

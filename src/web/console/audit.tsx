@@ -21,7 +21,7 @@ import { call, type Json, query, saved, send, useAddress, useFacts } from './api
 import { OwnCommand } from './commands.tsx';
 import { PlaceNote, usePlace } from './controller.tsx';
 import { ExceptionDialog, type RuleRead } from './exception.tsx';
-import { Bars, Heading, Message, Severity, When } from './parts.tsx';
+import { Bars, Heading, Message, OneMessage, Severity, When } from './parts.tsx';
 
 /** Compared with a baseline. */
 type State = NonNullable<Json<Audited>['findings'][number]['state']>;
@@ -198,9 +198,7 @@ function Findings(props: {
   return (
     <>
       {incomplete !== null && <Message variant="warning" title={incomplete} />}
-      {summary.notChecked.map((each) => (
-        <Message key={each.rule} variant="warning" title={`Not checked: ${each.rule}. ${each.why}`} />
-      ))}
+      <NotChecked notChecked={summary.notChecked} />
       <p className="counts">
         {numberText(summary.found)} {trend === null ? '' : 'new '}findings in {numberText(summary.tokensRead)}{' '}
         tokens, <When at={at} />. <Excused excused={summary.excused} />
@@ -240,6 +238,21 @@ function Findings(props: {
   );
 }
 
+/** One message for all rules that were not checked: those with one reason in one line. */
+function NotChecked({ notChecked }: { readonly notChecked: AuditRead['summary']['notChecked'] }): ReactNode {
+  const reasons = [...Map.groupBy(notChecked, ({ why }) => why)].map(([why, rules]) => {
+    const names = rules.map(({ rule }) => rule).join(', ');
+    return `Not checked: ${names}. ${/[.?!]$/.test(why) ? why : `${why}.`}`;
+  });
+  return (
+    <OneMessage
+      variant="warning"
+      title={`${numberText(notChecked.length)} rules were not checked`}
+      texts={reasons}
+    />
+  );
+}
+
 function Excused({ excused }: { readonly excused: AuditRead['summary']['excused'] }): ReactNode {
   const count = Object.values(excused).reduce((sum, each) => sum + each, 0);
   return count === 0 ? null : `Excused by exceptions of the policy: ${numberText(count)}.`;
@@ -273,6 +286,12 @@ function AboutRule({ read, place }: { readonly read: RuleRead; readonly place: s
 
 const SHOWN = 200;
 
+const OWNER: Column<AuditRead['findings'][number]> = {
+  title: 'Owner',
+  // A setting and an application have none.
+  show: ({ owner }) => owner || 'none',
+};
+
 const STATE: Column<AuditRead['findings'][number]> = { title: 'State', show: ({ state }) => state };
 
 function FindingTable(props: {
@@ -292,7 +311,7 @@ function FindingTable(props: {
         keyOf={({ rule, subject }) => `${rule} ${subject}`}
         columns={[
           { title: 'Severity', show: ({ severity }) => <Severity severity={severity} /> },
-          { title: 'Rule', show: ({ rule }) => rule },
+          { title: 'Rule', show: ({ rule }) => <span className="rule">{rule}</span> },
           ...(isCompared ? [STATE] : []),
           {
             title: 'About',
@@ -303,7 +322,7 @@ function FindingTable(props: {
                 <Link to={query('/tokens', { place, text: tokenId })}>token {tokenId}</Link>
               ),
           },
-          { title: 'Owner', show: ({ owner }) => owner },
+          ...(findings.some(({ owner }) => owner !== null && owner !== '') ? [OWNER] : []),
           { title: 'What', show: ({ message }) => message },
         ]}
       />

@@ -185,9 +185,12 @@ function Paragraph({ line, isTitle }: { readonly line: ShownLine; readonly isTit
 
 function BlockList({ blocks }: { readonly blocks: readonly Block[] }): ReactNode {
   const hasMarks = blocks.some(({ line }) => line.mark !== null);
+  // What has numbers takes no bullets.
+  const isNumbered = blocks.every(({ line }) => /^\d+\. /.test(line.text));
+  const style = isNumbered ? 'numbered' : 'plain';
   return (
     // biome-ignore lint/a11y/noRedundantRoles: Safari takes a list without bullets for no list
-    <ul role="list" className={hasMarks ? 'marked' : 'plain'}>
+    <ul role="list" className={hasMarks ? 'marked' : style}>
       {blocks.map(({ line, under }, index) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the lines of a text have no other name, and stay where they are
         <li key={index}>

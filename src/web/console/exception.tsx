@@ -79,6 +79,9 @@ export function ExceptionDialog({
             />
           </FormGroup>
         </Form>
+        {reason.trim() === '' && (
+          <p className="hint">With a reason, the lines for the configuration are shown here to copy.</p>
+        )}
         {read.error !== null && <Message variant="danger" title={read.error.message} />}
         {read.data !== undefined && reason.trim() !== '' && (
           <>

@@ -3,6 +3,7 @@
 import { Button, Label, PageSection, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
 import { useMutation } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
+import { Link } from 'react-router';
 import type { Log as Answer } from '../../console/log-records.ts';
 import { Choice } from '../shared/choice.tsx';
 import { Loaded } from '../shared/states.tsx';
@@ -66,6 +67,7 @@ export function Log(): ReactNode {
       since,
     }),
   );
+  const isNarrowed = ['about', 'state', 'text', 'days'].some((name) => given(name) !== '');
   const [shown, setShown] = useState<string | null>(null);
   return (
     <>
@@ -74,7 +76,7 @@ export function Log(): ReactNode {
         {read.data !== undefined && <LogState read={read.data} onVerified={() => void read.refetch()} />}
         <Toolbar>
           <ToolbarContent>
-            <ToolbarItem>
+            <ToolbarItem className="search">
               <TextSearch
                 label="User, context, ticket or id"
                 key={given('text')}
@@ -112,7 +114,15 @@ export function Log(): ReactNode {
           {({ runs, searched }) => (
             <>
               {searched !== null && <p>Searched in the newest {numberText(searched)} runs.</p>}
-              <RunTable runs={runs} onShow={setShown} />
+              {runs.length === 0 ? (
+                <p>
+                  {isNarrowed
+                    ? 'No run matches.'
+                    : 'The audit log has no run yet. Commands and this console record theirs here.'}
+                </p>
+              ) : (
+                <RunTable runs={runs} onShow={setShown} />
+              )}
             </>
           )}
         </Loaded>
@@ -129,7 +139,6 @@ function RunTable({
   readonly runs: readonly Run[];
   readonly onShow: (run: string) => void;
 }): ReactNode {
-  if (runs.length === 0) return <p>No runs.</p>;
   return (
     <PlainTable
       label="Runs"
@@ -144,7 +153,7 @@ function RunTable({
           isAction: true,
           show: ({ run }) => (
             <Button variant="link" aria-label={`Details of run ${run}`} onClick={() => onShow(run)}>
-              {run.slice(0, 8)}
+              Run {run.slice(0, 8)}
             </Button>
           ),
         },
@@ -246,7 +255,9 @@ export function Operations(): ReactNode {
         <Loaded query={read}>
           {({ operations }) =>
             operations.length === 0 ? (
-              <p>No change was begun in this console. The audit log has all others.</p>
+              <p>
+                No change was begun in this console. The <Link to="/log">audit log</Link> has all others.
+              </p>
             ) : (
               <PlainTable
                 label="Changes"

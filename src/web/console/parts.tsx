@@ -52,6 +52,7 @@ export function Bars({
   readonly onChoose?: (index: number) => void;
 }): ReactNode {
   const most = Math.max(1, ...bars.map(({ count }) => count));
+  if (bars.length === 0) return null;
   return (
     <div className="bars">
       {title !== undefined && <ChartTitle title={title} unit={unit} />}
@@ -192,6 +193,41 @@ export function outcomeText(outcome: Operation['outcome']): string {
 /** A message where it belongs. Its title is no heading: it would stand in the outline of the page. */
 export function Message(props: AlertProps): ReactNode {
   return <Alert isInline component="p" {...props} />;
+}
+
+/** One message for all of a kind: a box for each would push what the page is for out of sight. */
+export function OneMessage({
+  variant,
+  title,
+  texts,
+}: {
+  readonly variant: 'danger' | 'warning';
+  /** What several have in common. */
+  readonly title: string;
+  /** Each with what to do about it, if that is known. */
+  readonly texts: readonly (string | readonly [text: string, hint: string | null | undefined])[];
+}): ReactNode {
+  const pairs = texts.map((each) => (typeof each === 'string' ? ([each, null] as const) : each));
+  const [only, ...others] = pairs;
+  if (only === undefined) return null;
+  if (others.length === 0) {
+    return (
+      <Message variant={variant} title={only[0]}>
+        {only[1]}
+      </Message>
+    );
+  }
+  return (
+    <Message variant={variant} title={title}>
+      <ul className="reasons">
+        {pairs.map(([text, hint]) => (
+          <li key={text}>
+            {text} {hint}
+          </li>
+        ))}
+      </ul>
+    </Message>
+  );
 }
 
 /** A fact in a list of descriptions. */

@@ -10,6 +10,7 @@ import { Report } from './document.tsx';
 import { GuardFields, guardsOf, noGuards, SavePlan } from './guards.tsx';
 import { type Account, AccountFields, ProblemAlert, useBegin } from './operation.tsx';
 import { Message } from './parts.tsx';
+import { criterionText } from './token-filters.tsx';
 import type { Row } from './token-rows.tsx';
 
 /** Opens the dialog. */
@@ -100,6 +101,7 @@ function RevokeDialog(props: {
             isAll={selected.length === 0}
             place={meant.length > 1 ? place : null}
           />
+          {selected.length === 0 && <ChosenBy filter={criteria} />}
           <ChoiceFields fields={forms['tokens revoke']} choices={choices} onChange={setChoices} />
           <AccountFields account={account} onChange={setAccount} />
           <GuardFields rule={context.data?.approval} guards={guards} onChange={setGuards} />
@@ -142,6 +144,12 @@ function RevokeDialog(props: {
       </ModalFooter>
     </Modal>
   );
+}
+
+/** The criteria that chose the tokens. */
+function ChosenBy({ filter }: { readonly filter: Readonly<Record<string, string>> }): ReactNode {
+  const texts = Object.entries(filter).map(([name, value]) => criterionText(name, value));
+  return <p className="hint">{texts.length === 0 ? 'No filter: all tokens are meant.' : texts.join('; ')}</p>;
 }
 
 /** The tokens that are named. */

@@ -39,6 +39,10 @@ export function SavedPlans(): ReactNode {
     <>
       <Heading title="Saved plans" />
       <PageSection>
+        <p>
+          A plan that was saved to a file, by a command with <code>--plan-out</code> or by a form here: read
+          what it would change, who has to approve it, and apply it.
+        </p>
         <UploadForm onShow={show} />
         <PathForm
           key={`${path} ${approvalFile}`}

@@ -8,7 +8,7 @@ import { Link } from 'react-router';
 import type { TokenPage as Page } from '../../console/token-table.ts';
 import { Loaded } from '../shared/states.tsx';
 import { isNever, localText } from '../shared/times.tsx';
-import { call, type Ended, type Json, query, useRead } from './api.ts';
+import { type ContextRead, call, type Ended, type Json, query, useRead } from './api.ts';
 import { OwnCommand } from './commands.tsx';
 import { Report } from './document.tsx';
 
@@ -41,7 +41,7 @@ const COLUMNS = [
   ['created', 'Created'],
 ] as const;
 
-/** The columns that decide: a narrow window shows no others. */
+/** The columns that decide: a narrow window shows no others. It has the scope below the owner. */
 const NARROW: ReadonlySet<string> = new Set(['id', 'user', 'expires', 'lastUsed']);
 
 /** The rows that are seen, and a few around them: a table of any length. */
@@ -57,6 +57,9 @@ export function Rows(props: {
   const { filter, order, head, selected, onOrder, onSelect } = props;
   const { total } = head;
   const hasPlaces = head.readings.length > 1;
+  // A column that says "not told" in each row is left out.
+  const hasUse = head.lastUse !== null;
+  const columns = COLUMNS.filter(([name]) => hasUse || name !== 'lastUsed');
   const [top, setTop] = useState(0);
   const [traced, setTraced] = useState<Row | null>(null);
   const latest = useRef(onSelect);
@@ -91,7 +94,7 @@ export function Rows(props: {
     const next = Math.floor(currentTarget.scrollTop / ROW_HEIGHT);
     if (Math.abs(next - top) > MARGIN / 2) setTop(next);
   };
-  const sorted = COLUMNS.findIndex(([name]) => name === order.sort);
+  const sorted = columns.findIndex(([name]) => name === order.sort);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached with the keyboard
     <section className="rows" ref={box} onScroll={onScroll} tabIndex={0} aria-label="Rows">
@@ -100,7 +103,7 @@ export function Rows(props: {
           <Tr>
             <Th screenReaderText="Selected" />
             {hasPlaces && <Th className="wide">Context</Th>}
-            {COLUMNS.map(([name, title], columnIndex) => (
+            {columns.map(([name, title], columnIndex) => (
               <Th
                 key={name}
                 modifier="nowrap"
@@ -112,9 +115,12 @@ export function Rows(props: {
                 }}
               >
                 {title}
+                {name === 'user' && (
+                  <span className="in-narrow">{hasPlaces ? ', context, scope' : ', scope'}</span>
+                )}
               </Th>
             ))}
-            <Th className="wide">Description</Th>
+            <Th className="wide rest">Description</Th>
           </Tr>
         </Thead>
         <Tbody>
@@ -128,6 +134,7 @@ export function Rows(props: {
               onSelect={select}
               isSelected={selected.has(keyOf(row))}
               hasPlace={hasPlaces}
+              hasUse={hasUse}
             />
           ))}
           <Space height={after} />
@@ -163,8 +170,11 @@ function TraceDialog({ row, onClose }: { readonly row: Row; readonly onClose: ()
   );
 }
 
-/** To the form that ends all access of a user. */
+/** To the form that ends all access of a user; for an account that may not, what keeps it from that. */
 export function LockdownLink({ place, user }: { readonly place: string; readonly user: string }): ReactNode {
+  const context = useRead<ContextRead>(query('/api/overview', { place }));
+  const refusal = context.data?.lockdownRefusal ?? null;
+  if (refusal !== null) return <p className="hint">{`No lockdown: ${refusal.message}`}</p>;
   return (
     <Link className="pf-v6-c-button pf-m-danger pf-m-secondary" to={query('/incidents', { place, user })}>
       <span className="pf-v6-c-button__text">Lock down {user}…</span>
@@ -178,10 +188,12 @@ const TokenRow = memo(function TokenRow(props: {
   readonly index: number;
   readonly isSelected: boolean;
   readonly hasPlace: boolean;
+  readonly hasUse: boolean;
   readonly onSelect: (row: Row) => void;
   readonly onTrace: (row: Row) => void;
 }): ReactNode {
-  const { row, index, isSelected, hasPlace, onSelect, onTrace } = props;
+  const { row, index, isSelected, hasPlace, hasUse, onSelect, onTrace } = props;
+  const owner = row.user?.username ?? '(no owner)';
   // Plain elements: drawing the components of PatternFly for a screen full of rows takes several times as
   // long.
   return (
@@ -206,42 +218,51 @@ const TokenRow = memo(function TokenRow(props: {
           {row.id}
         </button>
       </Cell>
-      <Cell>{row.user?.username ?? '(no owner)'}</Cell>
+      <Cell title={owner}>
+        {owner} <span className="in-narrow">{hasPlace ? `${row.place}, ${row.scope}` : row.scope}</span>
+      </Cell>
       <Cell isWide>{row.application?.name ?? '(personal)'}</Cell>
       <Cell>{isNever(row.expires) ? 'never' : <Minute at={row.expires} />}</Cell>
-      <Cell>{row.lastUsed === undefined ? 'not told' : <Minute at={row.lastUsed} />}</Cell>
+      {hasUse && <Cell>{row.lastUsed === undefined ? 'not told' : <Minute at={row.lastUsed} />}</Cell>}
       <Cell isWide>{row.scope}</Cell>
       <Cell isWide>
-        <Minute at={row.created} />
+        <Minute at={row.created} isDay />
       </Cell>
-      <Cell isWide>{row.description}</Cell>
+      <Cell isWide isRest>
+        {row.description}
+      </Cell>
     </tr>
   );
 });
 
 /** A time, of which a narrow window shows the day. */
-function Minute({ at }: { readonly at: string | null }): ReactNode {
+function Minute({ at, isDay = false }: { readonly at: string | null; readonly isDay?: boolean }): ReactNode {
   if (at === null) return 'never';
   const [day, minute] = localText(new Date(at)).split(' ');
   return (
     <time dateTime={at} title={`${at.replace('T', ' ').slice(0, 19)} UTC`}>
-      {day} <span className="wide">{minute}</span>
+      {day} {!isDay && <span className="wide">{minute}</span>}
     </time>
   );
 }
 
 function Cell({
   children,
+  title = typeof children === 'string' ? children : undefined,
   isWide = false,
+  isRest = false,
 }: {
   readonly children: ReactNode;
+  /** The row has one line: a text that does not fit is read in its tooltip. */
+  readonly title?: string | undefined;
   /** Whether a narrow window leaves it out. */
   readonly isWide?: boolean;
+  /** Whether it has the width that the others leave. */
+  readonly isRest?: boolean;
 }): ReactNode {
-  // The row has one line: a text that does not fit is read in its tooltip.
-  const title = typeof children === 'string' ? children : undefined;
+  const names = ['pf-v6-c-table__td', isWide && 'wide', isRest && 'rest'].filter(Boolean).join(' ');
   return (
-    <td className={isWide ? 'pf-v6-c-table__td wide' : 'pf-v6-c-table__td'} title={title}>
+    <td className={names} title={title}>
       {children}
     </td>
   );

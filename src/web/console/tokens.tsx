@@ -1,51 +1,15 @@
 /** One table of the tokens of all contexts; the filters are in the address. */
-import {
-  Button,
-  Label,
-  LabelGroup,
-  PageSection,
-  Toolbar,
-  ToolbarContent,
-  ToolbarItem,
-} from '@patternfly/react-core';
+import { Button, PageSection } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { Choice } from '../shared/choice.tsx';
 import { Failed, Loading } from '../shared/states.tsx';
 import { numberText } from '../shared/times.tsx';
 import { call, query, useAddress, useFacts, useRead } from './api.ts';
-import type { AuditRead } from './audit.tsx';
 import { Histogram } from './charts.tsx';
-import { TextSearch } from './commands.tsx';
-import { Bars, Heading, Message, When } from './parts.tsx';
+import { Bars, Heading, OneMessage, When } from './parts.tsx';
 import { RevokeButton } from './revoke.tsx';
+import { type Change, Filters, filterIn, NoTokens } from './token-filters.tsx';
 import { type Bar, CHUNK, keyOf, LockdownLink, type Row, Rows, type TokenPage } from './token-rows.tsx';
-
-/** The criteria in the address; the others are order and selection of the page. */
-const CRITERIA = [
-  ...[
-    'place',
-    'text',
-    'user',
-    'application',
-    'personal',
-    'scope',
-    'expiry',
-    'expiresWithin',
-    'use',
-    'unusedFor',
-    'finding',
-  ],
-  ...['createdSince', 'createdBefore', 'expiresSince', 'expiresBefore', 'usedSince', 'usedBefore'],
-];
-
-const LAST_USES = [
-  ['', 'Any last use'],
-  ['never', 'Never used'],
-  ['days30', 'Not used for 30 days'],
-  ['days90', 'Not used for 90 days'],
-  ['days365', 'Not used for a year'],
-] as const;
 
 /** A selected row, and when its context was read: after a change of it, or another reading, it is no longer selected. */
 interface Chosen {
@@ -56,8 +20,7 @@ interface Chosen {
 export function Tokens(): ReactNode {
   const [search, change] = useAddress();
   const queries = useQueryClient();
-  const { places } = useFacts();
-  const filter = Object.fromEntries([...search].filter(([name]) => CRITERIA.includes(name)));
+  const filter = filterIn(search);
   const order = { sort: search.get('sort') ?? 'id', descending: search.get('descending') ?? 'false' };
   const [isReading, setReading] = useState(true);
   const read = useRead<TokenPage>(
@@ -69,10 +32,11 @@ export function Tokens(): ReactNode {
   const [chosen, setChosen] = useState<ReadonlyMap<string, Chosen>>(new Map());
   const { data } = read;
   if (data === undefined) {
-    return read.error === null ? (
-      <Loading />
-    ) : (
-      <Failed error={read.error} retry={() => void read.refetch()} />
+    return (
+      <>
+        <Heading title="Tokens" />
+        {read.error === null ? <Loading /> : <Failed error={read.error} retry={() => void read.refetch()} />}
+      </>
     );
   }
   const expiry = data.expiry.filter(({ count }) => count > 0);
@@ -103,61 +67,7 @@ export function Tokens(): ReactNode {
       />
       <PageSection>
         <Readings data={data} />
-        <Toolbar>
-          <ToolbarContent>
-            <ToolbarItem>
-              <TextSearch
-                label="Owner, application, description or id"
-                key={filter['text'] ?? ''}
-                value={filter['text'] ?? ''}
-                onChange={(text) => change({ text })}
-              />
-            </ToolbarItem>
-            {places.length > 1 && (
-              <ToolbarItem>
-                <Choice
-                  aria-label="Context"
-                  value={filter['place'] ?? ''}
-                  options={[['', 'All contexts'], ...places]}
-                  onChange={(place) => change({ place })}
-                />
-              </ToolbarItem>
-            )}
-            <ToolbarItem>
-              <Choice
-                aria-label="Last use"
-                value={
-                  filter['use'] ?? (filter['unusedFor'] === undefined ? '' : `days${filter['unusedFor']}`)
-                }
-                options={LAST_USES}
-                onChange={(value) =>
-                  change(
-                    value.startsWith('days')
-                      ? { use: null, unusedFor: value.slice(4) }
-                      : { use: value, unusedFor: null },
-                  )
-                }
-              />
-            </ToolbarItem>
-            <ToolbarItem>
-              <FindingFilter
-                place={filter['place'] ?? places[0] ?? ''}
-                value={filter['finding'] ?? ''}
-                onChange={change}
-              />
-            </ToolbarItem>
-            <OwnerLockdown filter={filter} />
-            <ToolbarItem>
-              <RevokeButton
-                places={data.readings.map(({ place }) => place)}
-                filter={filter}
-                total={data.total}
-                selected={[...selected.values()]}
-              />
-            </ToolbarItem>
-          </ToolbarContent>
-        </Toolbar>
-        <ActiveFilters filter={filter} onChange={change} />
+        <Filters filter={filter} onChange={change} />
         <div className="charts">
           <Histogram
             title="Expiry"
@@ -179,27 +89,55 @@ export function Tokens(): ReactNode {
             onChange={change}
           />
         </div>
-        <p aria-live="polite">
-          {numberText(data.total)} tokens{stillReading ? ' so far' : ''}
-          {selected.size > 0 && `, ${numberText(selected.size)} selected`}
-        </p>
-        <Rows
-          filter={filter}
-          order={order}
-          selected={selected}
-          head={data}
-          onOrder={(sort) =>
-            change({ sort, descending: String(order.sort === sort && order.descending === 'false') })
-          }
-          onSelect={(row) => {
-            const next = new Map([...chosen].filter(([key]) => selected.has(key)));
-            if (!next.delete(keyOf(row))) next.set(keyOf(row), { row, at: readAt(row.place) });
-            setChosen(next);
-          }}
-        />
+        <div className="actions">
+          <p aria-live="polite">
+            {countText(data.total)}
+            {stillReading ? ' so far' : ''}
+            {selected.size > 0 && `, ${numberText(selected.size)} selected`}
+          </p>
+          <RevokeButton
+            places={data.readings.map(({ place }) => place)}
+            filter={filter}
+            total={data.total}
+            selected={[...selected.values()]}
+          />
+          <OwnerLockdown filter={filter} />
+        </div>
+        {data.total > 0 && data.lastUse === null && (
+          <p className="hint">
+            Last use is not shown: the REST API only filters by it. A database context shows it.
+          </p>
+        )}
+        {data.total === 0 && !stillReading ? (
+          <NoTokens filter={filter} onChange={change} isWhole={data.readings.every(isWhole)} />
+        ) : (
+          <Rows
+            filter={filter}
+            order={order}
+            selected={selected}
+            head={data}
+            onOrder={(sort) =>
+              change({ sort, descending: String(order.sort === sort && order.descending === 'false') })
+            }
+            onSelect={(row) => {
+              const next = new Map([...chosen].filter(([key]) => selected.has(key)));
+              if (!next.delete(keyOf(row))) next.set(keyOf(row), { row, at: readAt(row.place) });
+              setChosen(next);
+            }}
+          />
+        )}
       </PageSection>
     </>
   );
+}
+
+function countText(count: number): string {
+  return `${numberText(count)} ${count === 1 ? 'token' : 'tokens'}`;
+}
+
+/** Whether all tokens of a context are in the list. */
+function isWhole({ state, incomplete }: TokenPage['readings'][number]): boolean {
+  return state === 'complete' && incomplete === null;
 }
 
 /** To the lockdown of the owner whose tokens are shown. */
@@ -207,11 +145,7 @@ function OwnerLockdown({ filter }: { readonly filter: Readonly<Record<string, st
   const { places } = useFacts();
   const { user, place = places[0] } = filter;
   if (user === undefined || place === undefined) return null;
-  return (
-    <ToolbarItem>
-      <LockdownLink place={place} user={user} />
-    </ToolbarItem>
-  );
+  return <LockdownLink place={place} user={user} />;
 }
 
 /** The earliest and the latest instant of a range of bars, in either order; null where it is open. */
@@ -284,43 +218,18 @@ function near(one: string, other: string): boolean {
   return Math.abs(Date.parse(one) - Date.parse(other)) < 3_600_000;
 }
 
-type Change = (changes: Readonly<Record<string, string | null>>) => void;
-
-/** The rules of the policy that found tokens in a context. */
-function FindingFilter({
-  place,
-  value,
-  onChange,
-}: {
-  readonly place: string;
-  readonly value: string;
-  readonly onChange: Change;
-}): ReactNode {
-  const { data } = useRead<AuditRead>(query('/api/audit', { place }));
-  const rules = data?.rules.filter(({ count, selects }) => count > 0 && selects) ?? [];
-  const found = rules.map(({ rule, count }) => [rule, `${rule} (${numberText(count)})`] as const);
-  const other = value !== '' && rules.every(({ rule }) => rule !== value) ? [value] : [];
-  return (
-    <Choice
-      aria-label="Finding"
-      value={value}
-      options={[['', 'Any finding'], ...other, ...found]}
-      onChange={(finding) => onChange({ finding })}
-    />
-  );
-}
-
 /** The contexts that are named while they are read. */
 const MOST_NAMED = 5;
 
 function progressText({ place, tokens }: TokenPage['readings'][number]): string {
-  return `${place} (${numberText(tokens)} tokens so far)`;
+  return `${place} (${countText(tokens)} so far)`;
 }
 
 /** What was read of which contexts, and what is missing: without it, a total would look like all there is. */
 function Readings({ data: { readings } }: { readonly data: TokenPage }): ReactNode {
   const read = readings.filter(({ state }) => state === 'complete');
   const reading = readings.filter(({ state }) => state === 'reading');
+  const failed = readings.filter(({ state }) => state === 'failed');
   const tokens = read.reduce((sum, each) => sum + each.tokens, 0);
   const [oldest] = read.map(({ at }) => at).toSorted();
   const [only, ...others] = read.map(({ place }) => place);
@@ -328,8 +237,8 @@ function Readings({ data: { readings } }: { readonly data: TokenPage }): ReactNo
     <div className="readings">
       {read.length > 0 && (
         <p>
-          {others.length === 0 ? only : `${numberText(read.length)} contexts`}: {numberText(tokens)} tokens,
-          as of <When at={oldest} />.
+          {others.length === 0 ? only : `${numberText(read.length)} contexts`}: {countText(tokens)}, as of{' '}
+          <When at={oldest} />.
         </p>
       )}
       {reading.length > 0 && (
@@ -339,70 +248,32 @@ function Readings({ data: { readings } }: { readonly data: TokenPage }): ReactNo
           What is missing there is not in this list.
         </p>
       )}
-      {readings.map(({ place, state, problem, tokens: held }) =>
-        state === 'failed' ? (
-          <Message key={place} variant="danger" title={`${place}: not in this list. ${problem?.message}`}>
-            {problem?.hint}
-          </Message>
-        ) : (
-          state === 'cut' && (
-            <Message
-              key={place}
-              variant="warning"
-              title={`${place}: only the first ${numberText(held)} tokens are held. Use the commands for the others.`}
-            />
-          )
-        ),
-      )}
-      {readings.map(
-        ({ place, incomplete }) =>
-          incomplete !== null && <Message key={place} variant="warning" title={`${place}: ${incomplete}`} />,
-      )}
+      <OneMessage
+        variant="danger"
+        title={`${numberText(failed.length)} contexts are not in this list`}
+        texts={failed.map(({ place, problem }) => [
+          `${place}: not in this list. ${problem?.message}`,
+          problem?.hint,
+        ])}
+      />
+      <OneMessage
+        variant="warning"
+        title="Not all tokens are held"
+        texts={readings
+          .filter(({ state }) => state === 'cut')
+          .map(
+            ({ place, tokens: held }) =>
+              `${place}: only the first ${numberText(held)} tokens are held. Use the commands for the others.`,
+          )}
+      />
+      <OneMessage
+        variant="warning"
+        title="Not all tokens are included"
+        texts={readings.flatMap(({ place, incomplete }) =>
+          incomplete === null ? [] : `${place}: ${incomplete}`,
+        )}
+      />
     </div>
-  );
-}
-
-const NAMES: Readonly<Record<string, string>> = {
-  place: 'Context',
-  text: 'Text',
-  user: 'Owner',
-  application: 'Application',
-  personal: 'Personal',
-  scope: 'Scope',
-  expiry: 'Expiry',
-  expiresWithin: 'Expires within days',
-  use: 'Used',
-  unusedFor: 'Not used for days',
-  createdSince: 'Created since',
-  createdBefore: 'Created before',
-  expiresSince: 'Expires after',
-  expiresBefore: 'Expires by',
-  usedSince: 'Used after',
-  usedBefore: 'Last used by',
-  finding: 'Finding',
-};
-
-function ActiveFilters({
-  filter,
-  onChange,
-}: {
-  readonly filter: Readonly<Record<string, string>>;
-  readonly onChange: Change;
-}): ReactNode {
-  const active = Object.entries(filter);
-  if (active.length === 0) return null;
-  return (
-    <LabelGroup categoryName="Filters" numLabels={10}>
-      {active.map(([name, value]) => (
-        <Label
-          key={name}
-          onClose={() => onChange({ [name]: null })}
-          closeBtnAriaLabel={`Remove ${NAMES[name]}`}
-        >
-          {NAMES[name]}: {value.length > 24 ? value.slice(0, 16) : value}
-        </Label>
-      ))}
-    </LabelGroup>
   );
 }
 
