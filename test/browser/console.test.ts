@@ -304,8 +304,11 @@ describe.skipIf(chromium === null)('the console', () => {
     const other = await (await browser.newContext()).newPage();
     onTestFinished(() => other.context().close());
     other.setDefaultTimeout(30_000);
+    // The code of the other pages is loaded a second after the first one.
+    const rest = other.waitForResponse(/\/saved-plans-[^/]*\.js/);
     await other.goto(await ending.listen());
     await other.getByRole('heading', { name: 'Overview' }).waitFor();
+    await rest;
     await other.waitForLoadState('networkidle');
     await ending.operations.close();
     await ending.app.close();
