@@ -184,7 +184,7 @@ export const duplicatePurpose: AggregateRule = {
     return {
       add({ user, application, description }) {
         if (user === null || description === '') return;
-        const hash = textHash(description, Math.imul(user.id, 31) ^ Math.imul(application?.id ?? 0, 8191));
+        const hash = textHash(`${user.id} ${application?.id ?? 0} ${description}`);
         if (counter.add(hash) === 2) repeated.set(hash, { user, application, description });
       },
       *violations(): Iterable<Violation> {

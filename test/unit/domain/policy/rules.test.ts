@@ -238,6 +238,17 @@ describe('rules on many tokens', () => {
     expect(
       sums([one, { ...one, application: client }, { ...one, user: bob }, { description: 'other' }]),
     ).toEqual([]);
+    // Numbers that a hash of owner and application could confuse.
+    const users = [1053, 1061].map((id) => ({ id, username: `user-${id}` }));
+    expect(
+      sums(
+        users.map((user, index) => ({
+          ...one,
+          user,
+          application: index === 0 ? { ...client, id: 8 } : null,
+        })),
+      ),
+    ).toEqual([]);
     const [found, ...more] = sums([one, { description: 'other' }, one, one]);
     expect(more).toEqual([]);
     expect(found?.[2]).toBe('alice has 3 personal tokens described as "nightly".');
