@@ -217,14 +217,25 @@ function queryable(client: pg.Pool | pg.PoolClient, responseTimeout: number): Qu
   const limit = { query_timeout: responseTimeout };
   return {
     async query<R extends object>(text: string, values: readonly unknown[] = [], name?: string) {
-      const statement = { text, values: [...values], ...limit, ...(name !== undefined && { name }) };
+      const statement = {
+        text,
+        values: values.map(parameterOf),
+        ...limit,
+        ...(name !== undefined && { name }),
+      };
       return (await connected(client.query<R & pg.QueryResultRow>(statement), responseTimeout)).rows;
     },
     async execute(text, values = []) {
-      const statement = { text, values: [...values], ...limit };
+      const statement = { text, values: values.map(parameterOf), ...limit };
       return (await connected(client.query(statement), responseTimeout)).rowCount ?? 0;
     },
   };
+}
+
+/** Numbers as one text: the driver would quote each, which takes longer than the rest of a statement with thousands of ids. */
+function parameterOf(value: unknown): unknown {
+  const isNumbers = Array.isArray(value) && value.every((each) => typeof each === 'number');
+  return isNumbers ? `{${value.join(',')}}` : value;
 }
 
 /** The driver's message for a statement without an answer. */
