@@ -97,6 +97,8 @@ async function openRest(
 const MAX_GARBAGE = 30 * 1024 * 1024;
 /** The same, as a share of what is alive: to collect takes as long as there is alive. */
 const GARBAGE_SHARE = 0.25;
+/** How much memory the process may have before anything is collected early, in bytes. */
+const MEMORY_LEFT_TO_V8 = 160 * 1024 * 1024;
 /** How often to look how much there is, in milliseconds. */
 const LOOK_EVERY_MS = 50;
 
@@ -117,6 +119,7 @@ export function limitGarbage(): Disposable {
     const now = used();
     alive = Math.min(alive, now);
     if (now - alive < Math.max(MAX_GARBAGE, alive * GARBAGE_SHARE)) return;
+    if (process.memoryUsage.rss() < MEMORY_LEFT_TO_V8) return;
     if (session === undefined) {
       const { Session } = process.getBuiltinModule('node:inspector');
       session = new Session();
