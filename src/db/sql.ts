@@ -41,6 +41,11 @@ class Statement {
   execute(database: Queryable): Promise<number> {
     return database.execute(this.text, this.values);
   }
+
+  /** Runs it for its effect on one row. Returns whether there was that row. */
+  async touchesOne(database: Queryable): Promise<boolean> {
+    return (await this.execute(database)) === 1;
+  }
 }
 
 export type Sql = Statement;

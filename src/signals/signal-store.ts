@@ -256,11 +256,10 @@ class StoredSignals implements SignalStore {
   ): Promise<boolean> {
     const { state, release, now } = decision;
     return this.#tables.transaction(async (queryable) => {
-      const changed = await sql`UPDATE tokenctl_signals.signal
+      return sql`UPDATE tokenctl_signals.signal
         SET state = ${state}, released = ${JSON.stringify(release)}, changed = ${now.getTime()},
         ended = ${state === 'waiting' ? null : now.getTime()}, retry_at = 0
-        WHERE id = ${id} AND state = 'held'`.execute(queryable);
-      return changed === 1;
+        WHERE id = ${id} AND state = 'held'`.touchesOne(queryable);
     });
   }
 

@@ -85,25 +85,23 @@ export async function selectJobs(
 export type NewTick = Pick<TickRow, 'job' | 'due' | 'kind' | 'run' | 'holder'>;
 
 /** Claims a new tick. False if the tick exists or the job has an open one. */
-export async function insertTick(
+export function insertTick(
   queryable: Queryable,
   tick: NewTick & { readonly lease: number; readonly clock: Sql },
 ): Promise<boolean> {
   const { job, due, kind, run, holder, lease, clock } = tick;
-  const inserted = await sql`INSERT INTO tokenctl_scheduler.tick
+  return sql`INSERT INTO tokenctl_scheduler.tick
       (job, due, kind, state, attempt, run, holder, lease_until)
     VALUES (${job}, ${due}, ${kind}, 'running', 1, ${run}, ${holder}, ${clock} + CAST(${lease} AS bigint))
-    ON CONFLICT DO NOTHING`.execute(queryable);
-  return inserted === 1;
+    ON CONFLICT DO NOTHING`.touchesOne(queryable);
 }
 
 /** Stores a skipped tick. False if the tick exists. */
-export async function insertSkipped(queryable: Queryable, tick: NewTick): Promise<boolean> {
+export function insertSkipped(queryable: Queryable, tick: NewTick): Promise<boolean> {
   const { job, due, kind, run, holder } = tick;
-  const inserted = await sql`INSERT INTO tokenctl_scheduler.tick (job, due, kind, state, attempt, run, holder)
+  return sql`INSERT INTO tokenctl_scheduler.tick (job, due, kind, state, attempt, run, holder)
     VALUES (${job}, ${due}, ${kind}, 'skipped', 0, ${run}, ${holder})
-    ON CONFLICT DO NOTHING`.execute(queryable);
-  return inserted === 1;
+    ON CONFLICT DO NOTHING`.touchesOne(queryable);
 }
 
 /** Claims the job's open tick again if its lease has expired or its retry is due. */
@@ -125,30 +123,28 @@ export async function retakeTick(
 }
 
 /** Marks a tick as failed if its lease has expired and its run is still the given one. Returns whether it did. */
-export async function endAbandonedTick(
+export function endAbandonedTick(
   queryable: Queryable,
   { job, due, run, clock }: Pick<TickRow, 'job' | 'due' | 'run'> & { readonly clock: Sql },
 ): Promise<boolean> {
-  const ended = await sql`UPDATE tokenctl_scheduler.tick SET state = 'failed', lease_until = NULL
+  return sql`UPDATE tokenctl_scheduler.tick SET state = 'failed', lease_until = NULL
     WHERE job = ${job} AND due = ${due} AND run = ${run} AND state = 'running'
-    AND lease_until <= ${clock}`.execute(queryable);
-  return ended === 1;
+    AND lease_until <= ${clock}`.touchesOne(queryable);
 }
 
 /** Renews the lease of the newest claim. False if the claim is not the newest. */
-export async function extendLease(
+export function extendLease(
   queryable: Queryable,
   claim: Pick<TickRow, 'job' | 'due' | 'attempt'> & { readonly lease: number; readonly clock: Sql },
 ): Promise<boolean> {
-  const extended = await sql`UPDATE tokenctl_scheduler.tick
+  return sql`UPDATE tokenctl_scheduler.tick
     SET lease_until = ${claim.clock} + CAST(${claim.lease} AS bigint)
     WHERE job = ${claim.job} AND due = ${claim.due} AND attempt = ${claim.attempt}
-    AND state = 'running'`.execute(queryable);
-  return extended === 1;
+    AND state = 'running'`.touchesOne(queryable);
 }
 
 /** Ends the tick of the newest claim, or schedules its retry. False if the claim is not the newest. */
-export async function settleTick(
+export function settleTick(
   queryable: Queryable,
   claim: Pick<TickRow, 'job' | 'due' | 'attempt'> & {
     readonly state: 'completed' | 'failed' | 'waiting';
@@ -156,12 +152,11 @@ export async function settleTick(
     readonly retryAt: number | null;
   },
 ): Promise<boolean> {
-  const settled = await sql`UPDATE tokenctl_scheduler.tick
+  return sql`UPDATE tokenctl_scheduler.tick
     SET state = ${claim.state}, failures = failures + CAST(${claim.failures} AS integer),
       retry_at = CAST(${claim.retryAt} AS bigint), lease_until = NULL
     WHERE job = ${claim.job} AND due = ${claim.due} AND attempt = ${claim.attempt}
-    AND state = 'running'`.execute(queryable);
-  return settled === 1;
+    AND state = 'running'`.touchesOne(queryable);
 }
 
 /** Deletes ended ticks that were due before an instant, except each job's newest, which marks its position. */

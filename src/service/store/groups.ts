@@ -36,7 +36,7 @@ interface Pair {
 }
 
 /** Adds a host or a group to a group, or removes it. Returns whether that changed something. */
-export async function changeMember(
+export function changeMember(
   transaction: Queryable,
   relation: GroupRelation,
   { group, member, operation }: Pair & { readonly operation: 'associate' | 'disassociate' },
@@ -46,7 +46,7 @@ export async function changeMember(
     operation === 'associate'
       ? sql`INSERT INTO ${table} (${groups}, ${members}) VALUES (${group}, ${member}) ON CONFLICT DO NOTHING`
       : sql`DELETE FROM ${table} WHERE ${groups} = ${group} AND ${members} = ${member}`;
-  return (await change.execute(transaction)) === 1;
+  return change.touchesOne(transaction);
 }
 
 /** The ids of a group and of all groups below it, in SQL; or of all above it. */

@@ -81,22 +81,20 @@ export async function insertJob(database: Queryable, job: NewJob): Promise<numbe
 }
 
 /** Requests the cancellation of a job; a pending one is canceled at once. Returns false if it had finished. */
-export async function cancelJob(
+export function cancelJob(
   database: Queryable,
   { id, at }: { readonly id: number; readonly at: Date },
 ): Promise<boolean> {
-  const touched = await sql`UPDATE service_job SET cancel_flag = true, modified = ${at},
+  return sql`UPDATE service_job SET cancel_flag = true, modified = ${at},
       finished = CASE WHEN status = 'pending' THEN ${at}::timestamptz END,
       status = CASE WHEN status = 'pending' THEN 'canceled' ELSE status END
-    WHERE id = ${id} AND status IN ('pending', 'running')`.execute(database);
-  return touched === 1;
+    WHERE id = ${id} AND status IN ('pending', 'running')`.touchesOne(database);
 }
 
 /** Deletes a finished job with its output. Returns false if it has not finished. */
-export async function deleteJob(transaction: Queryable, id: number): Promise<boolean> {
-  const deleted = await sql`DELETE FROM service_job WHERE id = ${id}
-    AND status NOT IN ('pending', 'running')`.execute(transaction);
-  return deleted === 1;
+export function deleteJob(transaction: Queryable, id: number): Promise<boolean> {
+  return sql`DELETE FROM service_job WHERE id = ${id}
+    AND status NOT IN ('pending', 'running')`.touchesOne(transaction);
 }
 
 interface OutputPiece {
@@ -164,14 +162,14 @@ export async function startJob(
 }
 
 /** Finishes a pending or running job. Returns false if it had finished. */
-export async function endJob(
+export function endJob(
   database: Queryable,
   end: OwnJob & { readonly status: JobStatus; readonly explanation: string; readonly at: Date },
 ): Promise<boolean> {
-  const touched = await sql`UPDATE service_job SET status = ${end.status},
+  return sql`UPDATE service_job SET status = ${end.status},
     job_explanation = ${end.explanation}, finished = ${end.at}, modified = ${end.at}
-    WHERE id = ${end.id} AND runner = ${end.runner} AND status IN ('pending', 'running')`.execute(database);
-  return touched === 1;
+    WHERE id = ${end.id} AND runner = ${end.runner}
+      AND status IN ('pending', 'running')`.touchesOne(database);
 }
 
 /** Appends to the output of a job. Pieces are numbered from 0. */

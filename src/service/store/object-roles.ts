@@ -69,7 +69,7 @@ export function roleIds(type: ResourceWithRoles, id: Sql): Sql {
  *
  * @returns Whether that changed something.
  */
-export async function changeGrant(
+export function changeGrant(
   transaction: Queryable,
   {
     operation,
@@ -86,5 +86,5 @@ export async function changeGrant(
       ? sql`INSERT INTO service_role_grant (role_id, ${column})
         VALUES (${roleId}, ${id}) ON CONFLICT DO NOTHING`
       : sql`DELETE FROM service_role_grant WHERE role_id = ${roleId} AND ${column} = ${id}`;
-  return (await change.execute(transaction)) === 1;
+  return change.touchesOne(transaction);
 }

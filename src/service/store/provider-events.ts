@@ -23,14 +23,13 @@ export interface Ended {
  *
  * @returns Whether this is the first time.
  */
-export async function recordEvent(
+export function recordEvent(
   transaction: Queryable,
   event: { readonly issuer: string; readonly id: string; readonly expires: Date },
 ): Promise<boolean> {
-  const touched = await sql`INSERT INTO service_provider_event (digest, expires)
+  return sql`INSERT INTO service_provider_event (digest, expires)
     VALUES (${digest([event.issuer, event.id])}, ${event.expires})
-    ON CONFLICT DO NOTHING`.execute(transaction);
-  return touched === 1;
+    ON CONFLICT DO NOTHING`.touchesOne(transaction);
 }
 
 /** Records that a provider ended an account's access or a session, at its time. The latest time counts. */

@@ -235,12 +235,8 @@ export async function updateResource(
 }
 
 /** Deletes a resource with what belongs to it. */
-export async function deleteResource(
-  transaction: Queryable,
-  { table }: Storage,
-  id: number,
-): Promise<boolean> {
-  return (await sql`DELETE FROM ${identifier(table)} WHERE id = ${id}`.execute(transaction)) === 1;
+export function deleteResource(transaction: Queryable, { table }: Storage, id: number): Promise<boolean> {
+  return sql`DELETE FROM ${identifier(table)} WHERE id = ${id}`.touchesOne(transaction);
 }
 
 /**

@@ -36,7 +36,7 @@ export async function insertLogin(database: Queryable, login: PendingLogin): Pro
  * Consumes a pending, unexpired login by state, browser and backend. Each login has one response, on any
  * replica.
  */
-export async function consumeLogin(
+export function consumeLogin(
   database: Queryable,
   login: Pick<PendingLogin, 'state' | 'browser' | 'backend'> & { readonly at: Date },
 ): Promise<Pick<PendingLogin, 'details' | 'started'> | null> {
@@ -50,13 +50,12 @@ export async function consumeLogin(
  *
  * @returns Whether this was the first time.
  */
-export async function recordAssertion(
+export function recordAssertion(
   database: Queryable,
   assertion: { readonly digest: string; readonly expires: Date },
 ): Promise<boolean> {
-  const touched = await sql`INSERT INTO service_sso_assertion (digest, expires)
-    VALUES (${assertion.digest}, ${assertion.expires}) ON CONFLICT DO NOTHING`.execute(database);
-  return touched === 1;
+  return sql`INSERT INTO service_sso_assertion (digest, expires)
+    VALUES (${assertion.digest}, ${assertion.expires}) ON CONFLICT DO NOTHING`.touchesOne(database);
 }
 
 export async function deleteExpiredLogins(database: Queryable, at: Date): Promise<void> {

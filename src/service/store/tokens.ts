@@ -146,6 +146,6 @@ export async function updateToken(
  *
  * @returns Whether it existed.
  */
-export async function deleteToken(transaction: Queryable, id: number): Promise<boolean> {
-  return (await sql`DELETE FROM main_oauth2accesstoken WHERE id = ${id}`.execute(transaction)) === 1;
+export function deleteToken(transaction: Queryable, id: number): Promise<boolean> {
+  return sql`DELETE FROM main_oauth2accesstoken WHERE id = ${id}`.touchesOne(transaction);
 }

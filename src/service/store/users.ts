@@ -151,10 +151,9 @@ export async function setSystemAuditor(transaction: Queryable, id: number, is: b
  *
  * @returns False if the user was deactivated or the password changed.
  */
-export async function touchLastLogin(transaction: Queryable, user: UserRecord, at: Date): Promise<boolean> {
-  const touched = await sql`UPDATE auth_user SET last_login = ${at}
-    WHERE id = ${user.id} AND password = ${user.password} AND is_active`.execute(transaction);
-  return touched === 1;
+export function touchLastLogin(transaction: Queryable, user: UserRecord, at: Date): Promise<boolean> {
+  return sql`UPDATE auth_user SET last_login = ${at}
+    WHERE id = ${user.id} AND password = ${user.password} AND is_active`.touchesOne(transaction);
 }
 
 /**
@@ -199,11 +198,11 @@ export function deleteSessionsOf(transaction: Queryable, userId: number): Promis
 /** Deletes a user with tokens, refresh tokens, sessions, roles and linked accounts. */
 export async function deleteUser(transaction: Queryable, id: number): Promise<boolean> {
   await deleteSessionsOf(transaction, id);
-  return (await sql`DELETE FROM auth_user WHERE id = ${id}`.execute(transaction)) === 1;
+  return sql`DELETE FROM auth_user WHERE id = ${id}`.touchesOne(transaction);
 }
 
 /** Whether any user exists. False on the first start. */
-export async function hasUsers(database: Queryable): Promise<boolean> {
+export function hasUsers(database: Queryable): Promise<boolean> {
   return sql`SELECT FROM auth_user LIMIT 1`.exists(database);
 }
 
@@ -224,14 +223,13 @@ export async function findLinkedUser(database: Queryable, account: AccountName):
  *
  * @returns False if the account was already linked to any user.
  */
-export async function linkAccount(
+export function linkAccount(
   transaction: Queryable,
   link: AccountName & { readonly userId: number; readonly at: Date },
 ): Promise<boolean> {
-  const touched = await sql`INSERT INTO social_auth_usersocialauth (provider, uid, user_id, created, modified)
+  return sql`INSERT INTO social_auth_usersocialauth (provider, uid, user_id, created, modified)
     VALUES (${link.provider}, ${link.uid}, ${link.userId}, ${link.at}, ${link.at})
-    ON CONFLICT (provider, uid) DO NOTHING`.execute(transaction);
-  return touched === 1;
+    ON CONFLICT (provider, uid) DO NOTHING`.touchesOne(transaction);
 }
 
 /** Marks a user as an enterprise user, as the controller does for SAML. */
