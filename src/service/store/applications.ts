@@ -34,13 +34,7 @@ export const APPLICATIONS: Storage = {
   table: 'main_oauth2application',
   from: sql`main_oauth2application x ${OF_ORGANIZATION} LEFT JOIN auth_user u ON u.id = x.user_id`,
   columns: sql`${ORGANIZATION_OF}, ${columnsOf(COLUMNS, 'x')}`,
-  written: {
-    name: 'name',
-    description: 'description',
-    organization: 'organization_id',
-    client_secret: 'client_secret',
-    ...Object.fromEntries(COLUMNS.map((name) => [name, name])),
-  },
+  written: ['name', 'description', 'organization', 'client_secret', ...COLUMNS],
   modified: 'updated',
   owner: 'organization_id',
 };

@@ -10,7 +10,7 @@ export const GROUPS: Storage = {
   from: sql`main_group x JOIN main_inventory i ON i.id = x.inventory_id
     LEFT JOIN main_organization o ON o.id = i.organization_id`,
   columns: sql`${ORGANIZATION_OF}, x.variables, x.inventory_id AS inventory, i.name AS inventory_name`,
-  written: { name: 'name', description: 'description', variables: 'variables', inventory: 'inventory_id' },
+  written: ['name', 'description', 'variables', 'inventory'],
   owner: 'inventory_id',
 };
 

@@ -30,15 +30,7 @@ export const JOB_TEMPLATES: Storage = {
     LEFT JOIN service_project p ON p.id = x.project_id`,
   columns: sql`${ORGANIZATION_OF}, x.inventory_id AS inventory, i.name AS inventory_name,
     x.project_id AS project, p.name AS project_name, x.playbook, ${columnsOf(OPTIONS, 'x')}`,
-  written: {
-    name: 'name',
-    description: 'description',
-    playbook: 'playbook',
-    organization: 'organization_id',
-    inventory: 'inventory_id',
-    project: 'project_id',
-    ...Object.fromEntries(OPTIONS.map((name) => [name, name])),
-  },
+  written: ['name', 'description', 'playbook', 'organization', 'inventory', 'project', ...OPTIONS],
   owner: 'organization_id',
   roles: 'job_template',
 };

@@ -19,7 +19,7 @@ export const ORGANIZATIONS: Storage = {
   table: 'main_organization',
   from: sql`main_organization x ${MAKERS_FROM}`,
   columns: sql`x.max_hosts`,
-  written: { name: 'name', description: 'description', max_hosts: 'max_hosts' },
+  written: ['name', 'description', 'max_hosts'],
   roles: 'organization',
   memberships: ['admin', 'auditor', 'member'],
   hasMakers: true,

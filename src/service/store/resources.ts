@@ -41,8 +41,8 @@ export interface Storage {
   readonly columns: Sql;
   /** The column of the last change, if it is not `modified`. */
   readonly modified?: 'modified' | 'updated';
-  /** The columns that a request may write, by the names of their fields. */
-  readonly written: Readonly<Record<string, string>>;
+  /** The fields that a request may write. Their columns have their names, those of other resources end in `_id`. */
+  readonly written: readonly string[];
   /** The column in whose rows names are unique. Without one they are unique in the table. */
   readonly owner?: 'organization_id' | 'inventory_id';
   /** Its objects have roles of this type. */
@@ -68,8 +68,7 @@ export const OF_ORGANIZATION = sql`LEFT JOIN main_organization o ON o.id = x.org
 export const ORGANIZATION_OF = sql`o.id AS organization, o.name AS organization_name,
   o.description AS organization_description`;
 
-const NAMED = { name: 'name', description: 'description' };
-const IN_ORGANIZATION = { ...NAMED, organization: 'organization_id' };
+const IN_ORGANIZATION = ['name', 'description', 'organization'];
 
 export const INVENTORIES: Storage = {
   table: 'main_inventory',
@@ -77,7 +76,7 @@ export const INVENTORIES: Storage = {
   columns: sql`${ORGANIZATION_OF}, x.variables,
     (SELECT count(*)::integer FROM main_host h WHERE h.inventory_id = x.id) AS total_hosts,
     (SELECT count(*)::integer FROM main_group g WHERE g.inventory_id = x.id) AS total_groups`,
-  written: { ...IN_ORGANIZATION, variables: 'variables' },
+  written: [...IN_ORGANIZATION, 'variables'],
   owner: 'organization_id',
   roles: 'inventory',
 };
@@ -92,7 +91,7 @@ export const HOSTS: Storage = {
         ORDER BY g.id) FILTER (WHERE g.place <= 5), '[]'))
       FROM (SELECT g.id, g.name, row_number() OVER (ORDER BY g.id) AS place
         FROM main_group_hosts l JOIN main_group g ON g.id = l.group_id WHERE l.host_id = x.id) g) AS groups`,
-  written: { ...NAMED, variables: 'variables', enabled: 'enabled', inventory: 'inventory_id' },
+  written: ['name', 'description', 'variables', 'enabled', 'inventory'],
   owner: 'inventory_id',
 };
 
@@ -109,7 +108,7 @@ export const PROJECTS: Storage = {
   table: 'service_project',
   from: sql`service_project x ${OF_ORGANIZATION}`,
   columns: sql`${ORGANIZATION_OF}, x.local_path`,
-  written: { ...IN_ORGANIZATION, local_path: 'local_path' },
+  written: [...IN_ORGANIZATION, 'local_path'],
   owner: 'organization_id',
   roles: 'project',
 };
@@ -173,15 +172,16 @@ interface Written {
   readonly by: number | null;
 }
 
-function columnsOf(
-  { written }: Storage,
-  values: ResourceValues,
-): readonly [column: string, value: unknown][] {
-  return Object.entries(values).map(([field, value]) => {
-    const column = written[field];
-    if (column === undefined) throw new Error(`no column of a resource is written as ${field}`);
-    return [column, value];
-  });
+const OTHERS = new Set(['organization', 'inventory', 'project']);
+
+/** The values by their columns. */
+function columnsOf({ written }: Storage, values: ResourceValues): ResourceValues {
+  return Object.fromEntries(
+    Object.entries(values).map(([field, value]) => {
+      if (!written.includes(field)) throw new Error(`no column of a resource is written as ${field}`);
+      return [OTHERS.has(field) ? `${field}_id` : field, value];
+    }),
+  );
 }
 
 /** Adds a resource. Returns its id, or null if there is one of this name. */
@@ -190,48 +190,41 @@ export async function insertResource(
   storage: Storage,
   { values, at, by }: Written,
 ): Promise<number | null> {
-  const makers = storage.hasMakers
-    ? ([
-        ['created_by_id', by],
-        ['modified_by_id', by],
-      ] as const)
-    : [];
-  const pairs = [
-    ...(['created', storage.modified ?? 'modified'] as const).map((column) => [column, at] as const),
+  const { table, hasMakers, modified = 'modified' } = storage;
+  const columns = {
+    created: at,
+    [modified]: at,
     ...columnsOf(storage, values),
-    ...makers,
-  ];
-  const row = await sql`INSERT INTO ${identifier(storage.table)}
-    (${joined(pairs.map(([column]) => identifier(column)))})
-    VALUES (${joined(pairs.map(([, value]) => sql`${value}`))})
+    ...(hasMakers && { created_by_id: by, modified_by_id: by }),
+  };
+  const row = await sql`INSERT INTO ${identifier(table)} (${joined(Object.keys(columns).map(identifier))})
+    VALUES (${joined(Object.values(columns).map((value) => sql`${value}`))})
     ON CONFLICT DO NOTHING RETURNING id`.first<{ id: number }>(transaction);
   return row?.id ?? null;
 }
 
 /** Changes a resource. Returns false if there is another one of this name. */
-export async function updateResource(
+export function updateResource(
   transaction: Queryable,
   storage: Storage,
   { id, values, at, by }: Written & { readonly id: number },
 ): Promise<boolean> {
   const { owner, hasMakers, modified = 'modified' } = storage;
-  const pairs = [
-    [modified, at] as const,
+  const columns: ResourceValues = {
+    [modified]: at,
     ...columnsOf(storage, values),
-    ...(hasMakers ? ([['modified_by_id', by]] as const) : []),
-  ];
-  const isSame = (column: string) => {
-    const pair = pairs.find(([written]) => written === column);
-    return sql`${identifier(`other.${column}`)} =
-      ${pair === undefined ? identifier(`x.${column}`) : pair[1]}`;
+    ...(hasMakers && { modified_by_id: by }),
   };
+  const isSame = (column: string) => {
+    const value = Object.hasOwn(columns, column) ? columns[column] : identifier(`x.${column}`);
+    return sql`${identifier(`other.${column}`)} = ${value}`;
+  };
+  const changes = Object.entries(columns).map(([column, value]) => sql`${identifier(column)} = ${value}`);
   const table = identifier(storage.table);
-  const touched = await sql`UPDATE ${table} x
-    SET ${joined(pairs.map(([column, value]) => sql`${identifier(column)} = ${value}`))}
+  return sql`UPDATE ${table} x SET ${joined(changes)}
     WHERE x.id = ${id} AND NOT EXISTS (SELECT FROM ${table} other
       WHERE ${joined(['name', ...(owner === undefined ? [] : [owner])].map(isSame), ' AND ')}
-        AND other.id <> ${id})`.execute(transaction);
-  return touched === 1;
+        AND other.id <> ${id})`.touchesOne(transaction);
 }
 
 /** Deletes a resource with what belongs to it. */

@@ -23,7 +23,7 @@ export const TEAMS: Storage = {
   table: 'main_team',
   from: sql`main_team x ${OF_ORGANIZATION} ${MAKERS_FROM}`,
   columns: ORGANIZATION_OF,
-  written: { name: 'name', description: 'description', organization: 'organization_id' },
+  written: ['name', 'description', 'organization'],
   owner: 'organization_id',
   roles: 'team',
   memberships: ['admin', 'member'],
