@@ -29,7 +29,7 @@ async function wholeQuery(): Promise<string> {
   });
   // Without what puts each column of a page into one array.
   const [, rows = ''] = /^SELECT .*? FROM \((SELECT .*)LIMIT \d+\) p$/s.exec(text) ?? [];
-  return rows.replaceAll('$1', '0');
+  return rows.replaceAll(/\$\d+/g, '0');
 }
 
 interface Summary {
