@@ -43,7 +43,12 @@ const MEANINGS: Readonly<Record<number, Meaning>> = {
     name: 'inappropriateAuthentication',
     hint: 'Check `bindDn` and its password.',
   },
-  49: { code: 'credentials_refused', name: 'invalidCredentials', hint: 'Check `bindDn` and its password.' },
+  // RFC 4513 §5.1.3 has no other answer for a password that has expired.
+  49: {
+    code: 'credentials_refused',
+    name: 'invalidCredentials',
+    hint: 'Check `bindDn` and its password, which may have expired.',
+  },
   50: {
     code: 'permission_refused',
     name: 'insufficientAccessRights',
@@ -86,10 +91,15 @@ export function refusal(
   });
 }
 
+/** What OpenSSL says of a certificate whose authority is not trusted. */
+const UNTRUSTED = /SELF_SIGNED_CERT|UNABLE_TO_(?:VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT)/;
+
 /** The error for a server that does not answer. */
 export function unreachable(name: string, what: string, cause?: unknown): TokenctlError {
   return new TokenctlError('target_unreachable', `${name} ${what}`, {
-    hint: 'Check the address, the port and the certificate of the directory server.',
+    hint: UNTRUSTED.test(what)
+      ? 'Set `caFile` of the directory to the authority that signed the certificate of the server.'
+      : 'Check the address, the port and the certificate of the directory server.',
     cause,
   });
 }

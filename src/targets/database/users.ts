@@ -208,15 +208,19 @@ export function setUserActive(
 }
 
 /**
- * Locks the active superusers until the transaction ends: two who are deactivated at the same time each see what became of the
- * other (PostgreSQL, "Read Committed": a row that was locked is compared with the condition again).
+ * If the user is a superuser, locks the active ones until the transaction ends: two who are deactivated at the same time each see
+ * what became of the other (PostgreSQL, "Read Committed": a row that was locked is compared with the condition again).
  */
 async function requireOtherSuperuser(
   transaction: Queryable,
   { layout, userId }: { readonly layout: Layout; readonly userId: number },
 ): Promise<void> {
   const superusers = await transaction.query<{ id: number }>(
-    `SELECT u.id FROM ${TABLES[layout].users} u WHERE u.is_superuser AND u.is_active ORDER BY u.id FOR UPDATE`,
+    `SELECT u.id FROM ${TABLES[layout].users} u
+     WHERE u.is_superuser AND u.is_active
+       AND EXISTS (SELECT FROM ${TABLES[layout].users} own WHERE own.id = $1 AND own.is_superuser)
+     ORDER BY u.id FOR UPDATE OF u`,
+    [userId],
   );
   if (superusers.length === 1 && superusers[0]?.id === userId) throw lastSuperuser(userId);
 }
