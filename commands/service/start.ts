@@ -1,6 +1,6 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import { defineCommand, outputFlags } from '../../src/cli/base-command.ts';
-import { port, serviceDatabaseFlags } from '../../src/cli/flags.ts';
+import { inGroup, port, serviceDatabaseFlags } from '../../src/cli/flags.ts';
 
 export default defineCommand({
   summary: 'Run the automation service',
@@ -26,50 +26,36 @@ addresses are trusted. The service runs until it receives a signal and prints no
   /** The service has its own configuration. */
   baseFlags: outputFlags,
   flags: {
-    host: string({
-      summary: 'The address to listen on. Default: 127.0.0.1.',
-      helpGroup: 'NETWORK',
-      helpValue: 'ADDRESS',
-    }),
-    port: port({
-      summary: 'The port to listen on. Default: 8052.',
-      helpGroup: 'NETWORK',
-      helpValue: 'N',
-    }),
-    'public-url': string({
-      summary: 'The URL for browsers. Default: loopback names only.',
-      helpGroup: 'NETWORK',
-      helpValue: 'URL',
-    }),
-    'behind-proxy': boolean({
-      summary: 'Trust the X-Forwarded headers of a TLS proxy in front.',
-      helpGroup: 'NETWORK',
-    }),
-    'tls-cert': string({
-      summary: 'The certificate chain in PEM format.',
-      dependsOn: ['tls-key'],
-      helpGroup: 'NETWORK',
-      helpValue: 'FILE',
-    }),
-    'tls-key': string({
-      summary: 'The private key in PEM format.',
-      dependsOn: ['tls-cert'],
-      helpGroup: 'NETWORK',
-      helpValue: 'FILE',
+    ...inGroup('NETWORK', {
+      host: string({ summary: 'The address to listen on. Default: 127.0.0.1.', helpValue: 'ADDRESS' }),
+      port: port({ summary: 'The port to listen on. Default: 8052.', helpValue: 'N' }),
+      'public-url': string({
+        summary: 'The URL for browsers. Default: loopback names only.',
+        helpValue: 'URL',
+      }),
+      'behind-proxy': boolean({ summary: 'Trust the X-Forwarded headers of a TLS proxy in front.' }),
+      'tls-cert': string({
+        summary: 'The certificate chain in PEM format.',
+        dependsOn: ['tls-key'],
+        helpValue: 'FILE',
+      }),
+      'tls-key': string({
+        summary: 'The private key in PEM format.',
+        dependsOn: ['tls-cert'],
+        helpValue: 'FILE',
+      }),
     }),
     ...serviceDatabaseFlags,
     'session-cookie-name': string({
       summary: 'The name of the session cookie. Default: svc_sessionid.',
       helpValue: 'NAME',
     }),
-    'require-pkce': boolean({
-      summary: 'Require PKCE from public clients. This is the default.',
-      allowNo: true,
-      helpGroup: 'OAUTH2',
-    }),
-    'allow-implicit-grant': boolean({
-      summary: 'Allow the implicit grant. RFC 9700 advises against it.',
-      helpGroup: 'OAUTH2',
+    ...inGroup('OAUTH2', {
+      'require-pkce': boolean({
+        summary: 'Require PKCE from public clients. This is the default.',
+        allowNo: true,
+      }),
+      'allow-implicit-grant': boolean({ summary: 'Allow the implicit grant. RFC 9700 advises against it.' }),
     }),
     'log-level': option({
       summary: 'The log level on stderr. Default: info.',

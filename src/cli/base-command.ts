@@ -5,7 +5,7 @@ import type { Runtime } from '../app/runtime.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Result } from '../reports/result.ts';
 import type { Confirmation, FlagConfirmation } from './change/confirmation.ts';
-import type { AccountFlags, ChangeFlags } from './flags.ts';
+import { type AccountFlags, type ChangeFlags, inGroup } from './flags.ts';
 import type { ContextRun } from './multi-context/multi-context-flow.ts';
 import type { Format } from './output/present.ts';
 import { progressLine, surviveStreamErrors, wantsJson, writeNotice } from './output/streams.ts';
@@ -19,26 +19,15 @@ export const outputFlags = {
 /** The flags of every command that reads the configuration. */
 const globalFlags = {
   ...outputFlags,
-  context: string({
-    summary: 'The context to use. Default: the current one.',
-    helpGroup: 'GLOBAL',
-    helpValue: 'NAME',
-  }),
-  'database-file': string({
-    summary: 'Use the database whose URL is in this file of mode 0600.',
-    helpGroup: 'GLOBAL',
-    helpValue: 'FILE',
-    exclusive: ['context'],
-  }),
-  config: string({
-    summary: 'The configuration file.',
-    helpGroup: 'GLOBAL',
-    helpValue: 'FILE',
-  }),
-  'log-file': string({
-    summary: 'The audit log file.',
-    helpGroup: 'GLOBAL',
-    helpValue: 'FILE',
+  ...inGroup('GLOBAL', {
+    context: string({ summary: 'The context to use. Default: the current one.', helpValue: 'NAME' }),
+    'database-file': string({
+      summary: 'Use the database whose URL is in this file of mode 0600.',
+      helpValue: 'FILE',
+      exclusive: ['context'],
+    }),
+    config: string({ summary: 'The configuration file.', helpValue: 'FILE' }),
+    'log-file': string({ summary: 'The audit log file.', helpValue: 'FILE' }),
   }),
 };
 

@@ -7,24 +7,24 @@ import { TokenctlError } from '../domain/errors.ts';
 import { type Selection, validateSelector } from '../domain/selector.ts';
 import { NEVER_DAYS, scopeWords } from '../domain/token.ts';
 
+/** Puts flags under a heading of the help. */
+export function inGroup<Flags extends FlagInput>(helpGroup: string, flags: Flags): Flags {
+  const grouped = Object.entries(flags).map(([name, flag]) => [name, { ...flag, helpGroup }]);
+  return Object.fromEntries(grouped) as Flags;
+}
+
 /** The flags that record the reason for a change. */
-export const accountFlags = {
-  reason: string({
-    summary: 'The reason for the change, for the audit log.',
-    helpGroup: 'CHANGE',
-    helpValue: 'TEXT',
-  }),
-  ticket: string({
-    summary: 'The ticket of the change, for the audit log.',
-    helpGroup: 'CHANGE',
-    helpValue: 'ID',
-  }),
-};
+export const accountFlags = inGroup('CHANGE', {
+  reason: string({ summary: 'The reason for the change, for the audit log.', helpValue: 'TEXT' }),
+  ticket: string({ summary: 'The ticket of the change, for the audit log.', helpValue: 'ID' }),
+});
 
 /** The flags of every command that changes something. */
 export const changeFlags = {
-  'dry-run': boolean({ summary: 'Show what would change, without changing it.', helpGroup: 'CHANGE' }),
-  yes: boolean({ summary: 'Do not ask for confirmation.', char: 'y', helpGroup: 'CHANGE' }),
+  ...inGroup('CHANGE', {
+    'dry-run': boolean({ summary: 'Show what would change, without changing it.' }),
+    yes: boolean({ summary: 'Do not ask for confirmation.', char: 'y' }),
+  }),
   ...accountFlags,
 };
 
@@ -43,15 +43,15 @@ export const breakGlassFlag = {
 
 /** For commands that apply plans from files. */
 export const approvalFlags = {
-  'approval-file': string({
-    summary: 'The file of the approval. Default: the file of --plan with .approval added.',
-    dependsOn: ['plan'],
-    helpGroup: 'CHANGE',
-    helpValue: 'FILE',
-  }),
-  'require-approval': boolean({
-    summary: 'Require the approval of a second person, whatever the configuration says.',
-    helpGroup: 'CHANGE',
+  ...inGroup('CHANGE', {
+    'approval-file': string({
+      summary: 'The file of the approval. Default: the file of --plan with .approval added.',
+      dependsOn: ['plan'],
+      helpValue: 'FILE',
+    }),
+    'require-approval': boolean({
+      summary: 'Require the approval of a second person, whatever the configuration says.',
+    }),
   }),
   ...breakGlassFlag,
 };
@@ -71,17 +71,15 @@ export const goneFlag = {
 };
 
 /** The flags that end the access of users where they cannot be deactivated. */
-export const localFlags = {
+export const localFlags = inGroup('MEASURES', {
   'reset-password': boolean({
     summary: 'Give the users a random password, which is not kept. Ends their sessions on controller 24.6.1.',
-    helpGroup: 'MEASURES',
   }),
-  'strip-roles': boolean({ summary: 'Take all roles of the users.', helpGroup: 'MEASURES' }),
+  'strip-roles': boolean({ summary: 'Take all roles of the users.' }),
   'end-applications': boolean({
     summary: 'Delete the applications, or those that the users made and only they have tokens of.',
-    helpGroup: 'MEASURES',
   }),
-};
+});
 
 /**
  * What flags parse to: what the flow of their command takes. Only required flags are sure to be there, since a flow is
@@ -118,25 +116,22 @@ export const allContextsFlag = {
   }),
 };
 
-export const serviceDatabaseFlags = {
+export const serviceDatabaseFlags = inGroup('DATABASE', {
   data: string({
     summary: 'The directory of the embedded database.',
     exclusive: ['database', 'database-file'],
-    helpGroup: 'DATABASE',
     helpValue: 'DIR',
   }),
   database: string({
     summary: 'A postgres:// URL without a password.',
     exclusive: ['database-file'],
-    helpGroup: 'DATABASE',
     helpValue: 'URL',
   }),
   'database-file': string({
     summary: 'A file of mode 0600 with a postgres:// URL.',
-    helpGroup: 'DATABASE',
     helpValue: 'FILE',
   }),
-};
+});
 
 /** For commands that print a list. */
 export const csvFlag = {
@@ -288,11 +283,10 @@ function problemWith(path: string): string | undefined {
   }
 }
 
-const SEVERAL = { multiple: true, multipleNonGreedy: true, helpGroup: 'SELECTION' } as const;
-const ONE = { helpGroup: 'SELECTION' } as const;
+const SEVERAL = { multiple: true, multipleNonGreedy: true } as const;
 
 /** The flags that select tokens. Different flags narrow the selection; repeating a flag widens it. */
-export const selectorFlags = {
+export const selectorFlags = inGroup('SELECTION', {
   user: string({
     ...SEVERAL,
     summary: "Select tokens of this user; * and ? match any: 'ci-*'.",
@@ -313,32 +307,26 @@ export const selectorFlags = {
     summary: 'Leave out tokens of this application, or of these.',
     helpValue: 'NAME',
   }),
-  'owner-inactive': boolean({ ...ONE, summary: 'Select tokens of deactivated users.' }),
+  'owner-inactive': boolean({ summary: 'Select tokens of deactivated users.' }),
   scope: option({ options: scopeWords })({
-    ...ONE,
     summary: 'Select tokens with this scope; openid and roles are of recent gateways.',
   }),
   'created-before': moment({
-    ...ONE,
     summary: 'Select tokens created before this date, or longer ago than this (30d).',
   }),
   'created-after': moment({
-    ...ONE,
     summary: 'Select tokens created on or after this date, or within this time (7d).',
   }),
   'unused-for': age({
-    ...ONE,
     summary: 'Select tokens not used for this long (90d), or never used and at least as old.',
   }),
-  'never-used': boolean({ ...ONE, summary: 'Select tokens that were never used.' }),
-  expired: boolean({ ...ONE, summary: 'Select expired tokens.' }),
+  'never-used': boolean({ summary: 'Select tokens that were never used.' }),
+  expired: boolean({ summary: 'Select expired tokens.' }),
   'expires-within': age({
-    ...ONE,
     summary: 'Select tokens that expire within this time (30d), without expired ones.',
     exclusive: ['expired'],
   }),
   'never-expires': boolean({
-    ...ONE,
     summary: 'Select tokens that expire more than a hundred years from now.',
     exclusive: ['expired', 'expires-within'],
   }),
@@ -348,7 +336,7 @@ export const selectorFlags = {
     helpValue: 'RULE',
   }),
   id: count({ ...SEVERAL, summary: 'Select the token with this id.', helpValue: 'NUMBER' }),
-};
+});
 
 /** The policy that `--finding` selects by. */
 export const findingPolicyFlag = {

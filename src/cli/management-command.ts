@@ -1,24 +1,23 @@
 import { boolean, option, string } from '@oclif/core/flags';
 import type { Report } from '../reports/result.ts';
+import { inGroup } from './flags.ts';
 
-const GROUP = { helpGroup: 'DJANGO' } as const;
-const NO_EFFECT = { ...GROUP, summary: 'Accepted, without effect.' } as const;
+const NO_EFFECT = { summary: 'Accepted, without effect.' } as const;
 
 /** The options that Django gives to every management command. */
-export const djangoFlags = {
+export const djangoFlags = inGroup('DJANGO', {
   verbosity: option({ options: ['0', '1', '2', '3'] as const })({
-    ...GROUP,
     char: 'v',
     summary: 'With 0, cleanup_tokens prints nothing. Otherwise without effect.',
   }),
-  traceback: boolean({ ...GROUP, summary: 'Show where an error occurred.' }),
-  version: boolean({ ...GROUP, summary: 'Print the version of tokenctl.' }),
-  'no-color': boolean({ ...GROUP, summary: 'Print no colours.' }),
+  traceback: boolean({ summary: 'Show where an error occurred.' }),
+  version: boolean({ summary: 'Print the version of tokenctl.' }),
+  'no-color': boolean({ summary: 'Print no colours.' }),
   'force-color': boolean(NO_EFFECT),
   'skip-checks': boolean(NO_EFFECT),
   settings: string({ ...NO_EFFECT, helpValue: 'MODULE' }),
   pythonpath: string({ ...NO_EFFECT, helpValue: 'PATH' }),
-};
+});
 
 /** What a management command prints with `--version --json`. */
 interface VersionJson {

@@ -1,54 +1,35 @@
 import { boolean, option, string } from '@oclif/core/flags';
-import { accountFlags, changeFlags, type FlagsOf } from '../flags.ts';
-
-const GROUP = { helpGroup: 'CREDENTIAL' } as const;
+import { accountFlags, changeFlags, type FlagsOf, inGroup } from '../flags.ts';
 
 /** The location of a new context's credential, which is never an argument itself. */
-const credentialFlags = {
+const credentialFlags = inGroup('CREDENTIAL', {
   'token-file': string({
-    ...GROUP,
     summary: 'Read the token from this file, which only you can read.',
     helpValue: 'FILE',
   }),
-  'password-file': string({ ...GROUP, summary: 'Read the password from such a file.', helpValue: 'FILE' }),
-  'token-env': string({
-    ...GROUP,
-    summary: 'Read the token from this environment variable.',
-    helpValue: 'NAME',
-  }),
-  'password-env': string({
-    ...GROUP,
-    summary: 'Read the password from this environment variable.',
-    helpValue: 'NAME',
-  }),
-  'token-stdin': boolean({ ...GROUP, summary: 'Read the token from stdin and store it in a file.' }),
-  'password-stdin': boolean({ ...GROUP, summary: 'Read the password from stdin and store it in a file.' }),
-};
+  'password-file': string({ summary: 'Read the password from such a file.', helpValue: 'FILE' }),
+  'token-env': string({ summary: 'Read the token from this environment variable.', helpValue: 'NAME' }),
+  'password-env': string({ summary: 'Read the password from this environment variable.', helpValue: 'NAME' }),
+  'token-stdin': boolean({ summary: 'Read the token from stdin and store it in a file.' }),
+  'password-stdin': boolean({ summary: 'Read the password from stdin and store it in a file.' }),
+});
 
 export type CredentialFlags = FlagsOf<typeof credentialFlags>;
 
-const DATABASE_GROUP = { helpGroup: 'DATABASE' } as const;
-
 /** The database of a new context. A URL with a password is never an argument. */
-const databaseFlags = {
+const databaseFlags = inGroup('DATABASE', {
   database: string({
-    ...DATABASE_GROUP,
     summary: "The controller's database: a postgres:// URL without a password, or service=NAME.",
     exclusive: ['database-file', 'database-env'],
     helpValue: 'URL',
   }),
   'database-file': string({
-    ...DATABASE_GROUP,
     summary: 'A file with the URL, which may contain a password. Only you can read it.',
     exclusive: ['database-env'],
     helpValue: 'FILE',
   }),
-  'database-env': string({
-    ...DATABASE_GROUP,
-    summary: 'An environment variable with the URL.',
-    helpValue: 'NAME',
-  }),
-};
+  'database-env': string({ summary: 'An environment variable with the URL.', helpValue: 'NAME' }),
+});
 
 export type DatabaseFlags = FlagsOf<typeof databaseFlags>;
 
@@ -76,18 +57,18 @@ export const loginFlags = {
     summary: "The name of the context. Default: its name so far, or the first part of the host's name.",
     helpValue: 'NAME',
   }),
-  username: string({ ...GROUP, summary: 'The user to log in as.', helpValue: 'NAME' }),
-  'password-file': string({
-    ...GROUP,
-    summary: 'Read the password from this file, which only you can read.',
-    exclusive: ['password-stdin'],
-    helpValue: 'FILE',
-  }),
-  'password-stdin': boolean({ ...GROUP, summary: 'Read the password from stdin.' }),
-  browser: boolean({
-    ...GROUP,
-    summary: 'Paste a token that you create in a browser.',
-    exclusive: ['username', 'password-file', 'password-stdin', 'scope'],
+  ...inGroup('CREDENTIAL', {
+    username: string({ summary: 'The user to log in as.', helpValue: 'NAME' }),
+    'password-file': string({
+      summary: 'Read the password from this file, which only you can read.',
+      exclusive: ['password-stdin'],
+      helpValue: 'FILE',
+    }),
+    'password-stdin': boolean({ summary: 'Read the password from stdin.' }),
+    browser: boolean({
+      summary: 'Paste a token that you create in a browser.',
+      exclusive: ['username', 'password-file', 'password-stdin', 'scope'],
+    }),
   }),
   scope: option({ options: ['read', 'write'] as const })({
     summary: 'The scope of the new token; write by default. The scope write includes read.',

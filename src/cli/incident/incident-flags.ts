@@ -8,6 +8,7 @@ import {
   changeFlags,
   count,
   type FlagsOf,
+  inGroup,
   localFlags,
   moment,
   planFlags,
@@ -39,14 +40,15 @@ const MEASURES = [
 
 /** The flags of `incident lockdown`. */
 export const lockdownFlags = {
-  user: string({ ...SEVERAL, summary: 'Lock out this user.', helpValue: 'NAME' }),
-  application: string({ ...SEVERAL, summary: 'Revoke the tokens of this application.', helpValue: 'NAME' }),
-  'identity-provider': option({ options: providers })({
-    summary:
-      'Lock out users of an identity provider: ldap, social (SAML, OpenID Connect, GitHub), enterprise or any.',
-    helpGroup: 'SELECTION',
+  ...inGroup('SELECTION', {
+    user: string({ ...SEVERAL, summary: 'Lock out this user.', helpValue: 'NAME' }),
+    application: string({ ...SEVERAL, summary: 'Revoke the tokens of this application.', helpValue: 'NAME' }),
+    'identity-provider': option({ options: providers })({
+      summary:
+        'Lock out users of an identity provider: ldap, social (SAML, OpenID Connect, GitHub), enterprise or any.',
+    }),
+    all: boolean({ summary: 'Lock out all users.' }),
   }),
-  all: boolean({ summary: 'Lock out all users.', helpGroup: 'SELECTION' }),
   deactivate: boolean({ summary: 'Deactivate the users.', helpGroup: 'MEASURES' }),
   'keep-active': string({
     ...SEVERAL,
@@ -55,24 +57,16 @@ export const lockdownFlags = {
     helpValue: 'NAME',
   }),
   ...localFlags,
-  'basic-auth-off': boolean({
-    summary: 'Turn basic authentication off.',
-    allowNo: true,
-    helpGroup: 'MEASURES',
-  }),
-  'external-tokens-off': boolean({
-    summary: 'Stop external users from creating tokens.',
-    allowNo: true,
-    helpGroup: 'MEASURES',
-  }),
-  'shorten-lifetimes': boolean({
-    summary: 'Shorten the lifetimes of new tokens to one hour.',
-    allowNo: true,
-    helpGroup: 'MEASURES',
-  }),
-  for: age({
-    summary: 'End the lockdown after this time; the job incident-lift or incident lift --due lifts it.',
-    helpGroup: 'MEASURES',
+  ...inGroup('MEASURES', {
+    'basic-auth-off': boolean({ summary: 'Turn basic authentication off.', allowNo: true }),
+    'external-tokens-off': boolean({ summary: 'Stop external users from creating tokens.', allowNo: true }),
+    'shorten-lifetimes': boolean({
+      summary: 'Shorten the lifetimes of new tokens to one hour.',
+      allowNo: true,
+    }),
+    for: age({
+      summary: 'End the lockdown after this time; the job incident-lift or incident lift --due lifts it.',
+    }),
   }),
   ...planFlags({
     plan: {

@@ -9,6 +9,7 @@ import {
   count,
   type FlagsOf,
   findingPolicyFlag,
+  inGroup,
   planFlags,
   selectionFrom,
   selectionOrAllFrom,
@@ -39,22 +40,11 @@ export const revokeFlags = {
       exclusive: ['dry-run', 'yes', 'with-sessions', 'break-glass'],
     },
   }),
-  'at-most': count({
-    summary: 'Refuse to revoke more than this many tokens.',
-    helpGroup: 'CHANGE',
-    helpValue: 'N',
-  }),
-  'include-own': boolean({
-    summary: 'Also revoke the token that this command uses, last.',
-    helpGroup: 'CHANGE',
-  }),
-  'access-only': boolean({
-    summary: 'Revoke access tokens only, like the bare management command.',
-    helpGroup: 'CHANGE',
-  }),
-  'with-sessions': boolean({
-    summary: "Also end the users' sessions. Needs a database context.",
-    helpGroup: 'CHANGE',
+  ...inGroup('CHANGE', {
+    'at-most': count({ summary: 'Refuse to revoke more than this many tokens.', helpValue: 'N' }),
+    'include-own': boolean({ summary: 'Also revoke the token that this command uses, last.' }),
+    'access-only': boolean({ summary: 'Revoke access tokens only, like the bare management command.' }),
+    'with-sessions': boolean({ summary: "Also end the users' sessions. Needs a database context." }),
   }),
   ...changeFlags,
   ...approvalFlags,
@@ -87,22 +77,21 @@ export const leakedFlags = {
     helpValue: 'FILE',
     required: true,
   }),
-  revoke: boolean({ summary: 'Revoke the live tokens that are found.', helpGroup: 'CHANGE' }),
-  'plan-out': string({
-    summary: 'Save the plan of the revocation to a new file, for tokens revoke --plan, and revoke nothing.',
-    exclusive: ['revoke', 'dry-run', 'yes'],
-    helpGroup: 'CHANGE',
-    helpValue: 'FILE',
-  }),
-  'require-approval': boolean({
-    summary: 'Let the plan need the approval of a second person.',
-    dependsOn: ['plan-out'],
-    helpGroup: 'CHANGE',
-  }),
-  'include-own': boolean({
-    summary: 'Also revoke the token that this command uses, last.',
-    helpGroup: 'CHANGE',
-    relationships: [{ type: 'some', flags: ['revoke', 'plan-out'] }],
+  ...inGroup('CHANGE', {
+    revoke: boolean({ summary: 'Revoke the live tokens that are found.' }),
+    'plan-out': string({
+      summary: 'Save the plan of the revocation to a new file, for tokens revoke --plan, and revoke nothing.',
+      exclusive: ['revoke', 'dry-run', 'yes'],
+      helpValue: 'FILE',
+    }),
+    'require-approval': boolean({
+      summary: 'Let the plan need the approval of a second person.',
+      dependsOn: ['plan-out'],
+    }),
+    'include-own': boolean({
+      summary: 'Also revoke the token that this command uses, last.',
+      relationships: [{ type: 'some', flags: ['revoke', 'plan-out'] }],
+    }),
   }),
   ...changeFlags,
   ...allContextsFlag,
@@ -112,15 +101,16 @@ export type LeakedFlags = FlagsOf<typeof leakedFlags>;
 
 /** The flags of `sessions expire`. */
 export const sessionExpiryFlags = {
-  user: string({
-    multiple: true,
-    multipleNonGreedy: true,
-    helpGroup: 'SELECTION',
-    summary: 'End the sessions of this user.',
-    helpValue: 'NAME',
-    exclusive: ['all'],
+  ...inGroup('SELECTION', {
+    user: string({
+      multiple: true,
+      multipleNonGreedy: true,
+      summary: 'End the sessions of this user.',
+      helpValue: 'NAME',
+      exclusive: ['all'],
+    }),
+    all: boolean({ summary: 'End all sessions.' }),
   }),
-  all: boolean({ summary: 'End all sessions.', helpGroup: 'SELECTION' }),
   ...changeFlags,
   ...breakGlassFlag,
   ...allContextsFlag,

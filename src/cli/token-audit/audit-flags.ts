@@ -6,6 +6,7 @@ import {
   csvFlag,
   days,
   type FlagsOf,
+  inGroup,
   replaceFlag,
   selectorFlags,
 } from '../flags.ts';
@@ -54,13 +55,14 @@ export const auditFlags = {
     summary: 'Explain a rule, and do not audit.',
     helpValue: 'RULE',
   }),
-  policy: string({
-    summary: "The policy file to use instead of the configuration's policy section.",
-    helpValue: 'FILE',
-    helpGroup: 'POLICY',
+  ...inGroup('POLICY', {
+    policy: string({
+      summary: "The policy file to use instead of the configuration's policy section.",
+      helpValue: 'FILE',
+    }),
+    'max-lifetime': days({ summary: 'Report tokens with a lifetime above this.' }),
+    'unused-for': days({ summary: 'Report tokens not used for longer than this.' }),
   }),
-  'max-lifetime': days({ summary: 'Report tokens with a lifetime above this.', helpGroup: 'POLICY' }),
-  'unused-for': days({ summary: 'Report tokens not used for longer than this.', helpGroup: 'POLICY' }),
   ...allContextsFlag,
 };
 
