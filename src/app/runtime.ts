@@ -43,7 +43,6 @@ export interface Progress {
   readonly failed: number;
 }
 
-/** Shows the progress of an operation. */
 export interface ProgressView {
   readonly step: (progress: Progress) => void;
   readonly end: () => void;
@@ -52,7 +51,6 @@ export interface ProgressView {
 /** Opens a progress view; `verb` names the operation: `Revoking`. */
 export type ShowProgress = (verb: string) => ProgressView;
 
-/** What a runtime is created from. */
 export interface RuntimeOptions {
   /** The global flags that are settings. */
   readonly flags: SettingFlags;

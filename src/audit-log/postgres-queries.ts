@@ -98,7 +98,6 @@ export async function insertLinks(transaction: Queryable, links: readonly LinkRe
   );
 }
 
-/** The rows to read. */
 export interface PageSelection {
   /** The number of the first row. Default: 1. */
   readonly from?: number | undefined;

@@ -256,7 +256,6 @@ export function useContext(configuration: Configuration, name: string): void {
   editFile(writableFile(configuration), (document) => document.set('currentContext', name));
 }
 
-/** A removed context, and what it belonged to. */
 interface RemovedContext {
   readonly context: NamedContext;
   readonly groups: readonly string[];

@@ -7,7 +7,6 @@ export interface JobKind {
   readonly name: string;
   /** Whether it is a dry run by default. */
   readonly dryRun: boolean;
-  /** The shape of its parameters. */
   parameters(): z.ZodType;
 }
 

@@ -119,7 +119,6 @@ export const policySchema = z.lazy(rulesSchema);
 /** A rule's setting with everything left out that keeps its default. */
 type PartOf<Setting> = { readonly [Key in keyof Setting]?: Setting[Key] | undefined };
 
-/** What a configuration says about the policy. */
 export type PolicySettings = z.output<typeof policySchema>;
 
 /** `Date` reads 31 February as 3 March, so compare with the input. */

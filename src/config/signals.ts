@@ -127,5 +127,4 @@ export const signalsSchema = z.lazy(() =>
 /** The `signals` section, defaults filled in. */
 export type SignalsSettings = z.output<typeof signalsSchema>;
 
-/** A transmitter of the `signals` section. */
 export type TransmitterSettings = SignalsSettings['transmitters'][string];

@@ -36,7 +36,6 @@ export interface StateSchema {
   ): Promise<void>;
 }
 
-/** A database with the tables. */
 export interface StateTables {
   /** The database's own time in milliseconds since 1970, as an SQL expression. */
   readonly now: Sql;

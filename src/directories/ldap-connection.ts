@@ -45,7 +45,6 @@ export interface LdapLimits {
   readonly whole: number;
 }
 
-/** What is searched. */
 export interface LdapSearch {
   readonly base: string;
   readonly scope: 'base' | 'sub';

@@ -61,7 +61,6 @@ async function primaryGroups(
   return filters;
 }
 
-/** The part of a name that is its domain. */
 function domainOf(name: string): string {
   return /(?:^|(?<!\\),)\s*(dc=.*)$/i.exec(name)?.[1] ?? name;
 }

@@ -3,7 +3,6 @@ import { type DirectoryUser, DirectoryUsers } from '../domain/directory-users.ts
 import type { TokenctlError } from '../domain/errors.ts';
 import type { ProviderClient } from './provider-client.ts';
 
-/** One page of a list. */
 export interface ProviderPage {
   readonly users: readonly DirectoryUser[];
   /** How many users the provider announced; absent where it announces none. */

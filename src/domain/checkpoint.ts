@@ -54,13 +54,11 @@ export function openCheckpoint(note: string, verifiers: readonly NoteVerifier[])
 /** The first line of a proof (https://c2sp.org/tlog-proof). */
 const FORM = 'c2sp.org/tlog-proof@v1';
 
-/** What is put into a proof. */
 interface ProofParts {
   /** The leaf's index, from 0. */
   readonly index: number;
   /** From the leaf's neighbour up to the root's child. */
   readonly path: readonly Buffer[];
-  /** The signed checkpoint. */
   readonly checkpoint: string;
 }
 

@@ -61,7 +61,6 @@ export interface RevokedToken {
   readonly at: string;
 }
 
-/** What one mail says. */
 export interface OwnerMessage {
   readonly owner: string;
   readonly controller: string;

@@ -34,7 +34,6 @@ export interface Selector {
   readonly createdSince?: Date;
   /** Last used before this instant, or never used and made before it. */
   readonly unusedSince?: Date;
-  /** Never used at all. */
   readonly neverUsed?: true;
   /** Expired at or before this instant. */
   readonly expiredAt?: Date;

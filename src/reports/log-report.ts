@@ -205,7 +205,6 @@ function countActs(counts: RunCounts): string[] {
     .map(([verb, count, what]) => `${verb} ${countText(count, what)}`);
 }
 
-/** What is known of a run, fact by fact. */
 export function runFacts(account: RunAccount): Facts {
   const { actor, target, reason, ticket, selection, began, ended, first, last, run } = account;
   const { state, counts, owners, moreOwners, changes, failures, accessPaths, stillAlive } = account;

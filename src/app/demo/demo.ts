@@ -8,7 +8,6 @@ import { countText } from '../../reports/tables/text.ts';
 import { catchSignals } from '../signals.ts';
 import { DEMO_SIZE, type DemoService, startDemoService } from './stage.ts';
 
-/** What the demo is started with. */
 export interface DemoOptions {
   readonly version: string;
   /** The package's folder, whose program the demo runs. */

@@ -17,7 +17,6 @@ import { jobKinds } from './job-kinds.ts';
 import { openLedger } from './open-ledger.ts';
 import { scheduledJobs, unprotectedLog } from './scheduled-jobs.ts';
 
-/** What the scheduler is started with. */
 export interface StartOptions {
   readonly flags: SettingFlags;
   readonly environment: Environment;

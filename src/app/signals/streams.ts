@@ -63,7 +63,6 @@ export interface ManagedTransmitter {
   readonly name: string;
   readonly api: StreamManagement;
   readonly settings: StreamSettings;
-  /** What its stream is created with. */
   readonly wanted: WantedStream;
 }
 

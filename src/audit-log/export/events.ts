@@ -16,7 +16,6 @@ export type Act = 'delete' | 'create' | 'update' | 'enable' | 'disable' | 'log_o
 /** The result of an event. `intended`: before the action. `noted`: for notes, which change nothing. */
 export type EventStatus = 'intended' | 'done' | 'unchanged' | 'failed' | 'not_tried' | 'unknown' | 'noted';
 
-/** The object of an event. */
 export interface EventSubject {
   readonly kind:
     | 'access token'
@@ -30,7 +29,6 @@ export interface EventSubject {
   readonly id?: string;
   readonly name?: string;
   readonly fingerprint?: string | undefined;
-  /** The user who owns it. */
   readonly owner?: string | undefined;
 }
 

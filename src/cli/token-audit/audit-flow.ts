@@ -36,7 +36,6 @@ import { policyOf, ruleNamed } from './policy-flags.ts';
 
 type AuditResult = Result<AuditJson | AuditSummaryJson | AuditGroupsJson>;
 
-/** What an audit is made with. */
 export interface AuditFlowOptions {
   readonly runtime: Runtime;
   readonly selector: Selector;
@@ -227,7 +226,6 @@ function requireTogether(flags: AuditFlags, format: AuditFormat): void {
   }
 }
 
-/** The audit that they belong to. */
 interface AuditOf {
   readonly context: string;
   /** Whether other contexts are audited as well. */

@@ -65,7 +65,6 @@ export class IncidentHistory {
     this.#holds = holds;
   }
 
-  /** Where its target is. */
   get address(): string {
     return this.#address;
   }

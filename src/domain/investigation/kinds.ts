@@ -2,7 +2,6 @@ import type { ItemGroup } from './investigation.ts';
 
 /** What is known of one kind of object of a controller 24.6.1 or of a gateway. */
 interface Kind {
-  /** The noun in sentences. */
   readonly noun: string;
   readonly group: ItemGroup;
   /** The list in the REST API, below `/api/v2/`; missing for a kind that the API does not have. */
@@ -300,7 +299,6 @@ export function isComputedField(kind: string, field: string): boolean {
   return isKnownKind(kind) && COMPUTED_FIELDS[kind]?.includes(field) === true;
 }
 
-/** The field with the name of an object. */
 export function nameField(kind: string): 'name' | 'username' {
   return kind === 'user' ? 'username' : 'name';
 }

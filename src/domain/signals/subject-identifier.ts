@@ -88,7 +88,6 @@ export function isSameAddress(one: string, other: string): boolean {
   return asciiLowerCase(one) === asciiLowerCase(other);
 }
 
-/** The mail domain of an address. */
 export function domainOf(address: string): string {
   return asciiLowerCase(address.slice(address.lastIndexOf('@') + 1));
 }

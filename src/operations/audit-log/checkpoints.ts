@@ -51,7 +51,6 @@ export async function makeCheckpoint(options: MakeCheckpointOptions): Promise<Ma
 interface ProveInclusionOptions {
   readonly log: Pick<AuditLog, 'verify'>;
   readonly keys: Pick<LogKeys, 'signer' | 'verifiers'>;
-  /** The number of the entry. */
   readonly seq: number;
   /** A checkpoint that covers the entry. Default: a new one. */
   readonly checkpoint?: string;

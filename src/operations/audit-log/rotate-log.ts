@@ -4,7 +4,6 @@ import { neededSince } from '../../domain/incident/incident.ts';
 import { readIncidentHistories } from '../incident/recorded-incidents.ts';
 import type { AuditLog, EntryDraft, Pruning, Rotation } from '../ports/audit-log.ts';
 
-/** The log, and who rotates or prunes it. */
 export interface RotateLogOptions {
   readonly log: Pick<AuditLog, 'rotate' | 'prune' | 'entries'>;
   readonly actor: EntryDraft['actor'];

@@ -34,7 +34,6 @@ import { selectorOf } from './scope-selection.ts';
 import { setUsers, userLocks } from './set-users.ts';
 import { type SnapshotFiles, takeSnapshot } from './snapshot.ts';
 
-/** What to lock down, and who says so. */
 export interface LockDownOptions extends Change, RevocationListeners {
   readonly plan: LockdownPlan;
   readonly files: SnapshotFiles;

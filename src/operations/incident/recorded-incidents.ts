@@ -103,10 +103,8 @@ export async function extendIncident(
   return id;
 }
 
-/** A note about an incident: who asks, and which incident. */
 type NoteOptions = Omit<JournalOptions, 'operation'> & { readonly incident: string };
 
-/** The incident that a note is about. */
 export async function incidentOfNote(
   options: NoteOptions,
 ): Promise<{ readonly incident: Incident; readonly history: IncidentHistory }> {

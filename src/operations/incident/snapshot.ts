@@ -19,7 +19,6 @@ export interface SnapshotFile {
   discard(): Promise<void>;
 }
 
-/** Where snapshots are kept. */
 export interface SnapshotFiles {
   /**
    * Begins a file.

@@ -26,7 +26,6 @@ export interface TimelineItem {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** What to look for, and where. */
 export interface TimelineOptions {
   readonly target: Target;
   readonly description: TargetDescription;

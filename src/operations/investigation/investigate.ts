@@ -36,7 +36,6 @@ export interface InvestigationOptions extends SubjectRequest {
   readonly since?: Date | undefined;
   /** Before this instant; by default now. */
   readonly until?: Date | undefined;
-  /** The incident that it belongs to. */
   readonly incident?: string | null;
   /** An investigation to repeat: whose deeds, and when, are taken from it. */
   readonly repeats?: Investigation | undefined;
@@ -270,7 +269,6 @@ async function withDefaults(evidence: Evidence, drafts: readonly ItemDraft[]): P
   });
 }
 
-/** An item, with what was found about it. */
 function itemOf(draft: ItemDraft, found: Since & { readonly context: string }): InvestigationItem {
   const { id, group, act, object, other, role, link, by, first, last, entries, entryCount } = draft;
   const findings = findingsOn(draft);

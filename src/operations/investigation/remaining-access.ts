@@ -10,7 +10,6 @@ import { UNRECORDED_WAY_IN } from './unrecorded.ts';
 /** Ways in that the activity stream does not name. */
 interface RemainingAccess {
   readonly items: readonly InvestigationItem[];
-  /** Whether sessions were listed. */
   readonly sessionsListed: boolean;
 }
 

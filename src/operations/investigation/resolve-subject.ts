@@ -12,7 +12,6 @@ export interface SubjectRequest {
   readonly application?: string | undefined;
 }
 
-/** Who is investigated. */
 interface ResolvedSubject {
   readonly subject: InvestigationSubject;
   /** Each with the instant from which it can have acted; null for any. */

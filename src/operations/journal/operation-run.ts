@@ -94,7 +94,6 @@ export function isRefusal(error: TokenctlError): boolean {
  * the steps that were taken. Its lock is released when it is disposed of.
  */
 export class OperationRun implements Disposable {
-  /** What the run is made with. */
   readonly change: Change;
   readonly journal: Journal;
   /** The steps that were taken until now. */

@@ -110,7 +110,6 @@ export interface SignalStore {
     readonly limit: number;
     readonly now: Date;
   }): Promise<readonly SignalClaim[]>;
-  /** Renews the leases. */
   renew(claims: readonly SignalClaim[], lease: number): Promise<void>;
   /**
    * Counts users whom signals are about against a limit, before anything is done for them. All replicas count together, by the

@@ -196,7 +196,6 @@ export interface Passwords {
   accepts(user: UserReference, password: Secret): Promise<boolean>;
 }
 
-/** The roles of users. */
 export interface Roles {
   /** Those that a user holds directly, the flags first. */
   list(userId: number): Promise<readonly HeldRole[]>;
@@ -259,7 +258,6 @@ export interface RefreshTokenSelector extends Whose {
   readonly states?: readonly StoredRefreshTokenState[] | undefined;
   /** Made before this instant. */
   readonly createdBefore?: Date;
-  /** Revoked before this instant. */
   readonly revokedBefore?: Date;
 }
 

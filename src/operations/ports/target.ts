@@ -19,7 +19,6 @@ import type {
   Users,
 } from './target-parts.ts';
 
-/** What a token is created with. */
 export interface TokenRequest {
   /** As of `Token.scope`. */
   readonly scope: string;

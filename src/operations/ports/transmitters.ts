@@ -8,7 +8,6 @@ export interface PollRequest {
   readonly maxEvents: number;
 }
 
-/** What a poll returned. */
 export interface PollAnswer {
   /** Security event tokens by the id that the transmitter gives them, which is their `jti`. */
   readonly sets: ReadonlyMap<string, string>;
@@ -41,7 +40,6 @@ export interface EventStream {
   readonly delivered: readonly string[] | null;
 }
 
-/** What a stream is created with. */
 export interface WantedStream {
   readonly method: string;
   /** Where to push; null for a stream that is polled. */

@@ -9,7 +9,6 @@ import { fullViewHint } from '../visibility.ts';
 import { type PlanRevocationOptions, planRevocation } from './plan-revocation.ts';
 import { planFromSaved, type SavedPlan } from './saved-plan.ts';
 
-/** What is selected, and how. */
 export interface PlanSelectedOptions extends Omit<PlanRevocationOptions, 'selector' | 'words' | 'findings'> {
   readonly description: TargetDescription;
   /** The selection, or a saved plan to apply instead. */
@@ -22,7 +21,6 @@ export interface PlanSelectedOptions extends Omit<PlanRevocationOptions, 'select
     | undefined;
 }
 
-/** A plan, and what it was selected with. */
 export interface SelectedPlan {
   readonly plan: RevocationPlan;
   readonly saved: SavedPlan | undefined;

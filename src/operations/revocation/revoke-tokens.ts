@@ -20,7 +20,6 @@ import {
   type Verification,
 } from './revocation-report.ts';
 
-/** What to revoke, and who says so. */
 export interface RevokeTokensOptions extends Change, RevocationListeners {
   readonly plan: RevocationPlan;
   /** The selector of the plan, to check for tokens created since; not checked if absent. */

@@ -17,7 +17,6 @@ export function readSettings(options: { target: Target }): Promise<Authenticatio
 
 type Wished = Partial<AuthenticationSettings>;
 
-/** What to change, and who says so. */
 export interface ChangeSettingOptions extends Change {
   /** The new values by the controller's names. */
   readonly change: Wished;

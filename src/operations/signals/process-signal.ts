@@ -17,7 +17,6 @@ export interface SignalPlace {
   change(marks: Readonly<Record<string, string>>): Promise<Change>;
 }
 
-/** What limits what signals do. */
 interface SignalLimits {
   readonly usersPerHour: number;
   /** Names or patterns of users that are never acted on. */

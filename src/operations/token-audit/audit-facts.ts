@@ -12,7 +12,6 @@ import type { AuthenticationSettings } from '../ports/target-parts.ts';
 import { type KnownSettings, knownSettings } from '../settings/known-settings.ts';
 import { usersWithIdentities } from '../users-with-identities.ts';
 
-/** What facts are gathered for. */
 export interface FactsWanted {
   readonly target: Target;
   readonly selector: Selector;

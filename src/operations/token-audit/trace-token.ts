@@ -54,7 +54,6 @@ export interface TokenTrace {
   readonly notTold: readonly { readonly what: 'history' | 'owner_activity'; readonly why: string }[];
 }
 
-/** Which token, and where to look. */
 export interface TraceTokenOptions {
   readonly target: Target;
   readonly description: TargetDescription;

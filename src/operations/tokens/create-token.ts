@@ -3,7 +3,6 @@ import type { Change } from '../journal/operation-run.ts';
 import { recordAct } from '../journal/record-act.ts';
 import type { CreatedToken, TokenRequest } from '../ports/target.ts';
 
-/** What to create, and who says so. */
 export interface CreateTokenOptions extends Change {
   readonly request: TokenRequest;
 }

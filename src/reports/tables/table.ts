@@ -118,7 +118,6 @@ const NARROWEST = 6;
 /** A column that can be dropped is, before it leaves another one less than this. */
 const LEGIBLE = 12;
 
-/** A column as it is printed. */
 interface LaidOutColumn<Row> {
   readonly name: string;
   readonly cell: (row: Row) => string;

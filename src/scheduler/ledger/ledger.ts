@@ -201,7 +201,6 @@ export class Ledger implements JobStore {
   }
 }
 
-/** A run at its beginning. */
 function began(
   tick: queries.NewTick,
   { attempt, now }: { readonly attempt: number; readonly now: Date },

@@ -2,7 +2,6 @@ import type { Queryable } from '../../db/database.ts';
 import { joined, type Sql, sql } from '../../db/sql.ts';
 import type { RunState, TickKind } from '../../operations/ports/scheduler.ts';
 
-/** A tick as it is stored. */
 export interface TickRow {
   readonly job: string;
   readonly due: number;
@@ -166,7 +165,6 @@ export function deleteTicks(queryable: Queryable, before: number): Promise<numbe
        WHERE later.job = tick.job AND later.kind = 'schedule')`.execute(queryable);
 }
 
-/** A run as it is stored. */
 export interface RunRow extends Pick<TickRow, 'job' | 'due' | 'kind' | 'attempt' | 'holder'> {
   readonly id: string;
   readonly state: RunState;
@@ -202,7 +200,6 @@ export function markRunsLost(
     AND state = 'running'`.execute(queryable);
 }
 
-/** A run's state by its id. */
 export async function selectRunState(queryable: Queryable, id: string): Promise<RunState | undefined> {
   const [row] = await sql`SELECT state FROM tokenctl_scheduler.run
     WHERE id = ${id}`.rows<{ state: RunState }>(queryable);

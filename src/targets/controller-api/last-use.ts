@@ -129,7 +129,6 @@ export async function usedSince(
   }
 }
 
-/** The tokens of a user that are not expired. */
 export async function liveTokens(
   api: Api,
   { userId, now }: { readonly userId: number; readonly now: Date },
