@@ -1,3 +1,4 @@
+import { words } from '../text.ts';
 import type { CleaningAct, CleaningObject } from './cleaning.ts';
 import type { FieldChange, InvestigationItem } from './investigation.ts';
 
@@ -6,12 +7,10 @@ interface Refused {
   readonly why: string;
 }
 
-const TEMPLATE_FIELDS = [
-  ...['name', 'description', 'execution_environment', 'extra_vars', 'allow_simultaneous', 'survey_enabled'],
-  ...['webhook_service', 'webhook_credential', 'ask_variables_on_launch', 'ask_inventory_on_launch'],
-  ...['ask_limit_on_launch', 'ask_scm_branch_on_launch', 'ask_labels_on_launch', 'ask_tags_on_launch'],
-  'ask_skip_tags_on_launch',
-];
+const TEMPLATE_FIELDS = words(`name description execution_environment extra_vars allow_simultaneous
+  survey_enabled webhook_service webhook_credential ask_variables_on_launch ask_inventory_on_launch
+  ask_limit_on_launch ask_scm_branch_on_launch ask_labels_on_launch ask_tags_on_launch
+  ask_skip_tags_on_launch`);
 
 /**
  * The fields of a controller 24.6.1 that are columns and nothing more: the controller reads them when it
@@ -22,12 +21,11 @@ const TEMPLATE_FIELDS = [
 export const DATABASE_FIELDS: Readonly<Record<string, readonly string[]>> = {
   job_template: [
     ...TEMPLATE_FIELDS,
-    ...['job_type', 'playbook', 'forks', 'limit', 'verbosity', 'job_tags', 'force_handlers', 'skip_tags'],
-    ...['start_at_task', 'become_enabled', 'host_config_key', 'timeout', 'use_fact_cache', 'diff_mode'],
-    ...['job_slice_count', 'scm_branch', 'prevent_instance_group_fallback', 'ask_credential_on_launch'],
-    ...['ask_job_type_on_launch', 'ask_verbosity_on_launch', 'ask_diff_mode_on_launch'],
-    ...['ask_execution_environment_on_launch', 'ask_forks_on_launch', 'ask_instance_groups_on_launch'],
-    ...['ask_job_slice_count_on_launch', 'ask_timeout_on_launch'],
+    ...words(`job_type playbook forks limit verbosity job_tags force_handlers skip_tags start_at_task
+      become_enabled host_config_key timeout use_fact_cache diff_mode job_slice_count scm_branch
+      prevent_instance_group_fallback ask_credential_on_launch ask_job_type_on_launch
+      ask_verbosity_on_launch ask_diff_mode_on_launch ask_execution_environment_on_launch
+      ask_forks_on_launch ask_instance_groups_on_launch ask_job_slice_count_on_launch ask_timeout_on_launch`),
   ],
   workflow_job_template: TEMPLATE_FIELDS,
   inventory: ['name', 'description', 'variables', 'prevent_instance_group_fallback'],

@@ -1,4 +1,5 @@
 import { shellWord } from '../remedies.ts';
+import { words } from '../text.ts';
 import {
   type AssignedRole,
   type FieldChange,
@@ -131,12 +132,11 @@ export function undoing(act: CleaningAct): CleaningAct | null {
  * Kinds that are deleted when the actor made them. With any other, objects of other people may go along (the
  * hosts of an inventory) or stop working (the templates of a project): these are left to a person.
  */
-const DELETABLE: ReadonlySet<string> = new Set([
-  ...['o_auth2_access_token', 'o_auth2_application', 'user', 'team', 'schedule', 'credential'],
-  ...['job_template', 'workflow_job_template', 'workflow_job_template_node', 'notification_template'],
-  ...['inventory_source', 'host', 'group', 'execution_environment'],
-  ...['role_user_assignment', 'role_team_assignment', 'credential_input_source'],
-]);
+const DELETABLE: ReadonlySet<string> = new Set(
+  words(`o_auth2_access_token o_auth2_application user team schedule credential job_template
+    workflow_job_template workflow_job_template_node notification_template inventory_source host group
+    execution_environment role_user_assignment role_team_assignment credential_input_source`),
+);
 
 /** What ends an item that remains; null for one that does not. Only states what is possible: whether to do it is the plan's. */
 export function cleaningOf(item: InvestigationItem): Cleaning | null {

@@ -1,3 +1,4 @@
+import { words } from '../text.ts';
 import { changeOf, type Deed, isSameActor } from './deed.ts';
 import type { Actor, InvestigationItem, ItemGroup, ObjectReference } from './investigation.ts';
 import { isCodeField, isJobKind, kindOf, nounOf } from './kinds.ts';
@@ -238,10 +239,10 @@ function withEdit(
 }
 
 /** Links between these kinds decide what code runs, where, or with which credentials. */
-const CODE_LINKS: ReadonlySet<string> = new Set([
-  ...['credential', 'instance_group', 'notification_template', 'inventory', 'host', 'group'],
-  ...['workflow_job_template_node', 'execution_environment'],
-]);
+const CODE_LINKS: ReadonlySet<string> = new Set(
+  words(`credential instance_group notification_template inventory host group workflow_job_template_node
+    execution_environment`),
+);
 
 function groupOf(
   item: Pick<ItemDraft, 'object' | 'other' | 'role' | 'link' | 'act'> & {

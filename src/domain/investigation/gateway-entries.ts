@@ -1,4 +1,5 @@
 import { usedToken } from '../recorded-use.ts';
+import { words } from '../text.ts';
 import type { StreamEntry } from './deed.ts';
 import type { Actor } from './investigation.ts';
 import { kindOfModel } from './kinds.ts';
@@ -31,15 +32,15 @@ const PREFERENCE = 'preference';
 const BOOKKEEPING: ReadonlySet<string> = new Set(['created', 'modified', 'created_by', 'modified_by']);
 
 /** Fields that hold the id of an object. The table has them as text. */
-const NUMBERS: ReadonlySet<string> = new Set([
-  ...['id', 'user', 'application', 'organization', 'access_token', 'id_token', 'source_refresh_token'],
-  ...['team', 'role_definition', 'authenticator', 'order', 'auto_migrate_users_to'],
-]);
+const NUMBERS: ReadonlySet<string> = new Set(
+  words(`id user application organization access_token id_token source_refresh_token team role_definition
+    authenticator order auto_migrate_users_to`),
+);
 
 /** Fields whose text may look like something else. */
-const TEXTS: ReadonlySet<string> = new Set([
-  ...['name', 'username', 'description', 'first_name', 'last_name', 'email', 'raw_value'],
-]);
+const TEXTS: ReadonlySet<string> = new Set(
+  words(`name username description first_name last_name email raw_value`),
+);
 
 function kindOfGatewayModel(model: string): string {
   return model === PREFERENCE ? 'setting' : kindOfModel(model);

@@ -1,169 +1,101 @@
+import { words } from '../text.ts';
 import type { ItemGroup } from './investigation.ts';
 
 /** What is known of one kind of object of a controller 24.6.1 or of a gateway. */
 interface Kind {
   readonly noun: string;
   readonly group: ItemGroup;
-  /** The list in the REST API, below `/api/v2/`; missing for a kind that the API does not have. */
-  readonly path?: string;
+  /** The list in the REST API, below `/api/v2/`; undefined for a kind that the API does not have. */
+  readonly path: string | undefined;
   /** Whether the REST API of 24.6.1 has the single objects only: the list is 404 [seen]. */
   readonly isUnlisted?: boolean;
   /** The fields that make it run other code, on other hosts or with other rights, where there are such. */
   readonly code?: readonly string[];
 }
 
-const TEMPLATE_FIELDS = [
-  ...['playbook', 'project', 'inventory', 'job_type', 'extra_vars', 'limit', 'scm_branch', 'job_tags'],
-  ...[
-    'skip_tags',
-    'start_at_task',
-    'become_enabled',
-    'execution_environment',
-    'survey_spec',
-    'survey_enabled',
-  ],
-  ...['webhook_service', 'webhook_credential', 'host_config_key', 'instance_group', 'credential'],
-  ...[
-    'ask_variables_on_launch',
-    'ask_credential_on_launch',
-    'ask_inventory_on_launch',
-    'ask_limit_on_launch',
-  ],
-  ...['ask_scm_branch_on_launch', 'ask_execution_environment_on_launch', 'ask_instance_groups_on_launch'],
-] as const;
+const TEMPLATE_FIELDS = words(`playbook project inventory job_type extra_vars limit scm_branch job_tags
+  skip_tags start_at_task become_enabled execution_environment survey_spec survey_enabled webhook_service
+  webhook_credential host_config_key instance_group credential ask_variables_on_launch
+  ask_credential_on_launch ask_inventory_on_launch ask_limit_on_launch ask_scm_branch_on_launch
+  ask_execution_environment_on_launch ask_instance_groups_on_launch`);
 
+/** A noun is the name of the kind, and a path its plural, where nothing else is said. */
 const KINDS = {
   o_auth2_access_token: { noun: 'access token', group: 'ways_in', path: 'tokens' },
   o_auth2_application: { noun: 'application', group: 'ways_in', path: 'applications' },
-  user: { noun: 'user', group: 'ways_in', path: 'users' },
-  setting: { noun: 'setting', group: 'ways_in', path: 'settings' },
-  credential: { noun: 'credential', group: 'ways_in', path: 'credentials' },
-  credential_type: { noun: 'credential type', group: 'code_later', path: 'credential_types' },
-  credential_input_source: {
-    noun: 'credential input source',
-    group: 'code_later',
-    path: 'credential_input_sources',
-  },
-  organization: {
-    noun: 'organization',
-    group: 'other',
-    path: 'organizations',
-    code: ['default_environment'],
-  },
-  team: { noun: 'team', group: 'ways_in', path: 'teams' },
-  role_user_assignment: { noun: 'role assignment', group: 'ways_in', path: 'role_user_assignments' },
-  role_team_assignment: { noun: 'role assignment', group: 'ways_in', path: 'role_team_assignments' },
-  role_definition: { noun: 'role definition', group: 'ways_in', path: 'role_definitions' },
+  user: { group: 'ways_in' },
+  setting: { group: 'ways_in' },
+  credential: { group: 'ways_in' },
+  credential_type: { group: 'code_later' },
+  credential_input_source: { group: 'code_later' },
+  organization: { group: 'other', code: ['default_environment'] },
+  team: { group: 'ways_in' },
+  role_user_assignment: { noun: 'role assignment', group: 'ways_in' },
+  role_team_assignment: { noun: 'role assignment', group: 'ways_in' },
+  role_definition: { group: 'ways_in' },
   // Of a gateway only.
-  authenticator: { noun: 'authenticator', group: 'ways_in', path: 'authenticators' },
-  authenticator_map: { noun: 'authenticator map', group: 'ways_in', path: 'authenticator_maps' },
-  o_auth2_refresh_token: { noun: 'refresh token', group: 'other' },
+  authenticator: { group: 'ways_in' },
+  authenticator_map: { group: 'ways_in' },
+  o_auth2_refresh_token: { noun: 'refresh token', group: 'other', path: undefined },
   schedule: {
-    noun: 'schedule',
     group: 'code_later',
-    path: 'schedules',
-    code: [
-      ...['rrule', 'enabled', 'extra_data', 'unified_job_template', 'inventory', 'limit', 'scm_branch'],
-      ...['execution_environment', 'job_type', 'job_tags', 'skip_tags'],
-    ],
+    code: words(`rrule enabled extra_data unified_job_template inventory limit scm_branch
+      execution_environment job_type job_tags skip_tags`),
   },
-  job_template: { noun: 'job template', group: 'code_later', path: 'job_templates', code: TEMPLATE_FIELDS },
-  workflow_job_template: {
-    noun: 'workflow template',
-    group: 'code_later',
-    path: 'workflow_job_templates',
-    code: TEMPLATE_FIELDS,
-  },
+  job_template: { group: 'code_later', code: TEMPLATE_FIELDS },
+  workflow_job_template: { noun: 'workflow template', group: 'code_later', code: TEMPLATE_FIELDS },
   workflow_job_template_node: {
     noun: 'workflow node',
     group: 'code_later',
-    path: 'workflow_job_template_nodes',
-    code: [
-      ...['unified_job_template', 'extra_data', 'inventory', 'limit', 'scm_branch', 'execution_environment'],
-      ...['job_type', 'job_tags', 'skip_tags'],
-    ],
+    code: words(`unified_job_template extra_data inventory limit scm_branch execution_environment job_type
+      job_tags skip_tags`),
   },
-  workflow_approval_template: {
-    noun: 'workflow approval template',
-    group: 'code_later',
-    path: 'workflow_approval_templates',
-    isUnlisted: true,
-  },
+  workflow_approval_template: { group: 'code_later', isUnlisted: true },
   notification_template: {
-    noun: 'notification template',
     group: 'code_later',
-    path: 'notification_templates',
     code: ['notification_configuration', 'notification_type', 'messages'],
   },
   inventory_source: {
-    noun: 'inventory source',
     group: 'code_later',
-    path: 'inventory_sources',
-    code: [
-      ...['source', 'source_path', 'source_vars', 'source_project', 'credential', 'execution_environment'],
-      ...['scm_branch', 'limit', 'host_filter', 'update_on_launch', 'overwrite', 'overwrite_vars'],
-    ],
+    code: words(`source source_path source_vars source_project credential execution_environment scm_branch
+      limit host_filter update_on_launch overwrite overwrite_vars`),
   },
-  inventory: {
-    noun: 'inventory',
-    group: 'code_later',
-    path: 'inventories',
-    code: ['variables', 'kind', 'host_filter'],
-  },
-  host: {
-    noun: 'host',
-    group: 'code_later',
-    path: 'hosts',
-    code: ['variables', 'name', 'enabled', 'inventory'],
-  },
-  group: { noun: 'group', group: 'code_later', path: 'groups', code: ['variables', 'name'] },
-  execution_environment: {
-    noun: 'execution environment',
-    group: 'code_later',
-    path: 'execution_environments',
-    code: ['image', 'credential', 'pull'],
-  },
+  inventory: { group: 'code_later', path: 'inventories', code: ['variables', 'kind', 'host_filter'] },
+  host: { group: 'code_later', code: ['variables', 'name', 'enabled', 'inventory'] },
+  group: { group: 'code_later', code: ['variables', 'name'] },
+  execution_environment: { group: 'code_later', code: ['image', 'credential', 'pull'] },
   project: {
-    noun: 'project',
     group: 'code_later',
-    path: 'projects',
-    code: [
-      'scm_url',
-      'scm_branch',
-      'scm_type',
-      'scm_refspec',
-      'credential',
-      'local_path',
-      'default_environment',
-      'allow_override',
-      'signature_validation_credential',
-    ],
+    code: words(`scm_url scm_branch scm_type scm_refspec credential local_path default_environment
+      allow_override signature_validation_credential`),
   },
-  instance_group: {
-    noun: 'instance group',
-    group: 'code_later',
-    path: 'instance_groups',
-    code: ['pod_spec_override', 'credential', 'is_container_group'],
-  },
-  instance: { noun: 'instance', group: 'code_later', path: 'instances' },
-  receptor_address: { noun: 'receptor address', group: 'other', path: 'receptor_addresses' },
-  job: { noun: 'job', group: 'ran', path: 'jobs' },
-  ad_hoc_command: { noun: 'ad hoc command', group: 'ran', path: 'ad_hoc_commands' },
-  workflow_job: { noun: 'workflow job', group: 'ran', path: 'workflow_jobs' },
-  project_update: { noun: 'project update', group: 'ran', path: 'project_updates' },
-  inventory_update: { noun: 'inventory update', group: 'ran', path: 'inventory_updates' },
-  system_job: { noun: 'management job', group: 'ran', path: 'system_jobs' },
-  workflow_approval: { noun: 'workflow approval', group: 'other', path: 'workflow_approvals' },
-  label: { noun: 'label', group: 'other', path: 'labels' },
-  notification: { noun: 'notification', group: 'other', path: 'notifications' },
-} as const satisfies Readonly<Record<string, Kind>>;
+  instance_group: { group: 'code_later', code: ['pod_spec_override', 'credential', 'is_container_group'] },
+  instance: { group: 'code_later' },
+  receptor_address: { group: 'other', path: 'receptor_addresses' },
+  job: { group: 'ran' },
+  ad_hoc_command: { group: 'ran' },
+  workflow_job: { group: 'ran' },
+  project_update: { group: 'ran' },
+  inventory_update: { group: 'ran' },
+  system_job: { noun: 'management job', group: 'ran' },
+  workflow_approval: { group: 'other' },
+  label: { group: 'other' },
+  notification: { group: 'other' },
+} as const satisfies Readonly<Record<string, Partial<Kind> & Pick<Kind, 'group'>>>;
+
+const kinds: ReadonlyMap<string, Kind> = new Map(
+  Object.entries(KINDS).map(([kind, known]) => [
+    kind,
+    { noun: kind.replaceAll('_', ' '), path: `${kind}s`, ...known },
+  ]),
+);
 
 /** A kind of object that an entry of the activity stream can be about. */
 export type KnownKind = keyof typeof KINDS;
 
 /** What is known of a kind; undefined for one of a later version. */
 export function kindOf(kind: string): Kind | undefined {
-  return isKnownKind(kind) ? KINDS[kind] : undefined;
+  return kinds.get(kind);
 }
 
 /** A model (`jobtemplate`) in the words of the activity stream; as it is where it is not known. */
@@ -258,33 +190,16 @@ export function unrecordedField(kind: string): string | null {
 export type ListedKind = keyof typeof LISTED_KINDS;
 
 /** What the tables of all templates have that no request sets. */
-const TEMPLATE_STATE = [
-  ...[
-    'status',
-    'current_job',
-    'last_job',
-    'last_job_failed',
-    'last_job_run',
-    'next_job_run',
-    'next_schedule',
-  ],
-];
+const TEMPLATE_STATE = words(`status current_job last_job last_job_failed last_job_run next_job_run
+  next_schedule`);
 
 /**
  * Columns of a controller 24.6.1 that it computes, by kind: it writes entries about some of them, as about `total_hosts` when a host is
  * added, but no request sets them, and they follow from other changes.
  */
 const COMPUTED_FIELDS: Readonly<Partial<Record<KnownKind, readonly string[]>>> = {
-  inventory: [
-    ...[
-      'has_active_failures',
-      'total_hosts',
-      'hosts_with_active_failures',
-      'total_groups',
-      'has_inventory_sources',
-    ],
-    ...['total_inventory_sources', 'inventory_sources_with_failures'],
-  ],
+  inventory: words(`has_active_failures total_hosts hosts_with_active_failures total_groups
+    has_inventory_sources total_inventory_sources inventory_sources_with_failures`),
   project: [...TEMPLATE_STATE, 'scm_revision', 'playbook_files', 'inventory_files'],
   inventory_source: TEMPLATE_STATE,
   job_template: TEMPLATE_STATE,
@@ -315,12 +230,11 @@ export function objectPath(kind: string, id: number): string | null {
 }
 
 /** The links that the REST API lists below an object, by their names there. */
-const LINKS: ReadonlySet<string> = new Set([
-  ...['credentials', 'instance_groups', 'input_inventories', 'hosts', 'children', 'labels'],
-  ...['notification_templates_started', 'notification_templates_success', 'notification_templates_error'],
-  'galaxy_credentials',
-  ...['notification_templates_approvals', 'success_nodes', 'failure_nodes', 'always_nodes'],
-]);
+const LINKS: ReadonlySet<string> = new Set(
+  words(`credentials instance_groups input_inventories hosts children labels notification_templates_started
+    notification_templates_success notification_templates_error galaxy_credentials
+    notification_templates_approvals success_nodes failure_nodes always_nodes`),
+);
 
 /** The name of a link in the REST API, from the relationship that an entry records. */
 export function linkName(relationship: string): string {

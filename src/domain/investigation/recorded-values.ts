@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { words } from '../text.ts';
 
 /** What stands for a secret within a value. */
 const HIDDEN = '[hidden]';
@@ -118,17 +119,11 @@ function cut(text: string): string {
 }
 
 /** Fields that hold the id of another object; the activity stream records them as `name-id`. */
-const REFERENCES: ReadonlySet<string> = new Set([
-  ...['inventory', 'project', 'credential', 'organization', 'execution_environment', 'unified_job_template'],
-  ...[
-    'webhook_credential',
-    'default_environment',
-    'source_project',
-    'workflow_job_template',
-    'instance_group',
-  ],
-  ...['job_template', 'credential_type', 'signature_validation_credential'],
-]);
+const REFERENCES: ReadonlySet<string> = new Set(
+  words(`inventory project credential organization execution_environment unified_job_template
+    webhook_credential default_environment source_project workflow_job_template instance_group
+    job_template credential_type signature_validation_credential`),
+);
 
 /** Whether a field holds the id of another object. */
 export function isReference(field: string): boolean {

@@ -1,3 +1,4 @@
+import { words } from '../../domain/text.ts';
 import type { Entry } from '../ports/audit-log.ts';
 import { objectOf } from './journal.ts';
 
@@ -10,10 +11,10 @@ export interface EntrySubject {
 }
 
 /** Members whose texts name no user and no application. */
-const OTHER_TEXTS: ReadonlySet<string> = new Set([
-  ...['step', 'result', 'selection', 'reason', 'ticket', 'digest', 'what', 'kind', 'act', 'item', 'message'],
-  ...['description', 'summary', 'why', 'how', 'path', 'file', 'scope', 'context', 'incident'],
-]);
+const OTHER_TEXTS: ReadonlySet<string> = new Set(
+  words(`step result selection reason ticket digest what kind
+  act item message description summary why how path file scope context incident`),
+);
 
 /** Members whose objects are users or applications by their `id`; elsewhere, `id` may be that of anything. */
 const WITH_ID: ReadonlySet<string> = new Set([

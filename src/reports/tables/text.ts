@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { escapeUnsafe } from '../../domain/unsafe-text.ts';
+import { escapeUnsafe } from '../../domain/text.ts';
 
 /**
  * Makes text safe to print. User names and descriptions are untrusted: they

@@ -1,5 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
 import { isKnownKind, type KnownKind } from '../../domain/investigation/kinds.ts';
+import { words } from '../../domain/text.ts';
 
 /** Where a controller 24.6.1 keeps one kind of object. All values are constants: no SQL is built from anything else. */
 interface Store {
@@ -112,21 +113,9 @@ export function linkTable(link: string, kind: string): (typeof LINK_TABLES)[stri
 }
 
 /** Columns that hold secrets, or nothing that an actor changes: they never leave the database. */
-export const WITHHELD = [
-  ...['password', 'token', 'inputs', 'client_secret', 'webhook_key', 'host_config_key', 'survey_passwords'],
-  ...[
-    'injectors',
-    'metadata',
-    'ansible_facts',
-    'logo_data',
-    'artifacts',
-    'start_args',
-    'job_args',
-    'job_env',
-    'job_env_old',
-  ],
-  ...['result_stdout_text', 'result_traceback', 'playbook_files', 'inventory_files', 'installed_collections'],
-];
+export const WITHHELD = words(`password token inputs client_secret webhook_key host_config_key
+  survey_passwords injectors metadata ansible_facts logo_data artifacts start_args job_args job_env
+  job_env_old result_stdout_text result_traceback playbook_files inventory_files installed_collections`);
 
 /** The tables of an investigation that a database has, and those of them that the current role may not read. */
 export async function readTables(database: Queryable): Promise<{

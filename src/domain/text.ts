@@ -14,3 +14,8 @@ export function escapeUnsafe(text: string, kept = ''): string {
     return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
   });
 }
+
+/** The words of a text, which spaces and line feeds separate: a long list of names is read as such. */
+export function words(text: string): readonly string[] {
+  return text.split(/\s+/);
+}
