@@ -15,8 +15,6 @@ first with an approved plan (tokens revoke --application NAME --plan-out FILE).`
   flags: { ...applicationIdFlag, ...changeFlags, ...breakGlassFlag },
   async run({ args, flags }) {
     const { deletionFlow } = await import('../../src/cli/applications/application-flow.ts');
-    const confirmation = await this.confirmation(flags);
-    const runtime = await this.runtime(flags);
-    return await deletionFlow({ runtime, confirmation, flags, name: { name: args.name, id: flags.id } });
+    return await deletionFlow({ ...(await this.request(flags)), name: { name: args.name, id: flags.id } });
   },
 });

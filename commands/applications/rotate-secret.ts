@@ -25,8 +25,6 @@ secret before anything is changed.`,
   },
   async run({ args, flags }) {
     const { secretFlow } = await import('../../src/cli/applications/application-flow.ts');
-    const confirmation = await this.confirmation(flags);
-    const runtime = await this.runtime(flags);
-    return await secretFlow({ runtime, confirmation, flags, name: { name: args.name, id: flags.id } });
+    return await secretFlow({ ...(await this.request(flags)), name: { name: args.name, id: flags.id } });
   },
 });

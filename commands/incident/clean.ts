@@ -32,8 +32,6 @@ plans of both say so.`,
   flags: cleanFlags,
   async run({ flags }) {
     const { cleanFlow } = await import('../../src/cli/investigation/clean-flow.ts');
-    const confirmation = await this.confirmation(flags);
-    const runtime = await this.runtime(flags);
-    return await cleanFlow({ runtime, confirmation, flags });
+    return await cleanFlow(await this.request(flags));
   },
 });

@@ -19,8 +19,6 @@ approval is a text file beside the plan; it expires, and counts for this plan on
   flags: approveFlags,
   async run({ args, flags }) {
     const { approvePlan } = await import('../../src/cli/plans/plan-flow.ts');
-    const confirmation = await this.confirmation(flags);
-    const runtime = await this.runtime(flags);
-    return await approvePlan({ runtime, confirmation, flags, path: args.plan });
+    return await approvePlan({ ...(await this.request(flags)), path: args.plan });
   },
 });

@@ -24,9 +24,7 @@ address than the configuration, it says which: correct it and run this again.`,
   },
   async run({ args, flags }) {
     const { connectFlow } = await import('../../src/cli/signals/connect-flow.ts');
-    const confirmation = await this.confirmation(flags);
-    const runtime = await this.runtime(flags);
     const { wait: waitSeconds = 60 } = flags;
-    return await connectFlow({ runtime, confirmation, issuer: args.issuer, waitSeconds, flags });
+    return await connectFlow({ ...(await this.request(flags)), issuer: args.issuer, waitSeconds });
   },
 });

@@ -17,8 +17,6 @@ events. Recorded events stay, and what waits is carried out.`,
   flags: changeFlags,
   async run({ args, flags }) {
     const { disconnectFlow } = await import('../../src/cli/signals/connect-flow.ts');
-    const confirmation = await this.confirmation(flags);
-    const runtime = await this.runtime(flags);
-    return await disconnectFlow({ runtime, confirmation, name: args.transmitter, flags });
+    return await disconnectFlow({ ...(await this.request(flags)), name: args.transmitter });
   },
 });

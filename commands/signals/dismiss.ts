@@ -17,8 +17,6 @@ audit log has who dismissed it, and why.`,
   flags: changeFlags,
   async run({ args, flags }) {
     const { decideFlow } = await import('../../src/cli/signals/decide-flow.ts');
-    const confirmation = await this.confirmation(flags);
-    const runtime = await this.runtime(flags);
-    return await decideFlow({ runtime, confirmation, id: args.id, decision: 'dismissed', flags });
+    return await decideFlow({ ...(await this.request(flags)), id: args.id, decision: 'dismissed' });
   },
 });

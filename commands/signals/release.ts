@@ -22,9 +22,7 @@ limit of users in an hour does not apply. Exceptions and the account of tokenctl
   },
   async run({ args, flags }) {
     const { decideFlow } = await import('../../src/cli/signals/decide-flow.ts');
-    const confirmation = await this.confirmation(flags);
-    const runtime = await this.runtime(flags);
     const { user } = flags;
-    return await decideFlow({ runtime, confirmation, id: args.id, decision: 'released', user, flags });
+    return await decideFlow({ ...(await this.request(flags)), id: args.id, decision: 'released', user });
   },
 });

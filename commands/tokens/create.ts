@@ -29,11 +29,9 @@ settings; only a database context takes --expires, because the REST API ignores 
   },
   async run({ flags }) {
     const { creationFlow } = await import('../../src/cli/tokens/creation-flow.ts');
-    const confirmation = await this.confirmation(flags);
-    const runtime = await this.runtime(flags);
     const { scope, description = '', user, expires } = flags;
     const lifetime = expires === undefined ? undefined : Math.round(expires / 1000);
     const request = { scope, description, user, lifetime };
-    return await creationFlow({ runtime, confirmation, flags, request, output: flags.output });
+    return await creationFlow({ ...(await this.request(flags)), request, output: flags.output });
   },
 });

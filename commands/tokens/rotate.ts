@@ -22,8 +22,6 @@ cannot be rotated here.`,
   flags: rotationFlags,
   async run({ args, flags }) {
     const { rotationFlow } = await import('../../src/cli/tokens/rotation-flow.ts');
-    const confirmation = await this.confirmation(flags);
-    const runtime = await this.runtime(flags);
-    return await rotationFlow({ runtime, confirmation, flags, tokenId: args.id });
+    return await rotationFlow({ ...(await this.request(flags)), tokenId: args.id });
   },
 });

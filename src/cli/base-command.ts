@@ -150,6 +150,12 @@ abstract class TokenctlCommand extends Command {
     return this.#confirmation;
   }
 
+  /** What the flow of a change gets that is made in one context. */
+  async request<Flags extends ChangeFlags & GlobalFlags>(flags: Flags) {
+    const confirmation = await this.confirmation(flags);
+    return { runtime: await this.runtime(flags), confirmation, flags };
+  }
+
   /**
    * As {@link TokenctlCommand.runtime}, for a change of one context: connects to its database while the rest of the program is
    * loaded. What fails there fails again when the target is used.
