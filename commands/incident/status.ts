@@ -27,12 +27,10 @@ Exit code 5 means that it is in effect as far as this context can check, and tha
     const { incidentStatus } = await import('../../src/operations/incident/incident-status.ts');
     const { statusResult, waitUntil } = await import('../../src/cli/incident/status-result.ts');
     return await this.inContexts(flags, null, async ({ runtime, several }) => {
-      const description = await runtime.description();
+      const reading = await runtime.reading();
+      const { description } = reading;
       const found = await incidentStatus({
-        target: await runtime.target(),
-        description,
-        log: await runtime.auditLog(),
-        clock: await runtime.targetClock(),
+        ...reading,
         all: flags.all === true,
         ...(flags.wait === true && { wait: waitUntil }),
       });

@@ -14,15 +14,9 @@ the number of access tokens; in a database context also of refresh tokens and se
     const { showUser } = await import('../../src/operations/users/users.ts');
     const { noteLimit } = await import('../../src/cli/output/streams.ts');
     const { shownUserResult } = await import('../../src/cli/users/user-view.ts');
-    const description = await runtime.description();
-    const target = await runtime.target();
-    const shown = await showUser({
-      target,
-      description,
-      name: args.name,
-      clock: await runtime.targetClock(),
-    });
+    const read = await runtime.readTarget();
+    const shown = await showUser({ ...read, name: args.name });
     await noteLimit(runtime);
-    return shownUserResult(shown, description.visibility);
+    return shownUserResult(shown, read.description.visibility);
   },
 });

@@ -14,7 +14,7 @@ import type { AuditLog, LogKeys } from '../operations/ports/audit-log.ts';
 import { type Clock, controllerClock, machineClock } from '../operations/ports/clock.ts';
 import type { LogSink } from '../operations/ports/log-sink.ts';
 import type { Notifier } from '../operations/ports/notifier.ts';
-import type { Target, TargetDescription } from '../operations/ports/target.ts';
+import type { ReadTarget, Target, TargetDescription } from '../operations/ports/target.ts';
 import { dryRun } from '../targets/dry-run.ts';
 import { jobKinds } from './jobs/job-kinds.ts';
 import {
@@ -124,6 +124,7 @@ export interface Runtime extends RunResources {
   components(): Promise<readonly Component[]>;
   /** The context of a change. Signals are caught from now on. Throws `interrupted` after a signal. */
   change(options: ChangeOptions): Promise<Change>;
+  readTarget(): Promise<ReadTarget>;
   /** What an operation gets that only reads. */
   reading(): Promise<Reading>;
   /** The context of a dry run: the target changes nothing, and the log stores nothing. */
@@ -209,10 +210,13 @@ function runtimeIn(
     });
     return described;
   };
-  async function changeBasics() {
+  async function readTarget() {
     const found = await description();
-    const actor = { ...operator, as: found.identity.username };
-    return { description: found, target: await target(), clock: controllerClock(clock, found), actor };
+    return { target: await target(), description: found, clock: controllerClock(clock, found) };
+  }
+  async function changeBasics() {
+    const read = await readTarget();
+    return { ...read, actor: { ...operator, as: read.description.identity.username } };
   }
 
   return {
@@ -247,15 +251,8 @@ function runtimeIn(
         approval,
       };
     },
-    async reading() {
-      const found = await description();
-      return {
-        target: await target(),
-        description: found,
-        log: await auditLog(),
-        clock: controllerClock(clock, found),
-      };
-    },
+    readTarget,
+    reading: async () => ({ ...(await readTarget()), log: await auditLog() }),
     async dryRun() {
       const basics = await changeBasics();
       return { ...basics, target: dryRun(basics.target), log: dryRunAuditLog(clock) };

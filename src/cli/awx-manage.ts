@@ -258,13 +258,9 @@ export async function managementCleanup({
   flags,
   json,
 }: ManagementCleanup): Promise<Report<CleanupJson>> {
-  const description = await runtime.description();
-  const plan = await planCleanup({
-    target: await runtime.target(),
-    clock: await runtime.targetClock(),
-    description,
-    keepRevokedFor: KEEP_REVOKED_FOR,
-  });
+  const read = await runtime.readTarget();
+  const { description } = read;
+  const plan = await planCleanup({ ...read, keepRevokedFor: KEEP_REVOKED_FOR });
   if (plan.notSeen !== null) throw notAllVisible(plan.notSeen, description);
   const print = (deleted: (kind: CleanupKind) => number) => {
     if (!json && flags.verbosity !== '0') for (const line of linesFor(deleted)) writeNotice(line);

@@ -32,15 +32,9 @@ export interface CleanupJson extends MaybeMade<CleanupReport> {
 export async function cleanupFlow(request: ChangeRequest<CleanupFlags>): Promise<Report<CleanupJson>> {
   const { runtime, flags } = request;
   const { 'keep-revoked-for': keepRevokedFor = KEEP_REVOKED_FOR, limit } = flags;
-  const description = await runtime.description();
-  const plan = await planCleanup({
-    target: await runtime.target(),
-    clock: await runtime.targetClock(),
-    description,
-    keepRevokedFor,
-    limit,
-  });
-  return await change(request, cleanupChange(plan, description));
+  const read = await runtime.readTarget();
+  const plan = await planCleanup({ ...read, keepRevokedFor, limit });
+  return await change(request, cleanupChange(plan, read.description));
 }
 
 const KINDS: Readonly<Record<CleanupKind, string>> = {

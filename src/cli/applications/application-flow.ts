@@ -66,9 +66,9 @@ export async function shownApplicationFlow(
   runtime: Runtime,
   name: ApplicationName,
 ): Promise<Report<ShownApplicationJson>> {
-  const description = await runtime.description();
-  const target = await runtime.target();
-  const shown = await showApplication({ target, description, clock: await runtime.targetClock(), name });
+  const read = await runtime.readTarget();
+  const { description } = read;
+  const shown = await showApplication({ ...read, name });
   await noteLimit(runtime);
   const { visibility } = description;
   return report({ json: { ...shownJson(shown), visibility }, document: () => shownDocument(shown) });
@@ -145,13 +145,9 @@ interface Named {
  */
 export async function deletionFlow(request: ChangeRequest & Named): Promise<Report<DeletionJson>> {
   const { runtime, name } = request;
-  const description = await runtime.description();
-  const plan = await planDeletion({
-    target: await runtime.target(),
-    description,
-    clock: await runtime.targetClock(),
-    name,
-  });
+  const read = await runtime.readTarget();
+  const { description } = read;
+  const plan = await planDeletion({ ...read, name });
   const { application, accessTokens, refreshTokens } = plan;
   const tokens = [
     countText(accessTokens.total, 'access token'),
@@ -223,9 +219,9 @@ export async function secretFlow(
   const output = absolutePath(flags.output, process.cwd(), runtime.environment);
   requireNewFile(output);
   const controllerKey = keyFrom(flags['secret-key'], runtime);
-  const description = await runtime.description();
-  const target = await runtime.target();
-  const shown = await showApplication({ target, description, clock: await runtime.targetClock(), name });
+  const read = await runtime.readTarget();
+  const { description } = read;
+  const shown = await showApplication({ ...read, name });
   const { application } = shown;
   requireReplaceable(shown, description, controllerKey);
   const named = printable.value(application.name);

@@ -53,15 +53,13 @@ export interface LeakedRequest extends Omit<ChangeRequest<Omit<LeakedFlags, 'lea
  */
 export async function leakedFlow(request: LeakedRequest): Promise<Report<LeakedJson>> {
   const { runtime, confirmation, flags } = request;
-  const target = await runtime.target();
-  const description = await runtime.description();
+  const read = await runtime.readTarget();
+  const { target, description } = read;
   await noteLimit(runtime);
   const leaked = await findLeaked({
-    target,
-    description,
+    ...read,
     input: await request.input(),
     log: await runtime.auditLog(),
-    clock: await runtime.targetClock(),
     change: () => runtime.change(flags),
     withoutUse: flags['dry-run'] === true,
   });

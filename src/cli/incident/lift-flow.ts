@@ -76,9 +76,8 @@ function onlyOne(open: readonly string[]): readonly string[] {
  */
 export async function liftFlow(request: LiftRequest): Promise<Report<LiftJson>> {
   const { runtime, incident, flags } = request;
-  const description = await runtime.description();
-  const clock = await runtime.targetClock();
-  const reading = { target: await runtime.target(), description, log: await runtime.auditLog(), clock };
+  const reading = await runtime.reading();
+  const { description } = reading;
   const isDue = flags.due === true;
   const due = isDue ? await dueIncidents(reading) : null;
   const open = async () => due?.here.map(({ id }) => id) ?? onlyOne(await openIncidents(reading));

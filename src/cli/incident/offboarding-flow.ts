@@ -51,17 +51,11 @@ export interface OffboardingRequest extends ChangeRequest<ChangeFlags & LocalFla
  */
 export async function offboardingFlow(request: OffboardingRequest): Promise<Report<OffboardingJson>> {
   const { runtime, flags } = request;
-  const description = await runtime.description();
-  const target = await runtime.target();
+  const read = await runtime.readTarget();
+  const { description } = read;
   const names = [...new Set(request.users)];
   const measures = localMeasures(flags, 'users');
-  const plan = await planUserOffboarding({
-    target,
-    description,
-    clock: await runtime.targetClock(),
-    users: names,
-    measures,
-  });
+  const plan = await planUserOffboarding({ ...read, users: names, measures });
   const { asked } = request;
   const answer = asked?.answer;
   if (answer !== undefined) requireSame(plan, answer);
@@ -77,12 +71,10 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
       ? afterAct(
           plan.revocation.accessPaths,
           await accessPathsOf(plan, {
-            target,
-            description,
-            clock: await runtime.targetClock(),
+            ...read,
             settledBy: flags['dry-run'] === true ? undefined : await runtime.auditLog(),
           }),
-          (await runtime.targetClock()).now(),
+          read.clock.now(),
         )
       : null;
   const ended = (found: Found) => offboardingEnding(found, { plan, description });

@@ -42,14 +42,12 @@ export async function timelineFlow(request: TimelineRequest): Promise<Report<Tim
     });
   }
   const subject = subjectOf(flags);
-  const clock = await runtime.targetClock();
+  const reading = await runtime.reading();
+  const { description, clock } = reading;
   const now = clock.now();
   const since = instantOf(flags.since ?? { ago: 86_400_000 }, now);
-  const description = await runtime.description();
-  const target = await runtime.target();
-  const log = await runtime.auditLog();
   const until = flags.until === undefined ? endOfNow(clock, description) : instantOf(flags.until, now);
-  const items = await timeline({ target, description, log, subject, since, until });
+  const items = await timeline({ ...reading, subject, since, until });
   await tellOfDue(runtime);
   return timelineResult(items, { description, subject, since, until, format });
 }

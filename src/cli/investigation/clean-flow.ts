@@ -113,7 +113,7 @@ export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJ
   const opened = await openCleaning(runtime, flags['rest-context']);
   const { evidence, ways, restProblem, ownTokens, close } = opened;
   try {
-    const now = await investigateAgain(request, { evidence, description, saved, since: theft.at });
+    const now = await investigateAgain(request, { evidence, saved, since: theft.at });
     const { investigation, earlier } = chosen(now, saved);
     const planned = planCleaning(investigation, {
       selection: { items: flags.item, rules: flags.rule },
@@ -249,14 +249,12 @@ async function investigateAgain(
   { runtime, flags: { incident } }: CleanRequest,
   found: {
     readonly evidence: Evidence;
-    readonly description: TargetDescription;
     readonly saved: Investigation | undefined;
     readonly since: Date;
   },
 ): Promise<Investigation> {
-  const { evidence, description, saved, since } = found;
-  const clock = await runtime.targetClock();
-  const common = { evidence, description, clock, target: await runtime.target(), since };
+  const { evidence, saved, since } = found;
+  const common = { ...(await runtime.readTarget()), evidence, since };
   if (saved !== undefined)
     return await investigate({ ...common, repeats: saved, incident: incident ?? saved.incident });
   return await investigate({ ...common, ...(await subjectOfIncident(runtime, incident ?? '')) });

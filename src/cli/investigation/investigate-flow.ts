@@ -26,18 +26,15 @@ export async function investigateFlow(request: InvestigateRequest): Promise<Repo
   const { runtime, flags } = request;
   const { since, until, out, all = false } = flags;
   if (out !== undefined) requireNewFile(out);
-  const clock = await runtime.targetClock();
-  const now = clock.now();
-  const description = await runtime.description();
+  const read = await runtime.readTarget();
+  const now = read.clock.now();
   const subject = await subjectOf(request);
   const evidence = await openEvidence(runtime);
   try {
     const investigation = await investigate({
+      ...read,
       evidence,
-      description,
-      clock,
       ...subject,
-      target: await runtime.target(),
       since: since && instantOf(since, now),
       until: until && instantOf(until, now),
     });

@@ -69,11 +69,10 @@ export interface RevocationRequest extends ChangeRequest<RevocationFlags> {
 export async function revocationFlow(request: RevocationRequest): Promise<Report<RevocationJson>> {
   const { runtime, flags, selection } = request;
   const { 'include-own': includeOwn = false } = flags;
-  const description = await runtime.description();
+  const read = await runtime.readTarget();
+  const { description } = read;
   const { plan, saved, selector } = await planSelected({
-    target: await runtime.target(),
-    clock: await runtime.targetClock(),
-    description,
+    ...read,
     selection,
     includeOwn,
     accessOnly: flags['access-only'] === true,

@@ -63,17 +63,11 @@ export async function ownerNoticesFlow(
   const settings = requireOwnerNotices(runtime.configuration.ownerNotices);
   const configured = ownerNoticeRules(settings);
   const rules = { ...configured, atMost: Math.min(flags['at-most'] ?? configured.atMost, configured.atMost) };
-  const description = await runtime.description();
+  const read = await runtime.readTarget();
+  const { description } = read;
   await noteLimit(runtime);
   const log = await runtime.auditLog();
-  const target = await runtime.target();
-  const plan = await planOwnerNotices({
-    target,
-    description,
-    log,
-    clock: await runtime.targetClock(),
-    rules,
-  });
+  const plan = await planOwnerNotices({ ...read, log, rules });
   const owners = plan.digests.length;
   const shown = flags['dry-run'] === true ? flags.show : undefined;
   return await change(request, {

@@ -67,13 +67,6 @@ export async function traceSelectedFlow(
 }
 
 async function traceOf(runtime: Runtime, tokenId: number): Promise<Report<TraceJson>> {
-  const description = await runtime.description();
-  const trace = await traceToken({
-    target: await runtime.target(),
-    description,
-    log: await runtime.auditLog(),
-    tokenId,
-    clock: await runtime.targetClock(),
-  });
-  return traceResult(trace, description.visibility);
+  const reading = await runtime.reading();
+  return traceResult(await traceToken({ ...reading, tokenId }), reading.description.visibility);
 }

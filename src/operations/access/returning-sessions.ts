@@ -1,7 +1,6 @@
 import { type AccessPath, openPath, uncheckedPath } from '../../domain/access.ts';
 import type { Incident } from '../../domain/incident/incident.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Target, TargetDescription } from '../ports/target.ts';
+import type { ReadTarget, Target } from '../ports/target.ts';
 import { sessionsOf } from '../sessions/sessions.ts';
 import { cookieExpiry } from './cached-sessions.ts';
 
@@ -22,10 +21,7 @@ export async function returningSessions(
     description,
     clock,
     acceptSessions,
-  }: {
-    readonly target: Target;
-    readonly description: TargetDescription;
-    readonly clock: Clock;
+  }: ReadTarget & {
     readonly acceptSessions?: boolean;
   },
 ): Promise<readonly AccessPath[]> {

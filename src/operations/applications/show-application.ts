@@ -1,8 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import { hasExpired } from '../../domain/policy/rule.ts';
 import { allowsWriting, type Token } from '../../domain/token.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Target, TargetDescription } from '../ports/target.ts';
+import type { ReadTarget, Target } from '../ports/target.ts';
 import type { ApplicationDetails, RefreshTokens } from '../ports/target-parts.ts';
 import { resolveNames } from '../resolve-names.ts';
 
@@ -74,12 +73,11 @@ export interface ShownApplication {
  *
  * @throws TokenctlError as {@link findApplication}.
  */
-export async function showApplication(options: {
-  readonly target: Target;
-  readonly description: TargetDescription;
-  readonly clock: Clock;
-  readonly name: ApplicationName;
-}): Promise<ShownApplication> {
+export async function showApplication(
+  options: ReadTarget & {
+    readonly name: ApplicationName;
+  },
+): Promise<ShownApplication> {
   const { target, clock } = options;
   const application = await findApplication(target, options.name);
   return {

@@ -15,8 +15,7 @@ import {
 import { requestsSince, type Wait } from '../access/requests-under-way.ts';
 import { namesSince } from '../bound-names.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Target, TargetDescription } from '../ports/target.ts';
+import type { ReadTarget, Target } from '../ports/target.ts';
 import type { AuthenticationSettings } from '../ports/target-parts.ts';
 import { knownSettings } from '../settings/known-settings.ts';
 import { partOf } from '../target-parts.ts';
@@ -110,14 +109,13 @@ const SHOWN = 20;
  * @param options `all` has those that are lifted as well. With `wait`, requests from before the lockdowns are waited for.
  * @throws TokenctlError whatever the target and the log throw.
  */
-export async function incidentStatus(options: {
-  readonly target: Target;
-  readonly description: TargetDescription;
-  readonly log: Pick<AuditLog, 'entries'>;
-  readonly clock: Clock;
-  readonly all: boolean;
-  readonly wait?: Wait | undefined;
-}): Promise<Incidents> {
+export async function incidentStatus(
+  options: ReadTarget & {
+    readonly log: Pick<AuditLog, 'entries'>;
+    readonly all: boolean;
+    readonly wait?: Wait | undefined;
+  },
+): Promise<Incidents> {
   const { target, description, log, clock, all } = options;
   const histories = await readIncidentHistories(log);
   const limit = limitText(description);

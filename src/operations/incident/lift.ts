@@ -8,7 +8,7 @@ import { isSameController, listOf, objectOf } from '../journal/journal.ts';
 import { type Change, OperationRun, type RunEnd, type StepReport } from '../journal/operation-run.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Target, TargetDescription } from '../ports/target.ts';
+import type { ReadTarget, Target, TargetDescription } from '../ports/target.ts';
 import { notPossible } from '../target-parts.ts';
 import { countRevived } from '../tokens/list-refresh-tokens.ts';
 import { requireFullView } from '../visibility.ts';
@@ -219,14 +219,13 @@ export interface LiftPlan {
  * @throws TokenctlError `not_found` for an incident that the log does not have, and whatever the target and
  * the log throw.
  */
-export async function planLift(options: {
-  readonly target: Target;
-  readonly description: TargetDescription;
-  readonly log: Pick<AuditLog, 'entries' | 'head'>;
-  readonly clock: Clock;
-  readonly incident: string;
-  readonly acceptSessions?: boolean;
-}): Promise<LiftPlan> {
+export async function planLift(
+  options: ReadTarget & {
+    readonly log: Pick<AuditLog, 'entries' | 'head'>;
+    readonly incident: string;
+    readonly acceptSessions?: boolean;
+  },
+): Promise<LiftPlan> {
   const { description, log } = options;
   requireFullView(description, 'Lifting an incident');
   const histories = (await readIncidentHistories(log)).ofController(description);

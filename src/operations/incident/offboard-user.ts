@@ -18,8 +18,7 @@ import { bindUsers, type Renamed, readSince } from '../bound-names.ts';
 import { isSameController, Journal, numbersIn } from '../journal/journal.ts';
 import { type Change, OperationRun, type RunEnd, type StepReport } from '../journal/operation-run.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Target, TargetDescription } from '../ports/target.ts';
+import type { ReadTarget, TargetDescription } from '../ports/target.ts';
 import { resolveNames } from '../resolve-names.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import type { RevocationListeners } from '../revocation/revocation-report.ts';
@@ -67,14 +66,13 @@ export interface UserOffboardingReport extends RunEnd {
  *
  * @throws TokenctlError as `planRevocation`.
  */
-export function planAccess(options: {
-  readonly target: Target;
-  readonly clock: Clock;
-  readonly users: readonly string[];
-  /** The ids of `users`, in the same order. */
-  readonly userIds?: readonly number[];
-  readonly description: TargetDescription;
-}): Promise<RevocationPlan> {
+export function planAccess(
+  options: ReadTarget & {
+    readonly users: readonly string[];
+    /** The ids of `users`, in the same order. */
+    readonly userIds?: readonly number[];
+  },
+): Promise<RevocationPlan> {
   const { users, userIds, target, clock, description } = options;
   const withSessions = target.sessions !== undefined;
   const selector = { users, ...(userIds && { userIds }) };
@@ -87,13 +85,12 @@ export function planAccess(options: {
  * @throws TokenctlError `lockout_refused` where the caller is one of them, `not_found` for a user that does not
  * exist, and whatever the target throws.
  */
-export async function planUserOffboarding(options: {
-  readonly target: Target;
-  readonly description: TargetDescription;
-  readonly clock: Clock;
-  readonly users: readonly string[];
-  readonly measures?: LocalMeasures;
-}): Promise<UserOffboardingPlan> {
+export async function planUserOffboarding(
+  options: ReadTarget & {
+    readonly users: readonly string[];
+    readonly measures?: LocalMeasures;
+  },
+): Promise<UserOffboardingPlan> {
   const { target, description, measures = {} } = options;
   const { capabilities, identity } = description;
   requireFullView(description, 'An offboarding');

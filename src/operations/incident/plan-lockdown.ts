@@ -17,8 +17,7 @@ import { type LockedAccess, lockdownPaths } from '../access/lockdown-paths.ts';
 import { pathsNotCovered } from '../access/not-covered.ts';
 import { bindOrder, type Renamed, requireMeant } from '../bound-names.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { RightsPurpose, Target, TargetDescription } from '../ports/target.ts';
+import type { ReadTarget, RightsPurpose, Target } from '../ports/target.ts';
 import { resolveNames } from '../resolve-names.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import { knownSettings } from '../settings/known-settings.ts';
@@ -30,11 +29,8 @@ import { readIncidentHistories } from './recorded-incidents.ts';
 import { selectorOf } from './scope-selection.ts';
 import { userLocks } from './set-users.ts';
 
-export interface PlanLockdownOptions {
-  readonly target: Target;
-  readonly description: TargetDescription;
+export interface PlanLockdownOptions extends ReadTarget {
   readonly log: Pick<AuditLog, 'entries'>;
-  readonly clock: Clock;
   readonly scope: LockdownScope;
   readonly measures: Measures;
   /** For how long, in milliseconds; null for until it is lifted. */

@@ -1,16 +1,12 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { matchesAny } from '../../domain/policy/subject.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Target, TargetDescription } from '../ports/target.ts';
+import type { ReadTarget, Target } from '../ports/target.ts';
 import { requireFullView } from '../visibility.ts';
 import { planAccess } from './offboard-user.ts';
 
 /** Who is to lose access, and what keeps it from going wrong. */
-export interface PlanOffboardingOptions {
-  readonly target: Target;
-  readonly description: TargetDescription;
-  readonly clock: Clock;
+export interface PlanOffboardingOptions extends ReadTarget {
   /** Deactivated users are. */
   readonly inactive: boolean;
   /** Users are that are not among these names; null where that does not matter. */

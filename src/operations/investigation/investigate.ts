@@ -12,9 +12,9 @@ import {
 import { type Since, stateOf } from '../../domain/investigation/item-state.ts';
 import { findingsOn } from '../../domain/investigation/risk.ts';
 import { severities } from '../../domain/policy/rule.ts';
-import { type Clock, endOfNow } from '../ports/clock.ts';
+import { endOfNow } from '../ports/clock.ts';
 import type { Evidence } from '../ports/evidence.ts';
-import type { Target, TargetDescription } from '../ports/target.ts';
+import type { ReadTarget } from '../ports/target.ts';
 import { ifReadable } from '../settings/known-settings.ts';
 import { assignedRoleItems } from './assigned-roles.ts';
 import { followChain } from './follow-chain.ts';
@@ -27,11 +27,8 @@ import { resolvedBefore, resolveSubject, type SubjectRequest } from './resolve-s
 import { SettingNames } from './setting-names.ts';
 import { ownersOfPasswords, unrecordedUsers, withUnrecorded } from './unrecorded.ts';
 
-export interface InvestigationOptions extends SubjectRequest {
-  readonly target: Target;
+export interface InvestigationOptions extends ReadTarget, SubjectRequest {
   readonly evidence: Evidence;
-  readonly description: TargetDescription;
-  readonly clock: Clock;
   /** From this instant; by default from the creation of the token or application, or 30 days ago. */
   readonly since?: Date | undefined;
   /** Before this instant; by default now. */

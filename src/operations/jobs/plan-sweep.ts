@@ -2,17 +2,13 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { type Policy, type RuleName, requireUsable } from '../../domain/policy/policy.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Target, TargetDescription } from '../ports/target.ts';
+import type { ReadTarget } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
 import { auditTokens, requireChecked } from '../token-audit/audit-tokens.ts';
 import { requireFullView } from '../visibility.ts';
 
 /** What a sweep is to revoke, and what keeps it from going wrong. */
-export interface PlanSweepOptions {
-  readonly target: Target;
-  readonly description: TargetDescription;
-  readonly clock: Clock;
+export interface PlanSweepOptions extends ReadTarget {
   readonly policy: Policy;
   readonly log?: Pick<AuditLog, 'entries'> | undefined;
   /** The rules whose findings go. Each is about single tokens and applied by the policy. */

@@ -6,6 +6,7 @@ import type { CountedToken } from '../../domain/policy/rule.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { PlannedToken, Token, UserReference } from '../../domain/token.ts';
+import type { Clock } from './clock.ts';
 import type {
   ActivityStream,
   Applications,
@@ -300,4 +301,11 @@ export interface TargetDescription {
   } | null;
   /** The configured session cache of a gateway, and why it cannot be used, if so. */
   readonly sessionCache?: { readonly addresses: readonly string[]; readonly problem: string | null };
+}
+
+/** A target that is read: what it is, and the clock by which its records are dated. */
+export interface ReadTarget {
+  readonly target: Target;
+  readonly description: TargetDescription;
+  readonly clock: Clock;
 }

@@ -16,8 +16,7 @@ import type { Token } from '../../domain/token.ts';
 import { pathsNotCovered } from '../access/not-covered.ts';
 import { entryTarget, isSameController, objectOf, textOf } from '../journal/journal.ts';
 import type { AuditLog, EntryDraft } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Target, TargetDescription } from '../ports/target.ts';
+import type { ReadTarget, Target, TargetDescription } from '../ports/target.ts';
 import { knownSettings, refreshLifetimeIn } from '../settings/known-settings.ts';
 import { notPossible, partOf } from '../target-parts.ts';
 import { unseenPart } from '../visibility.ts';
@@ -156,15 +155,14 @@ export function digestOf(saved: Omit<SavedPlan, 'digest'> | Omit<SavedLockdown, 
  * `unsupported` if this target cannot revoke the refresh tokens or authorization codes of the plan; `plan_too_large`; and
  * whatever the target throws.
  */
-export async function planFromSaved(options: {
-  readonly saved: SavedPlan;
-  readonly target: Target;
-  readonly description: TargetDescription;
-  readonly clock: Clock;
-  readonly atMost?: number | undefined;
-  /** Refuses a token whose owner or application has another name than in the plan: a second person approves the names. */
-  readonly sameNames?: boolean;
-}): Promise<RevocationPlan> {
+export async function planFromSaved(
+  options: ReadTarget & {
+    readonly saved: SavedPlan;
+    readonly atMost?: number | undefined;
+    /** Refuses a token whose owner or application has another name than in the plan: a second person approves the names. */
+    readonly sameNames?: boolean;
+  },
+): Promise<RevocationPlan> {
   const { saved, target, description, clock, sameNames = false } = options;
   requireApplicable(saved, options);
   const reach = {

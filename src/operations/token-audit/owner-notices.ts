@@ -10,8 +10,7 @@ import type { Exception } from '../../domain/policy/subject.ts';
 import { numberSince } from '../audit-log/list-log.ts';
 import { isSameController, listOf, numbersIn, objectsIn, textOf } from '../journal/journal.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Target, TargetDescription } from '../ports/target.ts';
+import type { ReadTarget, Target, TargetDescription } from '../ports/target.ts';
 import { planNotices } from './expiry-notices.ts';
 
 /** Which owners get which notices, and in which words. */
@@ -61,11 +60,8 @@ export interface OwnerNoticePlan {
   readonly optedOut: number;
 }
 
-interface PlanOptions {
-  readonly target: Target;
-  readonly description: TargetDescription;
+interface PlanOptions extends ReadTarget {
   readonly log: Pick<AuditLog, 'entries' | 'head' | 'abandonedIntents'>;
-  readonly clock: Clock;
   readonly rules: OwnerNoticeRules;
 }
 

@@ -6,7 +6,7 @@ import { numberSince } from '../audit-log/list-log.ts';
 import { isSameController, listOf, objectOf } from '../journal/journal.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Target, TargetDescription } from '../ports/target.ts';
+import type { ReadTarget, Target, TargetDescription } from '../ports/target.ts';
 import { lastUseBefore, ownUseAt, readOwnUses } from '../revocation/own-uses.ts';
 import { lastUseDays } from '../tokens/last-use-days.ts';
 import { isRefusal } from './audit-facts.ts';
@@ -54,12 +54,9 @@ export interface TokenTrace {
   readonly notTold: readonly { readonly what: 'history' | 'owner_activity'; readonly why: string }[];
 }
 
-export interface TraceTokenOptions {
-  readonly target: Target;
-  readonly description: TargetDescription;
+export interface TraceTokenOptions extends ReadTarget {
   readonly log: Pick<AuditLog, 'entries' | 'head'>;
   readonly tokenId: number;
-  readonly clock: Clock;
 }
 
 /** So much of what the owner did is counted; that much of it is given. */

@@ -4,7 +4,7 @@ import { hasExpired } from '../../domain/policy/rule.ts';
 import { type NamePattern, patternOf } from '../../domain/selector.ts';
 import { type Application, allowsWriting, type RefreshTokenState, type User } from '../../domain/token.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Target, TargetDescription } from '../ports/target.ts';
+import type { ReadTarget, Target } from '../ports/target.ts';
 import { resolveNames, resolveSelection } from '../resolve-names.ts';
 import { readRefreshLifetime } from '../settings/known-settings.ts';
 import { isRefusal } from '../token-audit/audit-facts.ts';
@@ -131,12 +131,11 @@ export interface ShownUser {
  * @throws TokenctlError `not_found` for an unknown user, `permission_refused` for one that an account that sees only part
  * does not see, and whatever the target throws.
  */
-export async function showUser(options: {
-  readonly target: Target;
-  readonly description: TargetDescription;
-  readonly name: string;
-  readonly clock: Clock;
-}): Promise<ShownUser> {
+export async function showUser(
+  options: ReadTarget & {
+    readonly name: string;
+  },
+): Promise<ShownUser> {
   const { target, name, clock } = options;
   await resolveNames(target, { users: [name] });
   const [user] = await Array.fromAsync(listUsers({ target, users: [{ pattern: patternOf(name) }] }));
