@@ -4,7 +4,7 @@ import { openPostgres } from '../../src/db/postgres.ts';
 import { Secret } from '../../src/domain/secret.ts';
 import type { SchedulerClock } from '../../src/operations/ports/clock.ts';
 import type { JobStore } from '../../src/operations/ports/scheduler.ts';
-import { openPostgresLedger } from '../../src/scheduler/ledger/postgres-ledger.ts';
+import { openPostgresLedger } from '../../src/scheduler/ledger/ledger.ts';
 import type { ScheduledJob } from '../../src/scheduler/scheduled-job.ts';
 import { Scheduler } from '../../src/scheduler/scheduler.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';

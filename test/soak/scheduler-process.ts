@@ -7,7 +7,7 @@ import { TokenctlError } from '../../src/domain/errors.ts';
 import { defaultPolicy } from '../../src/domain/policy/policy.ts';
 import { Secret } from '../../src/domain/secret.ts';
 import type { SchedulerClock } from '../../src/operations/ports/clock.ts';
-import { openPostgresLedger } from '../../src/scheduler/ledger/postgres-ledger.ts';
+import { openPostgresLedger } from '../../src/scheduler/ledger/ledger.ts';
 import { Schedule } from '../../src/scheduler/schedule.ts';
 import type { ScheduledJob } from '../../src/scheduler/scheduled-job.ts';
 import { Scheduler } from '../../src/scheduler/scheduler.ts';

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openFileLog } from '../../src/audit-log/file-log.ts';
 import type { Entry } from '../../src/operations/ports/audit-log.ts';
 import type { RunRecord } from '../../src/operations/ports/scheduler.ts';
-import { openPostgresLedger } from '../../src/scheduler/ledger/postgres-ledger.ts';
+import { openPostgresLedger } from '../../src/scheduler/ledger/ledger.ts';
 import { bundledProgram } from '../support/bundled-program.ts';
 import { makeTables } from '../support/controller-tables.ts';
 import { openOn } from '../support/databases.ts';

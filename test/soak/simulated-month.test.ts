@@ -8,7 +8,7 @@ import { scheduledJobs } from '../../src/app/jobs/scheduled-jobs.ts';
 import { openFileLog } from '../../src/audit-log/file-log.ts';
 import { loadConfiguration } from '../../src/config/configuration.ts';
 import type { Database } from '../../src/db/database.ts';
-import { openPostgresLedger } from '../../src/scheduler/ledger/postgres-ledger.ts';
+import { openPostgresLedger } from '../../src/scheduler/ledger/ledger.ts';
 import { makeTables } from '../support/controller-tables.ts';
 import { openOn } from '../support/databases.ts';
 import { temporaryFolder } from '../support/drafts.ts';

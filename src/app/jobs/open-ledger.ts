@@ -23,12 +23,11 @@ export function ledgerName({ scheduler }: Configuration, environment: Environmen
  */
 export async function openLedger({ scheduler }: Configuration, environment: Environment): Promise<JobStore> {
   const { file, database } = scheduler.ledger ?? {};
+  const { openFileLedger, openPostgresLedger } = await import('../../scheduler/ledger/ledger.ts');
   if (database === undefined) {
-    const { openFileLedger } = await import('../../scheduler/ledger/file-ledger.ts');
     return await openFileLedger(file ?? join(stateFolder(environment), 'ticks.sqlite'));
   }
   const { openPostgres } = await import('../../db/postgres.ts');
-  const { openPostgresLedger } = await import('../../scheduler/ledger/postgres-ledger.ts');
   const url = databaseConnection(database, environment);
   return await openPostgresLedger({
     database: await openPostgres({

@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { Queryable } from '../../db/database.ts';
-import type { StateSchema, StateTables } from '../../db/state-tables.ts';
+import {
+  openStateDatabase,
+  openStateFile,
+  type StateDatabaseOptions,
+  type StateSchema,
+  type StateTables,
+} from '../../db/state-tables.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type {
   Claim,
@@ -18,7 +24,6 @@ import type {
 } from '../../operations/ports/scheduler.ts';
 import type { RunRow, TickRow } from './queries.ts';
 import * as queries from './queries.ts';
-import * as runs from './queries.ts';
 
 const EMPTY_SUMMARY = '{}';
 
@@ -30,7 +35,7 @@ interface Asked {
 }
 
 /** The ledger over a database: each method is one transaction. */
-export class Ledger implements JobStore {
+class Ledger implements JobStore {
   readonly #store: StateTables;
   /** Questions for the state of jobs that are answered together, and their answer. */
   #asked: Asked | undefined;
@@ -85,7 +90,7 @@ export class Ledger implements JobStore {
     return this.#store.transaction(async (queryable) => {
       if (!(await queries.insertTick(queryable, { ...stored, lease, clock: this.#store.now }))) return null;
       const claim = { job, due, kind, run, attempt: 1, failures: 0, losses: 0 };
-      await runs.insertRun(queryable, began(stored, { attempt: 1, now }));
+      await queries.insertRun(queryable, began(stored, { attempt: 1, now }));
       return claim;
     });
   }
@@ -100,8 +105,8 @@ export class Ledger implements JobStore {
       const retake = { job, run, holder, lease, due, clock: this.#store.now };
       const row = await queries.retakeTick(queryable, retake);
       if (row === undefined) return null;
-      await runs.markRunsLost(queryable, { ...row, now: now.getTime() });
-      await runs.insertRun(queryable, began(row, { attempt: row.attempt, now }));
+      await queries.markRunsLost(queryable, { ...row, now: now.getTime() });
+      await queries.insertRun(queryable, began(row, { attempt: row.attempt, now }));
       return claimOf(row);
     });
   }
@@ -114,7 +119,7 @@ export class Ledger implements JobStore {
     return this.#store.transaction(async (queryable) => {
       const abandoned = { job, due: due.getTime(), run, clock: this.#store.now };
       if (!(await queries.endAbandonedTick(queryable, abandoned))) return false;
-      await runs.settleRun(queryable, {
+      await queries.settleRun(queryable, {
         id: run,
         state: 'lost',
         now: now.getTime(),
@@ -132,7 +137,7 @@ export class Ledger implements JobStore {
     const stored = { job: tick.job, due: tick.due.getTime(), kind: 'schedule', run, holder: '' } as const;
     return this.#store.transaction(async (queryable) => {
       if (!(await queries.insertSkipped(queryable, stored))) return;
-      await runs.insertRun(queryable, {
+      await queries.insertRun(queryable, {
         ...began(stored, { attempt: 0, now }),
         state: 'skipped',
         ended: now.getTime(),
@@ -158,8 +163,8 @@ export class Ledger implements JobStore {
         retryAt: retryAt?.getTime() ?? null,
       });
       // An answer that was lost on its way makes this the second time: then the run ended as it should.
-      if (!settled) return (await runs.selectRunState(queryable, run)) === state;
-      await runs.settleRun(queryable, {
+      if (!settled) return (await queries.selectRunState(queryable, run)) === state;
+      await queries.settleRun(queryable, {
         id: run,
         state,
         now: now.getTime(),
@@ -171,27 +176,27 @@ export class Ledger implements JobStore {
 
   history({ job, states = [], limit }: HistorySelector): Promise<readonly RunRecord[]> {
     return this.#store.transaction(async (queryable) =>
-      (await runs.selectRuns(queryable, { job: job ?? null, states, limit })).map(runOf),
+      (await queries.selectRuns(queryable, { job: job ?? null, states, limit })).map(runOf),
     );
   }
 
   run(id: string): Promise<RunRecord | null> {
     return this.#store.transaction(async (queryable) => {
-      const [row, another] = await runs.selectRunsById(queryable, id);
+      const [row, another] = await queries.selectRunsById(queryable, id);
       return row === undefined || another !== undefined ? null : runOf(row);
     });
   }
 
   lastSuccesses(): Promise<ReadonlyMap<string, Date>> {
     return this.#store.transaction(async (queryable) => {
-      const rows = await runs.selectLastSuccesses(queryable);
+      const rows = await queries.selectLastSuccesses(queryable);
       return new Map(rows.map(({ job, at }) => [job, new Date(at)]));
     });
   }
 
   forget(before: Date): Promise<void> {
     return this.#store.transaction(async (queryable) => {
-      await runs.deleteRuns(queryable, before.getTime());
+      await queries.deleteRuns(queryable, before.getTime());
       await queries.deleteTicks(queryable, before.getTime());
     });
   }
@@ -204,7 +209,7 @@ export class Ledger implements JobStore {
 function began(
   tick: queries.NewTick,
   { attempt, now }: { readonly attempt: number; readonly now: Date },
-): runs.RunRow {
+): queries.RunRow {
   const { job, due, kind, run, holder } = tick;
   const began = now.getTime();
   return {
@@ -329,7 +334,7 @@ const INDEXES = [
 ] as const;
 
 /** The ledger's tables. */
-export const ledgerSchema: StateSchema = {
+const ledgerSchema: StateSchema = {
   name: 'tokenctl_scheduler',
   what: "scheduler's ledger",
   setting: 'scheduler.ledger',
@@ -354,4 +359,27 @@ async function ledgerVersion(queryable: Queryable): Promise<number> {
     `The scheduler's ledger has version ${version}; this program supports version ${LEDGER_VERSION}`,
     { hint: 'Use the version of tokenctl that wrote the ledger, or a newer one.' },
   );
+}
+
+/**
+ * Opens the ledger in an SQLite file, for any number of processes on one machine. Creates the file and its
+ * folder if they are missing.
+ *
+ * @throws TokenctlError `database_unreachable` if the file cannot be opened or is not a ledger,
+ * `configuration` if it is newer than the program.
+ */
+export async function openFileLedger(path: string): Promise<JobStore> {
+  return new Ledger(await openStateFile(path, ledgerSchema));
+}
+
+/**
+ * Opens the ledger in PostgreSQL, for replicas on several machines. Creates the schema `tokenctl_scheduler`
+ * if it is missing. Leases use the server's clock.
+ *
+ * @throws TokenctlError `database_unreachable`, `configuration` if the ledger is newer than the program,
+ * `permission_refused` if the role may not create the schema, `busy` if another process does not finish
+ * creating it.
+ */
+export async function openPostgresLedger(options: StateDatabaseOptions): Promise<JobStore> {
+  return new Ledger(await openStateDatabase(options, ledgerSchema));
 }

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { inTurns } from '../../../src/console/places.ts';
 import { chartsOf } from '../../../src/console/token-charts.ts';
 import { TokenStatistics } from '../../../src/domain/token-statistics.ts';
-import { openFileLedger } from '../../../src/scheduler/ledger/file-ledger.ts';
+import { openFileLedger } from '../../../src/scheduler/ledger/ledger.ts';
 import { consoleOf, type TestConsole } from '../../support/console.ts';
 import { days, facts, now } from '../../support/policy-facts.ts';
 import { token } from '../../support/tokens.ts';

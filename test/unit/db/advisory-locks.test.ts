@@ -1,6 +1,6 @@
 import { describe, expect, inject, test } from 'vitest';
 import { openPostgresLog } from '../../../src/audit-log/postgres-log.ts';
-import { openPostgresLedger } from '../../../src/scheduler/ledger/postgres-ledger.ts';
+import { openPostgresLedger } from '../../../src/scheduler/ledger/ledger.ts';
 import { openOn } from '../../support/databases.ts';
 import { draft, refused, stillClock } from '../../support/drafts.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';

@@ -12,7 +12,7 @@ import { incidentOperations } from '../../../src/domain/incident/incident.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import { lockDown } from '../../../src/operations/incident/lock-down.ts';
 import { planLockdown } from '../../../src/operations/incident/plan-lockdown.ts';
-import { openFileLedger } from '../../../src/scheduler/ledger/file-ledger.ts';
+import { openFileLedger } from '../../../src/scheduler/ledger/ledger.ts';
 import { openDatabaseTarget } from '../../../src/targets/database/database-target.ts';
 import { makeTables } from '../../support/controller-tables.ts';
 import { openOn } from '../../support/databases.ts';

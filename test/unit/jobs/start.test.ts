@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openFileLedger } from '../../../src/scheduler/ledger/file-ledger.ts';
+import { openFileLedger } from '../../../src/scheduler/ledger/ledger.ts';
 import type { RunningService } from '../../../src/service/server.ts';
 import { temporaryFolder } from '../../support/drafts.ts';
 import { webServer } from '../../support/receivers.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Claim, JobStore } from '../../../src/operations/ports/scheduler.ts';
-import { openFileLedger } from '../../../src/scheduler/ledger/file-ledger.ts';
+import { openFileLedger } from '../../../src/scheduler/ledger/ledger.ts';
 import { LEDGERS, type LedgerPlace } from './ledgers.ts';
 
 const NOW = new Date('2026-01-01T12:00:00Z');

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inject } from 'vitest';
 import type { JobStore } from '../../../src/operations/ports/scheduler.ts';
-import { openFileLedger } from '../../../src/scheduler/ledger/file-ledger.ts';
-import { openPostgresLedger } from '../../../src/scheduler/ledger/postgres-ledger.ts';
+import { openFileLedger, openPostgresLedger } from '../../../src/scheduler/ledger/ledger.ts';
 import { openOn } from '../../support/databases.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 
