@@ -24,15 +24,20 @@ import { type CreatedJson, createIntoFile } from './tokens/creation-flow.ts';
 
 type TokenKind = 'access_token' | 'refresh_token';
 
-export interface ManagementRevocation {
+/** What a management command is run with. */
+interface Management<Flags> {
   readonly runtime: Runtime;
-  readonly flags: AccountFlags & {
+  readonly flags: AccountFlags & Flags;
+}
+
+interface ManagementRevocation
+  extends Management<{
     readonly user?: string | undefined;
     /** Revokes refresh tokens as well; does not select all users. */
     readonly all?: boolean | undefined;
     readonly revoke_refresh?: boolean | undefined;
     readonly 'break-glass'?: boolean | undefined;
-  };
+  }> {
   /** Prints the report instead of one line per token. */
   readonly json: boolean;
 }
@@ -176,12 +181,6 @@ function lineWriter(): LineWriter {
   };
 }
 
-export interface ManagementCreation {
-  readonly runtime: Runtime;
-  readonly flags: AccountFlags & { readonly output?: string | undefined };
-  readonly user: string;
-}
-
 /**
  * Requires a user name.
  *
@@ -205,7 +204,9 @@ export async function managementCreation({
   runtime,
   flags,
   user,
-}: ManagementCreation): Promise<Report<CreatedJson>> {
+}: Management<{ readonly output?: string | undefined }> & { readonly user: string }): Promise<
+  Report<CreatedJson>
+> {
   const output = flags.output ?? fileFor(user);
   requireNewFile(output);
   const request = { scope: 'write', description: '', user } as const;
@@ -241,15 +242,9 @@ function fileFor(user: string): string {
   });
 }
 
-export interface ManagementCleanup {
-  readonly runtime: Runtime;
-  readonly flags: AccountFlags & { readonly verbosity?: string | undefined };
-  /** Prints the report instead of the two lines. */
-  readonly json: boolean;
-}
-
 /**
- * Deletes expired tokens without confirmation, like `awx-manage cleanup_tokens`, and prints its two lines on stderr.
+ * Deletes expired tokens without confirmation, like `awx-manage cleanup_tokens`, and prints its two lines on stderr,
+ * unless it prints the report with `json`.
  *
  * @throws the errors of the operations
  */
@@ -257,7 +252,9 @@ export async function managementCleanup({
   runtime,
   flags,
   json,
-}: ManagementCleanup): Promise<Report<CleanupJson>> {
+}: Management<{ readonly verbosity?: string | undefined }> & { readonly json: boolean }): Promise<
+  Report<CleanupJson>
+> {
   const read = await runtime.readTarget();
   const { description } = read;
   const plan = await planCleanup({ ...read, keepRevokedFor: KEEP_REVOKED_FOR });
@@ -289,14 +286,6 @@ function linesFor(deleted: (kind: CleanupKind) => number): readonly string[] {
   ];
 }
 
-export interface ManagementExpiry {
-  readonly runtime: Runtime;
-  readonly flags: AccountFlags & {
-    readonly user?: string | undefined;
-    readonly 'break-glass'?: boolean | undefined;
-  };
-}
-
 /**
  * Ends the sessions of one user or of all users without confirmation and without output, like `awx-manage expire_sessions`.
  *
@@ -305,7 +294,9 @@ export interface ManagementExpiry {
 export async function managementExpiry({
   runtime,
   flags,
-}: ManagementExpiry): Promise<Report<SessionExpiryJson>> {
+}: Management<{ readonly user?: string | undefined; readonly 'break-glass'?: boolean | undefined }>): Promise<
+  Report<SessionExpiryJson>
+> {
   const { user } = flags;
   const target = await runtime.target();
   const plan = await inManagementWords(

@@ -12,6 +12,7 @@ import {
   liftIncident,
   openIncidents,
   planLift,
+  valueText,
 } from '../../operations/incident/lift.ts';
 import { extendIncident } from '../../operations/incident/recorded-incidents.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
@@ -24,7 +25,6 @@ import { runLine, stepAmount, stepLines, unfinishedWork } from '../change/ending
 import { placeText } from '../change/plan-text.ts';
 import type { ExtendFlags, LiftFlags } from './incident-flags.ts';
 import { dueTexts, endText, liftDueCommand, tellOfDue } from './incident-text.ts';
-import { valueText } from './lockdown-flow.ts';
 
 /** What `incident lift` prints with `--json`. */
 export interface LiftJson {

@@ -9,6 +9,7 @@ import { amountsOf } from '../../domain/plan.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import { cautionOf } from '../../operations/access/check-paths.ts';
 import { renamedText, requireMeant, requireUnchanged } from '../../operations/bound-names.ts';
+import { valueText } from '../../operations/incident/lift.ts';
 import { heldLockdown, type LockdownReport, lockDown } from '../../operations/incident/lock-down.ts';
 import { type LockdownPlan, planLockdown } from '../../operations/incident/plan-lockdown.ts';
 import type { Target, TargetDescription } from '../../operations/ports/target.ts';
@@ -328,8 +329,4 @@ function revocationSteps({ revocation, counted }: LockdownPlan): string[] {
 function settingText({ name, before, locked }: Lock): string {
   if (before === locked) return `Keep ${name} at ${valueText(locked)}.`;
   return `Set ${name} from ${valueText(before)} to ${valueText(locked)}.`;
-}
-
-export function valueText(value: boolean | number): string {
-  return typeof value === 'number' ? String(value) : value ? 'on' : 'off';
 }

@@ -6,13 +6,9 @@ import type { TargetDescription } from '../../operations/ports/target.ts';
 import { NO_CASE, type RunbookCase } from './runbook-document.ts';
 
 /** What is given of a case on the command line. */
-export interface GivenCase {
-  readonly incident?: string | undefined;
-  readonly user?: string | undefined;
-  readonly application?: string | undefined;
-  readonly reason?: string | undefined;
-  readonly ticket?: string | undefined;
-}
+export type GivenCase = {
+  readonly [Name in 'incident' | 'user' | 'application' | 'reason' | 'ticket']?: string | undefined;
+};
 
 /**
  * What a runbook is filled in with: what is given, over what the audit log has of the incident, and the contexts of the

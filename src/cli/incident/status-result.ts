@@ -14,6 +14,7 @@ import type {
   IncidentStatus,
   Incidents,
 } from '../../operations/incident/incident-status.ts';
+import { valueText } from '../../operations/incident/lift.ts';
 import { machineClock } from '../../operations/ports/clock.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { type Document, type Lines, lines, list, type Part } from '../../reports/document.ts';
@@ -21,7 +22,6 @@ import { type Report, report } from '../../reports/result.ts';
 import { countText, secondText, timeText } from '../../reports/tables/text.ts';
 import { writeNotice } from '../output/streams.ts';
 import { dueTexts, liftDueCommand } from './incident-text.ts';
-import { valueText } from './lockdown-flow.ts';
 
 /** The result of `incident status`; the JSON is `Incidents`. Overdue incidents are also reported on stderr. */
 export function statusResult(

@@ -18,8 +18,7 @@ import { type ConnectedStream, connectStream, findStream } from '../../operation
 import { pollStream } from '../../operations/signals/poll-stream.ts';
 import { type Document, facts, lines, list } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
-import type { Confirmation } from '../change/confirmation.ts';
-import type { ChangeFlags } from '../flags.ts';
+import type { ChangeRequest } from '../change/change.ts';
 import { writeNotice } from '../output/streams.ts';
 import { withQueue } from './signal-view.ts';
 
@@ -45,12 +44,6 @@ export interface DisconnectionJson {
   readonly deleted: boolean;
 }
 
-interface Request {
-  readonly runtime: Runtime;
-  readonly confirmation: Confirmation;
-  readonly flags: ChangeFlags;
-}
-
 /** How often the queue is looked at for the verification event, in milliseconds. */
 const LOOK_MS = 500;
 
@@ -64,7 +57,9 @@ export async function connectFlow({
   issuer,
   waitSeconds,
   ...request
-}: Request & { readonly issuer: string; readonly waitSeconds: number }): Promise<Report<ConnectionJson>> {
+}: ChangeRequest & { readonly issuer: string; readonly waitSeconds: number }): Promise<
+  Report<ConnectionJson>
+> {
   const { runtime, flags } = request;
   const managed = await transmitterOf(runtime, issuer);
   const { name, api, settings, wanted } = managed;
@@ -124,7 +119,7 @@ function creationPlan({ name, settings, wanted }: ManagedTransmitter) {
 
 /** Records what is done to a stream: before it, and after it with its id. */
 async function note(
-  { runtime, flags }: Pick<Request, 'runtime' | 'flags'>,
+  { runtime, flags }: Pick<ChangeRequest, 'runtime' | 'flags'>,
   entry: {
     readonly managed: ManagedTransmitter;
     readonly operation: string;
@@ -235,7 +230,7 @@ function connectionReport(
 export async function disconnectFlow({
   name,
   ...request
-}: Request & { readonly name: string }): Promise<Report<DisconnectionJson>> {
+}: ChangeRequest & { readonly name: string }): Promise<Report<DisconnectionJson>> {
   const { runtime, confirmation, flags } = request;
   const { configuration, environment } = runtime;
   const transmitter = transmitterNamed(requireSignals(configuration), name);

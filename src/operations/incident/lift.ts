@@ -156,7 +156,8 @@ function userOf({ name, userId, before, locked }: LiftItem) {
   return { name, before, locked, ...(userId !== undefined && { userId }) };
 }
 
-function valueText(value: boolean | number): string {
+/** A setting, a role or a state as people read it. */
+export function valueText(value: boolean | number): string {
   return typeof value === 'number' ? String(value) : value ? 'on' : 'off';
 }
 

@@ -12,12 +12,8 @@ const MAX_USERS = 200;
 const MAX_ITEMS = 20_000;
 
 /** A user in the chain, while it is followed. */
-interface Member {
+interface Member extends Pick<ChainLink, 'how' | 'by' | 'through' | 'depth'> {
   user: Actor;
-  readonly how: ChainLink['how'];
-  readonly by: Actor | null;
-  readonly through: string | null;
-  readonly depth: number;
   since: Date;
 }
 

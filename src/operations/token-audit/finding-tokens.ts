@@ -3,22 +3,14 @@ import { TokenctlError } from '../../domain/errors.ts';
 import { type Policy, type RuleName, requireEnabled, ruleOf } from '../../domain/policy/policy.ts';
 import { hasExpired } from '../../domain/policy/rule.ts';
 import { type Subject, subjectKey } from '../../domain/policy/subject.ts';
-import type { Selector } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
-import type { OpenLog } from '../directories/known-sources.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { Target } from '../ports/target.ts';
-import { auditTokens, requireChecked } from './audit-tokens.ts';
+import { type AuditTokensOptions, auditTokens, requireChecked } from './audit-tokens.ts';
 
 /** Which findings are meant, and among which tokens. */
-interface FindingTokensOptions {
-  readonly target: Target;
-  readonly selector: Selector;
-  readonly policy: Policy;
+interface FindingTokensOptions
+  extends Pick<AuditTokensOptions, 'target' | 'selector' | 'policy' | 'clock' | 'openLog'> {
   /** Tokens that one of these finds. */
   readonly rules: readonly RuleName[];
-  readonly clock: Clock;
-  readonly openLog?: OpenLog | undefined;
 }
 
 /**
