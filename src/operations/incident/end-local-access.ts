@@ -40,6 +40,7 @@ export interface LocalAccessPlan {
   readonly external: readonly UserReference[];
   /** The roles and flags to take. */
   readonly roles: readonly Lock[];
+  /** The applications to delete. */
   readonly applications: readonly PlannedApplication[];
   /** Applications that these users made and that others have tokens of: they stay. */
   readonly applicationsKept: readonly (PlannedApplication & { readonly othersTokens: number })[];

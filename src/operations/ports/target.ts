@@ -20,6 +20,7 @@ import type {
   Users,
 } from './target-parts.ts';
 
+/** What a token is created with. */
 export interface TokenRequest {
   /** As of `Token.scope`. */
   readonly scope: string;
