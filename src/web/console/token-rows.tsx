@@ -174,7 +174,7 @@ function TraceDialog({ row, onClose }: { readonly row: Row; readonly onClose: ()
 export function LockdownLink({ place, user }: { readonly place: string; readonly user: string }): ReactNode {
   const context = useRead<ContextRead>(query('/api/overview', { place }));
   const refusal = context.data?.lockdownRefusal ?? null;
-  if (refusal !== null) return <p className="hint">{`No lockdown: ${refusal.message}`}</p>;
+  if (refusal !== null) return <p className="hint">{`Cannot lock down: ${refusal.message}`}</p>;
   return (
     <Link className="pf-v6-c-button pf-m-danger pf-m-secondary" to={query('/incidents', { place, user })}>
       <span className="pf-v6-c-button__text">Lock down {user}…</span>
