@@ -11,8 +11,7 @@ import { TokenctlError } from '../domain/errors.ts';
 import {
   type Investigation,
   type InvestigationItem,
-  isOtherChangeLeft,
-  remains,
+  isStillThere,
 } from '../domain/investigation/investigation.ts';
 import { gatherRecord, type IncidentRecord } from '../operations/incident/gather-report.ts';
 import { type HonestItem, honestItems } from '../operations/incident/honest-items.ts';
@@ -260,14 +259,14 @@ export function summaryOf(
   },
 ) {
   const isCleaned = ({ id }: InvestigationItem) => cleanedAfter(cleaned, id, madeAt) !== null;
-  const left = items.filter((item) => remains(item) && !isCleaned(item));
+  const left = items.filter((item) => isStillThere(item) && !isCleaned(item));
   return {
     ...{ ...file, madeAt, since, until, subject },
     context: target.context,
     entries: stream.read,
     items: items.length,
     /** How many remained when it was made, and a cleaning verified since that they do not. */
-    cleaned: items.filter((item) => remains(item) && isCleaned(item)).length,
+    cleaned: items.filter((item) => isStillThere(item) && isCleaned(item)).length,
     /** What remained when it was made and was not cleaned since, without honest work. */
     remaining: left.filter(({ id }) => !marks.has(id)).length,
     honest: left.filter(({ id }) => marks.has(id)).length,
@@ -305,7 +304,7 @@ export function shownOf(
 ) {
   const { items, unattributed, unattributedCount = unattributed.length, ...rest } = investigation;
   // What remains first: of very many, the page gets no others.
-  const ordered = items.toSorted((one, other) => Number(remains(other)) - Number(remains(one)));
+  const ordered = items.toSorted((one, other) => Number(isStillThere(other)) - Number(isStillThere(one)));
   return {
     ...rest,
     total: items.length,
@@ -329,9 +328,7 @@ function shownItem(item: InvestigationItem, of: Investigation, mark: HonestItem 
     ...{ id, group, act, summary, first, last, entryCount, state, stateReason, risk, remedy, mark },
     kind: object.kind,
     by: by.map(({ username }) => username),
-    remains: remains(item),
-    /** A change that gives no access and runs no code by any rule, and that is still there or was not checked. */
-    isOtherLeft: isOtherChangeLeft(item),
+    remains: isStillThere(item),
     /** Perhaps the work of somebody else: it is cleaned only where it is picked. */
     takesNaming: takesNaming(item, of),
     findings: item.findings.map(({ rule, severity, message }) => ({ rule, severity, message })),

@@ -4,7 +4,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import {
   type Investigation,
   type InvestigationItem,
-  remains,
+  isStillThere,
 } from '../../domain/investigation/investigation.ts';
 import { makeCheckpoint } from '../../operations/audit-log/checkpoints.ts';
 import {
@@ -166,9 +166,9 @@ function jsonOf({ investigations, madeAt, ...gathered }: IncidentReport): Incide
       since,
       until,
       items: items.length,
-      remaining: items.filter(remains).length,
+      remaining: items.filter(isStillThere).length,
     })),
-    remaining: investigations.length === 0 ? null : combined(investigations).items.filter(remains),
+    remaining: investigations.length === 0 ? null : combined(investigations).items.filter(isStillThere),
     began,
     own: own.map(({ why, mark, item: { id, summary, first, last, state } }) => ({
       ...{ id, summary, first, last, state, why },

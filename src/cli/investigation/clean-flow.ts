@@ -1,7 +1,13 @@
 import { openCleaning } from '../../app/open-evidence.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { notNamed } from '../../domain/investigation/earlier-items.ts';
-import { type Actor, type Investigation, remains } from '../../domain/investigation/investigation.ts';
+import {
+  type Actor,
+  type Investigation,
+  isOtherChangeLeft,
+  isStillThere,
+  remains,
+} from '../../domain/investigation/investigation.ts';
 import { type HonestItem, honestItems } from '../../operations/incident/honest-items.ts';
 import { readIncidentHistories } from '../../operations/incident/recorded-incidents.ts';
 import {
@@ -131,7 +137,7 @@ export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJ
       request,
       cleaningChange(plan, {
         description,
-        beginning: [theft.text, ...earlierText(earlier)],
+        beginning: [theft.text, ...earlierText(earlier), ...othersText(investigation, flags)],
         confirmed: () => confirmedPlan(request, plan),
         clean: (begun, confirmed) => clean({ ...begun, plan: confirmed, evidence }),
       }),
@@ -271,7 +277,7 @@ function chosen(
   if (saved === undefined) return { investigation: now, earlier: 0 };
   const meant = saved.items.filter(({ last }) => last >= now.since);
   const listed = new Set(saved.items.map(({ id }) => id));
-  const lost = notNamed(meant, now).filter(remains);
+  const lost = notNamed(meant, now).filter(isStillThere);
   const items = [...now.items.filter(({ id }) => listed.has(id)), ...lost];
   return {
     investigation: { ...now, items },
@@ -282,6 +288,20 @@ function chosen(
 function earlierText(items: number): string[] {
   return items === 0 ? [] : [`Left alone: ${countText(items, 'item')} of the file from before.`];
 }
+
+/** Other changes are cleaned only where they are named. */
+function othersText({ items }: Investigation, { item, rule }: CleanRequest['flags']): string[] {
+  const others = items.filter(isOtherChangeLeft);
+  if (others.length === 0 || item !== undefined || rule !== undefined) return [];
+  const named = others.slice(0, MAX_OTHERS).map(({ summary, id }) => `${summary} [${id}]`);
+  const more = others.length > named.length ? `; and ${others.length - named.length} more` : '';
+  return [
+    `Left as ${others.length === 1 ? 'it is' : 'they are'}, with no access and no code by any rule: ${named.join('; ')}${more}. To clean one, add --item ID.`,
+  ];
+}
+
+/** How many other changes a plan names. */
+const MAX_OTHERS = 5;
 
 function requireSameController({ target }: Investigation, description: TargetDescription): void {
   const { context, address, installUuid } = target;

@@ -4,8 +4,7 @@ import {
   type InvestigationItem,
   type InvestigationSubject,
   type ItemGroup,
-  isOtherChangeLeft,
-  remains,
+  isStillThere,
 } from '../../domain/investigation/investigation.ts';
 import { nounOf } from '../../domain/investigation/kinds.ts';
 import { type Document, type Lines, lines, list, type Part } from '../../reports/document.ts';
@@ -31,9 +30,10 @@ export function investigationDocument(
   { all }: { readonly all: boolean },
 ): Document {
   const { items, chain, stream, limits, mayHaveRead, target, since, until } = investigation;
-  const remaining = items.filter(remains);
-  const others = items.filter(isOtherChangeLeft).length;
-  const dealtWith = items.filter((item) => !remains(item) && item.group !== 'ran' && item.group !== 'other');
+  const remaining = items.filter(isStillThere);
+  const dealtWith = items.filter(
+    (item) => !isStillThere(item) && item.group !== 'ran' && item.group !== 'other',
+  );
   return [
     lines(
       `Investigated ${subjectText(investigation.subject)} at ${target.address} (context ${target.context}), from ${secondText(since)} to ${secondText(until)}.`,
@@ -45,12 +45,7 @@ export function investigationDocument(
     groupPart('ways_in', remaining, all),
     groupPart('code_later', remaining, all),
     groupPart('ran', items, all),
-    all && groupPart('other', items, true),
-    lines(
-      !all &&
-        others > 0 &&
-        `Other changes that are still there or not checked: ${numberText(others)}. No rule says that they give access or run code. Add --all to see them.`,
-    ),
+    groupPart('other', all ? items : remaining, all),
     lines(
       dealtWith.length > 0 &&
         (all

@@ -1,4 +1,4 @@
-import { type Investigation, type InvestigationItem, remains } from './investigation.ts';
+import { type Investigation, type InvestigationItem, isStillThere } from './investigation.ts';
 import { LISTED_KINDS } from './kinds.ts';
 
 /** What the last investigation of a subject is needed for. */
@@ -38,7 +38,7 @@ export function notNamed(
   return earlier
     .filter(({ id }) => !now.has(id))
     .map((item): InvestigationItem => {
-      if (!remains(item)) return item;
+      if (!isStillThere(item)) return item;
       return isGone(item)
         ? { ...item, state: 'gone', stateReason: null }
         : { ...item, state: 'unknown', stateReason };

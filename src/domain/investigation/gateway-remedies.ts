@@ -5,7 +5,7 @@ import {
   type InvestigationItem,
   type ItemRemedy,
   isLeft,
-  remains,
+  isStillThere,
 } from './investigation.ts';
 
 const ROOT = '/api/gateway/v1/';
@@ -34,7 +34,7 @@ const BY_HAND: Readonly<Record<string, string>> = {
 
 /** An item of a gateway with what to do about it. It has paths of its own, and tokenctl cleans nothing there. */
 export function withGatewayRemedy(item: InvestigationItem, context: string): InvestigationItem {
-  return { ...item, remedy: remains(item) ? gatewayRemedy(item, context) : null };
+  return { ...item, remedy: isStillThere(item) ? gatewayRemedy(item, context) : null };
 }
 
 function gatewayRemedy(item: InvestigationItem, context: string): ItemRemedy | null {

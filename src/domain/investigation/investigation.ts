@@ -272,12 +272,17 @@ export function isLeft({ state }: Pick<FieldChange, 'state'>): boolean {
   return state !== 'as_before' && state !== 'changed';
 }
 
-/** Whether an item is left to deal with. */
+/** Whether anything of an item may be there still: access, code that runs later, or another change, such as a new description. */
+export function isStillThere({ state }: Pick<InvestigationItem, 'state'>): boolean {
+  return remainingStates.includes(state);
+}
+
+/** Whether an item is there still that gives access, or runs code. */
 export function remains({ state, group }: Pick<InvestigationItem, 'state' | 'group'>): boolean {
-  return group !== 'other' && remainingStates.includes(state);
+  return group !== 'other' && isStillThere({ state });
 }
 
 /** Whether an item is a change that gives no access and runs no code by any rule, such as a new description, and is still there. */
 export function isOtherChangeLeft({ state, group }: Pick<InvestigationItem, 'state' | 'group'>): boolean {
-  return group === 'other' && remainingStates.includes(state);
+  return group === 'other' && isStillThere({ state });
 }

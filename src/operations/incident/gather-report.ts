@@ -3,7 +3,7 @@ import { openCheckpoint } from '../../domain/checkpoint.ts';
 import { controllerTime } from '../../domain/clock-difference.ts';
 import type { TokenctlError } from '../../domain/errors.ts';
 import type { Incident } from '../../domain/incident/incident.ts';
-import { type Investigation, remains } from '../../domain/investigation/investigation.ts';
+import { type Investigation, isStillThere } from '../../domain/investigation/investigation.ts';
 import { parseVerifier } from '../../domain/note-key.ts';
 import { listRuns, numberSince } from '../audit-log/list-log.ts';
 import { requireIntact } from '../audit-log/verify-log.ts';
@@ -141,7 +141,7 @@ function withUndone(investigation: Investigation, undone: IncidentRecord['undone
   );
   const items = investigation.items.map((item): Investigation['items'][number] => {
     const at = since.get(item.id);
-    if (at === undefined || remains(item)) return item;
+    if (at === undefined || isStillThere(item)) return item;
     const stateReason = `Not checked: its cleaning was undone at ${at}, after the investigation of ${investigation.madeAt}`;
     return { ...item, state: 'unknown', stateReason };
   });

@@ -5,8 +5,8 @@ import { objectText } from '../../domain/investigation/collect-items.ts';
 import {
   type Investigation,
   type InvestigationItem,
+  isStillThere,
   type ObjectReference,
-  remains,
 } from '../../domain/investigation/investigation.ts';
 import { interimName } from '../../domain/investigation/kinds.ts';
 import { isMasked, isSameValue } from '../../domain/investigation/recorded-values.ts';
@@ -164,7 +164,7 @@ function remaining({ clean: planned }: CleaningPlan, now: Investigation): Invest
   return now.items.filter((item) => {
     const before = planned.find((each) => each.item.id === item.id);
     if (before === undefined) return false;
-    const isUnsure = item.state === 'unknown' || (before.act.act === 'restore' && remains(item));
+    const isUnsure = item.state === 'unknown' || (before.act.act === 'restore' && isStillThere(item));
     return isUnsure || actNow(item, before)?.act === before.act.act;
   });
 }

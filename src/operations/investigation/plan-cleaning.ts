@@ -4,6 +4,7 @@ import { inDatabase } from '../../domain/investigation/cleaning-in-database.ts';
 import {
   type Investigation,
   type InvestigationItem,
+  isOtherChangeLeft,
   remains,
 } from '../../domain/investigation/investigation.ts';
 import { nameField } from '../../domain/investigation/kinds.ts';
@@ -77,7 +78,8 @@ export interface CleaningPlan {
 
 /**
  * Plans how to end what remains of an investigation: ways in first, then what runs and would run. What another user changed
- * since stays; so does what may be the work of a user whose password was set, unless it is named.
+ * since stays; so does what may be the work of a user whose password was set, and what gives no access and runs no code, unless it is
+ * named.
  *
  * @throws TokenctlError `lockout_refused` if the caller is one of the actors, `not_found` for an unknown item or rule.
  */
@@ -111,7 +113,7 @@ export function planCleaning(
   requireKnown(investigation, selection);
   const clean: PlannedCleaning[] = [];
   const keep: KeptItem[] = [];
-  for (const item of investigation.items.filter((each) => remains(each) && isSelected(each, selection))) {
+  for (const item of investigation.items.filter((each) => isMeant(each, selection))) {
     const planned = decide(item, { ...options, restProblem, investigation });
     if ('act' in planned) clean.push(planned);
     else keep.push(planned);
@@ -164,6 +166,12 @@ function requireKnown({ items }: Investigation, selection: CleaningSelection): v
         : `Did you mean "${near}"?`,
     details: { kind: 'item', names: [unknown] },
   });
+}
+
+/** Other changes, which give no access and run no code, are restored only where they are named. */
+function isMeant(item: InvestigationItem, selection: CleaningSelection): boolean {
+  const isNamed = selection.items !== undefined || selection.rules !== undefined;
+  return (remains(item) || (isNamed && isOtherChangeLeft(item))) && isSelected(item, selection);
 }
 
 function isSelected({ id, findings }: InvestigationItem, { items, rules }: CleaningSelection): boolean {

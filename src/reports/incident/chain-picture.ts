@@ -2,7 +2,7 @@ import {
   type ChainLink,
   type Investigation,
   type InvestigationItem,
-  remains,
+  isStillThere,
 } from '../../domain/investigation/investigation.ts';
 import { html } from '../html.ts';
 
@@ -37,7 +37,9 @@ export function chainNodes({ chain, items }: Investigation): readonly ChainNode[
     addItems(link, depth + 1, place);
   };
   const addItems = (link: ChainLink, depth: number, parent: number) => {
-    const mine = items.filter(({ group, by }) => group !== 'other' && by[0]?.username === link.user.username);
+    const mine = items.filter(
+      (item) => (item.group !== 'other' || isStillThere(item)) && item.by[0]?.username === link.user.username,
+    );
     for (const item of mine.slice(0, MAX_OF_USER)) {
       const place = add({ depth, parent, state: stateOf(item), text: item.summary });
       for (const made of byItem.get(item.id) ?? []) addUser(made, depth + 1, place);
@@ -59,7 +61,7 @@ const HOW: Readonly<Record<ChainLink['how'], string>> = {
 
 function stateOf(item: InvestigationItem): ChainNode['state'] {
   if (item.state === 'unknown') return 'unknown';
-  return remains(item) ? 'open' : 'closed';
+  return isStillThere(item) ? 'open' : 'closed';
 }
 
 const ROW = 26;

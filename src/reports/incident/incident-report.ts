@@ -5,6 +5,7 @@ import {
   type InvestigationItem,
   type InvestigationSubject,
   isOtherChangeLeft,
+  isStillThere,
   remains,
 } from '../../domain/investigation/investigation.ts';
 import { shellWord } from '../../domain/remedies.ts';
@@ -81,10 +82,7 @@ function notInvestigated({ id, context }: IncidentReport['incident']): string {
 
 function whatHappened({ investigations, incident, own }: IncidentReport): Document {
   if (investigations.length === 0) return [lines(notInvestigated(incident))];
-  const worst = combined(investigations)
-    .items.filter(({ group, risk }) => group !== 'other' && (risk === 'critical' || risk === 'high'))
-    .sort(byRisk)
-    .slice(0, 12);
+  const worst = combined(investigations).items.filter(isSerious).sort(byRisk).slice(0, 12);
   const { reason } = incident;
   return [
     lines(bySubject(investigations).map((each) => whatOneDid(combined(each), own.length > 0))),
@@ -107,7 +105,7 @@ function withTitle(title: string, items: readonly string[]) {
 
 /** @param isApart Whether something counts as the owner's own work: then it is not said that there is nothing. */
 function whatOneDid(found: Investigation, isApart: boolean): string {
-  const counting = found.items.filter(({ group }) => group !== 'other');
+  const counting = found.items;
   const done = counting.filter(({ job }) => job === null || job.because === 'launched');
   const later = counting.length - done.length;
   const began = done.map(({ first }) => first).sort()[0];
@@ -184,8 +182,12 @@ function remainingTexts(investigations: readonly Investigation[]): readonly stri
 /** How many changes that are no way in are named. */
 const MAX_OTHERS = 5;
 
+function isSerious({ risk }: InvestigationItem): boolean {
+  return risk === 'critical' || risk === 'high';
+}
+
 function remainingText(last: Investigation): string {
-  const left = last.items.filter(remains);
+  const left = last.items.filter(isStillThere);
   const unknown = left.filter(({ state }) => state === 'unknown').length;
   const seen = left.length - unknown;
   const isPart = last.visibility.kind !== 'all';
@@ -193,7 +195,7 @@ function remainingText(last: Investigation): string {
     return `Not known. ${last.as}, who made the investigation of ${last.madeAt}, sees only part of the controller. In that part, it found nothing that remains.`;
   }
   const others = last.items.filter(isOtherChangeLeft);
-  if (left.length === 0 && others.length > 0) {
+  if (others.length > 0 && others.length === left.length && !isPart && !others.some(isSerious)) {
     const named = others.slice(0, MAX_OTHERS).map(({ summary }) => summary);
     if (others.length > MAX_OTHERS) named.push(`${numberText(others.length - MAX_OTHERS)} more`);
     return `Nothing is known to remain that gives access or runs code, by the investigation of ${last.madeAt}. ${countText(others.length, 'other change is', 'other changes are')} still there or not checked: ${named.join('; ')}. What it could not know is listed below.`;
@@ -201,9 +203,7 @@ function remainingText(last: Investigation): string {
   if (left.length === 0) {
     return `Nothing is known to remain. The investigation of ${last.madeAt} read again what the accounts are known to have done, and none of it remains. What it could not know is listed below.`;
   }
-  const serious = left.filter(
-    ({ risk, state }) => state !== 'unknown' && (risk === 'critical' || risk === 'high'),
-  ).length;
+  const serious = left.filter((item) => item.state !== 'unknown' && isSerious(item)).length;
   return [
     seen === 0
       ? `By the investigation of ${last.madeAt}, nothing is known to remain.`
@@ -349,7 +349,7 @@ function dealtWith(investigations: readonly Investigation[]): readonly Investiga
 
 function whatRemains({ investigations, incident }: IncidentReport): Document {
   if (investigations.length === 0) return [lines(notInvestigated(incident))];
-  const left = combined(investigations).items.filter(remains);
+  const left = combined(investigations).items.filter(isStillThere);
   if (left.length === 0) return [lines(remainingTexts(investigations))];
   return [
     {

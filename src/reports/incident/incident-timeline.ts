@@ -3,7 +3,7 @@ import { notNamed } from '../../domain/investigation/earlier-items.ts';
 import {
   type Investigation,
   type InvestigationItem,
-  remains,
+  isStillThere,
 } from '../../domain/investigation/investigation.ts';
 import type { Severity } from '../../domain/policy/rule.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
@@ -35,7 +35,7 @@ export function combined(investigations: readonly Investigation[]): Investigatio
   for (const item of bySubject(investigations).flatMap(itemsOf)) {
     const known = items.get(item.id);
     // Found with two subjects: what may remain is not hidden by what the other says.
-    if (known === undefined || !remains(known)) items.set(item.id, item);
+    if (known === undefined || !isStillThere(known)) items.set(item.id, item);
   }
   const chain = new Map(
     investigations

@@ -155,16 +155,14 @@ export function FoundText({ found: { items, total } }: Pick<FoundProps, 'found'>
 const NOW_ORDER = [
   'to clean or to mark',
   'marked as honest',
-  'still there or not checked, with no risk by any rule',
   'cleaned and verified',
   'gone, undone or finished',
 ] as const;
 
-function nowOf({ remains, isOtherLeft, mark, cleanedAt }: Item): (typeof NOW_ORDER)[number] {
+function nowOf({ remains, mark, cleanedAt }: Item): (typeof NOW_ORDER)[number] {
   if (cleanedAt !== null) return 'cleaned and verified';
   if (mark !== null) return 'marked as honest';
-  if (remains) return 'to clean or to mark';
-  return isOtherLeft ? 'still there or not checked, with no risk by any rule' : 'gone, undone or finished';
+  return remains ? 'to clean or to mark' : 'gone, undone or finished';
 }
 
 /** What is picked before anybody picked: what remains and is surely of the intruder. */

@@ -108,6 +108,22 @@ test('what has the name that another object gets back is deleted first', async (
   expect(order).toEqual(['job_template:9', 'job_template:8', 'job_template:10']);
 });
 
+test('a new description is left as it is, and restored where it is named', async () => {
+  const at = await estate();
+  at.evidence.write(IVY, 'update', 'organization:1', { description: ['', 'looked after by nobody'] });
+  at.evidence.now.set('organization:1', { description: 'looked after by nobody' });
+  const all = await at.plan();
+  expect([...all.clean, ...all.keep].map(({ item }) => item.id)).not.toContain('organization:1');
+  const named = await at.plan({ items: ['organization:1'] });
+  expect(named).toMatchObject({
+    clean: [{ item: { id: 'organization:1' }, act: { act: 'restore' } }],
+    keep: [],
+  });
+  // A cleaning that changed nothing of it finds it again.
+  const report = await clean({ ...at.common, plan: named, evidence: at.evidence });
+  expect([report.result, report.left?.map(({ id }) => id)]).toEqual(['partly', ['organization:1']]);
+});
+
 test('a plan ends ways in first, and keeps what others changed since and what cannot be restored', async () => {
   const { plan } = await estate();
   const { clean: planned, keep } = await plan();

@@ -291,10 +291,22 @@ describe('the report of an incident', () => {
     const clean = investigation({ items: [item({ id: 'user:11', state: 'gone' })] });
     const parts = incidentParts(await at.report([clean]), PLACE);
     expect(await texts(parts, 'Is it over?')).toContain('Nothing is known to remain');
-    const other = item({ ...{ id: 'organization:2', group: 'other', act: 'changed', state: 'there' } });
-    const described = incidentParts(await at.report([investigation({ items: [other] })]), PLACE);
+    const other = item({
+      ...{ id: 'organization:2', group: 'other', act: 'changed', state: 'there', risk: null },
+      summary: 'changed the organization Default (2)',
+    });
+    const found = investigation({ items: [other] });
+    const described = incidentParts(await at.report([found]), PLACE);
+    expect(await texts(described, 'What happened')).toContain('changed 1 object');
+    expect(await texts(described, 'What remains')).toContain('changed the organization Default (2)');
+    expect(chainNodes(found).map(({ text, state }) => [text, state])).toContainEqual([other.summary, 'open']);
     expect(await texts(described, 'Is it over?')).toMatch(
       /Nothing is known to remain that gives access or runs code.* 1 other change is still there or not checked: /,
+    );
+    // What a rule rates high is never told as no way in.
+    const high = investigation({ items: [{ ...other, risk: 'high' }] });
+    expect(await texts(incidentParts(await at.report([high]), PLACE), 'Is it over?')).toContain(
+      'No. By the investigation of 2026-11-20T10:00:00.000Z, 1 thing remains, 1 of the risk high or critical.',
     );
     const unsure = investigation({ items: [item({ id: 'user:11', state: 'unknown' })] });
     expect(await texts(incidentParts(await at.report([unsure]), PLACE), 'Is it over?')).toContain(
