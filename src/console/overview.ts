@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Runtime } from '../app/runtime.ts';
-import { watchingSources } from '../cli/settings/watching-sources.ts';
+import { ownerLines, watchingSources } from '../cli/settings/watching-sources.ts';
 import { incompleteText } from '../domain/claims.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { checkTarget } from '../operations/contexts/check-target.ts';
@@ -209,7 +209,13 @@ function auditOf(
   };
 }
 
-/** Serves what is known of one context, and of all controllers at a glance. */
+/** What directories said of the owner of tokens. */
+export interface OwnerRead {
+  /** A sentence each. */
+  readonly lines: readonly string[];
+}
+
+/** Serves what is known of one context, of all controllers at a glance, and of one owner of tokens. */
 export function serveFleet(
   app: FastifyInstance,
   { places, fleet }: { readonly places: Places; readonly fleet: Fleet },
@@ -217,6 +223,10 @@ export function serveFleet(
   app.get('/api/overview', async ({ query }) => {
     const { place } = placeQuery.parse(query);
     return await places.work(place, (runtime) => overviewOf(runtime, place));
+  });
+  app.get('/api/owner', async ({ query }): Promise<OwnerRead> => {
+    const { place, user } = placeQuery.extend({ user: z.string().max(300) }).parse(query);
+    return { lines: await places.work(place, (runtime) => ownerLines(runtime, user)) };
   });
   app.get('/api/fleet', async ({ query }) => {
     const { place } = z.object({ place: z.string().max(300).optional() }).parse(query);

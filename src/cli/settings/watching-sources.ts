@@ -1,6 +1,12 @@
 import type { Runtime } from '../../app/runtime.ts';
-import { type KnownSources, knownSources } from '../../operations/directories/known-sources.ts';
-import { countText } from '../../reports/tables/text.ts';
+import { matchesAny } from '../../domain/policy/subject.ts';
+import type { User } from '../../domain/token.ts';
+import {
+  type KnownSources,
+  knownSources,
+  type LastAnswer,
+} from '../../operations/directories/known-sources.ts';
+import { countText, timeText } from '../../reports/tables/text.ts';
 
 /** The last answer of a directory about the controller. */
 export interface SourceJson {
@@ -24,6 +30,39 @@ export async function watchingSources(
   const known = await knownSources(() => runtime.auditLog(), await runtime.description());
   const { transmitters = {} } = runtime.configuration.signals ?? {};
   return { sources: sourcesOf(known), remarks: sourceLines(known, Object.keys(transmitters)) };
+}
+
+/**
+ * What directories last said of one user, by the audit log: none is asked now. A sentence each.
+ *
+ * @throws TokenctlError `interrupted`, and what reading the user throws.
+ */
+export async function ownerLines(runtime: Runtime, username: string): Promise<readonly string[]> {
+  const known = await knownSources(() => runtime.auditLog(), await runtime.description());
+  if (known.answers === null) return [`Not checked: what a directory said of ${username}. ${known.why}.`];
+  let owner: User | undefined;
+  for await (const user of (await runtime.target()).users.list({ names: [username] })) owner = user;
+  if (owner === undefined)
+    return [`Not checked: what a directory said of ${username}. No such user is listed here.`];
+  const { id, externalAccount } = owner;
+  return [
+    ...(known.answers.length === 0 ? [`No directory was asked about ${username}.`] : []),
+    ...known.answers.map((answer) => `${answer.directory}: ${saidOf(answer, { id, username })}`),
+    ...(externalAccount === null ? [`${username} is not known as a user of an identity provider.`] : []),
+  ];
+}
+
+function saidOf(
+  { at, gone, except, accounts }: LastAnswer,
+  user: { readonly id: number; readonly username: string },
+) {
+  const asked = `asked at ${timeText(at)}`;
+  const { username } = user;
+  if (gone.includes(user.id)) return `${asked}; ${username} had left.`;
+  if (matchesAny(username, except)) return `${asked}; ${username} is an exception, who is not compared.`;
+  const compared =
+    accounts.length === 0 ? '' : ` It compares users with an account of ${accounts.join(', ')}.`;
+  return `${asked}; ${username} was not among those who had left.${compared}`;
 }
 
 function sourcesOf({ answers }: KnownSources): readonly SourceJson[] | null {

@@ -8,7 +8,7 @@ import type { UserIdentities } from '../ports/target-parts.ts';
 import { DIRECTORY_READ, userIdsIn } from './answer-history.ts';
 
 /** What a directory last answered about a controller. */
-interface LastAnswer {
+export interface LastAnswer {
   readonly directory: string;
   readonly at: Date;
   readonly listed: number;

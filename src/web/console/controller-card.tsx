@@ -102,9 +102,7 @@ function ControllerFacts({
 
 /** Beside the name of a controller, so that it does not read as a part of it. */
 function NotNeeded({ read }: { readonly read: ControllerRead }): ReactNode {
-  return (
-    <span className="not-needed">({isPending(read) ? 'not known yet' : 'nothing found'})</span>
-  );
+  return <span className="not-needed">({isPending(read) ? 'not known yet' : 'nothing found'})</span>;
 }
 
 /** What a controller needs somebody for. */

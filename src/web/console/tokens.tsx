@@ -2,6 +2,7 @@
 import { Button, PageSection } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
+import type { OwnerRead } from '../../console/overview.ts';
 import { Failed, Loading } from '../shared/states.tsx';
 import { numberText } from '../shared/times.tsx';
 import { call, query, useAddress, useFacts, useRead } from './api.ts';
@@ -103,6 +104,7 @@ export function Tokens(): ReactNode {
           />
           <OwnerLockdown filter={filter} />
         </div>
+        <OwnerSources filter={filter} />
         {data.total > 0 && data.lastUse === null && (
           <p className="hint">
             Last use is not shown: the REST API only filters by it. A database context shows it.
@@ -142,10 +144,31 @@ function isWhole({ state, incomplete }: TokenPage['readings'][number]): boolean 
 
 /** To the lockdown of the owner whose tokens are shown. */
 function OwnerLockdown({ filter }: { readonly filter: Readonly<Record<string, string>> }): ReactNode {
+  const owner = useOwner(filter);
+  return owner && <LockdownLink {...owner} />;
+}
+
+/** What directories said of the owner whose tokens are shown. */
+function OwnerSources({ filter }: { readonly filter: Readonly<Record<string, string>> }): ReactNode {
+  const owner = useOwner(filter);
+  const { data, error, isPlaceholderData } = useRead<OwnerRead>(owner && query('/api/owner', owner));
+  if (owner === null) return null;
+  return (
+    <section aria-label={`Directories about ${owner.user}`} className="readings">
+      {error !== null && <p>Not checked: what a directory said of {owner.user}.</p>}
+      {(isPlaceholderData ? [] : (data?.lines ?? [])).map((line) => (
+        <p key={line}>{line}</p>
+      ))}
+    </section>
+  );
+}
+
+/** The one owner whose tokens are shown, and a context of them; null where a pattern means several. */
+function useOwner({ user = '', place }: Readonly<Record<string, string>>) {
   const { places } = useFacts();
-  const { user, place = places[0] } = filter;
-  if (user === undefined || place === undefined) return null;
-  return <LockdownLink place={place} user={user} />;
+  const context = place ?? places[0];
+  if (user === '' || context === undefined || /(?<!\\)[*?]/.test(user)) return null;
+  return { place: context, user: user.replaceAll(/\\([*?])/g, '$1') };
 }
 
 /** The earliest and the latest instant of a range of bars, in either order; null where it is open. */

@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { testConsole } from '../../support/console.ts';
 import { type Asked, providerServer } from '../../support/provider-server.ts';
 import { databaseEstate } from './database-estate.ts';
 
@@ -95,6 +96,16 @@ test('audits and the settings say what directories last answered, and go on with
         .map(({ token }: { token: { user: { username: string } } }) => token.user.username);
     return { left: owners('owner-left'), unasked: owners('provider-not-asked'), notChecked };
   };
+  // The page of an owner in the console.
+  const opened = await testConsole({ home: at.folder });
+  onTestFinished(async () => {
+    await opened.operations.close();
+    await opened.app.close();
+  });
+  const [context] = (await opened.send('/api/console')).json().places;
+  const said = async (user: string) =>
+    (await opened.send(`/api/owner?place=${context}&user=${user}`)).json().lines;
+  expect(await said(left)).toEqual([`No directory was asked about ${left}.`]);
   const none = 'No directory was asked about this controller';
   expect((await audit()).notChecked).toEqual([
     { rule: 'owner-left', why: none },
@@ -125,9 +136,20 @@ test('audits and the settings say what directories last answered, and go on with
   expect((await at.run(['settings', 'external-tokens', 'status'])).stdout).toMatch(
     /The directory staff was last asked which users have left at 2.*Z: it listed 2 users, and \d+ here had left\./,
   );
+  const time = '\\d{4}-\\d\\d-\\d\\dT[\\d:]+Z';
+  expect(await said(left)).toEqual([expect.stringMatching(`^staff: asked at ${time}; ${left} had left\\.$`)]);
+  expect(await said(there)).toEqual([
+    expect.stringMatching(
+      `^staff: asked at ${time}; ${there} was not among those who had left\\. It compares .* s\\.$`,
+    ),
+  ]);
+  expect(await said('nobody-here')).toEqual([
+    expect.stringMatching(/^Not checked: .* No such user is listed here\.$/),
+  ]);
   const log = join(at.folder, '.local/state/tokenctl/audit.jsonl');
   writeFileSync(log, 'not a log\n');
   expect((await audit()).notChecked).toHaveLength(2);
+  expect(await said(there)).toEqual([expect.stringMatching(/^Not checked: what a directory said of /)]);
   expect((await at.run(['settings', 'external-tokens', 'status'])).stdout).toContain(
     'Not checked: whether a directory was asked which users have left.',
   );
