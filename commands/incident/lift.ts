@@ -13,9 +13,19 @@ context can activate users.
 
 The session of a deactivated user is refused and not ended: a platform gateway accepts it again from its \
 cache once the user is active. If there may be such sessions, the plan says until when. With --yes, and in \
-the job incident-lift, the users then stay deactivated until that time.`,
+the job incident-lift, the users then stay deactivated until that time.
+
+With --keep-deactivated, settings are restored, and the users stay deactivated and without the roles that \
+were taken: an account whose password is known to an intruder is not given back. The incident is lifted all \
+the same. A lift that was interrupted goes on with that choice, in the job incident-lift too. To give the access back \
+later, lift the same incident with --no-keep-deactivated.`,
   exitCodes: 'Exit code 5: not everything was restored.',
-  examples: ['', 'inc-1a2b3c4d --dry-run', '--due --yes'],
+  examples: [
+    '',
+    'inc-1a2b3c4d --dry-run',
+    'inc-1a2b3c4d --keep-deactivated --reason "laptop not found yet"',
+    '--due --yes',
+  ],
   args: {
     incident: string({ description: 'The incident id, or its first characters.', ignoreStdin: true }),
   },

@@ -80,7 +80,13 @@ export const requestSchema = z.discriminatedUnion('kind', [
     ...account,
     ...membersOf(lockdownForm),
   }),
-  z.strictObject({ kind: z.literal('incident lift'), incident: z.string().max(100), ...account }),
+  z.strictObject({
+    kind: z.literal('incident lift'),
+    incident: z.string().max(100),
+    /** Not given, the users are as the last lift of it was begun. */
+    keepDeactivated: z.boolean().optional(),
+    ...account,
+  }),
   z.strictObject({
     kind: z.literal('incident extend'),
     incident: z.string().max(100),
@@ -120,8 +126,9 @@ export async function prepare(request: ChangeRequest, preparation: Preparation):
     case 'plan apply':
       return await prepareSaved(request, places);
     case 'incident lift': {
-      const { incident } = request;
-      const lift = { command: `incident lift ${shellWord(incident)}`, typed: {}, request, places };
+      const { incident, keepDeactivated } = request;
+      const typed = { 'keep-deactivated': keepDeactivated };
+      const lift = { command: `incident lift ${shellWord(incident)}`, typed, request, places };
       const { command, flags, dryRun } = await commandOf(liftFlags, lift);
       return {
         command,

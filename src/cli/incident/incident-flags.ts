@@ -124,6 +124,11 @@ export const liftFlags = {
   'accept-sessions': boolean({
     summary: 'With --yes: activate users although sessions from before are then accepted again.',
   }),
+  'keep-deactivated': boolean({
+    summary:
+      'Restore settings only, not the access of users; --no-keep-deactivated gives back later what a lift left.',
+    allowNo: true,
+  }),
   ...changeFlags,
   ...allContextsFlag,
 };

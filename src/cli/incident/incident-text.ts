@@ -76,6 +76,11 @@ export async function endText(
   return `${ends} The job ${job.name} lifts it at ${timeText(job.at)} if a scheduler runs it (tokenctl jobs start). Otherwise: ${liftDueCommand(context)}`;
 }
 
+/** What gives back the access that a lift left. */
+export function giveBackCommand(incident: string, context: string): string {
+  return `tokenctl incident lift ${incident} --no-keep-deactivated --context ${shellWord(context)}`;
+}
+
 export function liftDueCommand(context: string): string {
   return `tokenctl incident lift --due --context ${shellWord(context)}`;
 }

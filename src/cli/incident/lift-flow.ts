@@ -5,6 +5,7 @@ import { shellWord } from '../../domain/remedies.ts';
 import {
   type DueIncident,
   dueIncidents,
+  hasWork,
   type LaterRun,
   type LiftItem,
   type LiftPlan,
@@ -24,7 +25,7 @@ import { type ChangeRequest, change, type PlannedChange } from '../change/change
 import { runLine, stepAmount, stepLines, unfinishedWork } from '../change/ending.ts';
 import { placeText } from '../change/plan-text.ts';
 import type { ExtendFlags, LiftFlags } from './incident-flags.ts';
-import { dueTexts, endText, liftDueCommand, tellOfDue } from './incident-text.ts';
+import { dueTexts, endText, giveBackCommand, liftDueCommand, tellOfDue } from './incident-text.ts';
 
 /** What `incident lift` prints with `--json`. */
 export interface LiftJson {
@@ -84,11 +85,13 @@ export async function liftFlow(request: LiftRequest): Promise<Report<LiftJson>> 
   const plans: LiftPlan[] = [];
   // Who types the answer has read until when old sessions are accepted again.
   const acceptSessions = flags['accept-sessions'] === true || flags.yes !== true;
+  const keepDeactivated = flags['keep-deactivated'];
   for (const id of incident === undefined ? await open() : [incident]) {
-    plans.push(await planLift({ ...reading, incident: id, acceptSessions }));
+    plans.push(await planLift({ ...reading, incident: id, acceptSessions, keepDeactivated }));
   }
   const elsewhere = (due?.elsewhere ?? []).filter((each) => !isIncluded(each, request.contexts ?? []));
-  const result = await change(request, liftChange(plans, { description, acceptSessions, elsewhere }));
+  const choices = { acceptSessions, keepDeactivated };
+  const result = await change(request, liftChange(plans, { description, choices, elsewhere }));
   if (!isDue) await tellOfDue(runtime);
   return result;
 }
@@ -97,15 +100,17 @@ function liftChange(
   plans: readonly LiftPlan[],
   {
     description,
-    acceptSessions,
+    choices,
     elsewhere,
   }: {
     readonly description: TargetDescription;
-    readonly acceptSessions: boolean;
+    readonly choices: { readonly acceptSessions: boolean; readonly keepDeactivated: boolean | undefined };
     readonly elsewhere: readonly DueIncident[];
   },
 ): PlannedChange<readonly LiftReport[], LiftJson> {
-  const ids = plans.flatMap(({ incident: { id, state } }) => (state === 'lifted' ? [] : [id]));
+  const meant = plans.filter(hasWork);
+  const ids = meant.map(({ incident: { id } }) => id);
+  const isGiving = meant.length > 0 && meant.every(({ incident: { lifted } }) => lifted !== null);
   const [only = ''] = ids;
   const one = ids.length === 1;
   return {
@@ -113,7 +118,15 @@ function liftChange(
       lines(
         plans.length === 0
           ? nothingText(elsewhere)
-          : [...plans.flatMap((plan) => planLines(plan, description)), placeText(description)],
+          : [
+              ...plans.flatMap((plan) =>
+                planLines(plan, {
+                  ...description,
+                  isLate: choices.keepDeactivated === true,
+                }),
+              ),
+              placeText(description),
+            ],
       ),
       ...plans.flatMap(({ accessPaths }) => accessParts(accessPaths)),
       ...plans.map((plan) => leftPart(plan, description)),
@@ -123,18 +136,21 @@ function liftChange(
     question:
       ids.length === 0
         ? null
-        : { act: `lift ${one ? only : `${ids.length} incidents`}`, type: one ? only : String(ids.length) },
+        : {
+            act: `${isGiving ? 'give back what was left by' : 'lift'} ${one ? only : `${ids.length} incidents`}`,
+            type: one ? only : String(ids.length),
+          },
     async act(begin) {
       const opened = await begin();
       const reports: LiftReport[] = [];
-      for (const incident of ids) reports.push(await liftIncident({ ...opened, incident, acceptSessions }));
+      for (const incident of ids) reports.push(await liftIncident({ ...opened, incident, ...choices }));
       return reports;
     },
     ended: (reports) => {
       const partly = reports.filter(({ result }) => result === 'partly');
       return {
         document: [
-          lines(reports.map(reportLines)),
+          lines(reports.map((each) => reportLines(each, { ...description, isGiving }))),
           ...reports.flatMap(({ accessPaths }) => accessParts(accessPaths)),
           ...plans.map((plan) => leftPart(plan, description)),
         ],
@@ -174,13 +190,30 @@ function elsewhereFailure(elsewhere: readonly DueIncident[]): TokenctlError | un
   );
 }
 
-function planLines({ incident, items, revived }: LiftPlan, { context }: TargetDescription): Lines {
+function planLines(
+  plan: LiftPlan,
+  { context, isLate }: { readonly context: string; readonly isLate: boolean },
+): Lines {
+  const { incident, items, revived } = plan;
   const { id, selection, lifted, since, measures } = incident;
-  if (lifted !== null) return `${id} was lifted at ${timeText(new Date(lifted.at))}. Nothing to do.`;
+  const isOver = lifted !== null && !hasWork(plan);
+  if (isOver) {
+    return [
+      `${id} was lifted at ${timeText(new Date(lifted.at))}. Nothing to do.`,
+      list(items.map(itemText), giveBackText(items, { id, context })),
+      isLate &&
+        items.length === 0 &&
+        (measures.deactivate || measures.stripRoles === true) &&
+        'It is too late for --keep-deactivated: the lift did not leave anybody deactivated. Lock down again, or use `tokenctl users offboard`.',
+    ];
+  }
   return [
-    `Would lift ${id}: ${selection}, locked down since ${since}.`,
+    lifted === null
+      ? `Would lift ${id}: ${selection}, locked down since ${since}.`
+      : `Would give back what the lift of ${id} left: ${selection}, lifted at ${timeText(new Date(lifted.at))}.`,
     list(
       items.map(itemText),
+      giveBackText(items, { id, context }),
       'Revoked tokens stay revoked.',
       passwordsText(items, measures),
       measures.resetPasswords === true &&
@@ -189,6 +222,15 @@ function planLines({ incident, items, revived }: LiftPlan, { context }: TargetDe
       revivedText(revived, context),
     ),
   ];
+}
+
+/** How to give back later what a lift leaves. */
+function giveBackText(
+  items: readonly LiftItem[],
+  { id, context }: { readonly id: string; readonly context: string },
+): string {
+  if (items.every(({ action }) => action !== 'stays')) return '';
+  return `To give this access back later: ${giveBackCommand(id, context)}`;
 }
 
 /** An intruder may know a password that the lockdown did not reset. */
@@ -236,6 +278,8 @@ function itemText({ what, name: shown, before, found, action, others, endedBy }:
       return isUser ? `Activate ${shown}.` : `Set ${shown} back to ${valueText(before)}.`;
     case 'as_before':
       return isUser ? `${shown} is active already.` : `${shown} is ${valueText(before)} already.`;
+    case 'stays':
+      return `${shown} stays deactivated.`;
     case 'waits':
       return `Keep ${shown} deactivated for now: sessions from before would be accepted again.`;
     case 'kept':
@@ -260,6 +304,8 @@ function roleText(
       return `Give back ${shown}.`;
     case 'as_before':
       return `${shown} is held already.`;
+    case 'stays':
+      return `${shown} stays taken.`;
     case 'kept':
       return `Do not give back ${shown}: also taken by ${others.join(' and ')}.`;
     case 'ended_since':
@@ -276,13 +322,19 @@ function endedText(what: string, later: LaterRun | null): string {
   return `${what} by ${later.by['user'] ?? 'an unknown user'} at ${timeText(new Date(later.at))}, run ${later.run}`;
 }
 
-function reportLines({ incident, result, steps, left, revived, run }: LiftReport): Lines {
+function reportLines(
+  { incident, result, steps, left, revived, run }: LiftReport,
+  { context, isGiving }: { readonly context: string; readonly isGiving: boolean },
+): Lines {
   if (result === 'unchanged') return `${incident} was lifted already. Nothing was changed.`;
   return [
-    `${result === 'lifted' ? 'Lifted' : 'Partly lifted'}: ${incident}.`,
+    isGiving
+      ? `${result === 'lifted' ? 'Gave back' : 'Gave back in part'} what was left by the lift: ${incident}.`
+      : `${result === 'lifted' ? 'Lifted' : 'Partly lifted'}: ${incident}.`,
     stepLines(steps),
     left.map((item) => ({ mark: 'left', text: itemText(item) })),
     list(
+      giveBackText(left, { id: incident, context }),
       revived !== null &&
         revived > 0 &&
         `${countText(revived, 'expired refresh token is', 'expired refresh tokens are')} live again.`,

@@ -21,7 +21,7 @@ import { type Document, type Lines, lines, list, type Part } from '../../reports
 import { type Report, report } from '../../reports/result.ts';
 import { countText, secondText, timeText } from '../../reports/tables/text.ts';
 import { writeNotice } from '../output/streams.ts';
-import { dueTexts, liftDueCommand } from './incident-text.ts';
+import { dueTexts, giveBackCommand, liftDueCommand } from './incident-text.ts';
 
 /** The result of `incident status`; the JSON is `Incidents`. Overdue incidents are also reported on stderr. */
 export function statusResult(
@@ -85,9 +85,7 @@ function incidentPart(incident: IncidentStatus, here: string): Part {
       lifted === null ? untilText(incident) : `lifted ${secondText(lifted.at)}, by ${who(lifted.by)}`,
       snapshot !== null && `snapshot ${snapshot.file}`,
       incident.names,
-      settingLines(values),
-      userLines(values),
-      roleLines(values),
+      state === 'lifted' ? stayLines(incident) : [settingLines(values), userLines(values), roleLines(values)],
       tokenLines(incident),
       pathLines(incident),
       lifetimeText(incident),
@@ -143,6 +141,24 @@ function settingLines(values: readonly HeldValue[]): string[] {
       const shared = incidents.length > 1 ? `, held by ${incidents.join(' and ')}` : '';
       return `${name}: ${state} (was ${valueText(before)}${shared})`;
     });
+}
+
+/** What a lift left, as it is now, and how to give it back. */
+function stayLines({ id, stays, values, context }: IncidentStatus): Lines {
+  if (stays.length === 0) return [];
+  const lineOf = ({ what, name, userId }: IncidentStatus['stays'][number]) => {
+    const value = values.find((each) => each.what === what && each.name === name && each.userId === userId);
+    const kept = what === 'user' ? 'deactivated' : 'taken';
+    if (value === undefined) return `${name}: left ${kept} by the lift, says the audit log; not read now`;
+    if (value.found === null)
+      return `${name}: left ${kept}; the user no longer exists, or is not listed here`;
+    if (value.found === value.locked)
+      return what === 'user' ? `${name} stays deactivated.` : `${name} stays taken.`;
+    return what === 'user'
+      ? `ACTIVE: ${name}, whom the lift left deactivated`
+      : `HELD AGAIN: ${name}, which the lift left taken`;
+  };
+  return [...stays.map(lineOf), `to give this access back: ${giveBackCommand(id, context)}`];
 }
 
 function userLines(values: readonly HeldValue[]): Lines {

@@ -5,6 +5,7 @@ import {
   type Incident,
   type IncidentEntry,
   isIncidentEntry,
+  keptIn,
   type Lock,
   type LockValue,
   lockKey,
@@ -29,6 +30,8 @@ export interface Hold {
 interface Holder {
   readonly id: string;
   readonly address: string;
+  /** It was lifted, and left this as it had set it. */
+  readonly isLifted?: true;
 }
 
 type StoredHold = Omit<Hold, 'holders'> & { readonly holders: readonly Holder[] };
@@ -173,13 +176,15 @@ export class IncidentHistory {
     const isHolder = hold !== undefined && this.#isHeld(hold, incident);
     const asLeft = hold !== undefined && (isHolder || isDeepStrictEqual(before, hold.locked));
     const holder = { id: incident, address: this.#address };
+    // What a lift left, and somebody changed since, is not left any more.
+    const others = hold?.holders.filter(({ isLifted }) => asLeft || isLifted !== true) ?? [];
     this.#holds.byKey.set(key, {
       lock,
       before: asLeft ? hold.before : before,
       locked,
       since: asLeft ? hold.since : entry.at,
       setAt: asLeft ? hold.setAt : controllerTime(entry),
-      holders: isHolder ? hold.holders : [...(hold?.holders ?? []), holder],
+      holders: isHolder ? hold.holders : [...others, holder],
     });
     return !isHolder;
   }
@@ -194,11 +199,31 @@ export class IncidentHistory {
   #lift(incident: Incident, { kind, at, actor, data }: IncidentEntry): void {
     if (data['step'] !== 'operation') return;
     const isLifted = kind === 'outcome' && data['result'] === 'lifted';
-    if (isLifted) for (const key of this.#holds.byKey.keys()) this.#release(incident.id, key);
-    const ending = isLifted
-      ? { state: 'lifted' as const, lifted: { at, by: actor } }
-      : { state: 'lifting' as const };
-    this.#incidents.set(incident.id, { ...incident, ...ending });
+    if (!isLifted) {
+      const { keepDeactivated: keeps } = data;
+      const keepsDeactivated = typeof keeps === 'boolean' ? keeps : incident.keepsDeactivated;
+      this.#incidents.set(incident.id, { ...incident, state: 'lifting', keepsDeactivated });
+      return;
+    }
+    const stays = keptIn(data);
+    const kept = new Set(stays.map(lockKey));
+    for (const key of this.#holds.byKey.keys()) {
+      if (kept.has(key)) this.#leave(incident.id, key);
+      else this.#release(incident.id, key);
+    }
+    // Access that is given back later does not change when it was closed.
+    const lifted = incident.lifted ?? { at, by: actor };
+    this.#incidents.set(incident.id, { ...incident, state: 'lifted', lifted, stays });
+  }
+
+  /** Keeps what a lift left, until a lift gives it back. */
+  #leave(incident: string, key: string): void {
+    const hold = this.#holds.byKey.get(key);
+    if (hold === undefined) return;
+    const holders = hold.holders.map((each) =>
+      this.#is(each, incident) ? { ...each, isLifted: true as const } : each,
+    );
+    this.#holds.byKey.set(key, { ...hold, holders });
   }
 
   #extend(incident: Incident, { data }: IncidentEntry): void {

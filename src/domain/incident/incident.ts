@@ -41,6 +41,10 @@ export interface Incident {
   /** When its lockdown last went through, by the clock of the controller; null where it never did. */
   readonly locked: string | null;
   readonly lifted: { readonly at: string; readonly by: Readonly<Record<string, string>> } | null;
+  /** Whether its last lift was begun to leave the users deactivated; what finishes that lift goes by it. */
+  readonly keepsDeactivated: boolean;
+  /** What its lift left as the lockdown set it: users that stay deactivated, roles that stay taken. */
+  readonly stays: readonly Kept[];
   /** What was there before, and the SHA-256 (hex) of that file. */
   readonly snapshot: { readonly file: string; readonly sha256: string } | null;
   /**
@@ -110,6 +114,8 @@ export function openingOf(entry: IncidentEntry, before: Incident | null): Incide
     state: 'unfinished',
     locked: before?.locked ?? null,
     lifted: null,
+    keepsDeactivated: before?.keepsDeactivated ?? false,
+    stays: before?.stays ?? [],
     snapshot: before?.snapshot ?? null,
     ends: before?.ends ?? {},
     kept: Array.isArray(data['kept']) ? data['kept'].filter((id) => Number.isSafeInteger(id)) : [],
@@ -134,6 +140,23 @@ export interface Lock {
   /** Of a user whether active, of a role whether held. */
   readonly before: LockValue;
   readonly locked: LockValue;
+}
+
+/** A user that a lift left deactivated, or a role that it did not give back. */
+export type Kept = Omit<Lock, 'before' | 'locked'>;
+
+/** What the outcome of a lift says that it kept; invalid ones are omitted. */
+export function keptIn({ left }: Readonly<Record<string, unknown>>): Kept[] {
+  const items: readonly unknown[] = Array.isArray(left) ? left : [];
+  return items
+    .map((item) => ({ ...Object(item), before: true, locked: false }) as Lock & { readonly action?: unknown })
+    .filter((item) => item.action === 'stays' && item.what !== 'setting' && isLock(item))
+    .map(({ what, name, userId, role }) => ({
+      what,
+      name,
+      ...(userId !== undefined && { userId }),
+      ...(role !== undefined && { role }),
+    }));
 }
 
 /** Names what a lock sets: the same for every incident that sets it. */

@@ -234,7 +234,8 @@ export function isDue({ until }: Pick<Incident, 'until'>, now: Date): boolean {
 
 /** Everything that incidents hold, with what it is now. */
 async function heldValues(target: Target, history: IncidentHistory): Promise<readonly HeldValue[]> {
-  const found = history.open.flatMap(({ id }) => history.heldBy(id));
+  const holding = history.incidents.filter(({ state, stays }) => state !== 'lifted' || stays.length > 0);
+  const found = holding.flatMap(({ id }) => history.heldBy(id));
   const holds = [...new Map(found.map((hold) => [lockKey(hold.lock), hold])).values()];
   const settings = holds.some(({ lock }) => lock.what === 'setting')
     ? (await knownSettings(target)).values

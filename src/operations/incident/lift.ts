@@ -39,12 +39,18 @@ export interface LiftReport extends Omit<RunEnd, 'run'> {
  * another incident holds, or that another run ended since. What was revoked stays revoked. Users whose sessions from before are
  * accepted again once they are active stay deactivated until these have expired. Running it again finishes the
  * work; lifting what is lifted does nothing.
+ * With `keepDeactivated`, users stay deactivated and roles stay taken, and the incident is lifted all the same; without a choice, what
+ * the last lift of it was begun with. `keepDeactivated: false` gives back what a lift left.
  *
  * @throws TokenctlError `audit_unavailable` before anything was done; `outcome_unrecorded` after something
  * was; what the target throws where nothing could be tried.
  */
 export async function liftIncident(
-  options: Change & { readonly incident: string; readonly acceptSessions?: boolean },
+  options: Change & {
+    readonly incident: string;
+    readonly acceptSessions?: boolean;
+    readonly keepDeactivated?: boolean | undefined;
+  },
 ): Promise<LiftReport> {
   using work = new OperationRun(options, 'incident.lift');
   await work.begin();
@@ -53,7 +59,7 @@ export async function liftIncident(
   const { id } = incident;
   const reference = incidentReference({ id, address: plan.address }, options.description);
   const nothing = { incident: id, steps: [], revived: 0, interrupted: false, stopped: null, run: null };
-  if (incident.state === 'lifted') return { ...nothing, result: 'unchanged', left: [], accessPaths: [] };
+  if (!hasWork(plan)) return { ...nothing, result: 'unchanged', left: items, accessPaths: [] };
   const isWaiting = items.some(({ action }) => action === 'waits');
   if (isWaiting && items.every(({ action }) => action !== 'restore')) {
     const left = items.filter(({ action }) => action !== 'as_before');
@@ -81,18 +87,25 @@ export async function liftIncident(
     ...reference,
     steps: work.stepsRecorded,
     accessPaths: recordOf(accessPaths),
-    left: left.map(({ what, name, action, endedBy }) => ({
+    left: left.map(({ what, name, action, endedBy, userId, role }) => ({
       what,
       name,
       action,
+      ...(action === 'stays' && { userId, ...(role !== undefined && { role }) }),
       ...(endedBy !== null && { endedBy: endedBy.run }),
     })),
   });
   return report;
 }
 
-function openingOf({ items }: LiftPlan) {
+/** Whether there is anything to lift, or to give back that a lift left. */
+export function hasWork({ incident, items, keepsDeactivated }: LiftPlan): boolean {
+  return incident.state !== 'lifted' || (items.length > 0 && !keepsDeactivated);
+}
+
+function openingOf({ items, keepsDeactivated }: LiftPlan) {
   return {
+    keepDeactivated: keepsDeactivated,
     items: items.map(({ what, name, before, found, action }) => ({ what, name, before, found, action })),
   };
 }
@@ -174,11 +187,12 @@ export interface LiftItem {
   /** What it is; null where it is gone. */
   readonly found: LockValue | null;
   /**
-   * `restore`: set the original value. `waits`: the user stays deactivated until sessions from before have expired. `as_before`: it
+   * `restore`: set the original value. `waits`: the user stays deactivated until sessions from before have expired. `stays`: the
+   * user stays deactivated, or the role taken, as was asked for, until a lift gives it back. `as_before`: it
    * already has that value. `kept`: another incident holds it. `changed`: it was changed since. `ended_since`: another run ended it
    * since, so it stays as it is. `gone`: the user was deleted.
    */
-  readonly action: 'restore' | 'waits' | 'as_before' | 'kept' | 'changed' | 'ended_since' | 'gone';
+  readonly action: 'restore' | 'waits' | 'stays' | 'as_before' | 'kept' | 'changed' | 'ended_since' | 'gone';
   /** The last run that offboarded the user or set the setting since it was locked; null without such a run. */
   readonly endedBy: LaterRun | null;
   /** Ids of the other incidents that hold it, with ` at ` and the address for those of another address of the controller. */
@@ -201,6 +215,8 @@ export interface LiftPlan {
   readonly address: string;
   /** In the order of the work: what was locked last first. */
   readonly items: readonly LiftItem[];
+  /** Whether the users stay deactivated, and the roles taken. */
+  readonly keepsDeactivated: boolean;
   /**
    * How many expired refresh tokens become live again because REFRESH_TOKEN_EXPIRE_SECONDS is raised; null if the target
    * does not list them.
@@ -213,10 +229,10 @@ export interface LiftPlan {
 }
 
 /**
- * Computes what lifting an incident would do. Reads only. Of one that was lifted nothing is left to do.
+ * Computes what lifting an incident would do. Reads only. Of one that was lifted, only what its lift left can be given back.
  *
  * @param options `acceptSessions` activates users whose sessions from before the lockdown are then accepted again; otherwise they
- * wait until these have expired.
+ * wait until these have expired. `keepDeactivated` as of {@link liftIncident}.
  * @throws TokenctlError `not_found` for an incident that the log does not have, and whatever the target and
  * the log throw.
  */
@@ -225,6 +241,7 @@ export async function planLift(
     readonly log: Pick<AuditLog, 'entries' | 'head'>;
     readonly incident: string;
     readonly acceptSessions?: boolean;
+    readonly keepDeactivated?: boolean | undefined;
   },
 ): Promise<LiftPlan> {
   const { description, log } = options;
@@ -232,7 +249,9 @@ export async function planLift(
   const histories = (await readIncidentHistories(log)).ofController(description);
   const { incident, history } = requireIncident(histories, options.incident);
   const holds = history.heldBy(incident.id).toReversed();
-  const planned = await itemsOf({ ...options, holds, incident: incident.id });
+  const keepsDeactivated = options.keepDeactivated ?? incident.keepsDeactivated;
+  const asFound = await itemsOf({ ...options, holds, incident: incident.id });
+  const planned = keepsDeactivated ? asFound.map((item) => keptItem(item, description)) : asFound;
   requireUsers(planned, { incident, description });
   const isActivated = ({ what, action }: LiftItem) => what === 'user' && action === 'restore';
   const userIds = planned.filter(isActivated).map(({ userId = 0 }) => userId);
@@ -243,7 +262,26 @@ export async function planLift(
   );
   const revived = await revivedBy(items, options);
   const leftByCleaning = await leftItems({ log, description, incident: incident.id });
-  return { incident, address: history.address, items, revived, accessPaths, leftByCleaning };
+  return {
+    incident,
+    address: history.address,
+    items,
+    keepsDeactivated,
+    revived,
+    accessPaths,
+    leftByCleaning,
+  };
+}
+
+/**
+ * An item of a lift that leaves users deactivated. Another incident that holds the same may be lifted next. A role that the context
+ * cannot list is not known to be gone.
+ */
+function keptItem(item: LiftItem, { capabilities }: TargetDescription): LiftItem {
+  const { what, action, found, locked } = item;
+  const isUnseen = what === 'role' && action === 'gone' && capabilities.roles !== true;
+  const isHeld = action === 'restore' || (action === 'kept' && found === locked);
+  return what !== 'setting' && (isHeld || isUnseen) ? { ...item, action: 'stays' } : item;
 }
 
 /** An incident of the database can hold users, which the REST API of the same controller cannot activate. */
@@ -263,7 +301,7 @@ function requireUsers(
   ];
   throw notPossible(
     `This target cannot ${what.join(' and ')}, as lifting ${incident.id} would`,
-    `Run \`tokenctl incident lift ${incident.id} --context ${shellWord(incident.context)}\`, or use a context whose rights suffice.`,
+    `Run \`tokenctl incident lift ${incident.id} --context ${shellWord(incident.context)}\`, use a context whose rights suffice, or lift only its settings with --keep-deactivated.`,
   );
 }
 

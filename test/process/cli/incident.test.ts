@@ -55,6 +55,35 @@ describe('in a database', () => {
     expect((await home.run(['incident', 'status'])).stdout).toContain('No lockdown at');
   });
 
+  test('is lifted without giving the account back, which a later lift does', async () => {
+    const home = place();
+    const { name } = await db.addUser();
+    const isActive = async () =>
+      (await db.database().query('SELECT is_active FROM auth_user WHERE username = $1', [name]))[0];
+    const lockdown = ['incident', 'lockdown', '--user', name, '--deactivate', '--basic-auth-off'];
+    const { incident } = await home.json(...lockdown, '--yes');
+    const lift = ['incident', 'lift', incident];
+    const dry = await home.run([...lift, '--keep-deactivated', '--dry-run']);
+    expect(dry.stdout).toContain(`${name} stays deactivated.`);
+    expect(dry.stdout).not.toContain('Activate');
+    expect((await home.run([...lift, '--keep-deactivated', '--yes'])).stdout).toContain(
+      `Lifted: ${incident}.`,
+    );
+    expect(await isActive()).toEqual({ is_active: false });
+    const again = await home.run([...lift, '--yes']);
+    expect(again.stdout).toMatch(/was lifted at .* Nothing to do\./);
+    const [, back = ''] = /To give this access back later: tokenctl (.*)/.exec(again.stdout) ?? [];
+    expect((await home.run(['incident', 'status', '--all'])).stdout).toContain(`${name} stays deactivated.`);
+    expect(await isActive()).toEqual({ is_active: false });
+    // The command that is printed can be pasted as it is.
+    const given = await home.run([...back.split(' '), '--yes']);
+    expect(given.stdout).toContain(`Will give back what the lift of ${incident} left`);
+    expect(given.stdout).toContain(`Gave back what was left by the lift: ${incident}.`);
+    expect(await isActive()).toEqual({ is_active: true });
+    const late = await home.run([...lift, '--keep-deactivated', '--yes']);
+    expect(late.stdout).toContain('It is too late for --keep-deactivated');
+  });
+
   test('without an id the only open incident is lifted, and of several none', async () => {
     const home = place();
     const [one, other] = [await db.addUser(), await db.addUser()];

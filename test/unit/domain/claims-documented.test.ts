@@ -24,6 +24,8 @@ const NO_CLAIMS: readonly RegExp[] = [
   /already exists(?: and is not overwritten)?$|^Add it first|except those already notified/,
   /^(?:default-src|base-uri|form-action|frame-ancestors) 'none'$|^<p>This address was used|^Ends after hours|Nothing is changed(?: yet| before that)?\.$/,
   /can be neither listed nor \w+$|^Save the (?:lockdown|plan)(?: of the revocation)? to a new file|^Wait this long/,
+  // Flags, and commands to copy.
+  /--(?:no-)?keep-deactivated/,
   // A fault of the program.
   /^A run that was not opened is closed$/,
   /^Select tokens of|^deactivated users…$|stored credential|^The context was removed|^For a deleted token|Ctrl-C leaves it valid/,

@@ -29,6 +29,8 @@ function incident(began: number, lifted: number | null): Incident {
     snapshot: null,
     kept: [],
     ends: {},
+    keepsDeactivated: false,
+    stays: [],
   };
 }
 
