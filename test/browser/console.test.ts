@@ -165,7 +165,10 @@ describe.skipIf(chromium === null)('the console', () => {
         'alice',
         'Cannot lock down: A lockdown needs an account that sees all tokens and users: alice sees only its own tokens.',
       ],
-      ['auditor', 'Cannot lock down: auditor is a system auditor, which may change nothing but its own tokens.'],
+      [
+        'auditor',
+        'Cannot lock down: auditor is a system auditor, which may change nothing but its own tokens.',
+      ],
     ] as const) {
       const other = await testConsole({ home, config: file, context: name });
       const tab = await (await browser.newContext()).newPage();
