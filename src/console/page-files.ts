@@ -15,7 +15,7 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /** The addresses of the page's own views: each is the same document. */
-const VIEWS = ['/', '/tokens', '/incidents', '/case', '/audit', '/log', '/jobs', '/operations', '/plans'];
+const VIEWS = '/ /tokens /incidents /case /investigation /audit /log /jobs /operations /plans'.split(' ');
 
 /**
  * Serves the page. Its files hold nothing of a target: only the requests of the page are checked for the cookie and the key.
