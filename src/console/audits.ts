@@ -6,12 +6,12 @@ import { auditFlow } from '../cli/token-audit/audit-flow.ts';
 import { policyOf } from '../cli/token-audit/policy-flags.ts';
 import { policySchema } from '../config/policy.ts';
 import { incompleteText } from '../domain/claims.ts';
-import type { AuditSummary, Baseline, Finding } from '../domain/policy/judge.ts';
+import type { Baseline, Finding } from '../domain/policy/judge.ts';
 import { ruleNames, rules } from '../domain/policy/policy.ts';
 import { applicationOf, ownerOf, subjectKey } from '../domain/policy/subject.ts';
 import { auditTokens } from '../operations/token-audit/audit-tokens.ts';
 import { trendText, Worst } from '../reports/audit/audit-result.ts';
-import { type CalendarPicture, calendarPicture } from '../reports/audit/charts.ts';
+import { calendarPicture } from '../reports/audit/charts.ts';
 import { baselineHeading, parseBaseline } from '../reports/report-file.ts';
 import { noScreen } from '../reports/tables/text.ts';
 import { inTurns, type Places } from './places.ts';
@@ -25,48 +25,8 @@ const AT_ONCE = 2;
 /** The largest baseline in a request: some 300,000 findings. */
 const MAX_BASELINE = 8 * 1024 * 1024;
 
-/** How many findings share a name. */
-interface Count {
-  readonly name: string;
-  readonly count: number;
-}
-
 /** An audit as the page shows it. */
-export interface AuditRead {
-  /** RFC 3339. */
-  readonly at: Date;
-  readonly incomplete: string | null;
-  readonly summary: Omit<AuditSummary, 'byRule'>;
-  /** How it differs from the baseline, as the command says it; null without one. */
-  readonly trend: string | null;
-  readonly rules: readonly {
-    readonly rule: string;
-    readonly count: number;
-    readonly severity: string;
-    /** Whether tokens can be selected by it. */
-    readonly selects: boolean;
-    readonly finds: string;
-    readonly matters: string;
-    readonly remedy: string;
-    /** How many exceptions the policy has for it. */
-    readonly exceptions: number;
-    readonly owners: readonly Count[];
-    readonly applications: readonly Count[];
-  }[];
-  readonly owners: readonly Count[];
-  readonly findings: readonly {
-    readonly rule: string;
-    readonly severity: string;
-    readonly message: string;
-    readonly subject: string;
-    readonly owner: string | null;
-    readonly tokenId: number | null;
-    /** Compared with the baseline; null without one. */
-    readonly state: 'new' | 'known' | 'fixed' | null;
-  }[];
-  readonly kinds: { readonly personal: number; readonly ofApplications: number } | null;
-  readonly calendar: CalendarPicture | null;
-}
+export type AuditRead = Awaited<ReturnType<typeof audited>>;
 
 /** The audits of the contexts, each made once and kept until it is asked for again or something changed. */
 export class Audits {
@@ -104,7 +64,7 @@ export class Audits {
   }
 }
 
-async function audited(runtime: Runtime, baseline: Baseline | undefined): Promise<AuditRead> {
+async function audited(runtime: Runtime, baseline: Baseline | undefined) {
   const audit = await auditTokens({
     target: await runtime.target(),
     clock: await runtime.targetClock(),
@@ -135,6 +95,7 @@ async function audited(runtime: Runtime, baseline: Baseline | undefined): Promis
     at: audit.now,
     incomplete: incompleteText(await runtime.description()),
     summary,
+    /** How it differs from the baseline, as the command says it; null without one. */
     trend: trendText(whole),
     rules: ruleNames
       .filter((rule) => byRule[rule] !== undefined)
@@ -146,10 +107,12 @@ async function audited(runtime: Runtime, baseline: Baseline | undefined): Promis
           rule,
           count: byRule[rule] ?? 0,
           severity: summary.severities?.[rule] ?? severity,
+          /** Whether tokens can be selected by it. */
           selects: appliesTo === 'tokens',
           finds,
           matters,
           remedy,
+          /** How many exceptions the policy has for it. */
           exceptions: exceptions.length,
           owners: ofRules.get(rule)?.owners.most() ?? [],
           applications: ofRules.get(rule)?.applications.most() ?? [],
@@ -180,6 +143,7 @@ function findingRow({ rule, severity, subject, message }: Finding, state: 'new' 
     severity,
     message,
     subject: subjectKey(subject),
+    /** Compared with the baseline; null without one. */
     state,
     owner: ownerOf(subject)?.username ?? null,
     tokenId: subject.kind === 'token' ? subject.token.id : null,
@@ -194,7 +158,7 @@ class Counts {
   }
 
   /** The most frequent first. */
-  most(): Count[] {
+  most() {
     return Array.from(this.#counts, ([name, count]) => ({ name, count }))
       .sort((one, other) => other.count - one.count)
       .slice(0, MAX_NAMES);

@@ -36,28 +36,22 @@ export const placeQuery = z.object({ place: z.string().max(300) });
 export type Typed = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
 /** A flag of a form as the page shows it. */
-export interface FormChoice {
-  /** The member of the request. */
-  readonly name: string;
-  readonly label: string;
-  /** Whether `false` says something else than nothing. */
-  readonly isSwitch: boolean;
-  /** The members that select, with which it can be used; null for all. */
-  readonly scopes: readonly string[] | null;
-  /** The members that select, with which it is on where nothing is chosen. */
-  readonly onFor: readonly string[];
-}
+export type FormChoice = ReturnType<typeof choicesOf>[number];
 
 /** What the page shows of a form as check boxes. */
-export function choicesOf({ flags, fields }: Form): readonly FormChoice[] {
+export function choicesOf({ flags, fields }: Form) {
   return Object.entries(fields).flatMap(([name, { label, scopes, onFor = [] }]) =>
     label === undefined
       ? []
       : {
+          /** The member of the request. */
           name: memberOf(name),
           label,
+          /** Whether `false` says something else than nothing. */
           isSwitch: isSwitch(flags, name),
+          /** The members that select, with which it can be used; null for all. */
           scopes: scopes?.map(memberOf) ?? null,
+          /** The members that select, with which it is on where nothing is chosen. */
           onFor: onFor.map(memberOf),
         },
   );

@@ -8,53 +8,17 @@ import { revocationSelection, revokeFlags, revokeForm } from '../cli/revocation/
 import { revocationFlow } from '../cli/revocation/revocation-flow.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { shellWord } from '../domain/remedies.ts';
-import { scopeWords } from '../domain/token.ts';
 import { lines } from '../reports/document.ts';
 import { cleanSchema, prepareCleaning } from './cleaning.ts';
 import { account, commandOf, membersOf, type Prepared, type Typed, typedOf } from './command-line.ts';
 import type { Places } from './places.ts';
 import { prepareSaved, savedSchema } from './saved-plans.ts';
-import type { TokenFilter } from './token-table.ts';
+import { filterOf, filterSchema, type TokenFilter } from './token-filter.ts';
 
 /** The most ids that a request names; more are selected by criteria. */
 const MAX_IDS = 5_000;
 /** The most ids in a command to copy. */
 const MAX_IDS_SHOWN = 100;
-
-const names = z.array(z.string().min(1).max(300)).max(200);
-const days = z.coerce.number().positive().max(365_000).optional();
-const instant = z.coerce.date().optional();
-/** A list in a query: given once or several times. */
-const listed = z
-  .union([z.string().max(300), names])
-  .transform((value) => (typeof value === 'string' ? [value] : value))
-  .optional();
-
-/** A filter of the list of tokens, as a query has it. */
-export const filterSchema = z.object({
-  place: listed,
-  text: z.string().max(200).optional(),
-  user: listed,
-  application: listed,
-  personal: z.stringbool().optional(),
-  scope: z.enum(scopeWords).optional(),
-  expiry: z.enum(['expired', 'live', 'never']).optional(),
-  expiresWithin: days,
-  use: z.enum(['never', 'used']).optional(),
-  unusedFor: days,
-  finding: listed,
-  createdSince: instant,
-  createdBefore: instant,
-  expiresSince: instant,
-  expiresBefore: instant,
-  usedSince: instant,
-  usedBefore: instant,
-});
-
-export function filterOf(query: z.infer<typeof filterSchema>, places: readonly string[]): TokenFilter {
-  const { user, application, finding, place: _place, ...rest } = query;
-  return { ...rest, places, users: user, applications: application, findings: finding };
-}
 
 /** The end of a lockdown, in hours. */
 const hours = z.number().positive().max(8_760);

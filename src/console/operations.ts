@@ -10,24 +10,6 @@ import { type ChangeOutcome, outcomeOf } from './outcome.ts';
 import type { OpenOptions, Places } from './places.ts';
 import { type ShownPart, shownDocument } from './shown-document.ts';
 
-/** What is planned, and what to type. */
-interface Asked {
-  /** The plan as the command prints it. */
-  readonly plan: string;
-  /** The same as data, for a page that lays it out. */
-  readonly document: readonly ShownPart[];
-  /** The plan as the command prints it with --json; null where it has no such form. */
-  readonly json: unknown;
-  readonly act: string;
-  readonly type: string;
-  /** What the answer decides beyond that, as a sentence; null for nothing. */
-  readonly note: string | null;
-  /** What happens without the answer, where that is not the end of the change; null where it is. */
-  readonly otherwise: string | null;
-  /** Names the plan: the answer has to come with it. SHA-256, hex. */
-  readonly digest: string;
-}
-
 /** How an operation ended, or a plan that was only looked at. */
 export interface Ended {
   /** As the command prints it with --json. */
@@ -58,7 +40,7 @@ export interface OperationState {
   readonly state: 'planning' | 'asking' | 'working' | 'done' | 'failed' | 'cancelled';
   readonly began: string;
   readonly ended: string | null;
-  readonly asked: Asked | null;
+  readonly asked: ReturnType<typeof askedOf> | null;
   readonly progress: (Progress & { readonly verb: string }) | null;
   readonly result: Ended | null;
   /** How the work ended, by the audit log; null until it did. */
@@ -296,13 +278,17 @@ function notConfirmed(message: string): NotConfirmed {
   return new NotConfirmed('not_confirmed', message);
 }
 
-function askedOf({ plan: document, act, type, note = '', otherwise, json = null }: Question): Asked {
+/** What is planned, as the command prints it, also with --json and as data; and what to type. */
+function askedOf({ plan: document, act, type, note = '', otherwise, json = null }: Question) {
   const plan = documentText(document);
+  /** Names the plan: the answer has to come with it. */
   const digest = createHash('sha256').update(JSON.stringify({ plan, act, type, json })).digest('hex');
   return {
     ...{ plan, json, act, type, digest },
     document: shownDocument(document),
+    /** What the answer decides beyond that, as a sentence; null for nothing. */
     note: note === '' ? null : note,
+    /** What happens without the answer, where that is not the end of the change; null where it is. */
     otherwise: otherwise ?? null,
   };
 }

@@ -87,31 +87,7 @@ interface Told<T> {
 }
 
 /** One controller as the overview shows it, by the context that sees the most of it. */
-export interface FleetRow {
-  readonly place: string;
-  /** The other contexts of the same controller. */
-  readonly others: readonly string[];
-  readonly context: Told<Overview>;
-  readonly incidents: Told<{
-    /** Those that are not lifted. */
-    readonly open: readonly (Pick<
-      Incidents['incidents'][number],
-      'id' | 'selection' | 'holds' | 'isOverdue' | 'since'
-    > & {
-      /** How many ways in were not checked. */
-      readonly unchecked: number;
-    })[];
-  }>;
-  readonly audit: Told<
-    Pick<AuditRead, 'at' | 'incomplete' | 'kinds' | 'calendar'> &
-      Pick<AuditRead['summary'], 'found' | 'bySeverity' | 'tokensRead'> & {
-        /** How many rules were not checked. */
-        readonly notChecked: number;
-        /** How many tokens expire within a week, and within 30 days; null where the audit does not count it. */
-        readonly expiring: { readonly week: number; readonly month: number } | null;
-      }
-  >;
-}
+export type FleetRow = Awaited<ReturnType<Fleet['rows']>>[number];
 
 /** All controllers at a glance. Each is read on its own: what is slow keeps nothing else. */
 export class Fleet {
@@ -145,13 +121,13 @@ export class Fleet {
   }
 
   /** One line a controller, with what is known by now; those that do not answer soon are not waited for. */
-  async rows(only: string | undefined): Promise<readonly FleetRow[]> {
+  async rows(only: string | undefined) {
     const controllers = (await this.#controllers.all()).filter(
       ({ places }) => only === undefined || places.some(({ place }) => place === only),
     );
     const best = controllers.flatMap(({ places: [first] }) => first?.place ?? []);
     await this.#contexts.soon(best);
-    return controllers.flatMap(({ places: [first, ...rest] }): FleetRow[] => {
+    return controllers.flatMap(({ places: [first, ...rest] }) => {
       if (first === undefined) return [];
       const { place } = first;
       const context = toldOf(this.#contexts.of(place), (value) => value);
@@ -160,6 +136,7 @@ export class Fleet {
       return [
         {
           place,
+          /** The other contexts of the same controller. */
           others: rest.map((each) => each.place),
           context,
           incidents: isReached ? toldOf(this.#incidents.of(place), openOf) : NOTHING,
@@ -184,11 +161,13 @@ function toldOf<From, To>({ value, error, waitsMs }: Answer<From>, shown: (value
   };
 }
 
-function openOf({ incidents }: Incidents): NonNullable<FleetRow['incidents']['value']> {
+/** The incidents that are not lifted. */
+function openOf({ incidents }: Incidents) {
   const open = incidents.filter(({ state }) => state !== 'lifted');
   return {
     open: open.map(({ id, selection, holds, isOverdue, since, accessPaths }) => ({
       ...{ id, selection, holds, isOverdue, since },
+      /** How many ways in were not checked. */
       unchecked: accessPaths.filter(({ state }) => state === 'not_checked').length,
     })),
   };
@@ -197,13 +176,15 @@ function openOf({ incidents }: Incidents): NonNullable<FleetRow['incidents']['va
 function auditOf(
   { at, incomplete, kinds, calendar, summary }: AuditRead,
   { withCalendar }: { readonly withCalendar: boolean },
-): NonNullable<FleetRow['audit']['value']> {
+) {
   const { found, bySeverity, tokensRead, notChecked } = summary;
   const within = (days: number) =>
     calendar?.days.slice(0, days).reduce((sum, { tokens }) => sum + tokens, 0) ?? 0;
   return {
     ...{ at, incomplete, kinds, found, bySeverity, tokensRead },
+    /** How many rules were not checked. */
     notChecked: notChecked.length,
+    /** How many tokens expire within a week, and within 30 days; null where the audit does not count it. */
     expiring: calendar && { week: within(DAYS_OF_WEEK), month: within(DAYS_OF_MONTH) },
     calendar: withCalendar ? calendar : null,
   };

@@ -10,7 +10,7 @@ import { TokenctlError } from '../domain/errors.ts';
 import { type Audits, serveAudits } from './audits.ts';
 import { serveCases } from './cases.ts';
 import { choicesOf, placeQuery } from './command-line.ts';
-import { filterOf, filterSchema, type Preparation, prepare, requestSchema } from './commands.ts';
+import { type Preparation, prepare, requestSchema } from './commands.ts';
 import { type Controllers, serveControllers } from './controllers.ts';
 import { serveIncidents } from './incidents.ts';
 import { serveInvestigations } from './investigations.ts';
@@ -21,7 +21,8 @@ import { endedOf, type Operations } from './operations.ts';
 import { type Fleet, serveFleet } from './overview.ts';
 import type { Places } from './places.ts';
 import { serveSavedPlans } from './saved-plans.ts';
-import { sortNames, type TokenTable, waitingReading } from './token-table.ts';
+import { filterOf, filterSchema, pageSchema } from './token-filter.ts';
+import { type TokenTable, waitingReading } from './token-table.ts';
 
 /** What the routes work with. */
 export interface ConsoleParts {
@@ -73,13 +74,6 @@ async function factsOf({ configuration, operator }: Runtime, { places, readOnly,
     forms: { 'tokens revoke': choicesOf(revokeForm), 'incident lockdown': choicesOf(lockdownForm) },
   };
 }
-
-const pageSchema = z.object({
-  sort: z.enum(sortNames).default('id'),
-  descending: z.stringbool().default(false),
-  offset: z.coerce.number().int().min(0).max(10_000_000).default(0),
-  limit: z.coerce.number().int().min(0).max(500).default(100),
-});
 
 function serveTokens(app: FastifyInstance, parts: ConsoleParts): void {
   const { places, tokens, controllers } = parts;

@@ -4,33 +4,8 @@ import { expirySteps, useSteps } from '../domain/token-statistics.ts';
 const DAY = 86_400_000;
 const MAX_FACETS = 12;
 
-/** How many tokens share a value. */
-interface Facet {
-  /** Null for none: a personal access token, an owner that is gone. */
-  readonly name: string | null;
-  readonly count: number;
-}
-
-/** How many tokens are in a stretch of time. */
-interface Bar {
-  /** RFC 3339; null where it is open. After `from`, up to and including `to`. */
-  readonly from: string | null;
-  readonly to: string | null;
-  readonly label: string;
-  readonly count: number;
-}
-
 /** Tokens in numbers, in the steps of the audit report. */
-export interface Charts {
-  readonly facets: {
-    readonly users: readonly Facet[];
-    readonly applications: readonly Facet[];
-    readonly scopes: readonly Facet[];
-  };
-  readonly expiry: readonly Bar[];
-  /** Null where no context tells the last use. */
-  readonly lastUse: readonly Bar[] | null;
-}
+export type Charts = ReturnType<typeof chartsOf>;
 
 /** A token, and by how many milliseconds the clock of its context is later than the time of the charts. */
 export interface ChartedToken {
@@ -44,7 +19,7 @@ type Rows = readonly ChartedToken[];
 export function chartsOf(
   { found, forExpiry, forUse }: { readonly found: Rows; readonly forExpiry: Rows; readonly forUse: Rows },
   now: Date,
-): Charts {
+) {
   const tellsUse = forUse.some(({ token }) => token.lastUsed !== undefined);
   return {
     facets: {
@@ -53,11 +28,13 @@ export function chartsOf(
       scopes: facet(found, ({ scope }) => scope),
     },
     expiry: expiryBars(forExpiry, now),
+    /** Null where no context tells the last use. */
     lastUse: tellsUse ? useBars(forUse, now) : null,
   };
 }
 
-function facet(rows: Rows, of: (token: Token) => string | null): Facet[] {
+/** How many tokens share each value; null for none: a personal access token, an owner that is gone. */
+function facet(rows: Rows, of: (token: Token) => string | null) {
   const counts = new Map<string | null, number>();
   for (const { token } of rows) {
     const name = of(token);
@@ -68,8 +45,8 @@ function facet(rows: Rows, of: (token: Token) => string | null): Facet[] {
     .slice(0, MAX_FACETS);
 }
 
-/** Soonest first. */
-function expiryBars(rows: Rows, now: Date): Bar[] {
+/** How many tokens are in each stretch of time: after `from`, up to and including `to`; null where it is open. Soonest first. */
+function expiryBars(rows: Rows, now: Date) {
   const ends = expirySteps.map(([days]) => now.getTime() + days * DAY);
   const counts = expirySteps.map(() => 0);
   for (const { token, laterMs } of rows) {
@@ -87,7 +64,7 @@ function expiryBars(rows: Rows, now: Date): Bar[] {
 }
 
 /** Most recent first, then those that were never used; last, those whose last use their context does not tell, if any. */
-function useBars(rows: Rows, now: Date): Bar[] {
+function useBars(rows: Rows, now: Date) {
   const begins = useSteps.map(([days]) => now.getTime() - days * DAY);
   const counts = useSteps.map(() => 0);
   let never = 0;

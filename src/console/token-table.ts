@@ -2,13 +2,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Runtime } from '../app/runtime.ts';
 import { selectTokens } from '../cli/tokens/token-selection.ts';
 import { incompleteText } from '../domain/claims.ts';
-import { matchesAny } from '../domain/policy/subject.ts';
 import type { Selector } from '../domain/selector.ts';
-import { NEVER_DAYS, type ScopeWord, type Token } from '../domain/token.ts';
-import { type TokenJson, tokenToJson } from '../reports/tables/token-view.ts';
+import type { Token } from '../domain/token.ts';
+import { tokenToJson } from '../reports/tables/token-view.ts';
 import { type Problem, problemOf } from './operations.ts';
 import { inTurns, type Places } from './places.ts';
 import { type ChartedToken, type Charts, chartsOf } from './token-charts.ts';
+import { matcher, type Page, type TokenFilter } from './token-filter.ts';
 
 /** The tokens that are held in memory, of one context. */
 const MAX_HELD = 200_000;
@@ -18,8 +18,6 @@ const READINGS_AT_ONCE = 2;
 /** Other requests get their turn after so many tokens. */
 const TURN = 5_000;
 const DAY = 86_400_000;
-/** As the rule `never-expires` says. */
-const NEVER = NEVER_DAYS * DAY;
 
 /** The tokens of one context, as they were read. */
 interface Reading {
@@ -38,62 +36,8 @@ interface Reading {
   readonly selected: Map<string, Promise<ReadonlySet<number>>>;
 }
 
-/** What of the tokens is shown. Criteria that are present must all hold. */
-export interface TokenFilter {
-  readonly places: readonly string[];
-  /** Part of an owner's name, of an application's, or of a description; or a token's id. */
-  readonly text?: string | undefined;
-  /** Names, or patterns with `*` and `?`. */
-  readonly users?: readonly string[] | undefined;
-  readonly applications?: readonly string[] | undefined;
-  /** Personal access tokens only. */
-  readonly personal?: boolean | undefined;
-  readonly scope?: ScopeWord | undefined;
-  readonly expiry?: 'expired' | 'live' | 'never' | undefined;
-  /** In days from now. */
-  readonly expiresWithin?: number | undefined;
-  readonly use?: 'never' | 'used' | undefined;
-  /** In days. */
-  readonly unusedFor?: number | undefined;
-  /** Tokens that violate one of these rules of the policy. */
-  readonly findings?: readonly string[] | undefined;
-  readonly createdSince?: Date | undefined;
-  readonly createdBefore?: Date | undefined;
-  readonly expiresSince?: Date | undefined;
-  readonly expiresBefore?: Date | undefined;
-  /** After this instant; nothing matches where the target does not tell the last use. */
-  readonly usedSince?: Date | undefined;
-  readonly usedBefore?: Date | undefined;
-}
-
-export const sortNames = ['id', 'user', 'application', 'scope', 'created', 'expires', 'lastUsed'] as const;
-
-/** A part of the filtered tokens. */
-export interface Page {
-  readonly sort: (typeof sortNames)[number];
-  readonly descending: boolean;
-  readonly offset: number;
-  readonly limit: number;
-}
-
 /** What the page shows of tokens. */
-export interface TokenPage {
-  readonly total: number;
-  readonly rows: readonly (TokenJson & { readonly place: string })[];
-  readonly facets: Charts['facets'];
-  readonly expiry: Charts['expiry'];
-  readonly lastUse: Charts['lastUse'];
-  readonly readings: readonly {
-    readonly place: string;
-    readonly at: string;
-    readonly state: Reading['state'];
-    readonly tokens: number;
-    readonly problem: Problem | null;
-    /** Why the account of the context does not see all tokens; null if it does. */
-    readonly incomplete: string | null;
-    readonly seconds: number;
-  }[];
-}
+export type TokenPage = Awaited<ReturnType<TokenTable['page']>>;
 
 /** A context that has not said yet which controller it is. */
 export function waitingReading(place: string, seconds: number): TokenPage['readings'][number] {
@@ -147,7 +91,7 @@ export class TokenTable {
   }
 
   /** One page of the tokens that match, with counts of all that match. */
-  async page(filter: TokenFilter, { offset, limit, ...order }: Page): Promise<TokenPage> {
+  async page(filter: TokenFilter, { offset, limit, ...order }: Page) {
     const readings = filter.places.map((place) => this.reading(place));
     const { found, counts } = await this.#view(filter, order);
     return {
@@ -162,6 +106,7 @@ export class TokenTable {
         state,
         tokens: tokens.length,
         problem,
+        /** Why the account of the context does not see all tokens; null if it does. */
         incomplete,
         seconds,
       })),
@@ -224,7 +169,10 @@ export class TokenTable {
       const own = this.#now([place]);
       const laterMs = own.getTime() - now.getTime();
       const uses = await this.#usesIn(reading, filter, own);
-      const matches = matcher(uses === null ? filter : withoutUse(filter), { now: own, laterMs });
+      const matches = matcher(uses === null ? filter : { ...filter, use: undefined, unusedFor: undefined }, {
+        now: own,
+        laterMs,
+      });
       const tests = [...(uses ?? []), ...(await this.#findingsIn(reading, filter))];
       let seen = 0;
       for (const token of reading.tokens) {
@@ -352,69 +300,3 @@ const orders: Readonly<Record<Page['sort'], (one: Token, other: Token) => number
   expires: (one, other) => one.expires.getTime() - other.expires.getTime(),
   lastUsed: (one, other) => (one.lastUsed?.getTime() ?? 0) - (other.lastUsed?.getTime() ?? 0),
 };
-
-function withoutUse({ use: _use, unusedFor: _unusedFor, ...filter }: TokenFilter): TokenFilter {
-  return filter;
-}
-
-/**
- * A filter as one test of a token. The criteria that the command has as flags mean the same as there.
- *
- * @param clocks.now By the clock of the token's context.
- * @param clocks.laterMs By how much that is later than the time by which ranges were chosen in a chart.
- */
-function matcher(
-  filter: TokenFilter,
-  { now, laterMs }: { readonly now: Date; readonly laterMs: number },
-): (token: Token) => boolean {
-  const { users, applications, scope, createdSince, createdBefore } = filter;
-  const chosen = (at: Date | undefined) => at && new Date(at.getTime() + laterMs);
-  const [expiresSince, expiresBefore] = [chosen(filter.expiresSince), chosen(filter.expiresBefore)];
-  const [usedSince, usedBefore] = [chosen(filter.usedSince), chosen(filter.usedBefore)];
-  const { expiry, use, unusedFor, expiresWithin } = filter;
-  const text = filter.text?.toLowerCase();
-  const soon = expiresWithin === undefined ? undefined : new Date(now.getTime() + expiresWithin * DAY);
-  const unusedSince = unusedFor === undefined ? undefined : new Date(now.getTime() - unusedFor * DAY);
-  const never = new Date(now.getTime() + NEVER);
-  const tests: ((token: Token) => boolean)[] = [];
-  const add = (isWanted: boolean, test: (token: Token) => boolean) => {
-    if (isWanted) tests.push(test);
-  };
-  add(text !== undefined && text !== '', (token) => hasText(token, text ?? ''));
-  add(users !== undefined, ({ user }) => user !== null && matchesAny(user.username, users ?? []));
-  add(
-    applications !== undefined,
-    ({ application }) => application !== null && matchesAny(application.name, applications ?? []),
-  );
-  add(filter.personal === true, ({ application }) => application === null);
-  add(scope !== undefined, (token) => token.scope.split(' ').includes(scope ?? ''));
-  add(expiry === 'expired', ({ expires }) => expires <= now);
-  add(expiry === 'live', ({ expires }) => expires > now);
-  add(expiry === 'never', ({ expires }) => expires > never);
-  if (soon !== undefined) tests.push(({ expires }) => expires > now && expires <= soon);
-  add(use === 'never', ({ lastUsed }) => lastUsed === null);
-  add(use === 'used', ({ lastUsed }) => lastUsed != null);
-  if (unusedSince !== undefined) tests.push((token) => isUnused(token, unusedSince));
-  if (createdSince !== undefined) tests.push(({ created }) => created >= createdSince);
-  if (createdBefore !== undefined) tests.push(({ created }) => created < createdBefore);
-  if (expiresSince !== undefined) tests.push(({ expires }) => expires > expiresSince);
-  if (expiresBefore !== undefined) tests.push(({ expires }) => expires <= expiresBefore);
-  if (usedSince !== undefined) tests.push(({ lastUsed }) => lastUsed != null && lastUsed > usedSince);
-  if (usedBefore !== undefined) tests.push(({ lastUsed }) => lastUsed != null && lastUsed <= usedBefore);
-  return (token) => tests.every((test) => test(token));
-}
-
-function hasText({ id, user, application, description }: Token, text: string): boolean {
-  return (
-    String(id) === text ||
-    (user?.username.toLowerCase().includes(text) ?? false) ||
-    (application?.name.toLowerCase().includes(text) ?? false) ||
-    description.toLowerCase().includes(text)
-  );
-}
-
-/** Last used before an instant, or never used and made before it. Unknown where the target does not tell. */
-function isUnused({ lastUsed, created }: Token, since: Date): boolean {
-  if (lastUsed === undefined) return false;
-  return (lastUsed ?? created) < since;
-}

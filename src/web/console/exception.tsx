@@ -14,10 +14,10 @@ import { type ReactNode, useState } from 'react';
 import type { AuditRead } from '../../console/audits.ts';
 import { Choice } from '../shared/choice.tsx';
 import { numberText } from '../shared/times.tsx';
-import { query, useRead } from './api.ts';
+import { type Json, query, useRead } from './api.ts';
 import { Message } from './parts.tsx';
 
-export type RuleRead = AuditRead['rules'][number];
+export type RuleRead = Json<AuditRead>['rules'][number];
 
 /** Writes an exception of the policy, to copy into the configuration. The console does not write it there. */
 export function ExceptionDialog({
