@@ -32,6 +32,18 @@ export interface SettingDefinition {
   readonly check?: (value: unknown) => Checked;
 }
 
+/** A setting without its name and category. */
+export type SettingPart = Omit<SettingDefinition, 'key' | 'category'>;
+
+/** The settings of a category by their names, which may have a beginning in common. */
+export function definitions(
+  category: SettingCategory,
+  parts: Readonly<Record<string, SettingPart>>,
+  beginning = '',
+): readonly SettingDefinition[] {
+  return Object.entries(parts).map(([name, part]) => ({ key: `${beginning}${name}`, category, ...part }));
+}
+
 /** The three lifetimes of OAUTH2_PROVIDER, in seconds. */
 export interface OAuth2Lifetimes {
   readonly ACCESS_TOKEN_EXPIRE_SECONDS: number;

@@ -1,120 +1,115 @@
 import type { Queryable } from '../../db/database.ts';
 import { readSettings } from '../store/settings.ts';
-import { DEFAULT_LIFETIMES, MAX_LIFETIME, type OAuth2Lifetimes, type SettingDefinition } from './checks.ts';
+import {
+  DEFAULT_LIFETIMES,
+  definitions,
+  MAX_LIFETIME,
+  type OAuth2Lifetimes,
+  type SettingDefinition,
+  type SettingPart,
+} from './checks.ts';
 import { MASK, type SecretBox } from './secrets.ts';
 import { SHARED_SSO_DEFINITIONS, SSO_DEFINITIONS } from './sso-definitions.ts';
 
-const authentication = (definition: Omit<SettingDefinition, 'category'>): SettingDefinition => ({
-  category: 'authentication',
-  ...definition,
+const minimum = (what: string): SettingPart => ({
+  type: 'integer',
+  label: `Minimum ${what} in a local password`,
+  helpText: `New passwords need at least this many ${what}. 0 sets no minimum.`,
+  defaultValue: 0,
+  minimum: 0,
 });
-
-const passwordMinimum = (key: string, what: string): SettingDefinition =>
-  authentication({
-    key,
-    type: 'integer',
-    label: `Minimum ${what} in a local password`,
-    helpText: `New passwords need at least this many ${what}. 0 sets no minimum.`,
-    defaultValue: 0,
-    minimum: 0,
-  });
 
 /** The settings outside single sign-on, in the order of the controller. */
 const DEFINITIONS: readonly SettingDefinition[] = [
-  authentication({
-    key: 'SESSION_COOKIE_AGE',
-    type: 'integer',
-    label: 'Idle session timeout',
-    helpText: 'Users who send no request for this long must log in again.',
-    defaultValue: 1800,
-    required: true,
-    minimum: 60,
-    maximum: 30_000_000_000,
-    unit: 'seconds',
-  }),
-  authentication({
-    key: 'SESSIONS_PER_USER',
-    type: 'integer',
-    label: 'Maximum concurrent sessions per user',
-    helpText: 'A login beyond the limit ends the oldest session. -1 sets no limit.',
-    defaultValue: -1,
-    required: true,
-    minimum: -1,
-  }),
-  authentication({
-    key: 'DISABLE_LOCAL_AUTH',
-    type: 'boolean',
-    label: 'Disable local accounts',
-    helpText: 'Only users of a configured identity provider can log in. Requires such a provider.',
-    defaultValue: false,
-    required: true,
-  }),
-  authentication({
-    key: 'AUTH_BASIC_ENABLED',
-    type: 'boolean',
-    label: 'Enable HTTP Basic authentication',
-    helpText: 'Whether the API accepts a user name and password with each request.',
-    defaultValue: true,
-    required: true,
-  }),
-  authentication({
-    key: 'OAUTH2_PROVIDER',
-    type: 'nested object',
-    label: 'OAuth 2 lifetimes',
-    helpText:
-      'How long access tokens, authorization codes and refresh tokens live: ACCESS_TOKEN_EXPIRE_SECONDS, ' +
-      'AUTHORIZATION_CODE_EXPIRE_SECONDS and REFRESH_TOKEN_EXPIRE_SECONDS. Keys left out keep their value.',
-    defaultValue: DEFAULT_LIFETIMES,
-    minimum: 1,
-    maximum: MAX_LIFETIME,
-    unit: 'seconds',
-  }),
-  authentication({
-    key: 'ALLOW_OAUTH2_FOR_EXTERNAL_USERS',
-    type: 'boolean',
-    label: 'Let external users create tokens',
-    helpText:
-      'Whether users of an identity provider may create tokens. Turning it off leaves existing ones alive.',
-    defaultValue: false,
-  }),
-  authentication({
-    key: 'LOGIN_REDIRECT_OVERRIDE',
-    type: 'string',
-    label: 'Login redirect override URL',
-    helpText:
-      'Users who are not logged in are redirected to this URL. Empty for the login page of the service.',
-    defaultValue: '',
-    warningText: 'A wrong URL keeps users from the login page. /api/login/ itself always works.',
-  }),
-  authentication({
-    key: 'ALLOW_METRICS_FOR_ANONYMOUS_USERS',
-    type: 'boolean',
-    label: 'Allow anonymous metrics',
-    helpText: 'Whether metrics can be read without logging in.',
-    defaultValue: false,
-  }),
-  authentication({
-    key: 'AUTHENTICATION_BACKENDS',
-    type: 'list',
-    label: 'Authentication backends',
-    helpText: 'The enabled authentication backends.',
-    defaultValue: ['local'],
-    readOnly: true,
+  ...definitions('authentication', {
+    SESSION_COOKIE_AGE: {
+      type: 'integer',
+      label: 'Idle session timeout',
+      helpText: 'Users who send no request for this long must log in again.',
+      defaultValue: 1800,
+      required: true,
+      minimum: 60,
+      maximum: 30_000_000_000,
+      unit: 'seconds',
+    },
+    SESSIONS_PER_USER: {
+      type: 'integer',
+      label: 'Maximum concurrent sessions per user',
+      helpText: 'A login beyond the limit ends the oldest session. -1 sets no limit.',
+      defaultValue: -1,
+      required: true,
+      minimum: -1,
+    },
+    DISABLE_LOCAL_AUTH: {
+      type: 'boolean',
+      label: 'Disable local accounts',
+      helpText: 'Only users of a configured identity provider can log in. Requires such a provider.',
+      defaultValue: false,
+      required: true,
+    },
+    AUTH_BASIC_ENABLED: {
+      type: 'boolean',
+      label: 'Enable HTTP Basic authentication',
+      helpText: 'Whether the API accepts a user name and password with each request.',
+      defaultValue: true,
+      required: true,
+    },
+    OAUTH2_PROVIDER: {
+      type: 'nested object',
+      label: 'OAuth 2 lifetimes',
+      helpText:
+        'How long access tokens, authorization codes and refresh tokens live: ACCESS_TOKEN_EXPIRE_SECONDS, ' +
+        'AUTHORIZATION_CODE_EXPIRE_SECONDS and REFRESH_TOKEN_EXPIRE_SECONDS. Keys left out keep their value.',
+      defaultValue: DEFAULT_LIFETIMES,
+      minimum: 1,
+      maximum: MAX_LIFETIME,
+      unit: 'seconds',
+    },
+    ALLOW_OAUTH2_FOR_EXTERNAL_USERS: {
+      type: 'boolean',
+      label: 'Let external users create tokens',
+      helpText:
+        'Whether users of an identity provider may create tokens. Turning it off leaves existing ones alive.',
+      defaultValue: false,
+    },
+    LOGIN_REDIRECT_OVERRIDE: {
+      type: 'string',
+      label: 'Login redirect override URL',
+      helpText:
+        'Users who are not logged in are redirected to this URL. Empty for the login page of the service.',
+      defaultValue: '',
+      warningText: 'A wrong URL keeps users from the login page. /api/login/ itself always works.',
+    },
+    ALLOW_METRICS_FOR_ANONYMOUS_USERS: {
+      type: 'boolean',
+      label: 'Allow anonymous metrics',
+      helpText: 'Whether metrics can be read without logging in.',
+      defaultValue: false,
+    },
+    AUTHENTICATION_BACKENDS: {
+      type: 'list',
+      label: 'Authentication backends',
+      helpText: 'The enabled authentication backends.',
+      defaultValue: ['local'],
+      readOnly: true,
+    },
   }),
   ...SHARED_SSO_DEFINITIONS,
-  passwordMinimum('LOCAL_PASSWORD_MIN_LENGTH', 'characters'),
-  passwordMinimum('LOCAL_PASSWORD_MIN_DIGITS', 'digits'),
-  passwordMinimum('LOCAL_PASSWORD_MIN_UPPER', 'upper-case letters'),
-  passwordMinimum('LOCAL_PASSWORD_MIN_SPECIAL', 'special characters'),
-  {
-    key: 'INSTALL_UUID',
-    category: 'system',
-    type: 'string',
-    label: 'Installation UUID',
-    helpText: 'A random ID of this installation, generated at the first start.',
-    defaultValue: '',
-    readOnly: true,
-  },
+  ...definitions('authentication', {
+    LOCAL_PASSWORD_MIN_LENGTH: minimum('characters'),
+    LOCAL_PASSWORD_MIN_DIGITS: minimum('digits'),
+    LOCAL_PASSWORD_MIN_UPPER: minimum('upper-case letters'),
+    LOCAL_PASSWORD_MIN_SPECIAL: minimum('special characters'),
+  }),
+  ...definitions('system', {
+    INSTALL_UUID: {
+      type: 'string',
+      label: 'Installation UUID',
+      helpText: 'A random ID of this installation, generated at the first start.',
+      defaultValue: '',
+      readOnly: true,
+    },
+  }),
 ];
 
 export const ALL_DEFINITIONS: readonly SettingDefinition[] = [...DEFINITIONS, ...SSO_DEFINITIONS];

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Backend, LABELS, PREFIXES } from '../sso/backends.ts';
+import { BACKENDS, type Backend, LABELS, PREFIXES } from '../sso/backends.ts';
 import {
   checkAddress,
   checkCertificate,
@@ -9,7 +9,9 @@ import {
   checkLine,
   checkNames,
   checkPrivateKey,
+  definitions,
   type SettingDefinition,
+  type SettingPart,
 } from './checks.ts';
 import {
   enabledIdps,
@@ -21,312 +23,250 @@ import {
   userFlags,
 } from './sso-schemas.ts';
 
-/** A setting of one backend, by the end of its name. */
-type Part = Omit<SettingDefinition, 'key' | 'category'>;
-
-function ofBackend(backend: Backend, name: string, part: Part): SettingDefinition {
-  return { key: `${PREFIXES[backend]}_${name}`, category: backend, ...part };
-}
+type Parts = Readonly<Record<string, SettingPart>>;
 
 /** A line of text, empty unless it is set. */
-function line(label: string, helpText: string): Part {
-  return { type: 'string', label, helpText, defaultValue: '', check: checkLine };
+function line(label: string, helpText: string, more: Partial<SettingPart> = {}): SettingPart {
+  return { type: 'string', label, helpText, defaultValue: '', check: checkLine, ...more };
 }
 
-/** A text that is stored encrypted. */
-function secret(label: string, helpText: string): Part {
-  return { ...line(label, helpText), secret: true };
+/** A value that cannot be set: it is derived, and registered with the provider. */
+function derived(label: string, helpText: string): SettingPart {
+  return { type: 'string', label, helpText, defaultValue: '', readOnly: true };
 }
 
-function address(label: string, options: { readonly helpText: string; readonly defaultValue: string }): Part {
-  return { type: 'string', label, ...options, check: checkAddress };
+function flag(label: string, helpText: string): SettingPart {
+  return { type: 'boolean', label, helpText, defaultValue: false };
 }
 
 /** A list of names, empty unless it is set. */
-function names(label: string, helpText: string): Part {
+function names(label: string, helpText: string): SettingPart {
   return { type: 'list', label, helpText, defaultValue: [], child: 'strings', check: checkNames };
 }
 
-/** Parameters that are sent along with a request for authorization. */
-function extraArguments(): Part {
+/** An object of a schema, by default empty. */
+function object(
+  [label, helpText]: readonly [string, string],
+  schema: z.ZodType,
+  more: Partial<SettingPart> = {},
+): SettingPart {
+  return { type: 'nested object', label, helpText, defaultValue: {}, check: checkedBy(schema), ...more };
+}
+
+const MAP = { defaultValue: null, nullable: true, child: 'map' } as const;
+
+function organizations(label: string, helpText: string): SettingPart {
+  return object([label, helpText], organizationMap, { ...MAP, placeholder: ORGANIZATION_EXAMPLE });
+}
+
+function teams(label: string, helpText: string): SettingPart {
+  return object([label, helpText], teamMap, { ...MAP, placeholder: TEAM_EXAMPLE });
+}
+
+function callbackUrl(backend: Backend): Parts {
+  const helpText = `The redirect URI to register with ${LABELS[backend]}.`;
+  return { CALLBACK_URL: derived('Callback URL', helpText) };
+}
+
+/** A client with OAuth2: its callback, the text of its button, and its credentials. */
+function client(backend: Backend, key: SettingPart, secretHelp: string): Parts {
   return {
-    type: 'nested object',
-    label: 'Extra parameters',
-    helpText: 'Additional parameters of the authorization request, by name.',
-    defaultValue: {},
-    placeholder: { prompt: 'select_account' },
-    check: checkedBy(z.record(z.string().regex(/^[a-z_]{1,64}$/), z.string().max(256))),
+    ...callbackUrl(backend),
+    LABEL: line('Label', 'The name on the button of the login page.', {
+      defaultValue: LABELS[backend],
+      check: checkLabel,
+    }),
+    KEY: key,
+    SECRET: line('Client secret', secretHelp, { secret: true }),
   };
 }
 
-function label(backend: Backend): SettingDefinition {
-  return ofBackend(backend, 'LABEL', {
-    ...line('Label', 'The name on the button of the login page.'),
-    defaultValue: LABELS[backend],
-    check: checkLabel,
-  });
-}
-
-/** The address that the provider sends users back to: it is derived, and registered with the provider. */
-function callbackUrlSetting(backend: Backend): SettingDefinition {
-  return ofBackend(backend, 'CALLBACK_URL', {
-    type: 'string',
-    label: 'Callback URL',
-    helpText: `The redirect URI to register with ${LABELS[backend]}.`,
-    defaultValue: '',
-    readOnly: true,
-  });
-}
+/** Parameters that are sent along with a request for authorization. */
+const EXTRA_ARGUMENTS: SettingPart = object(
+  ['Extra parameters', 'Additional parameters of the authorization request, by name.'],
+  z.record(z.string().regex(/^[a-z_]{1,64}$/), z.string().max(256)),
+  { placeholder: { prompt: 'select_account' } },
+);
 
 /** The addresses that an OpenID provider is to send logouts and security events to, and what a logout does. */
-function eventSettings(backend: Backend): readonly SettingDefinition[] {
-  const url = (name: string, label: string, helpText: string) =>
-    ofBackend(backend, name, { type: 'string', label, helpText, defaultValue: '', readOnly: true });
-  const provider = LABELS[backend];
-  return [
-    url(
-      'BACKCHANNEL_LOGOUT_URL',
+function events(backend: Backend): Parts {
+  return {
+    BACKCHANNEL_LOGOUT_URL: derived(
       'Back-channel logout URL',
-      `The back-channel logout URI to register with ${provider}, or with the provider in its place.`,
+      `The back-channel logout URI to register with ${LABELS[backend]}, or with the provider in its place.`,
     ),
-    url(
-      'EVENTS_URL',
+    EVENTS_URL: derived(
       'Security events URL',
       'Where the provider pushes security events (RFC 8935), such as account-disabled.',
     ),
-    url(
-      'TOKEN_REVOCATION_URL',
+    TOKEN_REVOCATION_URL: derived(
       'Global token revocation URL',
       'Where the provider asks for the end of all sessions and tokens of a user.',
     ),
-    ofBackend(backend, 'LOGOUT_REVOKES_TOKENS', {
-      type: 'boolean',
-      label: 'Back-channel logout revokes tokens',
-      helpText:
-        'Whether a back-channel logout also revokes the tokens of the user, not only the sessions. Every logout of a user at ' +
+    LOGOUT_REVOKES_TOKENS: flag(
+      'Back-channel logout revokes tokens',
+      'Whether a back-channel logout also revokes the tokens of the user, not only the sessions. Every logout of a user at ' +
         'the provider then ends the tokens.',
-      defaultValue: false,
-    }),
-  ];
+    ),
+  };
 }
 
 /** How attributes of a backend's users become roles and flags here. */
-function mappings(backend: Backend): readonly SettingDefinition[] {
-  const map = (check: SettingDefinition['check'], placeholder: unknown) => ({
-    type: 'nested object' as const,
-    defaultValue: null,
-    nullable: true as const,
-    child: 'map' as const,
-    placeholder,
-    ...(check && { check }),
-  });
-  return [
-    ofBackend(backend, 'ORGANIZATION_MAP', {
-      ...map(checkedBy(organizationMap), ORGANIZATION_EXAMPLE),
-      label: 'Organizations',
-      helpText: `Grants roles in organizations to users of ${LABELS[backend]}. Overrides SOCIAL_AUTH_ORGANIZATION_MAP.`,
-    }),
-    ofBackend(backend, 'TEAM_MAP', {
-      ...map(checkedBy(teamMap), TEAM_EXAMPLE),
-      label: 'Teams',
-      helpText: `Makes users of ${LABELS[backend]} members of teams. Overrides SOCIAL_AUTH_TEAM_MAP.`,
-    }),
-    ofBackend(backend, 'USER_FLAGS_BY_ATTR', {
-      type: 'nested object',
-      label: 'Superusers and auditors',
-      helpText: 'Which values of which attribute or claim make a user a superuser or a system auditor.',
-      defaultValue: {},
-      placeholder: { is_superuser_attr: 'groups', is_superuser_value: ['automation-admins'] },
-      check: checkedBy(userFlags),
-    }),
-  ];
+function mappings(backend: Backend): Parts {
+  return {
+    ORGANIZATION_MAP: organizations(
+      'Organizations',
+      `Grants roles in organizations to users of ${LABELS[backend]}. Overrides SOCIAL_AUTH_ORGANIZATION_MAP.`,
+    ),
+    TEAM_MAP: teams(
+      'Teams',
+      `Makes users of ${LABELS[backend]} members of teams. Overrides SOCIAL_AUTH_TEAM_MAP.`,
+    ),
+    USER_FLAGS_BY_ATTR: object(
+      [
+        'Superusers and auditors',
+        'Which values of which attribute or claim make a user a superuser or a system auditor.',
+      ],
+      userFlags,
+      { placeholder: { is_superuser_attr: 'groups', is_superuser_value: ['automation-admins'] } },
+    ),
+  };
 }
 
 /** The settings of single sign-on for all providers, in the order of the controller. */
-export const SHARED_SSO_DEFINITIONS: readonly SettingDefinition[] = [
-  {
-    category: 'authentication',
-    key: 'SOCIAL_AUTH_ORGANIZATION_MAP',
-    type: 'nested object',
-    label: 'Organizations of external users',
-    helpText:
-      'Grants roles in organizations at each login through an identity provider. The map of a provider ' +
+export const SHARED_SSO_DEFINITIONS: readonly SettingDefinition[] = definitions('authentication', {
+  SOCIAL_AUTH_ORGANIZATION_MAP: organizations(
+    'Organizations of external users',
+    'Grants roles in organizations at each login through an identity provider. The map of a provider ' +
       'overrides this one.',
-    defaultValue: null,
-    nullable: true,
-    child: 'map',
-    placeholder: ORGANIZATION_EXAMPLE,
-    check: checkedBy(organizationMap),
-  },
-  {
-    category: 'authentication',
-    key: 'SOCIAL_AUTH_TEAM_MAP',
-    type: 'nested object',
-    label: 'Teams of external users',
-    helpText:
-      'Maps users to teams: they become members of the team and of its organization at each login through an identity provider.',
-    defaultValue: null,
-    nullable: true,
-    child: 'map',
-    placeholder: TEAM_EXAMPLE,
-    check: checkedBy(teamMap),
-  },
-  {
-    category: 'authentication',
-    key: 'SOCIAL_AUTH_USER_FIELDS',
-    type: 'list',
-    label: 'Fields taken from an identity provider',
-    helpText:
+  ),
+  SOCIAL_AUTH_TEAM_MAP: teams(
+    'Teams of external users',
+    'Maps users to teams: they become members of the team and of its organization at each login through an identity provider.',
+  ),
+  SOCIAL_AUTH_USER_FIELDS: {
+    ...names(
+      'Fields taken from an identity provider',
       'Which user fields come from the provider: username, email, first_name, last_name; all of them ' +
-      'unless it is set. With an empty list, only users with an existing account can log in.',
+        'unless it is set. With an empty list, only users with an existing account can log in.',
+    ),
     defaultValue: null,
     nullable: true,
-    child: 'strings',
     placeholder: ['username', 'first_name', 'last_name'],
     check: checkedBy(z.array(z.enum(['username', 'email', 'first_name', 'last_name'])).max(4)),
   },
-  {
-    category: 'authentication',
-    key: 'SOCIAL_AUTH_USERNAME_IS_FULL_EMAIL',
-    type: 'boolean',
-    label: 'Email address as username',
-    helpText:
-      'Whether new external users get their full email address as username, not only the part before the @.',
-    defaultValue: false,
-  },
-];
-
-const google = (name: string, part: Parameters<typeof ofBackend>[2]) =>
-  ofBackend('google-oauth2', name, part);
-const azure = (name: string, part: Parameters<typeof ofBackend>[2]) =>
-  ofBackend('azuread-oauth2', name, part);
-const github = (name: string, part: Parameters<typeof ofBackend>[2]) => ofBackend('github', name, part);
-const saml = (name: string, part: Parameters<typeof ofBackend>[2]) => ofBackend('saml', name, part);
-
-const GOOGLE: readonly SettingDefinition[] = [
-  callbackUrlSetting('google-oauth2'),
-  label('google-oauth2'),
-  google('KEY', line('Client ID', 'The client ID of the web application registered with Google.')),
-  google('SECRET', secret('Client secret', 'The client secret that goes with it.')),
-  google(
-    'WHITELISTED_DOMAINS',
-    names('Allowed domains', 'Only accounts of these Google Workspace domains; all accounts if empty.'),
+  SOCIAL_AUTH_USERNAME_IS_FULL_EMAIL: flag(
+    'Email address as username',
+    'Whether new external users get their full email address as username, not only the part before the @.',
   ),
-  google('AUTH_EXTRA_ARGUMENTS', extraArguments()),
-  google('ISSUER', {
-    ...address('Issuer', {
-      helpText: 'The issuer of the ID tokens. Its configuration is discovered from this URL.',
-      defaultValue: 'https://accounts.google.com',
-    }),
+});
+
+const GOOGLE: Parts = {
+  ...client(
+    'google-oauth2',
+    line('Client ID', 'The client ID of the web application registered with Google.'),
+    'The client secret that goes with it.',
+  ),
+  WHITELISTED_DOMAINS: names(
+    'Allowed domains',
+    'Only accounts of these Google Workspace domains; all accounts if empty.',
+  ),
+  AUTH_EXTRA_ARGUMENTS: EXTRA_ARGUMENTS,
+  ISSUER: line('Issuer', 'The issuer of the ID tokens. Its configuration is discovered from this URL.', {
+    defaultValue: 'https://accounts.google.com',
     check: checkIssuer,
   }),
-  ...eventSettings('google-oauth2'),
-  ...mappings('google-oauth2'),
-];
+  ...events('google-oauth2'),
+};
 
-const AZURE: readonly SettingDefinition[] = [
-  callbackUrlSetting('azuread-oauth2'),
-  label('azuread-oauth2'),
-  azure('KEY', line('Application ID', 'The application (client) ID of the registration in Microsoft Entra.')),
-  azure('SECRET', secret('Client secret', 'The value of a client secret of the registration.')),
-  azure(
-    'TENANT_ID',
-    line(
-      'Tenant',
-      'The directory (tenant) ID whose users may log in. `organizations` or `common` for users of several ' +
-        'tenants; list them in the allowed tenants then.',
-    ),
+const AZURE: Parts = {
+  ...client(
+    'azuread-oauth2',
+    line('Application ID', 'The application (client) ID of the registration in Microsoft Entra.'),
+    'The value of a client secret of the registration.',
   ),
-  azure(
-    'WHITELISTED_TENANTS',
-    names('Allowed tenants', 'Only users of the tenants with these IDs; all users of TENANT_ID if empty.'),
+  TENANT_ID: line(
+    'Tenant',
+    'The directory (tenant) ID whose users may log in. `organizations` or `common` for users of several ' +
+      'tenants; list them in the allowed tenants then.',
   ),
-  azure('AUTH_EXTRA_ARGUMENTS', extraArguments()),
-  azure(
-    'AUTHORITY_HOST',
-    address('Authority', {
-      helpText: 'The address of the cloud; the issuer is this, the tenant and /v2.0.',
-      defaultValue: 'https://login.microsoftonline.com',
-    }),
+  WHITELISTED_TENANTS: names(
+    'Allowed tenants',
+    'Only users of the tenants with these IDs; all users of TENANT_ID if empty.',
   ),
-  ...eventSettings('azuread-oauth2'),
-  ...mappings('azuread-oauth2'),
-];
+  AUTH_EXTRA_ARGUMENTS: EXTRA_ARGUMENTS,
+  AUTHORITY_HOST: line('Authority', 'The address of the cloud; the issuer is this, the tenant and /v2.0.', {
+    defaultValue: 'https://login.microsoftonline.com',
+    check: checkAddress,
+  }),
+  ...events('azuread-oauth2'),
+};
 
-const GITHUB: readonly SettingDefinition[] = [
-  callbackUrlSetting('github'),
-  label('github'),
-  github('KEY', line('Client ID', 'The client ID of the OAuth app registered with GitHub.')),
-  github('SECRET', secret('Client secret', 'A client secret of the OAuth app.')),
-  github('ORG_NAME', line('Organization', 'Only members of this organization; all users if empty.')),
-  github('TEAM_ID', line('Team', 'Only members of the team with this number; see /user/teams of the API.')),
-  github(
-    'URL',
-    address('URL', {
-      helpText: 'URL of GitHub, or of GitHub Enterprise.',
-      defaultValue: 'https://github.com',
-    }),
+const GITHUB: Parts = {
+  ...client(
+    'github',
+    line('Client ID', 'The client ID of the OAuth app registered with GitHub.'),
+    'A client secret of the OAuth app.',
   ),
-  github(
-    'API_URL',
-    address('API URL', {
-      helpText: 'URL of the GitHub API. That of GitHub Enterprise ends in /api/v3.',
-      defaultValue: 'https://api.github.com',
-    }),
-  ),
-  ...mappings('github'),
-];
+  ORG_NAME: line('Organization', 'Only members of this organization; all users if empty.'),
+  TEAM_ID: line('Team', 'Only members of the team with this number; see /user/teams of the API.'),
+  URL: line('URL', 'URL of GitHub, or of GitHub Enterprise.', {
+    defaultValue: 'https://github.com',
+    check: checkAddress,
+  }),
+  API_URL: line('API URL', 'URL of the GitHub API. That of GitHub Enterprise ends in /api/v3.', {
+    defaultValue: 'https://api.github.com',
+    check: checkAddress,
+  }),
+};
 
-const SAML: readonly SettingDefinition[] = [
-  callbackUrlSetting('saml'),
-  saml('METADATA_URL', {
-    type: 'string',
-    label: 'Metadata URL',
-    helpText: 'URL of the metadata of this service, for identity providers.',
-    defaultValue: '',
-    readOnly: true,
-  }),
-  saml(
-    'SP_ENTITY_ID',
-    line('Entity ID', 'The entity ID of this service at identity providers, usually its URL.'),
+const SAML: Parts = {
+  ...callbackUrl('saml'),
+  METADATA_URL: derived('Metadata URL', 'URL of the metadata of this service, for identity providers.'),
+  SP_ENTITY_ID: line('Entity ID', 'The entity ID of this service at identity providers, usually its URL.'),
+  SP_PUBLIC_CERT: line(
+    'Certificate',
+    'The certificate of the private key, in PEM. It is part of the metadata.',
+    { check: checkCertificate },
   ),
-  saml('SP_PUBLIC_CERT', {
-    ...line('Certificate', 'The certificate of the private key, in PEM. It is part of the metadata.'),
-    check: checkCertificate,
-  }),
-  saml('SP_PRIVATE_KEY', {
-    ...secret('Private key', 'Signs requests and decrypts assertions; in PEM, without a passphrase.'),
-    check: checkPrivateKey,
-  }),
-  saml('SECURITY_CONFIG', {
-    type: 'nested object',
-    label: 'Message security',
-    helpText:
+  SP_PRIVATE_KEY: line(
+    'Private key',
+    'Signs requests and decrypts assertions; in PEM, without a passphrase.',
+    { secret: true, check: checkPrivateKey },
+  ),
+  SECURITY_CONFIG: object(
+    [
+      'Message security',
       'authnRequestsSigned: whether requests are signed; requestedAuthnContext: false, or the contexts asked for; ' +
-      'rejectDeprecatedAlgorithm: false to accept signatures with SHA-1.',
-    defaultValue: { requestedAuthnContext: false },
-    check: checkedBy(securityConfig),
-  }),
-  saml('ENABLED_IDPS', {
-    type: 'nested object',
-    label: 'Identity providers',
-    helpText:
+        'rejectDeprecatedAlgorithm: false to accept signatures with SHA-1.',
+    ],
+    securityConfig,
+    { defaultValue: { requestedAuthnContext: false } },
+  ),
+  ENABLED_IDPS: object(
+    [
+      'Identity providers',
       'By a short name that stays: entity_id, url, x509cert (one or several) and logout_url, or metadata_url or metadata ' +
-      '(XML) to import them; label; name_id_format (persistent, email, none); the attributes attr_user_permanent_id, ' +
-      'attr_username, attr_email, attr_first_name, attr_last_name; allow_idp_initiated.',
-    defaultValue: {},
-    placeholder: {
-      corporate: {
-        entity_id: 'https://idp.example.org/saml',
-        url: 'https://idp.example.org/saml/sso',
-        x509cert: 'MIIDdzCCAl…',
-        attr_email: 'mail',
+        '(XML) to import them; label; name_id_format (persistent, email, none); the attributes attr_user_permanent_id, ' +
+        'attr_username, attr_email, attr_first_name, attr_last_name; allow_idp_initiated.',
+    ],
+    enabledIdps,
+    {
+      placeholder: {
+        corporate: {
+          entity_id: 'https://idp.example.org/saml',
+          url: 'https://idp.example.org/saml/sso',
+          x509cert: 'MIIDdzCCAl…',
+          attr_email: 'mail',
+        },
       },
     },
-    check: checkedBy(enabledIdps),
-  }),
-  ...mappings('saml'),
-];
+  ),
+};
+
+const OF_BACKENDS = { 'google-oauth2': GOOGLE, 'azuread-oauth2': AZURE, github: GITHUB, saml: SAML };
 
 /** The settings of single sign-on, backend by backend. */
-export const SSO_DEFINITIONS: readonly SettingDefinition[] = [...GOOGLE, ...AZURE, ...GITHUB, ...SAML];
+export const SSO_DEFINITIONS: readonly SettingDefinition[] = BACKENDS.flatMap((backend) =>
+  definitions(backend, { ...OF_BACKENDS[backend], ...mappings(backend) }, `${PREFIXES[backend]}_`),
+);
