@@ -5,62 +5,19 @@ import { ssoSettings } from '../settings/settings.ts';
 import type { OrganizationMap, SamlIdp, SamlSecurity, TeamMap, UserFlags } from '../settings/sso-schemas.ts';
 import { BACKENDS, type Backend, LABELS, PREFIXES } from './backends.ts';
 
-/** How accounts are created for a backend's users, and which roles they get. */
-export interface UserRules {
-  readonly organizations: OrganizationMap | null;
-  readonly teams: TeamMap | null;
-  readonly flags: UserFlags;
-  /** The fields taken from the provider. Null means all; an empty list means that no accounts are created. */
-  readonly fields: readonly string[] | null;
-  readonly usernameIsEmail: boolean;
-}
-
 /** The issuer of Google: only accounts of other issuers carry theirs in their uid. */
 export const GOOGLE = 'https://accounts.google.com';
 /** The address of GitHub: only accounts of GitHub Enterprise carry theirs in their uid. */
 export const GITHUB = 'https://github.com';
 
-interface ClientConfiguration {
-  readonly clientId: string;
-  readonly clientSecret: string;
-}
-
 /** Google, or another OpenID provider in its place. */
-export interface GoogleConfiguration extends ClientConfiguration {
-  readonly backend: 'google-oauth2';
-  readonly issuer: string;
-  readonly domains: readonly string[];
-  readonly extra: Readonly<Record<string, string>>;
-}
-
+export type GoogleConfiguration = NonNullable<ReturnType<typeof google>>;
 /** Microsoft Entra ID. */
-export interface AzureConfiguration extends ClientConfiguration {
-  readonly backend: 'azuread-oauth2';
-  readonly issuer: string;
-  /** Whether users of several tenants can log in through this issuer. */
-  readonly severalTenants: boolean;
-  readonly tenants: readonly string[];
-  readonly extra: Readonly<Record<string, string>>;
-}
-
+export type AzureConfiguration = NonNullable<ReturnType<typeof azure>>;
 /** GitHub or GitHub Enterprise. */
-export interface GithubConfiguration extends ClientConfiguration {
-  readonly backend: 'github';
-  readonly url: string;
-  readonly apiUrl: string;
-  readonly organization: string;
-  readonly team: string;
-}
-
+export type GithubConfiguration = NonNullable<ReturnType<typeof github>>;
 /** SAML and its identity providers. */
-export interface SamlConfiguration {
-  readonly backend: 'saml';
-  readonly entityId: string;
-  readonly certificate: string;
-  readonly privateKey: string;
-  readonly security: SamlSecurity;
-  readonly idps: Readonly<Record<string, SamlIdp>>;
-}
+export type SamlConfiguration = NonNullable<ReturnType<typeof saml>>;
 
 export type BackendConfiguration =
   | GoogleConfiguration
@@ -68,46 +25,38 @@ export type BackendConfiguration =
   | GithubConfiguration
   | SamlConfiguration;
 
-/** The configuration of single sign-on. */
-interface SsoConfiguration {
-  /** The configured backends, in the order of their buttons. */
-  readonly backends: readonly BackendConfiguration[];
-  /** The name on the button of a backend. SAML has a label for each identity provider instead. */
-  label(backend: Backend): string;
-  /** The backends whose secrets cannot be decrypted with the service's key. */
-  readonly undecryptable: readonly Backend[];
-  rules(backend: Backend): UserRules;
-  /** Whether a back-channel logout of a backend also revokes the tokens of the user. */
-  logoutRevokes(backend: Backend): boolean;
-}
+/** How accounts are created for a backend's users, and which roles they get. */
+export type UserRules = ReturnType<Awaited<ReturnType<typeof ssoConfiguration>>['rules']>;
 
 /** Reads the configuration from the current settings. */
 export async function ssoConfiguration(
   service: Pick<ServiceContext, 'fixedSettings' | 'secrets'>,
   database: Queryable,
-): Promise<SsoConfiguration> {
+) {
   const values = await ssoSettings(service, database);
   const of = (backend: Backend) => (name: string) => values.get(`${PREFIXES[backend]}_${name}`);
-  const read = {
-    'google-oauth2': google,
-    'azuread-oauth2': azure,
-    github,
-    saml,
-  } satisfies Record<Backend, (value: Values) => BackendConfiguration | null>;
+  const read = { 'google-oauth2': google, 'azuread-oauth2': azure, github, saml };
   return {
-    backends: BACKENDS.flatMap((backend) => read[backend](of(backend)) ?? []),
-    label: (backend) => text(of(backend), 'LABEL') || LABELS[backend],
+    /** The configured backends, in the order of their buttons. */
+    backends: BACKENDS.flatMap(
+      (backend): readonly BackendConfiguration[] | BackendConfiguration => read[backend](of(backend)) ?? [],
+    ),
+    /** The name on the button of a backend. SAML has a label for each identity provider instead. */
+    label: (backend: Backend) => text(of(backend), 'LABEL') || LABELS[backend],
+    /** The backends whose secrets cannot be decrypted with the service's key. */
     undecryptable: BACKENDS.filter((backend) =>
       ['SECRET', 'SP_PRIVATE_KEY'].some((name) => of(backend)(name) === null),
     ),
-    logoutRevokes: (backend) => of(backend)('LOGOUT_REVOKES_TOKENS') === true,
-    rules: (backend) => {
+    /** Whether a back-channel logout of a backend also revokes the tokens of the user. */
+    logoutRevokes: (backend: Backend) => of(backend)('LOGOUT_REVOKES_TOKENS') === true,
+    rules: (backend: Backend) => {
       const value = of(backend);
       return {
         organizations: (value('ORGANIZATION_MAP') ??
           values.get('SOCIAL_AUTH_ORGANIZATION_MAP')) as OrganizationMap | null,
         teams: (value('TEAM_MAP') ?? values.get('SOCIAL_AUTH_TEAM_MAP')) as TeamMap | null,
         flags: value('USER_FLAGS_BY_ATTR') as UserFlags,
+        /** The fields taken from the provider. Null means all; an empty list means that no accounts are created. */
         fields: values.get('SOCIAL_AUTH_USER_FIELDS') as readonly string[] | null,
         usernameIsEmail: values.get('SOCIAL_AUTH_USERNAME_IS_FULL_EMAIL') === true,
       };
@@ -139,17 +88,17 @@ function text(value: Values, name: string): string {
   return typeof found === 'string' ? found : '';
 }
 
-function client(value: Values): ClientConfiguration | null {
+function client(value: Values) {
   const clientId = text(value, 'KEY');
   const clientSecret = text(value, 'SECRET');
   return clientId === '' || clientSecret === '' ? null : { clientId, clientSecret };
 }
 
-function google(value: Values): GoogleConfiguration | null {
+function google(value: Values) {
   const credentials = client(value);
   if (credentials === null) return null;
   return {
-    backend: 'google-oauth2',
+    backend: 'google-oauth2' as const,
     ...credentials,
     issuer: text(value, 'ISSUER'),
     domains: value('WHITELISTED_DOMAINS') as readonly string[],
@@ -157,25 +106,26 @@ function google(value: Values): GoogleConfiguration | null {
   };
 }
 
-function azure(value: Values): AzureConfiguration | null {
+function azure(value: Values) {
   const credentials = client(value);
   const tenant = text(value, 'TENANT_ID');
   if (credentials === null || tenant === '') return null;
   return {
-    backend: 'azuread-oauth2',
+    backend: 'azuread-oauth2' as const,
     ...credentials,
     issuer: `${text(value, 'AUTHORITY_HOST')}/${encodeURIComponent(tenant)}/v2.0`,
+    /** Whether users of several tenants can log in through this issuer. */
     severalTenants: ['common', 'organizations', 'consumers'].includes(tenant.toLowerCase()),
     tenants: value('WHITELISTED_TENANTS') as readonly string[],
     extra: value('AUTH_EXTRA_ARGUMENTS') as Record<string, string>,
   };
 }
 
-function github(value: Values): GithubConfiguration | null {
+function github(value: Values) {
   const credentials = client(value);
   if (credentials === null) return null;
   return {
-    backend: 'github',
+    backend: 'github' as const,
     ...credentials,
     url: text(value, 'URL'),
     apiUrl: text(value, 'API_URL'),
@@ -184,14 +134,14 @@ function github(value: Values): GithubConfiguration | null {
   };
 }
 
-function saml(value: Values): SamlConfiguration | null {
+function saml(value: Values) {
   const entityId = text(value, 'SP_ENTITY_ID');
   const idps = value('ENABLED_IDPS') as Record<string, SamlIdp>;
   if (entityId === '' || Object.keys(idps).length === 0) return null;
   // Null means that the key cannot be decrypted.
   if (value('SP_PRIVATE_KEY') === null) return null;
   return {
-    backend: 'saml',
+    backend: 'saml' as const,
     entityId,
     certificate: text(value, 'SP_PUBLIC_CERT'),
     privateKey: text(value, 'SP_PRIVATE_KEY'),
