@@ -305,7 +305,7 @@ export class PolicyEvaluator {
         const number = check.parts === undefined ? 0 : this.#conditions.push(check.parts.condition) - 1;
         const each = { ...prepared, check, bit: 1 << number };
         if (rule.tokens !== 'expired') this.#live.push(each);
-        if (rule.tokens !== 'live') this.#expired.push(each);
+        if (rule.tokens !== undefined) this.#expired.push(each);
         break;
       }
       case 'aggregates':

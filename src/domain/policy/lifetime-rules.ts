@@ -19,9 +19,7 @@ const HUNDRED_YEARS = NEVER_DAYS * DAY;
 /** Finds tokens that outlive everybody: the controller's default lifetime is a thousand years. */
 export const neverExpires: TokenRule = {
   appliesTo: 'tokens',
-  tokens: 'live',
   defaults: { enabled: true, severity: 'high', exceptions: [] },
-  needs: [],
   help: {
     finds: 'An access token that expires more than a hundred years from now.',
     matters:
@@ -55,9 +53,7 @@ export function expiresNever(token: Pick<Token, 'expires'>, now: Date): boolean 
  */
 export const lifetimeOver: TokenRule<WithDays> = {
   appliesTo: 'tokens',
-  tokens: 'live',
   defaults: { enabled: true, severity: 'medium', days: 366, exceptions: [] },
-  needs: [],
   help: {
     finds: 'An access token whose lifetime exceeds the given number of days.',
     matters: 'The longer a token lives, the longer a leaked copy of it works.',
@@ -83,7 +79,6 @@ export const expiredPresent: TokenRule = {
   appliesTo: 'tokens',
   tokens: 'expired',
   defaults: { enabled: true, severity: 'low', exceptions: [] },
-  needs: [],
   help: {
     finds: 'An expired access token that is still in the database.',
     matters: 'It authenticates nothing, but it clutters every list, and its refresh token may still be live.',
@@ -169,7 +164,6 @@ export const refreshOrphaned: RefreshTokenRule = {
 export const expiryCliff: AggregateRule<WithShare> = {
   appliesTo: 'aggregates',
   defaults: { enabled: true, severity: 'low', tokens: 20, percent: 10, exceptions: [] },
-  needs: [],
   help: {
     finds: 'A day (UTC) on which at least the given number and the given share of access tokens expire.',
     matters: 'Everything that uses these tokens stops on the same day.',

@@ -17,7 +17,6 @@ import { matchesAny } from './subject.ts';
  */
 export const ownerInactive: TokenRule = {
   appliesTo: 'tokens',
-  tokens: 'live',
   defaults: { enabled: true, severity: 'critical', exceptions: [] },
   needs: ['inactive_users'],
   help: {
@@ -36,7 +35,6 @@ export const ownerInactive: TokenRule = {
 /** Finds tokens of superusers, which give access to the whole controller. */
 export const ownerSuperuser: TokenRule = {
   appliesTo: 'tokens',
-  tokens: 'live',
   defaults: { enabled: true, severity: 'medium', exceptions: [] },
   needs: ['users'],
   help: {
@@ -60,7 +58,6 @@ export const ownerSuperuser: TokenRule = {
  */
 export const ownerExternal: TokenRule = {
   appliesTo: 'tokens',
-  tokens: 'live',
   defaults: { enabled: true, severity: 'medium', exceptions: [] },
   needs: ['users', 'settings'],
   help: {
@@ -85,7 +82,6 @@ export const ownerExternal: TokenRule = {
 /** Finds tokens of users who had left when their directory was last asked. */
 export const ownerLeft: TokenRule = {
   appliesTo: 'tokens',
-  tokens: 'live',
   defaults: { enabled: false, severity: 'critical', exceptions: [] },
   needs: ['directories'],
   help: {
@@ -108,7 +104,6 @@ export const ownerLeft: TokenRule = {
 /** Finds tokens of external users whom no directory was asked about for a while. */
 export const providerNotAsked: TokenRule<WithDays> = {
   appliesTo: 'tokens',
-  tokens: 'live',
   defaults: { enabled: false, severity: 'medium', days: 7, exceptions: [] },
   needs: ['directories'],
   help: {
@@ -143,9 +138,7 @@ export const providerNotAsked: TokenRule<WithDays> = {
 /** Finds personal access tokens of accounts that a machine works under. */
 export const personalTokenOfServiceAccount: TokenRule<WithUsers> = {
   appliesTo: 'tokens',
-  tokens: 'live',
   defaults: { enabled: true, severity: 'low', users: [], exceptions: [] },
-  needs: [],
   help: {
     finds: 'A personal access token of a service account.',
     matters:
@@ -180,9 +173,7 @@ function cachedMatcher(patterns: readonly string[]): (name: string) => boolean {
 /** Finds application tokens that belong to a person, where programs are to have accounts of their own. */
 export const applicationTokenOfPerson: TokenRule<WithUsers> = {
   appliesTo: 'tokens',
-  tokens: 'live',
   defaults: { enabled: false, severity: 'low', users: [], exceptions: [] },
-  needs: [],
   help: {
     finds: "An application's access token whose owner is not a service account.",
     matters:

@@ -43,7 +43,6 @@ import {
 const exceptionExpired: ExceptionRule = {
   appliesTo: 'exceptions',
   defaults: { enabled: true, severity: 'medium', exceptions: [] },
-  needs: [],
   help: {
     finds: 'An expired exception of an enabled rule.',
     matters: 'The exception was meant to be temporary.',

@@ -77,8 +77,8 @@ export function checkOfOwner(
 interface RuleBase<Setting extends RuleSetting> {
   readonly defaults: Setting;
   readonly help: RuleHelp;
-  /** What must be known for it. */
-  readonly needs: readonly Fact[];
+  /** What must be known for it, beside the tokens. */
+  readonly needs?: readonly Fact[];
   /** The severity where the facts make findings less severe; replaces only the default severity. */
   readonly severityHere?: (facts: Facts) => Severity | null;
 }
@@ -86,8 +86,8 @@ interface RuleBase<Setting extends RuleSetting> {
 /** A rule about tokens, each judged by itself. */
 export interface TokenRule<Setting extends RuleSetting = RuleSetting> extends RuleBase<Setting> {
   readonly appliesTo: 'tokens';
-  /** An expired token authenticates nothing, so that most rules leave it alone. */
-  readonly tokens: 'live' | 'expired' | 'all';
+  /** Live tokens where absent: an expired token authenticates nothing, so that most rules leave it alone. */
+  readonly tokens?: 'expired' | 'all';
   prepare(given: RuleContext<Setting>): TokenCheck;
 }
 

@@ -22,7 +22,6 @@ const WRITING: Condition = { is: 'writing' };
 /** Finds tokens that were made some days ago and have never authenticated anything. */
 export const neverUsedRule: TokenRule<WithDays> = {
   appliesTo: 'tokens',
-  tokens: 'live',
   defaults: { enabled: true, severity: 'medium', days: 30, exceptions: [] },
   needs: ['never_used_tokens'],
   help: {
@@ -52,7 +51,6 @@ export const neverUsedRule: TokenRule<WithDays> = {
  */
 export const unusedFor: TokenRule<WithDays> = {
   appliesTo: 'tokens',
-  tokens: 'live',
   defaults: { enabled: true, severity: 'medium', days: 90, exceptions: [] },
   needs: ['unused_tokens'],
   help: {
@@ -85,9 +83,7 @@ function unusedText({ created, lastUsed }: Token, { days, now }: { days: number;
 /** Finds tokens that may change things: all that are made without naming a scope. */
 export const writeScope: TokenRule = {
   appliesTo: 'tokens',
-  tokens: 'live',
   defaults: { enabled: true, severity: 'low', exceptions: [] },
-  needs: [],
   help: {
     finds: 'An access token whose scope includes write.',
     matters:
@@ -109,7 +105,6 @@ export const writeScope: TokenRule = {
  */
 export const writeUnneeded: TokenRule<WithDays> = {
   appliesTo: 'tokens',
-  tokens: 'live',
   defaults: { enabled: false, severity: 'medium', days: 90, exceptions: [] },
   needs: ['last_changes', 'never_used_tokens'],
   help: {
@@ -144,9 +139,7 @@ function idle(user: Token['user'], { lastChanges, now }: Facts): string {
 /** Finds personal access tokens without a description. An application's token has the application's name. */
 export const noDescription: TokenRule = {
   appliesTo: 'tokens',
-  tokens: 'live',
   defaults: { enabled: true, severity: 'low', exceptions: [] },
-  needs: [],
   help: {
     finds: 'A personal access token without a description.',
     matters: 'Only its owner knows what it is for, which makes it risky to revoke.',
@@ -171,7 +164,6 @@ export const noDescription: TokenRule = {
 export const duplicatePurpose: AggregateRule = {
   appliesTo: 'aggregates',
   defaults: { enabled: true, severity: 'low', exceptions: [] },
-  needs: [],
   help: {
     finds: 'Several access tokens with the same owner, application and description.',
     matters: 'Probably only the newest is in use, and the others were never revoked.',
@@ -205,7 +197,6 @@ function sentence({ user, application, description }: Purpose, tokens: number): 
 export const tooManyPerUser: AggregateRule<WithTokens> = {
   appliesTo: 'aggregates',
   defaults: { enabled: true, severity: 'low', tokens: 20, exceptions: [] },
-  needs: [],
   help: {
     finds: 'A user who owns more than the given number of unexpired access tokens.',
     matters: 'Each token that is not revoked when it is replaced is one more that can leak.',

@@ -38,7 +38,7 @@ export interface Gathered {
  */
 export async function gatherFacts(wanted: FactsWanted): Promise<Gathered> {
   const gathering = new Gathering(wanted);
-  const needed = new Set(wanted.rules.flatMap((rule) => ruleOf(rule).needs));
+  const needed = new Set(wanted.rules.flatMap((rule) => ruleOf(rule).needs ?? []));
   const refused = new Map<Fact, string>();
   for (const fact of needed) {
     try {
@@ -51,7 +51,7 @@ export async function gatherFacts(wanted: FactsWanted): Promise<Gathered> {
   }
   const notChecked = wanted.rules.flatMap((rule) => {
     const why = ruleOf(rule)
-      .needs.map((fact) => refused.get(fact))
+      .needs?.map((fact) => refused.get(fact))
       .find((found) => found !== undefined);
     return why === undefined ? [] : [{ rule, why }];
   });
