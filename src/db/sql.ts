@@ -14,7 +14,20 @@ class Statement {
 
   /** With `$1` and so on in the place of the values. */
   get text(): string {
-    return this.texts.reduce((text, next, index) => `${text}$${index}${next}`);
+    return this.#numbered().text;
+  }
+
+  #numbered(): { readonly text: string; readonly parameters: readonly unknown[] } {
+    let text = this.texts[0] ?? '';
+    const parameters: unknown[] = [];
+    const numbers = new Map<Shared, number>();
+    for (const [index, value] of this.values.entries()) {
+      const isShared = value instanceof Shared;
+      const number = (isShared && numbers.get(value)) || parameters.push(isShared ? value.value : value);
+      if (isShared) numbers.set(value, number);
+      text += `$${number}${this.texts[index + 1]}`;
+    }
+    return { text, parameters };
   }
 
   /** The same under a name: see {@link Queryable.query}. */
@@ -23,7 +36,13 @@ class Statement {
   }
 
   rows<R extends object>(database: Queryable): Promise<R[]> {
-    return database.query<R>(this.text, this.values, this.#name);
+    const { text, parameters } = this.#numbered();
+    return database.query<R>(text, parameters, this.#name);
+  }
+
+  /** The column `id` of its rows. */
+  async ids(database: Queryable): Promise<number[]> {
+    return (await this.rows<{ id: number }>(database)).map(({ id }) => id);
   }
 
   /** The first row, or null. */
@@ -39,7 +58,8 @@ class Statement {
 
   /** Runs it for its effect. Returns how many rows it touched. */
   execute(database: Queryable): Promise<number> {
-    return database.execute(this.text, this.values);
+    const { text, parameters } = this.#numbered();
+    return database.execute(text, parameters);
   }
 
   /** Runs it for its effect on one row. Returns whether there was that row. */
@@ -49,6 +69,19 @@ class Statement {
 }
 
 export type Sql = Statement;
+
+class Shared {
+  readonly value: unknown;
+
+  constructor(value: unknown) {
+    this.value = value;
+  }
+}
+
+/** A value that stands in several places of a statement, but is sent once: a list of thousands of ids. */
+export function shared(value: unknown): Shared {
+  return new Shared(value);
+}
 
 /**
  * A statement or a part of one. What stands in `${}` is a value, which never becomes text: the database gets it as a
@@ -78,7 +111,10 @@ function concatenated(strings: readonly string[], parts: readonly unknown[]): Sq
 }
 
 /** Parts with a separator between them; no text for none. */
-export function joined(parts: readonly Sql[], separator: ', ' | ' ' | ' AND ' | ' OR ' = ', '): Sql {
+export function joined(
+  parts: readonly Sql[],
+  separator: ', ' | ' ' | ' AND ' | ' OR ' | ' | ' | ' UNION ALL ' = ', ',
+): Sql {
   return concatenated(['', ...parts.slice(1).map(() => separator), ''], parts);
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { identifier, joined, literal, type Sql, sql } from '../../../src/db/sql.ts';
+import { identifier, joined, literal, type Sql, shared, sql } from '../../../src/db/sql.ts';
 
 /** Statements of any depth, each with the values in their order. */
 const statements: fc.Arbitrary<{ readonly statement: Sql; readonly values: readonly unknown[] }> = fc.letrec(
@@ -57,6 +57,25 @@ describe('sql', () => {
     expect(statement.text).toBe('SELECT "t"."limit" FROM t WHERE (a = $1 OR b = $2) LIMIT 3');
     expect(joined([]).text).toBe('');
     expect(joined([condition, sql`c`], ' AND ').text).toBe('a = $1 OR b = $2 AND c');
+  });
+
+  it('sends a shared value once, wherever it stands, and an equal one again', async () => {
+    const [ids, same] = [shared([7]), [7]];
+    const part = sql`b = ANY(${ids})`;
+    const statement = sql`a = ANY(${ids}) OR ${part} OR c = ANY(${same}) OR d = ${false} OR e = ANY(${ids})`;
+    const sent: unknown[] = [];
+    const database = {
+      query: <R extends object>(text: string, values: readonly unknown[] = []) => {
+        sent.push(text, values);
+        return Promise.resolve<R[]>([]);
+      },
+      execute: () => Promise.resolve(0),
+    };
+    await statement.rows(database);
+    expect(sent).toEqual([
+      'a = ANY($1) OR b = ANY($1) OR c = ANY($2) OR d = $3 OR e = ANY($1)',
+      [[7], [7], false],
+    ]);
   });
 
   it('refuses names and literals that are none', () => {
