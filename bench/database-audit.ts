@@ -1,7 +1,8 @@
 // Tokens audited a second straight at the database with --summary, as a whole process, against psql that copies the
 // rows of the audited tokens, turn by turn; and the memory that it takes, which does not grow with the number of tokens.
 // Run: npm run build && node bench/database-audit.ts [largest number of tokens]
-import { readTokenPage, TOKEN_COLUMNS } from '../src/targets/database/tokens.ts';
+import { readColumns } from '../src/targets/database/queries.ts';
+import { TOKEN_COLUMNS, tokensSql } from '../src/targets/database/tokens.ts';
 import { startPostgres } from '../test/support/embedded-postgres.ts';
 import { Estates, psql } from './support/database-estate.ts';
 import { judge, median, perTurn, sized } from './support/ratio.ts';
@@ -21,12 +22,8 @@ async function wholeQuery(): Promise<string> {
     },
     execute: () => Promise.resolve(0),
   };
-  await readTokenPage(recorder, {
-    layout: Estates.layout,
-    criteria: {},
-    range: { after: 0, last: null },
-    columns: TOKEN_COLUMNS(Estates.layout),
-  });
+  const { layout } = Estates;
+  await readColumns(recorder, TOKEN_COLUMNS(layout), tokensSql(layout, {}, { after: 0, last: null }));
   // Without what puts each column of a page into one array.
   const [, rows = ''] = /^SELECT .*? FROM \((SELECT .*)LIMIT \d+\) p$/s.exec(text) ?? [];
   return rows.replaceAll(/\$\d+/g, '0');

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, inject } from 'vitest';
 import type { Database } from '../../src/db/database.ts';
+import type { Sql } from '../../src/db/sql.ts';
 import type { Outcome } from '../../src/domain/plan.ts';
 import { Secret } from '../../src/domain/secret.ts';
 import type { Target } from '../../src/operations/ports/target.ts';
@@ -7,7 +8,7 @@ import {
   type DatabaseTargetOptions,
   openDatabaseTarget,
 } from '../../src/targets/database/database-target.ts';
-import { TABLES, type Tables } from '../../src/targets/database/tables.ts';
+import { type Layout, TABLES, type Tables } from '../../src/targets/database/tables.ts';
 import { seedGateway } from '../unit/targets/database/gateway-seed.ts';
 import { LAYOUTS as CONTROLLERS, makeTables } from './controller-tables.ts';
 import { openOn } from './databases.ts';
@@ -33,7 +34,7 @@ export interface TestDatabase {
   readonly url: string;
   readonly database: Database;
   /** The names of its tables. */
-  readonly tables: Tables;
+  readonly tables: TableNames;
   readonly target: Target;
   open(options?: OpenOptions): Promise<Target>;
   /** Creates access tokens of alice, and returns their ids, ascending. */
@@ -57,6 +58,8 @@ export function testDatabase(...made: Parameters<typeof createTestDatabase>): Te
   return new Proxy({} as TestDatabase, { get: (_, member) => Reflect.get(place ?? {}, member) });
 }
 
+type TableNames = { readonly [Name in keyof Tables]: Tables[Name] extends Sql ? string : Tables[Name] };
+
 /** @param server A superuser's URL of another server than that of the tests. */
 export async function createTestDatabase(
   layout: (typeof LAYOUTS)[number],
@@ -71,7 +74,7 @@ export async function createTestDatabase(
     await makeTables(database, layout);
     await seed(database);
   }
-  const tables = TABLES[layout];
+  const tables = tableNames(layout);
   const targets: Target[] = [];
   const open = async ({ url: as = url, lockRetryMs = 300, ...more }: OpenOptions = {}) => {
     const connection = new Secret(as);
@@ -95,6 +98,14 @@ export async function createTestDatabase(
       await database.close();
     },
   };
+}
+
+function tableNames(layout: Layout): TableNames {
+  const texts = Object.entries(TABLES[layout]).map(([name, part]) => [
+    name,
+    'text' in Object(part) ? part.text : part,
+  ]);
+  return Object.fromEntries(texts);
 }
 
 async function seed(database: Database): Promise<void> {
@@ -128,7 +139,7 @@ async function seed(database: Database): Promise<void> {
 async function makeTokens(
   database: Database,
   wanted: {
-    readonly tables: Tables;
+    readonly tables: TableNames;
     readonly count: number;
     readonly columns: Readonly<Record<string, string>>;
   },
@@ -152,14 +163,14 @@ async function makeTokens(
 }
 
 /** SQL for a random stored token, in the form of the layout. */
-function storedRandom({ storedForm }: Tables): string {
+function storedRandom({ storedForm }: TableNames): string {
   const hash = "encode(sha256(gen_random_uuid()::text::bytea), 'hex')";
   return storedForm === 'by_value' ? `'$sha256$' || ${hash}` : hash;
 }
 
 async function makeRefreshToken(
   database: Database,
-  wanted: { readonly tables: Tables; readonly accessTokenId: number | null; readonly revoked: boolean },
+  wanted: { readonly tables: TableNames; readonly accessTokenId: number | null; readonly revoked: boolean },
 ): Promise<number> {
   const { refreshTokens, refreshTokenUpdatedAt } = wanted.tables;
   const [row] = await database.query<{ id: number }>(
@@ -202,7 +213,7 @@ async function makeAuthorizationCode(
 async function makeSession(
   database: Database,
   session: {
-    readonly tables: Tables;
+    readonly tables: TableNames;
     readonly key: string;
     readonly userId: number | null;
     readonly hours: number;

@@ -1,7 +1,8 @@
+import { joined, literal, type Sql, sql } from '../../db/sql.ts';
 import { type Layout, TABLES } from './tables.ts';
 
 /** The `action_node` of entries in a controller's activity stream, where a controller writes the name of its node. */
-const ACTION_NODE = 'tokenctl';
+const ACTION_NODE = literal('tokenctl');
 
 /** The object types of entries: a controller's name, and a gateway's content type. */
 const OBJECT_TYPES = {
@@ -15,82 +16,82 @@ const OBJECT_TYPES = {
 type ObjectType = keyof typeof OBJECT_TYPES;
 
 /** SQL for the id of the user in whose name a gateway's management commands write; null if it is missing. */
-export const SYSTEM_USER = "(SELECT u.id FROM aap_gateway_api_user u WHERE u.username = '_system')";
+export const SYSTEM_USER = sql`(SELECT u.id FROM aap_gateway_api_user u WHERE u.username = '_system')`;
 
 /** Entries of the activity stream as management commands write them. All SQL consists of constants and parameters. */
 interface Entries {
   readonly operation: 'create' | 'update' | 'delete';
   readonly objectType: ObjectType;
   /** SQL for the changes in the layout's form: text for a controller, jsonb for a gateway. */
-  readonly changes: string;
+  readonly changes: Sql;
   /** SQL for the id of the object; a controller has it in the changes only. */
-  readonly id: string;
+  readonly id: Sql;
   /** SQL for the setting that changed, as jsonb; only for a controller. */
-  readonly setting?: string;
+  readonly setting?: Sql;
   /** The FROM clause that selects one row per entry, with everything after it. */
-  readonly from: string;
+  readonly from: Sql;
 }
 
 /** SQL that adds entries to the activity stream, one for each row. */
-export function insertEntries(layout: Layout, entries: Entries): string {
-  const { operation, objectType, changes, id, setting = "'{}'", from } = entries;
+export function insertEntries(layout: Layout, entries: Entries): Sql {
+  const { objectType, changes, id, setting = sql`'{}'`, from } = entries;
+  const operation = literal(entries.operation);
   if (layout === 'gateway') {
-    return `INSERT INTO dab_activitystream_entry
+    return sql`INSERT INTO dab_activitystream_entry
         (operation, created, changes, content_type_id, object_id, created_by_id)
-      SELECT '${operation}', now(), ${changes}, ${contentTypeId(objectType)}, (${id})::text, ${SYSTEM_USER} ${from}`;
+      SELECT ${operation}, now(), ${changes}, ${contentTypeId(objectType)}, (${id})::text, ${SYSTEM_USER} ${from}`;
   }
-  return `INSERT INTO main_activitystream
+  return sql`INSERT INTO main_activitystream
       (operation, timestamp, changes, object_relationship_type, object1, object2, action_node, setting)
-    SELECT '${operation}', now(), ${changes}, '', '${OBJECT_TYPES[objectType].object}', '', '${ACTION_NODE}', ${setting}
-    ${from}`;
+    SELECT ${operation}, now(), ${changes}, '', ${literal(OBJECT_TYPES[objectType].object)}, '', ${ACTION_NODE},
+      ${setting} ${from}`;
 }
 
 /** SQL for the id of a gateway's content type. Without it no entry can be written, and the statement fails. */
-export function contentTypeId(objectType: ObjectType): string {
+export function contentTypeId(objectType: ObjectType): Sql {
   const { app, model } = OBJECT_TYPES[objectType];
-  return `(SELECT c.id FROM django_content_type c WHERE c.app_label = '${app}' AND c.model = '${model}')`;
+  return sql`(SELECT c.id FROM django_content_type c
+    WHERE c.app_label = ${literal(app)} AND c.model = ${literal(model)})`;
 }
 
 /** SQL for a gateway's changes (jsonb) with fields of one kind. */
-export function gatewayChanges(
-  kind: 'added_fields' | 'removed_fields' | 'changed_fields',
-  fields: string,
-): string {
+export function gatewayChanges(kind: 'added_fields' | 'removed_fields' | 'changed_fields', fields: Sql): Sql {
   const others = ['added_fields', 'removed_fields', 'changed_fields'].filter((other) => other !== kind);
-  return `jsonb_build_object('${kind}', ${fields}, ${others.map((other) => `'${other}', '{}'::jsonb`).join(', ')})`;
+  return sql`jsonb_build_object(${literal(kind)}, ${fields},
+    ${joined(others.map((other) => sql`${literal(other)}, '{}'::jsonb`))})`;
 }
 
 /** A controller's changes of an access token `t` with its application's name in `t.application`: JSON with Python's spaces. */
-const CONTROLLER_TOKEN = `'{"description": ' || to_json(t.description::text)
+const CONTROLLER_TOKEN = sql`'{"description": ' || to_json(t.description::text)
     || ', "application": ' || coalesce(to_json(t.application::text)::text, 'null')
     || ', "scope": ' || to_json(t.scope::text) || ', "id": ' || t.id || ', "token": "************"}'`;
 
 /** A gateway's fields of an access token `t`. It stores values as strings, and masks tokens like this. */
-const GATEWAY_TOKEN = `jsonb_build_object('id', t.id::text, 'user', t.user_id::text,
+const GATEWAY_TOKEN = sql`jsonb_build_object('id', t.id::text, 'user', t.user_id::text,
     'application', t.application_id::text, 'scope', t.scope, 'description', t.description,
     'created', t.created, 'modified', t.modified, 'expires', t.expires,
     'source_refresh_token', t.source_refresh_token_id::text, 'token', '$encrypted$',
     'id_token', t.id_token_id::text, 'created_by', t.created_by_id::text, 'modified_by', t.modified_by_id::text)`;
 
 /** A gateway leaves the last use out of the entry of a new token. */
-const DELETED_TOKEN = `${GATEWAY_TOKEN} || jsonb_build_object('last_used', t.last_used)`;
+const DELETED_TOKEN = sql`${GATEWAY_TOKEN} || jsonb_build_object('last_used', t.last_used)`;
 
-const GATEWAY_REFRESH_TOKEN = `jsonb_build_object('id', t.id::text, 'user', t.user_id::text,
+const GATEWAY_REFRESH_TOKEN = sql`jsonb_build_object('id', t.id::text, 'user', t.user_id::text,
     'application', t.application_id::text, 'access_token', t.access_token_id::text, 'revoked', t.revoked,
     'created', t.created, 'modified', t.modified, 'token', '$encrypted$',
     'created_by', t.created_by_id::text, 'modified_by', t.modified_by_id::text)`;
 
 /** SQL for what a gateway also records of a new token. */
-const NEW_TOKEN = `, NULL::bigint AS id_token_id, ${SYSTEM_USER} AS created_by_id, ${SYSTEM_USER} AS modified_by_id`;
+const NEW_TOKEN = sql`, NULL::bigint AS id_token_id, ${SYSTEM_USER} AS created_by_id, ${SYSTEM_USER} AS modified_by_id`;
 
 /** SQL that records the creation of the personal access token in the CTE `token`. */
-export function insertTokenCreated(layout: Layout): string {
+export function insertTokenCreated(layout: Layout): Sql {
   return insertEntries(layout, {
     operation: 'create',
     objectType: 'access_token',
-    id: 't.id',
+    id: sql`t.id`,
     changes: layout === 'gateway' ? gatewayChanges('added_fields', GATEWAY_TOKEN) : CONTROLLER_TOKEN,
-    from: `FROM (SELECT token.*, token.created AS modified, NULL::text AS application${layout === 'gateway' ? NEW_TOKEN : ''}
+    from: sql`FROM (SELECT token.*, token.created AS modified, NULL::text AS application${layout === 'gateway' ? NEW_TOKEN : sql``}
       FROM token) t RETURNING id`,
   });
 }
@@ -99,16 +100,16 @@ export function insertTokenCreated(layout: Layout): string {
  * SQL that records the deletion of the access tokens in the CTE `selected`, before they are deleted. A gateway records all fields:
  * they are read from the table, so that `selected` does not need them.
  */
-export function insertTokensDeleted(layout: Layout): string {
+export function insertTokensDeleted(layout: Layout): Sql {
   const isGateway = layout === 'gateway';
   return insertEntries(layout, {
     operation: 'delete',
     objectType: 'access_token',
-    id: 't.id',
+    id: sql`t.id`,
     changes: isGateway ? gatewayChanges('removed_fields', DELETED_TOKEN) : CONTROLLER_TOKEN,
     from: isGateway
-      ? `FROM ${TABLES.gateway.accessTokens} t WHERE t.id = ANY(ARRAY(SELECT s.id FROM selected s)) ORDER BY t.id`
-      : 'FROM selected t ORDER BY t.id',
+      ? sql`FROM ${TABLES.gateway.accessTokens} t WHERE t.id = ANY(ARRAY(SELECT s.id FROM selected s)) ORDER BY t.id`
+      : sql`FROM selected t ORDER BY t.id`,
   });
 }
 
@@ -118,30 +119,30 @@ export function insertTokensDeleted(layout: Layout): string {
  *
  * @param from Selects rows with the `id` of a refresh token.
  */
-export function refreshTokensRevokedCte(layout: Layout, from: string): string {
-  if (layout !== 'gateway') return '';
-  const changed = "jsonb_build_object('revoked', jsonb_build_array(NULL, now()))";
-  return `, refresh_entries AS (
+export function refreshTokensRevokedCte(layout: Layout, from: Sql): Sql {
+  if (layout !== 'gateway') return sql``;
+  const changed = sql`jsonb_build_object('revoked', jsonb_build_array(NULL, now()))`;
+  return sql`, refresh_entries AS (
       ${insertEntries(layout, {
         operation: 'update',
         objectType: 'refresh_token',
-        id: 't.id',
+        id: sql`t.id`,
         changes: gatewayChanges('changed_fields', changed),
-        from: `FROM (${from}) t ORDER BY t.id`,
+        from: sql`FROM (${from}) t ORDER BY t.id`,
       })}
     )`;
 }
 
 /** As {@link refreshTokensRevokedCte} for the deletion of the refresh tokens in the CTE `selected`. */
-export function refreshTokensDeletedCte(layout: Layout): string {
-  if (layout !== 'gateway') return '';
-  return `, refresh_entries AS (
+export function refreshTokensDeletedCte(layout: Layout): Sql {
+  if (layout !== 'gateway') return sql``;
+  return sql`, refresh_entries AS (
       ${insertEntries(layout, {
         operation: 'delete',
         objectType: 'refresh_token',
-        id: 't.id',
+        id: sql`t.id`,
         changes: gatewayChanges('removed_fields', GATEWAY_REFRESH_TOKEN),
-        from: `FROM ${TABLES.gateway.refreshTokens} t WHERE t.id = ANY(ARRAY(SELECT s.id FROM selected s)) ORDER BY t.id`,
+        from: sql`FROM ${TABLES.gateway.refreshTokens} t WHERE t.id = ANY(ARRAY(SELECT s.id FROM selected s)) ORDER BY t.id`,
       })}
     )`;
 }

@@ -1,9 +1,20 @@
-import type { Queryable } from '../../db/database.ts';
+import { type Sql, shared, sql } from '../../db/sql.ts';
 import type { Activity } from '../../domain/token.ts';
 import type { ActivitySelector } from '../../operations/ports/target-parts.ts';
 import { contentTypeId } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
-import { dateOf, type IdRange, idPages, inBatches, inRange, milliseconds, PAGE_SIZE } from './queries.ts';
+import {
+  allOf,
+  dateOf,
+  type IdRange,
+  idPages,
+  inBatches,
+  inRange,
+  milliseconds,
+  PAGE_LIMIT,
+  PAGE_SIZE,
+  when,
+} from './queries.ts';
 import { type Layout, TABLES } from './tables.ts';
 
 /** Streams the activity stream, oldest first. */
@@ -12,8 +23,8 @@ export async function* listActivity(
   selector: ActivitySelector,
 ): AsyncGenerator<Activity, void> {
   const { layout } = connection;
-  const pages = idPages(connection.table('activity'), undefined, (database, range) =>
-    readActivityPage(database, { layout, selector, range }),
+  const pages = idPages<ActivityRow>(connection.table('activity'), undefined, (range) =>
+    activitySql(layout, selector, range),
   );
   for await (const rows of pages) {
     for (const { id, at, operation, object, object_id, changes, actor_id, actor } of rows) {
@@ -63,7 +74,7 @@ export async function lastChanges(
   const { layout } = connection;
   const last = new Map<number, Date>();
   for (const batch of inBatches(userIds, PAGE_SIZE)) {
-    const rows = await connection.read((database) => readLastChanges(database, { layout, userIds: batch }));
+    const rows = await lastChangesSql(layout, batch).rows<LastChange>(connection.reader);
     for (const { actor_id, at } of rows) last.set(actor_id, dateOf(at));
   }
   return last;
@@ -71,14 +82,14 @@ export async function lastChanges(
 
 /** SQL for an entry `s` of a layout's activity stream. */
 interface ActivitySql {
-  readonly at: string;
-  readonly actorId: string;
-  readonly object: string;
-  readonly objectId: string;
+  readonly at: Sql;
+  readonly actorId: Sql;
+  readonly object: Sql;
+  readonly objectId: Sql;
   /** Whether an entry refers to one of these access tokens. */
-  readonly refersTo: (tokenIds: string) => string;
+  readonly refersTo: (tokenIds: readonly number[]) => Sql;
   /** Whether an entry is a change that a user made, and no use of a token that a gateway records. */
-  readonly isChange: string;
+  readonly isChange: Sql;
 }
 
 /**
@@ -86,29 +97,32 @@ interface ActivitySql {
  * matching a description, where quotes are escaped.
  */
 const CONTROLLER: ActivitySql = {
-  at: 's.timestamp',
-  actorId: 's.actor_id',
-  object: 's.object1',
-  objectId: 'NULL::text',
-  refersTo: (ids) => `(s.id IN (SELECT l.activitystream_id FROM main_activitystream_o_auth2_access_token l
-           WHERE l.oauth2accesstoken_id = ANY(${ids}::bigint[]))
-         OR (s.object1 = 'o_auth2_access_token'
-           AND substring(s.changes FROM '"id"\\s*:\\s*([0-9]+)') = ANY(${ids}::bigint[]::text[])))`,
-  isChange: 'true',
+  at: sql`s.timestamp`,
+  actorId: sql`s.actor_id`,
+  object: sql`s.object1`,
+  objectId: sql`NULL::text`,
+  refersTo: (tokenIds) => {
+    const ids = shared(tokenIds);
+    return sql`(s.id IN (SELECT l.activitystream_id FROM main_activitystream_o_auth2_access_token l
+        WHERE l.oauth2accesstoken_id = ANY(${ids}::bigint[]))
+      OR (s.object1 = 'o_auth2_access_token'
+        AND substring(s.changes FROM '"id"\\s*:\\s*([0-9]+)') = ANY(${ids}::bigint[]::text[])))`;
+  },
+  isChange: sql`true`,
 };
 
 /** A gateway's entries contain the type and id of the object, even after its deletion. */
 const GATEWAY: ActivitySql = {
-  at: 's.created',
-  actorId: 's.created_by_id',
-  object: `(SELECT CASE c.model WHEN 'oauth2accesstoken' THEN 'o_auth2_access_token'
+  at: sql`s.created`,
+  actorId: sql`s.created_by_id`,
+  object: sql`(SELECT CASE c.model WHEN 'oauth2accesstoken' THEN 'o_auth2_access_token'
        WHEN 'oauth2refreshtoken' THEN 'o_auth2_refresh_token' WHEN 'oauth2application' THEN 'o_auth2_application'
        WHEN 'preference' THEN 'setting' ELSE c.model END
      FROM django_content_type c WHERE c.id = s.content_type_id)`,
-  objectId: 's.object_id',
+  objectId: sql`s.object_id`,
   refersTo: (ids) =>
-    `(s.content_type_id = ${contentTypeId('access_token')} AND s.object_id = ANY(${ids}::bigint[]::text[]))`,
-  isChange: `(s.changes->'changed_fields' = '{"scope": ["write", "write read"]}'::jsonb) IS NOT TRUE`,
+    sql`(s.content_type_id = ${contentTypeId('access_token')} AND s.object_id = ANY(${ids}::bigint[]::text[]))`,
+  isChange: sql`(s.changes->'changed_fields' = '{"scope": ["write", "write read"]}'::jsonb) IS NOT TRUE`,
 };
 
 const ACTIVITY_SQL: Readonly<Record<Layout, ActivitySql>> = {
@@ -131,35 +145,29 @@ interface ActivityRow {
   readonly actor: string | null;
 }
 
-function readActivityPage(
-  database: Queryable,
-  options: { readonly layout: Layout; readonly selector: ActivitySelector; readonly range: IdRange },
-): Promise<ActivityRow[]> {
-  const { layout, selector, range } = options;
+function activitySql(layout: Layout, selector: ActivitySelector, range: IdRange): Sql {
   const { activity, users } = TABLES[layout];
-  const sql = ACTIVITY_SQL[layout];
-  const where = inRange('s.id', range)
-    .add(selector.actorIds, (ids) => `${sql.actorId} = ANY(${ids}::bigint[])`)
-    .add(selector.since, (at) => `${sql.at} >= ${at}::timestamptz`)
-    .add(selector.until, (at) => `${sql.at} < ${at}::timestamptz`)
-    .add(selector.tokenIds, sql.refersTo);
-  return database.query<ActivityRow>(
-    `SELECT s.id, ${milliseconds(sql.at)} AS at, s.operation, ${sql.object} AS object,
-       ${sql.objectId} AS object_id, s.changes::text AS changes, u.id AS actor_id, u.username AS actor
-     FROM ${activity} s LEFT JOIN ${users} u ON u.id = ${sql.actorId}
-     WHERE ${where.sql} ORDER BY s.id LIMIT ${PAGE_SIZE}`,
-    where.values,
+  const { at, actorId, object, objectId, refersTo } = ACTIVITY_SQL[layout];
+  const where = allOf(
+    ...inRange(sql`s.id`, range),
+    when(selector.actorIds, (ids) => sql`${actorId} = ANY(${ids}::bigint[])`),
+    when(selector.since, (since) => sql`${at} >= ${since}::timestamptz`),
+    when(selector.until, (until) => sql`${at} < ${until}::timestamptz`),
+    when(selector.tokenIds, refersTo),
   );
+  return sql`SELECT s.id, ${milliseconds(at)} AS at, s.operation, ${object} AS object,
+      ${objectId} AS object_id, s.changes::text AS changes, u.id AS actor_id, u.username AS actor
+    FROM ${activity} s LEFT JOIN ${users} u ON u.id = ${actorId}
+    WHERE ${where} ORDER BY s.id ${PAGE_LIMIT}`;
 }
 
-function readLastChanges(
-  database: Queryable,
-  { layout, userIds }: { readonly layout: Layout; readonly userIds: readonly number[] },
-): Promise<{ readonly actor_id: number; readonly at: number }[]> {
+interface LastChange {
+  readonly actor_id: number;
+  readonly at: number;
+}
+
+function lastChangesSql(layout: Layout, userIds: readonly number[]): Sql {
   const { at, actorId, isChange } = ACTIVITY_SQL[layout];
-  return database.query(
-    `SELECT ${actorId} AS actor_id, ${milliseconds(`max(${at})`)} AS at
-     FROM ${TABLES[layout].activity} s WHERE ${actorId} = ANY($1::bigint[]) AND ${isChange} GROUP BY ${actorId}`,
-    [userIds],
-  );
+  return sql`SELECT ${actorId} AS actor_id, ${milliseconds(sql`max(${at})`)} AS at FROM ${TABLES[layout].activity} s
+    WHERE ${actorId} = ANY(${userIds}::bigint[]) AND ${isChange} GROUP BY ${actorId}`;
 }

@@ -9,6 +9,7 @@ import {
   timingSafeEqual,
 } from 'node:crypto';
 import type { Queryable } from '../../db/database.ts';
+import { type Sql, shared, sql } from '../../db/sql.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { Secret } from '../../domain/secret.ts';
 import type { Application } from '../../domain/token.ts';
@@ -23,20 +24,23 @@ interface ApplicationRow extends Omit<Application, 'created'> {
   readonly created: number;
 }
 
-const COLUMNS = `a.id, a.name, a.client_type AS "clientType", a.authorization_grant_type AS "grantType",
-       ${milliseconds('a.created')} AS created`;
+const COLUMNS = sql`a.id, a.name, a.client_type AS "clientType", a.authorization_grant_type AS "grantType",
+       ${milliseconds(sql`a.created`)} AS created`;
 
 /** All applications, or those with these names, ascending by id. */
 export async function readApplications(
   database: Queryable,
   { layout, names }: { readonly layout: Layout; readonly names: readonly string[] | null },
 ): Promise<Application[]> {
-  const rows = await database.query<ApplicationRow>(
-    `SELECT ${COLUMNS}
-     FROM ${TABLES[layout].applications} a WHERE $1::text[] IS NULL OR a.name = ANY($1::text[]) ORDER BY a.id`,
-    [names],
-  );
+  const wanted = shared(names);
+  const rows = await sql`SELECT ${COLUMNS}
+    FROM ${TABLES[layout].applications} a WHERE ${wanted}::text[] IS NULL OR a.name = ANY(${wanted}::text[])
+    ORDER BY a.id`.rows<ApplicationRow>(database);
   return rows.map((row) => ({ ...row, created: dateOf(row.created) }));
+}
+
+interface DetailsRow extends ApplicationRow, Omit<ApplicationDetails, 'redirectUris' | 'created'> {
+  readonly uris: string;
 }
 
 /** One application with its details; null without one of this id. */
@@ -44,19 +48,13 @@ export async function readApplication(
   connection: Connection,
   id: number,
 ): Promise<ApplicationDetails | null> {
-  const { applications } = TABLES[connection.layout];
-  const read = (database: Queryable) =>
-    database.query<
-      ApplicationRow & Omit<ApplicationDetails, 'redirectUris' | 'created'> & { readonly uris: string }
-    >(
-      `SELECT ${COLUMNS}, a.description, a.client_id AS "clientId", a.organization_id AS "organizationId",
-         a.redirect_uris AS uris, a.skip_authorization AS "skipAuthorization"
-       FROM ${applications} a WHERE a.id = $1`,
-      [id],
-    );
   try {
-    const [row] = await read(connection.database);
-    if (row === undefined) return null;
+    const row = await sql`SELECT ${COLUMNS}, a.description, a.client_id AS "clientId",
+        a.organization_id AS "organizationId", a.redirect_uris AS uris,
+        a.skip_authorization AS "skipAuthorization"
+      FROM ${TABLES[connection.layout].applications} a
+      WHERE a.id = ${id}`.first<DetailsRow>(connection.database);
+    if (row === null) return null;
     const { uris, created, ...rest } = row;
     const idTokens = await countIdTokens(connection, id);
     return {
@@ -73,40 +71,30 @@ export async function readApplication(
 /** How many id tokens refer to an application; null where there is no table of them, or the role may not read it. */
 async function countIdTokens({ recognized, database }: Connection, id: number): Promise<number | null> {
   if (!recognized.hasIdTokens) return null;
-  const [right] = await database.query<{ readable: boolean }>(
-    "SELECT has_column_privilege($1, 'application_id', 'SELECT') AS readable",
-    [ID_TOKENS],
-  );
+  const right = await sql`SELECT has_column_privilege(${ID_TOKENS.text}, 'application_id', 'SELECT')
+    AS readable`.first<{ readable: boolean }>(database);
   if (right?.readable !== true) return null;
-  const [row] = await database.query<{ count: number }>(
-    `SELECT count(*)::int AS count FROM ${ID_TOKENS} t WHERE t.application_id = $1`,
-    [id],
-  );
+  const row = await sql`SELECT count(*)::int AS count FROM ${ID_TOKENS} t
+    WHERE t.application_id = ${id}`.first<{ count: number }>(database);
   return row?.count ?? 0;
 }
 
-/** What else than tokens refers to an application. No foreign key of a controller or a gateway deletes it. */
-const REFERRING: Readonly<Record<Layout, readonly string[]>> = {
-  controller: [
-    'DELETE FROM oauth2_provider_grant WHERE application_id = $1',
-    'DELETE FROM main_activitystream_o_auth2_application WHERE oauth2application_id = $1',
-  ],
-  service: [
-    'DELETE FROM oauth2_provider_grant WHERE application_id = $1',
-    'DELETE FROM main_activitystream_o_auth2_application WHERE oauth2application_id = $1',
-  ],
-  gateway: ['DELETE FROM oauth2_provider_grant WHERE application_id = $1'],
-};
+/** What deletes all but tokens that refers to an application. No foreign key of a controller or a gateway does. */
+function deletionsOfReferring(layout: Layout, id: number): readonly Sql[] {
+  const codes = sql`DELETE FROM oauth2_provider_grant WHERE application_id = ${id}`;
+  if (layout === 'gateway') return [codes];
+  return [codes, sql`DELETE FROM main_activitystream_o_auth2_application WHERE oauth2application_id = ${id}`];
+}
 
 /** What a controller's entry about a deleted application holds [seen on 24.6.1], without the organization's name. */
-const CONTROLLER_DELETED = `'{"name": ' || to_json(a.name::text) || ', "description": ' || to_json(a.description::text)
+const CONTROLLER_DELETED = sql`'{"name": ' || to_json(a.name::text) || ', "description": ' || to_json(a.description::text)
     || ', "client_type": ' || to_json(a.client_type::text) || ', "redirect_uris": ' || to_json(a.redirect_uris::text)
     || ', "authorization_grant_type": ' || to_json(a.authorization_grant_type::text)
     || ', "skip_authorization": ' || a.skip_authorization::text || ', "id": ' || a.id || '}'`;
 
 const GATEWAY_DELETED = gatewayChanges(
   'removed_fields',
-  `jsonb_build_object('id', a.id::text, 'name', a.name, 'description', a.description, 'client_id', a.client_id,
+  sql`jsonb_build_object('id', a.id::text, 'name', a.name, 'description', a.description, 'client_id', a.client_id,
     'client_type', a.client_type, 'redirect_uris', a.redirect_uris, 'client_secret', '$encrypted$',
     'authorization_grant_type', a.authorization_grant_type, 'skip_authorization', a.skip_authorization,
     'organization', a.organization_id::text)`,
@@ -122,15 +110,13 @@ const GATEWAY_DELETED = gatewayChanges(
 export function deleteApplication(connection: Connection, id: number): Promise<boolean> {
   const { layout } = connection;
   const { applications, accessTokens, refreshTokens } = TABLES[layout];
-  const ids = async (database: Queryable, table: string) =>
-    (
-      await database.query<{ id: number }>(`SELECT t.id FROM ${table} t WHERE t.application_id = $1`, [id])
-    ).map((row) => row.id);
+  const ids = (database: Queryable, table: Sql) =>
+    sql`SELECT t.id FROM ${table} t WHERE t.application_id = ${id}`.ids(database);
   return connection.write('applications', async (transaction) => {
-    const found = await transaction.query(`SELECT a.id FROM ${applications} a WHERE a.id = $1 FOR UPDATE`, [
-      id,
-    ]);
-    if (found.length === 0) return false;
+    const isFound = await sql`SELECT a.id FROM ${applications} a WHERE a.id = ${id} FOR UPDATE`.exists(
+      transaction,
+    );
+    if (!isFound) return false;
     const tokens = await ids(transaction, accessTokens);
     const revoked = await deleteAccessTokens(transaction, { layout, ids: tokens, withRefreshTokens: false });
     const refresh = await ids(transaction, refreshTokens);
@@ -139,21 +125,18 @@ export function deleteApplication(connection: Connection, id: number): Promise<b
       throw new TokenctlError('busy', `Another transaction holds a token of application ${id}`, {
         hint: 'Run the same command again.',
       });
-    for (const statement of REFERRING[layout]) await transaction.execute(statement, [id]);
+    for (const statement of deletionsOfReferring(layout, id)) await statement.execute(transaction);
     if (connection.recognized.hasIdTokens) {
-      await transaction.execute(`DELETE FROM ${ID_TOKENS} WHERE application_id = $1`, [id]);
+      await sql`DELETE FROM ${ID_TOKENS} WHERE application_id = ${id}`.execute(transaction);
     }
-    await transaction.execute(
-      insertEntries(layout, {
-        operation: 'delete',
-        objectType: 'application',
-        id: 'a.id',
-        changes: layout === 'gateway' ? GATEWAY_DELETED : CONTROLLER_DELETED,
-        from: `FROM ${applications} a WHERE a.id = $1`,
-      }),
-      [id],
-    );
-    return (await transaction.execute(`DELETE FROM ${applications} WHERE id = $1`, [id])) === 1;
+    await insertEntries(layout, {
+      operation: 'delete',
+      objectType: 'application',
+      id: sql`a.id`,
+      changes: layout === 'gateway' ? GATEWAY_DELETED : CONTROLLER_DELETED,
+      from: sql`FROM ${applications} a WHERE a.id = ${id}`,
+    }).execute(transaction);
+    return sql`DELETE FROM ${applications} WHERE id = ${id}`.touchesOne(transaction);
   });
 }
 
@@ -180,41 +163,38 @@ export function replaceClientSecret(
   const { applications } = TABLES[layout];
   const value = randomLetters(SECRET_LENGTH);
   return connection.write('applications', async (transaction) => {
-    const [row] = await transaction.query<{ client_type: string; client_secret: string }>(
-      `SELECT a.client_type, a.client_secret FROM ${applications} a WHERE a.id = $1 FOR UPDATE`,
-      [id],
-    );
-    if (row === undefined) throw new TokenctlError('not_found', `No application has the id ${id}`);
+    const row = await sql`SELECT a.client_type, a.client_secret FROM ${applications} a
+      WHERE a.id = ${id} FOR UPDATE`.first<{ client_type: string; client_secret: string }>(transaction);
+    if (row === null) throw new TokenctlError('not_found', `No application has the id ${id}`);
     if (row.client_type !== 'confidential') {
       throw new TokenctlError('unsupported', `Application ${id} is a public client, which has no secret`);
     }
     const stored = storedForm(layout, { value, before: row.client_secret, controllerKey });
-    await transaction.execute(
-      `UPDATE ${applications} SET client_secret = $2, ${layout === 'gateway' ? 'modified' : 'updated'} = now()
-       WHERE id = $1`,
-      [id, stored],
-    );
-    await transaction.query(secretChanged(layout), [id]);
+    const changedAt = layout === 'gateway' ? sql`modified` : sql`updated`;
+    await sql`UPDATE ${applications} SET client_secret = ${stored}, ${changedAt} = now()
+      WHERE id = ${id}`.execute(transaction);
+    await secretChanged(layout, id).rows(transaction);
     return new Secret(value);
   });
 }
 
 /** The entry about a new secret, with the link that a controller's entries have. */
-function secretChanged(layout: Layout): string {
+function secretChanged(layout: Layout, application: number): Sql {
+  const isGateway = layout === 'gateway';
+  const id = sql`${application}::bigint`;
   const entry = insertEntries(layout, {
     operation: 'update',
     objectType: 'application',
-    id: '$1::bigint',
-    changes:
-      layout === 'gateway'
-        ? gatewayChanges('changed_fields', `'{"client_secret": ["$encrypted$", "$encrypted$"]}'::jsonb`)
-        : `'{"client_secret": ["hidden", "hidden"]}'`,
-    from: layout === 'gateway' ? 'RETURNING id' : 'WHERE $1::bigint IS NOT NULL RETURNING id',
+    id,
+    changes: isGateway
+      ? gatewayChanges('changed_fields', sql`'{"client_secret": ["$encrypted$", "$encrypted$"]}'::jsonb`)
+      : sql`'{"client_secret": ["hidden", "hidden"]}'`,
+    from: isGateway ? sql`RETURNING id` : sql`WHERE ${id} IS NOT NULL RETURNING id`,
   });
-  if (layout === 'gateway') return entry;
-  return `WITH entry AS (${entry})
+  if (isGateway) return entry;
+  return sql`WITH entry AS (${entry})
     INSERT INTO main_activitystream_o_auth2_application (activitystream_id, oauth2application_id)
-    SELECT e.id, $1::bigint FROM entry e`;
+    SELECT e.id, ${id} FROM entry e`;
 }
 
 function storedForm(

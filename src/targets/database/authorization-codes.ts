@@ -1,11 +1,12 @@
 import type { Queryable } from '../../db/database.ts';
+import { type Sql, sql } from '../../db/sql.ts';
 import type { Outcome } from '../../domain/plan.ts';
 import type { AuthorizationCode } from '../../domain/token.ts';
 import type { AuthorizationCodeSelector } from '../../operations/ports/target-parts.ts';
 import type { Connection } from './connection.ts';
-import { dateOf, type IdRange, idPages, inRange, milliseconds, PAGE_SIZE } from './queries.ts';
+import { allOf, dateOf, type IdRange, idPages, inRange, milliseconds, PAGE_LIMIT, when } from './queries.ts';
 import { resolveNames, TokenReferences } from './references.ts';
-import { processRows } from './revocation.ts';
+import { processRows, readExistingIds } from './revocation.ts';
 import { type Layout, TABLES } from './tables.ts';
 
 /** Streams the authorization codes of a selector, ascending by id. Their values stay in the database. */
@@ -13,10 +14,10 @@ export async function* listAuthorizationCodes(
   connection: Connection,
   { ids, state, ...whose }: AuthorizationCodeSelector,
 ): AsyncGenerator<AuthorizationCode, void> {
-  const names = await resolveNames(connection, whose);
   const { layout } = connection;
-  const pages = idPages(connection.table('authorizationCodes'), ids, (database, range) =>
-    readPage(database, { layout, range, criteria: { ...names, state } }),
+  const criteria = { ...(await resolveNames(connection, whose)), state };
+  const pages = idPages<CodeRow>(connection.table('authorizationCodes'), ids, (range) =>
+    codesSql(layout, criteria, range),
   );
   const references = new TokenReferences(layout);
   for await (const rows of pages) {
@@ -46,7 +47,8 @@ export function deleteAuthorizationCodes(
     ...options,
     purpose: 'revoke',
     process: (database, ids) => deleteRows(database, layout, ids),
-    findRemaining: (database, ids) => readExistingIds(database, layout, ids),
+    findRemaining: (database, ids) =>
+      readExistingIds(database, { table: TABLES[layout].authorizationCodes, ids }),
   });
 }
 
@@ -58,50 +60,25 @@ interface CodeRow {
   readonly expires: number;
 }
 
-function readPage(
-  database: Queryable,
-  options: {
-    readonly layout: Layout;
-    readonly range: IdRange;
-    readonly criteria: {
-      readonly userIds: readonly number[] | undefined;
-      readonly applicationIds: readonly number[] | undefined;
-      readonly state: AuthorizationCodeSelector['state'];
-    };
-  },
-): Promise<CodeRow[]> {
-  const { layout, range, criteria } = options;
+interface CodeCriteria extends Awaited<ReturnType<typeof resolveNames>> {
+  readonly state: AuthorizationCodeSelector['state'];
+}
+
+function codesSql(layout: Layout, { userIds, applicationIds, state }: CodeCriteria, range: IdRange): Sql {
   const { authorizationCodes, unredeemed } = TABLES[layout];
-  const where = inRange('c.id', range)
-    .add(criteria.userIds, (ids) => `c.user_id = ANY(${ids}::bigint[])`)
-    .add(criteria.applicationIds, (ids) => `c.application_id = ANY(${ids}::bigint[])`)
-    .require(criteria.state === 'live' ? `c.expires > now()${unredeemed}` : 'c.expires <= now()');
-  return database.query<CodeRow>(
-    `SELECT c.id, c.user_id, c.application_id, ${milliseconds('c.created')} AS created,
-       ${milliseconds('c.expires')} AS expires
-     FROM ${authorizationCodes} c WHERE ${where.sql} ORDER BY c.id LIMIT ${PAGE_SIZE}`,
-    where.values,
+  const where = allOf(
+    ...inRange(sql`c.id`, range),
+    when(userIds, (ids) => sql`c.user_id = ANY(${ids}::bigint[])`),
+    when(applicationIds, (ids) => sql`c.application_id = ANY(${ids}::bigint[])`),
+    state === 'live' ? sql`c.expires > now()${unredeemed}` : sql`c.expires <= now()`,
   );
+  return sql`SELECT c.id, c.user_id, c.application_id, ${milliseconds(sql`c.created`)} AS created,
+      ${milliseconds(sql`c.expires`)} AS expires
+    FROM ${authorizationCodes} c WHERE ${where} ORDER BY c.id ${PAGE_LIMIT}`;
 }
 
 async function deleteRows(database: Queryable, layout: Layout, ids: readonly number[]): Promise<Outcome[]> {
-  const table = TABLES[layout].authorizationCodes;
-  const rows = await database.query<{ id: number }>(
-    `DELETE FROM ${table} c WHERE c.id = ANY($1::bigint[]) RETURNING c.id`,
-    [ids],
-    'delete authorization codes',
-  );
-  return rows.map(({ id }) => ({ tokenId: id, result: 'revoked' }));
-}
-
-async function readExistingIds(
-  database: Queryable,
-  layout: Layout,
-  ids: readonly number[],
-): Promise<number[]> {
-  const rows = await database.query<{ id: number }>(
-    `SELECT c.id FROM ${TABLES[layout].authorizationCodes} c WHERE c.id = ANY($1::bigint[])`,
-    [ids],
-  );
-  return rows.map(({ id }) => id);
+  const deleted = sql`DELETE FROM ${TABLES[layout].authorizationCodes} c
+    WHERE c.id = ANY(${ids}::bigint[]) RETURNING c.id`.prepared('delete authorization codes');
+  return (await deleted.ids(database)).map((tokenId) => ({ tokenId, result: 'revoked' }));
 }

@@ -1,5 +1,6 @@
 import type { Queryable } from '../../db/database.ts';
 import { sqlState } from '../../db/postgres.ts';
+import { identifier, joined, type Sql, sql } from '../../db/sql.ts';
 import type { TokenctlError } from '../../domain/errors.ts';
 import type { CleaningAct, CleaningObject } from '../../domain/investigation/cleaning.ts';
 import { DATABASE_FIELDS } from '../../domain/investigation/cleaning-in-database.ts';
@@ -107,19 +108,23 @@ interface RefusedTables {
   readonly role: string;
 }
 
+interface RefusedRow {
+  readonly name: string;
+  readonly privilege: string | null;
+  readonly role: string;
+}
+
 async function refusedTables(database: Queryable): Promise<RefusedTables> {
   const tables = [
     ...[ENTRIES, ...ROLE_TABLES, ...ROLE_TABLES_READ, TEMPLATES, ROLE_LINK[0]],
     ...['conf_setting', ...Object.values(LINK_TABLES).map(([table]) => table)],
     ...Object.values(STORES).flatMap(({ table, link }) => [table, link[0]]),
   ];
-  const rows = await database.query<{ name: string; privilege: string | null; role: string }>(
-    `SELECT w.name, p.privilege, quote_ident(current_user) AS role
-     FROM unnest($1::text[]) AS w(name)
+  const rows = await sql`SELECT w.name, p.privilege, quote_ident(current_user) AS role
+     FROM unnest(${[...new Set(tables)]}::text[]) AS w(name)
        LEFT JOIN unnest('{SELECT,INSERT,UPDATE,DELETE}'::text[]) AS p(privilege) ON to_regclass(w.name) IS NOT NULL
-     WHERE p.privilege IS NULL OR NOT has_table_privilege(to_regclass(w.name), p.privilege)`,
-    [[...new Set(tables)]],
-  );
+     WHERE p.privilege IS NULL
+       OR NOT has_table_privilege(to_regclass(w.name), p.privilege)`.rows<RefusedRow>(database);
   return {
     missing: new Set(rows.filter(({ privilege }) => privilege === null).map(({ name }) => name)),
     rights: new Set(rows.map(({ name, privilege }) => `${privilege} ${name}`)),
@@ -175,41 +180,37 @@ async function disable(
 ): Promise<'done' | 'unchanged'> {
   const { kind, id } = object;
   if (kind === 'schedule') {
-    const [schedule] = await transaction.query<{ template: number }>(
-      `UPDATE main_schedule SET enabled = false, next_run = NULL, modified = now() WHERE id = $1 AND enabled
-       RETURNING unified_job_template_id AS template`,
-      [id],
-    );
-    if (schedule === undefined) return 'unchanged';
+    const schedule = await sql`UPDATE main_schedule SET enabled = false, next_run = NULL, modified = now()
+      WHERE id = ${id} AND enabled
+      RETURNING unified_job_template_id AS template`.first<{ template: number }>(transaction);
+    if (schedule === null) return 'unchanged';
     // As the controller does: the template shows the latest of the next runs that are left.
-    await transaction.execute(
-      `UPDATE ${TEMPLATES} t SET next_schedule_id = s.id, next_job_run = s.next_run
-       FROM (SELECT id, next_run FROM main_schedule WHERE unified_job_template_id = $1 AND enabled
-             AND next_run IS NOT NULL ORDER BY next_run DESC LIMIT 1) s
-       WHERE t.id = $1`,
-      [schedule.template],
-    );
-  } else {
-    const rows = await transaction.query(
-      'UPDATE main_host SET enabled = false, modified = now() WHERE id = $1 AND enabled RETURNING id',
-      [id],
-    );
-    if (rows.length === 0) return 'unchanged';
-  }
+    const { template } = schedule;
+    await sql`UPDATE main_unifiedjobtemplate t SET next_schedule_id = s.id, next_job_run = s.next_run
+      FROM (SELECT id, next_run FROM main_schedule WHERE unified_job_template_id = ${template} AND enabled
+            AND next_run IS NOT NULL ORDER BY next_run DESC LIMIT 1) s
+      WHERE t.id = ${template}`.execute(transaction);
+  } else if (!(await setHostEnabled(transaction, id, false))) return 'unchanged';
   const changes = { [field]: [true, false] };
   await record(transaction, { operation: 'update', object1: kind, changes, links: [object] });
   return 'done';
 }
 
+function setHostEnabled(transaction: Queryable, id: number | null, enabled: boolean): Promise<boolean> {
+  const [to, from] = enabled ? [sql`true`, sql`NOT enabled`] : [sql`false`, sql`enabled`];
+  return sql`UPDATE main_host SET enabled = ${to}, modified = now()
+    WHERE id = ${id} AND ${from} RETURNING id`.exists(transaction);
+}
+
 async function enableHost(transaction: Queryable, { object }: Act<'enable'>): Promise<'done' | 'unchanged'> {
-  const rows = await transaction.query(
-    'UPDATE main_host SET enabled = true, modified = now() WHERE id = $1 AND NOT enabled RETURNING id',
-    [object.id],
-  );
-  if (rows.length === 0) return 'unchanged';
+  if (!(await setHostEnabled(transaction, object.id, true))) return 'unchanged';
   const changes = { enabled: [false, true] };
   await record(transaction, { operation: 'update', object1: 'host', changes, links: [object] });
   return 'done';
+}
+
+function columnOf(field: string): string {
+  return isReference(field) ? `${field}_id` : field;
 }
 
 /** The columns of fields by the table that has them; all names are constants. */
@@ -223,14 +224,13 @@ function columnsOf(
     fields.includes(field),
   );
   const isShared = (field: string) => ['name', 'description', 'execution_environment'].includes(field);
-  const column = (field: string) => (isReference(field) ? `${field}_id` : field);
-  if (found.parent === undefined) return [{ table: found.table, key: 'id', columns: known.map(column) }];
+  if (found.parent === undefined) return [{ table: found.table, key: 'id', columns: known.map(columnOf) }];
   return [
-    { table: found.parent, key: 'id', columns: known.filter(isShared).map(column) },
+    { table: found.parent, key: 'id', columns: known.filter(isShared).map(columnOf) },
     {
       table: found.table,
       key: `${found.parent.replace('main_', '')}_ptr_id`,
-      columns: known.filter((field) => !isShared(field)).map(column),
+      columns: known.filter((field) => !isShared(field)).map(columnOf),
     },
   ];
 }
@@ -250,12 +250,10 @@ async function restoreFields(
   // Without a webhook there is no key, as the controller keeps it.
   const offs = 'webhook_service' in write ? { webhook_key: '' } : {};
   const all = { ...write, ...offs, ...(survey === null ? {} : { survey_spec: {} }) };
-  const asColumns = (some: Readonly<Record<string, unknown>>) =>
-    JSON.stringify(
-      Object.fromEntries(
-        Object.entries(some).map(([field, value]) => [isReference(field) ? `${field}_id` : field, value]),
-      ),
-    );
+  const asColumns = (some: Readonly<Record<string, unknown>>, wanted = Object.keys(some).map(columnOf)) => {
+    const named = Object.entries(some).map(([field, value]) => [columnOf(field), value] as const);
+    return JSON.stringify(Object.fromEntries(named.filter(([column]) => wanted.includes(column))));
+  };
   if (typeof write['name'] === 'string') await requireFree(transaction, object, write['name']);
   const tables = columnsOf(object.kind, Object.keys(all));
   for (const { table, key, columns } of tables) {
@@ -263,24 +261,16 @@ async function restoreFields(
     const isStamped = !WITHOUT_MODIFIED.has(table);
     if (columns.length === 0 && !isStamped) continue;
     const set = [
-      ...columns.map((column) => `"${column}" = r."${column}"`),
-      ...(isStamped ? ['modified = now()'] : []),
+      ...columns.map((column) => sql`${identifier(column)} = r.${identifier(column)}`),
+      ...(isStamped ? [sql`modified = now()`] : []),
     ];
-    const guarded = JSON.stringify(
-      Object.fromEntries(
-        Object.entries(JSON.parse(asColumns(expected)) as Record<string, unknown>).filter(([name]) =>
-          columns.includes(name),
-        ),
-      ),
-    );
-    const rows = await transaction.query(
-      `UPDATE ${table} t SET ${set.join(', ')} FROM jsonb_populate_record(NULL::${table}, $2::jsonb) r
-       WHERE t.${key} = $1 AND NOT EXISTS (
-         SELECT FROM jsonb_each($3::jsonb) e WHERE to_jsonb(t)->e.key IS DISTINCT FROM e.value)
-       RETURNING t.${key}`,
-      [object.id, asColumns(all), guarded],
-    );
-    if (rows.length === 0) throw changedSince();
+    const [name, id] = [identifier(table), identifier(`t.${key}`)];
+    const isDone = await sql`UPDATE ${name} t SET ${joined(set)}
+      FROM jsonb_populate_record(NULL::${name}, ${asColumns(all)}::jsonb) r
+      WHERE ${id} = ${object.id} AND NOT EXISTS (
+        SELECT FROM jsonb_each(${asColumns(expected, columns)}::jsonb) e WHERE to_jsonb(t)->e.key IS DISTINCT FROM e.value)
+      RETURNING ${id}`.exists(transaction);
+    if (!isDone) throw changedSince();
   }
   if (fields.length === 0 && survey === null) return 'unchanged';
   const changes = { ...recorded, ...(survey === null ? {} : { survey_spec: ['hidden', '{}'] }) };
@@ -295,12 +285,11 @@ async function rename(
 ): Promise<'done' | 'unchanged'> {
   for (const { table, key, columns } of columnsOf(object.kind, [field])) {
     if (columns.length === 0) continue;
-    const [row] = await transaction.query<{ before: string }>(
-      `UPDATE ${table} t SET ${field} = $2, modified = now() FROM ${table} o
-       WHERE t.${key} = $1 AND o.${key} = t.${key} AND t.${field} <> $2 RETURNING o.${field} AS before`,
-      [object.id, name],
-    );
-    if (row === undefined) return 'unchanged';
+    const [from, id, column] = [identifier(table), identifier(key), identifier(field)];
+    const row = await sql`UPDATE ${from} t SET ${column} = ${name}, modified = now() FROM ${from} o
+      WHERE t.${id} = ${object.id} AND o.${id} = t.${id} AND t.${column} <> ${name}
+      RETURNING o.${column} AS before`.first<{ before: string }>(transaction);
+    if (row === null) return 'unchanged';
     const changes = { [field]: [row.before, name] };
     await record(transaction, { operation: 'update', object1: object.kind, changes, links: [object] });
   }
@@ -314,12 +303,11 @@ async function requireFree(
   name: string,
 ): Promise<void> {
   if (!isKnownKind(kind) || STORES[kind]?.parent !== TEMPLATES) return;
-  const [other] = await transaction.query(
-    `SELECT FROM ${TEMPLATES} t JOIN ${TEMPLATES} o ON o.polymorphic_ctype_id = t.polymorphic_ctype_id
-       AND o.organization_id IS NOT DISTINCT FROM t.organization_id AND o.id <> t.id WHERE t.id = $1 AND o.name = $2 LIMIT 1`,
-    [id, name],
-  );
-  if (other !== undefined) throw nameTaken();
+  const isTaken = await sql`SELECT FROM main_unifiedjobtemplate t
+    JOIN main_unifiedjobtemplate o ON o.polymorphic_ctype_id = t.polymorphic_ctype_id
+      AND o.organization_id IS NOT DISTINCT FROM t.organization_id AND o.id <> t.id
+    WHERE t.id = ${id} AND o.name = ${name} LIMIT 1`.exists(transaction);
+  if (isTaken) throw nameTaken();
 }
 
 function nameTaken(cause?: unknown): TokenctlError {
@@ -335,17 +323,12 @@ async function restoreSetting(
   { values: { write, expected, recorded } }: Work,
 ): Promise<'done' | 'unchanged'> {
   for (const [key, value] of Object.entries(write)) {
-    const rows = await transaction.query(
-      `UPDATE conf_setting s SET value = $2, modified = now()
-       WHERE s.user_id IS NULL AND s.key = $1 AND ($4::boolean OR s.value::text::jsonb IS NOT DISTINCT FROM $3::jsonb) RETURNING s.id`,
-      [key, JSON.stringify(value), JSON.stringify(expected[key] ?? null), !(key in expected)],
-    );
-    if (rows.length === 0) throw changedSince();
-    const [last] = await transaction.query<{ setting: unknown }>(
-      `SELECT NULLIF(s.setting::text, '')::jsonb AS setting FROM ${ENTRIES} s
-       WHERE s.object1 = 'setting' AND NULLIF(s.setting::text, '')::jsonb->>'name' = $1 ORDER BY s.id DESC LIMIT 1`,
-      [key],
-    );
+    const isDone = await sql`UPDATE conf_setting s SET value = ${JSON.stringify(value)}, modified = now()
+      WHERE ${isAsRead(key, expected)} RETURNING s.id`.exists(transaction);
+    if (!isDone) throw changedSince();
+    const last = await sql`SELECT NULLIF(s.setting::text, '')::jsonb AS setting FROM main_activitystream s
+      WHERE s.object1 = 'setting' AND NULLIF(s.setting::text, '')::jsonb->>'name' = ${key}
+      ORDER BY s.id DESC LIMIT 1`.first<{ setting: unknown }>(transaction);
     const changes = { value: recorded[key] ?? ['hidden', 'hidden'] };
     await record(transaction, {
       operation: 'update',
@@ -358,6 +341,13 @@ async function restoreSetting(
   return 'done';
 }
 
+/** The row `s` of a setting, if it still has the value that was read, or if none was read. */
+function isAsRead(key: string, expected: CleaningValues['expected']): Sql {
+  const before = JSON.stringify(expected[key] ?? null);
+  return sql`s.user_id IS NULL AND s.key = ${key}
+    AND (${!(key in expected)}::boolean OR s.value::text::jsonb IS NOT DISTINCT FROM ${before}::jsonb)`;
+}
+
 /** Deletes the row of a setting, as the controller does to reset it: without one, it has its default. */
 async function resetSetting(
   transaction: Queryable,
@@ -366,14 +356,11 @@ async function resetSetting(
 ): Promise<'done' | 'unchanged'> {
   let result: 'done' | 'unchanged' = 'unchanged';
   for (const { field: key } of fields) {
-    const rows = await transaction.query<{ id: number }>(
-      `DELETE FROM conf_setting s WHERE s.user_id IS NULL AND s.key = $1
-         AND ($3::boolean OR s.value::text::jsonb IS NOT DISTINCT FROM $2::jsonb) RETURNING s.id`,
-      [key, JSON.stringify(expected[key] ?? null), !(key in expected)],
-    );
-    if (rows.length === 0 && key in expected) throw changedSince();
+    const ids = await sql`DELETE FROM conf_setting s
+      WHERE ${isAsRead(key, expected)} RETURNING s.id`.ids(transaction);
+    if (ids.length === 0 && key in expected) throw changedSince();
     const value = recorded[key]?.[0];
-    for (const { id } of rows) {
+    for (const id of ids) {
       result = 'done';
       const changes = { value: value === undefined || isMasked(value) ? 'hidden' : value, id };
       await record(transaction, { operation: 'delete', object1: 'setting', changes, links: [] });
@@ -387,13 +374,13 @@ async function removeLink(
   { link, object, other }: Act<'disassociate'>,
   { values: { entry } }: Work,
 ): Promise<'done' | 'unchanged'> {
-  const [table, first, second] = LINK_TABLES[link] ?? [];
-  if (table === undefined) throw refusedAct('how this link is stored is not known', 'rest_only');
-  const rows = await transaction.query(
-    `DELETE FROM ${table} l WHERE l.${first} = $1 AND l.${second} = $2 RETURNING l.${first}`,
-    [object.id, other.id],
-  );
-  if (rows.length === 0) return 'unchanged';
+  const found = LINK_TABLES[link];
+  if (found === undefined) throw refusedAct('how this link is stored is not known', 'rest_only');
+  const [table, first, second] = found.map(identifier);
+  const isDone =
+    await sql`DELETE FROM ${table} l WHERE l.${first} = ${object.id} AND l.${second} = ${other.id}
+    RETURNING l.${first}`.exists(transaction);
+  if (!isDone) return 'unchanged';
   const ids = { object1: object.kind, object1_pk: object.id, object2: other.kind, object2_pk: other.id };
   await record(transaction, {
     operation: 'disassociate',

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import { identifier, shared, sql } from '../../db/sql.ts';
 import { isKnownKind } from '../../domain/investigation/kinds.ts';
 import { ROLE_LINK, STORES } from './evidence-tables.ts';
 
@@ -26,20 +27,20 @@ interface NewEntry {
 /** Writes an entry as the controller does, but for the actor, and links it to its objects. */
 export async function record(transaction: Queryable, entry: NewEntry): Promise<void> {
   const { operation, object1, object2 = '', changes, links, setting = {}, like = null } = entry;
-  const [row] = await transaction.query<{ id: number }>(
-    `INSERT INTO ${ENTRIES} (operation, timestamp, changes, object_relationship_type, object1, object2, action_node, setting)
-     SELECT $1, now(), (CASE WHEN l.changes::jsonb ? 'relationship'
-         THEN $2::jsonb || jsonb_build_object('relationship', l.changes::jsonb->'relationship') ELSE $2::jsonb END)::text,
-       coalesce(l.object_relationship_type, ''), $3, $4, 'tokenctl', $5::jsonb
-     FROM (SELECT 1) one LEFT JOIN ${ENTRIES} l ON l.id = $6::bigint RETURNING id`,
-    [operation, JSON.stringify(changes), object1, object2, JSON.stringify(setting), like],
-  );
+  const recorded = shared(JSON.stringify(changes));
+  const row = await sql`INSERT INTO main_activitystream (operation, timestamp, changes,
+      object_relationship_type, object1, object2, action_node, setting)
+    SELECT ${operation}, now(), (CASE WHEN l.changes::jsonb ? 'relationship'
+        THEN ${recorded}::jsonb || jsonb_build_object('relationship', l.changes::jsonb->'relationship')
+        ELSE ${recorded}::jsonb END)::text,
+      coalesce(l.object_relationship_type, ''), ${object1}, ${object2}, 'tokenctl', ${JSON.stringify(setting)}::jsonb
+    FROM (SELECT 1) one
+    LEFT JOIN main_activitystream l ON l.id = ${like}::bigint
+    RETURNING id`.first<{ id: number }>(transaction);
   for (const { kind, id } of links) {
     for (const [table, column] of linkOf(kind)) {
-      await transaction.execute(`INSERT INTO ${table} (activitystream_id, ${column}) VALUES ($1, $2)`, [
-        row?.id,
-        id,
-      ]);
+      await sql`INSERT INTO ${identifier(table)} (activitystream_id, ${identifier(column)})
+        VALUES (${row?.id}, ${id})`.execute(transaction);
     }
   }
 }

@@ -1,22 +1,36 @@
 import type { Queryable } from '../../db/database.ts';
+import { identifier, sql } from '../../db/sql.ts';
 import type { CleaningAct } from '../../domain/investigation/cleaning.ts';
 import { definedRoleField, kindOfModel } from '../../domain/investigation/kinds.ts';
 import { refusedAct } from '../../domain/investigation/refused-act.ts';
 import { record } from './cleaning-entries.ts';
 
-const MEMBERS = 'main_rbac_roles_members';
-const ASSIGNMENTS = 'dab_rbac_roleuserassignment';
-const TEAM_ASSIGNMENTS = 'dab_rbac_roleteamassignment';
-const OBJECT_ROLES = 'dab_rbac_objectrole';
-const DEFINITIONS = 'dab_rbac_roledefinition';
+const MEMBERS = sql`main_rbac_roles_members`;
+const ASSIGNMENTS = sql`dab_rbac_roleuserassignment`;
+const TEAM_ASSIGNMENTS = sql`dab_rbac_roleteamassignment`;
+const OBJECT_ROLES = sql`dab_rbac_objectrole`;
+const DEFINITIONS = sql`dab_rbac_roledefinition`;
 /** The tables that refer to a role of an object: the controller deletes their rows with the last holder. */
 const OF_OBJECT_ROLE = [
   ...['dab_rbac_objectrole_provides_teams', 'dab_rbac_roleevaluation', 'dab_rbac_roleevaluationuuid'],
 ];
 
 /** The tables from which rows are deleted to remove a role of a user; all but the first are read as well. */
-export const ROLE_TABLES = [MEMBERS, ASSIGNMENTS, OBJECT_ROLES, ...OF_OBJECT_ROLE];
-export const ROLE_TABLES_READ = [TEAM_ASSIGNMENTS, DEFINITIONS];
+export const ROLE_TABLES = [MEMBERS.text, ASSIGNMENTS.text, OBJECT_ROLES.text, ...OF_OBJECT_ROLE];
+export const ROLE_TABLES_READ = [TEAM_ASSIGNMENTS.text, DEFINITIONS.text];
+
+interface RoleRow {
+  readonly field: string;
+  readonly type: number | null;
+  readonly about: number | null;
+  readonly model: string | null;
+}
+
+interface AssignedRow {
+  readonly id: number;
+  readonly role: number;
+  readonly name: string;
+}
 
 /**
  * Removes a role of an object from a user, in the older and in the newer tables of roles of controller 24.6.1, as the controller does
@@ -35,38 +49,29 @@ export async function removeRole(
     readonly entry: number | null;
   },
 ): Promise<'done' | 'unchanged'> {
-  const [role] = await transaction.query<{
-    field: string;
-    type: number | null;
-    about: number | null;
-    model: string | null;
-  }>(
-    `SELECT r.role_field AS field, r.content_type_id AS type, r.object_id AS about, c.model
-     FROM main_rbac_roles r LEFT JOIN django_content_type c ON c.id = r.content_type_id WHERE r.id = $1`,
-    [object.id],
-  );
-  if (role === undefined) return 'unchanged';
+  const role =
+    await sql`SELECT r.role_field AS field, r.content_type_id AS type, r.object_id AS about, c.model
+    FROM main_rbac_roles r LEFT JOIN django_content_type c ON c.id = r.content_type_id
+    WHERE r.id = ${object.id}`.first<RoleRow>(transaction);
+  if (role === null) return 'unchanged';
   if (role.model === null || role.about === null) {
     throw refusedAct('a role of the system is removed over REST only', 'rest_only');
   }
-  const removed = await transaction.query(
-    `DELETE FROM ${MEMBERS} m WHERE m.role_id = $1 AND m.user_id = $2 RETURNING m.id`,
-    [object.id, other.id],
-  );
-  const assigned = await transaction.query<{ id: number; role: number; name: string }>(
-    `SELECT a.id, a.object_role_id AS role, d.name FROM ${ASSIGNMENTS} a JOIN ${DEFINITIONS} d ON d.id = a.role_definition_id
-     WHERE a.user_id = $1 AND a.content_type_id = $2 AND a.object_id = $3::text`,
-    [other.id, role.type, String(role.about)],
-  );
+  const isMember = await sql`DELETE FROM ${MEMBERS} m
+    WHERE m.role_id = ${object.id} AND m.user_id = ${other.id} RETURNING m.id`.exists(transaction);
+  const assigned = await sql`SELECT a.id, a.object_role_id AS role, d.name
+    FROM ${ASSIGNMENTS} a JOIN ${DEFINITIONS} d ON d.id = a.role_definition_id
+    WHERE a.user_id = ${other.id} AND a.content_type_id = ${role.type}
+      AND a.object_id = ${String(role.about)}::text`.rows<AssignedRow>(transaction);
   const meant = assigned.filter(({ name }) => definedRoleField(name) === role.field);
   if (assigned.length > 0 && meant.length !== 1) {
     throw refusedAct(`which of the user's roles is ${role.field} is not known`, 'rest_only');
   }
   for (const { id, role: objectRole } of meant) {
-    await transaction.execute(`DELETE FROM ${ASSIGNMENTS} WHERE id = $1`, [id]);
+    await sql`DELETE FROM ${ASSIGNMENTS} WHERE id = ${id}`.execute(transaction);
     await deleteUnused(transaction, objectRole);
   }
-  if (removed.length + meant.length === 0) return 'unchanged';
+  if (!isMember && meant.length === 0) return 'unchanged';
   const kind = kindOfModel(role.model);
   const about = { kind, id: role.about };
   const relationship = 'awx.main.models.rbac.Role_members';
@@ -91,16 +96,13 @@ export async function removeRole(
 
 /** Deletes a role of an object that has no members any more, with what the controller computed of it. */
 async function deleteUnused(transaction: Queryable, objectRole: number): Promise<void> {
-  const [unused] = await transaction.query(
-    `SELECT r.id FROM ${OBJECT_ROLES} r WHERE r.id = $1
+  const isUnused = await sql`SELECT r.id FROM ${OBJECT_ROLES} r WHERE r.id = ${objectRole}
        AND NOT EXISTS (SELECT FROM ${ASSIGNMENTS} a WHERE a.object_role_id = r.id)
-       AND NOT EXISTS (SELECT FROM ${TEAM_ASSIGNMENTS} t WHERE t.object_role_id = r.id)`,
-    [objectRole],
-  );
-  if (unused === undefined) return;
+       AND NOT EXISTS (SELECT FROM ${TEAM_ASSIGNMENTS} t WHERE t.object_role_id = r.id)`.exists(transaction);
+  if (!isUnused) return;
   for (const table of OF_OBJECT_ROLE) {
-    const column = table === 'dab_rbac_objectrole_provides_teams' ? 'objectrole_id' : 'role_id';
-    await transaction.execute(`DELETE FROM ${table} WHERE ${column} = $1`, [objectRole]);
+    const column = table === 'dab_rbac_objectrole_provides_teams' ? sql`objectrole_id` : sql`role_id`;
+    await sql`DELETE FROM ${identifier(table)} WHERE ${column} = ${objectRole}`.execute(transaction);
   }
-  await transaction.execute(`DELETE FROM ${OBJECT_ROLES} WHERE id = $1`, [objectRole]);
+  await sql`DELETE FROM ${OBJECT_ROLES} WHERE id = ${objectRole}`.execute(transaction);
 }

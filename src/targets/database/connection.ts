@@ -78,8 +78,15 @@ export class Connection {
 
   /** One of the tables that have ids, to read it in pages. */
   table(name: TableWithIds): IdTable {
-    return { name: TABLES[this.layout][name], read: (work) => this.read(work) };
+    return { name: TABLES[this.layout][name], reader: this.reader };
   }
+
+  /** To read from: it fails as {@link read} does. */
+  readonly reader: Queryable = {
+    query: <R extends object>(...statement: Parameters<Queryable['query']>) =>
+      this.read((database) => database.query<R>(...statement)),
+    execute: (...statement) => this.read((database) => database.execute(...statement)),
+  };
 
   /**
    * Runs queries that only read.

@@ -1,23 +1,24 @@
 import type { Queryable } from '../../db/database.ts';
+import { joined, literal, type Sql, sql } from '../../db/sql.ts';
 import { type Condition, WHITESPACE } from '../../domain/policy/condition.ts';
 import type { CountedToken } from '../../domain/policy/rule.ts';
 import { isLeftOut, type Selector } from '../../domain/selector.ts';
 import type { Connection } from './connection.ts';
 import {
-  type ArraysOf,
+  allOf,
   type ColumnSql,
-  type Conditions,
   type IdRange,
   inRange,
   MAX_DATE_MS,
   milliseconds,
+  PAGE_LIMIT,
   PAGE_SIZE,
   pagesById,
   readColumns,
 } from './queries.ts';
 import { TokenReferences } from './references.ts';
 import { type Layout, TABLES } from './tables.ts';
-import { criteriaOf, requireCriteria, type TokenCriteria } from './tokens.ts';
+import { criteriaOf, criteriaSql, type TokenCriteria } from './tokens.ts';
 
 /** What is read of a token that is only counted. */
 interface CountedRow {
@@ -43,13 +44,14 @@ export async function countTokens(
   conditions: readonly Condition[],
   each: (token: CountedToken, met: number) => void,
 ): Promise<boolean> {
-  if (!(await connection.read(isUnicode))) return false;
+  if (!(await isUnicode(connection.reader))) return false;
   const references = new TokenReferences(connection.layout);
   const { layout } = connection;
   const criteria = await criteriaOf(connection, selector);
+  const columns = countedColumns(conditions);
   const pages = pagesById(connection.table('accessTokens'), {
     ids: selector.ids,
-    read: (database, range) => readCountedPage(database, { layout, criteria, range, conditions }),
+    read: (range) => readColumns(connection.reader, columns, countedSql(layout, criteria, range)),
     lastId: ({ id }) => (id === null || id.length < PAGE_SIZE ? null : (id.at(-1) ?? null)),
   });
   // One object for all, of which every member is set: an object for each token would be most of the work.
@@ -77,67 +79,58 @@ export async function countTokens(
 }
 
 async function isUnicode(database: Queryable): Promise<boolean> {
-  const [row] = await database.query<{ encoding: string }>(
-    `SELECT current_setting('server_encoding') AS encoding`,
-  );
+  const row = await sql`SELECT current_setting('server_encoding')
+    AS encoding`.first<{ encoding: string }>(database);
   return row?.encoding === 'UTF8';
 }
 
-function readCountedPage(
-  database: Queryable,
-  options: {
-    readonly layout: Layout;
-    readonly criteria: TokenCriteria;
-    readonly range: IdRange;
-    readonly conditions: readonly Condition[];
-  },
-): Promise<ArraysOf<CountedRow>> {
-  const { layout, criteria, range, conditions } = options;
-  const where = inRange('t.id', range);
-  requireCriteria(where, criteria);
-  const bits = conditions.map((condition, bit) => `((${conditionSql(condition, where)})::int << ${bit})`);
-  const columns: ColumnSql<CountedRow> = {
-    id: 'm.id',
-    user_id: 'm.user_id',
-    application_id: 'm.application_id',
-    description: 'm.description',
-    expires: 'm.expires',
-    met: bits.length === 0 ? '0' : bits.join(' | '),
+function countedColumns(conditions: readonly Condition[]): ColumnSql<CountedRow> {
+  const bits = conditions.map(
+    (condition, bit) => sql`((${conditionSql(condition)})::int << ${literal(bit)})`,
+  );
+  return {
+    id: sql`m.id`,
+    user_id: sql`m.user_id`,
+    application_id: sql`m.application_id`,
+    description: sql`m.description`,
+    expires: sql`m.expires`,
+    met: bits.length === 0 ? sql`0` : joined(bits, ' | '),
   };
-  // The limit keeps the inner query by itself, so that each instant is computed once.
-  return readColumns(database, {
-    columns,
-    from: `FROM (SELECT t.id, t.user_id, t.application_id, t.scope, t.description, ${instant('t.created')} AS created,
-        ${instant('t.expires')} AS expires, ${instant('coalesce(t.last_used, t.created)')} AS used,
-        t.last_used IS NULL AS never_used
-      FROM ${TABLES[layout].accessTokens} t WHERE ${where.sql} ORDER BY t.id LIMIT ${PAGE_SIZE}) m`,
-    values: where.values,
-  });
 }
 
-/** SQL for what `dateOf` makes of {@link milliseconds}, by the same arithmetic. */
-function instant(column: string): string {
-  return `least(greatest(floor(${milliseconds(column)} + 0.0005), ${-MAX_DATE_MS}), ${MAX_DATE_MS})`;
+/** The limit keeps the inner query by itself, so that each instant is computed once. */
+function countedSql(layout: Layout, criteria: TokenCriteria, range: IdRange): Sql {
+  const where = allOf(...inRange(sql`t.id`, range), ...criteriaSql(criteria));
+  return sql`FROM (SELECT t.id, t.user_id, t.application_id, t.scope, t.description,
+      ${instant(sql`t.created`)} AS created, ${instant(sql`t.expires`)} AS expires,
+      ${instant(sql`coalesce(t.last_used, t.created)`)} AS used, t.last_used IS NULL AS never_used
+    FROM ${TABLES[layout].accessTokens} t WHERE ${where} ORDER BY t.id ${PAGE_LIMIT}) m`;
 }
 
-/** SQL for a condition on a row `m` of {@link readCountedPage}; it decides as `holds` does. */
-function conditionSql(condition: Condition, where: Conditions): string {
-  if ('all' in condition)
-    return ['TRUE', ...condition.all.map((part) => `(${conditionSql(part, where)})`)].join(' AND ');
-  if ('not' in condition) return `NOT (${conditionSql(condition.not, where)})`;
-  const number = (value: number) => `${where.parameter(value)}::float8`;
-  if ('expiresAfter' in condition) return `m.expires > ${number(condition.expiresAfter)}`;
-  if ('livesLongerThan' in condition) return `m.expires - m.created > ${number(condition.livesLongerThan)}`;
-  if ('createdBefore' in condition) return `m.created < ${number(condition.createdBefore)}`;
-  if ('unusedSince' in condition) return `m.used < ${number(condition.unusedSince)}`;
+const [EARLIEST, LATEST] = [literal(-MAX_DATE_MS), literal(MAX_DATE_MS)];
+
+/** What `dateOf` makes of {@link milliseconds}, by the same arithmetic. */
+function instant(column: Sql): Sql {
+  return sql`least(greatest(floor(${milliseconds(column)} + 0.0005), ${EARLIEST}), ${LATEST})`;
+}
+
+/** A condition on a row `m` of {@link readCountedPage}; it decides as `holds` does. */
+function conditionSql(condition: Condition): Sql {
+  if ('all' in condition) return allOf(...condition.all.map((part) => sql`(${conditionSql(part)})`));
+  if ('not' in condition) return sql`NOT (${conditionSql(condition.not)})`;
+  if ('expiresAfter' in condition) return sql`m.expires > ${condition.expiresAfter}::float8`;
+  if ('livesLongerThan' in condition)
+    return sql`m.expires - m.created > ${condition.livesLongerThan}::float8`;
+  if ('createdBefore' in condition) return sql`m.created < ${condition.createdBefore}::float8`;
+  if ('unusedSince' in condition) return sql`m.used < ${condition.unusedSince}::float8`;
   switch (condition.is) {
     case 'never_used':
-      return 'm.never_used';
+      return sql`m.never_used`;
     case 'writing':
-      return `'write' = ANY(string_to_array(m.scope, ' '))`;
+      return sql`'write' = ANY(string_to_array(m.scope, ' '))`;
     case 'personal':
-      return 'm.application_id IS NULL';
+      return sql`m.application_id IS NULL`;
     case 'undescribed':
-      return `btrim(m.description, ${where.parameter(WHITESPACE)}::text) = ''`;
+      return sql`btrim(m.description, ${WHITESPACE}::text) = ''`;
   }
 }

@@ -1,5 +1,6 @@
 import { createHash, randomInt } from 'node:crypto';
 import type { Queryable } from '../../db/database.ts';
+import { identifier, joined, type Sql, sql } from '../../db/sql.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { Secret } from '../../domain/secret.ts';
 import type { CreatedToken, TokenRequest } from '../../operations/ports/target.ts';
@@ -113,16 +114,12 @@ interface Owner {
   readonly provider: string | null;
 }
 
-async function findOwner(
+function findOwner(
   database: Queryable,
   { recognized, username }: { readonly recognized: RecognizedLayout; readonly username: string },
 ): Promise<Owner | null> {
-  const rows = await database.query<Owner>(
-    `SELECT u.id, u.username, ${providerName(recognized)} AS provider
-     FROM ${TABLES[recognized.layout].users} u WHERE u.username = $1`,
-    [username],
-  );
-  return rows[0] ?? null;
+  return sql`SELECT u.id, u.username, ${providerName(recognized)} AS provider
+    FROM ${TABLES[recognized.layout].users} u WHERE u.username = ${username}`.first<Owner>(database);
 }
 
 interface NewToken {
@@ -137,37 +134,39 @@ interface NewToken {
 }
 
 /** A controller links the entry to the token. */
-const LINK_CTE = `, link AS (
+const LINK_CTE = sql`, link AS (
        INSERT INTO main_activitystream_o_auth2_access_token (activitystream_id, oauth2accesstoken_id)
        SELECT e.id, t.id FROM entry e, token t
      )`;
 
-/**
- * Adds a personal access token and its entry in the activity stream in one statement.
- *
- * @returns Its id, and the times of creation and expiry, in milliseconds.
- */
-async function insertToken(
-  database: Queryable,
-  token: NewToken,
-): Promise<{ readonly id: number; readonly created: number; readonly expires: number }> {
-  const { layout } = token;
+/** Times in milliseconds. */
+interface InsertedToken {
+  readonly id: number;
+  readonly created: number;
+  readonly expires: number;
+}
+
+/** Adds a personal access token and its entry in the activity stream in one statement. */
+async function insertToken(database: Queryable, token: NewToken): Promise<InsertedToken> {
+  const { layout, stored, userId, scope, description, lifetime } = token;
   const { accessTokens, tokenTimestamps } = TABLES[layout];
-  const others = {
-    ...Object.fromEntries(tokenTimestamps.map((name) => [name, 'now()'])),
-    ...(layout === 'gateway' && { created_by_id: SYSTEM_USER, modified_by_id: SYSTEM_USER }),
-  };
-  const [row] = await database.query<{ id: number; created: number; expires: number }>(
-    `WITH token AS (
-       INSERT INTO ${accessTokens} (token, user_id, scope, description, expires, ${Object.keys(others).join(', ')})
-       VALUES ($1, $2, $3, $4, now() + make_interval(secs => $5), ${Object.values(others).join(', ')})
-       RETURNING id, description, scope, created, expires, user_id, application_id, source_refresh_token_id
-     ), entry AS (
-       ${insertTokenCreated(layout)}
-     )${layout === 'gateway' ? '' : LINK_CTE}
-     SELECT id, ${milliseconds('created')} AS created, ${milliseconds('expires')} AS expires FROM token`,
-    [token.stored, token.userId, token.scope, token.description, token.lifetime],
-  );
-  if (row === undefined) throw new Error('an INSERT … RETURNING returned no row');
+  const others: (readonly [column: string, value: Sql])[] = [
+    ...tokenTimestamps.map((name) => [name, sql`now()`] as const),
+    ...(layout === 'gateway' ? ['created_by_id', 'modified_by_id'] : []).map(
+      (name) => [name, SYSTEM_USER] as const,
+    ),
+  ];
+  const row = await sql`WITH token AS (
+      INSERT INTO ${accessTokens}
+        (token, user_id, scope, description, expires, ${joined(others.map(([name]) => identifier(name)))})
+      VALUES (${stored}, ${userId}, ${scope}, ${description}, now() + make_interval(secs => ${lifetime}),
+        ${joined(others.map(([, value]) => value))})
+      RETURNING id, description, scope, created, expires, user_id, application_id, source_refresh_token_id
+    ), entry AS (
+      ${insertTokenCreated(layout)}
+    )${layout === 'gateway' ? sql`` : LINK_CTE}
+    SELECT id, ${milliseconds(sql`created`)} AS created, ${milliseconds(sql`expires`)} AS expires
+    FROM token`.first<InsertedToken>(database);
+  if (row === null) throw new Error('an INSERT … RETURNING returned no row');
   return row;
 }

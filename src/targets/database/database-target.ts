@@ -128,7 +128,7 @@ class DatabaseTarget implements Target {
     this.#context = context;
     this.#lockRetryMs = lockRetryMs;
     this.transactions = {
-      open: () => connection.read(openTransactions),
+      open: () => openTransactions(connection.reader),
       timeoutMs: options.transactionTimeoutMs,
     };
     if (parts.refreshTokens) {
@@ -231,9 +231,7 @@ class DatabaseTarget implements Target {
   readonly applications: Applications = {
     list: (names) => {
       const { layout } = this.#connection;
-      return this.#connection.read((database) =>
-        readApplications(database, { layout, names: names ?? null }),
-      );
+      return readApplications(this.#connection.reader, { layout, names: names ?? null });
     },
     find: (id) => readApplication(this.#connection, id),
     delete: (id) => deleteApplication(this.#connection, id),

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import { type Sql, sql } from '../../db/sql.ts';
 import { replayedText, type Standby, type Visibility } from '../../domain/claims.ts';
 import type { ClockDifference } from '../../domain/clock-difference.ts';
 import type { MissingRight, RightsPurpose, TargetDescription } from '../../operations/ports/target.ts';
@@ -38,12 +39,12 @@ export interface PartsWithRights {
 /** Finds out which parts this role may use: it has to read them, and codes also to delete. */
 export async function findParts(connection: Connection): Promise<PartsWithRights> {
   const { layout, recognized } = connection;
-  const missing = await connection.read((database) => missingRights(database, layout, ['read', 'revoke']));
+  const missing = await missingRights(connection.reader, layout, ['read', 'revoke']);
   const { refreshTokens, authorizationCodes, sessionMemberships } = TABLES[layout];
   return {
     refreshTokens: mayRead(missing, refreshTokens),
     authorizationCodes: mayRead(missing, authorizationCodes) && mayDelete(missing, authorizationCodes),
-    sessions: recognized.hasSessionOwners && mayRead(missing, 'django_session', sessionMemberships),
+    sessions: recognized.hasSessionOwners && mayRead(missing, sql`django_session`, sessionMemberships),
   };
 }
 
@@ -54,7 +55,7 @@ export async function describeDatabase(
 ): Promise<TargetDescription> {
   const { layout, recognized, address, database } = connection;
   const { accessTokens, refreshTokens, sessionMemberships, settings } = TABLES[layout];
-  const clock = await connection.read(compareClocks);
+  const clock = await compareClocks(connection.reader);
   const { role, isSuperuser, version, missing, filtered, standby } = await connection.read(
     async (queryable) => ({
       standby: await readStandby(queryable),
@@ -65,14 +66,14 @@ export async function describeDatabase(
   );
   const storage =
     layout === 'gateway' && mayRead(missing, accessTokens, refreshTokens)
-      ? await connection.read(readTokenStorage)
+      ? await readTokenStorage(connection.reader)
       : {};
   const installUuid =
-    layout !== 'gateway' && mayRead(missing, settings) ? await connection.read(readInstallUuid) : null;
-  const sessions = recognized.hasSessionOwners && mayRead(missing, 'django_session', sessionMemberships);
+    layout !== 'gateway' && mayRead(missing, settings) ? await readInstallUuid(connection.reader) : null;
+  const sessions = recognized.hasSessionOwners && mayRead(missing, sql`django_session`, sessionMemberships);
   const sessionCache = cache && { addresses: cache.addresses, problem: await cache.problem(sessions) };
   const sessionsCached = layout === 'gateway' && sessionCache?.problem !== null;
-  const sessionsUnowned = sessionsCached && sessions ? await connection.read(unownedSessions) : null;
+  const sessionsUnowned = sessionsCached && sessions ? await unownedSessions(connection.reader) : null;
   const may = (purpose: RightsPurpose) => missing.every((right) => right.purpose !== purpose);
   return {
     context,
@@ -109,15 +110,12 @@ async function readRole(
   database: Queryable,
   tables: readonly string[],
 ): Promise<{ readonly role: string; readonly isSuperuser: boolean; readonly filtered: readonly string[] }> {
-  const [row] = await database.query<{ role: string; isSuperuser: boolean; filtered: string[] }>(
-    `SELECT current_user::text AS role,
+  const row = await sql`SELECT current_user::text AS role,
        EXISTS (SELECT FROM pg_roles r WHERE r.rolname = current_user AND r.rolsuper) AS "isSuperuser",
        ARRAY(
-         SELECT w.name FROM unnest($1::text[]) AS w(name)
+         SELECT w.name FROM unnest(${tables}::text[]) AS w(name)
          WHERE to_regclass(w.name) IS NOT NULL AND row_security_active(to_regclass(w.name))
-       ) AS filtered`,
-    [tables],
-  );
+       ) AS filtered`.first<{ role: string; isSuperuser: boolean; filtered: string[] }>(database);
   return row ?? { role: '', isSuperuser: false, filtered: [] };
 }
 
@@ -160,9 +158,8 @@ function visibilityOf(
 /** The clock of the database server, read between two looks at this machine's. */
 async function compareClocks(database: Queryable): Promise<ClockDifference> {
   const sent = Date.now();
-  const [row] = await database.query<{ now: number }>(
-    'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now',
-  );
+  const row = await sql`SELECT extract(epoch FROM clock_timestamp())::float8
+    * 1000 AS now`.first<{ now: number }>(database);
   const received = Date.now();
   const now = row?.now ?? received;
   return {
@@ -176,11 +173,12 @@ async function compareClocks(database: Queryable): Promise<ClockDifference> {
  * nothing is changed sends none. The process that receives them is seen by every role, its state is not.
  */
 async function readStandby(database: Queryable): Promise<Standby | null> {
-  const [row] = await database.query<Standby & { isStandby: boolean }>(
-    `SELECT pg_is_in_recovery() AS "isStandby", pg_last_xact_replay_timestamp() AS "replayedUntil",
+  const row = await sql`SELECT pg_is_in_recovery() AS "isStandby",
+       pg_last_xact_replay_timestamp() AS "replayedUntil",
        extract(epoch FROM clock_timestamp() - pg_last_xact_replay_timestamp())::float8 AS "lagSeconds",
-       EXISTS (SELECT FROM pg_stat_wal_receiver r WHERE r.pid IS NOT NULL) AS "isReceiving"`,
-  );
+       EXISTS (SELECT FROM pg_stat_wal_receiver r WHERE r.pid IS NOT NULL) AS "isReceiving"`.first<
+    Standby & { isStandby: boolean }
+  >(database);
   if (row?.isStandby !== true) return null;
   const { replayedUntil, isReceiving } = row;
   const lagSeconds = row.lagSeconds === null ? null : Math.max(0, Math.round(row.lagSeconds));
@@ -189,33 +187,31 @@ async function readStandby(database: Queryable): Promise<Standby | null> {
 
 /** The version that every web node of a controller states; null if they differ, or if the role may not read it. */
 async function readVersion(database: Queryable): Promise<string | null> {
-  const [readable] = await database.query<{ yes: boolean | null }>(
-    `SELECT bool_and(has_column_privilege(to_regclass('main_instance'), c.name, 'SELECT')) AS yes
-     FROM unnest(ARRAY['version', 'node_type']) AS c(name) WHERE to_regclass('main_instance') IS NOT NULL`,
-  );
+  const readable = await sql`SELECT
+       bool_and(has_column_privilege(to_regclass('main_instance'), c.name, 'SELECT')) AS yes
+     FROM unnest(ARRAY['version', 'node_type']) AS c(name)
+    WHERE to_regclass('main_instance') IS NOT NULL`.first<{ yes: boolean | null }>(database);
   if (readable?.yes !== true) return null;
-  const rows = await database.query<{ version: string }>(
-    `SELECT DISTINCT i.version FROM main_instance i
-     WHERE i.node_type IN ('control', 'hybrid') AND i.version <> ''`,
-  );
+  const rows = await sql`SELECT DISTINCT i.version FROM main_instance i
+     WHERE i.node_type IN ('control', 'hybrid') AND i.version <> ''`.rows<{ version: string }>(database);
   return rows.length === 1 ? (rows[0]?.version ?? null) : null;
 }
 
 /** A controller stores it as JSON text. */
 async function readInstallUuid(database: Queryable): Promise<string | null> {
-  const rows = await database.query<{ value: string | null }>(
-    "SELECT s.value::text AS value FROM conf_setting s WHERE s.key = 'INSTALL_UUID' AND s.user_id IS NULL ORDER BY s.id LIMIT 1",
-  );
-  const value = storedValue(rows[0]?.value ?? null);
+  const row = await sql`SELECT s.value::text AS value FROM conf_setting s
+    WHERE s.key = 'INSTALL_UUID' AND s.user_id IS NULL
+    ORDER BY s.id LIMIT 1`.first<{ value: string | null }>(database);
+  const value = storedValue(row?.value ?? null);
   return typeof value === 'string' && value !== '' ? value : null;
 }
 
-function mayRead(missing: readonly MissingRight[], ...tables: string[]): boolean {
-  return !tables.some((table) =>
+function mayRead(missing: readonly MissingRight[], ...tables: Sql[]): boolean {
+  return !tables.some(({ text: table }) =>
     missing.some(({ purpose, grant }) => purpose === 'read' && grant.includes(`.${table} TO `)),
   );
 }
 
-function mayDelete(missing: readonly MissingRight[], table: string): boolean {
+function mayDelete(missing: readonly MissingRight[], { text: table }: Sql): boolean {
   return !missing.some(({ grant }) => grant.startsWith('GRANT DELETE ') && grant.includes(`.${table} TO `));
 }

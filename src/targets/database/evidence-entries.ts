@@ -1,3 +1,4 @@
+import { identifier, literal, type Sql, sql } from '../../db/sql.ts';
 import type { StreamEntry } from '../../domain/investigation/deed.ts';
 import { isKnownKind } from '../../domain/investigation/kinds.ts';
 import type { Connection } from './connection.ts';
@@ -23,25 +24,29 @@ interface EntryRow {
 }
 
 /** SQL for JSON of the activity stream, whose columns are of text up to controller 22.3: it may be empty then. */
-export function activityJson({ hasTextActivity }: RecognizedLayout, column: string): string {
-  return hasTextActivity ? `NULLIF(${column}, '')::jsonb` : column;
+export function activityJson({ hasTextActivity }: RecognizedLayout, column: Sql): Sql {
+  return hasTextActivity ? sql`NULLIF(${column}, '')::jsonb` : column;
 }
 
-const entryColumns = (recognized: RecognizedLayout): ColumnSql<EntryRow> => ({
-  id: 's.id',
-  at: milliseconds('s.timestamp'),
-  operation: 's.operation',
-  object1: 's.object1',
-  object2: 's.object2',
-  relationship: 's.object_relationship_type',
-  changes: 's.changes',
-  setting: `${activityJson(recognized, 's.setting')}->>'name'`,
-  category: `${activityJson(recognized, 's.setting')}->>'category'`,
-  actor_id: 's.actor_id',
-  actor: 'u.username',
-  deleted_id: `(${activityJson(recognized, 's.deleted_actor')}->>'id')::bigint`,
-  deleted: `${activityJson(recognized, 's.deleted_actor')}->>'username'`,
-});
+function entryColumns(recognized: RecognizedLayout): ColumnSql<EntryRow> {
+  const setting = activityJson(recognized, sql`s.setting`);
+  const deletedActor = activityJson(recognized, sql`s.deleted_actor`);
+  return {
+    id: sql`s.id`,
+    at: milliseconds(sql`s.timestamp`),
+    operation: sql`s.operation`,
+    object1: sql`s.object1`,
+    object2: sql`s.object2`,
+    relationship: sql`s.object_relationship_type`,
+    changes: sql`s.changes`,
+    setting: sql`${setting}->>'name'`,
+    category: sql`${setting}->>'category'`,
+    actor_id: sql`s.actor_id`,
+    actor: sql`u.username`,
+    deleted_id: sql`(${deletedActor}->>'id')::bigint`,
+    deleted: sql`${deletedActor}->>'username'`,
+  };
+}
 
 /** A row of a table of links: an entry, and an object that it is about. */
 interface LinkRow {
@@ -56,14 +61,13 @@ type UnlinkedEntry = Omit<StreamEntry, 'links'> & { links: Links };
 
 const NO_LINKS: Links = new Map();
 
-/** Which entries: a condition on the entry `s` in constant SQL, its parameters, and the tables that the database has. */
+/** Which entries: a condition on the entry `s`, and the tables that the database has. */
 interface EntryQuery {
-  readonly where: string;
-  readonly values: readonly unknown[];
+  readonly where: Sql;
   readonly present: ReadonlySet<string>;
 }
 
-const STREAM = 'FROM main_activitystream s LEFT JOIN auth_user u ON u.id = s.actor_id';
+const STREAM = sql`FROM main_activitystream s LEFT JOIN auth_user u ON u.id = s.actor_id`;
 
 /** Reads entries with the objects that they are linked to, ascending by id: the first ones if there are more than the limit. */
 export async function readEntries(
@@ -74,12 +78,12 @@ export async function readEntries(
     ...query
   }: EntryQuery & { readonly limit?: number; readonly newestFirst?: boolean },
 ): Promise<readonly StreamEntry[]> {
-  const rows = await connection.read((database) =>
-    readColumns(database, {
-      columns: entryColumns(connection.recognized),
-      from: `${STREAM} WHERE ${query.where} ORDER BY s.id${newestFirst ? ' DESC' : ''}${limit === undefined ? '' : ` LIMIT ${limit}`}`,
-      values: query.values,
-    }),
+  const direction = newestFirst ? sql` DESC` : sql``;
+  const most = limit === undefined ? sql`` : sql` LIMIT ${literal(limit)}`;
+  const rows = await readColumns(
+    connection.reader,
+    entryColumns(connection.recognized),
+    sql`${STREAM} WHERE ${query.where} ORDER BY s.id${direction}${most}`,
   );
   return await withLinks(connection, { entries: mapRows(rows, entryOf), present: query.present });
 }
@@ -123,17 +127,18 @@ function noticed<T>(promise: Promise<T>): Promise<T> {
 }
 
 /** A page of entries without their links; `next` is the last id of a page that others may follow. */
-async function readStoredPage(connection: Connection, { where, values, present }: EntryQuery) {
-  const bytes = 'sum(octet_length(s.changes)) OVER (ORDER BY s.id)';
-  const page = `SELECT s.*, ${bytes} AS bytes FROM (
-      SELECT s.* FROM main_activitystream s WHERE ${where} ORDER BY s.id LIMIT ${PAGE_ENTRIES}) s`;
-  const rows = await connection.read((database) =>
-    readColumns<EntryRow & { readonly bytes: number | null }>(database, {
-      columns: { ...entryColumns(connection.recognized), bytes: 's.bytes' },
-      from: `FROM (${page}) s LEFT JOIN auth_user u ON u.id = s.actor_id
-        WHERE s.bytes IS NULL OR s.bytes - octet_length(s.changes) < ${PAGE_BYTES} ORDER BY s.id`,
-      values,
-    }),
+async function readStoredPage(connection: Connection, { where, present }: EntryQuery) {
+  const columns: ColumnSql<EntryRow & { readonly bytes: number | null }> = {
+    ...entryColumns(connection.recognized),
+    bytes: sql`s.bytes`,
+  };
+  const page = sql`SELECT s.*, sum(octet_length(s.changes)) OVER (ORDER BY s.id) AS bytes FROM (
+      SELECT s.* FROM main_activitystream s WHERE ${where} ORDER BY s.id LIMIT ${literal(PAGE_ENTRIES)}) s`;
+  const rows = await readColumns(
+    connection.reader,
+    columns,
+    sql`FROM (${page}) s LEFT JOIN auth_user u ON u.id = s.actor_id
+        WHERE s.bytes IS NULL OR s.bytes - octet_length(s.changes) < ${literal(PAGE_BYTES)} ORDER BY s.id`,
   );
   const ids = rows.id ?? [];
   const isLast = ids.length < PAGE_ENTRIES && (rows.bytes?.at(-1) ?? 0) < PAGE_BYTES;
@@ -183,25 +188,19 @@ async function readLinks(
   const [table, column] = kind === 'role' ? ROLE_LINK : (found?.link ?? [null, null]);
   const names = new Map<number, string | null>();
   if (table === null || !present.has(table)) return { rows: { entry: null, object: null }, names };
-  const rows = await connection.read((database) =>
-    readColumns<LinkRow>(database, {
-      columns: { entry: 'l.activitystream_id', object: `l.${column}` },
-      // Joined to the list, the table is read by its unique index alone; with ANY, PostgreSQL 15 reads the rows as well.
-      from: `FROM unnest($1::bigint[]) AS e(id) JOIN ${table} l ON l.activitystream_id = e.id`,
-      values: [ids],
-    }),
+  const rows = await readColumns<LinkRow>(
+    connection.reader,
+    { entry: sql`l.activitystream_id`, object: identifier(`l.${column}`) },
+    // Joined to the list, the table is read by its unique index alone; with ANY, PostgreSQL 15 reads the rows as well.
+    sql`FROM unnest(${ids}::bigint[]) AS e(id) JOIN ${identifier(table)} l ON l.activitystream_id = e.id`,
   );
   const objects = [...new Set(rows.object)];
   if (found === undefined || objects.length === 0) return { rows, names };
   // The bundled service links entries to job templates and projects, and keeps these in tables of its own.
   const source = found.parent ?? found.table;
   if (!present.has(source)) return { rows, names };
-  const named = await connection.read((database) =>
-    database.query<{ id: number; name: string | null }>(
-      `SELECT t.id, t.${found.name} AS name FROM ${source} t WHERE t.id = ANY($1::bigint[])`,
-      [objects],
-    ),
-  );
+  const named = await sql`SELECT t.id, ${identifier(`t.${found.name}`)} AS name FROM ${identifier(source)} t
+      WHERE t.id = ANY(${objects}::bigint[])`.rows<{ id: number; name: string | null }>(connection.reader);
   for (const { id, name } of named) names.set(id, name);
   return { rows, names };
 }

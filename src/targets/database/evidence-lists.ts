@@ -1,3 +1,4 @@
+import { identifier, joined, literal, type Sql, shared, sql } from '../../db/sql.ts';
 import type { Actor } from '../../domain/investigation/investigation.ts';
 import { LISTED_KINDS, type ListedKind } from '../../domain/investigation/kinds.ts';
 import type {
@@ -13,10 +14,17 @@ import { STORES } from './evidence-tables.ts';
 import { dateOf, milliseconds } from './queries.ts';
 
 /** A row of the list of all kinds; times in milliseconds. */
-interface ListedRow extends MakingRow {
+export interface ListedRow extends MakingRow {
   readonly kind: string;
   readonly id: number;
   readonly name: string | null;
+}
+
+/** A row of any table: its columns in JSON. */
+export interface ObjectRow {
+  readonly id: number;
+  readonly name: string | null;
+  readonly row: Record<string, unknown>;
 }
 
 /** When a row was made and changed last, in milliseconds, and by whom. */
@@ -29,20 +37,19 @@ export interface MakingRow {
   readonly modified_name: string | null;
 }
 
-const MADE = 't.created_by_id = ANY($1::bigint[]) AND t.created >= $2 AND t.created < $3';
-const CHANGED = 't.modified_by_id = ANY($1::bigint[]) AND t.modified >= $2 AND t.modified < $3';
-
-/** $1 who made them, $2 from, $3 before. All names are constants. */
-function listedSql(kind: ListedKind): string {
+/** The objects `t` of a kind that users made, or changed where the kind says so. */
+function listedSql(kind: ListedKind, { made, changed }: { readonly made: Sql; readonly changed: Sql }): Sql {
   const { table, parent, name } = tableOf(kind);
   const from =
     parent === undefined
-      ? `${table} t`
-      : `${parent} t JOIN ${table} p ON p.${parent.replace('main_', '')}_ptr_id = t.id`;
-  const isManaged = kind === 'credential_type' ? 'NOT t.managed AND ' : '';
-  const which = LISTED_KINDS[kind] !== null ? `(${MADE}) OR (${CHANGED})` : MADE;
-  return `SELECT '${kind}' AS kind, t.id, t.${name}::text AS name, ${milliseconds('t.created')} AS created,
-      ${milliseconds('t.modified')} AS modified, t.created_by_id AS created_id, c.username AS created_name,
+      ? sql`${identifier(table)} t`
+      : sql`${identifier(parent)} t
+        JOIN ${identifier(table)} p ON ${identifier(`p.${parent.replace('main_', '')}_ptr_id`)} = t.id`;
+  const isManaged = kind === 'credential_type' ? sql`NOT t.managed AND ` : sql``;
+  const which = LISTED_KINDS[kind] !== null ? sql`(${made}) OR (${changed})` : made;
+  return sql`SELECT ${literal(kind)} AS kind, t.id, ${identifier(`t.${name}`)}::text AS name,
+      ${milliseconds(sql`t.created`)} AS created, ${milliseconds(sql`t.modified`)} AS modified,
+      t.created_by_id AS created_id, c.username AS created_name,
       t.modified_by_id AS modified_id, m.username AS modified_name
     FROM ${from} LEFT JOIN auth_user c ON c.id = t.created_by_id LEFT JOIN auth_user m ON m.id = t.modified_by_id
     WHERE ${isManaged}(${which})`;
@@ -57,15 +64,23 @@ function tableOf(kind: ListedKind) {
 /** Reads what users made, by the columns of the objects that say who made them. */
 export async function readMadeBy(
   connection: Connection,
-  { by, since, until }: Parameters<Evidence['madeBy']>[0],
+  asked: Parameters<Evidence['madeBy']>[0],
 ): Promise<ListedObjects> {
   const kinds = Object.keys(LISTED_KINDS) as ListedKind[];
   const whole = await tablesWithMakers(connection, kinds);
   const readable = kinds.filter((kind) => whole.has(tableOf(kind).parent ?? tableOf(kind).table));
   const unread = kinds.filter((kind) => !readable.includes(kind));
-  if (readable.length === 0 || by.length === 0) return { objects: [], unread };
-  const sql = `${readable.map(listedSql).join(' UNION ALL ')} ORDER BY kind, id`;
-  const rows = await connection.read((database) => database.query<ListedRow>(sql, [by, since, until]));
+  if (readable.length === 0 || asked.by.length === 0) return { objects: [], unread };
+  const [by, since, until] = [shared(asked.by), shared(asked.since), shared(asked.until)];
+  const which = {
+    made: sql`t.created_by_id = ANY(${by}::bigint[]) AND t.created >= ${since} AND t.created < ${until}`,
+    changed: sql`t.modified_by_id = ANY(${by}::bigint[]) AND t.modified >= ${since} AND t.modified < ${until}`,
+  };
+  const lists = joined(
+    readable.map((kind) => listedSql(kind, which)),
+    ' UNION ALL ',
+  );
+  const rows = await sql`${lists} ORDER BY kind, id`.rows<ListedRow>(connection.reader);
   return { objects: rows.map(listedOf), unread };
 }
 
@@ -75,25 +90,15 @@ async function tablesWithMakers(
   kinds: readonly ListedKind[],
 ): Promise<ReadonlySet<string>> {
   const tables = [...new Set(kinds.map((kind) => tableOf(kind).parent ?? tableOf(kind).table))];
-  const rows = await connection.read((database) =>
-    database.query<{ name: string }>(
-      `SELECT w.name FROM unnest($1::text[]) AS w(name) JOIN pg_attribute a ON a.attrelid = to_regclass(w.name)
+  const rows = await sql`SELECT w.name FROM unnest(${tables}::text[]) AS w(name)
+       JOIN pg_attribute a ON a.attrelid = to_regclass(w.name)
        WHERE a.attname IN ('created', 'modified', 'created_by_id', 'modified_by_id') AND NOT a.attisdropped
-       GROUP BY w.name HAVING count(*) = 4`,
-      [tables],
-    ),
-  );
+       GROUP BY w.name HAVING count(*) = 4`.rows<{ name: string }>(connection.reader);
   return new Set(rows.map(({ name }) => name));
 }
 
-function listedOf(row: ListedRow): ListedObject {
-  const { kind, id, name } = row;
-  return {
-    kind,
-    id,
-    name,
-    ...makingOf(row),
-  };
+export function listedOf(row: ListedRow): ListedObject {
+  return { kind: row.kind, id: row.id, name: row.name, ...makingOf(row) };
 }
 
 /** What a {@link MakingRow} says. */
@@ -111,46 +116,47 @@ export function actorOf(id: number | null, username: string | null): Actor | nul
   return id === null ? null : { id, username: username ?? '' };
 }
 
+/** The time in milliseconds. */
+export interface UserMadeRow {
+  readonly id: number;
+  readonly username: string;
+  readonly at: number;
+  readonly superuser: boolean;
+  readonly recorded: boolean;
+}
+
+export function userMadeOf({ id, username, at, superuser, recorded }: UserMadeRow): MadeUser {
+  return { id, username, at: dateOf(at), isSuperuser: superuser, isRecorded: recorded };
+}
+
 /** Reads the users who were made in a period, and whether an entry of the activity stream says so. */
 export async function readUsersMade(
   connection: Connection,
   { since, until }: Window,
 ): Promise<readonly MadeUser[]> {
-  const rows = await connection.read((database) =>
-    database.query<{ id: number; username: string; at: number; superuser: boolean; recorded: boolean }>(
-      `SELECT u.id, u.username, ${milliseconds('u.date_joined')} AS at, u.is_superuser AS superuser,
+  const rows = await sql`SELECT u.id, u.username, ${milliseconds(sql`u.date_joined`)} AS at,
+         u.is_superuser AS superuser,
          EXISTS (SELECT FROM main_activitystream_user l JOIN main_activitystream s ON s.id = l.activitystream_id
            WHERE l.user_id = u.id AND s.object1 = 'user' AND s.operation = 'create') AS recorded
-       FROM auth_user u WHERE u.date_joined >= $1 AND u.date_joined < $2 ORDER BY u.id`,
-      [since, until],
-    ),
-  );
-  return rows.map(({ id, username, at, superuser, recorded }) => ({
-    id,
-    username,
-    at: dateOf(at),
-    isSuperuser: superuser,
-    isRecorded: recorded,
-  }));
+       FROM auth_user u WHERE u.date_joined >= ${since} AND u.date_joined < ${until}
+       ORDER BY u.id`.rows<UserMadeRow>(connection.reader);
+  return rows.map(userMadeOf);
 }
 
 /** A table whose numbers are given out once. */
 type NumberedTable = 'main_activitystream' | 'dab_activitystream_entry' | 'main_unifiedjob';
 
 /** The last number that a table gave out; null where the role may not read it, or on a standby, whose numbers run ahead. */
-function lastNumberSql(table: NumberedTable): string {
-  const sequence = `pg_get_serial_sequence('${table}', 'id')::regclass`;
-  return `CASE WHEN NOT pg_is_in_recovery() AND has_sequence_privilege(${sequence}, 'SELECT, USAGE')
+function lastNumberSql(table: NumberedTable): Sql {
+  const sequence = sql`pg_get_serial_sequence(${literal(table)}, 'id')::regclass`;
+  return sql`CASE WHEN NOT pg_is_in_recovery() AND has_sequence_privilege(${sequence}, 'SELECT, USAGE')
     THEN coalesce(pg_sequence_last_value(${sequence}), 0) END`;
 }
 
 export async function readMissingEntries(connection: Connection, first: number): Promise<MissingNumbers> {
   const table = connection.layout === 'gateway' ? 'dab_activitystream_entry' : 'main_activitystream';
-  const [row] = await connection.read((database) =>
-    database.query<NumbersRow>(`SELECT ${entryNumbersSql(table)} FROM ${table} s WHERE s.id >= $1::bigint`, [
-      first,
-    ]),
-  );
+  const [row] = await sql`SELECT ${entryNumbersSql(table, first)} FROM ${identifier(table)} s
+      WHERE s.id >= ${first}::bigint`.rows<NumbersRow>(connection.reader);
   return missingOf(row);
 }
 
@@ -163,32 +169,29 @@ export async function readMissingAndNaming(
   first: number,
   since: Date,
 ): Promise<{ readonly missing: MissingNumbers; readonly naming: readonly number[] }> {
-  const [row] = await connection.read((database) =>
-    database.query<NumbersRow & { readonly naming: readonly number[] | null }>(
-      `SELECT ${entryNumbersSql('main_activitystream')}, array_agg(s.id ORDER BY s.id) FILTER (WHERE s.object1 = 'user'
-         AND s.operation IN ('create', 'update', 'delete') AND s.timestamp >= $2 AND strpos(s.changes, '"username"') > 0) AS naming
-       FROM main_activitystream s WHERE s.id >= $1::bigint`,
-      [first, since],
-    ),
-  );
+  const [row] = await sql`SELECT ${entryNumbersSql('main_activitystream', first)},
+        array_agg(s.id ORDER BY s.id) FILTER (WHERE s.object1 = 'user'
+          AND s.operation IN ('create', 'update', 'delete') AND s.timestamp >= ${since}
+          AND strpos(s.changes, '"username"') > 0) AS naming
+      FROM main_activitystream s WHERE s.id >= ${first}::bigint`.rows<NamingRow>(connection.reader);
   return { missing: missingOf(row), naming: row?.naming ?? [] };
 }
 
-/** The columns of a {@link NumbersRow} about entries `s`, from the number $1 on. */
-function entryNumbersSql(table: NumberedTable): string {
-  return `$1::bigint AS first, max(s.id) AS last, count(s.id) AS present, ${lastNumberSql(table)} AS given`;
+interface NamingRow extends NumbersRow {
+  readonly naming: readonly number[] | null;
+}
+
+/** The columns of a {@link NumbersRow} about entries `s`, from a number on. */
+function entryNumbersSql(table: NumberedTable, first: number): Sql {
+  return sql`${first}::bigint AS first, max(s.id) AS last, count(s.id) AS present, ${lastNumberSql(table)} AS given`;
 }
 
 /** Counts which jobs are missing: from the one on that follows the last one from before an instant. */
 export async function readMissingJobs(connection: Connection, since: Date): Promise<MissingNumbers> {
-  const [row] = await connection.read((database) =>
-    database.query<NumbersRow>(
-      `SELECT f.first, max(j.id) AS last, count(j.id) AS present, ${lastNumberSql('main_unifiedjob')} AS given
-       FROM (SELECT coalesce(max(b.id), 0) + 1 AS first FROM main_unifiedjob b WHERE b.created < $1) f
-         LEFT JOIN main_unifiedjob j ON j.id >= f.first GROUP BY f.first`,
-      [since],
-    ),
-  );
+  const [row] = await sql`SELECT f.first, max(j.id) AS last, count(j.id) AS present,
+         ${lastNumberSql('main_unifiedjob')} AS given
+       FROM (SELECT coalesce(max(b.id), 0) + 1 AS first FROM main_unifiedjob b WHERE b.created < ${since}) f
+         LEFT JOIN main_unifiedjob j ON j.id >= f.first GROUP BY f.first`.rows<NumbersRow>(connection.reader);
   return missingOf(row);
 }
 

@@ -1,3 +1,4 @@
+import { type Sql, sql } from '../../db/sql.ts';
 import type { AssignedRole } from '../../domain/investigation/investigation.ts';
 import { kindOfModel } from '../../domain/investigation/kinds.ts';
 import type {
@@ -31,60 +32,74 @@ interface DefinitionRow extends MakingRow {
   readonly name: string;
 }
 
-/** Where the holders of roles are. All values are constants. */
+/** Where the holders of roles are. */
 interface HolderTables {
-  readonly users: 'auth_user' | 'aap_gateway_api_user';
-  readonly teams: 'main_team' | 'aap_gateway_api_team';
+  readonly users: Sql;
+  readonly teams: Sql;
 }
 
-const CONTROLLER: HolderTables = { users: 'auth_user', teams: 'main_team' };
+const CONTROLLER: HolderTables = { users: sql`auth_user`, teams: sql`main_team` };
 
-/** $1 who made them, $2 from, $3 before. */
-function assignmentsSql(kind: RoleAssignment['kind'], { users, teams }: HolderTables) {
+type Made = Parameters<Evidence['assignedRoles']>[0];
+
+function assignmentsSql(
+  kind: RoleAssignment['kind'],
+  { users, teams }: HolderTables,
+  { by, since, until }: Made,
+): Sql {
   const { table, column, name } = HOLDERS[kind];
-  const from = column === 'user_id' ? users : teams;
-  return `SELECT a.id, ${milliseconds('a.created')} AS at, a.created_by_id AS by_id, u.username AS by_name,
+  const from = kind === 'role_user_assignment' ? users : teams;
+  return sql`SELECT a.id, ${milliseconds(sql`a.created`)} AS at, a.created_by_id AS by_id, u.username AS by_name,
       d.id AS definition, d.name, d.managed, a.${column} AS holder, h.${name} AS holder_name,
       c.model, CASE WHEN a.object_id ~ '^[0-9]{1,15}$' THEN a.object_id::bigint END AS about
     FROM ${table} a JOIN dab_rbac_roledefinition d ON d.id = a.role_definition_id
       LEFT JOIN ${users} u ON u.id = a.created_by_id LEFT JOIN ${from} h ON h.id = a.${column}
       LEFT JOIN django_content_type c ON c.id = a.content_type_id
-    WHERE a.created_by_id = ANY($1::bigint[]) AND a.created >= $2 AND a.created < $3 ORDER BY a.id`;
+    WHERE a.created_by_id = ANY(${by}::bigint[]) AND a.created >= ${since} AND a.created < ${until}
+    ORDER BY a.id`;
 }
 
 const HOLDERS = {
-  role_user_assignment: { table: 'dab_rbac_roleuserassignment', column: 'user_id', name: 'username' },
-  role_team_assignment: { table: 'dab_rbac_roleteamassignment', column: 'team_id', name: 'name' },
+  role_user_assignment: {
+    table: sql`dab_rbac_roleuserassignment`,
+    column: sql`user_id`,
+    name: sql`username`,
+  },
+  role_team_assignment: { table: sql`dab_rbac_roleteamassignment`, column: sql`team_id`, name: sql`name` },
 } as const;
 
-const definitionsSql = ({
-  users,
-}: HolderTables) => `SELECT d.id, d.name, ${milliseconds('d.created')} AS created, ${milliseconds('d.modified')} AS modified,
-    d.created_by_id AS created_id, c.username AS created_name, d.modified_by_id AS modified_id, m.username AS modified_name
-  FROM dab_rbac_roledefinition d LEFT JOIN ${users} c ON c.id = d.created_by_id LEFT JOIN ${users} m ON m.id = d.modified_by_id
-  WHERE NOT d.managed AND ((d.created_by_id = ANY($1::bigint[]) AND d.created >= $2 AND d.created < $3)
-    OR (d.modified_by_id = ANY($1::bigint[]) AND d.modified >= $2 AND d.modified < $3)) ORDER BY d.id`;
+function definitionsSql({ users }: HolderTables, { by, since, until }: Made): Sql {
+  return sql`SELECT d.id, d.name, ${milliseconds(sql`d.created`)} AS created,
+      ${milliseconds(sql`d.modified`)} AS modified, d.created_by_id AS created_id, c.username AS created_name,
+      d.modified_by_id AS modified_id, m.username AS modified_name
+    FROM dab_rbac_roledefinition d
+      LEFT JOIN ${users} c ON c.id = d.created_by_id LEFT JOIN ${users} m ON m.id = d.modified_by_id
+    WHERE NOT d.managed
+      AND ((d.created_by_id = ANY(${by}::bigint[]) AND d.created >= ${since} AND d.created < ${until})
+        OR (d.modified_by_id = ANY(${by}::bigint[]) AND d.modified >= ${since} AND d.modified < ${until}))
+    ORDER BY d.id`;
+}
 
-const UNATTRIBUTED_SQL = `SELECT (SELECT count(*) FROM dab_rbac_roleuserassignment a
-      WHERE a.created_by_id IS NULL AND a.created >= $1 AND a.created < $2)
-    + (SELECT count(*) FROM dab_rbac_roleteamassignment a
-      WHERE a.created_by_id IS NULL AND a.created >= $1 AND a.created < $2) AS count`;
+function unattributedSql({ since, until }: Made): Sql {
+  const made = sql`a.created_by_id IS NULL AND a.created >= ${since} AND a.created < ${until}`;
+  return sql`SELECT (SELECT count(*) FROM dab_rbac_roleuserassignment a WHERE ${made})
+    + (SELECT count(*) FROM dab_rbac_roleteamassignment a WHERE ${made}) AS count`;
+}
 
 /** Reads what the newer tables of roles of a controller 24.6.1, or of a gateway, have of a period. */
 export async function readAssignedRoles(
   connection: Connection,
-  { by, since, until }: Parameters<Evidence['assignedRoles']>[0],
+  made: Made,
   tables: HolderTables = CONTROLLER,
 ): Promise<AssignedRoles> {
-  const select = <Row extends object>(sql: string, values: readonly unknown[]) =>
-    connection.read((database) => database.query<Row>(sql, values));
+  const { reader } = connection;
   const assignments: RoleAssignment[] = [];
   for (const kind of ['role_user_assignment', 'role_team_assignment'] as const) {
-    const rows = await select<AssignmentRow>(assignmentsSql(kind, tables), [by, since, until]);
+    const rows = await assignmentsSql(kind, tables, made).rows<AssignmentRow>(reader);
     assignments.push(...rows.map((row) => assignmentOf(kind, row)));
   }
-  const definitions = await select<DefinitionRow>(definitionsSql(tables), [by, since, until]);
-  const [missing] = await select<{ count: number }>(UNATTRIBUTED_SQL, [since, until]);
+  const definitions = await definitionsSql(tables, made).rows<DefinitionRow>(reader);
+  const missing = await unattributedSql(made).first<{ count: number }>(reader);
   return {
     assignments,
     definitions: definitions.map(definitionOf),
@@ -120,14 +135,19 @@ export async function hasAssignedRole(
   { definition, holder, about }: AssignedRole,
 ): Promise<boolean> {
   const { table, column } = HOLDERS[`role_${holder.kind}_assignment`];
-  const [row] = await connection.read((database) =>
-    database.query<{ has: boolean }>(
-      `SELECT EXISTS (SELECT FROM ${table} a WHERE a.role_definition_id = $1 AND a.${column} = $2
-         AND a.object_id IS NOT DISTINCT FROM $3::text) AS has`,
-      [definition, holder.id, about === null ? null : String(about)],
-    ),
-  );
+  const objectId = about === null ? null : String(about);
+  const row = await sql`SELECT EXISTS (SELECT FROM ${table} a
+      WHERE a.role_definition_id = ${definition} AND a.${column} = ${holder.id}
+        AND a.object_id IS NOT DISTINCT FROM ${objectId}::text)
+      AS has`.first<{ has: boolean }>(connection.reader);
   return row?.has === true;
+}
+
+interface RoleRow {
+  readonly id: number;
+  readonly field: string | null;
+  readonly model: string | null;
+  readonly object: number | null;
 }
 
 /** Reads roles of the older tables. */
@@ -135,14 +155,10 @@ export async function readRoles(
   connection: Connection,
   ids: readonly number[],
 ): Promise<ReadonlyMap<number, RoleRecord>> {
-  const rows = await connection.read((database) =>
-    database.query<{ id: number; field: string | null; model: string | null; object: number | null }>(
-      `SELECT r.id, coalesce(nullif(r.role_field, ''), r.singleton_name) AS field, c.model, r.object_id AS object
+  const rows = await sql`SELECT r.id, coalesce(nullif(r.role_field, ''), r.singleton_name) AS field, c.model,
+         r.object_id AS object
        FROM main_rbac_roles r LEFT JOIN django_content_type c ON c.id = r.content_type_id
-       WHERE r.id = ANY($1::bigint[])`,
-      [ids],
-    ),
-  );
+       WHERE r.id = ANY(${ids}::bigint[])`.rows<RoleRow>(connection.reader);
   return new Map(
     rows.map(({ id, field, model, object }) => {
       const about =
@@ -153,11 +169,13 @@ export async function readRoles(
 }
 
 /** Users hold roles themselves; teams by their member role, a parent of the role. */
-const ROLE_HOLDERS: Readonly<Record<string, string>> = {
-  user: 'SELECT FROM main_rbac_roles_members m WHERE m.role_id = $1::bigint AND m.user_id = $2::bigint',
-  team: `SELECT FROM main_rbac_roles_parents p JOIN main_team t ON t.member_role_id = p.to_role_id
-    WHERE p.from_role_id = $1::bigint AND t.id = $2::bigint`,
-};
+function heldSql(role: number, { kind, id }: { readonly kind: string; readonly id: number }): Sql | null {
+  if (kind === 'user')
+    return sql`SELECT FROM main_rbac_roles_members m WHERE m.role_id = ${role}::bigint AND m.user_id = ${id}::bigint`;
+  if (kind !== 'team') return null;
+  return sql`SELECT FROM main_rbac_roles_parents p JOIN main_team t ON t.member_role_id = p.to_role_id
+    WHERE p.from_role_id = ${role}::bigint AND t.id = ${id}::bigint`;
+}
 
 /** Whether a user or team has a role of the older tables by itself; null for any other holder. */
 export async function holdsRole(
@@ -165,10 +183,8 @@ export async function holdsRole(
   role: number,
   holder: { readonly kind: string; readonly id: number },
 ): Promise<boolean | null> {
-  const query = ROLE_HOLDERS[holder.kind];
-  if (query === undefined) return null;
-  const [row] = await connection.read((database) =>
-    database.query<{ has: boolean }>(`SELECT EXISTS (${query}) AS has`, [role, holder.id]),
-  );
+  const held = heldSql(role, holder);
+  if (held === null) return null;
+  const row = await sql`SELECT EXISTS (${held}) AS has`.first<{ has: boolean }>(connection.reader);
   return row?.has ?? null;
 }

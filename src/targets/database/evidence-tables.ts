@@ -1,6 +1,8 @@
-import type { Queryable } from '../../db/database.ts';
+import { sql } from '../../db/sql.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import { isKnownKind, type KnownKind } from '../../domain/investigation/kinds.ts';
 import { words } from '../../domain/text.ts';
+import type { Connection } from './connection.ts';
 
 /** Where a controller 24.6.1 keeps one kind of object. All values are constants: no SQL is built from anything else. */
 interface Store {
@@ -117,24 +119,42 @@ export const WITHHELD = words(`password token inputs client_secret webhook_key h
   survey_passwords injectors metadata ansible_facts logo_data artifacts start_args job_args job_env
   job_env_old result_stdout_text result_traceback playbook_files inventory_files installed_collections`);
 
-/** The tables of an investigation that a database has, and those of them that the current role may not read. */
-export async function readTables(database: Queryable): Promise<{
-  readonly present: ReadonlySet<string>;
-  readonly refused: readonly string[];
+interface ReadableRow {
+  readonly name: string;
+  readonly readable: boolean;
   readonly role: string;
-}> {
+}
+
+/**
+ * Those of some tables that a database has.
+ *
+ * @throws TokenctlError `permission_refused` with the missing grant, where the role may not read all of them.
+ */
+export async function readableTables(
+  { reader, address }: Connection,
+  names: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const rows = await sql`SELECT w.name, has_table_privilege(to_regclass(w.name), 'SELECT') AS readable,
+      quote_ident(current_user) AS role
+    FROM unnest(${names}::text[]) AS w(name) WHERE to_regclass(w.name) IS NOT NULL
+    ORDER BY w.name`.rows<ReadableRow>(reader);
+  const refused = rows.filter(({ readable }) => !readable).map(({ name }) => name);
+  if (refused.length > 0) {
+    const grant = `GRANT SELECT ON ${refused.join(', ')} TO ${rows[0]?.role ?? 'CURRENT_USER'}`;
+    throw new TokenctlError(
+      'permission_refused',
+      `This role may not read ${refused.length} tables in ${address}`,
+      { hint: `Ask the database administrator to run \`${grant};\``, details: { grants: [grant] } },
+    );
+  }
+  return new Set(rows.map(({ name }) => name));
+}
+
+/** Every table that an investigation of a controller reads. */
+export function investigatedTables(): readonly string[] {
   const names = new Set<string>([...OTHER_TABLES, ...Object.values(LINK_TABLES).map(([table]) => table)]);
   for (const { table, parent, link } of Object.values(STORES)) {
     for (const each of [table, parent, link[0]]) if (each !== undefined) names.add(each);
   }
-  const rows = await database.query<{ name: string; readable: boolean; role: string }>(
-    `SELECT w.name, has_table_privilege(to_regclass(w.name), 'SELECT') AS readable, quote_ident(current_user) AS role
-     FROM unnest($1::text[]) AS w(name) WHERE to_regclass(w.name) IS NOT NULL ORDER BY w.name`,
-    [[...names]],
-  );
-  return {
-    present: new Set(rows.map(({ name }) => name)),
-    refused: rows.filter(({ readable }) => !readable).map(({ name }) => name),
-    role: rows[0]?.role ?? 'CURRENT_USER',
-  };
+  return [...names];
 }

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Environment } from '../../db/connection-sources.ts';
 import type { Queryable } from '../../db/database.ts';
-import { TokenctlError } from '../../domain/errors.ts';
+import { identifier, literal, type Sql, sql } from '../../db/sql.ts';
 import { type NameChange, nameChangesIn, type StreamEntry } from '../../domain/investigation/deed.ts';
 import type { Actor, AssignedRole, ObjectReference } from '../../domain/investigation/investigation.ts';
 import { isKnownKind } from '../../domain/investigation/kinds.ts';
@@ -21,8 +21,9 @@ import type {
 } from '../../operations/ports/evidence.ts';
 import { type Connection, databaseError, openConnection } from './connection.ts';
 import { activityJson, readEntries, readEntryPages } from './evidence-entries.ts';
-import { JOBS_SQL, type JobRow, jobOf } from './evidence-jobs.ts';
+import { type JobRow, jobOf, jobsSql } from './evidence-jobs.ts';
 import {
+  type ObjectRow,
   readMadeBy,
   readMissingAndNaming,
   readMissingEntries,
@@ -30,9 +31,16 @@ import {
   readUsersMade,
 } from './evidence-lists.ts';
 import { hasAssignedRole, holdsRole, readAssignedRoles, readRoles } from './evidence-roles.ts';
-import { ASSIGNMENT_TABLES, linkTable, readTables, STORES, WITHHELD } from './evidence-tables.ts';
+import {
+  ASSIGNMENT_TABLES,
+  investigatedTables,
+  linkTable,
+  readableTables,
+  STORES,
+  WITHHELD,
+} from './evidence-tables.ts';
 import { openGatewayEvidence } from './gateway-evidence.ts';
-import { Conditions, dateOrNull, inBatches, milliseconds, PAGE_SIZE } from './queries.ts';
+import { allOf, dateOrNull, inBatches, milliseconds, PAGE_SIZE } from './queries.ts';
 import { storedValue } from './settings.ts';
 
 /** Which database, and how to reach it. */
@@ -77,34 +85,16 @@ export async function openDatabaseEvidence(options: DatabaseEvidenceOptions): Pr
   const { database, address, layout } = connection;
   try {
     if (layout === 'gateway') return await openGatewayEvidence(connection);
-    const { present, refused, role } = await readTables(database);
-    if (refused.length > 0) throw tablesRefused({ address, refused, role });
-    return new DatabaseEvidence(connection, present);
+    return new DatabaseEvidence(connection, await readableTables(connection, investigatedTables()));
   } catch (error) {
     await database.close();
     throw databaseError(error, address);
   }
 }
 
-function tablesRefused(options: {
-  readonly address: string;
-  readonly refused: readonly string[];
-  readonly role: string;
-}): TokenctlError {
-  const { address, refused, role } = options;
-  const grant = `GRANT SELECT ON ${refused.join(', ')} TO ${role}`;
-  return new TokenctlError(
-    'permission_refused',
-    `This role may not read ${refused.length} tables in ${address}`,
-    {
-      hint: `Ask the database administrator to run \`${grant};\``,
-      details: { grants: [grant] },
-    },
-  );
-}
-
 class DatabaseEvidence implements OpenedEvidence {
   readonly #connection: Connection;
+  readonly #reader: Queryable;
   readonly #present: ReadonlySet<string>;
   /** The first id of the entries from an instant on. */
   readonly #firstIds = new Map<number, number>();
@@ -113,47 +103,39 @@ class DatabaseEvidence implements OpenedEvidence {
 
   constructor(connection: Connection, present: ReadonlySet<string>) {
     this.#connection = connection;
+    this.#reader = connection.reader;
     this.#present = present;
   }
 
   async *deeds({ actorIds, ...window }: Window & { readonly actorIds: readonly number[] }) {
     for (const actorId of actorIds) {
-      yield* this.#entries(window, (conditions) =>
-        conditions.add(actorId, (id) => `s.actor_id = ${id}::bigint`),
-      );
+      yield* this.#entries(window, sql`s.actor_id = ${actorId}::bigint`);
     }
   }
 
   deedsOfDeleted({ users, ...window }: Window & { readonly users: readonly Actor[] }) {
-    const actor = activityJson(this.#connection.recognized, 's.deleted_actor');
+    const actor = activityJson(this.#connection.recognized, sql`s.deleted_actor`);
     const keys = users.map(({ id, username }) => (id === null ? `name:${username}` : `id:${id}`));
-    return this.#entries(window, (conditions) =>
-      conditions
-        .require('s.actor_id IS NULL')
-        .add(
-          keys,
-          (some) =>
-            `ARRAY['id:' || (${actor}->>'id'), 'name:' || (${actor}->>'username')] && ${some}::text[]`,
-        ),
+    return this.#entries(
+      window,
+      sql`s.actor_id IS NULL
+        AND ARRAY['id:' || (${actor}->>'id'), 'name:' || (${actor}->>'username')] && ${keys}::text[]`,
     );
   }
 
   /** Pages by id, up to the last entry that there is at the start. */
-  async *#entries(
-    window: Window,
-    restrict: (conditions: Conditions) => Conditions,
-  ): AsyncGenerator<StreamEntry, void> {
+  async *#entries(window: Window, condition: Sql): AsyncGenerator<StreamEntry, void> {
     const { first, last } = await this.#bounds(window);
-    const queryAfter = (after: number) => {
-      const conditions = restrict(
-        new Conditions()
-          .add(after, (id) => `s.id > ${id}::bigint`)
-          .add(last, (id) => `s.id <= ${id}::bigint`)
-          .add(window.since, (at) => `s.timestamp >= ${at}::timestamptz`)
-          .add(window.until, (at) => `s.timestamp < ${at}::timestamptz`),
-      );
-      return { where: conditions.sql, values: conditions.values, present: this.#present };
-    };
+    const queryAfter = (after: number) => ({
+      where: allOf(
+        sql`s.id > ${after}::bigint`,
+        sql`s.id <= ${last}::bigint`,
+        sql`s.timestamp >= ${window.since}::timestamptz`,
+        sql`s.timestamp < ${window.until}::timestamptz`,
+        condition,
+      ),
+      present: this.#present,
+    });
     const pages = readEntryPages(this.#connection, first - 1, queryAfter);
     for await (const entries of pages) {
       for (const some of inBatches(entries, ENTRIES_AT_ONCE)) {
@@ -166,9 +148,8 @@ class DatabaseEvidence implements OpenedEvidence {
 
   /** The ids between which a period's entries are. */
   async #bounds({ since }: Window): Promise<{ readonly first: number; readonly last: number }> {
-    const [ends] = await this.#select<{ first: number | null; last: number | null }>(
-      'SELECT min(id) AS first, max(id) AS last FROM main_activitystream',
-    );
+    const ends = await sql`SELECT min(id) AS first, max(id) AS last
+      FROM main_activitystream`.first<{ first: number | null; last: number | null }>(this.#reader);
     const last = ends?.last ?? 0;
     const known = this.#firstIds.get(since.getTime());
     if (known !== undefined) return { first: known, last };
@@ -184,11 +165,11 @@ class DatabaseEvidence implements OpenedEvidence {
     while (low < high) {
       const step = Math.ceil((high - low) / PROBES);
       const ids = Array.from({ length: PROBES }, (_, part) => low + part * step).filter((id) => id < high);
-      const probed = await this.#select<{ id: number; at: number | null }>(
-        `SELECT o.id, (SELECT ${milliseconds('s.timestamp')} FROM main_activitystream s WHERE s.id >= o.id ORDER BY s.id LIMIT 1) AS at
-         FROM unnest($1::bigint[]) AS o(id) ORDER BY o.id`,
-        [ids],
-      );
+      const probed = await sql`SELECT o.id, (
+            SELECT ${milliseconds(sql`s.timestamp`)} FROM main_activitystream s
+            WHERE s.id >= o.id ORDER BY s.id LIMIT 1) AS at
+          FROM unnest(${ids}::bigint[]) AS o(id)
+          ORDER BY o.id`.rows<{ id: number; at: number | null }>(this.#reader);
       const late = probed.findIndex(({ at }) => at === null || at >= from);
       const lastEarly = late === -1 ? probed.at(-1) : probed[late - 1];
       if (lastEarly !== undefined) low = lastEarly.id + 1;
@@ -199,20 +180,19 @@ class DatabaseEvidence implements OpenedEvidence {
 
   async *entriesAbout(selector: Parameters<Evidence['entriesAbout']>[0]): AsyncGenerator<StreamEntry, void> {
     const { kind, notBy } = selector;
-    const [table, column] = (isKnownKind(kind) ? STORES[kind]?.link : undefined) ?? [];
-    if (table === undefined || column === undefined || !this.#present.has(table)) return;
+    const link = isKnownKind(kind) ? STORES[kind]?.link : undefined;
+    if (link === undefined || !this.#present.has(link[0])) return;
+    const [table, column] = [identifier(link[0]), identifier(link[1])];
     for (const batch of inBatches(selector.ids, 1000)) {
       const ids = await this.#withUnreadEntries(selector, { table, column, ids: batch });
       for (let after = selector.after; ids.length > 0; ) {
         // One object after the other by its index: statistics of a whole list can choose to read the whole stream.
-        const linked: { id: number }[] = await this.#select(
-          `SELECT DISTINCT x.id FROM unnest($1::bigint[]) AS o(id) CROSS JOIN LATERAL (
+        const linked: { id: number }[] = await sql`SELECT DISTINCT x.id
+           FROM unnest(${ids}::bigint[]) AS o(id) CROSS JOIN LATERAL (
              SELECT s.id FROM ${table} l JOIN main_activitystream s ON s.id = l.activitystream_id
-             WHERE l.${column} = o.id AND l.activitystream_id > $2::bigint
-               AND (s.actor_id IS NULL OR s.actor_id <> ALL($3::bigint[])) OFFSET 0) x
-           ORDER BY x.id LIMIT ${LINKED_AT_ONCE}`,
-          [ids, after, notBy],
-        );
+             WHERE l.${column} = o.id AND l.activitystream_id > ${after}::bigint
+               AND (s.actor_id IS NULL OR s.actor_id <> ALL(${notBy}::bigint[])) OFFSET 0) x
+           ORDER BY x.id LIMIT ${literal(LINKED_AT_ONCE)}`.rows(this.#reader);
         for (const some of inBatches(linked, PAGE_SIZE)) yield* await this.entries(some.map(({ id }) => id));
         const last = linked.at(-1);
         if (last === undefined || linked.length < LINKED_AT_ONCE) break;
@@ -224,18 +204,13 @@ class DatabaseEvidence implements OpenedEvidence {
   /** Leaves out the objects whose entries were all read before: only the table of links is read for that. */
   async #withUnreadEntries(
     { after, read }: Parameters<Evidence['entriesAbout']>[0],
-    {
-      table,
-      column,
-      ids,
-    }: { readonly table: string; readonly column: string; readonly ids: readonly number[] },
+    { table, column, ids }: { readonly table: Sql; readonly column: Sql; readonly ids: readonly number[] },
   ): Promise<readonly number[]> {
     // The list is a subquery, so that no statistics of a whole list choose to read the whole table.
-    const tallies = await this.#select<{ id: number; count: number; sum: number }>(
-      `SELECT l.${column} AS id, count(*) AS count, sum(l.activitystream_id)::bigint AS sum FROM ${table} l
-       WHERE l.${column} = ANY(ARRAY(SELECT unnest($1::bigint[]))) AND l.activitystream_id > $2::bigint GROUP BY l.${column}`,
-      [ids, after],
-    );
+    const tallies = await sql`SELECT l.${column} AS id, count(*) AS count,
+          sum(l.activitystream_id)::bigint AS sum FROM ${table} l
+        WHERE l.${column} = ANY(ARRAY(SELECT unnest(${ids}::bigint[]))) AND l.activitystream_id > ${after}::bigint
+        GROUP BY l.${column}`.rows<{ id: number; count: number; sum: number }>(this.#reader);
     return tallies.flatMap(({ id, count, sum }) => {
       const known = read.get(id);
       return known?.count === count && known.sum === sum ? [] : [id];
@@ -250,12 +225,12 @@ class DatabaseEvidence implements OpenedEvidence {
   }
 
   async entries(ids: readonly number[]): Promise<readonly StreamEntry[]> {
-    return ids.length === 0 ? [] : await this.#readEntries('s.id = ANY($1::bigint[])', [ids]);
+    return ids.length === 0 ? [] : await this.#readEntries(sql`s.id = ANY(${ids}::bigint[])`);
   }
 
   async *settingEntries(after: number): AsyncGenerator<StreamEntry, void> {
     for (let last = after; ; ) {
-      const page = await this.#readEntries("s.id > $1::bigint AND s.object1 = 'setting'", [last], {
+      const page = await this.#readEntries(sql`s.id > ${last}::bigint AND s.object1 = 'setting'`, {
         limit: PAGE_SIZE,
       });
       yield* page;
@@ -272,14 +247,16 @@ class DatabaseEvidence implements OpenedEvidence {
     const key = parent === undefined ? 'id' : `${parent.replace('main_', '')}_ptr_id`;
     const [from, row] =
       parent === undefined
-        ? [`${table} t`, 'to_jsonb(t)']
-        : [`${parent} t JOIN ${table} c ON c.${key} = t.id`, 'to_jsonb(t) || to_jsonb(c)'];
+        ? [sql`${identifier(table)} t`, sql`to_jsonb(t)`]
+        : [
+            sql`${identifier(parent)} t JOIN ${identifier(table)} c ON ${identifier(`c.${key}`)} = t.id`,
+            sql`to_jsonb(t) || to_jsonb(c)`,
+          ];
     const objects = new Map<number, CurrentObject>();
     for (const batch of inBatches(ids, PAGE_SIZE)) {
-      const rows = await this.#select<{ id: number; name: string | null; row: Record<string, unknown> }>(
-        `SELECT t.id, t.${name} AS name, (${row}) - $2::text[] AS row FROM ${from} WHERE t.id = ANY($1::bigint[])`,
-        [batch, WITHHELD],
-      );
+      const rows =
+        await sql`SELECT t.id, ${identifier(`t.${name}`)} AS name, (${row}) - ${WITHHELD}::text[] AS row
+          FROM ${from} WHERE t.id = ANY(${batch}::bigint[])`.rows<ObjectRow>(this.#reader);
       for (const each of rows)
         objects.set(each.id, { id: each.id, name: each.name, fields: fieldsOf(each.row) });
     }
@@ -287,10 +264,9 @@ class DatabaseEvidence implements OpenedEvidence {
   }
 
   async settings(names: readonly string[]): Promise<ReadonlyMap<string, unknown>> {
-    const rows = await this.#select<{ key: string; value: string | null }>(
-      'SELECT s.key, s.value::text AS value FROM conf_setting s WHERE s.user_id IS NULL AND s.key = ANY($1::text[])',
-      [names],
-    );
+    const rows = await sql`SELECT s.key, s.value::text AS value FROM conf_setting s
+      WHERE s.user_id IS NULL
+        AND s.key = ANY(${names}::text[])`.rows<{ key: string; value: string | null }>(this.#reader);
     return new Map(rows.map(({ key, value }) => [key, storedValue(value)]));
   }
 
@@ -341,22 +317,19 @@ class DatabaseEvidence implements OpenedEvidence {
   }
 
   async hasLink(link: string, object: ObjectReference, other: ObjectReference): Promise<boolean | null> {
-    const [table, first, second] = linkTable(link, object.kind) ?? [];
-    if (table === undefined || !this.#present.has(table)) return null;
-    const [row] = await this.#select<{ has: boolean }>(
-      `SELECT EXISTS (SELECT FROM ${table} l WHERE l.${first} = $1::bigint AND l.${second} = $2::bigint) AS has`,
-      [object.id, other.id],
-    );
+    const found = linkTable(link, object.kind);
+    if (found === undefined || !this.#present.has(found[0])) return null;
+    const [table, first, second] = found.map(identifier);
+    const row = await sql`SELECT EXISTS (SELECT FROM ${table} l
+        WHERE l.${first} = ${object.id}::bigint AND l.${second} = ${other.id}::bigint)
+      AS has`.first<{ has: boolean }>(this.#reader);
     return row?.has ?? null;
   }
 
   async *jobs(selector: JobSelector): AsyncGenerator<JobRecord, void> {
     if (!this.#present.has('main_unifiedjob')) return;
-    const { createdBy, templateIds, scheduleIds, since, until } = selector;
     for (let after = 0; ; ) {
-      const rows = await this.#select<JobRow>(`${JOBS_SQL} ORDER BY j.id LIMIT ${PAGE_SIZE}`, [
-        ...[createdBy, templateIds, scheduleIds, since, until, after],
-      ]);
+      const rows = await jobsSql(selector, after).rows<JobRow>(this.#reader);
       yield* rows.map(jobOf);
       const last = rows.at(-1);
       if (last === undefined || rows.length < PAGE_SIZE) return;
@@ -365,14 +338,12 @@ class DatabaseEvidence implements OpenedEvidence {
   }
 
   async extent({ until }: Window): Promise<StreamReach> {
-    const [oldest] = await this.#select<{ at: number }>(
-      `SELECT ${milliseconds('s.timestamp')} AS at FROM main_activitystream s ORDER BY s.id LIMIT 1`,
-    );
+    const oldest = await sql`SELECT ${milliseconds(sql`s.timestamp`)} AS at FROM main_activitystream s
+      ORDER BY s.id LIMIT 1`.first<{ at: number }>(this.#reader);
     // A controller has a row for what was ever set, and does not note later changes in it.
-    const [set] = await this.#select<{ value: string | null; created: number }>(
-      `SELECT s.value::text AS value, ${milliseconds('s.created')} AS created FROM conf_setting s
-       WHERE s.user_id IS NULL AND s.key = 'ACTIVITY_STREAM_ENABLED'`,
-    );
+    const set = await sql`SELECT s.value::text AS value, ${milliseconds(sql`s.created`)} AS created
+      FROM conf_setting s WHERE s.user_id IS NULL
+        AND s.key = 'ACTIVITY_STREAM_ENABLED'`.first<{ value: string | null; created: number }>(this.#reader);
     const switched = dateOrNull(set?.created ?? null);
     return {
       // A controller records activity unless this setting, or a file of its servers, says otherwise.
@@ -387,9 +358,8 @@ class DatabaseEvidence implements OpenedEvidence {
   ): Promise<{ readonly count: number | null; readonly some: readonly StreamEntry[] }> {
     const { first, last } = await this.#bounds(window);
     const some = await this.#readEntries(
-      `s.id BETWEEN $1::bigint AND $2::bigint AND s.actor_id IS NULL AND s.deleted_actor IS NULL
-         AND s.timestamp >= $3 AND s.timestamp < $4`,
-      [first, last, window.since, window.until],
+      sql`s.id BETWEEN ${first}::bigint AND ${last}::bigint AND s.actor_id IS NULL AND s.deleted_actor IS NULL
+        AND s.timestamp >= ${window.since} AND s.timestamp < ${window.until}`,
       { limit: MAX_WITHOUT_ACTOR, newestFirst: true },
     );
     return { count: some.length < MAX_WITHOUT_ACTOR ? some.length : null, some };
@@ -400,15 +370,10 @@ class DatabaseEvidence implements OpenedEvidence {
   }
 
   #readEntries(
-    where: string,
-    values: readonly unknown[],
+    where: Sql,
     some: { readonly limit?: number; readonly newestFirst?: boolean } = {},
   ): Promise<readonly StreamEntry[]> {
-    return readEntries(this.#connection, { where, values, present: this.#present, ...some });
-  }
-
-  #select<Row extends object>(sql: string, values: readonly unknown[] = []): Promise<Row[]> {
-    return this.#connection.read((database: Queryable) => database.query<Row>(sql, values));
+    return readEntries(this.#connection, { where, present: this.#present, ...some });
   }
 }
 

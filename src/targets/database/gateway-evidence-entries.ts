@@ -1,8 +1,9 @@
+import { literal, type Sql, sql } from '../../db/sql.ts';
 import type { StreamEntry } from '../../domain/investigation/deed.ts';
 import { recordedMaker, streamEntryOf } from '../../domain/investigation/gateway-entries.ts';
 import type { Actor } from '../../domain/investigation/investigation.ts';
 import type { Connection } from './connection.ts';
-import { type ColumnSql, type Conditions, dateOf, milliseconds, readArrays } from './queries.ts';
+import { type ColumnSql, dateOf, milliseconds, readArrays } from './queries.ts';
 import { TABLES } from './tables.ts';
 
 /** A row of a gateway's activity stream; the time in milliseconds. */
@@ -21,28 +22,28 @@ interface EntryRow {
 }
 
 const COLUMNS: ColumnSql<EntryRow> = {
-  id: 's.id',
-  at: milliseconds('s.created'),
-  operation: 's.operation',
-  model: 'c.model',
-  object_id: 's.object_id',
-  related_model: 'r.model',
-  related_id: 's.related_object_id',
-  related_field: 's.related_field_name',
-  changes: 's.changes',
-  actor_id: 's.created_by_id',
-  actor: 'u.username',
+  id: sql`s.id`,
+  at: milliseconds(sql`s.created`),
+  operation: sql`s.operation`,
+  model: sql`c.model`,
+  object_id: sql`s.object_id`,
+  related_model: sql`r.model`,
+  related_id: sql`s.related_object_id`,
+  related_field: sql`s.related_field_name`,
+  changes: sql`s.changes`,
+  actor_id: sql`s.created_by_id`,
+  actor: sql`u.username`,
 };
 
 /** Entries `s` with the content type `c` of their object and the actor `u`, but no uses of tokens. */
-const STREAM = `FROM ${TABLES.gateway.activity} s JOIN django_content_type c ON c.id = s.content_type_id
+const STREAM = sql`FROM ${TABLES.gateway.activity} s JOIN django_content_type c ON c.id = s.content_type_id
   LEFT JOIN django_content_type r ON r.id = s.related_content_type_id
   LEFT JOIN ${TABLES.gateway.users} u ON u.id = s.created_by_id
   WHERE (s.changes->'changed_fields' = '{"scope": ["write", "write read"]}'::jsonb) IS NOT TRUE`;
 
 /** Which entries, and what is known about them. */
 export interface GatewayEntryQuery {
-  readonly conditions: Conditions;
+  readonly where: Sql;
   readonly limit: number;
   readonly newestFirst?: boolean;
   /** The names of settings by the ids of their rows. */
@@ -63,14 +64,13 @@ interface EntryPage {
  */
 export async function readGatewayEntries(
   connection: Connection,
-  { conditions, limit, newestFirst = false, settingNames, actorOf }: GatewayEntryQuery,
+  { where, limit, newestFirst = false, settingNames, actorOf }: GatewayEntryQuery,
 ): Promise<EntryPage> {
-  const rows = await connection.read((database) =>
-    readArrays<EntryRow>(database, {
-      columns: COLUMNS,
-      from: `${STREAM} AND ${conditions.sql} ORDER BY s.id${newestFirst ? ' DESC' : ''} LIMIT ${limit}`,
-      values: conditions.values,
-    }),
+  const direction = newestFirst ? sql` DESC` : sql``;
+  const rows = await readArrays(
+    connection.reader,
+    COLUMNS,
+    sql`${STREAM} AND ${where} ORDER BY s.id${direction} LIMIT ${literal(limit)}`,
   );
   const entries = rows.flatMap((row) => {
     const changes = row.changes ?? {};

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import { sql } from '../../db/sql.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { AuthenticationSettings } from '../../operations/ports/target-parts.ts';
 import { refuseAbsent } from '../absent-settings.ts';
@@ -95,7 +96,7 @@ export async function writeGatewaySettings(
   options: { readonly transaction: Queryable; readonly change: Partial<AuthenticationSettings> },
 ): Promise<AuthenticationSettings> {
   const { transaction, change } = options;
-  await transaction.execute('LOCK TABLE aap_gateway_api_preference IN SHARE ROW EXCLUSIVE MODE');
+  await sql`LOCK TABLE aap_gateway_api_preference IN SHARE ROW EXCLUSIVE MODE`.execute(transaction);
   const stored = await readPreferences(transaction);
   const before = settingsIn(stored, connection);
   refuseAbsent(change, before);
@@ -146,54 +147,52 @@ interface StoredPreference extends PreferenceName {
 
 /** A gateway creates a row for each of its settings when it starts. */
 function readPreferences(database: Queryable): Promise<StoredPreference[]> {
-  return database.query<StoredPreference>(
-    `SELECT p.section, p.name, p.raw_value AS value FROM aap_gateway_api_preference p
-     WHERE (p.section, p.name) IN (SELECT * FROM unnest($1::text[], $2::text[]))`,
-    [PREFERENCE_NAMES.map(({ section }) => section), PREFERENCE_NAMES.map(({ name }) => name)],
-  );
+  const [sections, names] = [
+    PREFERENCE_NAMES.map(({ section }) => section),
+    PREFERENCE_NAMES.map(({ name }) => name),
+  ];
+  return sql`SELECT p.section, p.name, p.raw_value AS value FROM aap_gateway_api_preference p
+    WHERE (p.section, p.name)
+      IN (SELECT * FROM unnest(${sections}::text[], ${names}::text[]))`.rows<StoredPreference>(database);
 }
-
-const UPDATE_ENTRY = insertEntries('gateway', {
-  operation: 'update',
-  objectType: 'setting',
-  id: 'p.id',
-  changes: gatewayChanges(
-    'changed_fields',
-    "jsonb_build_object('raw_value', jsonb_build_array($4::text, p.raw_value))",
-  ),
-  from: 'FROM preference p',
-});
 
 async function updatePreference(
   transaction: Queryable,
-  change: StoredPreference & { readonly before: string | null },
+  { section, name, value, before }: StoredPreference & { readonly before: string | null },
 ): Promise<void> {
-  await transaction.execute(
-    `WITH preference AS (
-       UPDATE aap_gateway_api_preference SET raw_value = $3 WHERE section = $1 AND name = $2
-       RETURNING id, raw_value
-     ) ${UPDATE_ENTRY}`,
-    [change.section, change.name, change.value, change.before],
-  );
+  const entry = insertEntries('gateway', {
+    operation: 'update',
+    objectType: 'setting',
+    id: sql`p.id`,
+    changes: gatewayChanges(
+      'changed_fields',
+      sql`jsonb_build_object('raw_value', jsonb_build_array(${before}::text, p.raw_value))`,
+    ),
+    from: sql`FROM preference p`,
+  });
+  await sql`WITH preference AS (
+      UPDATE aap_gateway_api_preference SET raw_value = ${value} WHERE section = ${section} AND name = ${name}
+      RETURNING id, raw_value
+    ) ${entry}`.execute(transaction);
 }
 
 const CREATE_ENTRY = insertEntries('gateway', {
   operation: 'create',
   objectType: 'setting',
-  id: 'p.id',
+  id: sql`p.id`,
   changes: gatewayChanges(
     'added_fields',
-    "jsonb_build_object('id', p.id::text, 'section', p.section, 'name', p.name, 'raw_value', p.raw_value)",
+    sql`jsonb_build_object('id', p.id::text, 'section', p.section, 'name', p.name, 'raw_value', p.raw_value)`,
   ),
-  from: 'FROM preference p',
+  from: sql`FROM preference p`,
 });
 
-async function insertPreference(transaction: Queryable, setting: StoredPreference): Promise<void> {
-  await transaction.execute(
-    `WITH preference AS (
-       INSERT INTO aap_gateway_api_preference (section, name, raw_value) VALUES ($1, $2, $3)
-       RETURNING id, section, name, raw_value
-     ) ${CREATE_ENTRY}`,
-    [setting.section, setting.name, setting.value],
-  );
+async function insertPreference(
+  transaction: Queryable,
+  { section, name, value }: StoredPreference,
+): Promise<void> {
+  await sql`WITH preference AS (
+      INSERT INTO aap_gateway_api_preference (section, name, raw_value) VALUES (${section}, ${name}, ${value})
+      RETURNING id, section, name, raw_value
+    ) ${CREATE_ENTRY}`.execute(transaction);
 }

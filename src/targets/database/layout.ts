@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import { sql } from '../../db/sql.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { requiredColumns } from './required-rights.ts';
 import { ID_TOKENS, type Layout, TABLES } from './tables.ts';
@@ -56,14 +57,12 @@ const KNOWN_RELEASES: Readonly<Record<Layout, string>> = {
  * @throws TokenctlError `unsupported` if no schema has such tables, or if two have the same one.
  */
 export async function findSchema(database: Queryable, address: string): Promise<string> {
-  const rows = await database.query<{ schema: string; tables: string[] }>(
-    `SELECT s.name::text AS schema, array_agg(c.relname::text ORDER BY c.relname) AS tables
+  const rows =
+    await sql`SELECT s.name::text AS schema, array_agg(c.relname::text ORDER BY c.relname) AS tables
      FROM unnest(current_schemas(false)) AS s(name)
      JOIN pg_catalog.pg_namespace n ON n.nspname = s.name
-     JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = ANY ($1)
-     GROUP BY s.name ORDER BY count(*) DESC`,
-    [ALL_TABLES],
-  );
+     JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = ANY (${ALL_TABLES})
+     GROUP BY s.name ORDER BY count(*) DESC`.rows<{ schema: string; tables: string[] }>(database);
   const [found, ...others] = rows;
   if (found === undefined) {
     throw unusable(
@@ -104,11 +103,18 @@ export async function recognizeLayout(
   return {
     layout,
     isServiceDatabase: columns.has('service_migration'),
-    hasSessionOwners: columns.has(TABLES[layout].sessionMemberships),
-    hasIdTokens: columns.has(ID_TOKENS),
-    hasTextActivity: columns.get(TABLES.controller.activity)?.get('setting') === 'text',
+    hasSessionOwners: columns.has(TABLES[layout].sessionMemberships.text),
+    hasIdTokens: columns.has(ID_TOKENS.text),
+    hasTextActivity: columns.get(TABLES.controller.activity.text)?.get('setting') === 'text',
     accountTables: new Set(ACCOUNT_TABLES.filter((table) => columns.has(table))),
   };
+}
+
+interface ColumnsRow {
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly types: readonly string[];
+  readonly schemas: readonly string[];
 }
 
 /** The columns of those of the known tables that the schema has. */
@@ -116,14 +122,11 @@ async function readColumns(
   database: Queryable,
   { schema, address }: { readonly schema: string; readonly address: string },
 ): Promise<Columns> {
-  const rows = await database.query<{ name: string; columns: string[]; types: string[]; schemas: string[] }>(
-    `SELECT w.name, array_agg(a.attname::text ORDER BY a.attnum) AS columns,
+  const rows = await sql`SELECT w.name, array_agg(a.attname::text ORDER BY a.attnum) AS columns,
        array_agg(format_type(a.atttypid, NULL) ORDER BY a.attnum) AS types, current_schemas(false)::text[] AS schemas
-     FROM unnest($1::text[]) AS w(name)
+     FROM unnest(${ALL_TABLES}::text[]) AS w(name)
      JOIN pg_catalog.pg_attribute a ON a.attrelid = to_regclass(w.name) AND a.attnum > 0 AND NOT a.attisdropped
-     GROUP BY w.name`,
-    [ALL_TABLES],
-  );
+     GROUP BY w.name`.rows<ColumnsRow>(database);
   // A connection pooler may drop the options of a connection.
   const others = rows.at(0)?.schemas.filter((name) => name !== schema) ?? [];
   if (others.length > 0) {
@@ -142,7 +145,8 @@ async function readColumns(
 
 /** The controller of a platform may also have tables with a gateway's names: its own tables decide. */
 function layoutOf(columns: Columns): Layout {
-  const isGateway = columns.has(TABLES.gateway.accessTokens) && !columns.has(TABLES.controller.accessTokens);
+  const isGateway =
+    columns.has(TABLES.gateway.accessTokens.text) && !columns.has(TABLES.controller.accessTokens.text);
   if (isGateway) return 'gateway';
   return SERVICE_TABLES.every((table) => columns.has(table)) ? 'service' : 'controller';
 }
@@ -165,7 +169,8 @@ function requireTables(layout: Layout, columns: Columns, address: string): void 
 
 /** What is absent there is absent: no right is needed for it, and nothing is asked of it. */
 function isOptional(layout: Layout, table: string): boolean {
-  if (layout === 'gateway') return table === TABLES.gateway.sessionMemberships || table === ID_TOKENS;
+  if (layout === 'gateway')
+    return table === TABLES.gateway.sessionMemberships.text || table === ID_TOKENS.text;
   return layout === 'controller' && ACCOUNT_TABLES.some((each) => each === table);
 }
 

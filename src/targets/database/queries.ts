@@ -1,42 +1,22 @@
 import type { Queryable } from '../../db/database.ts';
+import { identifier, joined, literal, type Sql, sql } from '../../db/sql.ts';
 
-/** The conditions of a WHERE clause, built from constant SQL, and their parameters. */
-export class Conditions {
-  readonly #conditions: string[] = ['TRUE'];
-  readonly #values: unknown[] = [];
-
-  /** Adds a value and returns its SQL parameter: `$1`. */
-  parameter(value: unknown): string {
-    return `$${this.#values.push(value)}`;
-  }
-
-  /** Adds a condition on a value, unless the value is undefined. */
-  add<Value>(value: Value | undefined, condition: (parameter: string) => string): this {
-    if (value !== undefined) this.#conditions.push(condition(this.parameter(value)));
-    return this;
-  }
-
-  /** Adds a condition without a value. */
-  require(condition: string): this {
-    this.#conditions.push(condition);
-    return this;
-  }
-
-  /** All conditions, joined by AND. */
-  get sql(): string {
-    return this.#conditions.join(' AND ');
-  }
-
-  get values(): readonly unknown[] {
-    return this.#values;
-  }
+/** The condition on a value; none where the value is missing. */
+export function when<Value>(value: Value, condition: (value: NonNullable<Value>) => Sql): Sql | undefined {
+  return value === undefined || value === null ? undefined : condition(value);
 }
 
-export function inRange(column: string, { after, last, ids }: IdRange): Conditions {
-  return new Conditions()
-    .add(after, (id) => `${column} > ${id}::bigint`)
-    .add(last ?? undefined, (id) => `${column} <= ${id}::bigint`)
-    .add(ids, (some) => `${column} = ANY(${some}::bigint[])`);
+/** Several conditions, and those that are missing left out. */
+export function allOf(...conditions: readonly (Sql | undefined)[]): Sql {
+  return joined([sql`TRUE`, ...conditions.filter((condition) => condition !== undefined)], ' AND ');
+}
+
+export function inRange(column: Sql, { after, last, ids }: IdRange): readonly (Sql | undefined)[] {
+  return [
+    sql`${column} > ${after}::bigint`,
+    when(last, (id) => sql`${column} <= ${id}::bigint`),
+    when(ids, (some) => sql`${column} = ANY(${some}::bigint[])`),
+  ];
 }
 
 /** The earliest and latest dates of JavaScript (ECMAScript, 21.4.1.1), in milliseconds. */
@@ -46,8 +26,8 @@ export const MAX_DATE_MS = 8.64e15;
  * SQL for an instant as milliseconds since 1970, in float8, which is much cheaper to read than a timestamptz. `infinity`
  * stays `infinity`.
  */
-export function milliseconds(column: string): string {
-  return `date_part('epoch', ${column}) * 1000`;
+export function milliseconds(column: Sql): Sql {
+  return sql`date_part('epoch', ${column}) * 1000`;
 }
 
 /**
@@ -65,7 +45,7 @@ export function dateOrNull(value: number | string | null): Date | null {
 }
 
 /** SQL for each column of a row, by the name that the row has for it. */
-export type ColumnSql<Row> = { readonly [Name in keyof Row & string]: string };
+export type ColumnSql<Row> = { readonly [Name in keyof Row & string]: Sql };
 
 /** The one row of a result of arrays: each is null if nothing was found. */
 export type ArraysOf<Row> = { readonly [Name in keyof Row]: readonly Row[Name][] | null };
@@ -74,35 +54,35 @@ export type ArraysOf<Row> = { readonly [Name in keyof Row]: readonly Row[Name][]
  * Reads many rows, each column of which travels as one JSON array: that takes a third of the time that the driver takes for
  * as many rows. What JSON has no number for (`infinity`) arrives as text.
  *
- * @param from What follows the columns, constant SQL: FROM, WHERE, ORDER BY, LIMIT.
+ * @param from What follows the columns: FROM, WHERE, ORDER BY, LIMIT.
  */
 export async function readArrays<Row extends object>(
   database: Queryable,
-  query: { readonly columns: ColumnSql<Row>; readonly from: string; readonly values: readonly unknown[] },
+  columns: ColumnSql<Row>,
+  from: Sql,
 ): Promise<Row[]> {
-  return rowsOf([await readColumns(database, query)]);
+  return rowsOf([await readColumns(database, columns, from)]);
 }
 
 /** As {@link readArrays}, as they arrive: to read with {@link mapRows}, without an object for each row. */
 export async function readColumns<Row extends object>(
   database: Queryable,
-  query: { readonly columns: ColumnSql<Row>; readonly from: string; readonly values: readonly unknown[] },
+  columns: ColumnSql<Row>,
+  from: Sql,
 ): Promise<ArraysOf<Row>> {
-  const columns = Object.entries<string>(query.columns).map(([name, sql]) => `${sql} AS ${name}`);
-  const page = Object.fromEntries(Object.keys(query.columns).map((name) => [name, `p.${name}`]));
-  const [arrays] = await database.query<ArraysOf<Row>>(
-    `SELECT ${arraysSql(page)} FROM (SELECT ${columns.join(', ')} ${query.from}) p`,
-    query.values,
-  );
-  if (arrays === undefined) throw new Error('an aggregate always has a row');
+  const named = Object.entries<Sql>(columns).map(([name, column]) => sql`${column} AS ${identifier(name)}`);
+  const page = Object.fromEntries(Object.keys(columns).map((name) => [name, identifier(`p.${name}`)]));
+  const arrays = await sql`SELECT ${arraysSql(page)}
+    FROM (SELECT ${joined(named)} ${from}) p`.first<ArraysOf<Row>>(database);
+  if (arrays === null) throw new Error('an aggregate always has a row');
   return arrays;
 }
 
 /** The columns of a statement that returns arrays, to read with {@link rowsOf}. */
-export function arraysSql(columns: Readonly<Record<string, string>>): string {
-  return Object.entries(columns)
-    .map(([name, sql]) => `json_agg(${sql}) AS ${name}`)
-    .join(', ');
+export function arraysSql(columns: Readonly<Record<string, Sql>>): Sql {
+  return joined(
+    Object.entries(columns).map(([name, column]) => sql`json_agg(${column}) AS ${identifier(name)}`),
+  );
 }
 
 /** The rows of a result with the columns of {@link arraysSql}. */
@@ -131,6 +111,7 @@ export function mapRows<Row extends object, Item>(
 
 /** How many rows one query reads. Of larger pages, more rows survive until garbage is collected, which then takes longer. */
 export const PAGE_SIZE = 2000;
+export const PAGE_LIMIT = sql`LIMIT ${literal(PAGE_SIZE)}`;
 
 /**
  * Reads a table in pages, each after the key of the last row before it (keyset pagination): every page costs the same, no
@@ -173,8 +154,8 @@ export function lastKeyOf<Row, Key>(keyOf: (row: Row) => Key): (rows: readonly R
 
 /** A table with ids, and how it is read. */
 export interface IdTable {
-  readonly name: string;
-  readonly read: <T>(work: (database: Queryable) => Promise<T>) => Promise<T>;
+  readonly name: Sql;
+  readonly reader: Queryable;
 }
 
 /** Which rows a page has: with a greater id than `after`, up to `last` unless that is null, of these ids if there are any. */
@@ -187,22 +168,23 @@ export interface IdRange {
 /**
  * Reads rows of a table ascending by id: the rows of a list of ids in batches, or without a list all rows in pages.
  *
- * @param read Reads a page.
+ * @param page Selects a page.
  */
 export function idPages<Row extends { readonly id: number }>(
   table: IdTable,
   ids: readonly number[] | undefined,
-  read: (database: Queryable, range: IdRange) => Promise<readonly Row[]>,
+  page: (range: IdRange) => Sql,
 ): AsyncGenerator<readonly Row[], void> {
+  const read = (range: IdRange): Promise<readonly Row[]> => page(range).rows<Row>(table.reader);
   return pagesById(table, { ids, read, lastId: lastKeyOf(({ id }) => id) });
 }
 
 /** As {@link idPages}, of pages of any form. */
 export function pagesById<Page>(
-  table: IdTable,
+  { name, reader }: IdTable,
   options: {
     readonly ids: readonly number[] | undefined;
-    readonly read: (database: Queryable, range: IdRange) => Promise<Page>;
+    readonly read: (range: IdRange) => Promise<Page>;
     readonly lastId: (page: Page) => number | null;
   },
 ): AsyncGenerator<Page, void> {
@@ -211,27 +193,21 @@ export function pagesById<Page>(
     return keysetPages({
       start: 0,
       lastKey: lastId,
-      read: (after, last) => table.read((database) => read(database, { after, last })),
-      end: () => table.read((database) => readLastId(database, table.name)),
+      read: (after, last) => read({ after, last }),
+      end: async () => (await sql`SELECT max(t.id) AS id FROM ${name} t`.ids(reader))[0] ?? null,
     });
   }
   const batches = inBatches(
     [...new Set(ids)].sort((a, b) => a - b),
     PAGE_SIZE,
   );
+  const readBatch = (batch: readonly number[]) => read({ after: 0, last: null, ids: batch });
   const readNext = () => {
     const batch = batches.next();
-    if (batch.done === true) return null;
-    return () => table.read((database) => read(database, { after: 0, last: null, ids: batch.value }));
+    return batch.done === true ? null : () => readBatch(batch.value);
   };
   // Without any id, a page of none.
-  const first = () => table.read((database) => read(database, { after: 0, last: null, ids: [] }));
-  return prefetch(readNext() ?? first, readNext);
-}
-
-async function readLastId(database: Queryable, table: string): Promise<number | null> {
-  const [row] = await database.query<{ id: number | null }>(`SELECT max(t.id) AS id FROM ${table} t`);
-  return row?.id ?? null;
+  return prefetch(readNext() ?? (() => readBatch([])), readNext);
 }
 
 /** Splits a list into batches of at most this size. */

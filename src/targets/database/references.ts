@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import { type Sql, sql } from '../../db/sql.ts';
 import type { ApplicationReference, UserReference } from '../../domain/token.ts';
 import type { Connection } from './connection.ts';
 import { type Layout, TABLES } from './tables.ts';
@@ -101,40 +102,35 @@ export function resolveNames(
 }> {
   const tables = TABLES[connection.layout];
   return connection.read(async (database) => ({
-    userIds: names.userIds ?? (await idsNamed(database, `${tables.users} t WHERE t.username`, names.users)),
+    userIds:
+      names.userIds ?? (await idsNamed(database, sql`${tables.users} t WHERE t.username`, names.users)),
     // Several organizations may have applications of the same name.
     applicationIds:
       names.applicationIds ??
-      (await idsNamed(database, `${tables.applications} t WHERE t.name`, names.applications)),
+      (await idsNamed(database, sql`${tables.applications} t WHERE t.name`, names.applications)),
   }));
 }
 
 async function idsNamed(
   database: Queryable,
-  column: string,
+  column: Sql,
   names: readonly string[] | undefined,
 ): Promise<number[] | undefined> {
-  if (names === undefined) return undefined;
-  const rows = await database.query<{ id: number }>(`SELECT t.id FROM ${column} = ANY($1::text[])`, [names]);
-  return rows.map(({ id }) => id);
+  return names && (await sql`SELECT t.id FROM ${column} = ANY(${names}::text[])`.ids(database));
 }
 
 export function readUserNames(
   database: Queryable,
   { layout, ids }: { readonly layout: Layout; readonly ids: readonly number[] },
 ): Promise<UserReference[]> {
-  return database.query<UserReference>(
-    `SELECT u.id, u.username FROM ${TABLES[layout].users} u WHERE u.id = ANY($1::bigint[])`,
-    [ids],
-  );
+  return sql`SELECT u.id, u.username FROM ${TABLES[layout].users} u
+    WHERE u.id = ANY(${ids}::bigint[])`.rows<UserReference>(database);
 }
 
 function readApplicationNames(
   database: Queryable,
   { layout, ids }: { readonly layout: Layout; readonly ids: readonly number[] },
 ): Promise<ApplicationReference[]> {
-  return database.query<ApplicationReference>(
-    `SELECT a.id, a.name FROM ${TABLES[layout].applications} a WHERE a.id = ANY($1::bigint[])`,
-    [ids],
-  );
+  return sql`SELECT a.id, a.name FROM ${TABLES[layout].applications} a
+    WHERE a.id = ANY(${ids}::bigint[])`.rows<ApplicationReference>(database);
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import { type Sql, shared, sql } from '../../db/sql.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Outcome } from '../../domain/plan.ts';
 import type { RightsPurpose } from '../../operations/ports/target.ts';
@@ -6,7 +7,7 @@ import { insertTokensDeleted, refreshTokensDeletedCte, refreshTokensRevokedCte }
 import { eachOf, processInBatches } from './batches.ts';
 import type { Connection } from './connection.ts';
 import { type ArraysOf, arraysSql, type ColumnSql, rowsOf } from './queries.ts';
-import { type Layout, TABLES, type Tables, tokenFingerprint } from './tables.ts';
+import { type Layout, TABLES, tokenFingerprint } from './tables.ts';
 
 /** How many tokens one transaction revokes: some 50 ms of work, so that other transactions do not wait long. */
 export const BATCH_SIZE = 2000;
@@ -102,10 +103,6 @@ function isUnanswered(error: unknown): error is TokenctlError {
   return error instanceof TokenctlError && error.code === 'target_unreachable';
 }
 
-/** The refresh tokens in the CTE `selected` that are revoked together with their access tokens. */
-const REVOKED_REFRESH_TOKENS = `SELECT s.refresh_id AS id FROM selected s
-      WHERE $2::boolean AND s.refresh_id IS NOT NULL AND s.refresh_revoked IS NULL`;
-
 /** A revoked access token, and the refresh token that was revoked with it. */
 interface RevokedPair {
   readonly id: number;
@@ -127,24 +124,27 @@ export async function deleteAccessTokens(
     readonly withRefreshTokens: boolean;
   },
 ): Promise<Outcome[]> {
-  const { layout, ids, withRefreshTokens } = options;
+  const { layout } = options;
   const { accessTokens, refreshTokens, applications, refreshTokenUpdatedAt } = TABLES[layout];
+  const ids = shared(options.ids);
+  const withRefreshTokens = shared(options.withRefreshTokens);
+  const revokedWithThem = sql`SELECT s.refresh_id AS id FROM selected s
+    WHERE ${withRefreshTokens}::boolean AND s.refresh_id IS NOT NULL AND s.refresh_revoked IS NULL`;
   const columns: ColumnSql<RevokedPair> = {
-    id: 's.id',
-    fingerprint: tokenFingerprint(layout, 's.token'),
-    refresh_id: 'CASE WHEN $2::boolean AND s.refresh_revoked IS NULL THEN s.refresh_id END',
-    refresh_fingerprint: tokenFingerprint(layout, 's.refresh_token'),
+    id: sql`s.id`,
+    fingerprint: tokenFingerprint(layout, sql`s.token`),
+    refresh_id: sql`CASE WHEN ${withRefreshTokens}::boolean AND s.refresh_revoked IS NULL THEN s.refresh_id END`,
+    refresh_fingerprint: tokenFingerprint(layout, sql`s.refresh_token`),
   };
-  const result = await database.query<ArraysOf<RevokedPair>>(
-    `WITH locked AS MATERIALIZED (
+  const result = await sql`WITH locked AS MATERIALIZED (
        SELECT t.id, t.token, t.description, t.scope, t.application_id FROM ${accessTokens} t
-       WHERE t.id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED
+       WHERE t.id = ANY(${ids}::bigint[]) FOR UPDATE SKIP LOCKED
      ), locked_refresh AS MATERIALIZED (
        SELECT r.id, r.token, r.revoked FROM ${refreshTokens} r
-       WHERE r.access_token_id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED
+       WHERE r.access_token_id = ANY(${ids}::bigint[]) FOR UPDATE SKIP LOCKED
      ), present_refresh AS MATERIALIZED (
        SELECT r.id, r.access_token_id FROM ${refreshTokens} r
-       WHERE r.access_token_id = ANY($1::bigint[])
+       WHERE r.access_token_id = ANY(${ids}::bigint[])
      ), selected AS MATERIALIZED (
        SELECT l.id, l.token, l.description, l.scope, a.name AS application,
          r.id AS refresh_id, r.token AS refresh_token, r.revoked AS refresh_revoked
@@ -155,15 +155,14 @@ export async function deleteAccessTokens(
        WHERE p.id IS NULL OR r.id IS NOT NULL
      ), refresh_tokens AS (
        UPDATE ${refreshTokens} r SET access_token_id = NULL,
-         revoked = CASE WHEN $2::boolean AND r.revoked IS NULL THEN now() ELSE r.revoked END,
-         ${refreshTokenUpdatedAt} = CASE WHEN $2::boolean AND r.revoked IS NULL THEN now()
+         revoked = CASE WHEN ${withRefreshTokens}::boolean AND r.revoked IS NULL THEN now() ELSE r.revoked END,
+         ${refreshTokenUpdatedAt} = CASE WHEN ${withRefreshTokens}::boolean AND r.revoked IS NULL THEN now()
            ELSE r.${refreshTokenUpdatedAt} END
        WHERE r.id = ANY(ARRAY(SELECT s.refresh_id FROM selected s WHERE s.refresh_id IS NOT NULL))
-     ), ${deleteSelectedCtes(layout)}${refreshTokensRevokedCte(layout, REVOKED_REFRESH_TOKENS)}
-     SELECT ${arraysSql(columns)} FROM selected s JOIN deleted d ON d.id = s.id`,
-    [ids, withRefreshTokens],
-    'revoke tokens',
-  );
+     ), ${deleteSelectedCtes(layout)}${refreshTokensRevokedCte(layout, revokedWithThem)}
+     SELECT ${arraysSql(columns)} FROM selected s JOIN deleted d ON d.id = s.id`
+    .prepared('revoke tokens')
+    .rows<ArraysOf<RevokedPair>>(database);
   return rowsOf(result).map(({ id, fingerprint, refresh_id, refresh_fingerprint }) => ({
     tokenId: id,
     fingerprint,
@@ -181,15 +180,15 @@ export async function deleteAccessTokens(
  * (in `deleted`). No foreign key has an action to do it. Each part gets the ids as an array, so that it uses the index
  * whatever the planner estimates for `selected`.
  */
-function deleteSelectedCtes(layout: Layout): string {
+function deleteSelectedCtes(layout: Layout): Sql {
   const links =
     layout === 'gateway'
-      ? ''
-      : `links AS (
+      ? sql``
+      : sql`links AS (
     DELETE FROM main_activitystream_o_auth2_access_token
     WHERE oauth2accesstoken_id = ANY(ARRAY(SELECT s.id FROM selected s))
   ), `;
-  return `${links}entries AS (
+  return sql`${links}entries AS (
     ${insertTokensDeleted(layout)}
   ), deleted AS (
     DELETE FROM ${TABLES[layout].accessTokens} WHERE id = ANY(ARRAY(SELECT s.id FROM selected s)) RETURNING id
@@ -210,10 +209,9 @@ async function updateRefreshTokens(
   { layout, ids }: RefreshTokenIds,
 ): Promise<Outcome[]> {
   const { accessTokens, refreshTokens, applications, refreshTokenUpdatedAt } = TABLES[layout];
-  const rows = await database.query<RevokedRow>(
-    `WITH locked AS MATERIALIZED (
+  const rows = await sql`WITH locked AS MATERIALIZED (
        SELECT r.id, r.token, r.access_token_id FROM ${refreshTokens} r
-       WHERE r.id = ANY($1::bigint[]) AND r.revoked IS NULL FOR UPDATE SKIP LOCKED
+       WHERE r.id = ANY(${ids}::bigint[]) AND r.revoked IS NULL FOR UPDATE SKIP LOCKED
      ), locked_access AS MATERIALIZED (
        SELECT t.id, t.description, t.scope, t.application_id FROM ${accessTokens} t
        WHERE t.id = ANY(ARRAY(SELECT l.access_token_id FROM locked l WHERE l.access_token_id IS NOT NULL))
@@ -228,12 +226,11 @@ async function updateRefreshTokens(
        UPDATE ${refreshTokens} r
        SET revoked = now(), ${refreshTokenUpdatedAt} = now(), access_token_id = NULL
        WHERE r.id = ANY(ARRAY(SELECT e.id FROM revocable e)) RETURNING r.id
-     ), ${deleteSelectedCtes(layout)}${refreshTokensRevokedCte(layout, 'SELECT e.id FROM revocable e')}
-     SELECT e.id, ${tokenFingerprint(layout, 'e.token')} AS fingerprint
-     FROM revocable e JOIN revoked r ON r.id = e.id`,
-    [ids],
-    'revoke refresh tokens',
-  );
+     ), ${deleteSelectedCtes(layout)}${refreshTokensRevokedCte(layout, sql`SELECT e.id FROM revocable e`)}
+     SELECT e.id, ${tokenFingerprint(layout, sql`e.token`)} AS fingerprint
+     FROM revocable e JOIN revoked r ON r.id = e.id`
+    .prepared('revoke refresh tokens')
+    .rows<RevokedRow>(database);
   return rows.map(revokedOutcome);
 }
 
@@ -243,19 +240,19 @@ async function updateRefreshTokens(
  */
 export async function deleteRefreshTokenRows(
   database: Queryable,
-  { layout, ids }: RefreshTokenIds,
+  { layout, ids: all }: RefreshTokenIds,
 ): Promise<Outcome[]> {
   const { accessTokens, refreshTokens } = TABLES[layout];
-  const rows = await database.query<RevokedRow>(
-    `WITH locked AS MATERIALIZED (
+  const ids = shared(all);
+  const rows = await sql`WITH locked AS MATERIALIZED (
        SELECT r.id FROM ${refreshTokens} r
-       WHERE r.id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED
+       WHERE r.id = ANY(${ids}::bigint[]) FOR UPDATE SKIP LOCKED
      ), locked_access AS MATERIALIZED (
        SELECT t.id FROM ${accessTokens} t
-       WHERE t.source_refresh_token_id = ANY($1::bigint[]) FOR UPDATE SKIP LOCKED
+       WHERE t.source_refresh_token_id = ANY(${ids}::bigint[]) FOR UPDATE SKIP LOCKED
      ), busy AS MATERIALIZED (
        SELECT t.source_refresh_token_id AS id FROM ${accessTokens} t
-       WHERE t.source_refresh_token_id = ANY($1::bigint[]) AND t.id NOT IN (SELECT l.id FROM locked_access l)
+       WHERE t.source_refresh_token_id = ANY(${ids}::bigint[]) AND t.id NOT IN (SELECT l.id FROM locked_access l)
      ), selected AS MATERIALIZED (
        SELECT l.id FROM locked l WHERE l.id NOT IN (SELECT b.id FROM busy b)
      ), detached AS (
@@ -263,10 +260,9 @@ export async function deleteRefreshTokenRows(
        WHERE t.source_refresh_token_id = ANY(ARRAY(SELECT s.id FROM selected s))
      )${refreshTokensDeletedCte(layout)}
      DELETE FROM ${refreshTokens} r WHERE r.id = ANY(ARRAY(SELECT s.id FROM selected s))
-     RETURNING r.id, ${tokenFingerprint(layout, 'r.token')} AS fingerprint`,
-    [ids],
-    'delete refresh tokens',
-  );
+     RETURNING r.id, ${tokenFingerprint(layout, sql`r.token`)} AS fingerprint`
+    .prepared('delete refresh tokens')
+    .rows<RevokedRow>(database);
   return rows.map(revokedOutcome);
 }
 
@@ -279,24 +275,15 @@ function revokedOutcome({ id, fingerprint }: RevokedRow): Outcome {
   return { tokenId: id, fingerprint, result: 'revoked' };
 }
 
-async function readExistingIds(
+/** Those of the ids that a table has. */
+export function readExistingIds(
   database: Queryable,
-  options: {
-    readonly table: Tables['accessTokens' | 'refreshTokens'];
-    readonly ids: readonly number[];
-  },
+  { table, ids }: { readonly table: Sql; readonly ids: readonly number[] },
 ): Promise<number[]> {
-  const rows = await database.query<{ id: number }>(
-    `SELECT t.id FROM ${options.table} t WHERE t.id = ANY($1::bigint[])`,
-    [options.ids],
-  );
-  return rows.map(({ id }) => id);
+  return sql`SELECT t.id FROM ${table} t WHERE t.id = ANY(${ids}::bigint[])`.ids(database);
 }
 
-async function readUnrevokedIds(database: Queryable, { layout, ids }: RefreshTokenIds): Promise<number[]> {
-  const rows = await database.query<{ id: number }>(
-    `SELECT r.id FROM ${TABLES[layout].refreshTokens} r WHERE r.id = ANY($1::bigint[]) AND r.revoked IS NULL`,
-    [ids],
-  );
-  return rows.map(({ id }) => id);
+function readUnrevokedIds(database: Queryable, { layout, ids }: RefreshTokenIds): Promise<number[]> {
+  return sql`SELECT r.id FROM ${TABLES[layout].refreshTokens} r
+    WHERE r.id = ANY(${ids}::bigint[]) AND r.revoked IS NULL`.ids(database);
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import { sql } from '../../db/sql.ts';
 import type { MissingRight, RightsPurpose } from '../../operations/ports/target.ts';
 import { PURPOSES, requiredRights } from './required-rights.ts';
 import { type Layout, TABLES } from './tables.ts';
@@ -28,7 +29,7 @@ export async function missingRights(
     ...grantStatements(missing.filter((right) => right.purpose === purpose)).map((grant) => ({
       purpose,
       grant,
-      ...(grant.includes(`.${TABLES[layout].authorizationCodes} TO `) && { codesOnly: true as const }),
+      ...(grant.includes(`.${TABLES[layout].authorizationCodes.text} TO `) && { codesOnly: true as const }),
     })),
     ...sequences
       .filter(({ table }) => inserts.some((right) => right.purpose === purpose && right.table === table))
@@ -73,21 +74,16 @@ function readMissingPrivileges(
   database: Queryable,
   privileges: readonly Privilege[],
 ): Promise<MissingPrivilege[]> {
-  return database.query<MissingPrivilege>(
-    `SELECT r.position, quote_ident(current_user) AS role,
+  const of = (name: keyof Privilege) => privileges.map((each) => each[name]);
+  return sql`SELECT r.position, quote_ident(current_user) AS role,
        (SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname)
         FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
         WHERE c.oid = to_regclass(r."table")) AS qualified
-     FROM unnest($1::text[], $2::text[], $3::text[]) WITH ORDINALITY AS r("table", "column", privilege, position)
+     FROM unnest(${of('table')}::text[], ${of('column')}::text[], ${of('privilege')}::text[])
+       WITH ORDINALITY AS r("table", "column", privilege, position)
      WHERE NOT CASE WHEN r."column" = '' THEN has_table_privilege(to_regclass(r."table"), r.privilege)
        ELSE has_column_privilege(to_regclass(r."table"), r."column", r.privilege) END
-     ORDER BY r.position`,
-    [
-      privileges.map(({ table }) => table),
-      privileges.map(({ column }) => column),
-      privileges.map(({ privilege }) => privilege),
-    ],
-  );
+     ORDER BY r.position`.rows<MissingPrivilege>(database);
 }
 
 interface UnusableSequence {
@@ -103,13 +99,11 @@ interface UnusableSequence {
  * columns, which need no right of their own; old installations have a default from a sequence.
  */
 function readUnusableSequences(database: Queryable, tables: readonly string[]): Promise<UnusableSequence[]> {
-  return database.query<UnusableSequence>(
-    `SELECT s."table", s.sequence, quote_ident(current_user) AS role
+  return sql`SELECT s."table", s.sequence, quote_ident(current_user) AS role
      FROM (SELECT w.name AS "table", pg_get_serial_sequence(w.name, 'id') AS sequence
-           FROM unnest($1::text[]) AS w(name)
+           FROM unnest(${tables}::text[]) AS w(name)
            JOIN pg_catalog.pg_attribute a
              ON a.attrelid = to_regclass(w.name) AND a.attname = 'id' AND a.attidentity = '') s
-     WHERE s.sequence IS NOT NULL AND NOT has_sequence_privilege(s.sequence, 'USAGE')`,
-    [tables],
-  );
+     WHERE s.sequence IS NOT NULL
+       AND NOT has_sequence_privilege(s.sequence, 'USAGE')`.rows<UnusableSequence>(database);
 }

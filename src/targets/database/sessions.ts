@@ -1,19 +1,23 @@
 import { createHash } from 'node:crypto';
 import type { Queryable } from '../../db/database.ts';
+import { sql } from '../../db/sql.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Session } from '../../domain/token.ts';
 import type { SessionSelector } from '../../operations/ports/target-parts.ts';
 import { eachOf, processInBatches } from './batches.ts';
 import type { Connection } from './connection.ts';
 import {
-  Conditions,
+  allOf,
   dateOf,
   dateOrNull,
   keysetPages,
   lastKeyOf,
   milliseconds,
+  PAGE_LIMIT,
   PAGE_SIZE,
+  when,
 } from './queries.ts';
+import { readUserNames } from './references.ts';
 import type { CachedSession, SessionCache } from './session-cache.ts';
 import { fingerprint, type Layout, TABLES } from './tables.ts';
 
@@ -137,9 +141,7 @@ async function withOwners(
   for await (const page of cache.entries()) {
     const entries = page.filter(({ key, userId }) => rows.has(key) && userId !== undefined);
     if (entries.length === 0) continue;
-    const { names } = await connection.read((database) =>
-      readKnownSessions(database, { layout: connection.layout, entries }),
-    );
+    const { names } = await readKnownSessions(connection.reader, { layout: connection.layout, entries });
     for (const { key, userId = null } of entries) {
       const row = rows.get(key);
       const isWanted = !('userIds' in selector) || (userId !== null && selector.userIds.includes(userId));
@@ -171,7 +173,7 @@ async function* cachedOnly(
         wanted === null || keys.has(key) || userId === undefined || wanted.has(userId ?? 0),
     );
     if (entries.length === 0) continue;
-    const found = await connection.read((database) => readKnownSessions(database, { layout, entries }));
+    const found = await readKnownSessions(connection.reader, { layout, entries });
     for (const entry of entries) {
       const { key, userId, expires } = entry;
       if (found.keys.has(key) || seen.has(key)) continue;
@@ -206,12 +208,9 @@ async function* sessionPages(
   const pages = keysetPages({
     start: '',
     lastKey: lastKeyOf(({ key }: SessionRow) => key),
-    read: (after, last) =>
-      connection.read((database) =>
-        readSessionPage(database, { layout, selector, withUnowned, after, last }),
-      ),
+    read: (after, last) => readSessionPage(connection.reader, { layout, selector, withUnowned, after, last }),
     end: async () => {
-      const { last, count } = await connection.read(readLastSession);
+      const { last, count } = await readLastSession(connection.reader);
       most = Math.ceil(count * 1.1) + 2 * PAGE_SIZE;
       return last;
     },
@@ -230,13 +229,15 @@ async function* sessionPages(
   }
 }
 
+interface LastSession {
+  readonly last: string | null;
+  readonly count: number;
+}
+
 /** The last key of the sessions that have not expired, and how many there are. */
-async function readLastSession(
-  database: Queryable,
-): Promise<{ readonly last: string | null; readonly count: number }> {
-  const [row] = await database.query<{ last: string | null; count: number }>(
-    'SELECT max(s.session_key) AS last, count(*)::int AS count FROM django_session s WHERE s.expire_date > now()',
-  );
+async function readLastSession(database: Queryable): Promise<LastSession> {
+  const row = await sql`SELECT max(s.session_key) AS last, count(*)::int AS count
+    FROM django_session s WHERE s.expire_date > now()`.first<LastSession>(database);
   return row ?? { last: null, count: 0 };
 }
 
@@ -273,23 +274,23 @@ function readSessionPage(
 ): Promise<SessionRow[]> {
   const { layout, selector, withUnowned, after, last } = options;
   const { sessionMemberships, users } = TABLES[layout];
-  const where = new Conditions()
-    .add(after, (key) => `s.session_key > ${key}::text`)
-    .add(last ?? undefined, (key) => `s.session_key <= ${key}::text`)
-    .add(
+  const orUnowned = withUnowned ? sql` OR m.user_id IS NULL` : sql``;
+  const where = allOf(
+    sql`s.session_key > ${after}::text`,
+    when(last, (key) => sql`s.session_key <= ${key}::text`),
+    when(
       'userIds' in selector ? selector.userIds : undefined,
-      (ids) => `(m.user_id = ANY(${ids}::bigint[])${withUnowned ? ' OR m.user_id IS NULL' : ''})`,
-    );
-  return database.query<SessionRow>(
-    `SELECT s.session_key AS key, ${fingerprint('s.session_key')} AS fingerprint,
-       ${milliseconds('s.expire_date')} AS expires, ${milliseconds('m.created')} AS created,
+      (ids) => sql`(m.user_id = ANY(${ids}::bigint[])${orUnowned})`,
+    ),
+  );
+  return sql`SELECT s.session_key AS key, ${fingerprint(sql`s.session_key`)} AS fingerprint,
+       ${milliseconds(sql`s.expire_date`)} AS expires, ${milliseconds(sql`m.created`)} AS created,
        u.id AS user_id, u.username
      FROM django_session s
      LEFT JOIN ${sessionMemberships} m ON m.session_id = s.session_key
      LEFT JOIN ${users} u ON u.id = m.user_id
-     WHERE s.expire_date > now() AND ${where.sql} ORDER BY s.session_key LIMIT ${PAGE_SIZE}`,
-    where.values,
-  );
+     WHERE s.expire_date > now() AND ${where}
+     ORDER BY s.session_key ${PAGE_LIMIT}`.rows<SessionRow>(database);
 }
 
 /**
@@ -300,13 +301,13 @@ function readSessionPage(
 export async function cacheProblem(connection: Connection, cache: SessionCache): Promise<string | null> {
   const problem = await cache.problem();
   if (problem !== null) return problem;
-  const { count } = await connection.read(readLastSession);
+  const { count } = await readLastSession(connection.reader);
   if (count === 0) return null;
   const { layout } = connection;
   try {
     for await (const entries of cache.entries()) {
       if (entries.length === 0) continue;
-      const { keys } = await connection.read((database) => readKnownSessions(database, { layout, entries }));
+      const { keys } = await readKnownSessions(connection.reader, { layout, entries });
       if (keys.size > 0) return null;
     }
   } catch (error) {
@@ -314,6 +315,11 @@ export async function cacheProblem(connection: Connection, cache: SessionCache):
     throw error;
   }
   return `The cache at ${cache.addresses.join(', ')} has none of the sessions that the database has`;
+}
+
+interface Unowned {
+  readonly until: number | string | null;
+  readonly recorded: boolean;
 }
 
 /**
@@ -324,13 +330,11 @@ export async function unownedSessions(
   database: Queryable,
 ): Promise<{ readonly sessions: 'all' | 'some'; readonly until: Date } | null> {
   const { sessionMemberships } = TABLES.gateway;
-  const [row] = await database.query<{ until: number | string | null; recorded: boolean }>(
-    `SELECT (SELECT ${milliseconds('max(s.expire_date)')} FROM django_session s
+  const row = await sql`SELECT (SELECT ${milliseconds(sql`max(s.expire_date)`)} FROM django_session s
          LEFT JOIN ${sessionMemberships} m ON m.session_id = s.session_key
          WHERE s.expire_date > now() AND m.user_id IS NULL) AS until,
-       EXISTS (SELECT FROM ${sessionMemberships}) AS recorded`,
-  );
-  if (row === undefined || row.until === null) return null;
+      EXISTS (SELECT FROM ${sessionMemberships}) AS recorded`.first<Unowned>(database);
+  if (row === null || row.until === null) return null;
   return { sessions: row.recorded ? 'some' : 'all', until: dateOf(row.until) };
 }
 
@@ -339,19 +343,17 @@ async function deleteSessions(
   database: Queryable,
   { layout, keys }: { readonly layout: Layout; readonly keys: readonly string[] },
 ): Promise<string[]> {
-  const rows = await database.query<{ key: string }>(
-    `WITH locked AS MATERIALIZED (
-       SELECT s.session_key FROM django_session s WHERE s.session_key = ANY($1::text[])
+  const rows = await sql`WITH locked AS MATERIALIZED (
+       SELECT s.session_key FROM django_session s WHERE s.session_key = ANY(${keys}::text[])
        FOR UPDATE SKIP LOCKED
      ), memberships AS (
        DELETE FROM ${TABLES[layout].sessionMemberships}
        WHERE session_id = ANY(ARRAY(SELECT session_key FROM locked))
      )
      DELETE FROM django_session WHERE session_key = ANY(ARRAY(SELECT session_key FROM locked))
-     RETURNING session_key AS key`,
-    [keys],
-    'end sessions',
-  );
+     RETURNING session_key AS key`
+    .prepared('end sessions')
+    .rows<{ key: string }>(database);
   return rows.map(({ key }) => key);
 }
 
@@ -360,15 +362,11 @@ async function readKnownSessions(
   database: Queryable,
   { layout, entries }: { readonly layout: Layout; readonly entries: readonly CachedSession[] },
 ): Promise<{ readonly keys: ReadonlySet<string>; readonly names: ReadonlyMap<number, string> }> {
-  const keys = await database.query<{ key: string }>(
-    `SELECT s.session_key AS key FROM django_session s
-     WHERE s.session_key = ANY($1::text[]) AND s.expire_date > now()`,
-    [entries.map(({ key }) => key)],
-  );
-  const names = await database.query<{ id: number; username: string }>(
-    `SELECT u.id, u.username FROM ${TABLES[layout].users} u WHERE u.id = ANY($1::bigint[])`,
-    [[...new Set(entries.flatMap(({ userId }) => (userId == null ? [] : [userId])))]],
-  );
+  const cached = entries.map(({ key }) => key);
+  const keys = await sql`SELECT s.session_key AS key FROM django_session s
+    WHERE s.session_key = ANY(${cached}::text[]) AND s.expire_date > now()`.rows<{ key: string }>(database);
+  const userIds = [...new Set(entries.flatMap(({ userId }) => userId ?? []))];
+  const names = await readUserNames(database, { layout, ids: userIds });
   return {
     keys: new Set(keys.map(({ key }) => key)),
     names: new Map(names.map(({ id, username }) => [id, username])),
@@ -376,9 +374,7 @@ async function readKnownSessions(
 }
 
 async function readExistingKeys(database: Queryable, keys: readonly string[]): Promise<string[]> {
-  const rows = await database.query<{ key: string }>(
-    'SELECT s.session_key AS key FROM django_session s WHERE s.session_key = ANY($1::text[])',
-    [keys],
-  );
+  const rows = await sql`SELECT s.session_key AS key FROM django_session s
+    WHERE s.session_key = ANY(${keys}::text[])`.rows<{ key: string }>(database);
   return rows.map(({ key }) => key);
 }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Queryable } from '../../db/database.ts';
+import { sql } from '../../db/sql.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { AuthenticationSettings } from '../../operations/ports/target-parts.ts';
 import { refuseAbsent } from '../absent-settings.ts';
@@ -9,7 +10,7 @@ import { readGatewaySettings, writeGatewaySettings } from './gateway-settings.ts
 import { DEFAULTS, effectiveSettings, requireValid, SETTING_NAMES } from './setting-values.ts';
 
 export function readSettings(connection: Connection): Promise<AuthenticationSettings> {
-  return connection.read((database) => currentSettings(connection, database));
+  return currentSettings(connection, connection.reader);
 }
 
 /** Reads the effective settings within a transaction. */
@@ -41,7 +42,7 @@ export function writeSettings(
 ): Promise<AuthenticationSettings> {
   return connection.write('settings', async (transaction) => {
     if (connection.layout === 'gateway') return writeGatewaySettings(connection, { transaction, change });
-    await transaction.execute('LOCK TABLE conf_setting IN SHARE ROW EXCLUSIVE MODE');
+    await sql`LOCK TABLE conf_setting IN SHARE ROW EXCLUSIVE MODE`.execute(transaction);
     refuseAbsent(change, await currentSettings(connection, transaction));
     const stored = await readStoredSettings(transaction);
     for (const name of SETTING_NAMES) {
@@ -133,29 +134,23 @@ export function storedValue(text: string | null): unknown {
  * with the lowest id.
  */
 async function readStoredSettings(database: Queryable): Promise<ReadonlyMap<string, StoredSetting>> {
-  const rows = await database.query<{ readonly key: string; readonly value: string | null }>(
-    `SELECT DISTINCT ON (s.key) s.key, s.id, s.value::text AS value FROM conf_setting s
-     WHERE s.user_id IS NULL AND s.key = ANY($1::text[]) ORDER BY s.key, s.id`,
-    [SETTING_NAMES],
-  );
+  const rows = await sql`SELECT DISTINCT ON (s.key) s.key, s.id, s.value::text AS value FROM conf_setting s
+    WHERE s.user_id IS NULL AND s.key = ANY(${SETTING_NAMES}::text[])
+    ORDER BY s.key, s.id`.rows<{ key: string; value: string | null }>(database);
   return new Map(rows.map(({ key, value }) => [key, { key, value: storedValue(value) }]));
 }
 
 async function insertSetting(transaction: Queryable, key: string, value: unknown): Promise<number> {
-  const [row] = await transaction.query<{ id: number }>(
-    `INSERT INTO conf_setting (created, modified, key, value) VALUES (now(), now(), $1, $2) RETURNING id`,
-    [key, pythonJson(value)],
-  );
-  if (row === undefined) throw new Error('an INSERT … RETURNING returned no row');
+  const row = await sql`INSERT INTO conf_setting (created, modified, key, value)
+    VALUES (now(), now(), ${key}, ${pythonJson(value)}) RETURNING id`.first<{ id: number }>(transaction);
+  if (row === null) throw new Error('an INSERT … RETURNING returned no row');
   return row.id;
 }
 
 /** Changes all rows of a setting, so that they agree whichever is read. */
 async function updateSetting(transaction: Queryable, key: string, value: unknown): Promise<void> {
-  await transaction.execute(
-    'UPDATE conf_setting SET value = $2, modified = now() WHERE user_id IS NULL AND key = $1',
-    [key, pythonJson(value)],
-  );
+  await sql`UPDATE conf_setting SET value = ${pythonJson(value)}, modified = now()
+    WHERE user_id IS NULL AND key = ${key}`.execute(transaction);
 }
 
 /** Records the change of a setting in the activity stream, as the controller does; `changes` is JSON. */
@@ -163,15 +158,12 @@ async function insertSettingEntry(
   transaction: Queryable,
   entry: { readonly operation: 'create' | 'update'; readonly name: string; readonly changes: string },
 ): Promise<void> {
-  await transaction.execute(
-    insertEntries('controller', {
-      operation: entry.operation,
-      objectType: 'setting',
-      id: 'NULL',
-      changes: '$1::text',
-      setting: "jsonb_build_object('name', $2::text, 'category', 'authentication')",
-      from: '',
-    }),
-    [entry.changes, entry.name],
-  );
+  await insertEntries('controller', {
+    operation: entry.operation,
+    objectType: 'setting',
+    id: sql`NULL`,
+    changes: sql`${entry.changes}::text`,
+    setting: sql`jsonb_build_object('name', ${entry.name}::text, 'category', 'authentication')`,
+    from: sql``,
+  }).execute(transaction);
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Queryable } from '../../db/database.ts';
+import { type Sql, shared, sql } from '../../db/sql.ts';
 import type { Secret } from '../../domain/secret.ts';
 import { keptOf, type Selector } from '../../domain/selector.ts';
 import type { PlannedToken, RefreshToken, StoredRefreshTokenState, Token } from '../../domain/token.ts';
@@ -7,17 +8,20 @@ import type { Identified, TargetDescription } from '../../operations/ports/targe
 import type { RefreshTokenSelector } from '../../operations/ports/target-parts.ts';
 import type { Connection } from './connection.ts';
 import {
+  allOf,
   type ColumnSql,
-  type Conditions,
   dateOf,
   dateOrNull,
   type IdRange,
   idPages,
   inBatches,
   inRange,
+  lastKeyOf,
   milliseconds,
-  PAGE_SIZE,
+  PAGE_LIMIT,
+  pagesById,
   readArrays,
+  when,
 } from './queries.ts';
 import { resolveNames, TokenReferences } from './references.ts';
 import { isInClear, type Layout, TABLES, tokenFingerprint, tokenHash } from './tables.ts';
@@ -76,9 +80,11 @@ async function* tokenPages<Row extends PlannedRow>(
 ): AsyncGenerator<readonly Row[], void> {
   const { layout } = connection;
   const criteria = await criteriaOf(connection, selector);
-  yield* idPages(connection.table('accessTokens'), selector.ids, (database, range) =>
-    readTokenPage<Row>(database, { layout, range, criteria, columns: columns(layout) }),
-  );
+  yield* pagesById<readonly Row[]>(connection.table('accessTokens'), {
+    ids: selector.ids,
+    read: (range) => readArrays(connection.reader, columns(layout), tokensSql(layout, criteria, range)),
+    lastId: lastKeyOf(({ id }) => id),
+  });
 }
 
 /** The criteria of a selector, without its negations, for which there is no SQL. */
@@ -110,17 +116,19 @@ export type TokenCriteria = Omit<
 };
 
 /** SQL for each criterion, on a row `t`. The type requires a line for each new criterion of a selector. */
-const CRITERIA: { readonly [Name in keyof Required<TokenCriteria>]: (parameter: string) => string } = {
-  userIds: (ids) => `t.user_id = ANY(${ids}::bigint[])`,
-  applicationIds: (ids) => `t.application_id = ANY(${ids}::bigint[])`,
-  scope: (word) => `${word}::text = ANY(string_to_array(t.scope, ' '))`,
-  createdBefore: (at) => `t.created < ${at}::timestamptz`,
-  unusedSince: (at) => `coalesce(t.last_used, t.created) < ${at}::timestamptz`,
-  neverUsed: (never) => `(t.last_used IS NULL) = ${never}::boolean`,
-  createdSince: (at) => `t.created >= ${at}::timestamptz`,
-  expiredAt: (at) => `t.expires <= ${at}::timestamptz`,
-  expiresAfter: (at) => `t.expires > ${at}::timestamptz`,
-  none: (none) => `NOT ${none}::boolean`,
+const CRITERIA: {
+  readonly [Name in keyof Required<TokenCriteria>]: (value: NonNullable<TokenCriteria[Name]>) => Sql;
+} = {
+  userIds: (ids) => sql`t.user_id = ANY(${ids}::bigint[])`,
+  applicationIds: (ids) => sql`t.application_id = ANY(${ids}::bigint[])`,
+  scope: (word) => sql`${word}::text = ANY(string_to_array(t.scope, ' '))`,
+  createdBefore: (at) => sql`t.created < ${at}::timestamptz`,
+  unusedSince: (at) => sql`coalesce(t.last_used, t.created) < ${at}::timestamptz`,
+  neverUsed: (never) => sql`(t.last_used IS NULL) = ${never}::boolean`,
+  createdSince: (at) => sql`t.created >= ${at}::timestamptz`,
+  expiredAt: (at) => sql`t.expires <= ${at}::timestamptz`,
+  expiresAfter: (at) => sql`t.expires > ${at}::timestamptz`,
+  none: (none) => sql`NOT ${none}::boolean`,
 };
 
 /** What a plan counts of an access token's row; instants in milliseconds. */
@@ -143,55 +151,40 @@ interface TokenRow extends PlannedRow {
 }
 
 const PLANNED_COLUMNS = (): ColumnSql<PlannedRow> => ({
-  id: 't.id',
-  user_id: 't.user_id',
-  application_id: 't.application_id',
-  scope: 't.scope',
-  has_refresh_token: 'r.id IS NOT NULL',
-  refresh_created: milliseconds('r.created'),
+  id: sql`t.id`,
+  user_id: sql`t.user_id`,
+  application_id: sql`t.application_id`,
+  scope: sql`t.scope`,
+  has_refresh_token: sql`r.id IS NOT NULL`,
+  refresh_created: milliseconds(sql`r.created`),
 });
 
 export const TOKEN_COLUMNS = (layout: Layout): ColumnSql<TokenRow> => ({
   ...PLANNED_COLUMNS(),
-  description: 't.description',
-  created: milliseconds('t.created'),
-  expires: milliseconds('t.expires'),
-  last_used: milliseconds('t.last_used'),
-  fingerprint: tokenFingerprint(layout, 't.token'),
+  description: sql`t.description`,
+  created: milliseconds(sql`t.created`),
+  expires: milliseconds(sql`t.expires`),
+  last_used: milliseconds(sql`t.last_used`),
+  fingerprint: tokenFingerprint(layout, sql`t.token`),
 });
 
 /**
  * A page of access tokens after an id, ascending by id. Both indexes are read in parallel from that id on: the
  * condition on `r.access_token_id` follows from the join, and is repeated for the planner.
  */
-export function readTokenPage<Row extends PlannedRow = TokenRow>(
-  database: Queryable,
-  options: {
-    readonly layout: Layout;
-    readonly criteria: TokenCriteria;
-    readonly range: IdRange;
-    readonly columns: ColumnSql<Row>;
-  },
-): Promise<Row[]> {
-  const { layout, criteria, range, columns } = options;
+export function tokensSql(layout: Layout, criteria: TokenCriteria, range: IdRange): Sql {
   const { accessTokens, refreshTokens } = TABLES[layout];
-  const where = inRange('t.id', range);
-  requireCriteria(where, criteria);
-  const after = where.parameter(range.after);
-  return readArrays(database, {
-    columns,
-    from: `FROM ${accessTokens} t
-      LEFT JOIN ${refreshTokens} r
-        ON r.access_token_id = t.id AND r.access_token_id > ${after}::bigint AND r.revoked IS NULL
-      WHERE ${where.sql} ORDER BY t.id LIMIT ${PAGE_SIZE}`,
-    values: where.values,
-  });
+  const where = allOf(...inRange(sql`t.id`, range), ...criteriaSql(criteria));
+  return sql`FROM ${accessTokens} t
+    LEFT JOIN ${refreshTokens} r
+      ON r.access_token_id = t.id AND r.access_token_id > ${range.after}::bigint AND r.revoked IS NULL
+    WHERE ${where} ORDER BY t.id ${PAGE_LIMIT}`;
 }
 
-/** Adds the conditions of criteria, on a row `t`. */
-export function requireCriteria(where: Conditions, criteria: TokenCriteria): void {
-  for (const name of Object.keys(CRITERIA) as (keyof TokenCriteria)[])
-    where.add(criteria[name], CRITERIA[name]);
+/** The conditions of criteria, on a row `t`. */
+export function criteriaSql(criteria: TokenCriteria): readonly (Sql | undefined)[] {
+  const condition = <Name extends keyof TokenCriteria>(name: Name) => when(criteria[name], CRITERIA[name]);
+  return (Object.keys(CRITERIA) as (keyof TokenCriteria)[]).map(condition);
 }
 
 /** Streams the refresh tokens of a selector, ascending by id. */
@@ -203,8 +196,8 @@ export async function* listRefreshTokens(
   const whose = { users, userIds, applications, applicationIds };
   const criteria = { ...rest, ...(await resolveNames(connection, whose)) };
   const { layout } = connection;
-  const pages = idPages(connection.table('refreshTokens'), ids, (database, range) =>
-    readRefreshTokenPage(database, { layout, range, criteria }),
+  const pages = idPages<RefreshTokenRow>(connection.table('refreshTokens'), ids, (range) =>
+    refreshTokensSql(layout, criteria, range),
   );
   const references = new TokenReferences(layout);
   for await (const rows of pages) {
@@ -243,27 +236,23 @@ interface RefreshTokenRow {
 }
 
 /** `refreshTokenState` of domain/token.ts in SQL, for a row `r`. */
-const REFRESH_TOKEN_STATE = `CASE WHEN r.revoked IS NOT NULL THEN 'revoked'
+const REFRESH_TOKEN_STATE = sql`CASE WHEN r.revoked IS NOT NULL THEN 'revoked'
   WHEN r.access_token_id IS NULL THEN 'orphaned' ELSE 'live' END`;
 
-function readRefreshTokenPage(
-  database: Queryable,
-  options: { readonly layout: Layout; readonly criteria: RefreshTokenCriteria; readonly range: IdRange },
-): Promise<RefreshTokenRow[]> {
-  const { layout, criteria, range } = options;
-  const where = inRange('r.id', range)
-    .add(criteria.userIds, (ids) => `r.user_id = ANY(${ids}::bigint[])`)
-    .add(criteria.applicationIds, (ids) => `r.application_id = ANY(${ids}::bigint[])`)
-    .add(criteria.states, (states) => `${REFRESH_TOKEN_STATE} = ANY(${states}::text[])`)
-    .add(criteria.createdBefore, (at) => `r.created < ${at}::timestamptz`)
-    .add(criteria.revokedBefore, (at) => `r.revoked < ${at}::timestamptz`);
-  return database.query<RefreshTokenRow>(
-    `SELECT r.id, r.user_id, r.application_id, r.access_token_id,
-       ${milliseconds('r.created')} AS created, ${milliseconds('r.revoked')} AS revoked,
-       ${tokenFingerprint(layout, 'r.token')} AS fingerprint
-     FROM ${TABLES[layout].refreshTokens} r WHERE ${where.sql} ORDER BY r.id LIMIT ${PAGE_SIZE}`,
-    where.values,
+function refreshTokensSql(layout: Layout, criteria: RefreshTokenCriteria, range: IdRange): Sql {
+  const where = allOf(
+    ...inRange(sql`r.id`, range),
+    when(criteria.userIds, (ids) => sql`r.user_id = ANY(${ids}::bigint[])`),
+    when(criteria.applicationIds, (ids) => sql`r.application_id = ANY(${ids}::bigint[])`),
+    when(criteria.states, (states) => sql`${REFRESH_TOKEN_STATE} = ANY(${states}::text[])`),
+    when(criteria.createdBefore, (at) => sql`r.created < ${at}::timestamptz`),
+    when(criteria.revokedBefore, (at) => sql`r.revoked < ${at}::timestamptz`),
   );
+  return sql`SELECT r.id, r.user_id, r.application_id, r.access_token_id,
+       ${milliseconds(sql`r.created`)} AS created, ${milliseconds(sql`r.revoked`)} AS revoked,
+       ${tokenFingerprint(layout, sql`r.token`)} AS fingerprint
+     FROM ${TABLES[layout].refreshTokens} r
+     WHERE ${where} ORDER BY r.id ${PAGE_LIMIT}`;
 }
 
 /** How many hashes one query looks up: where tokens are stored in plain text, each query reads the whole table. */
@@ -277,9 +266,8 @@ export async function* identifyByHash(
   const { layout } = connection;
   const hashes = values.map((value) => createHash('sha256').update(value.reveal()).digest('hex'));
   for (const batch of inBatches([...hashes.entries()], HASHES_PER_QUERY)) {
-    const rows = await connection.read((database) =>
-      readByHash(database, { layout, hashes: batch.map(([, hash]) => hash) }),
-    );
+    const wanted = batch.map(([, hash]) => hash);
+    const rows = await hashedSql(layout, wanted).rows<HashedRow>(connection.reader);
     const byHash = new Map(rows.map((row) => [row.hash, row]));
     for (const [index, hash] of batch) {
       const row = byHash.get(hash);
@@ -304,26 +292,21 @@ interface HashedRow {
 }
 
 /** The access and refresh tokens with one of these hashes, including those that have expired or are revoked. */
-function readByHash(
-  database: Queryable,
-  { layout, hashes }: { readonly layout: Layout; readonly hashes: readonly string[] },
-): Promise<HashedRow[]> {
+function hashedSql(layout: Layout, wanted: readonly string[]): Sql {
+  const hashes = shared(wanted);
   const { accessTokens, refreshTokens, users } = TABLES[layout];
-  return database.query<HashedRow>(
-    `SELECT 'access_token' AS kind, t.id, ${tokenHash(layout, 't.token')} AS hash, t.expires > now() AS live, t.user_id, u.username,
-       ${milliseconds('t.last_used')} AS last_used
-     FROM ${accessTokens} t LEFT JOIN ${users} u ON u.id = t.user_id
-     WHERE ${tokenHash(layout, 't.token')} = ANY($1::text[])
-     UNION ALL
-     SELECT 'refresh_token', r.id, ${tokenHash(layout, 'r.token')}, r.revoked IS NULL, r.user_id, u.username, NULL
-     FROM ${refreshTokens} r LEFT JOIN ${users} u ON u.id = r.user_id
-     WHERE ${tokenHash(layout, 'r.token')} = ANY($1::text[])`,
-    [hashes],
-  );
+  const [access, refresh] = [tokenHash(layout, sql`t.token`), tokenHash(layout, sql`r.token`)];
+  return sql`SELECT 'access_token' AS kind, t.id, ${access} AS hash, t.expires > now() AS live, t.user_id,
+      u.username, ${milliseconds(sql`t.last_used`)} AS last_used
+    FROM ${accessTokens} t LEFT JOIN ${users} u ON u.id = t.user_id WHERE ${access} = ANY(${hashes}::text[])
+    UNION ALL
+    SELECT 'refresh_token', r.id, ${refresh}, r.revoked IS NULL, r.user_id, u.username, NULL
+    FROM ${refreshTokens} r LEFT JOIN ${users} u ON u.id = r.user_id
+    WHERE ${refresh} = ANY(${hashes}::text[])`;
 }
 
 /** Sixty-four hex digits: a hash as releases of tokenctl before 0.2 stored it in a gateway, or a token in clear. */
-const BARE_HEX = "~ '^[0-9a-f]{64}$'";
+const BARE_HEX = sql`~ '^[0-9a-f]{64}$'`;
 
 /**
  * How a gateway stores new tokens: as its newest token is stored. Null without any token. Bare hashes do not count, because
@@ -331,17 +314,16 @@ const BARE_HEX = "~ '^[0-9a-f]{64}$'";
  */
 export async function newestForm(database: Queryable): Promise<'clear' | 'hash' | null> {
   const { accessTokens, refreshTokens } = TABLES.gateway;
-  const newest = (table: string) =>
-    `(SELECT t.created, ${isInClear('t.token')} AS clear FROM ${table} t
+  const newest = (table: Sql) =>
+    sql`(SELECT t.created, ${isInClear(sql`t.token`)} AS clear FROM ${table} t
       WHERE NOT t.token ${BARE_HEX} ORDER BY t.id DESC LIMIT 1)`;
-  const [row] = await database.query<{ clear: boolean }>(
-    `SELECT clear FROM (${newest(accessTokens)} UNION ALL ${newest(refreshTokens)}) n ORDER BY created DESC LIMIT 1`,
-  );
-  return row === undefined ? null : row.clear ? 'clear' : 'hash';
+  const row = await sql`SELECT clear FROM (${newest(accessTokens)} UNION ALL ${newest(refreshTokens)}) n
+    ORDER BY created DESC LIMIT 1`.first<{ clear: boolean }>(database);
+  return row === null ? null : row.clear ? 'clear' : 'hash';
 }
 
 /** How many tokens of another form are named. */
-const MAX_NAMED = 20;
+const MOST_NAMED = sql`LIMIT 20`;
 
 /** How a gateway stores its tokens. */
 export async function readTokenStorage(
@@ -349,10 +331,9 @@ export async function readTokenStorage(
 ): Promise<Required<Pick<TargetDescription, 'tokensInClear' | 'unhashedTokens'>>> {
   const form = await newestForm(database);
   if (form === 'clear') return { tokensInClear: await hasTokensInClear(database), unhashedTokens: null };
-  const rows = await database.query<{ id: number; count: number }>(
-    `SELECT t.id, count(*) OVER ()::int AS count FROM ${TABLES.gateway.accessTokens} t
-     WHERE ${isInClear('t.token')} AND t.expires > now() ORDER BY t.id LIMIT ${MAX_NAMED}`,
-  );
+  const rows = await sql`SELECT t.id, count(*) OVER ()::int AS count FROM ${TABLES.gateway.accessTokens} t
+    WHERE ${isInClear(sql`t.token`)} AND t.expires > now()
+    ORDER BY t.id ${MOST_NAMED}`.rows<{ id: number; count: number }>(database);
   const [first] = rows;
   const unhashedTokens = first && {
     hashes: form === 'hash',
@@ -365,9 +346,10 @@ export async function readTokenStorage(
 /** Whether tokens that still work are stored in clear: access tokens that have not expired, refresh tokens that are not revoked. */
 async function hasTokensInClear(database: Queryable): Promise<boolean> {
   const { accessTokens, refreshTokens } = TABLES.gateway;
-  const [row] = await database.query<{ found: boolean }>(
-    `SELECT EXISTS (SELECT FROM ${accessTokens} t WHERE ${isInClear('t.token')} AND t.expires > now())
-       OR EXISTS (SELECT FROM ${refreshTokens} r WHERE ${isInClear('r.token')} AND r.revoked IS NULL) AS found`,
-  );
+  const row = await sql`SELECT EXISTS (
+      SELECT FROM ${accessTokens} t WHERE ${isInClear(sql`t.token`)} AND t.expires > now())
+    OR EXISTS (
+      SELECT FROM ${refreshTokens} r WHERE ${isInClear(sql`r.token`)} AND r.revoked IS NULL)
+    AS found`.first<{ found: boolean }>(database);
   return row?.found ?? false;
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import { sql } from '../../db/sql.ts';
 import type { OpenTransaction } from '../../operations/ports/target-parts.ts';
 
 /**
@@ -12,8 +13,7 @@ import type { OpenTransaction } from '../../operations/ports/target-parts.ts';
  * for every role.
  */
 export async function openTransactions(database: Queryable): Promise<readonly OpenTransaction[]> {
-  return await database.query<OpenTransaction>(
-    `WITH writer AS MATERIALIZED (
+  return await sql`WITH writer AS MATERIALIZED (
        SELECT u.usesysid FROM (SELECT DISTINCT usesysid FROM pg_stat_activity WHERE usesysid IS NOT NULL) u
        WHERE EXISTS (
          SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
@@ -31,6 +31,5 @@ export async function openTransactions(database: Queryable): Promise<readonly Op
      UNION ALL
      SELECT gid, NULL, 'a prepared transaction', extract(epoch FROM clock_timestamp() - prepared)::float8
      FROM pg_prepared_xacts WHERE database = current_database()
-     ORDER BY seconds DESC NULLS LAST, key`,
-  );
+     ORDER BY seconds DESC NULLS LAST, key`.rows<OpenTransaction>(database);
 }

@@ -1,4 +1,5 @@
 import type { Queryable } from '../../db/database.ts';
+import { joined, type Sql, sql } from '../../db/sql.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { isSameAddress } from '../../domain/signals/subject-identifier.ts';
 import type { User } from '../../domain/token.ts';
@@ -13,26 +14,36 @@ import { lastSuperuser } from '../../operations/target-parts.ts';
 import { gatewayChanges, insertEntries } from './activity-entries.ts';
 import type { Connection } from './connection.ts';
 import type { ACCOUNT_TABLES, RecognizedLayout } from './layout.ts';
-import { dateOrNull, type IdRange, idPages, inBatches, inRange, milliseconds, PAGE_SIZE } from './queries.ts';
+import {
+  allOf,
+  dateOrNull,
+  type IdRange,
+  idPages,
+  inBatches,
+  inRange,
+  milliseconds,
+  PAGE_LIMIT,
+  PAGE_SIZE,
+  when,
+} from './queries.ts';
 import { readUserNames } from './references.ts';
 import { type Layout, TABLES } from './tables.ts';
 
 /** Streams users, ascending by id. */
 export async function* listUsers(connection: Connection, selector: UserSelector): AsyncGenerator<User, void> {
-  const { recognized } = connection;
-  const pages = idPages(connection.table('users'), selector.ids, (database, range) =>
-    readUserPage(database, { recognized, selector, range }),
+  const pages = idPages<UserRow>(connection.table('users'), selector.ids, (range) =>
+    usersSql(connection.recognized, selector, range),
   );
-  for await (const users of pages) yield* users;
+  for await (const rows of pages) for (const row of rows) yield userOf(row);
 }
 
 /**
  * SQL for the organizations `o` of members `m`, by user. In a controller, membership is a role of the organization [seen on
  * 24.6.1]. In a gateway it is not read.
  */
-const MEMBERS: Readonly<Record<Layout, string | null>> = {
-  controller: 'main_organization o JOIN main_rbac_roles_members m ON m.role_id = o.member_role_id',
-  service: "main_organization o JOIN service_role m ON m.organization_id = o.id AND m.role = 'member'",
+const MEMBERS: Readonly<Record<Layout, Sql | null>> = {
+  controller: sql`main_organization o JOIN main_rbac_roles_members m ON m.role_id = o.member_role_id`,
+  service: sql`main_organization o JOIN service_role m ON m.organization_id = o.id AND m.role = 'member'`,
   gateway: null,
 };
 
@@ -46,11 +57,9 @@ export async function readContacts(
   for (const batch of inBatches(names, PAGE_SIZE)) {
     const users = await connection.read(
       (database) =>
-        database.query<{ id: number; username: string; email: string | null }>(
-          `SELECT u.id, u.username, u.email FROM ${TABLES[layout].users} u
-           WHERE u.username = ANY($1::text[]) ORDER BY u.id`,
-          [batch],
-        ),
+        sql`SELECT u.id, u.username, u.email FROM ${TABLES[layout].users} u
+          WHERE u.username = ANY(${batch}::text[])
+          ORDER BY u.id`.rows<{ id: number; username: string; email: string | null }>(database),
       'contacts',
     );
     const memberships = await readMembers(connection, { organizations, userIds: users.map(({ id }) => id) });
@@ -69,37 +78,37 @@ export async function readContacts(
 }
 
 /** SQL for the accounts at identity providers of a user `u`, as JSON. The local authenticator of a gateway is none. */
-const ACCOUNTS: Readonly<Record<'social' | 'gateway', string>> = {
-  social: `(SELECT json_agg(json_build_object('provider', s.provider, 'uid', s.uid) ORDER BY s.id)
+const ACCOUNTS: Readonly<Record<'social' | 'gateway', Sql>> = {
+  social: sql`(SELECT json_agg(json_build_object('provider', s.provider, 'uid', s.uid) ORDER BY s.id)
     FROM social_auth_usersocialauth s WHERE s.user_id = u.id)`,
-  gateway: `(SELECT json_agg(json_build_object('provider', a.name, 'uid', l.uid) ORDER BY l.id)
+  gateway: sql`(SELECT json_agg(json_build_object('provider', a.name, 'uid', l.uid) ORDER BY l.id)
     FROM dab_authentication_authenticatoruser l
     JOIN dab_authentication_authenticator a ON a.slug = l.provider_id
     WHERE l.user_id = u.id AND a.type <> 'ansible_base.authentication.authenticator_plugins.local')`,
 };
+
+interface IdentitiesRow {
+  readonly id: number;
+  readonly email: string | null;
+  readonly ldap_dn: string | null;
+  readonly accounts: UserIdentities['accounts'] | null;
+}
 
 /** Streams how identity providers know the users, ascending by id. */
 export async function* listIdentities(connection: Connection): AsyncGenerator<UserIdentities, void> {
   const { layout, accountTables } = connection.recognized;
   const has = (table: (typeof ACCOUNT_TABLES)[number]) => layout !== 'gateway' && accountTables.has(table);
   const accounts =
-    layout === 'gateway' ? ACCOUNTS.gateway : has('social_auth_usersocialauth') ? ACCOUNTS.social : 'NULL';
+    layout === 'gateway' ? ACCOUNTS.gateway : has('social_auth_usersocialauth') ? ACCOUNTS.social : sql`NULL`;
   const dn = has('main_profile')
-    ? "(SELECT nullif(p.ldap_dn, '') FROM main_profile p WHERE p.user_id = u.id)"
-    : 'NULL::text';
-  const pages = idPages(connection.table('users'), undefined, async (database, range) => {
-    const where = inRange('u.id', range);
-    return await database.query<{
-      id: number;
-      email: string | null;
-      ldap_dn: string | null;
-      accounts: UserIdentities['accounts'] | null;
-    }>(
-      `SELECT u.id, nullif(u.email, '') AS email, ${dn} AS ldap_dn, ${accounts} AS accounts
-       FROM ${TABLES[layout].users} u WHERE ${where.sql} ORDER BY u.id LIMIT ${PAGE_SIZE}`,
-      where.values,
-    );
-  });
+    ? sql`(SELECT nullif(p.ldap_dn, '') FROM main_profile p WHERE p.user_id = u.id)`
+    : sql`NULL::text`;
+  const pages = idPages<IdentitiesRow>(
+    connection.table('users'),
+    undefined,
+    (range) => sql`SELECT u.id, nullif(u.email, '') AS email, ${dn} AS ldap_dn, ${accounts} AS accounts
+      FROM ${TABLES[layout].users} u WHERE ${allOf(...inRange(sql`u.id`, range))} ORDER BY u.id ${PAGE_LIMIT}`,
+  );
   try {
     for await (const rows of pages) {
       for (const row of rows) {
@@ -107,26 +116,26 @@ export async function* listIdentities(connection: Connection): AsyncGenerator<Us
       }
     }
   } catch (error) {
-    if (!(error instanceof TokenctlError) || error.code !== 'permission_refused') throw error;
-    throw new TokenctlError(
-      'permission_refused',
+    throw withPage(
+      error,
       `This role may not read how identity providers know the users in ${connection.address}`,
-      { hint: 'Grant it as docs/database.md says ("Reading mail addresses and accounts").', cause: error },
     );
   }
 }
 
-/** The users of an account: `$1` is the provider, `$2` the id there. */
-const ACCOUNT_OWNERS: Readonly<Record<Layout, string>> = {
-  controller: 'SELECT s.user_id FROM social_auth_usersocialauth s WHERE s.provider = $1 AND s.uid = $2',
-  service: 'SELECT s.user_id FROM social_auth_usersocialauth s WHERE s.provider = $1 AND s.uid = $2',
-  gateway: `SELECT l.user_id FROM dab_authentication_authenticatoruser l
+type Account = Exclude<UserIdentity, { readonly email: unknown }>;
+
+/** The users of an account. */
+function accountOwners(layout: Layout, { provider, uid }: Account): Sql {
+  if (layout !== 'gateway')
+    return sql`SELECT s.user_id AS id FROM social_auth_usersocialauth s WHERE s.provider = ${provider} AND s.uid = ${uid}`;
+  return sql`SELECT l.user_id AS id FROM dab_authentication_authenticatoruser l
     JOIN dab_authentication_authenticator a ON a.slug = l.provider_id
-    WHERE (a.slug = $1 OR a.name = $1) AND l.uid = $2`,
-};
+    WHERE (a.slug = ${provider} OR a.name = ${provider}) AND l.uid = ${uid}`;
+}
 
 /** How many users of one identity are told: two are too many already. */
-const MAX_IDENTIFIED = 10;
+const MOST_IDENTIFIED = sql`LIMIT 10`;
 
 /** The users of a mail address or account; null if accounts are not stored here, or may not be read. */
 export async function identifiedUsers(
@@ -137,11 +146,8 @@ export async function identifiedUsers(
   if ('email' in by) {
     const rows = await connection.read(
       (database) =>
-        database.query<{ id: number; email: string }>(
-          `SELECT u.id, u.email FROM ${TABLES[layout].users} u
-           WHERE lower(u.email) = lower($1) ORDER BY u.id LIMIT ${MAX_IDENTIFIED}`,
-          [by.email],
-        ),
+        sql`SELECT u.id, u.email FROM ${TABLES[layout].users} u WHERE lower(u.email) = lower(${by.email})
+          ORDER BY u.id ${MOST_IDENTIFIED}`.rows<{ id: number; email: string }>(database),
       'contacts',
     );
     // `lower` follows the locale, which also folds look-alikes.
@@ -149,40 +155,41 @@ export async function identifiedUsers(
   }
   if (layout === 'controller' && !recognized.accountTables.has('social_auth_usersocialauth')) return null;
   try {
-    const rows = await connection.read((database) =>
-      database.query<{ user_id: number }>(
-        `${ACCOUNT_OWNERS[layout]} ORDER BY user_id LIMIT ${MAX_IDENTIFIED}`,
-        [by.provider, by.uid],
-      ),
-    );
-    return [...new Set(rows.map(({ user_id: id }) => id))];
+    const owners = accountOwners(layout, by);
+    return [...new Set(await sql`${owners} ORDER BY id ${MOST_IDENTIFIED}`.ids(connection.reader))];
   } catch (error) {
-    if (!(error instanceof TokenctlError) || error.code !== 'permission_refused') throw error;
-    return null;
+    if (isRefused(error)) return null;
+    throw error;
   }
+}
+
+function isRefused(error: unknown): error is TokenctlError {
+  return error instanceof TokenctlError && error.code === 'permission_refused';
+}
+
+/** The error of a query, with the page of the documentation that has the grant where that is missing. */
+function withPage(error: unknown, message: string): unknown {
+  if (!isRefused(error)) return error;
+  const hint = 'Grant it as docs/database.md says ("Reading mail addresses and accounts").';
+  return new TokenctlError('permission_refused', message, { hint, cause: error });
+}
+
+interface Membership {
+  readonly user_id: number;
+  readonly name: string;
 }
 
 async function readMembers(
   connection: Connection,
   asked: { readonly organizations: readonly string[]; readonly userIds: readonly number[] },
-): Promise<readonly { readonly user_id: number; readonly name: string }[]> {
+): Promise<readonly Membership[]> {
   const members = MEMBERS[connection.layout];
   if (members === null || asked.organizations.length === 0) return [];
   try {
-    return await connection.read((database) =>
-      database.query<{ user_id: number; name: string }>(
-        `SELECT m.user_id, o.name FROM ${members}
-         WHERE o.name = ANY($1::text[]) AND m.user_id = ANY($2::int[])`,
-        [asked.organizations, asked.userIds],
-      ),
-    );
+    return await sql`SELECT m.user_id, o.name FROM ${members} WHERE o.name = ANY(${asked.organizations}::text[])
+      AND m.user_id = ANY(${asked.userIds}::int[])`.rows<Membership>(connection.reader);
   } catch (error) {
-    if (!(error instanceof TokenctlError) || error.code !== 'permission_refused') throw error;
-    throw new TokenctlError(
-      'permission_refused',
-      `This role may not read the members of organizations in ${connection.address}`,
-      { hint: 'Grant it as docs/database.md says ("Reading mail addresses and accounts").', cause: error },
-    );
+    throw withPage(error, `This role may not read the members of organizations in ${connection.address}`);
   }
 }
 
@@ -215,49 +222,47 @@ async function requireOtherSuperuser(
   transaction: Queryable,
   { layout, userId }: { readonly layout: Layout; readonly userId: number },
 ): Promise<void> {
-  const superusers = await transaction.query<{ id: number }>(
-    `SELECT u.id FROM ${TABLES[layout].users} u
-     WHERE u.is_superuser AND u.is_active
-       AND EXISTS (SELECT FROM ${TABLES[layout].users} own WHERE own.id = $1 AND own.is_superuser)
-     ORDER BY u.id FOR UPDATE OF u`,
-    [userId],
-  );
-  if (superusers.length === 1 && superusers[0]?.id === userId) throw lastSuperuser(userId);
+  const users = TABLES[layout].users;
+  const superusers = await sql`SELECT u.id FROM ${users} u
+    WHERE u.is_superuser AND u.is_active
+      AND EXISTS (SELECT FROM ${users} own WHERE own.id = ${userId} AND own.is_superuser)
+    ORDER BY u.id FOR UPDATE OF u`.ids(transaction);
+  if (superusers.length === 1 && superusers[0] === userId) throw lastSuperuser(userId);
 }
 
 /** In the controller's order. An LDAP name counts only if the user has no usable password. */
-const CONTROLLER_ACCOUNTS: readonly (readonly [(typeof ACCOUNT_TABLES)[number], string])[] = [
+const CONTROLLER_ACCOUNTS: readonly (readonly [(typeof ACCOUNT_TABLES)[number], Sql])[] = [
   [
     'sso_userenterpriseauth',
-    "WHEN EXISTS (SELECT FROM sso_userenterpriseauth e WHERE e.user_id = u.id) THEN 'enterprise'",
+    sql`WHEN EXISTS (SELECT FROM sso_userenterpriseauth e WHERE e.user_id = u.id) THEN 'enterprise'`,
   ],
   [
     'social_auth_usersocialauth',
-    "WHEN EXISTS (SELECT FROM social_auth_usersocialauth s WHERE s.user_id = u.id) THEN 'social'",
+    sql`WHEN EXISTS (SELECT FROM social_auth_usersocialauth s WHERE s.user_id = u.id) THEN 'social'`,
   ],
   [
     'main_profile',
-    `WHEN u.password LIKE '!%'
+    sql`WHEN u.password LIKE '!%'
        AND EXISTS (SELECT FROM main_profile p WHERE p.user_id = u.id AND p.ldap_dn <> '') THEN 'ldap'`,
   ],
 ];
 
 /** A column of the authenticator of a gateway's user, if it is not the local one. */
-const ofAuthenticator = (column: string) => `(SELECT ${column}
+const ofAuthenticator = (column: Sql) => sql`(SELECT ${column}
     FROM dab_authentication_authenticatoruser l
     JOIN dab_authentication_authenticator a ON a.slug = l.provider_id
     WHERE l.user_id = u.id AND a.type <> 'ansible_base.authentication.authenticator_plugins.local'
     ORDER BY l.id LIMIT 1)`;
 
-const GATEWAY_ACCOUNT = ofAuthenticator(`CASE substring(a.type FROM '[^.]*$') WHEN 'ldap' THEN 'ldap'
+const GATEWAY_ACCOUNT = ofAuthenticator(sql`CASE substring(a.type FROM '[^.]*$') WHEN 'ldap' THEN 'ldap'
       WHEN 'radius' THEN 'enterprise' WHEN 'tacacs' THEN 'enterprise' ELSE 'social' END`);
 
 /**
  * SQL for what the management commands call the identity provider of a user `u`: the kind in a controller, the name of the authenticator
  * in a gateway [seen on both]; null for a local account.
  */
-export function providerName(recognized: Pick<RecognizedLayout, 'layout' | 'accountTables'>): string {
-  return recognized.layout === 'gateway' ? ofAuthenticator('a.name') : externalAccount(recognized);
+export function providerName(recognized: Pick<RecognizedLayout, 'layout' | 'accountTables'>): Sql {
+  return recognized.layout === 'gateway' ? ofAuthenticator(sql`a.name`) : externalAccount(recognized);
 }
 
 /**
@@ -265,54 +270,49 @@ export function providerName(recognized: Pick<RecognizedLayout, 'layout' | 'acco
  * user is external with any authenticator but the local one, even with a password. The type of an authenticator
  * ends with its kind: `….local`, `….ldap`, `….saml`.
  */
-function externalAccount({
-  layout,
-  accountTables,
-}: Pick<RecognizedLayout, 'layout' | 'accountTables'>): string {
+function externalAccount({ layout, accountTables }: Pick<RecognizedLayout, 'layout' | 'accountTables'>): Sql {
   if (layout === 'gateway') return GATEWAY_ACCOUNT;
   const cases = CONTROLLER_ACCOUNTS.filter(([table]) => accountTables.has(table)).map(([, when]) => when);
-  return cases.length === 0 ? 'NULL::text' : `CASE ${cases.join(' ')} END`;
+  return cases.length === 0 ? sql`NULL::text` : sql`CASE ${joined(cases, ' ')} END`;
 }
 
 /**
  * SQL for whether a user `u` is a system auditor. Null in a controller, whose tables for it differ between releases. A
  * gateway has a role for it.
  */
-const IS_SYSTEM_AUDITOR: Readonly<Record<Layout, string>> = {
-  controller: 'NULL::boolean',
-  service: "EXISTS (SELECT FROM service_role r WHERE r.user_id = u.id AND r.role = 'system_auditor')",
-  gateway: `EXISTS (SELECT FROM dab_rbac_roleuserassignment g
+const IS_SYSTEM_AUDITOR: Readonly<Record<Layout, Sql>> = {
+  controller: sql`NULL::boolean`,
+  service: sql`EXISTS (SELECT FROM service_role r WHERE r.user_id = u.id AND r.role = 'system_auditor')`,
+  gateway: sql`EXISTS (SELECT FROM dab_rbac_roleuserassignment g
     JOIN dab_rbac_roledefinition d ON d.id = g.role_definition_id
     WHERE g.user_id = u.id AND d.name = 'Platform Auditor')`,
 };
 
-async function readUserPage(
-  database: Queryable,
-  options: {
-    readonly recognized: RecognizedLayout;
-    readonly selector: UserSelector;
-    readonly range: IdRange;
-  },
-): Promise<User[]> {
-  const { recognized, selector, range } = options;
+interface UserRow {
+  readonly id: number;
+  readonly username: string;
+  readonly is_superuser: boolean;
+  readonly is_system_auditor: boolean | null;
+  readonly is_active: boolean;
+  readonly external_account: string | null;
+  readonly last_login: number | null;
+}
+
+function usersSql(recognized: RecognizedLayout, selector: UserSelector, range: IdRange): Sql {
   const { layout } = recognized;
-  const where = inRange('u.id', range).add(selector.names, (names) => `u.username = ANY(${names}::text[])`);
-  if (selector.inactive === true) where.require('NOT u.is_active');
-  const rows = await database.query<{
-    id: number;
-    username: string;
-    is_superuser: boolean;
-    is_system_auditor: boolean | null;
-    is_active: boolean;
-    external_account: string | null;
-    last_login: number | null;
-  }>(
-    `SELECT u.id, u.username, u.is_superuser, u.is_active, ${milliseconds('u.last_login')} AS last_login,
-       ${IS_SYSTEM_AUDITOR[layout]} AS is_system_auditor, ${externalAccount(recognized)} AS external_account
-     FROM ${TABLES[layout].users} u WHERE ${where.sql} ORDER BY u.id LIMIT ${PAGE_SIZE}`,
-    where.values,
+  const where = allOf(
+    ...inRange(sql`u.id`, range),
+    when(selector.names, (names) => sql`u.username = ANY(${names}::text[])`),
+    selector.inactive === true ? sql`NOT u.is_active` : undefined,
   );
-  return rows.map((row) => ({
+  return sql`SELECT u.id, u.username, u.is_superuser, u.is_active,
+      ${milliseconds(sql`u.last_login`)} AS last_login, ${IS_SYSTEM_AUDITOR[layout]} AS is_system_auditor,
+      ${externalAccount(recognized)} AS external_account
+    FROM ${TABLES[layout].users} u WHERE ${where} ORDER BY u.id ${PAGE_LIMIT}`;
+}
+
+function userOf(row: UserRow): User {
+  return {
     id: row.id,
     username: row.username,
     isSuperuser: row.is_superuser,
@@ -320,43 +320,39 @@ async function readUserPage(
     isActive: row.is_active,
     externalAccount: row.external_account,
     lastLogin: dateOrNull(row.last_login),
-  }));
+  };
 }
 
-/**
- * The change to the state in `$2`. A controller's entries about updates hold the changed fields only, and are linked to the
- * user (seen on 24.6.1).
- */
-const CONTROLLER_CHANGES = `'{"is_active": [' || (NOT $2::boolean)::text || ', ' || $2::boolean::text || ']}'`;
-const LINK_CTE = `, link AS (
+const LINK_CTE = sql`, link AS (
        INSERT INTO main_activitystream_user (activitystream_id, user_id) SELECT e.id, c.id FROM entry e, changed c
      )`;
-const GATEWAY_CHANGES = gatewayChanges(
-  'changed_fields',
-  `jsonb_build_object('is_active',
-    CASE WHEN $2::boolean THEN '["False", "True"]'::jsonb ELSE '["True", "False"]'::jsonb END)`,
-);
 
-async function updateUserActive(
+/** A controller's entries about updates hold the changed fields only, and are linked to the user (seen on 24.6.1). */
+function updateUserActive(
   transaction: Queryable,
   options: { readonly layout: Layout; readonly userId: number; readonly active: boolean },
 ): Promise<boolean> {
   const { layout, userId, active } = options;
+  const isGateway = layout === 'gateway';
   const { users, userTimestamp } = TABLES[layout];
-  const rows = await transaction.query(
-    `WITH changed AS (
-       UPDATE ${users} SET is_active = $2${userTimestamp} WHERE id = $1 AND is_active <> $2 RETURNING id
-     ), entry AS (
-       ${insertEntries(layout, {
-         operation: 'update',
-         objectType: 'user',
-         id: 'c.id',
-         changes: layout === 'gateway' ? GATEWAY_CHANGES : CONTROLLER_CHANGES,
-         from: 'FROM changed c RETURNING id',
-       })}
-     )${layout === 'gateway' ? '' : LINK_CTE}
-     SELECT id FROM changed`,
-    [userId, active],
-  );
-  return rows.length > 0;
+  const changes = isGateway
+    ? gatewayChanges(
+        'changed_fields',
+        sql`jsonb_build_object('is_active',
+          CASE WHEN ${active}::boolean THEN '["False", "True"]'::jsonb ELSE '["True", "False"]'::jsonb END)`,
+      )
+    : sql`'{"is_active": [' || (NOT ${active}::boolean)::text || ', ' || ${active}::boolean::text || ']}'`;
+  return sql`WITH changed AS (
+      UPDATE ${users} SET is_active = ${active}${userTimestamp}
+      WHERE id = ${userId} AND is_active <> ${active} RETURNING id
+    ), entry AS (
+      ${insertEntries(layout, {
+        operation: 'update',
+        objectType: 'user',
+        id: sql`c.id`,
+        changes,
+        from: sql`FROM changed c RETURNING id`,
+      })}
+    )${isGateway ? sql`` : LINK_CTE}
+    SELECT id FROM changed`.exists(transaction);
 }
