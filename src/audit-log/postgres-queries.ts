@@ -1,5 +1,6 @@
 import type { Database, Queryable } from '../db/database.ts';
 import { lockWithin } from '../db/database.ts';
+import { type Sql, sql } from '../db/sql.ts';
 import type { EntrySelection } from '../operations/ports/audit-log.ts';
 import type { LinkResult } from './chain.ts';
 import { operationPrefix } from './entry.ts';
@@ -35,10 +36,9 @@ END $$`,
 export function createAuditSchema(database: Database, timeoutMs: number): Promise<void> {
   return database.transaction(async (transaction) => {
     await lockWithin(transaction, 'auditLogSchema', timeoutMs);
-    const [found] = await transaction.query<{ schema: boolean; table: boolean }>(
-      `SELECT to_regnamespace('tokenctl_audit') IS NOT NULL AS schema,
-        to_regclass('tokenctl_audit.entry') IS NOT NULL AS table`,
-    );
+    const found = await sql`SELECT to_regnamespace('tokenctl_audit') IS NOT NULL AS schema,
+      to_regclass('tokenctl_audit.entry') IS NOT NULL
+      AS table`.first<{ schema: boolean; table: boolean }>(transaction);
     if (found?.table === true) return;
     for (const statement of AUDIT_SCHEMA.slice(found?.schema === true ? 1 : 0)) {
       await transaction.execute(statement);
@@ -61,41 +61,30 @@ const PAGE_SIZE = 500;
  * @param timeoutMs The timeout for the lock. Any statement may take twice that.
  */
 export async function lockForAppend(transaction: Queryable, timeoutMs: number): Promise<void> {
-  await transaction.execute('SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE');
-  await transaction.execute(
-    `SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit')
-        WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`,
-  );
+  await sql`SET TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE`.execute(transaction);
+  await sql`SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit')
+        WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)`.execute(transaction);
   await lockWithin(transaction, 'auditLogAppend', timeoutMs);
 }
 
 /** The row with the highest number; null for an empty log. */
-export async function lastRow(connection: Queryable): Promise<StoredLine | null> {
-  const sql = 'SELECT seq, line FROM tokenctl_audit.entry ORDER BY seq DESC LIMIT 1';
-  const [row] = await connection.query<StoredLine>(sql);
-  return row ?? null;
+export function lastRow(connection: Queryable): Promise<StoredLine | null> {
+  return sql`SELECT seq, line FROM tokenctl_audit.entry ORDER BY seq DESC LIMIT 1`.first(connection);
 }
 
 /** The rows with the given numbers, in ascending order. */
 export function rowsOf(connection: Queryable, seqs: readonly number[]): Promise<StoredLine[]> {
-  return connection.query<StoredLine>(
-    'SELECT seq, line FROM tokenctl_audit.entry WHERE seq = ANY($1::bigint[]) ORDER BY seq',
-    [seqs],
-  );
+  return sql`SELECT seq, line FROM tokenctl_audit.entry
+    WHERE seq = ANY(${seqs}::bigint[]) ORDER BY seq`.rows<StoredLine>(connection);
 }
 
 export async function insertLinks(transaction: Queryable, links: readonly LinkResult[]): Promise<void> {
   const linked = links.filter((link) => 'line' in link);
   if (linked.length === 0) return;
-  await transaction.execute(
-    `INSERT INTO tokenctl_audit.entry (seq, hash, line)
-      SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[])`,
-    [
-      linked.map(({ head }) => head.size),
-      linked.map(({ head }) => head.hash),
-      linked.map(({ line }) => line),
-    ],
-  );
+  const [sizes, hashes] = [linked.map(({ head }) => head.size), linked.map(({ head }) => head.hash)];
+  const lines = linked.map(({ line }) => line);
+  await sql`INSERT INTO tokenctl_audit.entry (seq, hash, line)
+    SELECT * FROM unnest(${sizes}::bigint[], ${hashes}::text[], ${lines}::text[])`.execute(transaction);
 }
 
 export interface PageSelection {
@@ -115,13 +104,10 @@ export async function* pagesOf(
   if (only?.operations.length === 0) return;
   const prefix = only === undefined ? null : operationPrefix(only);
   for (let after: number | null = from === undefined ? null : from - 1; ; ) {
-    const page: StoredLine[] = await connection.query<StoredLine>(
-      `SELECT seq, line FROM tokenctl_audit.entry
-        WHERE ($1::bigint IS NULL OR seq > $1) AND seq <= $2
-          AND ($4::text IS NULL OR strpos(line, $4) > 0 OR line NOT LIKE '{"actor":{%')
-        ORDER BY seq LIMIT $3`,
-      [after, upTo, PAGE_SIZE, prefix],
-    );
+    const page: StoredLine[] = await sql`SELECT seq, line FROM tokenctl_audit.entry
+      WHERE (${after}::bigint IS NULL OR seq > ${after}) AND seq <= ${upTo}
+        AND (${prefix}::text IS NULL OR strpos(line, ${prefix}) > 0 OR line NOT LIKE '{"actor":{%')
+      ORDER BY seq LIMIT ${PAGE_SIZE}`.rows<StoredLine>(connection);
     if (page.length > 0) yield page;
     if (page.length < PAGE_SIZE) return;
     after = page.at(-1)?.seq ?? null;
@@ -129,7 +115,7 @@ export async function* pagesOf(
 }
 
 /** The key of the advisory lock of a run, distinct from those of other programs. */
-const RUN_LOCK = "hashtextextended('tokenctl audit run ' || $1, 0)";
+const runLock = (run: unknown): Sql => sql`hashtextextended('tokenctl audit run ' || ${run}, 0)`;
 
 /** A locked run: an advisory lock of a transaction that stays open. */
 interface HeldLock {
@@ -185,13 +171,11 @@ export async function lockedRuns(
   connection: Queryable,
   runs: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  const rows = await connection.query<{ run: string }>(
-    `SELECT run FROM unnest($1::text[]) AS run WHERE EXISTS (
+  const rows = await sql`SELECT run FROM unnest(${runs}::text[]) AS run WHERE EXISTS (
       SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 1
         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-        AND ((classid::bigint << 32) | objid::bigint) = ${RUN_LOCK.replace('$1', 'run')})`,
-    [runs],
-  );
+        AND ((classid::bigint << 32) | objid::bigint)
+          = ${runLock(sql`run`)})`.rows<{ run: string }>(connection);
   return new Set(rows.map(({ run }) => run));
 }
 
@@ -201,15 +185,13 @@ async function takeRunLock(database: Database, run: string): Promise<HeldLock> {
   database
     .transaction(async (transaction) => {
       // The transaction is idle on purpose. If the network is lost, keepalives end it within a minute.
-      await transaction.execute(
-        `SELECT set_config(name, '0', true) FROM pg_settings
+      await sql`SELECT set_config(name, '0', true) FROM pg_settings
           WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')
         UNION ALL SELECT set_config('tcp_keepalives_idle', '30', true)
         UNION ALL SELECT set_config('tcp_keepalives_interval', '10', true)
-        UNION ALL SELECT set_config('tcp_keepalives_count', '3', true)`,
-      );
+        UNION ALL SELECT set_config('tcp_keepalives_count', '3', true)`.execute(transaction);
       // Shared, so that a renewed lock need not wait until the server drops our lost connection.
-      await transaction.execute(`SELECT pg_advisory_xact_lock_shared(${RUN_LOCK})`, [run]);
+      await sql`SELECT pg_advisory_xact_lock_shared(${runLock(run)})`.execute(transaction);
       taken.resolve(transaction);
       await released.promise;
     })
@@ -218,7 +200,7 @@ async function takeRunLock(database: Database, run: string): Promise<HeldLock> {
 }
 
 async function isAlive({ transaction }: HeldLock): Promise<boolean> {
-  return await transaction.query('SELECT 1').then(
+  return await sql`SELECT 1`.rows(transaction).then(
     () => true,
     () => false,
   );
