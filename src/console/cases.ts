@@ -8,16 +8,10 @@ import { markFlow } from '../cli/investigation/mark-flow.ts';
 import { pathName } from '../domain/access.ts';
 import { controllerTime } from '../domain/clock-difference.ts';
 import { TokenctlError } from '../domain/errors.ts';
-import {
-  type Investigation,
-  type InvestigationItem,
-  isStillThere,
-} from '../domain/investigation/investigation.ts';
 import { gatherRecord, type IncidentRecord } from '../operations/incident/gather-report.ts';
-import { type HonestItem, honestItems } from '../operations/incident/honest-items.ts';
 import { leftItems } from '../operations/incident/left-items.ts';
+import { markKinds, marksOf } from '../operations/incident/marked-items.ts';
 import { verifiedItems } from '../operations/incident/verified-items.ts';
-import { takesNaming } from '../operations/investigation/plan-cleaning.ts';
 import type { RunAccount } from '../operations/journal/run-account.ts';
 import { runSentence } from '../reports/log-report.ts';
 import { noScreen } from '../reports/tables/text.ts';
@@ -30,12 +24,9 @@ import type { Controllers } from './controllers.ts';
 import { finishingOf } from './finish-lockdown.ts';
 import { endedOf, type Problem, problemOf } from './operations.ts';
 import { inTurns, type Places } from './places.ts';
+import { MAX_ITEMS, shownInvestigation, summaryOf, type Ways, waysOf } from './shown-investigation.ts';
 
 const AT_ONCE = 2;
-/** The items of an investigation that the page gets; the file has all. */
-const MAX_ITEMS = 2_000;
-/** The changes of an item, and the entries without an actor, that the page gets. */
-const MAX_CHANGES = 20;
 
 const caseQuery = placeQuery.extend({ incident: incidentId });
 const formats = {
@@ -56,6 +47,7 @@ const investigateRequest = z.strictObject({
 const markRequest = z.strictObject({
   incident: incidentId,
   items: z.array(z.string().min(1).max(300)).min(1).max(MAX_ITEMS),
+  as: z.enum(markKinds).optional(),
   undo: z.boolean().optional(),
   ...account,
 });
@@ -85,12 +77,15 @@ export function serveCases(app: FastifyInstance, { places, controllers, version 
     return await places.work(place, async (runtime) => ({
       controller,
       underway: underway.get(incident) ?? null,
-      ...(await caseOf(runtime, { id: incident, place, statuses })),
+      ...(await caseOf(runtime, { id: incident, place, statuses, ways: waysOf(controller, place) })),
     }));
   });
   app.get('/api/case/investigation', async ({ query }) => {
     const { place, incident, name } = caseQuery.extend({ name: z.string().max(100) }).parse(query);
-    return await places.work(place, (runtime) => shownInvestigation(runtime, { place, incident, name }));
+    const ways = waysOf(await controllers.of(place), place);
+    return await places.work(place, (runtime) =>
+      shownInvestigation(runtime, { place, incident, name, ways }),
+    );
   });
   // With --read-only too: it asks the controller, and writes to the folder of the console.
   app.post('/api/case/investigation', { config: { readsOnly: true } }, async ({ body }) => {
@@ -116,12 +111,17 @@ export function serveCases(app: FastifyInstance, { places, controllers, version 
     }
   });
   app.post('/api/case/marks', async ({ body }) => {
-    const { place, incident, items, ...flags } = markRequest.parse(body);
+    const { place, incident, items, as, ...flags } = markRequest.parse(body);
     await places.anywhere(async ({ configuration }) => requireAccount(configuration.auditLog, flags));
     return await places.work(
       place,
       async (runtime) =>
-        await endedOf(await markFlow({ runtime, incident, flags: { ...flags, item: items } })),
+        await endedOf(
+          await markFlow({
+            ...{ runtime, incident },
+            flags: { ...flags, item: items, 'by-hand': as === 'by_hand' },
+          }),
+        ),
       { changes: true },
     );
   });
@@ -173,7 +173,17 @@ export type CaseRead = Awaited<ReturnType<typeof caseOf>> & {
 
 async function caseOf(
   runtime: Runtime,
-  { id, place, statuses }: { readonly id: string; readonly place: string; readonly statuses: CaseStatuses },
+  {
+    id,
+    place,
+    statuses,
+    ways,
+  }: {
+    readonly id: string;
+    readonly place: string;
+    readonly statuses: CaseStatuses;
+    readonly ways: Ways;
+  },
 ) {
   const status = await statuses.read(runtime, { incident: id, place });
   const { incident, at, address, controller: description, unread } = status;
@@ -182,13 +192,13 @@ async function caseOf(
   const { aheadMs } = description;
   const ended = endingsOf(runtime, aheadMs);
   const record = await gatherRecord({ log, description, incident: id, investigations: [] });
-  const marks = await honestItems({ log, description, incident: id });
+  const marks = await marksOf({ log, description, incident: id });
   const cleaned = await verifiedItems({ log, description, incident: id });
   const lastRun = Math.max(...record.runs.map(ended));
   const cleanings = record.runs.filter(({ operation }) => operation.startsWith('incident.clean'));
   const lastCleaning = Math.max(...cleanings.map(ended));
   const investigations = files.investigations().map(({ name, path, began }) => ({
-    ...summaryOf(files.investigation(name), { name, path, marks, cleaned }),
+    ...summaryOf(files.investigation(name), { name, path, marks, cleaned, ways }),
     /** Whether a cleaning, or the undoing of one, ended after it began: what it found may be gone since. */
     isOutdated: lastCleaning > began.getTime(),
   }));
@@ -213,7 +223,7 @@ async function caseOf(
       sentence: runSentence(run),
     })),
     cleaned: record.cleaned,
-    marks: [...marks.values()],
+    marks: [...marks.honest.values()],
     investigations,
     report: report && {
       path: report.path,
@@ -242,116 +252,4 @@ function endingsOf({ operator }: Runtime, aheadMs: number): (run: RunAccount) =>
     actor['host'] === operator.host
       ? Date.parse(ended)
       : controllerTime({ at: ended, target }).getTime() - aheadMs;
-}
-
-/** An investigation in a list: what it found, counted. */
-export function summaryOf(
-  { madeAt, since, until, subject, items, target, stream }: Investigation,
-  {
-    marks,
-    cleaned,
-    ...file
-  }: {
-    readonly name: string;
-    readonly path: string;
-    readonly marks: ReadonlyMap<string, HonestItem>;
-    readonly cleaned: ReadonlyMap<string, string>;
-  },
-) {
-  const isCleaned = ({ id }: InvestigationItem) => cleanedAfter(cleaned, id, madeAt) !== null;
-  const left = items.filter((item) => isStillThere(item) && !isCleaned(item));
-  return {
-    ...{ ...file, madeAt, since, until, subject },
-    context: target.context,
-    entries: stream.read,
-    items: items.length,
-    /** How many remained when it was made, and a cleaning verified since that they do not. */
-    cleaned: items.filter((item) => isStillThere(item) && isCleaned(item)).length,
-    /** What remained when it was made and was not cleaned since, without honest work. */
-    remaining: left.filter(({ id }) => !marks.has(id)).length,
-    honest: left.filter(({ id }) => marks.has(id)).length,
-  };
-}
-
-/** When a cleaning after an investigation verified that an item does not remain; null if none did. */
-function cleanedAfter(cleaned: ReadonlyMap<string, string>, id: string, madeAt: string): string | null {
-  const at = cleaned.get(id);
-  return at !== undefined && Date.parse(at) > Date.parse(madeAt) ? at : null;
-}
-
-/** An investigation as the page shows it. */
-export type ShownInvestigation = Awaited<ReturnType<typeof shownInvestigation>>;
-
-async function shownInvestigation(
-  runtime: Runtime,
-  { name, ...of }: { readonly place: string; readonly incident: string; readonly name: string },
-) {
-  const { incident } = of;
-  const files = new CaseFiles(runtime.environment, incident);
-  const investigation = files.investigation(name);
-  const [log, description] = [await runtime.auditLog(), await controllerOfCase(runtime, of)];
-  const marks = await honestItems({ log, description, incident });
-  return shownOf(investigation, { marks, cleaned: await verifiedItems({ log, description, incident }) });
-}
-
-/** An investigation with what is marked as honest, and what a cleaning verified since. */
-export function shownOf(
-  investigation: Investigation,
-  {
-    marks,
-    cleaned,
-  }: { readonly marks: ReadonlyMap<string, HonestItem>; readonly cleaned: ReadonlyMap<string, string> },
-) {
-  const { items, unattributed, unattributedCount = unattributed.length, ...rest } = investigation;
-  // What remains first: of very many, the page gets no others.
-  const ordered = items.toSorted((one, other) => Number(isStillThere(other)) - Number(isStillThere(one)));
-  return {
-    ...rest,
-    total: items.length,
-    unattributedCount,
-    items: ordered.slice(0, MAX_ITEMS).map((item) => ({
-      ...shownItem(item, investigation, marks.get(item.id) ?? null),
-      ...cleanedMembers(cleanedAfter(cleaned, item.id, investigation.madeAt)),
-    })),
-  };
-}
-
-/** What was cleaned since does not remain, and is no more to be cleaned. */
-function cleanedMembers(cleanedAt: string | null): { cleanedAt: string | null; remains?: false } {
-  return { cleanedAt, ...(cleanedAt !== null && { remains: false }) };
-}
-
-function shownItem(item: InvestigationItem, of: Investigation, mark: HonestItem | null) {
-  const { id, group, act, object, summary, by, first, last, entryCount, state, stateReason, risk, remedy } =
-    item;
-  return {
-    ...{ id, group, act, summary, first, last, entryCount, state, stateReason, risk, remedy, mark },
-    kind: object.kind,
-    by: by.map(({ username }) => username),
-    remains: isStillThere(item),
-    /** Perhaps the work of somebody else: it is cleaned only where it is picked. */
-    takesNaming: takesNaming(item, of),
-    findings: item.findings.map(({ rule, severity, message }) => ({ rule, severity, message })),
-    changes: item.changes.slice(0, MAX_CHANGES).map(({ field, before, after, hidden, state: now }) => ({
-      ...{ field, hidden, state: now },
-      ...(!hidden && { before: valueText(before), after: valueText(after) }),
-    })),
-    changedSince: item.changedSince.slice(0, MAX_CHANGES).map(({ at, by: actor, operation, fields }) => ({
-      ...{ at, operation, fields },
-      by: actor?.username ?? null,
-    })),
-    job:
-      item.job === null
-        ? null
-        : { status: item.job.status, hosts: item.job.hosts, credentials: item.job.credentials },
-  };
-}
-
-/** The characters of a value that the page gets. */
-const MAX_VALUE = 300;
-
-function valueText(value: unknown): string | null {
-  if (value === undefined) return null;
-  const text = JSON.stringify(value) ?? '';
-  return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}…`;
 }

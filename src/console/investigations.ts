@@ -5,13 +5,17 @@ import { investigateFlow } from '../cli/investigation/investigate-flow.ts';
 import type { Environment } from '../config/paths.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { CaseFiles } from './case-files.ts';
-import { shownOf, summaryOf } from './cases.ts';
 import { placeQuery } from './command-line.ts';
 import { type Problem, problemOf } from './operations.ts';
 import { inTurns, type Places } from './places.ts';
+import { NO_WAYS, shownOf, summaryOf } from './shown-investigation.ts';
 
 const AT_ONCE = 2;
-const NOTHING_KNOWN = { marks: new Map(), cleaned: new Map() };
+const NOTHING_KNOWN = {
+  marks: { honest: new Map(), byHand: new Map() },
+  cleaned: new Map(),
+  ways: NO_WAYS,
+};
 
 /** Whose acts: a user, or the owner of a token. */
 const subject = {

@@ -156,6 +156,9 @@ function actText(account: RunAccount): string {
   if (operation === 'incident.step-undo') return `took back ${selection} for ${subject}`;
   if (operation === 'incident.mark') return `marked ${selection} as honest work for ${subject}`;
   if (operation === 'incident.mark-undo') return `took the mark back from ${selection} for ${subject}`;
+  if (operation === 'incident.by-hand') return `said that ${selection} was dealt with by hand for ${subject}`;
+  if (operation === 'incident.by-hand-undo')
+    return `took back that ${selection} was dealt with by hand for ${subject}`;
   if (operation === 'plan.approve') return `approved a plan for ${selection ?? 'a change'}`;
   const set = changes.map(({ name, before, after }) => `${name} from ${json(before)} to ${json(after)}`);
   const acts = [

@@ -5,6 +5,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
 import { type TestConsole, testConsole } from '../support/console.ts';
+import { basic, Client } from '../support/service.ts';
 import { theft } from '../support/theft.ts';
 import { barriers, findChromium, startChromium, takePictures } from './chromium.ts';
 import { tabTo } from './web-stories.ts';
@@ -21,6 +22,10 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
   beforeAll(async () => {
     browser = await startChromium(chromium ?? '');
     service = await theft(home);
+    // What no cleaning ends, and what gives no access.
+    const bob = new Client(service.url, basic('bob', 'long enough for it'));
+    await bob.post('/api/v2/inventories/', { name: 'copy of production', organization: 1 });
+    await bob.patch('/api/v2/organizations/1/', { description: 'looked after by nobody' });
     opened = await testConsole({ home, allContexts: true });
     page = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
     page.setDefaultTimeout(15_000);
@@ -105,9 +110,17 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await items
       .getByRole('checkbox', { name: /^Honest work: created the user colleague/ })
       .waitFor({ state: 'detached' });
-    await page.getByLabel('Which items').selectOption('honest');
+    await page.getByLabel('Which items').selectOption('marked');
     await items.getByText('honest work').first().waitFor();
     await page.getByLabel('Which items').selectOption('remains');
+    // Nothing is picked by itself, and what no cleaning ends cannot be picked.
+    expect(await page.getByRole('button', { name: 'Clean what is picked…' }).isDisabled()).toBe(true);
+    expect(await items.getByRole('checkbox', { name: /^Clean .*copy of production/ }).isDisabled()).toBe(
+      true,
+    );
+    await items.getByText(/^By hand: Others may use it/).waitFor();
+    await items.getByRole('checkbox', { name: /^Clean changed the organization Default/ }).waitFor();
+    await page.getByRole('button', { name: /^Pick all \d+ shown/ }).click();
     await page.getByRole('button', { name: /^Clean \d+ items…$/ }).click();
     expect(await barriers(page, 'minor')).toEqual([]);
     await page.getByRole('button', { name: 'Show the plan' }).click();
@@ -132,7 +145,9 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page.getByText(/^Verified: none of these items remains/).waitFor();
     await takePictures(page, 'console-case-cleaned');
     await close();
-    await page.getByRole('button', { name: 'Clean 0 items…' }).waitFor();
+    // Only what takes a person is left: there is nothing to clean.
+    await items.getByRole('row', { name: /copy of production/ }).waitFor();
+    await page.getByRole('button', { name: /^Clean / }).waitFor({ state: 'detached' });
     await page.getByLabel('Which items').selectOption('all');
     await items
       .getByText(/^cleaned, verified/)
@@ -144,7 +159,11 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
       .getByRole('link', { name: 'investigate again, to see what remains' })
       .click();
     await page.getByRole('button', { name: 'Investigate again' }).click();
+    await page.getByText('Next:').getByRole('link', { name: 'deal with 1 item by hand' }).waitFor();
+    await items.getByRole('checkbox', { name: /^Dealt with by hand: created the inventory copy of/ }).click();
     await page.getByText('Next:').getByRole('link', { name: 'download the report' }).waitFor();
+    await page.getByText(/1 by hand, not checked/).waitFor();
+    await takePictures(page, 'console-case-by-hand');
   });
 
   it('gives the report, and ends the case', async () => {
@@ -153,6 +172,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     const file = join(home, 'report.html');
     await (await download).saveAs(file);
     expect(readFileSync(file, 'utf8')).toMatch(/<title>Incident inc-.*mole/s);
+    expect(readFileSync(file, 'utf8')).toContain('as its person says');
     const kept = (await section('Report').locator('code').textContent()) ?? '';
     expect(statSync(kept).mode & 0o777).toBe(0o600);
     await page

@@ -18,6 +18,7 @@ import { htmlDocument, markdownDocument } from '../../reports/document-formats.t
 import { chainNodes, chainPicture } from '../../reports/incident/chain-picture.ts';
 import { incidentParts } from '../../reports/incident/incident-report.ts';
 import { combined } from '../../reports/incident/incident-timeline.ts';
+import { leftOf } from '../../reports/incident/what-remains.ts';
 import { requireNewOrReplaced, writeReport } from '../../reports/report-file.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { type FlagsOf, instantOf } from '../flags.ts';
@@ -28,7 +29,7 @@ import type { incidentReportFlags } from './incident-flags.ts';
 export interface IncidentReportJson
   extends Pick<
     IncidentReport,
-    'incident' | 'address' | 'runs' | 'lockdown' | 'cleaned' | 'undone' | 'evidence'
+    'incident' | 'address' | 'runs' | 'lockdown' | 'cleaned' | 'undone' | 'evidence' | 'byHand'
   > {
   readonly madeAt: Date;
   readonly investigations: readonly (Pick<Investigation, 'madeAt' | 'since' | 'until'> & {
@@ -37,7 +38,7 @@ export interface IncidentReportJson
     /** How many of them remained when it was saved. */
     readonly remaining: number;
   })[];
-  /** The items that remained by the last investigation of each subject; null without one. */
+  /** The items that remained by the last investigation of each subject, without those dealt with by hand since; null without one. */
   readonly remaining: readonly InvestigationItem[] | null;
   /** When the theft began, as the report was asked or the last cleaning was confirmed; null if neither says it. */
   readonly began: TheftBegan | null;
@@ -143,7 +144,9 @@ function documentOf(
         hint: 'Make one with `tokenctl incident investigate --out FILE`, and add --from FILE.',
       });
     }
-    return () => once(`${chainPicture(chainNodes(combined(investigations)), { standalone: true })}\n`);
+    const found = combined(investigations);
+    const handled = new Set(leftOf(found, gathered.byHand).handled.map(({ item }) => item.id));
+    return () => once(`${chainPicture(chainNodes(found, handled), { standalone: true })}\n`);
   }
   const parts = () => incidentParts(gathered, { log: place, version });
   return format === 'html'
@@ -168,7 +171,9 @@ function jsonOf({ investigations, madeAt, ...gathered }: IncidentReport): Incide
       items: items.length,
       remaining: items.filter(isStillThere).length,
     })),
-    remaining: investigations.length === 0 ? null : combined(investigations).items.filter(isStillThere),
+    remaining:
+      investigations.length === 0 ? null : leftOf(combined(investigations), gathered.byHand).remaining,
+    byHand: gathered.byHand,
     began,
     own: own.map(({ why, mark, item: { id, summary, first, last, state } }) => ({
       ...{ id, summary, first, last, state, why },

@@ -8,7 +8,7 @@ import {
   isStillThere,
   remains,
 } from '../../domain/investigation/investigation.ts';
-import { type HonestItem, honestItems } from '../../operations/incident/honest-items.ts';
+import { type ItemMark, markedItems } from '../../operations/incident/marked-items.ts';
 import { readIncidentHistories } from '../../operations/incident/recorded-incidents.ts';
 import {
   type CleaningReport,
@@ -152,10 +152,10 @@ async function honestOf(
   { runtime, flags: { incident } }: CleanRequest,
   known: string | null,
   description: TargetDescription,
-): Promise<ReadonlyMap<string, HonestItem>> {
+): Promise<ReadonlyMap<string, ItemMark>> {
   const id = incident === undefined ? known : (await incidentOf(runtime, incident)).id;
   if (id === null) return new Map();
-  return await honestItems({ log: await runtime.auditLog(), description, incident: id });
+  return await markedItems({ log: await runtime.auditLog(), description, incident: id }, 'honest');
 }
 
 /** The plan, less what cannot be undone unless that is confirmed on its own. */

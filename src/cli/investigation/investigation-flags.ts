@@ -76,6 +76,9 @@ export const markFlags = {
     helpValue: 'ID',
     required: true,
   }),
+  'by-hand': boolean({
+    summary: 'Say instead that they were dealt with by hand. The next investigation reads whether it is so.',
+  }),
   undo: boolean({ summary: 'Take the mark back.' }),
   ...accountFlags,
 };

@@ -160,7 +160,7 @@ export function cleaningOf(item: InvestigationItem): Cleaning | null {
   if (act === 'made') {
     return DELETABLE.has(object.kind)
       ? { act: 'delete', path, object: about, undoable: false }
-      : manual('Others may use it: delete it by hand once that is clear.');
+      : manual(`Others may use it: delete it by hand once that is clear (DELETE ${path}).`);
   }
   return restoring(item, path);
 }

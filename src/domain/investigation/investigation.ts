@@ -52,7 +52,7 @@ export const itemStates = ['there', 'running', 'unknown', 'finished', 'undone', 
  * - `running`: a job that has not ended
  * - `unknown`: not checked; `stateReason` says why
  * - `finished`: a job that has ended
- * - `undone`: every changed value is as it was before, or a user is deactivated
+ * - `undone`: every changed value is as it was before, or a user is deactivated, a schedule or host switched off
  * - `changed`: every changed value was changed again since by another user, and holds nothing that the actor
  * put in
  * - `gone`: deleted
@@ -275,6 +275,17 @@ export function isLeft({ state }: Pick<FieldChange, 'state'>): boolean {
 /** Whether anything of an item may be there still: access, code that runs later, or another change, such as a new description. */
 export function isStillThere({ state }: Pick<InvestigationItem, 'state'>): boolean {
   return remainingStates.includes(state);
+}
+
+/** The state of an item in words, as it was read: nothing in it says who did it. */
+export function stateText({
+  state,
+  act,
+  object,
+}: Pick<InvestigationItem, 'state' | 'act' | 'object'>): string {
+  if (state !== 'undone') return state.replaceAll('_', ' ');
+  if (act !== 'made') return 'as before again';
+  return object.kind === 'user' ? 'deactivated' : 'switched off';
 }
 
 /** Whether an item is there still that gives access, or runs code. */

@@ -12,7 +12,7 @@ import { isSameController, objectsIn, textOf } from '../journal/journal.ts';
 import type { RunAccount } from '../journal/run-account.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
-import { honestItems } from './honest-items.ts';
+import { type ItemMark, marksOf } from './marked-items.ts';
 import { type OwnWork, type TheftBegan, withoutOwnWork } from './own-work.ts';
 import { readIncidentHistories, requireIncident } from './recorded-incidents.ts';
 
@@ -58,6 +58,8 @@ export interface IncidentRecord {
   readonly investigations: readonly Investigation[];
   /** What the investigations found of the owner's own work. */
   readonly own: readonly OwnWork[];
+  /** What people said that they dealt with by hand, which nothing here checked. */
+  readonly byHand: readonly ItemMark[];
   /** As the report was asked, or else as the last cleaning was confirmed; null if neither says it. */
   readonly began: TheftBegan | null;
 }
@@ -121,7 +123,7 @@ export async function gatherRecord(options: RecordOptions): Promise<IncidentReco
   const found = investigations
     .toSorted((one, other) => one.madeAt.localeCompare(other.madeAt))
     .map((each) => withUndone(each, undone));
-  const marks = await honestItems({ log, description, incident: incident.id });
+  const marks = await marksOf({ log, description, incident: incident.id });
   return {
     incident,
     address: history.address,
@@ -130,7 +132,8 @@ export async function gatherRecord(options: RecordOptions): Promise<IncidentReco
     cleaned,
     undone,
     began,
-    ...withoutOwnWork(found, { marks, began }),
+    ...withoutOwnWork(found, { marks: marks.honest, began }),
+    byHand: [...marks.byHand.values()],
   };
 }
 

@@ -1,5 +1,9 @@
-import type { Investigation, InvestigationItem } from '../../domain/investigation/investigation.ts';
-import type { HonestItem } from './honest-items.ts';
+import type {
+  ChainLink,
+  Investigation,
+  InvestigationItem,
+} from '../../domain/investigation/investigation.ts';
+import type { ItemMark } from './marked-items.ts';
 
 /** Something that an investigation found, and that counts as the owner's own work, not as the intruder's. */
 export interface OwnWork {
@@ -7,7 +11,7 @@ export interface OwnWork {
   /** `before`: its last entry is from before the theft began; `marked`: a person marked it as honest work. */
   readonly why: 'before' | 'marked';
   /** Who marked it, and when; null for what was done before. */
-  readonly mark: HonestItem | null;
+  readonly mark: ItemMark | null;
 }
 
 /** When the theft began, and who says so. */
@@ -27,7 +31,7 @@ export interface TheftBegan {
  */
 export function withoutOwnWork(
   investigations: readonly Investigation[],
-  known: { readonly marks: ReadonlyMap<string, HonestItem>; readonly began: TheftBegan | null },
+  known: { readonly marks: ReadonlyMap<string, ItemMark>; readonly began: TheftBegan | null },
 ): { readonly investigations: readonly Investigation[]; readonly own: readonly OwnWork[] } {
   const began = known.began === null ? null : Date.parse(known.began.at);
   // As the last investigation has it: an earlier one may have seen less of what was done to it.
@@ -46,7 +50,21 @@ export function withoutOwnWork(
       if (work !== null) own.set(item.id, work);
       return work === null;
     });
-    return { ...investigation, items };
+    return { ...investigation, items, chain: withoutOwnUsers(investigation.chain, { items, own }) };
   });
   return { investigations: others, own: [...own.values()] };
+}
+
+/** A user who is the owner's own work, and of whom nothing else was found, is nobody through whom the intruder acted. */
+function withoutOwnUsers(
+  chain: readonly ChainLink[],
+  {
+    items,
+    own,
+  }: { readonly items: readonly InvestigationItem[]; readonly own: ReadonlyMap<string, OwnWork> },
+): readonly ChainLink[] {
+  const acted = new Set(items.flatMap(({ by }) => by.map(({ username }) => username)));
+  return chain.filter(
+    ({ user, through }) => through === null || !own.has(through) || acted.has(user.username),
+  );
 }

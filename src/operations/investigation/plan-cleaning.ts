@@ -9,7 +9,7 @@ import {
 } from '../../domain/investigation/investigation.ts';
 import { nameField } from '../../domain/investigation/kinds.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
-import type { HonestItem } from '../incident/honest-items.ts';
+import type { ItemMark } from '../incident/marked-items.ts';
 import type { Cleaner } from '../ports/evidence.ts';
 import type { RightsPurpose, TargetDescription } from '../ports/target.ts';
 import { type Naming, orderCleaning } from './order-cleaning.ts';
@@ -92,7 +92,7 @@ export function planCleaning(
     readonly restProblem?: string | null;
     readonly ownTokens: readonly number[];
     /** What is marked as honest work, by the ids of the items. */
-    readonly honest?: ReadonlyMap<string, Pick<HonestItem, 'by' | 'at'>>;
+    readonly honest?: ReadonlyMap<string, Pick<ItemMark, 'by' | 'at'>>;
   },
 ): CleaningPlan {
   const { selection, ways, restProblem = null } = options;
@@ -179,6 +179,29 @@ function isSelected({ id, findings }: InvestigationItem, { items, rules }: Clean
   return items?.includes(id) === true || findings.some(({ rule }) => rules?.includes(rule) === true);
 }
 
+const NOT_KNOWN = 'What it is now is not known.';
+
+/** Why no cleaning ends an item, whichever way it has; null where one may. Of an item that remains. */
+export function neverCleaned(item: InvestigationItem): KeptItem | null {
+  const cleaning = cleaningOf(item);
+  if (cleaning === null) return { item, reason: 'unknown', why: item.stateReason ?? NOT_KNOWN };
+  if (cleaning.act === 'manual') return { item, reason: 'by_hand', why: cleaning.why };
+  // A user, schedule or host that was switched off or on is still the actor's.
+  const later = item.changedSince.find(({ fields }) => !['is_active', 'enabled'].includes(fields.join()));
+  // Of changed fields, only those are restored without a change since; a role or link has no other state.
+  if (later === undefined || cleaning.act !== 'delete') return null;
+  const by = later.by?.username ?? 'a user who is not recorded';
+  return { item, reason: 'changed_since', why: `Changed since by ${by}: decide by hand.` };
+}
+
+/** Why a database alone does not end an item that can be cleaned; null where it may. */
+export function notInDatabase(item: InvestigationItem): string | null {
+  const cleaning = cleaningOf(item);
+  if (cleaning === null || cleaning.act === 'manual') return null;
+  const act = inDatabase(item, cleaning);
+  return 'why' in act ? act.why : null;
+}
+
 function decide(
   item: InvestigationItem,
   context: Parameters<typeof planCleaning>[1] & { readonly investigation: Investigation },
@@ -188,19 +211,11 @@ function decide(
   const mark = context.honest?.get(item.id);
   if (mark !== undefined) return keep('honest', `Marked as honest work by ${mark.by}, ${mark.at}.`);
   const cleaning = cleaningOf(item);
-  if (cleaning === null) return keep('unknown', item.stateReason ?? 'What it is now is not known.');
-  if (cleaning.act === 'manual') return keep('by_hand', cleaning.why);
+  const never = neverCleaned(item);
+  if (never !== null) return never;
+  if (cleaning === null || cleaning.act === 'manual') return keep('unknown', NOT_KNOWN);
   if (object.kind === 'o_auth2_access_token' && object.id !== null && context.ownTokens.includes(object.id)) {
     return keep('own', 'It may be the credential of this context: revoke it last.');
-  }
-  // A user, schedule or host that was switched off or on is still the actor's.
-  const later = item.changedSince.find(({ fields }) => !['is_active', 'enabled'].includes(fields.join()));
-  // Of changed fields, only those are restored without a change since; a role or link has no other state.
-  if (later !== undefined && cleaning.act === 'delete') {
-    return keep(
-      'changed_since',
-      `Changed since by ${later.by?.username ?? 'a user who is not recorded'}: decide by hand.`,
-    );
   }
   const isNamed = context.selection.items?.includes(item.id) === true;
   if (isShared(item, context.investigation) && !isNamed) {

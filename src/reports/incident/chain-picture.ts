@@ -20,8 +20,15 @@ export interface ChainNode {
 const MAX_OF_USER = 25;
 const MAX_NODES = 120;
 
-/** Who made what, as a tree: below each user of the chain what that user did, and below a made user what that one did. */
-export function chainNodes({ chain, items }: Investigation): readonly ChainNode[] {
+/**
+ * Who made what, as a tree: below each user of the chain what that user did, and below a made user what that one did.
+ *
+ * @param handled The ids of items that people dealt with by hand, which was not checked.
+ */
+export function chainNodes(
+  { chain, items }: Investigation,
+  handled: ReadonlySet<string> = new Set(),
+): readonly ChainNode[] {
   const nodes: ChainNode[] = [];
   const byItem = Map.groupBy(
     chain.filter(({ through }) => through !== null),
@@ -41,7 +48,12 @@ export function chainNodes({ chain, items }: Investigation): readonly ChainNode[
       (item) => (item.group !== 'other' || isStillThere(item)) && item.by[0]?.username === link.user.username,
     );
     for (const item of mine.slice(0, MAX_OF_USER)) {
-      const place = add({ depth, parent, state: stateOf(item), text: item.summary });
+      const isHandled = handled.has(item.id);
+      const place = add({
+        ...{ depth, parent },
+        state: isHandled ? 'unknown' : stateOf(item),
+        text: isHandled ? `${item.summary} (dealt with by hand, as its person says)` : item.summary,
+      });
       for (const made of byItem.get(item.id) ?? []) addUser(made, depth + 1, place);
     }
     const more = mine.length - MAX_OF_USER;

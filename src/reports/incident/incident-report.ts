@@ -3,10 +3,8 @@ import { objectText } from '../../domain/investigation/collect-items.ts';
 import {
   type Investigation,
   type InvestigationItem,
-  type InvestigationSubject,
-  isOtherChangeLeft,
   isStillThere,
-  remains,
+  stateText,
 } from '../../domain/investigation/investigation.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import { coveredBy, type IncidentReport } from '../../operations/incident/gather-report.ts';
@@ -15,6 +13,14 @@ import { code, type Document, lines, list, type Part, section, strong } from '..
 import { countText, numberText, secondText, timeText } from '../tables/text.ts';
 import { byRisk, bySubject, chainParts, combined, timeline } from './incident-timeline.ts';
 import { OWN_WORK, ownWorkParts } from './own-work.ts';
+import {
+  isSerious,
+  leftOf,
+  notInvestigated,
+  remainingTexts,
+  subjectText,
+  whatRemains,
+} from './what-remains.ts';
 
 /** The most lines of what remains, and of any other list. */
 const MAX_ITEMS = 200;
@@ -45,7 +51,7 @@ export function incidentParts(report: IncidentReport, place: ReportPlace): Docum
     howDoWeKnow(report),
     section('Timeline'),
     ...timeline(report),
-    ...(investigations.length === 0 ? [] : chainParts(combined(investigations))),
+    ...(investigations.length === 0 ? [] : pictureParts(report)),
     section('What was ended'),
     whatWasEnded(report),
     section('What remains'),
@@ -56,6 +62,12 @@ export function incidentParts(report: IncidentReport, place: ReportPlace): Docum
     section('Evidence, and how to check it'),
     ...evidenceParts(report, place),
   ];
+}
+
+/** Who made what; what people dealt with by hand is told from what remains. */
+function pictureParts({ investigations, byHand }: IncidentReport): Document {
+  const found = combined(investigations);
+  return chainParts(found, new Set(leftOf(found, byHand).handled.map(({ item }) => item.id)));
 }
 
 function about({ incident, address, madeAt }: IncidentReport): Part {
@@ -73,11 +85,6 @@ function about({ incident, address, madeAt }: IncidentReport): Part {
       `This report: ${timeText(madeAt)}. Times are UTC.`,
     ),
   );
-}
-
-function notInvestigated({ id, context }: IncidentReport['incident']): string {
-  const command = `tokenctl incident investigate --context ${shellWord(context)} --incident ${id} --out FILE`;
-  return `What the intruder did is not part of this report: no investigation was made. Make one with \`${command}\`.`;
 }
 
 function whatHappened({ investigations, incident, own }: IncidentReport): Document {
@@ -114,7 +121,11 @@ function whatOneDid(found: Investigation, isApart: boolean): string {
     .map(({ group, first, last }) => (group === 'ran' ? first : last))
     .sort()
     .at(-1);
-  const others = found.chain.filter(({ how }) => how !== 'subject');
+  // A user who was made and did nothing is an object, not somebody through whom the actor acted.
+  const others = found.chain.filter(
+    ({ how, user }) =>
+      how !== 'subject' && done.some(({ by }) => by.some(({ username }) => username === user.username)),
+  );
   const counted = ACTS.flatMap(([act, verb, noun]) => {
     const count = done.filter((item) => item.act === act).length;
     return count === 0 ? [] : [`${verb} ${countText(count, noun)}`];
@@ -139,22 +150,12 @@ const ACTS: readonly (readonly [InvestigationItem['act'], verb: string, noun: st
   ['deleted', 'deleted', 'object'],
 ];
 
-function subjectText(subject: InvestigationSubject): string {
-  switch (subject.kind) {
-    case 'user':
-      return `User ${subject.name}`;
-    case 'token':
-      return `The owner of access token ${subject.id}, ${subject.user},`;
-    case 'application':
-      return `Who has tokens of the application ${subject.name}`;
-  }
-}
-
 /** Every sentence says what it rests on: an investigation at a time, or the log. */
-function isItOver({ investigations, lockdown, incident, own }: IncidentReport): Document {
+function isItOver(report: IncidentReport): Document {
+  const { lockdown, incident, own } = report;
   const paths = lockdown?.accessPaths ?? [];
   return [
-    ...remainingTexts(investigations).map(strong),
+    ...remainingTexts(report).map(strong),
     lines(
       own.length > 0 &&
         `Not counted as the intruder's: ${countText(own.length, 'thing', 'things')}. They are listed under "${OWN_WORK}", with the reason.`,
@@ -165,52 +166,6 @@ function isItOver({ investigations, lockdown, incident, own }: IncidentReport): 
         `By the audit log, it was lifted at ${secondText(incident.lifted.at)}. What was revoked stays revoked.`,
     ),
   ];
-}
-
-/** What remains of each subject, which is named where there are several. */
-function remainingTexts(investigations: readonly Investigation[]): readonly string[] {
-  const groups = bySubject(investigations);
-  if (groups.length === 0) return ['Not known: what the intruder left behind was not investigated.'];
-  return groups.map((each) => {
-    const found = combined(each);
-    return groups.length === 1
-      ? remainingText(found)
-      : `${subjectText(found.subject)}: ${remainingText(found)}`;
-  });
-}
-
-/** How many changes that are no way in are named. */
-const MAX_OTHERS = 5;
-
-function isSerious({ risk }: InvestigationItem): boolean {
-  return risk === 'critical' || risk === 'high';
-}
-
-function remainingText(last: Investigation): string {
-  const left = last.items.filter(isStillThere);
-  const unknown = left.filter(({ state }) => state === 'unknown').length;
-  const seen = left.length - unknown;
-  const isPart = last.visibility.kind !== 'all';
-  if (left.length === 0 && isPart) {
-    return `Not known. ${last.as}, who made the investigation of ${last.madeAt}, sees only part of the controller. In that part, it found nothing that remains.`;
-  }
-  const others = last.items.filter(isOtherChangeLeft);
-  if (others.length > 0 && others.length === left.length && !isPart && !others.some(isSerious)) {
-    const named = others.slice(0, MAX_OTHERS).map(({ summary }) => summary);
-    if (others.length > MAX_OTHERS) named.push(`${numberText(others.length - MAX_OTHERS)} more`);
-    return `Nothing is known to remain that gives access or runs code, by the investigation of ${last.madeAt}. ${countText(others.length, 'other change is', 'other changes are')} still there or not checked: ${named.join('; ')}. What it could not know is listed below.`;
-  }
-  if (left.length === 0) {
-    return `Nothing is known to remain. The investigation of ${last.madeAt} read again what the accounts are known to have done, and none of it remains. What it could not know is listed below.`;
-  }
-  const serious = left.filter((item) => item.state !== 'unknown' && isSerious(item)).length;
-  return [
-    seen === 0
-      ? `By the investigation of ${last.madeAt}, nothing is known to remain.`
-      : `No. By the investigation of ${last.madeAt}, ${countText(seen, 'thing remains', 'things remain')}, ${serious} of the risk high or critical.`,
-    ...(unknown === 0 ? [] : [`${countText(unknown, 'more was', 'more were')} not checked.`]),
-    ...(isPart ? [`More may remain: ${last.as} sees only part of the controller.`] : []),
-  ].join(' ');
 }
 
 function lockdownText({ at, result, accessPaths }: NonNullable<IncidentReport['lockdown']>): string {
@@ -290,7 +245,7 @@ function whatWasEnded(report: IncidentReport): Part {
     ).lines,
     withTitle(
       'Of what these accounts did, gone, undone or changed back by the last investigation:',
-      cleaned.map(({ summary, state }) => `${summary}: ${state.replaceAll('_', ' ')}`),
+      cleaned.map((item) => `${item.summary}: ${stateText(item)}`),
     ).lines,
   );
 }
@@ -341,31 +296,10 @@ function dealtWith(investigations: readonly Investigation[]): readonly Investiga
   return combined(investigations).items.filter(
     (item) =>
       (item.group === 'ways_in' || item.group === 'code_later') &&
-      !remains(item) &&
+      !isStillThere(item) &&
       item.act !== 'removed' &&
       item.act !== 'deleted',
   );
-}
-
-function whatRemains({ investigations, incident }: IncidentReport): Document {
-  if (investigations.length === 0) return [lines(notInvestigated(incident))];
-  const left = combined(investigations).items.filter(isStillThere);
-  if (left.length === 0) return [lines(remainingTexts(investigations))];
-  return [
-    {
-      kind: 'table',
-      heads: ['Risk', 'What', 'State', 'What to do'],
-      rows: left
-        .slice(0, MAX_ITEMS)
-        .map(({ risk, summary, state, stateReason, remedy }) => [
-          risk ?? '-',
-          summary,
-          stateReason ?? state.replaceAll('_', ' '),
-          remedy?.text ?? '',
-        ]),
-    },
-    lines(left.length > MAX_ITEMS && `and ${left.length - MAX_ITEMS} more.`),
-  ];
 }
 
 function whatIsNotKnown({ investigations, lockdown, incident }: IncidentReport): Part {

@@ -135,8 +135,8 @@ function deedText({ by, summary, entryCount, group, job, first, last }: Investig
 }
 
 /** Who made what, as a picture. */
-export function chainParts(found: Investigation): Document {
-  const nodes = chainNodes(found);
+export function chainParts(found: Investigation, handled: ReadonlySet<string>): Document {
+  const nodes = chainNodes(found, handled);
   return [
     section('Who made what'),
     {

@@ -1,4 +1,4 @@
-import { isStillThere } from '../../domain/investigation/investigation.ts';
+import { isStillThere, stateText } from '../../domain/investigation/investigation.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
 import type { OwnWork } from '../../operations/incident/own-work.ts';
 import { type Document, lines, list, section } from '../document.ts';
@@ -41,7 +41,7 @@ function listed(title: string, some: readonly OwnWork[]): Document {
 
 function workText({ item, mark }: OwnWork): string {
   const who = item.by.map(({ username }) => username).join(', ');
-  const state = isStillThere(item) ? ', is left as it is' : `, ${item.state.replaceAll('_', ' ')}`;
+  const state = isStillThere(item) ? ', is left as it is' : `, ${stateText(item)}`;
   const by = mark === null ? '' : `; marked by ${mark.by}, ${secondText(mark.at)}`;
   return `${secondText(item.first)}: ${who === '' ? '' : `${who}: `}${item.summary}${state}${by}`;
 }

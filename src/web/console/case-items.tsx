@@ -67,7 +67,7 @@ const GROUPS = [
 
 const SHOWN = [
   ['remains', 'What remains'],
-  ['honest', 'Marked as honest'],
+  ['marked', 'Honest or by hand'],
   ['all', 'All'],
 ] as const;
 
@@ -142,35 +142,23 @@ export function Limits({
   );
 }
 
-/** How many items were found, and what they are now, each counted once. */
+/** How many items were found, and what became of them, each counted once. */
 export function FoundText({ found: { items, total } }: Pick<FoundProps, 'found'>): ReactNode {
-  const states = Map.groupBy(items, nowOf);
-  const parts = NOW_ORDER.flatMap((now) => {
-    const count = states.get(now)?.length ?? 0;
-    return count === 0 ? [] : [`${numberText(count)} ${now}`];
+  const fates = Map.groupBy(items, ({ fate }) => fate);
+  const parts = FATES.flatMap(([fate, text]) => {
+    const count = fates.get(fate)?.length ?? 0;
+    return count === 0 ? [] : [`${numberText(count)} ${text}`];
   });
   return `Found ${countText(total, 'item')}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}.`;
 }
 
-const NOW_ORDER = [
-  'to clean or to mark',
-  'marked as honest',
-  'cleaned and verified',
-  'gone, undone or finished',
-] as const;
-
-function nowOf({ remains, mark, cleanedAt }: Item): (typeof NOW_ORDER)[number] {
-  if (cleanedAt !== null) return 'cleaned and verified';
-  if (mark !== null) return 'marked as honest';
-  return remains ? 'to clean or to mark' : 'gone, undone or finished';
-}
-
-/** What is picked before anybody picked: what remains and is surely of the intruder. */
-function firstPicks(items: readonly Item[]): ReadonlySet<string> {
-  return new Set(
-    items.filter((item) => item.remains && item.mark === null && !item.takesNaming).map(({ id }) => id),
-  );
-}
+const FATES: readonly (readonly [fate: Item['fate'], text: string])[] = [
+  ['remains', 'to clean or to mark'],
+  ['by_hand', 'dealt with by hand, not checked'],
+  ['honest', 'marked as honest'],
+  ['cleaned', 'cleaned and verified'],
+  ['over', 'gone, undone or finished'],
+];
 
 function ItemList({
   read,
@@ -187,19 +175,19 @@ function ItemList({
   const [most, setMost] = useState(MOST_ROWS);
   const [changed, setChanged] = useState<ReadonlyMap<string, boolean>>(new Map());
   const [isCleaning, setCleaning] = useState(false);
-  const first = firstPicks(items);
-  const isPicked = ({ id, remains: isLeft, mark }: Item) =>
-    isLeft && mark === null && (changed.get(id) ?? first.has(id));
+  // Nothing is picked before somebody picked it: the owner's honest work looks the same.
+  const isPicked = (item: Item) => isPickable(item) && changed.get(item.id) === true;
   const rows = items.filter(
     (item) =>
-      (shown === 'all' || (shown === 'honest' ? item.mark !== null : item.remains && item.mark === null)) &&
+      (shown === 'all' ||
+        (shown === 'marked' ? item.fate === 'honest' || item.fate === 'by_hand' : item.remains)) &&
       (group === '' || item.group === group) &&
       matches(item, text),
   );
   const picked = items.filter(isPicked);
   const pick = (some: readonly Item[], isOn: boolean) =>
     setChanged(new Map([...changed, ...some.map(({ id }) => [id, isOn] as const)]));
-  const pickable = rows.filter((item) => item.remains && item.mark === null);
+  const pickable = rows.filter(isPickable);
   const mark = useMark({ read, chosen });
   return (
     <>
@@ -218,7 +206,7 @@ function ItemList({
       </Toolbar>
       {mark.error !== null && <Message isLiveRegion variant="danger" title={mark.error.message} />}
       {rows.length === 0 ? (
-        <p>{shown === 'remains' ? 'None of these remained.' : 'No items.'}</p>
+        <p>{shown === 'remains' ? nothingText(items) : 'No items.'}</p>
       ) : (
         <PlainTable
           label="Items of the investigation"
@@ -235,7 +223,7 @@ function ItemList({
                         id={`pick ${item.id}`}
                         aria-label={`Clean ${item.summary}`}
                         isChecked={isPicked(item)}
-                        isDisabled={!item.remains || item.mark !== null}
+                        isDisabled={!isPickable(item)}
                         onChange={(_event, isOn) => pick([item], isOn)}
                       />
                     ),
@@ -253,6 +241,19 @@ function ItemList({
                     {item.summary}
                   </Button>
                   {item.takesNaming && <div className="hint">Perhaps the work of somebody else.</div>}
+                  {item.remains && item.notCleanable !== null && (
+                    <div className="hint">
+                      By hand: {item.notCleanable}
+                      {item.page !== null && (
+                        <>
+                          {' '}
+                          <a href={item.page} target="_blank" rel="noreferrer">
+                            Open it on the controller
+                          </a>
+                        </>
+                      )}
+                    </div>
+                  )}
                 </>
               ),
             },
@@ -270,9 +271,26 @@ function ItemList({
                         aria-label={`Honest work: ${item.summary}`}
                         isChecked={item.mark !== null}
                         isDisabled={mark.isPending}
-                        onChange={(_event, isHonest) => mark.mutate({ items: [item.id], undo: !isHonest })}
+                        onChange={(_event, isHonest) =>
+                          mark.mutate({ items: [item.id], as: 'honest', undo: !isHonest })
+                        }
                       />
                     ),
+                  },
+                  {
+                    title: 'By hand',
+                    show: (item: Item) =>
+                      item.fate === 'remains' || item.fate === 'by_hand' ? (
+                        <Checkbox
+                          id={`by hand ${item.id}`}
+                          aria-label={`Dealt with by hand: ${item.summary}`}
+                          isChecked={item.fate === 'by_hand'}
+                          isDisabled={mark.isPending}
+                          onChange={(_event, isHandled) =>
+                            mark.mutate({ items: [item.id], as: 'by_hand', undo: !isHandled })
+                          }
+                        />
+                      ) : null,
                   },
                 ]),
           ]}
@@ -285,9 +303,11 @@ function ItemList({
       )}
       {!readOnly && (
         <div className="actions">
-          <Button variant="danger" isDisabled={picked.length === 0} onClick={() => setCleaning(true)}>
-            Clean {countText(picked.length, 'item')}…
-          </Button>
+          {items.some(isPickable) && (
+            <Button variant="danger" isDisabled={picked.length === 0} onClick={() => setCleaning(true)}>
+              {picked.length === 0 ? 'Clean what is picked…' : `Clean ${countText(picked.length, 'item')}…`}
+            </Button>
+          )}
           {pickable.length > 0 && (
             <>
               <Button variant="link" onClick={() => pick(pickable, true)}>
@@ -319,6 +339,18 @@ function ItemList({
   );
 }
 
+/** What is said where nothing is left to clean: what people marked was there all the same. */
+function nothingText(items: readonly Item[]): string {
+  return items.some(({ fate }) => fate === 'by_hand' || fate === 'honest')
+    ? 'No items to clean or to mark. Choose "Honest or by hand" for those that are marked.'
+    : 'None of these remained.';
+}
+
+/** Whether a cleaning can end an item that remains. */
+function isPickable({ remains, notCleanable }: Item): boolean {
+  return remains && notCleanable === null;
+}
+
 function matches({ summary, id, by, findings }: Item, text: string): boolean {
   const wanted = text.trim().toLowerCase();
   if (wanted === '') return true;
@@ -327,11 +359,15 @@ function matches({ summary, id, by, findings }: Item, text: string): boolean {
   );
 }
 
-/** Marks items as honest work, in the audit log, with the account of the incident. */
+/** Marks items as honest work or as dealt with by hand, in the audit log, with the account of the incident. */
 function useMark({ read, chosen }: Pick<FoundProps, 'read' | 'chosen'>) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (given: { readonly items: readonly string[]; readonly undo: boolean }) =>
+    mutationFn: (given: {
+      readonly items: readonly string[];
+      readonly as: 'honest' | 'by_hand';
+      readonly undo: boolean;
+    }) =>
       call<Ended>('/api/case/marks', {
         body: { place: chosen.place, incident: read.incident.id, ...accountOf(read), ...given },
       }),
@@ -347,6 +383,7 @@ function ItemDialog({
   const { readOnly } = useFacts();
   const mark = useMark(props);
   const isHonest = item.mark !== null;
+  const isHandled = item.fate === 'by_hand';
   return (
     <Modal isOpen variant="medium" onClose={onClose} aria-labelledby="item-title">
       <ModalHeader title={item.summary} labelId="item-title" />
@@ -360,9 +397,19 @@ function ItemDialog({
             variant="secondary"
             isDisabled={mark.isPending}
             isLoading={mark.isPending}
-            onClick={() => mark.mutate({ items: [item.id], undo: isHonest })}
+            onClick={() => mark.mutate({ items: [item.id], as: 'honest', undo: isHonest })}
           >
             {isHonest ? 'Take the mark back' : 'Mark as honest work'}
+          </Button>
+        )}
+        {!readOnly && (item.fate === 'remains' || isHandled) && (
+          <Button
+            variant="secondary"
+            isDisabled={mark.isPending}
+            isLoading={mark.isPending}
+            onClick={() => mark.mutate({ items: [item.id], as: 'by_hand', undo: isHandled })}
+          >
+            {isHandled ? 'It was not dealt with by hand' : 'Mark as dealt with by hand'}
           </Button>
         )}
         <Button variant="link" onClick={onClose}>

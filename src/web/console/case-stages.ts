@@ -1,4 +1,5 @@
-import type { CaseRead as Answer, ShownInvestigation } from '../../console/cases.ts';
+import type { CaseRead as Answer } from '../../console/cases.ts';
+import type { ShownInvestigation } from '../../console/shown-investigation.ts';
 import { countText } from '../shared/times.tsx';
 import { type Json, uncheckedIn } from './api.ts';
 
@@ -87,17 +88,20 @@ function cleaningOf(read: CaseRead): Known {
   const stage = { id: 'cleaning', title: 'Cleaning', act: 'pick what to end' } as const;
   if (last === undefined)
     return { ...stage, text: 'after the investigation', variant: 'pending', isDone: false };
-  const { remaining, honest, cleaned } = last;
-  const left = honest === 0 ? '' : `; ${honest} honest`;
-  if (remaining === 0 && cleaned > 0)
-    return { ...stage, text: `${cleaned} cleaned and verified${left}`, variant: 'success', isDone: true };
-  if (remaining === 0) return { ...stage, text: `nothing remains${left}`, variant: 'success', isDone: true };
-  return {
-    ...stage,
-    text: `${countText(remaining, 'item remains', 'items remain')}${left}`,
-    variant: 'danger',
-    isDone: false,
-  };
+  const { remaining, honest, cleaned, byHand, notCleanable } = last;
+  const parts = [
+    ...(remaining === 0 ? [] : [countText(remaining, 'item remains', 'items remain')]),
+    ...(cleaned === 0 ? [] : [`${cleaned} cleaned and verified`]),
+    ...(byHand === 0 ? [] : [`${byHand} by hand, not checked`]),
+    ...(honest === 0 ? [] : [`${honest} honest`]),
+  ];
+  if (remaining === 0) {
+    const isAll = byHand === 0;
+    const text = isAll && cleaned === 0 ? ['nothing remains', ...parts] : parts;
+    return { ...stage, text: text.join('; '), variant: isAll ? 'success' : 'warning', isDone: true };
+  }
+  const act = notCleanable < remaining ? stage.act : `deal with ${countText(remaining, 'item')} by hand`;
+  return { ...stage, act, text: parts.join('; '), variant: 'danger', isDone: false };
 }
 
 function reportOf({ report }: CaseRead): Known {

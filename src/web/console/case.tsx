@@ -435,7 +435,7 @@ function StillThere({ read: { left, investigations } }: { readonly read: CaseRea
           variant="danger"
           title={`${countText(last.remaining, 'item remains', 'items remain')} of those that the last investigation found.`}
         >
-          <a href="#cleaning">Clean or mark them first</a>.
+          <a href="#cleaning">Clean them, deal with them by hand, or mark them first</a>.
         </Message>
       )}
     </>

@@ -167,7 +167,7 @@ export function Made({
           show: ({ items, entries }) =>
             `${countText(items, 'item')} in ${countText(entries, 'entry', 'entries')}`,
         },
-        { title: 'Remained', show: ({ remaining }) => numberText(remaining) },
+        { title: 'Remained then', show: ({ found }) => numberText(found) },
         { title: 'Through', show: ({ context }) => context },
       ]}
     />

@@ -13,26 +13,38 @@ const STATES: Readonly<
   running: ['running', 'red'],
   unknown: ['not checked', 'orange'],
   finished: ['finished', 'grey'],
-  undone: ['undone', 'green'],
+  undone: ['undone', 'grey'],
   changed: ['changed since', 'green'],
   gone: ['gone', 'green'],
 };
 
 /** What an item is now; honest work is called that. */
 export function StateLabel({
-  item: { state, mark, cleanedAt },
+  item: { state, stateText, fate, cleanedAt, handled },
 }: {
-  readonly item: Pick<Item, 'state' | 'mark' | 'cleanedAt'>;
+  readonly item: Item;
 }): ReactNode {
-  if (cleanedAt !== null)
+  if (fate === 'cleaned')
     return (
       <Label color="green">
         cleaned, verified <When at={cleanedAt} />
       </Label>
     );
-  if (mark !== null) return <Label color="blue">honest work</Label>;
+  if (fate === 'honest') return <Label color="blue">honest work</Label>;
+  if (fate === 'by_hand') return <Label color="orange">by hand, not checked</Label>;
   const [word, color] = STATES[state];
-  return <Label color={color}>{word}</Label>;
+  const said =
+    handled === null
+      ? ''
+      : fate === 'over'
+        ? ', after it was dealt with by hand'
+        : ', though said to be dealt with by hand';
+  return (
+    <Label color={color}>
+      {state === 'undone' ? stateText : word}
+      {said}
+    </Label>
+  );
 }
 
 const FIELDS: Readonly<Record<Item['changes'][number]['state'], string>> = {
@@ -59,6 +71,9 @@ export function ItemDetails({ item }: { readonly item: Item }): ReactNode {
     job,
     remedy,
     mark,
+    handled,
+    notCleanable,
+    page,
   } = item;
   return (
     <DescriptionList isHorizontal isCompact horizontalTermWidthModifier={{ default: '8rem' }}>
@@ -68,6 +83,12 @@ export function ItemDetails({ item }: { readonly item: Item }): ReactNode {
       {mark !== null && (
         <Fact term="Honest">
           marked by {mark.by}, <When at={mark.at} />, entry {mark.seq} of the audit log
+        </Fact>
+      )}
+      {handled !== null && (
+        <Fact term="By hand">
+          said by {handled.by}, <When at={handled.at} />, entry {handled.seq} of the audit log; the next
+          investigation says what it finds
         </Fact>
       )}
       <Fact term="Risk">{risk === null ? 'no rule finds anything' : <Severity severity={risk} />}</Fact>
@@ -127,6 +148,16 @@ export function ItemDetails({ item }: { readonly item: Item }): ReactNode {
       {remedy !== null && (
         <Fact term={REMEDIES[remedy.kind]}>
           {remedy.kind === 'manual' ? remedy.text : <CommandLine command={remedy.text} />}
+        </Fact>
+      )}
+      {notCleanable !== null && item.remains && (
+        <Fact term="By hand">A cleaning does not end it: {notCleanable}</Fact>
+      )}
+      {page !== null && (
+        <Fact term="Controller">
+          <a href={page} target="_blank" rel="noreferrer">
+            Open it on the controller
+          </a>
         </Fact>
       )}
       <Fact term="Id">

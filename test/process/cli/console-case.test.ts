@@ -1,8 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { CaseRead, ShownInvestigation } from '../../../src/console/cases.ts';
+import type { CaseRead } from '../../../src/console/cases.ts';
 import type { OperationState } from '../../../src/console/operations.ts';
+import type { ShownInvestigation } from '../../../src/console/shown-investigation.ts';
 import { type TestConsole, testConsole } from '../../support/console.ts';
 import { theft } from '../../support/theft.ts';
 import { temporaryFolder } from './program.ts';
@@ -112,7 +113,18 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     const mark = { place: 'east-db', incident, items: [idOf('colleague')] };
     expect((await send('/api/case/marks', mark)).json().text).toMatch(/^Marked 1 item as honest work/);
     expect((await send('/api/case/marks', mark)).json().text).toMatch(/^Nothing to do/);
-    expect((await read()).investigations).toMatchObject([{ remaining: 3, honest: 1 }]);
+    expect((await read()).investigations).toMatchObject([{ found: 4, remaining: 3, honest: 1 }]);
+    // What somebody says to have done by hand is out of what remains, and called not checked.
+    const byHand = { place: 'east-db', incident, items: [idOf('backdoor')], as: 'by_hand' };
+    expect((await send('/api/case/marks', byHand)).json().text).toMatch(
+      /^Marked 1 item as dealt with by hand .*That was not checked/,
+    );
+    expect((await read()).investigations).toMatchObject([{ found: 4, remaining: 2, byHand: 1, honest: 1 }]);
+    expect((await found()).items.find(({ id }) => id === idOf('backdoor'))).toMatchObject({
+      ...{ fate: 'by_hand', remains: false, handled: { by: expect.any(String) } },
+    });
+    expect((await send('/api/case/marks', { ...byHand, undo: true })).statusCode).toBe(200);
+    expect((await read()).investigations).toMatchObject([{ remaining: 3, byHand: 0, honest: 1 }]);
 
     const clean = {
       ...{

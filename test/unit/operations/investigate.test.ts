@@ -474,7 +474,11 @@ test('roles that the stream does not record are found once, and those that other
     ['role:9:user:3', 'critical', 'POST /api/v2/roles/9/users/ {"id":3,"disassociate":true}'],
     ['role_user_assignment:2', 'critical', 'DELETE /api/v2/role_user_assignments/2/'],
     ['role_user_assignment:3', 'critical', 'DELETE /api/v2/role_user_assignments/3/'],
-    ['role_definition:32', 'high', 'Others may use it: delete it by hand once that is clear.'],
+    [
+      'role_definition:32',
+      'high',
+      'Others may use it: delete it by hand once that is clear (DELETE /api/v2/role_definitions/32/).',
+    ],
   ]);
   expect(limits.map(({ text }) => text)).toContainEqual(
     expect.stringContaining('2 role assignments of the period do not name who made them'),

@@ -11,7 +11,7 @@ import type {
   InvestigationItem,
 } from '../../../../src/domain/investigation/investigation.ts';
 import { gatherReport, type IncidentReport } from '../../../../src/operations/incident/gather-report.ts';
-import { markItems } from '../../../../src/operations/incident/honest-items.ts';
+import { markItems } from '../../../../src/operations/incident/marked-items.ts';
 import { type Document, documentText, partsOf } from '../../../../src/reports/document.ts';
 import { htmlDocument, markdownDocument } from '../../../../src/reports/document-formats.ts';
 import { chainNodes, chainPicture } from '../../../../src/reports/incident/chain-picture.ts';
@@ -253,7 +253,13 @@ describe('the report of an incident', () => {
       clock: at.common.clock,
       actor: { user: 'root' },
     };
-    await markItems({ ...marking, incident: at.incident, items: ['project:3'], isHonest: true });
+    await markItems({
+      ...marking,
+      incident: at.incident,
+      items: ['project:3'],
+      as: 'honest',
+      isMarked: true,
+    });
     const report = await at.report([found], { since: new Date('2026-11-20T08:00:00Z') });
     expect(report.own.map(({ item: { id }, why }) => `${id} ${why}`)).toEqual([
       'schedule:7 before',
@@ -270,6 +276,51 @@ describe('the report of an incident', () => {
     );
     expect(own).toMatch(/honest work\..*\n\n.*created project:3, is left as it is; marked by root/);
     expect(await texts(parts, 'Timeline')).toMatch(/Time \| Owner \| Accounts investigated \| Responders/);
+  });
+
+  test('takes what was dealt with by hand for what its person says, until it is investigated again', async () => {
+    await using at = await locked();
+    const inventory = (state: InvestigationItem['state']) =>
+      item({
+        ...{ id: 'inventory:2', group: 'code_later', state, risk: 'high', entries: [9] },
+        object: { kind: 'inventory', id: 2, name: 'copy' },
+        summary: 'created the inventory copy (2)',
+      });
+    const found = (state: InvestigationItem['state'], madeAt: string) =>
+      investigation({ madeAt, items: [inventory(state)], chain: [link(ALICE)] });
+    const before = found('there', '2026-11-20T09:59:00.000Z');
+    const marking = {
+      ...{ log: at.log, description: at.target.self, clock: at.common.clock, actor: { user: 'root' } },
+      ...{ incident: at.incident, items: ['inventory:2'], as: 'by_hand' as const },
+    };
+    expect((await markItems({ ...marking, isMarked: true })).changed).toEqual(['inventory:2']);
+    const said = await at.report([before]);
+    expect(said.own).toEqual([]);
+    const parts = incidentParts(said, PLACE);
+    const over = await texts(parts, 'Is it over?');
+    expect(over).toContain('Not checked in full.');
+    expect(over).toContain('1 thing was dealt with by hand, as its person says; that was not checked.');
+    expect(over).not.toMatch(/Nothing is known|^\*\*No\./);
+    expect(await texts(parts, 'What remains')).toContain('created the inventory copy (2); said by root, ');
+    expect(await texts(parts, 'Who made what')).toContain(
+      '(dealt with by hand, as its person says): not checked',
+    );
+
+    // Whatever the next investigation finds counts: a word is no proof, and not a state that is not known either.
+    const later = '2999-01-01T00:00:00.000Z';
+    for (const [state, answer] of [
+      ['there', 'No. By the investigation of'],
+      ['unknown', '1 more was not checked'],
+      ['gone', 'Nothing is known to remain.'],
+    ] as const) {
+      const again = incidentParts(await at.report([before, found(state, later)]), PLACE);
+      expect([state, await texts(again, 'Is it over?')]).toEqual([state, expect.stringContaining(answer)]);
+      expect(await texts(again, 'What remains')).toContain('read again since');
+    }
+    await markItems({ ...marking, isMarked: false });
+    expect(await texts(incidentParts(await at.report([before]), PLACE), 'Is it over?')).toContain(
+      'No. By the investigation of',
+    );
   });
 
   test('takes the beginning of the theft from the last cleaning', async () => {

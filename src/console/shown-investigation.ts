@@ -1,0 +1,183 @@
+import type { Runtime } from '../app/runtime.ts';
+import {
+  type Investigation,
+  type InvestigationItem,
+  isStillThere,
+  stateText,
+} from '../domain/investigation/investigation.ts';
+import { objectPath } from '../domain/investigation/kinds.ts';
+import { handledBy, type Marks, marksOf } from '../operations/incident/marked-items.ts';
+import { verifiedItems } from '../operations/incident/verified-items.ts';
+import { neverCleaned, notInDatabase, takesNaming } from '../operations/investigation/plan-cleaning.ts';
+import { controllerOfCase } from './case-controller.ts';
+import { CaseFiles } from './case-files.ts';
+import type { Controller } from './controllers.ts';
+
+/** The items of an investigation that the page gets; the file has all. */
+export const MAX_ITEMS = 2_000;
+/** The changes of an item that the page gets. */
+const MAX_CHANGES = 20;
+
+/** How the console reaches a controller, as far as it decides what can be cleaned. */
+export interface Ways {
+  /** Whether the context is a database, and none over REST stands beside it. */
+  readonly isDatabaseOnly: boolean;
+  /** The address of the REST API; null where no context has it. */
+  readonly rest: string | null;
+}
+
+export const NO_WAYS: Ways = { isDatabaseOnly: false, rest: null };
+
+export function waysOf({ places }: Pick<Controller, 'places'>, place: string): Ways {
+  // The name of a component of a platform is no context of a command.
+  const rest = places.find(({ via, place: name }) => via === 'rest' && !name.includes('/'));
+  const own = places.find((each) => each.place === place);
+  return { isDatabaseOnly: own?.via === 'database' && rest === undefined, rest: rest?.address ?? null };
+}
+
+/** What is known of items beside an investigation. */
+export interface Known {
+  readonly marks: Marks;
+  /** When a cleaning verified that an item does not remain. */
+  readonly cleaned: ReadonlyMap<string, string>;
+  readonly ways: Ways;
+}
+
+/**
+ * What an item is now, each counted once: cleaned and verified since, marked as honest work, dealt with by hand as a person says,
+ * there still or not checked, or gone, undone or finished.
+ */
+type ItemFate = 'remains' | 'by_hand' | 'honest' | 'cleaned' | 'over';
+
+function fateOf(item: InvestigationItem, { marks, cleaned }: Known, madeAt: string): ItemFate {
+  if (cleanedAfter(cleaned, item.id, madeAt) !== null) return 'cleaned';
+  if (marks.honest.has(item.id)) return 'honest';
+  if (handledBy(item, { madeAt, marks }) !== null) return 'by_hand';
+  return isStillThere(item) ? 'remains' : 'over';
+}
+
+/** Why the console cleans an item in no way; null where it may. */
+function notCleanable(item: InvestigationItem, { isDatabaseOnly }: Ways): string | null {
+  if (!isStillThere(item)) return null;
+  return neverCleaned(item)?.why ?? (isDatabaseOnly ? notInDatabase(item) : null);
+}
+
+/** An investigation in a list: what it found, counted. */
+export function summaryOf(
+  investigation: Investigation,
+  { name, path, ...known }: { readonly name: string; readonly path: string } & Known,
+) {
+  const { madeAt, since, until, subject, items, target, stream } = investigation;
+  const fates = Map.groupBy(items, (item) => fateOf(item, known, madeAt));
+  const count = (fate: ItemFate) => fates.get(fate)?.length ?? 0;
+  const remaining = fates.get('remains') ?? [];
+  return {
+    ...{ name, path, madeAt, since, until, subject },
+    context: target.context,
+    /** When the oldest entry of the activity stream was written; null for an empty one. */
+    oldest: stream.oldest,
+    entries: stream.read,
+    items: items.length,
+    /** How many were there or not checked when it was made; this does not change afterwards. */
+    found: items.filter(isStillThere).length,
+    /** What became of the items since, each counted once; `remaining` is what is to be cleaned, marked or done by hand. */
+    remaining: remaining.length,
+    /** How many of these no cleaning ends. */
+    notCleanable: remaining.filter((item) => notCleanable(item, known.ways) !== null).length,
+    byHand: count('by_hand'),
+    honest: count('honest'),
+    cleaned: count('cleaned'),
+    over: count('over'),
+  };
+}
+
+/** When a cleaning after an investigation verified that an item does not remain; null if none did. */
+function cleanedAfter(cleaned: ReadonlyMap<string, string>, id: string, madeAt: string): string | null {
+  const at = cleaned.get(id);
+  return at !== undefined && Date.parse(at) > Date.parse(madeAt) ? at : null;
+}
+
+/** An investigation as the page shows it. */
+export type ShownInvestigation = Awaited<ReturnType<typeof shownInvestigation>>;
+
+export async function shownInvestigation(
+  runtime: Runtime,
+  {
+    name,
+    ways,
+    ...of
+  }: { readonly place: string; readonly incident: string; readonly name: string; readonly ways: Ways },
+) {
+  const { incident } = of;
+  const investigation = new CaseFiles(runtime.environment, incident).investigation(name);
+  const [log, description] = [await runtime.auditLog(), await controllerOfCase(runtime, of)];
+  const marks = await marksOf({ log, description, incident });
+  const cleaned = await verifiedItems({ log, description, incident });
+  return shownOf(investigation, { marks, cleaned, ways });
+}
+
+/** An investigation with what people said of its items, and what a cleaning verified since. */
+export function shownOf(investigation: Investigation, known: Known) {
+  const { items, unattributed, unattributedCount = unattributed.length, ...rest } = investigation;
+  // What remains first: of very many, the page gets no others.
+  const ordered = items.toSorted((one, other) => Number(isStillThere(other)) - Number(isStillThere(one)));
+  return {
+    ...rest,
+    total: items.length,
+    unattributedCount,
+    items: ordered.slice(0, MAX_ITEMS).map((item) => shownItem(item, investigation, known)),
+  };
+}
+
+function shownItem(item: InvestigationItem, of: Investigation, known: Known) {
+  const { id, group, act, object, summary, by, first, last, entryCount, state, stateReason, risk, remedy } =
+    item;
+  const { marks, cleaned, ways } = known;
+  const fate = fateOf(item, known, of.madeAt);
+  return {
+    ...{ id, group, act, summary, first, last, entryCount, state, stateReason, risk, remedy, fate },
+    stateText: stateText(item),
+    kind: object.kind,
+    by: by.map(({ username }) => username),
+    /** Whether it is to be cleaned, marked or done by hand. */
+    remains: fate === 'remains',
+    cleanedAt: cleanedAfter(cleaned, item.id, of.madeAt),
+    mark: marks.honest.get(id) ?? null,
+    /** Who said that it was dealt with by hand; where it remains, it was found again since. */
+    handled: marks.byHand.get(id) ?? null,
+    /** Why it cannot be cleaned here; null where it can be picked. */
+    notCleanable: notCleanable(item, ways),
+    page: pageOf(item, of, ways),
+    /** Perhaps the work of somebody else: it is cleaned only where it is picked. */
+    takesNaming: takesNaming(item, of),
+    findings: item.findings.map(({ rule, severity, message }) => ({ rule, severity, message })),
+    changes: item.changes.slice(0, MAX_CHANGES).map(({ field, before, after, hidden, state: now }) => ({
+      ...{ field, hidden, state: now },
+      ...(!hidden && { before: valueText(before), after: valueText(after) }),
+    })),
+    changedSince: item.changedSince.slice(0, MAX_CHANGES).map(({ at, by: actor, operation, fields }) => ({
+      ...{ at, operation, fields },
+      by: actor?.username ?? null,
+    })),
+    job:
+      item.job === null
+        ? null
+        : { status: item.job.status, hosts: item.job.hosts, credentials: item.job.credentials },
+  };
+}
+
+/** The object in the REST API of a controller, for a browser; null where it has none that is known. */
+function pageOf({ object }: InvestigationItem, { target }: Investigation, { rest }: Ways): string | null {
+  if (rest === null || target.dialect === 'gateway' || object.id === null) return null;
+  const path = objectPath(object.kind, object.id);
+  return path === null || !/^https?:/.test(rest) ? null : new URL(path, rest).href;
+}
+
+/** The characters of a value that the page gets. */
+const MAX_VALUE = 300;
+
+function valueText(value: unknown): string | null {
+  if (value === undefined) return null;
+  const text = JSON.stringify(value) ?? '';
+  return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}…`;
+}
