@@ -7,54 +7,36 @@ const AGAIN = 'Open the login page and try again.';
 const ADMINISTRATOR = 'Contact your administrator.';
 
 /** What a user is told, and what there is to do about it. */
-const REASONS: Readonly<
-  Record<SsoReason, { readonly status: number; readonly said: string; readonly todo: string }>
-> = {
-  not_configured: {
-    status: 400,
-    said: 'This service is not set up for logins through this provider.',
-    todo: 'Choose another way to log in.',
-  },
-  misconfigured: {
-    status: 500,
-    said: 'Logins through this provider are not set up correctly.',
-    todo: ADMINISTRATOR,
-  },
-  unreachable: {
-    status: 502,
-    said: 'The provider is unavailable or timed out.',
-    todo: 'Try again in a little while.',
-  },
-  no_such_login: {
-    status: 403,
-    said: 'This login was started in another browser, timed out, or was already used.',
-    todo: `${AGAIN} Cookies must be allowed for it.`,
-  },
-  refused_by_provider: {
-    status: 403,
-    said: 'The provider did not log you in.',
-    todo: `${AGAIN} If you did not cancel it, contact the provider's administrator.`,
-  },
-  unverified: {
-    status: 403,
-    said: 'The answer of the provider could not be verified, and was refused.',
-    todo: `${AGAIN} If this happens again, contact your administrator.`,
-  },
-  not_allowed: {
-    status: 403,
-    said: 'Your account at the provider may not log in here.',
-    todo: 'Log in with another account of the provider, or contact your administrator.',
-  },
-  no_new_users: {
-    status: 403,
-    said: 'You have no account here, and logging in does not create one.',
-    todo: ADMINISTRATOR,
-  },
-  deactivated: {
-    status: 403,
-    said: 'Your account here is deactivated.',
-    todo: ADMINISTRATOR,
-  },
+const REASONS: Readonly<Record<SsoReason, readonly [status: number, said: string, todo: string]>> = {
+  not_configured: [
+    400,
+    'This service is not set up for logins through this provider.',
+    'Choose another way to log in.',
+  ],
+  misconfigured: [500, 'Logins through this provider are not set up correctly.', ADMINISTRATOR],
+  unreachable: [502, 'The provider is unavailable or timed out.', 'Try again in a little while.'],
+  no_such_login: [
+    403,
+    'This login was started in another browser, timed out, or was already used.',
+    `${AGAIN} Cookies must be allowed for it.`,
+  ],
+  refused_by_provider: [
+    403,
+    'The provider did not log you in.',
+    `${AGAIN} If you did not cancel it, contact the provider's administrator.`,
+  ],
+  unverified: [
+    403,
+    'The answer of the provider could not be verified, and was refused.',
+    `${AGAIN} If this happens again, contact your administrator.`,
+  ],
+  not_allowed: [
+    403,
+    'Your account at the provider may not log in here.',
+    'Log in with another account of the provider, or contact your administrator.',
+  ],
+  no_new_users: [403, 'You have no account here, and logging in does not create one.', ADMINISTRATOR],
+  deactivated: [403, 'Your account here is deactivated.', ADMINISTRATOR],
 };
 
 /**
@@ -71,7 +53,7 @@ const REQUEST_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** Tells a user in words why a login through a provider failed, and the request's id for the administrator. */
 export function sendSsoError(reply: FastifyReply, reason: unknown, id: unknown): FastifyReply {
   const known = Object.entries(REASONS).find(([name]) => name === reason);
-  const [, { status, said, todo }] = known ?? ['', { status: 400, said: 'The login failed.', todo: AGAIN }];
+  const [status, said, todo] = known?.[1] ?? [400, 'The login failed.', AGAIN];
   const reference =
     typeof id === 'string' && REQUEST_ID.test(id) ? `<p>Request id: <code>${id}</code></p>` : '';
   return sendLoginProblem(reply, {

@@ -104,7 +104,7 @@ export function networkError(cause: unknown, origin: string): TokenctlError {
     );
   }
   const code = codeOf(cause);
-  const { message, hint } = explain(code);
+  const [message, hint] = explain(code);
   const { host, hostname } = new URL(origin);
   return new TokenctlError(
     'target_unreachable',
@@ -114,84 +114,64 @@ export function networkError(cause: unknown, origin: string): TokenctlError {
 }
 
 /** In the message `{host}` stands for name and port, `{name}` for the name, `{code}` for the system's error code. */
-interface Explanation {
-  readonly message: string;
-  readonly hint: string;
-}
+type Explanation = readonly [message: string, hint: string];
 
-const nameNotFound = {
-  message: 'The host name {name} was not found',
-  hint: 'Check the spelling of the address and the DNS settings of this machine.',
-};
-const noRoute = {
-  message: 'There is no route to {host}',
-  hint: 'Check the network, the VPN and the firewall.',
-};
-const connectTimeout = {
-  message: 'The connection to {host} timed out',
-  hint: 'Check the address and the firewalls in between.',
-};
-const responseTimeout = {
-  message: '{host} did not respond in time',
-  hint: 'Check the health of the controller, and try again.',
-};
-const connectionClosed = {
-  message: '{host} closed the connection',
-  hint: 'Check the port, whether it expects https or http, and the health of the controller.',
-};
-const untrustedCertificate = {
-  message: 'The certificate of {host} is not signed by a trusted authority',
-  hint: 'Give the PEM file of its certificate authority: `caFile` of the context, or --ca-file of `tokenctl context add`.',
-};
-const notHttp = {
-  message: '{host} does not speak HTTP on this port',
-  hint: 'Check the port, and whether the address should begin with https.',
-};
-const tlsFailure = {
-  message: 'The TLS connection to {host} failed ({code})',
-  hint: 'Check the port, and whether the address should begin with http.',
-};
-const unknownFailure = { message: '{host} could not be reached ({code})', hint: 'Check the address.' };
-
-/** By the codes of the system, of undici, and of Node.js and OpenSSL for TLS. */
-const EXPLANATIONS: Readonly<Record<string, Explanation>> = {
-  ENOTFOUND: nameNotFound,
-  EAI_AGAIN: nameNotFound,
-  ECONNREFUSED: {
-    message: '{host} refused the connection',
-    hint: 'Check the port, and that the controller is running.',
-  },
-  EHOSTUNREACH: noRoute,
-  ENETUNREACH: noRoute,
-  EHOSTDOWN: noRoute,
-  UND_ERR_CONNECT_TIMEOUT: connectTimeout,
-  ETIMEDOUT: connectTimeout,
-  UND_ERR_HEADERS_TIMEOUT: responseTimeout,
-  UND_ERR_BODY_TIMEOUT: responseTimeout,
-  ECONNRESET: connectionClosed,
-  EPIPE: connectionClosed,
-  UND_ERR_SOCKET: connectionClosed,
-  DEPTH_ZERO_SELF_SIGNED_CERT: untrustedCertificate,
-  SELF_SIGNED_CERT_IN_CHAIN: untrustedCertificate,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: untrustedCertificate,
-  UNABLE_TO_GET_ISSUER_CERT: untrustedCertificate,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: untrustedCertificate,
-  ERR_TLS_CERT_ALTNAME_INVALID: {
-    message: 'The certificate of {host} is for another host name',
-    hint: 'Use the host name of the certificate.',
-  },
-  CERT_HAS_EXPIRED: { message: 'The certificate of {host} has expired', hint: 'Renew it.' },
-  CERT_NOT_YET_VALID: {
-    message: 'The certificate of {host} is not valid yet',
-    hint: "Check this machine's clock.",
-  },
-};
+/** By the codes of the system, of undici, and of Node.js and OpenSSL for TLS; the first that fits. */
+const EXPLANATIONS: readonly (readonly [codes: RegExp, ...Explanation])[] = [
+  [
+    /^(ENOTFOUND|EAI_AGAIN)$/,
+    'The host name {name} was not found',
+    'Check the spelling of the address and the DNS settings of this machine.',
+  ],
+  [/^ECONNREFUSED$/, '{host} refused the connection', 'Check the port, and that the controller is running.'],
+  [
+    /^(EHOSTUNREACH|ENETUNREACH|EHOSTDOWN)$/,
+    'There is no route to {host}',
+    'Check the network, the VPN and the firewall.',
+  ],
+  [
+    /^(UND_ERR_CONNECT_TIMEOUT|ETIMEDOUT)$/,
+    'The connection to {host} timed out',
+    'Check the address and the firewalls in between.',
+  ],
+  [
+    /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/,
+    '{host} did not respond in time',
+    'Check the health of the controller, and try again.',
+  ],
+  [
+    /^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/,
+    '{host} closed the connection',
+    'Check the port, whether it expects https or http, and the health of the controller.',
+  ],
+  [
+    /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY_LEAF_SIGNATURE|UNABLE_TO_GET_ISSUER_CERT(_LOCALLY)?)$/,
+    'The certificate of {host} is not signed by a trusted authority',
+    'Give the PEM file of its certificate authority: `caFile` of the context, or --ca-file of `tokenctl context add`.',
+  ],
+  [
+    /^ERR_TLS_CERT_ALTNAME_INVALID$/,
+    'The certificate of {host} is for another host name',
+    'Use the host name of the certificate.',
+  ],
+  [/^CERT_HAS_EXPIRED$/, 'The certificate of {host} has expired', 'Renew it.'],
+  [/^CERT_NOT_YET_VALID$/, 'The certificate of {host} is not valid yet', "Check this machine's clock."],
+  [
+    /^(HPE_|HTTPParserError)/,
+    '{host} does not speak HTTP on this port',
+    'Check the port, and whether the address should begin with https.',
+  ],
+  [
+    /^(EPROTO|ERR_SSL_|ERR_TLS_|CERT_)/,
+    'The TLS connection to {host} failed ({code})',
+    'Check the port, and whether the address should begin with http.',
+  ],
+  [/^/, '{host} could not be reached ({code})', 'Check the address.'],
+];
 
 function explain(code: string): Explanation {
-  const known = EXPLANATIONS[code];
-  if (known !== undefined) return known;
-  if (/^(HPE_|HTTPParserError)/.test(code)) return notHttp;
-  return /^(EPROTO|ERR_SSL_|ERR_TLS_|CERT_)/.test(code) ? tlsFailure : unknownFailure;
+  const [, message = '', hint = ''] = EXPLANATIONS.find(([codes]) => codes.test(code)) ?? [];
+  return [message, hint];
 }
 
 /** The code of an error, or of the first one where several addresses were tried. */
