@@ -1,31 +1,20 @@
 import type { Database } from '../db/database.ts';
-import { currentSettings, type Settings } from './settings/settings.ts';
-import { type ClientRecord, findClients } from './store/applications.ts';
-import { findRefreshTokens, type RefreshTokenRecord } from './store/refresh-tokens.ts';
-import { type BearerRecord, findBearers } from './store/tokens.ts';
+import { currentSettings } from './settings/settings.ts';
+import { findClients } from './store/applications.ts';
+import { findRefreshTokens } from './store/refresh-tokens.ts';
+import { findBearers } from './store/tokens.ts';
 
 /** Lookups that nearly every request needs, batched across concurrent requests. */
-export interface Lookups {
-  /** Live access tokens of active users, by hash. */
-  readonly bearers: BatchedLookup<BearerRecord>;
-  /** Applications by client identifier. */
-  readonly clients: BatchedLookup<ClientRecord>;
-  /** Refresh tokens by hash. */
-  readonly refreshTokens: BatchedLookup<RefreshTokenRecord>;
-  settings(): Promise<Settings>;
-}
+export type Lookups = ReturnType<typeof createLookups>;
 
-export function createLookups({
-  database,
-  now,
-}: {
-  readonly database: Database;
-  readonly now: () => Date;
-}): Lookups {
+export function createLookups({ database, now }: { readonly database: Database; readonly now: () => Date }) {
   const settings = new BatchedLookup(async () => new Map([['', await currentSettings(database)]]));
   return {
+    /** Live access tokens of active users, by hash. */
     bearers: new BatchedLookup(async (stored) => byKey(await findBearers(database, stored, now()), 'stored')),
+    /** Applications by client identifier. */
     clients: new BatchedLookup(async (ids) => byKey(await findClients(database, ids), 'client_id')),
+    /** Refresh tokens by hash. */
     refreshTokens: new BatchedLookup(async (stored) =>
       byKey(await findRefreshTokens(database, stored), 'stored'),
     ),

@@ -59,18 +59,7 @@ const SCHEDULE = '0 3 * * *';
 const RULES = 'owner-inactive,unused-for';
 
 /** What the questions gave. */
-interface Answers {
-  /** An existing context; null for one that a login makes. */
-  readonly context: string | null;
-  /** The address to log in at. */
-  readonly address: string;
-  readonly rules: readonly RuleName[];
-  readonly schedule: string;
-  readonly timeZone: string;
-  readonly dryRun: boolean;
-  /** The URL of a webhook; empty for none. */
-  readonly webhook: string;
-}
+type Answers = Awaited<ReturnType<typeof answersOf>>;
 
 /**
  * Writes a first configuration of a sweep: asks for what no flag says, logs in where there is no context, and tries the job as a
@@ -119,7 +108,7 @@ function requireNoJobs({ jobs }: Configuration, file: string): void {
   });
 }
 
-async function answersOf({ runtime, flags }: InitRequest): Promise<Answers> {
+async function answersOf({ runtime, flags }: InitRequest) {
   const { configuration } = runtime;
   const { context, address } = await controllerOf(configuration, flags);
   const rules = rulesOf(
@@ -153,10 +142,11 @@ async function answer(question: string, byDefault: string): Promise<string> {
   return canAsk() ? (await ask(question)).trim() || byDefault : byDefault;
 }
 
+/** An existing context and its address; null and the address to log in at for one that a login makes. */
 async function controllerOf(
   configuration: Configuration,
   flags: InitRequest['flags'],
-): Promise<Pick<Answers, 'context' | 'address'>> {
+): Promise<{ readonly context: string | null; readonly address: string }> {
   const { [ENVIRONMENT_CONTEXT]: _, ...contexts } = configuration.contexts;
   const [first] = Object.keys(contexts);
   if (first === undefined) {

@@ -128,13 +128,7 @@ export async function rotationFlow(
 }
 
 /** A new token, and what became of the old one. */
-interface Rotated {
-  readonly created: Token;
-  readonly tried: Tried;
-  /** Whether the old token was the credential of the context. */
-  readonly isOwn: boolean;
-  readonly revocation: RevocationReport;
-}
+type Rotated = Awaited<ReturnType<typeof revokeOld>>;
 
 async function tokenOf(runtime: Runtime, tokenId: number): Promise<Token> {
   const target = await runtime.target();
@@ -254,8 +248,9 @@ async function revokeOld(
     readonly tried: Tried;
     readonly description: TargetDescription;
   },
-): Promise<Rotated> {
+) {
   const { created, output, tried } = done;
+  // Whether the old token was the credential of the context.
   const isOwn =
     done.description.credential === 'token' &&
     (await (await runtime.target()).ownTokenIds()).includes(tokenId);

@@ -138,22 +138,17 @@ export function serveSamlLogout(
   );
 }
 
-interface Message {
-  readonly kind: 'SAMLRequest' | 'SAMLResponse';
-  readonly root: Element;
-  /** The identity provider that the message names, which has signed it if `isSigned`. */
-  readonly name: string;
-  readonly idp: SamlIdp;
-  readonly isSigned: boolean;
-  readonly relayState: string;
-}
+type Message = ReturnType<typeof readMessage>;
 
 const MAX_MESSAGE = 65_536;
 const MAX_TAGS = 200;
 const PARAMETERS = ['SAMLRequest', 'SAMLResponse', 'RelayState', 'SigAlg', 'Signature'] as const;
 
-/** Reads a message of the redirect binding (SAML 2.0 Bindings, section 3.4.4). */
-function readMessage(query: string, configuration: SamlConfiguration): Message {
+/**
+ * Reads a message of the redirect binding (SAML 2.0 Bindings, section 3.4.4), with the identity provider that it names, which has
+ * signed it if `isSigned`.
+ */
+function readMessage(query: string, configuration: SamlConfiguration) {
   // The signature covers the parameters as they are written: other ways to write their names are not taken.
   const raw = new Map(
     query.split('&').map((part) => {
