@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
 import { TokenctlError } from '../domain/errors.ts';
 import { Secret } from '../domain/secret.ts';
+import { words } from '../domain/text.ts';
 import {
   type Environment,
   inHome,
@@ -52,19 +53,10 @@ const VARIABLES: Readonly<Record<string, string>> = {
 };
 
 /** Keywords without effect here: tokenctl does not use what they configure, or sets it itself. */
-const WITHOUT_EFFECT = new Set([
-  'application_name',
-  'client_encoding',
-  'fallback_application_name',
-  'keepalives',
-  'keepalives_count',
-  'keepalives_idle',
-  'keepalives_interval',
-  'sslcompression',
-  'sslsni',
-  'tcp_user_timeout',
-  'uselibpqcompat',
-]);
+const WITHOUT_EFFECT = new Set(
+  words(`application_name client_encoding fallback_application_name keepalives keepalives_count keepalives_idle
+    keepalives_interval sslcompression sslsni tcp_user_timeout uselibpqcompat`),
+);
 
 /** Keywords that are supported with these values only. */
 const RESTRICTED: Readonly<Record<string, readonly string[]>> = {

@@ -14,24 +14,15 @@ import {
   type SecurityEvent,
 } from '../domain/signals/signal-event.ts';
 import { KeysUnavailable, type RefusalCode, SignalRefusal } from '../domain/signals/signal-refusal.ts';
+import { words } from '../domain/text.ts';
 
 /**
  * The signature algorithms that are accepted: asymmetric ones of RFC 7518 and RFC 8037. With a symmetric one, whoever can
  * verify could also sign, and `none` is no signature.
  */
-export const signatureAlgorithms = [
-  'RS256',
-  'RS384',
-  'RS512',
-  'PS256',
-  'PS384',
-  'PS512',
-  'ES256',
-  'ES384',
-  'ES512',
-  'EdDSA',
-  'Ed25519',
-] as const;
+export const signatureAlgorithms = words(
+  'RS256 RS384 RS512 PS256 PS384 PS512 ES256 ES384 ES512 EdDSA Ed25519',
+);
 
 /** How far the clock of a transmitter may differ from that of this machine, in seconds. */
 const CLOCK_TOLERANCE_S = 60;

@@ -1,3 +1,5 @@
+import { words } from '../../domain/text.ts';
+
 /** A directory as the controller's own settings describe it, without a password. */
 export interface LdapDraft {
   /** `ldap`, or `ldap-1` to `ldap-5` for the further servers of a controller. */
@@ -16,15 +18,7 @@ export interface LdapDraft {
 /** A controller has one LDAP server, and up to five more. */
 const SERVERS = ['', '1_', '2_', '3_', '4_', '5_'];
 /** What is read of each: never the password. */
-const NAMES = [
-  'SERVER_URI',
-  'START_TLS',
-  'BIND_DN',
-  'USER_SEARCH',
-  'USER_DN_TEMPLATE',
-  'USER_ATTR_MAP',
-  'REQUIRE_GROUP',
-];
+const NAMES = words('SERVER_URI START_TLS BIND_DN USER_SEARCH USER_DN_TEMPLATE USER_ATTR_MAP REQUIRE_GROUP');
 
 /** The controller's settings from which {@link ldapDrafts} makes a draft (AWX's documentation; not seen on a controller). */
 export const LDAP_SETTINGS: readonly string[] = SERVERS.flatMap((server) =>

@@ -56,15 +56,7 @@ const AUTHORIZE: RouteDescription = {
 };
 
 /** What the consent page sends back: the service keeps no state between the page and its form. */
-const CARRIED = [
-  'client_id',
-  'redirect_uri',
-  'response_type',
-  'scope',
-  'state',
-  'code_challenge',
-  'code_challenge_method',
-];
+const CARRIED = Object.keys(AUTHORIZATION);
 
 /** The authorization endpoint (RFC 6749 §3.1): GET asks the user for consent, POST answers the client. */
 export function serveAuthorizationEndpoint(app: FastifyInstance, service: ServiceContext): void {

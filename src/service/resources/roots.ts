@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { words } from '../../domain/text.ts';
 import { canSeeEverything } from '../access.ts';
 import { csrfToken } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
@@ -88,28 +89,8 @@ const EMPTY = [
 ];
 
 const COLLECTIONS = [
-  'ping',
-  'config',
-  'settings',
-  'me',
-  'dashboard',
-  'organizations',
-  'users',
-  'teams',
-  'roles',
-  'projects',
-  'credential_types',
-  'credentials',
-  'applications',
-  'tokens',
-  'inventory',
-  'hosts',
-  'groups',
-  'job_templates',
-  'jobs',
-  'unified_jobs',
-  'metrics',
-  'activity_stream',
+  ...words(`ping config settings me dashboard organizations users teams roles projects credential_types credentials
+    applications tokens inventory hosts groups job_templates jobs unified_jobs metrics activity_stream`),
   ...EMPTY,
 ];
 

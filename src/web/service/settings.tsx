@@ -41,16 +41,9 @@ const CATEGORIES: readonly (readonly [string, string])[] = [
 ];
 
 /** The settings that the page begins with; the others of the category follow. */
-const FIRST = [
-  'AUTH_BASIC_ENABLED',
-  'DISABLE_LOCAL_AUTH',
-  'ALLOW_OAUTH2_FOR_EXTERNAL_USERS',
-  'OAUTH2_PROVIDER',
-  'SESSION_COOKIE_AGE',
-  'SESSIONS_PER_USER',
-  'LOGIN_REDIRECT_OVERRIDE',
-  'ALLOW_METRICS_FOR_ANONYMOUS_USERS',
-];
+const FIRST =
+  `AUTH_BASIC_ENABLED DISABLE_LOCAL_AUTH ALLOW_OAUTH2_FOR_EXTERNAL_USERS OAUTH2_PROVIDER SESSION_COOKIE_AGE
+  SESSIONS_PER_USER LOGIN_REDIRECT_OVERRIDE ALLOW_METRICS_FOR_ANONYMOUS_USERS`.split(/\s+/);
 
 export function Settings(): ReactNode {
   const { category } = useParams();
