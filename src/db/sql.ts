@@ -30,6 +30,11 @@ class Statement {
     return { text, parameters };
   }
 
+  /** In a template text without the tag, a part would become words that are no SQL. */
+  [Symbol.toPrimitive](): never {
+    throw new Error('A statement is put together by sql`…` only; .text is its text');
+  }
+
   /** The same under a name: see {@link Queryable.query}. */
   prepared(name: string): Statement {
     return new Statement(this.texts, this.values, name);

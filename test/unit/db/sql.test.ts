@@ -59,6 +59,11 @@ describe('sql', () => {
     expect(joined([condition, sql`c`], ' AND ').text).toBe('a = $1 OR b = $2 AND c');
   });
 
+  it('is no text where the tag is forgotten', () => {
+    const condition: unknown = sql`a = ${1}`;
+    expect(() => `SELECT 1 WHERE ${condition}`).toThrow('put together by sql');
+  });
+
   it('sends a shared value once, wherever it stands, and an equal one again', async () => {
     const [ids, same] = [shared([7]), [7]];
     const part = sql`b = ANY(${ids})`;
