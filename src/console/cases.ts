@@ -18,6 +18,7 @@ import { noScreen } from '../reports/tables/text.ts';
 import { controllerOfCase } from './case-controller.ts';
 import { CaseFiles } from './case-files.ts';
 import { CaseStatuses, type LastCheck } from './case-status.ts';
+import { caseUsers } from './case-users.ts';
 import { incidentId } from './cleaning.ts';
 import { account, placeQuery } from './command-line.ts';
 import type { Controllers } from './controllers.ts';
@@ -208,6 +209,8 @@ async function caseOf(
     ...{ incident, at, address },
     /** Why the incident is not compared with the controller now, and when it last was; null where it was. */
     unread: unread && { ...unread, last: unread.last ?? checkOf(record) },
+    /** What is now of the users of a closed case. */
+    users: await caseUsers(runtime, { incident, isRead: unread === null }),
     /** The last lockdown of it that ended, as the audit log has it. */
     lockdown: record.lockdown && {
       ...record.lockdown,

@@ -5,7 +5,7 @@ import { ownerLines, watchingSources } from '../cli/settings/watching-sources.ts
 import { incompleteText } from '../domain/claims.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { checkTarget } from '../operations/contexts/check-target.ts';
-import type { TargetDescription } from '../operations/ports/target.ts';
+import type { Target, TargetDescription } from '../operations/ports/target.ts';
 import { requireFullView, requireMayChange, requireRights } from '../operations/visibility.ts';
 import { type Answer, Answers } from './answers.ts';
 import type { AuditRead, Audits } from './audits.ts';
@@ -38,12 +38,32 @@ async function overviewOf(runtime: Runtime, place: string) {
     incomplete: found.standby === undefined ? incompleteText(found) : null,
     /** Why this account may not lock down anybody, as far as that is known before it is tried; null where nothing is. */
     lockdownRefusal: lockdownRefusalOf(await runtime.description()),
+    /** Why a measure of a lockdown is not possible through this context, by its member of the form; those that are possible are absent. */
+    measureGaps: measureGapsOf(target, found.capabilities),
     databaseContext: found.databaseContext ?? null,
     capabilities: found.capabilities,
     settings: await settingsOf(runtime),
     // Lines, as `settings external-tokens status` prints them.
     directories: (await watchingSources(runtime)).remarks,
     approval: ruleOf(runtime, (await runtime.description()).context),
+  };
+}
+
+function measureGapsOf(
+  { passwords, roles }: Target,
+  capabilities: TargetDescription['capabilities'],
+): Readonly<Record<string, string>> {
+  const overRest = 'Not through this context: it takes the REST API, and a superuser.';
+  return {
+    ...(!capabilities.deactivateUsers && {
+      deactivate: 'Not through this context: it takes a database context.',
+    }),
+    ...((passwords === undefined || !capabilities.changes) && {
+      resetPassword: overRest,
+    }),
+    ...((roles === undefined || capabilities.roles !== true) && {
+      stripRoles: overRest,
+    }),
   };
 }
 

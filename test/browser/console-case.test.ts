@@ -74,7 +74,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page.getByLabel(/^Type bob to lock down/).fill('bob');
     await page.keyboard.press('Enter');
     await page.getByText(/^Locked down.*: the access of bob/).waitFor();
-    await page.getByRole('link', { name: /^go on with the case inc-/ }).click();
+    await page.getByRole('button', { name: 'Go on with the case' }).click();
     await page.getByRole('heading', { name: `Case ${incident}` }).waitFor();
     await page.reload();
     await page.getByRole('heading', { name: /^Case inc-/ }).waitFor();
@@ -161,27 +161,25 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page.getByRole('button', { name: 'Investigate again' }).click();
     await page.getByText('Next:').getByRole('link', { name: 'deal with 1 item by hand' }).waitFor();
     await items.getByRole('checkbox', { name: /^Dealt with by hand: created the inventory copy of/ }).click();
-    await page.getByText('Next:').getByRole('link', { name: 'download the report' }).waitFor();
-    await page.getByText(/1 by hand, not checked/).waitFor();
-    await takePictures(page, 'console-case-by-hand');
-  });
-
-  it('gives the report, and ends the case', async () => {
-    const download = page.waitForEvent('download');
-    await section('Report').getByRole('button', { name: 'Download the report' }).click();
-    const file = join(home, 'report.html');
-    await (await download).saveAs(file);
-    expect(readFileSync(file, 'utf8')).toMatch(/<title>Incident inc-.*mole/s);
-    expect(readFileSync(file, 'utf8')).toContain('as its person says');
-    const kept = (await section('Report').locator('code').textContent()) ?? '';
-    expect(statSync(kept).mode & 0o777).toBe(0o600);
     await page
       .getByText('Next:')
       .getByRole('link', { name: 'lift the lockdown, which closes the case' })
       .click();
-    await section('Lift and close')
+    await page.getByText(/1 by hand, not checked/).waitFor();
+    await takePictures(page, 'console-case-by-hand');
+  });
+
+  it('ends the case without giving the account back, and gives the report once, at the end', async () => {
+    const stays = page.getByRole('radio', { name: /^stays deactivated/ });
+    expect(await stays.isChecked()).toBe(true);
+    await page.getByRole('radio', { name: 'gets access back' }).click();
+    await page.getByText('The old password works again', { exact: false }).waitFor();
+    await stays.click();
+    expect(await barriers(page, 'minor')).toEqual([]);
+    await section('Close the case')
       .getByRole('button', { name: 'Lift the lockdown and close the case…' })
       .click();
+    await page.getByRole('dialog').getByText('bob stays deactivated.').waitFor();
     const answer = page.getByLabel(/^Type .* to lift/);
     const [, word = ''] =
       /^Type (\S+)/.exec((await page.getByText(/^Type .* to lift/).textContent()) ?? '') ?? [];
@@ -191,14 +189,48 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
       .getByText(/^Lifted/)
       .first()
       .waitFor();
+    await page.getByText('Done. The lockdown is lifted: the case is closed.').waitFor();
     await close();
     await page.getByText('It was open for', { exact: false }).waitFor();
+    await page.getByRole('list', { name: 'The users now' }).getByText('stays deactivated').waitFor();
+    const download = page.waitForEvent('download');
+    await page
+      .getByText('Next:')
+      .getByRole('link', { name: 'download the report of the closed case' })
+      .click();
+    await section('Report').getByRole('button', { name: 'Download the report' }).click();
+    const file = join(home, 'report.html');
+    await (await download).saveAs(file);
+    expect(readFileSync(file, 'utf8')).toMatch(/<title>Incident inc-.*mole/s);
+    expect(readFileSync(file, 'utf8')).toContain('as its person says');
+    const kept = (await section('Report').locator('code').textContent()) ?? '';
+    expect(statSync(kept).mode & 0o777).toBe(0o600);
     await page.getByText('This case is closed', { exact: false }).waitFor();
     // What the lockdown closed is still told, as of then.
     await section('Lockdown').getByText('Access tokens', { exact: true }).waitFor();
     await section('Lockdown').getByText('nothing of this is checked now', { exact: false }).waitFor();
     expect(await barriers(page, 'minor')).toEqual([]);
     await takePictures(page, 'console-case-lifted');
+    // Going back opens no dialog of before, over none and over another.
+    await section('Lockdown').getByRole('button', { name: 'Timeline of bob' }).click();
+    await page.getByRole('dialog').waitFor();
+    await page.goBack();
+    await page.waitForURL(/\/case\?/);
+    expect(await page.getByRole('dialog').count()).toBe(1);
+    expect(page.url()).not.toContain('operation=');
+    await page.reload();
+    await section('Close the case').getByRole('button', { name: 'Give access back…' }).click();
+    await page.getByRole('dialog').getByText('Activate bob.').waitFor();
+    await page
+      .getByLabel(/^Type inc-\w+ to give back what was left by/)
+      .fill(/inc-\w+/.exec(page.url())?.[0] ?? '');
+    await page.keyboard.press('Enter');
+    await page
+      .getByText(/^Gave back/)
+      .first()
+      .waitFor();
+    await close();
+    await page.getByRole('list', { name: 'The users now' }).getByText('active again').waitFor();
     expect(problems).toEqual([]);
   });
 

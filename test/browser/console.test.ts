@@ -280,7 +280,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await go('Jobs');
     await page.getByRole('button', { name: 'Dry run of nightly@east' }).click();
     await page
-      .getByRole('region', { name: 'Report' })
+      .getByRole('region', { name: 'Result' })
       .getByText(/^nightly@east \(dry run\): /)
       .waitFor();
     await page.getByRole('button', { name: 'Close' }).first().click();

@@ -78,7 +78,9 @@ export function ReportButtons({
       {error !== null && <Message isLiveRegion variant="danger" title={error.message} />}
       {report !== null && (
         <p>
-          The last report was made <When at={report.at} />. A copy is in <code>{report.path}</code>.
+          The last report was made <When at={report.at} />
+          {report.isOutdated && ', before the last change: download it again'}. A copy is in{' '}
+          <code>{report.path}</code>.
         </p>
       )}
     </>

@@ -36,7 +36,7 @@ type Known = Omit<Stage, 'isNext'> & { readonly isDone: boolean };
 
 /** The stages of a case, in order. What was lifted is over: nothing is next but a report. */
 export function stagesOf(read: CaseRead): readonly Stage[] {
-  const known = [lockdownOf(read), investigationOf(read), cleaningOf(read), reportOf(read), liftOf(read)];
+  const known = [lockdownOf(read), investigationOf(read), cleaningOf(read), liftOf(read), reportOf(read)];
   const isLifted = read.incident.state === 'lifted';
   const next = known.find(({ id, isDone }) => !isDone && (!isLifted || id === 'report'));
   return known.map(({ isDone: _isDone, ...stage }) => ({ ...stage, isNext: stage.id === next?.id }));
@@ -104,22 +104,23 @@ function cleaningOf(read: CaseRead): Known {
   return { ...stage, act, text: parts.join('; '), variant: 'danger', isDone: false };
 }
 
-function reportOf({ report }: CaseRead): Known {
-  const stage = { id: 'report', title: 'Report', act: 'download the report' } as const;
+/** The report comes last: it tells how the case was closed. One that is made before is a draft. */
+function reportOf({ report, incident }: CaseRead): Known {
+  const act = incident.state === 'lifted' ? 'download the report of the closed case' : 'download the report';
+  const stage = { id: 'report', title: 'Report', act } as const;
   if (report === null) return { ...stage, text: 'not made', variant: 'pending', isDone: false };
-  // A lift after the report is part of the record, and no reason to send everybody to it again.
   return report.isOutdated
-    ? { ...stage, text: 'older than the last change', variant: 'warning', isDone: true }
+    ? { ...stage, text: 'older than the last change', variant: 'warning', isDone: false }
     : { ...stage, text: 'made', variant: 'success', isDone: true };
 }
 
 function liftOf({ incident }: CaseRead): Known {
   const stage = {
     id: 'lift',
-    title: 'Lift and close',
+    title: 'Close the case',
     act: 'lift the lockdown, which closes the case',
   } as const;
   return incident.state === 'lifted'
-    ? { ...stage, text: 'lifted; the case is closed', variant: 'success', isDone: true }
-    : { ...stage, text: 'not lifted', variant: 'pending', isDone: false };
+    ? { ...stage, text: 'closed', variant: 'success', isDone: true }
+    : { ...stage, text: 'open', variant: 'pending', isDone: false };
 }

@@ -4,7 +4,6 @@ import {
   Card,
   CardBody,
   CardTitle,
-  Form,
   Label,
   PageSection,
   ProgressStep,
@@ -15,15 +14,15 @@ import { type ReactNode, useEffect, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { Loaded, Loading } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
-import { countText } from '../shared/times.tsx';
 import { query, useFacts, useRead } from './api.ts';
 import { CaseItems } from './case-items.tsx';
+import { GiveBackForm, LiftForm } from './case-lift.tsx';
 import { ReportButtons } from './case-report.tsx';
 import { accountOf, type CaseRead, type Stage, stagesOf } from './case-stages.ts';
 import { type ChosenPlace, PlaceNote, usePlace } from './controller.tsx';
 import { EffectLabel, PathsTable } from './incident-parts.tsx';
 import { InvestigateForm } from './investigate-form.tsx';
-import { AccountFields, useBegin } from './operation.tsx';
+import { useBegin } from './operation.tsx';
 import { Heading, Message, When } from './parts.tsx';
 import { RunbookSteps } from './runbook-steps.tsx';
 
@@ -93,7 +92,7 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
         )}
         <p>
           <strong>{selection}</strong>{' '}
-          {isOpen ? <EffectLabel incident={incident} /> : <Label color="grey">closed</Label>}{' '}
+          {isOpen ? <EffectLabel incident={incident} /> : <Label color="grey">case closed</Label>}{' '}
           {isOverdue && <Label color="red">overdue</Label>}{' '}
           {unread === null && isOpen && (
             <>
@@ -101,6 +100,7 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
             </>
           )}
         </p>
+        {!isOpen && <UsersNow read={read} />}
         <p>
           Locked down <When at={since} /> by {by['user']}
           {[reason, ticket].filter((each) => each !== null).map((each) => `, ${each}`)}.{' '}
@@ -140,7 +140,7 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
         </ProgressStepper>
         <p className="next">
           {next === undefined ? (
-            'This case is closed: its lockdown is lifted.'
+            'This case is closed: its lockdown is lifted. Its report is made.'
           ) : (
             <>
               Next: <a href={`#${next.id}`}>{next.act}</a>
@@ -149,7 +149,8 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
         </p>
         {isOpen && (
           <p className="hint">
-            A case ends when its lockdown is lifted. Then it is closed, and stays in the list of incidents.
+            A case ends when its lockdown is lifted: the users stay deactivated or get access back, as you
+            choose. Then it is closed, and stays in the list of incidents.
           </p>
         )}
       </PageSection>
@@ -166,17 +167,25 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
           <CaseItems read={read} chosen={chosen} />
         </Section>
         <Section stage={stages[3]}>
-          <ReportButtons read={read} place={chosen.place} isNext={stages[3]?.isNext ?? false} />
+          {isOpen ? (
+            <LiftForm
+              key={incident.state}
+              read={read}
+              place={chosen.place}
+              isNext={stages[3]?.isNext ?? false}
+            />
+          ) : (
+            <>
+              <p>
+                Closed <When at={lifted?.at} />
+                {lifted !== null && ` by ${lifted.by['user'] ?? 'unknown'}`}.
+              </p>
+              <GiveBackForm read={read} place={chosen.place} />
+            </>
+          )}
         </Section>
         <Section stage={stages[4]}>
-          {isOpen ? (
-            <LiftForm read={read} place={chosen.place} isNext={stages[4]?.isNext ?? false} />
-          ) : (
-            <p>
-              Lifted <When at={lifted?.at} />
-              {lifted !== null && ` by ${lifted.by['user'] ?? 'unknown'}`}. The case is closed.
-            </p>
-          )}
+          <ReportButtons read={read} place={chosen.place} isNext={stages[4]?.isNext ?? false} />
         </Section>
         <Card component="section" aria-label="Runbook">
           <CardTitle component="h2">Runbook</CardTitle>
@@ -203,6 +212,44 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
           </CardBody>
         </Card>
       </PageSection>
+    </>
+  );
+}
+
+/** What is now of the users of a closed case: the ways in below are of then. */
+function UsersNow({ read }: { readonly read: CaseRead }): ReactNode {
+  const { users, at, incident } = read;
+  const { measures } = incident;
+  if (users === null) return null;
+  const active = users.filter(({ isActive }) => isActive === true).map(({ name }) => name);
+  return (
+    <>
+      <ul aria-label="The users now">
+        {users.map(({ name, isActive, stays }) => (
+          <li key={name}>
+            <strong>{name}</strong>{' '}
+            {isActive === null ? (
+              <>
+                <Label color="orange">not checked now</Label>
+                {stays && ' The lift left this user deactivated, by the audit log.'}
+              </>
+            ) : (
+              <>
+                <Label color={isActive ? 'orange' : 'blue'}>
+                  {isActive ? 'active again' : stays ? 'stays deactivated' : 'deactivated'}
+                </Label>{' '}
+                as of <When at={at} />
+              </>
+            )}
+          </li>
+        ))}
+      </ul>
+      {active.length > 0 && measures.deactivate && measures.resetPasswords !== true && (
+        <p>
+          The lockdown did not reset the password of {active.join(', ')}: unless it was changed since, it
+          works.
+        </p>
+      )}
     </>
   );
 }
@@ -327,117 +374,5 @@ function ExtendForm({ read, place }: { readonly read: CaseRead; readonly place: 
       )}
       {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
     </div>
-  );
-}
-
-function LiftForm({
-  read,
-  place,
-  isNext,
-}: {
-  readonly read: CaseRead;
-  readonly place: string;
-  readonly isNext: boolean;
-}): ReactNode {
-  const { readOnly } = useFacts();
-  const [account, setAccount] = useState(accountOf(read));
-  const begin = useBegin();
-  if (readOnly) return <p>The console was started with --read-only.</p>;
-  return (
-    <Form
-      className="narrow"
-      onSubmit={(event) => {
-        event.preventDefault();
-        begin.mutate({ kind: 'incident lift', place, incident: read.incident.id, ...account });
-      }}
-    >
-      <p>
-        This ends the case. It sets back what the lockdown set: settings, users and roles. Revoked tokens do
-        not come back. The plan is shown first.
-      </p>
-      <ActiveAgain incident={read.incident} />
-      <StillThere read={read} />
-      <AccountFields account={account} onChange={setAccount} name="lift" />
-      {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
-      <div className="buttons">
-        <Button
-          type="submit"
-          variant={isNext ? 'primary' : 'secondary'}
-          isDisabled={begin.isPending}
-          isLoading={begin.isPending}
-        >
-          Lift the lockdown and close the case…
-        </Button>
-      </div>
-    </Form>
-  );
-}
-
-/** Says what works again for users whom the lockdown deactivated. */
-function ActiveAgain({
-  incident: { measures, ends },
-}: {
-  readonly incident: Pick<CaseRead['incident'], 'measures' | 'ends'>;
-}): ReactNode {
-  if (!measures.deactivate) return null;
-  const until = (ends as Readonly<Record<string, string>>)['sessions'];
-  return (
-    <Message variant="warning" title="The lift activates the deactivated users again.">
-      {measures.resetPasswords !== true &&
-        'The lockdown did not reset their passwords: those that were not changed since work again. '}
-      {until === undefined ? (
-        'Sessions from before may be accepted again: the plan says until when, where it is known.'
-      ) : (
-        <>
-          Sessions from before may be accepted again until <When at={until} />.
-        </>
-      )}
-    </Message>
-  );
-}
-
-/** Warns of what the intruder left, which works on once the lockdown is lifted. */
-function StillThere({ read: { left, investigations } }: { readonly read: CaseRead }): ReactNode {
-  const last = investigations.at(-1);
-  return (
-    <>
-      {left !== null && (
-        <Message
-          variant="danger"
-          title={`${countText(left.items.length, 'item was', 'items were')} left by a cleaning, because that cannot be undone and was not confirmed`}
-        >
-          <ul>
-            {left.items.map(({ item, summary }) => (
-              <li key={item}>{summary}</li>
-            ))}
-          </ul>
-          Clean them first: <a href="#cleaning">pick them</a> and confirm the second question.
-        </Message>
-      )}
-      {last === undefined && (
-        <Message
-          variant="warning"
-          title="Nobody investigated what was done. What the intruder made is not known."
-        />
-      )}
-      {last?.isOutdated && (
-        <Message
-          variant="warning"
-          title={
-            last.remaining === 0 && last.cleaned > 0
-              ? 'The last investigation is older than the last cleaning, which verified what it cleaned. Whether anything else was done since is not known.'
-              : 'The last investigation is older than the last cleaning. Whether anything remains is not known.'
-          }
-        />
-      )}
-      {last !== undefined && !last.isOutdated && last.remaining > 0 && (
-        <Message
-          variant="danger"
-          title={`${countText(last.remaining, 'item remains', 'items remain')} of those that the last investigation found.`}
-        >
-          <a href="#cleaning">Clean them, deal with them by hand, or mark them first</a>.
-        </Message>
-      )}
-    </>
   );
 }

@@ -14,17 +14,21 @@ export function ChoiceFields(props: {
   readonly defaults?: Choices;
   /** The selection, by its member; a field that cannot be used with it is disabled. */
   readonly scope?: string;
+  /** Why a flag is not possible at all, by its member. */
+  readonly gaps?: Readonly<Record<string, string>>;
 }): ReactNode {
-  const { fields, choices, onChange, defaults = {}, scope } = props;
+  const { fields, choices, onChange, defaults = {}, scope, gaps = {} } = props;
   return fields.map((field) => {
     const { name, label } = field;
+    const isUsable = isPossible(field, scope) && gaps[name] === undefined;
     return (
       <Checkbox
         key={name}
         id={name}
         label={label}
-        isChecked={isPossible(field, scope) && (choices[name] ?? defaults[name] ?? false)}
-        isDisabled={!isPossible(field, scope)}
+        description={gaps[name]}
+        isChecked={isUsable && (choices[name] ?? defaults[name] ?? false)}
+        isDisabled={!isUsable}
         onChange={(_event, value) => onChange({ ...choices, [name]: value })}
       />
     );

@@ -106,10 +106,14 @@ export function ConsoleFrame(): ReactNode {
             key={operation}
             id={operation}
             onClose={() =>
-              setSearch((before) => {
-                before.delete('operation');
-                return before;
-              })
+              setSearch(
+                (before) => {
+                  before.delete('operation');
+                  return before;
+                },
+                // Going back does not open it again over what is open then.
+                { replace: true },
+              )
             }
           />
         </Suspense>

@@ -110,7 +110,7 @@ function RecordedPaths({
     <>
       <p>
         As the lockdown found it when it ended, <When at={at} />, by the audit log. It is lifted: nothing of
-        this is checked now.
+        this is checked now, and some of it may be open again.
       </p>
       <PlainTable
         label={`Ways in of ${id}, as the lockdown left them`}
@@ -120,7 +120,11 @@ function RecordedPaths({
           { title: 'Way in', show: ({ name }) => name },
           {
             title: 'State then',
-            show: ({ state }) => <Label color={COLORS[state]}>{state.replace('_', ' ')}</Label>,
+            show: ({ state }) => (
+              <>
+                {state.replace('_', ' ')}, <When at={at} />
+              </>
+            ),
           },
         ]}
       />

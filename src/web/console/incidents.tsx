@@ -152,7 +152,7 @@ function Board({
   return (
     <Card component="section" aria-label={`Incident ${id}`}>
       <CardTitle component="h2">
-        {id}: {selection} {isOpen ? <EffectLabel incident={incident} /> : <Label>lifted</Label>}{' '}
+        {id}: {selection} {isOpen ? <EffectLabel incident={incident} /> : <Label>closed</Label>}{' '}
         {isOverdue && <Label color="red">overdue</Label>}
       </CardTitle>
       <CardBody>

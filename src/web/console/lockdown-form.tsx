@@ -43,8 +43,8 @@ interface Held {
   readonly provider: string;
   /** Those that differ from the default. */
   readonly choices: Choices;
-  /** Over REST, a controller deactivates no users. */
-  readonly canDeactivate: boolean;
+  /** Why a measure is not possible through the context, by its name: that is never asked for. */
+  readonly gaps: ContextRead['measureGaps'];
   readonly hours: string;
   /** The users that stay active, separated by commas. */
   readonly keepActive: string;
@@ -54,15 +54,15 @@ interface Held {
 
 /** The request of the form, null without a name; and the defaults of the command for its selection. */
 function requestOf(held: Held) {
-  const { place, fields, scope, names, provider, choices, canDeactivate, hours } = held;
+  const { place, fields, scope, names, provider, choices, gaps, hours } = held;
   const list = namesIn(names);
   const isWide = scope === 'all' || scope === 'identityProvider';
   const defaults: Choices = {
     ...Object.fromEntries(fields.map(({ name, onFor }) => [name, onFor.includes(scope)])),
-    deactivate: canDeactivate && scope === 'user',
-    resetPassword: !canDeactivate && scope === 'user',
+    deactivate: scope === 'user',
+    resetPassword: gaps['deactivate'] !== undefined && scope === 'user',
   };
-  const isOn = (name: string) => choices[name] ?? defaults[name] ?? false;
+  const isOn = (name: string) => gaps[name] === undefined && (choices[name] ?? defaults[name] ?? false);
   // A switch that was left alone is not sent: the command has the same default.
   const chosen = fields.flatMap((field) => {
     const { name, isSwitch } = field;
@@ -140,7 +140,7 @@ function LoadedForm({ place, user, context }: Place & { readonly context: Contex
   const [names, setNames] = useState(user);
   const [provider, setProvider] = useState('any');
   const [choices, setChoices] = useState<Choices>({});
-  const { capabilities, credential, lockdownRefusal: refusal } = context;
+  const { credential, lockdownRefusal: refusal } = context;
   const [hours, setHours] = useState('');
   const [account, setAccount] = useState<Account>({ reason: '', ticket: '' });
   const [keepActive, setKeepActive] = useState('');
@@ -154,7 +154,7 @@ function LoadedForm({ place, user, context }: Place & { readonly context: Contex
     names,
     provider,
     choices,
-    canDeactivate: capabilities.deactivateUsers,
+    gaps: context.measureGaps,
     hours,
     keepActive,
     rescueToken,
@@ -199,6 +199,7 @@ function LoadedForm({ place, user, context }: Place & { readonly context: Contex
                 choices={choices}
                 defaults={defaults}
                 scope={scope}
+                gaps={context.measureGaps}
                 onChange={setChoices}
               />
             </FormGroup>

@@ -16,7 +16,7 @@ import {
 } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { Link } from 'react-router';
+import { Link, useNavigate } from 'react-router';
 import type { RevocationJson } from '../../cli/revocation/revocation-flow.ts';
 import {
   call,
@@ -45,7 +45,7 @@ const TITLES: Readonly<Record<Operation['state'], string>> = {
   planning: 'planning',
   asking: 'confirm the plan',
   working: 'under way',
-  done: 'report',
+  done: 'result',
   failed: 'not carried out',
   cancelled: 'cancelled',
 };
@@ -106,7 +106,7 @@ function titleOf({ kind, place, state, asked }: Operation): string {
 const KINDS: Readonly<Record<string, string>> = {
   'tokens revoke': 'Revoke tokens',
   'incident lockdown': 'Lock down',
-  'incident lift': 'Lift a lockdown',
+  'incident lift': 'Lift the lockdown',
   'incident extend': 'Change when a lockdown ends',
   'incident clean': 'Clean up',
   'jobs run': 'Dry run of a job',
@@ -154,7 +154,7 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
       {result !== null && (
         <StackItem>
           {result.failure === null ? (
-            <OutcomeMessage outcome={outcome} />
+            <OutcomeMessage outcome={outcome} kind={operation.kind} />
           ) : (
             <ProblemAlert problem={result.failure} />
           )}
@@ -162,9 +162,8 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
       )}
       {result !== null && (
         <StackItem>
-          <Report ended={result} label="Report" />
+          <Report ended={result} label="Result" />
           <SavedPlanLink json={result.json} />
-          <CaseLink operation={operation} />
         </StackItem>
       )}
       <StackItem>
@@ -175,9 +174,13 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
 }
 
 /** How a change ended whose report names no failure: as the audit log has it. */
-function OutcomeMessage({ outcome }: Pick<Operation, 'outcome'>): ReactNode {
+function OutcomeMessage({ outcome, kind }: Pick<Operation, 'outcome' | 'kind'>): ReactNode {
+  if (outcome === 'done' && kind === 'incident lift')
+    return (
+      <Message isLiveRegion variant="success" title="Done. The lockdown is lifted: the case is closed." />
+    );
   if (outcome === 'done' || outcome === 'noted')
-    return <Message isLiveRegion variant="success" title="Done. The report says what was checked." />;
+    return <Message isLiveRegion variant="success" title="Done. The text below says what was checked." />;
   const ended = outcomeText(outcome);
   return (
     <Message
@@ -185,8 +188,8 @@ function OutcomeMessage({ outcome }: Pick<Operation, 'outcome'>): ReactNode {
       variant="warning"
       title={
         outcome === 'not_read'
-          ? 'The audit log could not be read: how the change ended is not known. The report says what was checked.'
-          : `By the audit log: ${ended}. The report says which ways in are open or not checked.`
+          ? 'The audit log could not be read: how the change ended is not known. The text below says what was checked.'
+          : `By the audit log: ${ended}. The text below says which ways in are open or not checked.`
       }
     />
   );
@@ -199,16 +202,11 @@ function SavedPlanLink({ json }: { readonly json: unknown }): ReactNode {
   return <Link to={query('/plans', { path: planFile })}>Show the saved plan with its approval</Link>;
 }
 
-/** To the case of a lockdown that was made. */
-function CaseLink({ operation: { kind, place, result } }: { readonly operation: Operation }): ReactNode {
+/** The page of the case of a lockdown that was made; null for anything else. */
+function caseOf({ kind, place, result }: Operation): string | null {
   const { incident = null } = (result?.json ?? {}) as { readonly incident?: string | null };
   if (kind !== 'incident lockdown' || incident === null) return null;
-  return (
-    <p className="next">
-      Next:{' '}
-      <Link to={query('/case', { place: place ?? undefined, incident })}>go on with the case {incident}</Link>
-    </p>
-  );
+  return query('/case', { place: place ?? undefined, incident });
 }
 
 /** A failure in the words of the command. */
@@ -258,6 +256,7 @@ function Actions({
   readonly onClose: () => void;
 }): ReactNode {
   const { id, state, asked } = operation;
+  const navigate = useNavigate();
   const cancel = useMutation({
     mutationFn: () => call(`/api/operations/${id}/cancel`, { body: {} }),
     // What goes on without the answer is followed further.
@@ -268,10 +267,19 @@ function Actions({
   if (state === 'asking' && asked !== null) {
     return <ConfirmForm key={asked.digest} id={id} asked={asked} onCancel={() => cancel.mutate()} />;
   }
+  const casePage = caseOf(operation);
   return (
-    <Button variant="secondary" onClick={onClose}>
-      Close
-    </Button>
+    <>
+      {casePage !== null && (
+        // In the place of this dialog: going back from the case does not open it again.
+        <Button variant="primary" onClick={() => navigate(casePage, { replace: true })}>
+          Go on with the case
+        </Button>
+      )}
+      <Button variant="secondary" onClick={onClose}>
+        Close
+      </Button>
+    </>
   );
 }
 

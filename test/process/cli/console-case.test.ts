@@ -206,9 +206,15 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     expect((await send('/api/plans', lift)).json().text).toContain(
       'The lockdown did not reset the password of bob: unless it was changed since, it works again.',
     );
-    const lifted = await carryOut(opened, lift);
+    const lifted = await carryOut(opened, { ...lift, keepDeactivated: true });
+    expect(lifted.command).toContain('--keep-deactivated');
+    expect(lifted.result?.text).toContain('bob stays deactivated.');
     const [run] = (await send('/api/log')).json().runs;
     expect([run.operation, lifted.outcome]).toEqual(['incident.lift', run.state]);
+    const closed = async () => (await send(`/api/case?place=east-db&incident=${other}`)).json();
+    expect(await closed()).toMatchObject({ users: [{ name: 'bob', isActive: false, stays: true }] });
+    await carryOut(opened, { ...lift, keepDeactivated: false });
+    expect(await closed()).toMatchObject({ users: [{ name: 'bob', isActive: true, stays: false }] });
   });
 
   it('changes nothing while the audit log is down, in a dry run, and for a wrong request', async () => {

@@ -1,0 +1,185 @@
+/** The end of a case: its lift, what becomes of the users, and what a lift left. */
+import { Button, Form, FormGroup, Radio } from '@patternfly/react-core';
+import { type ReactNode, useState } from 'react';
+import { countText } from '../shared/times.tsx';
+import { useFacts } from './api.ts';
+import { accountOf, type CaseRead } from './case-stages.ts';
+import { AccountFields, useBegin } from './operation.tsx';
+import { Message, When } from './parts.tsx';
+
+type CaseProps = { readonly read: CaseRead; readonly place: string };
+
+export function LiftForm({ read, place, isNext }: CaseProps & { readonly isNext: boolean }): ReactNode {
+  const { readOnly } = useFacts();
+  const { incident } = read;
+  const [account, setAccount] = useState(accountOf(read));
+  const held = heldUsers(incident);
+  // An account with a new password may be given back; what a lift was begun with stays chosen.
+  const [keeps, setKeeps] = useState(
+    incident.state === 'lifting' ? incident.keepsDeactivated : incident.measures.resetPasswords !== true,
+  );
+  const begin = useBegin();
+  if (readOnly) return <p>The console was started with --read-only.</p>;
+  return (
+    <Form
+      className="narrow"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const choice = held === null ? {} : { keepDeactivated: keeps };
+        begin.mutate({ kind: 'incident lift', place, incident: incident.id, ...choice, ...account });
+      }}
+    >
+      <p>
+        This ends the case. It sets back what the lockdown set: settings, and users as you choose. Revoked
+        tokens do not come back. The plan is shown first.
+      </p>
+      {held !== null && (
+        <FormGroup role="radiogroup" label={held} fieldId="lift-keeps">
+          <Radio
+            id="lift-keeps"
+            name="lift-access"
+            label="stays deactivated, and without the roles that were taken"
+            description="The case ends all the same. Access can be given back later, on this page."
+            isChecked={keeps}
+            onChange={() => setKeeps(true)}
+          />
+          <Radio
+            id="lift-gives"
+            name="lift-access"
+            label="gets access back"
+            isChecked={!keeps}
+            onChange={() => setKeeps(false)}
+          />
+        </FormGroup>
+      )}
+      {held !== null && !keeps && <ActiveAgain incident={incident} />}
+      <StillThere read={read} />
+      <AccountFields account={account} onChange={setAccount} name="lift" />
+      {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
+      <div className="buttons">
+        <Button
+          type="submit"
+          variant={isNext ? 'primary' : 'secondary'}
+          isDisabled={begin.isPending}
+          isLoading={begin.isPending}
+        >
+          Lift the lockdown and close the case…
+        </Button>
+      </div>
+    </Form>
+  );
+}
+
+/** Of whom a lift decides, in words; null where the lockdown deactivated nobody and took no roles. */
+function heldUsers({ measures, scope, values }: CaseRead['incident']): string | null {
+  if (!measures.deactivate && measures.stripRoles !== true) return null;
+  const users = values.filter(({ what }) => what === 'user').map(({ name }) => name);
+  const names = users.length > 0 ? users : scope.kind === 'users' ? scope.names : [];
+  const [name] = names;
+  if (names.length === 1) return `The user ${name}`;
+  return names.length === 0 || names.length > MOST_NAMED
+    ? 'Each user of the lockdown'
+    : `Each of the users ${names.join(', ')}`;
+}
+
+const MOST_NAMED = 10;
+
+/** Says what works again for users who get their access back. */
+function ActiveAgain({
+  incident: { measures, ends },
+}: {
+  readonly incident: Pick<CaseRead['incident'], 'measures' | 'ends'>;
+}): ReactNode {
+  if (!measures.deactivate) return null;
+  const until = (ends as Readonly<Record<string, string>>)['sessions'];
+  return (
+    <Message variant="warning" title="The lift activates the deactivated users again.">
+      {measures.resetPasswords !== true &&
+        'The old password works again: the lockdown did not reset it. Only a password that was changed since is a new one. '}
+      {until === undefined ? (
+        'Sessions from before may be accepted again: the plan says until when, where it is known.'
+      ) : (
+        <>
+          Sessions from before may be accepted again until <When at={until} />.
+        </>
+      )}
+    </Message>
+  );
+}
+
+/** Gives back what the lift of a closed case left. */
+export function GiveBackForm({ read, place }: CaseProps): ReactNode {
+  const { readOnly } = useFacts();
+  const { id, stays, measures } = read.incident;
+  const begin = useBegin();
+  if (readOnly || stays.length === 0) return null;
+  return (
+    <div className="actions">
+      <Button
+        variant="secondary"
+        isDisabled={begin.isPending}
+        isLoading={begin.isPending}
+        onClick={() =>
+          begin.mutate({
+            ...{ kind: 'incident lift', place, incident: id, keepDeactivated: false },
+            ...accountOf(read),
+          })
+        }
+      >
+        Give access back…
+      </Button>
+      <span>
+        The plan is shown first.
+        {measures.resetPasswords !== true &&
+          ' The lockdown did not reset the password: give access back once there is a new one.'}
+      </span>
+      {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
+    </div>
+  );
+}
+
+/** Warns of what the intruder left, which works on once the lockdown is lifted. */
+function StillThere({ read: { left, investigations } }: { readonly read: CaseRead }): ReactNode {
+  const last = investigations.at(-1);
+  return (
+    <>
+      {left !== null && (
+        <Message
+          variant="danger"
+          title={`${countText(left.items.length, 'item was', 'items were')} left by a cleaning, because that cannot be undone and was not confirmed`}
+        >
+          <ul>
+            {left.items.map(({ item, summary }) => (
+              <li key={item}>{summary}</li>
+            ))}
+          </ul>
+          Clean them first: <a href="#cleaning">pick them</a> and confirm the second question.
+        </Message>
+      )}
+      {last === undefined && (
+        <Message
+          variant="warning"
+          title="Nobody investigated what was done. What the intruder made is not known."
+        />
+      )}
+      {last?.isOutdated && (
+        <Message
+          variant="warning"
+          title={
+            last.remaining === 0 && last.cleaned > 0
+              ? 'The last investigation is older than the last cleaning, which verified what it cleaned. Whether anything else was done since is not known.'
+              : 'The last investigation is older than the last cleaning. Whether anything remains is not known.'
+          }
+        />
+      )}
+      {last !== undefined && !last.isOutdated && last.remaining > 0 && (
+        <Message
+          variant="danger"
+          title={`${countText(last.remaining, 'item remains', 'items remain')} of those that the last investigation found.`}
+        >
+          <a href="#cleaning">Clean them, deal with them by hand, or mark them first</a>.
+        </Message>
+      )}
+    </>
+  );
+}
