@@ -174,6 +174,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     expect(await stays.isChecked()).toBe(true);
     await page.getByRole('radio', { name: 'gets access back' }).click();
     await page.getByText('The old password works again', { exact: false }).waitFor();
+    await takePictures(page, 'console-case-close');
     await stays.click();
     expect(await barriers(page, 'minor')).toEqual([]);
     await section('Close the case')
@@ -210,6 +211,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await section('Lockdown').getByText('Access tokens', { exact: true }).waitFor();
     await section('Lockdown').getByText('nothing of this is checked now', { exact: false }).waitFor();
     expect(await barriers(page, 'minor')).toEqual([]);
+    await page.getByRole('heading', { name: /^Case inc-/ }).scrollIntoViewIfNeeded();
     await takePictures(page, 'console-case-lifted');
     // Going back opens no dialog of before, over none and over another.
     await section('Lockdown').getByRole('button', { name: 'Timeline of bob' }).click();
