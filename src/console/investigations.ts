@@ -15,6 +15,7 @@ const NOTHING_KNOWN = {
   marks: { honest: new Map(), byHand: new Map() },
   cleaned: new Map(),
   ways: NO_WAYS,
+  ownActs: [],
 };
 
 /** Whose acts: a user, or the owner of a token. */

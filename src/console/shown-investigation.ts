@@ -6,7 +6,9 @@ import {
   stateText,
 } from '../domain/investigation/investigation.ts';
 import { objectPath } from '../domain/investigation/kinds.ts';
+import { gatherRecord } from '../operations/incident/gather-report.ts';
 import { handledBy, type Marks, marksOf } from '../operations/incident/marked-items.ts';
+import { type OwnAct, ownActOf } from '../operations/incident/own-acts.ts';
 import { verifiedItems } from '../operations/incident/verified-items.ts';
 import { neverCleaned, notInDatabase, takesNaming } from '../operations/investigation/plan-cleaning.ts';
 import { controllerOfCase } from './case-controller.ts';
@@ -41,6 +43,11 @@ export interface Known {
   /** When a cleaning verified that an item does not remain. */
   readonly cleaned: ReadonlyMap<string, string>;
   readonly ways: Ways;
+}
+
+/** What tokenctl itself did for the incident. */
+interface Own {
+  readonly ownActs: readonly OwnAct[];
 }
 
 /**
@@ -113,23 +120,25 @@ export async function shownInvestigation(
   const [log, description] = [await runtime.auditLog(), await controllerOfCase(runtime, of)];
   const marks = await marksOf({ log, description, incident });
   const cleaned = await verifiedItems({ log, description, incident });
-  return shownOf(investigation, { marks, cleaned, ways });
+  const { ownActs } = await gatherRecord({ log, description, incident, investigations: [] });
+  return shownOf(investigation, { marks, cleaned, ways, ownActs });
 }
 
 /** An investigation with what people said of its items, and what a cleaning verified since. */
-export function shownOf(investigation: Investigation, known: Known) {
+export function shownOf(investigation: Investigation, known: Known & Own) {
   const { items, unattributed, unattributedCount = unattributed.length, ...rest } = investigation;
   // What remains first: of very many, the page gets no others.
   const ordered = items.toSorted((one, other) => Number(isStillThere(other)) - Number(isStillThere(one)));
   return {
     ...rest,
     total: items.length,
-    unattributedCount,
+    unattributedCount:
+      unattributedCount - unattributed.filter((each) => ownActOf(each, known.ownActs) !== null).length,
     items: ordered.slice(0, MAX_ITEMS).map((item) => shownItem(item, investigation, known)),
   };
 }
 
-function shownItem(item: InvestigationItem, of: Investigation, known: Known) {
+function shownItem(item: InvestigationItem, of: Investigation, known: Known & Own) {
   const { id, group, act, object, summary, by, first, last, entryCount, state, stateReason, risk, remedy } =
     item;
   const { marks, cleaned, ways } = known;
@@ -157,13 +166,18 @@ function shownItem(item: InvestigationItem, of: Investigation, known: Known) {
     })),
     changedSince: item.changedSince.slice(0, MAX_CHANGES).map(({ at, by: actor, operation, fields }) => ({
       ...{ at, operation, fields },
-      by: actor?.username ?? null,
+      by: actor?.username ?? ownActorOf({ at, operation, fields, object }, known.ownActs),
     })),
     job:
       item.job === null
         ? null
         : { status: item.job.status, hosts: item.job.hosts, credentials: item.job.credentials },
   };
+}
+
+function ownActorOf(entry: Parameters<typeof ownActOf>[0], acts: readonly OwnAct[]): string | null {
+  const own = ownActOf(entry, acts);
+  return own === null ? null : `${own.by} by tokenctl, run ${own.run.slice(0, 8)}`;
 }
 
 /** The object in the REST API of a controller, for a browser; null where it has none that is known. */

@@ -13,6 +13,7 @@ import type { RunAccount } from '../journal/run-account.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import { type ItemMark, marksOf } from './marked-items.ts';
+import { type OwnAct, OwnActs } from './own-acts.ts';
 import { type OwnWork, type TheftBegan, withoutOwnWork } from './own-work.ts';
 import { readIncidentHistories, requireIncident } from './recorded-incidents.ts';
 
@@ -60,6 +61,8 @@ export interface IncidentRecord {
   readonly own: readonly OwnWork[];
   /** What people said that they dealt with by hand, which nothing here checked. */
   readonly byHand: readonly ItemMark[];
+  /** What these runs did to objects: entries of the activity stream about it are not the intruder's. */
+  readonly ownActs: readonly OwnAct[];
   /** As the report was asked, or else as the last cleaning was confirmed; null if neither says it. */
   readonly began: TheftBegan | null;
 }
@@ -115,6 +118,7 @@ export async function gatherRecord(options: RecordOptions): Promise<IncidentReco
     lockdown,
     cleaned,
     undone,
+    ownActs,
     began: confirmed,
   } = await relatedRuns(log, { incident, description, since });
   const runs: RunAccount[] = [];
@@ -131,6 +135,7 @@ export async function gatherRecord(options: RecordOptions): Promise<IncidentReco
     lockdown,
     cleaned,
     undone,
+    ownActs,
     began,
     ...withoutOwnWork(found, { marks: marks.honest, began }),
     byHand: [...marks.byHand.values()],
@@ -160,13 +165,17 @@ async function relatedRuns(
     readonly since: Date;
   },
 ): Promise<
-  { readonly runs: ReadonlySet<string> } & Pick<IncidentRecord, 'lockdown' | 'cleaned' | 'undone' | 'began'>
+  { readonly runs: ReadonlySet<string> } & Pick<
+    IncidentRecord,
+    'lockdown' | 'cleaned' | 'undone' | 'ownActs' | 'began'
+  >
 > {
   const { incident, description } = of;
   const runs = new Set<string>();
   let lockdown: RecordedLockdown | null = null;
   let began: TheftBegan | null = null;
   const cleanings = new Cleanings();
+  const own = new OwnActs();
   const subject = subjectOf(incident);
   for await (const entry of log.entries(await numberSince(log, of.since))) {
     if (!isSameController(entry.target, description)) continue;
@@ -181,11 +190,12 @@ async function relatedRuns(
     if (operation === 'incident.lockdown' && isClosing && data['incident'] === incident.id)
       lockdown = recordedLockdown(entry);
     cleanings.add(entry);
+    own.add(entry);
     const since = operation === 'incident.clean' && kind === 'intent' ? textOf(data['since']) : undefined;
     if (since !== undefined) began = { at: since, run };
   }
   const undone = [...cleanings.undone].map(([item, at]) => ({ item, at }));
-  return { runs, lockdown, cleaned: cleanings.items, undone, began };
+  return { runs, lockdown, cleaned: cleanings.items, undone, ownActs: own.all, began };
 }
 
 /** What cleanings did with each item: the intent says what was to be done, the outcome what came of it. */

@@ -8,6 +8,7 @@ import {
 } from '../../domain/investigation/investigation.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import { coveredBy, type IncidentReport } from '../../operations/incident/gather-report.ts';
+import { ownActOf } from '../../operations/incident/own-acts.ts';
 import type { RunCounts } from '../../operations/journal/run-account.ts';
 import { code, type Document, lines, list, type Part, section, strong } from '../document.ts';
 import { countText, numberText, secondText, timeText } from '../tables/text.ts';
@@ -65,12 +66,21 @@ export function incidentParts(report: IncidentReport, place: ReportPlace): Docum
 }
 
 /** Who made what; what people dealt with by hand is told from what remains. */
+function periodText({ since, until, begins, stream, subject }: Investigation): string {
+  const given = begins === 'given' ? ', which was given as the beginning of the theft' : '';
+  const gap =
+    stream.oldest !== null && stream.oldest > since
+      ? `. The activity stream begins only at ${secondText(stream.oldest)}`
+      : '';
+  return `Investigated: ${subjectText(subject)}, from ${secondText(since)}${given}, to ${secondText(until)}${gap}`;
+}
+
 function pictureParts({ investigations, byHand }: IncidentReport): Document {
   const found = combined(investigations);
   return chainParts(found, new Set(leftOf(found, byHand).handled.map(({ item }) => item.id)));
 }
 
-function about({ incident, address, madeAt }: IncidentReport): Part {
+function about({ incident, address, madeAt, investigations }: IncidentReport): Part {
   const { since, by, reason, ticket, context, lifted } = incident;
   const who = [by['user'] ?? 'unknown', ...(by['host'] === undefined ? [] : [`on ${by['host']}`])].join(' ');
   return lines(
@@ -82,6 +92,7 @@ function about({ incident, address, madeAt }: IncidentReport): Part {
       lifted === null
         ? 'The audit log has no lift of it.'
         : `Lifted: ${secondText(lifted.at)} by ${lifted.by['user'] ?? 'unknown'}`,
+      lastOfEach(investigations).map(periodText),
       `This report: ${timeText(madeAt)}. Times are UTC.`,
     ),
   );
@@ -215,10 +226,12 @@ function lastOfEach(investigations: readonly Investigation[]): readonly Investig
 }
 
 function whatWasEnded(report: IncidentReport): Part {
-  const { lockdown, runs, cleaned: acts, undone, investigations } = report;
+  const { lockdown, runs, cleaned: acts, undone, investigations, ownActs } = report;
   const sum = (name: keyof RunCounts) => runs.reduce((total, { counts }) => total + counts[name], 0);
   const counted = [
-    `${countText(sum('revoked'), 'access token')} revoked`,
+    `${countText(sum('revoked') + cleanedTokens(acts), 'access token')} revoked`,
+    ...switched(ownActs, false).map((count) => `${countText(count, 'user')} deactivated`),
+    ...switched(ownActs, true).map((count) => `${countText(count, 'user')} activated again`),
     ...ENDED.flatMap(([name, what]) => (sum(name) === 0 ? [] : [what(sum(name))])),
   ];
   const cleaned = dealtWith(investigations);
@@ -248,6 +261,21 @@ function whatWasEnded(report: IncidentReport): Part {
       cleaned.map((item) => `${item.summary}: ${stateText(item)}`),
     ).lines,
   );
+}
+
+/** Access tokens that cleanings deleted: the runs of revocations do not count them. */
+function cleanedTokens(acts: IncidentReport['cleaned']): number {
+  const tokens = acts.filter(
+    ({ item, act, result }) =>
+      item.startsWith('o_auth2_access_token:') && act === 'delete' && result === 'done',
+  );
+  return new Set(tokens.map(({ item }) => item)).size;
+}
+
+/** How many users were switched off, or on, each counted once; empty for none. */
+function switched(acts: IncidentReport['ownActs'], active: boolean): readonly number[] {
+  const users = acts.filter((act) => act.kind === 'user' && act.active === active).map(({ id }) => id);
+  return users.length === 0 ? [] : [new Set(users).size];
 }
 
 /** By result: `passwords, roles (done); tokens (failed)`. */
@@ -286,7 +314,6 @@ const ENDED: readonly (readonly [keyof RunCounts, (count: number) => string])[] 
   ['refreshTokensRevoked', (count) => `${countText(count, 'refresh token')} revoked`],
   ['deleted', (count) => `${countText(count, 'row')} deleted`],
   ['sessionsEnded', (count) => `${countText(count, 'session')} ended`],
-  ['usersChanged', (count) => `${countText(count, 'user')} deactivated or activated`],
   ['failed', (count) => `${numberText(count)} failed`],
 ];
 
@@ -302,9 +329,11 @@ function dealtWith(investigations: readonly Investigation[]): readonly Investiga
   );
 }
 
-function whatIsNotKnown({ investigations, lockdown, incident }: IncidentReport): Part {
+function whatIsNotKnown({ investigations, lockdown, incident, ownActs }: IncidentReport): Part {
   const last = lastOfEach(investigations);
-  const unattributed = last.flatMap((each) => each.unattributed);
+  const all = last.flatMap((each) => each.unattributed);
+  const unattributed = all.filter((entry) => ownActOf(entry, ownActs) === null);
+  const ours = all.length - unattributed.length;
   const paths = lockdown?.accessPaths ?? [];
   const items = [
     ...uncheckedPaths(paths).map(
@@ -319,6 +348,8 @@ function whatIsNotKnown({ investigations, lockdown, incident }: IncidentReport):
       ),
     ...last.flatMap(({ mayHaveRead }) => mayHaveRead),
     ...last.flatMap(({ limits }) => limits).map(({ text }) => text),
+    ours > 0 &&
+      `Without an actor, and not of the intruder: ${countText(ours, 'entry', 'entries')} about access, which by object, act and time ${ours === 1 ? 'is' : 'are'} what these runs of tokenctl did by the audit log.`,
     ...(unattributed.length === 0
       ? []
       : [
@@ -330,7 +361,9 @@ function whatIsNotKnown({ investigations, lockdown, incident }: IncidentReport):
         `${secondText(at)}: ${operation} ${object.kind} ${object.name ?? object.id ?? ''}${owner == null ? '' : ` of ${owner}`}`.trim(),
       ),
   ];
-  return lines(items.length === 0 ? notInvestigated(incident) : list(...new Set(items)));
+  return lines(
+    items.length === 0 ? notInvestigated(incident) : list(...new Set(items.filter((each) => each !== false))),
+  );
 }
 
 function evidenceParts(

@@ -20,7 +20,7 @@ import { NameField } from './name-field.tsx';
 import { ProblemAlert } from './operation.tsx';
 import { Message, When } from './parts.tsx';
 
-const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
 
 /** The form. It reads only: what is found is kept in a file of the case. */
 export function InvestigateForm({
@@ -129,11 +129,11 @@ export function InvestigateForm({
 /** How soon after its start an investigation is looked for. */
 const SOON_MS = 300;
 
-/** When the theft may have begun: as the last investigation has it, or an hour before the lockdown. */
+/** When the theft may have begun: as the last investigation has it, or a day before the lockdown: too early lists more, too late misses it. */
 function beginningOf({ incident, investigations }: CaseRead): Date {
   const last = investigations.at(-1);
   if (last !== undefined) return new Date(last.since);
-  return new Date(Date.parse(incident.since) - HOUR_MS);
+  return new Date(Date.parse(incident.since) - DAY_MS);
 }
 
 /** A time as the field for one takes it: local, to the minute. */
@@ -156,9 +156,14 @@ export function Made({
         { title: 'Made', show: ({ madeAt }) => <When at={madeAt} /> },
         {
           title: 'Period',
-          show: ({ since, until }) => (
+          show: ({ since, until, oldest }) => (
             <>
               <When at={since} /> to <When at={until} />
+              {oldest !== null && Date.parse(oldest) > Date.parse(since) && (
+                <div className="hint">
+                  The activity stream begins <When at={oldest} />: what was done before is not known.
+                </div>
+              )}
             </>
           ),
         },

@@ -182,7 +182,14 @@ describe('a case in a console', { timeout: 60_000 }, () => {
 
     const report = (format: string) =>
       send(`/api/case/report?place=east-db&incident=${incident}&format=${format}`);
-    expect((await report('html')).body).toContain(`<title>Incident ${incident}</title>`);
+    const { body } = await report('html');
+    expect(body).toContain(`<title>Incident ${incident}</title>`);
+    // The entries of the lockdown and of the cleanings have no actor: they are told as these.
+    expect(body).toMatch(/Without an actor, and not of the intruder: \d+ entries/);
+    expect(body).not.toContain('which may be part of this');
+    expect(body).toMatch(
+      /Investigated: User bob, from .*, which was given as the beginning of the theft, to/,
+    );
     expect((await report('json')).json()).toMatchObject({
       incident: { id: incident },
       investigations: [{}, {}, {}],
