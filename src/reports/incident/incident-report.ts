@@ -175,6 +175,8 @@ function isItOver(report: IncidentReport): Document {
         : `By the audit log, ${lockdownText(lockdown)}.${pathsText(paths, 'open')}${pathsText(paths, 'not_checked')}`,
       incident.lifted !== null &&
         `By the audit log, it was lifted at ${secondText(incident.lifted.at)}. What was revoked stays revoked.`,
+      incident.stays.length > 0 &&
+        `By the audit log, the lift did not give back: ${incident.stays.map(({ what, name }) => (what === 'user' ? `the user ${name}, who stays deactivated` : `the role ${name}`)).join('; ')}. Whether that is so now was not read.`,
     ),
   ];
 }

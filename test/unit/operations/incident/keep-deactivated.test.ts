@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { incidentLift } from '../../../../jobs/incident-lift.ts';
 import { TokenctlError } from '../../../../src/domain/errors.ts';
+import { gatherReport } from '../../../../src/operations/incident/gather-report.ts';
 import { planLift } from '../../../../src/operations/incident/lift.ts';
+import { documentText } from '../../../../src/reports/document.ts';
+import { incidentParts } from '../../../../src/reports/incident/incident-report.ts';
 import { stillClock } from '../../../support/drafts.ts';
 import { failingFrom } from '../../../support/fixture.ts';
 import { incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
@@ -32,9 +35,9 @@ describe('lifting an incident whose users stay deactivated', () => {
   test('restores the settings, and ends the incident', async () => {
     await using at = await lockedBob();
     const { incident } = at;
-    const report = await at.lift(incident, { keepDeactivated: true });
-    expect(report.result).toBe('lifted');
-    expect(at.left(report)).toEqual([['bob', 'stays']]);
+    const lifted = await at.lift(incident, { keepDeactivated: true });
+    expect(lifted.result).toBe('lifted');
+    expect(at.left(lifted)).toEqual([['bob', 'stays']]);
     expect(at.target.values.AUTH_BASIC_ENABLED).toBe(true);
     expect(at.isActive()).toBe(false);
     expect(await at.status()).toEqual([]);
@@ -45,6 +48,13 @@ describe('lifting an incident whose users stay deactivated', () => {
         values: [{ name: 'bob', found: false, holds: true }],
       },
     ]);
+    const report = await gatherReport({
+      ...{ log: at.log, description: at.target.self, incident, investigations: [], now: stillClock.now() },
+      checkpoint: () => Promise.resolve(null),
+    });
+    expect(documentText(incidentParts(report, { log: 'audit.jsonl', version: '0.2.0' }))).toContain(
+      'the lift did not give back: the user bob, who stays deactivated.',
+    );
     const closing = (await at.entries()).at(-1);
     expect(closing?.data).toMatchObject({ left: [{ what: 'user', name: 'bob', action: 'stays' }] });
   });
