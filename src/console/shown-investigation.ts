@@ -1,5 +1,6 @@
 import type { Runtime } from '../app/runtime.ts';
 import {
+  describedSummary,
   type Investigation,
   type InvestigationItem,
   isStillThere,
@@ -139,8 +140,8 @@ export function shownOf(investigation: Investigation, known: Known & Own) {
 }
 
 function shownItem(item: InvestigationItem, of: Investigation, known: Known & Own) {
-  const { id, group, act, object, summary, by, first, last, entryCount, state, stateReason, risk, remedy } =
-    item;
+  const { id, group, act, object, by, first, last, entryCount, state, stateReason, risk, remedy } = item;
+  const summary = describedSummary(item);
   const { marks, cleaned, ways } = known;
   const fate = fateOf(item, known, of.madeAt);
   return {

@@ -288,6 +288,23 @@ export function stateText({
   return object.kind === 'user' ? 'deactivated' : 'switched off';
 }
 
+/** The summary of an item; of a token that was made with its description and scope, which tell it from others. Data of users. */
+export function describedSummary({
+  summary,
+  object,
+  act,
+  changes,
+}: Pick<InvestigationItem, 'summary' | 'object' | 'act' | 'changes'>): string {
+  if (object.kind !== 'o_auth2_access_token' || act !== 'made') return summary;
+  const known = ['description', 'scope'].flatMap((name) => {
+    const after = changes.find(({ field, hidden }) => field === name && !hidden)?.after;
+    return typeof after === 'string' && after !== ''
+      ? [name === 'scope' ? `scope ${after}` : `"${after}"`]
+      : [];
+  });
+  return known.length === 0 ? summary : `${summary}: ${known.join(', ')}`;
+}
+
 /** Whether an item is there still that gives access, or runs code. */
 export function remains({ state, group }: Pick<InvestigationItem, 'state' | 'group'>): boolean {
   return group !== 'other' && isStillThere({ state });

@@ -1,6 +1,7 @@
 import { pathName, uncheckedPaths, untilText } from '../../domain/access.ts';
 import { objectText } from '../../domain/investigation/collect-items.ts';
 import {
+  describedSummary,
   type Investigation,
   type InvestigationItem,
   isStillThere,
@@ -107,7 +108,7 @@ function whatHappened({ investigations, incident, own }: IncidentReport): Docume
     lines(ACCOUNTS_ONLY, reason !== null && `The lockdown gives as its reason: ${reason}.`),
     withTitle(
       'The most serious of it:',
-      worst.map((item) => `${item.risk}: ${item.summary}, ${secondText(item.first)}`),
+      worst.map((item) => `${item.risk}: ${describedSummary(item)}, ${secondText(item.first)}`),
     ),
   ];
 }

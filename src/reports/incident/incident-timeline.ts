@@ -1,6 +1,7 @@
 import { controllerTime } from '../../domain/clock-difference.ts';
 import { notNamed } from '../../domain/investigation/earlier-items.ts';
 import {
+  describedSummary,
   type Investigation,
   type InvestigationItem,
   isStillThere,
@@ -125,7 +126,9 @@ function beganAt({ began, target }: IncidentReport['runs'][number]): string {
   return controllerTime({ at: began, target }).toISOString();
 }
 
-function deedText({ by, summary, entryCount, group, job, first, last }: InvestigationItem): string {
+function deedText(item: InvestigationItem): string {
+  const { by, entryCount, group, job, first, last } = item;
+  const summary = describedSummary(item);
   const who = by.map(({ username }) => username).join(', ');
   const again =
     last === first ? '' : `, ${countText(entryCount, 'entry', 'entries')} until ${secondText(last)}`;

@@ -1,4 +1,5 @@
 import {
+  describedSummary,
   type Investigation,
   type InvestigationItem,
   type InvestigationSubject,
@@ -132,11 +133,11 @@ export function whatRemains(report: IncidentReport): Document {
             heads: ['Risk', 'What', 'State', 'What to do'],
             rows: remaining
               .slice(0, MAX_ITEMS)
-              .map(({ risk, summary, state, stateReason, remedy }) => [
-                risk ?? '-',
-                summary,
-                stateReason ?? state.replaceAll('_', ' '),
-                remedy?.text ?? '',
+              .map((item) => [
+                item.risk ?? '-',
+                describedSummary(item),
+                item.stateReason ?? item.state.replaceAll('_', ' '),
+                item.remedy?.text ?? '',
               ]),
           },
           lines(remaining.length > MAX_ITEMS && `and ${remaining.length - MAX_ITEMS} more.`),

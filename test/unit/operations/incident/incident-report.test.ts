@@ -278,6 +278,24 @@ describe('the report of an incident', () => {
     expect(await texts(parts, 'Timeline')).toMatch(/Time \| Owner \| Accounts investigated \| Responders/);
   });
 
+  test('tells tokens by their description and scope', async () => {
+    await using at = await locked();
+    const made = (field: string, after: string) => ({
+      ...{ field, after, hidden: false, state: 'as_left' as const, entry: 1, lastEntry: 1 },
+    });
+    const laptop = item({
+      ...{ id: 'o_auth2_access_token:9', summary: 'created the access token (9)', risk: 'high' },
+      object: { kind: 'o_auth2_access_token', id: 9, name: null },
+      changes: [made('description', 'laptop'), made('scope', 'write'), made('token', 'no value of a token')],
+    });
+    const parts = incidentParts(await at.report([investigation({ items: [laptop] })]), PLACE);
+    for (const heading of ['What happened', 'Timeline', 'What remains']) {
+      const text = await texts(parts, heading);
+      expect(text).toContain('created the access token (9): "laptop", scope write');
+      expect(text).not.toContain('no value of a token');
+    }
+  });
+
   test('takes what was dealt with by hand for what its person says, until it is investigated again', async () => {
     await using at = await locked();
     const inventory = (state: InvestigationItem['state']) =>
