@@ -140,25 +140,14 @@ async function quietly<Done, Json>(
   return { ...(await change({ ...request, confirmation }, planned)), text: () => '' };
 }
 
-/** Prints lines in chunks. */
-interface LineWriter {
-  /** Adds a line, given without its line feed. */
-  readonly line: (text: string) => void;
-  /**
-   * Writes the rest and waits until everything is written.
-   *
-   * @throws TokenctlError `partly_done` if a write failed
-   */
-  readonly end: () => Promise<void>;
-}
-
 /** Characters to collect before a write. */
 const CHUNK = 16_384;
 
 /**
- * Prints lines on stdout in chunks: with a million lines, one system call per line would dominate the run time.
+ * Prints lines on stdout in chunks: with a million lines, one system call per line would dominate the run time. `line` takes
+ * one without its line feed; `end` waits until everything is written, and throws TokenctlError `partly_done` if a write failed.
  */
-function lineWriter(): LineWriter {
+function lineWriter() {
   let gathered = '';
   let failure: { readonly error: unknown } | null = null;
   let last: Promise<unknown> = Promise.resolve();
@@ -169,7 +158,7 @@ function lineWriter(): LineWriter {
     gathered = '';
   };
   return {
-    line(text) {
+    line(text: string) {
       gathered += `${text}\n`;
       if (gathered.length >= CHUNK) write();
     },

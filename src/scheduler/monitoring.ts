@@ -1,7 +1,7 @@
 import { fastify } from 'fastify';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { TokenctlError } from '../domain/errors.ts';
-import type { AuditLog, Head } from '../operations/ports/audit-log.ts';
+import type { AuditLog } from '../operations/ports/audit-log.ts';
 import type { SchedulerClock } from '../operations/ports/clock.ts';
 import type { JobStore } from '../operations/ports/scheduler.ts';
 import type { RunEnded, ScheduledJob, SchedulerEvent } from './scheduled-job.ts';
@@ -64,17 +64,8 @@ export async function serveHealth(
   }
 }
 
-/** Whether jobs can run, and what prevents it. */
-interface Readiness {
-  readonly ready: boolean;
-  readonly draining: boolean;
-  readonly ledger: 'ok' | 'unreachable';
-  readonly auditLog: 'ok' | 'unreadable';
-  /** The head of the audit log. */
-  readonly head: Head | null;
-}
-
-async function readiness({ store, log, draining }: HealthSources): Promise<Readiness> {
+/** Whether jobs can run, and what prevents it, with the head of the audit log. */
+async function readiness({ store, log, draining }: HealthSources) {
   const [ledger, head] = await Promise.all([
     store.lastSuccesses().then(
       () => true,

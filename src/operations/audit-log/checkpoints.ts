@@ -13,22 +13,14 @@ interface MakeCheckpointOptions {
   readonly previous?: string | undefined;
 }
 
-interface MadeCheckpoint {
-  /** The signed note. Keep it elsewhere: it reveals later changes to the log. */
-  readonly note: string;
-  readonly origin: string;
-  readonly size: number;
-  /** The hash of the Merkle tree in base64, as in the note. */
-  readonly root: string;
-}
-
 /**
  * Verifies the audit log, and signs the number of its entries and the hash of their Merkle tree.
  *
+ * @returns The signed note, to be kept elsewhere: it reveals later changes to the log. And what it says; the root is in base64.
  * @throws TokenctlError `log_broken` if the log is broken or does not match the previous checkpoint, `configuration` if
  * there is no key, `audit_unavailable` if the log cannot be read.
  */
-export async function makeCheckpoint(options: MakeCheckpointOptions): Promise<MadeCheckpoint> {
+export async function makeCheckpoint(options: MakeCheckpointOptions) {
   const { log, keys, previous } = options;
   const signer = parseSigner(await keys.signer());
   const before =
@@ -56,24 +48,15 @@ interface ProveInclusionOptions {
   readonly checkpoint?: string;
 }
 
-/** The proof, which can be verified without the log. */
-interface ProvedInclusion {
-  /** The line of the entry, without its line feed. */
-  readonly line: string;
-  /** The proof in the format https://c2sp.org/tlog-proof, which includes the checkpoint. */
-  readonly proof: string;
-  readonly origin: string;
-  /** The number of entries that the checkpoint covers. */
-  readonly size: number;
-}
-
 /**
  * Proves that an entry is in the audit log that a checkpoint covers.
  *
+ * @returns What can be verified without the log: the entry's line without its line feed, and the proof in the format
+ * https://c2sp.org/tlog-proof, which includes the checkpoint; and how many entries that covers.
  * @throws TokenctlError `not_found` if the checkpoint does not cover the entry, or retention removed it; `log_broken`,
  * `configuration` and `audit_unavailable` as `makeCheckpoint`.
  */
-export async function proveInclusion(options: ProveInclusionOptions): Promise<ProvedInclusion> {
+export async function proveInclusion(options: ProveInclusionOptions) {
   const { log, keys, seq } = options;
   const note = options.checkpoint ?? (await makeCheckpoint({ log, keys })).note;
   const checkpoint = openCheckpoint(note, (await keys.verifiers()).map(parseVerifier));
