@@ -257,7 +257,7 @@ describe('in a database', () => {
     const { stdout, code } = await home.run(['incident', 'timeline', '--user', name, '--format', format]);
     expect(code).toBe(0);
     expect(stdout).toContain(name);
-    expect(stdout).toContain('intent tokens.revoke');
+    expect(stdout).toContain('began tokens revoke');
     if (format !== 'text') expect(stdout).not.toContain('<i>');
   });
 
