@@ -249,10 +249,14 @@ test('slow senders and guessers do not keep out the transmitter', async () => {
   );
   await openConnections(100, head('/signals/idp'));
   // As if all of them came from the transmitter's address.
-  for (let time = 0; time < 130; time += 1) {
-    const { status } = await world.push(receiver, 'x', { authorization: 'Bearer guess' });
-    expect(status).toBe(time < 100 ? 401 : status === 401 ? 401 : 429);
-  }
+  const began = performance.now();
+  const statuses: number[] = [];
+  for (let time = 0; time < 130; time += 1)
+    statuses.push((await world.push(receiver, 'x', { authorization: 'Bearer guess' })).status);
+  const refilled = Math.ceil((performance.now() - began) / 1000);
+  // Refusals of the tests before count as well.
+  expect(new Set(statuses)).toEqual(new Set([401, 429]));
+  expect(statuses.filter((status) => status === 401).length).toBeLessThanOrEqual(100 + refilled);
   const blocked = await world.push(receiver, 'x', { authorization: 'Bearer guess' });
   expect([blocked.status, blocked.headers.get('retry-after')]).toEqual([429, '30']);
   const token = await world.transmitter.event(EVENTS.sessionRevoked, email('in-time@example.org'), {
