@@ -223,7 +223,7 @@ async function caseOf(
       operation: run.operation,
       state: run.state,
       at: controllerTime({ at: run.ended, target: run.target }).toISOString(),
-      sentence: runSentence(run),
+      sentence: runSentence(run, { whole: true }),
     })),
     cleaned: record.cleaned,
     marks: [...marks.honest.values()],

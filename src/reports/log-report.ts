@@ -95,8 +95,9 @@ const states: Readonly<Record<RunAccount['state'], string>> = {
  * A run as a sentence: who did what where, how it ended, how long it took, and the ticket or the reason.
  *
  * @param options.state False leaves out how it ended.
+ * @param options.whole The reason as well as the ticket.
  */
-export function runSentence(account: RunAccount, { state = true } = {}): string {
+export function runSentence(account: RunAccount, { state = true, whole = false } = {}): string {
   const { actor, target, began, ended, ticket, reason } = account;
   const where = target['context'] === undefined ? '' : ` at ${target['context']}`;
   const seconds = (Date.parse(ended) - Date.parse(began)) / 1000;
@@ -107,7 +108,7 @@ export function runSentence(account: RunAccount, { state = true } = {}): string 
     ...(account.state === 'noted' || account.state === 'refused' ? [] : [`${seconds.toFixed(1)} s`]),
     ...(approval === null ? [] : [`approved by ${approval}`]),
     ...(brokeGlass ? ['without approval (--break-glass)'] : []),
-    ...[ticket ?? reason].filter((text) => text !== null),
+    ...(whole ? [ticket, reason] : [ticket ?? reason]).filter((text) => text !== null),
   ];
   return `${orderedBy(actor)} ${actText(account)}${where}${ending.length === 0 ? '' : `: ${ending.join(', ')}`}`;
 }

@@ -68,7 +68,7 @@ export function incidentParts(report: IncidentReport, place: ReportPlace): Docum
 
 /** Who made what; what people dealt with by hand is told from what remains. */
 function periodText({ since, until, begins, stream, subject }: Investigation): string {
-  const given = begins === 'given' ? ', which was given as the beginning of the theft' : '';
+  const given = begins === 'given' ? ', taken as the beginning of the theft' : '';
   const gap =
     stream.oldest !== null && stream.oldest > since
       ? `. The activity stream begins only at ${secondText(stream.oldest)}`

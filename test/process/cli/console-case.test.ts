@@ -188,7 +188,7 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     expect(body).toMatch(/Without an actor, and not of the intruder: \d+ entries/);
     expect(body).not.toContain('which may be part of this');
     expect(body).toMatch(
-      /Investigated: User bob, from .*, which was given as the beginning of the theft, to/,
+      /Investigated: User bob, from .*, taken as the beginning of the theft, to/,
     );
     expect((await report('json')).json()).toMatchObject({
       incident: { id: incident },
