@@ -93,14 +93,12 @@ export function timeline({ investigations, runs, own }: IncidentReport): Documen
     ...own
       .slice(0, MAX_EVENTS)
       .map(({ item }) => ({ at: item.first, owner: deedText(item), intruder: '', responders: '' })),
-    ...runs
-      .slice(0, MAX_EVENTS)
-      .map((run) => ({
-        at: beganAt(run),
-        owner: '',
-        intruder: '',
-        responders: runSentence(run, { whole: true }),
-      })),
+    ...runs.slice(0, MAX_EVENTS).map((run) => ({
+      at: beganAt(run),
+      owner: '',
+      intruder: '',
+      responders: runSentence(run, { whole: true }),
+    })),
   ];
   const more =
     found.length -
