@@ -3,11 +3,15 @@ import { recordAnswer } from '../../operations/directories/answer-history.ts';
 import { askDirectory } from '../../operations/directories/ask-directory.ts';
 import type { Directory } from '../../operations/ports/directory.ts';
 import { requireMayChange } from '../../operations/visibility.ts';
-import { answerDocument } from '../../reports/directory-answer.ts';
 import { lines } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { notMade } from '../change/change.ts';
-import { type OffboardingJson, type OffboardingRequest, offboardingFlow } from './offboarding-flow.ts';
+import {
+  answerDocument,
+  type OffboardingJson,
+  type OffboardingRequest,
+  offboardingFlow,
+} from './offboarding-flow.ts';
 
 /**
  * Asks a directory who has left, and offboards them like users who were named. If nobody has left, records the answer.

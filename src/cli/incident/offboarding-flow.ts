@@ -18,10 +18,9 @@ import {
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { requireMayChange } from '../../operations/visibility.ts';
 import { accessParts, notCovered } from '../../reports/access-lines.ts';
-import { answerDocument } from '../../reports/directory-answer.ts';
-import { lines } from '../../reports/document.ts';
+import { type Document, lines, list } from '../../reports/document.ts';
 import type { MaybeMade, Report } from '../../reports/result.ts';
-import { countText, printable } from '../../reports/tables/text.ts';
+import { countText, printable, timeText } from '../../reports/tables/text.ts';
 import { type ChangeRequest, change, type Ending, notMade } from '../change/change.ts';
 import { runLine, stepAmount, stepLines, unfinishedWork } from '../change/ending.ts';
 import type { ChangeFlags, LocalFlags } from '../flags.ts';
@@ -187,4 +186,25 @@ function closingText(users: readonly string[], accessPaths: readonly AccessPath[
   return open === ''
     ? `The access of ${names} was ended as far as this context can check.`
     : `${names} may still have access: ${open}.`;
+}
+
+/** How many users in doubt are listed. */
+const MAX_DOUBTFUL = 20;
+
+/** What a directory answered: who has left by which evidence, and who is in doubt and stays. */
+export function answerDocument(answer: DirectoryAnswer): Document {
+  const { directory, at, listed, disabled, listedBefore, gone, doubtful, present, kept } = answer;
+  const before = listedBefore === null ? 'the first answer' : `${listedBefore} the last time`;
+  const rest = doubtful.length - MAX_DOUBTFUL;
+  return [
+    lines(
+      `The directory ${directory} listed ${countText(listed, 'user')} (${before}), ${disabled} of them disabled, at ${timeText(at)}.`,
+      `External users: ${gone.length} left, ${present} there, ${doubtful.length} in doubt. ${countText(kept, 'other user')} not compared.`,
+      gone.length > 0 && 'Left by the directory:',
+      gone.map(({ username, basis, evidence }) => list(`${username}: ${evidence}; matched by ${basis}`)),
+      doubtful.length > 0 && 'In doubt, not acted on:',
+      doubtful.slice(0, MAX_DOUBTFUL).map(({ username, why }) => list(`${username}: ${why}`)),
+      rest > 0 && list(`${countText(rest, 'more', 'more')}; --json lists all.`),
+    ),
+  ];
 }

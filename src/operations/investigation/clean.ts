@@ -1,5 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import { asWritten, type CleaningAct, cleaningOf } from '../../domain/investigation/cleaning.ts';
+import { asWritten, type CleaningAct, cleaningOf, refusedAct } from '../../domain/investigation/cleaning.ts';
 import { inDatabase } from '../../domain/investigation/cleaning-in-database.ts';
 import { objectText } from '../../domain/investigation/collect-items.ts';
 import {
@@ -10,7 +10,6 @@ import {
 } from '../../domain/investigation/investigation.ts';
 import { interimName } from '../../domain/investigation/kinds.ts';
 import { isMasked, isSameValue } from '../../domain/investigation/recorded-values.ts';
-import { refusedAct } from '../../domain/investigation/refused-act.ts';
 import {
   type Change,
   OperationRun,

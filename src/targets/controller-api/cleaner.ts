@@ -1,6 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { CleaningAct } from '../../domain/investigation/cleaning.ts';
-import { refusedAct } from '../../domain/investigation/refused-act.ts';
+import { refusedAct } from '../../domain/investigation/cleaning.ts';
 import type { Cleaner, CleaningValues } from '../../operations/ports/evidence.ts';
 import type { Api } from './api.ts';
 import { Connection, type HttpRequest, type HttpResponse } from './connection.ts';

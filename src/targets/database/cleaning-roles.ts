@@ -1,8 +1,8 @@
 import type { Queryable } from '../../db/database.ts';
 import { identifier, sql } from '../../db/sql.ts';
 import type { CleaningAct } from '../../domain/investigation/cleaning.ts';
+import { refusedAct } from '../../domain/investigation/cleaning.ts';
 import { definedRoleField, kindOfModel } from '../../domain/investigation/kinds.ts';
-import { refusedAct } from '../../domain/investigation/refused-act.ts';
 import { record } from './cleaning-entries.ts';
 
 const MEMBERS = sql`main_rbac_roles_members`;
