@@ -230,7 +230,7 @@ test.skipIf(!existsSync(activate))(
     await world.until(async () => said.includes('Listening on'));
     const health = await fetch(`http://127.0.0.1:${port}/readyz`);
     expect([health.status, await health.json()]).toEqual([200, { ready: true }]);
-    expect(said).toContain(`at http://127.0.0.1:${port}`);
+    await world.until(async () => said.includes(`at http://127.0.0.1:${port}`));
     const exited = once(child, 'exit');
     child.kill('SIGTERM');
     expect((await exited)[0]).toBe(0);
