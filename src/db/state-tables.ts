@@ -128,7 +128,8 @@ async function inTransaction<T>(
     await whenFree(() => database.exec('BEGIN IMMEDIATE'));
     begun = true;
     const result = await work(fileQueryable(database));
-    database.exec('COMMIT');
+    // Who is about to begin holds a shared lock for a moment, in which SQLite refuses a COMMIT; the transaction stays open.
+    await whenFree(() => database.exec('COMMIT'));
     return result;
   } catch (cause) {
     if (begun && database.isTransaction) database.exec('ROLLBACK');
