@@ -121,7 +121,10 @@ export function GiveBackForm({ read, place }: CaseProps): ReactNode {
         isLoading={begin.isPending}
         onClick={() =>
           begin.mutate({
-            ...{ kind: 'incident lift', place, incident: id, keepDeactivated: false },
+            kind: 'incident lift',
+            place,
+            incident: id,
+            keepDeactivated: false,
             ...accountOf(read),
           })
         }
