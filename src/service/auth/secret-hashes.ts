@@ -1,4 +1,4 @@
-import { createHash, createHmac, pbkdf2, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, hash, pbkdf2, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 
 const derive = promisify(pbkdf2);
@@ -60,7 +60,7 @@ function parse(stored: string): { iterations: number; salt: string; key: Buffer 
 
 /** The stored hash of a token, refresh token, code or client secret: SHA-256 in hex. */
 export function hashToken(secret: string): string {
-  return createHash('sha256').update(secret).digest('hex');
+  return hash('sha256', secret);
 }
 
 /** The stored hash of a session id: 240 bits of the SHA-256, for the controller's column of 40 characters. */

@@ -88,7 +88,13 @@ export class FairShare {
   async #turn(user: User, signal: AbortSignal): Promise<boolean> {
     this.#stopped.signal.throwIfAborted();
     signal.throwIfAborted();
-    const queue = this.#waiting.get(user) ?? new Set();
+    const waitingBefore = this.#waiting.get(user);
+    // Others wait for a share of their own, or for one of all: neither holds up a user with one left.
+    if (waitingBefore === undefined && this.#hasRoom(user)) {
+      this.#take(user);
+      return false;
+    }
+    const queue = waitingBefore ?? new Set();
     if (queue.size >= MAX_WAITING) throw tooManyRequests('Too many of your requests are waiting.', 1);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiting: Waiting = {
@@ -117,15 +123,22 @@ export class FairShare {
     }
   }
 
+  #hasRoom(user: User): boolean {
+    return this.#total < this.#share.total && (this.#running.get(user) ?? 0) < this.#share.perUser;
+  }
+
+  #take(user: User): void {
+    this.#total += 1;
+    this.#running.set(user, (this.#running.get(user) ?? 0) + 1);
+  }
+
   /** Begins what may run now: of the user whose turn is next, and who has a share left. */
   #next(): void {
     for (const [user, queue] of [...this.#waiting]) {
-      const running = this.#running.get(user) ?? 0;
       const [first] = queue;
       if (this.#total >= this.#share.total) return;
-      if (first === undefined || running >= this.#share.perUser) continue;
-      this.#total += 1;
-      this.#running.set(user, running + 1);
+      if (first === undefined || !this.#hasRoom(user)) continue;
+      this.#take(user);
       queue.delete(first);
       this.#waiting.delete(user);
       if (queue.size > 0) this.#waiting.set(user, queue);

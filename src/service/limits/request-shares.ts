@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ServiceContext } from '../context.ts';
@@ -11,6 +11,8 @@ declare module 'fastify' {
     turn: Turn | null;
     /** The id of the user that was found by the request's credentials. */
     provenUser: number | null;
+    /** The digest under which the owner of its credentials is remembered; null for none. */
+    credentials: string | null;
   }
 }
 
@@ -36,6 +38,7 @@ export function shareRequests(
   const bodies = new PendingBodies();
   app.decorateRequest('turn', null);
   app.decorateRequest('provenUser', null);
+  app.decorateRequest('credentials', null);
   app.addHook('preParsing', async (request, reply, payload) => {
     const sender = owners.senderOf(request);
     const left = signalOf(reply);
@@ -79,12 +82,15 @@ export async function inTurn<T>({ turn }: FastifyRequest, work: () => Promise<T>
   }
 }
 
-/** Aborted when the client closes the connection. */
+/** Aborted when the client closes the connection before it has its answer. */
 export function signalOf(reply: FastifyReply): AbortSignal {
   const left = new AbortController();
   const { raw } = reply;
-  if (raw.destroyed) left.abort(clientLeft());
-  else raw.once('close', () => left.abort(clientLeft()));
+  const leave = () => {
+    if (!raw.writableFinished) left.abort(clientLeft());
+  };
+  if (raw.destroyed) leave();
+  else raw.once('close', leave);
   return left.signal;
 }
 
@@ -119,7 +125,7 @@ class Turn {
 
 /** The senders of requests by their credentials: as they were found by earlier requests. */
 class Owners {
-  readonly #key = randomBytes(32);
+  readonly #key = randomBytes(32).toString('hex');
   readonly #owners = new Map<string, string>();
   readonly #cookie: string;
 
@@ -128,8 +134,9 @@ class Owners {
   }
 
   senderOf(request: FastifyRequest): string {
-    const credentials = this.#digest(request);
-    return (credentials && this.#owners.get(credentials)) ?? `network ${request.network}`;
+    request.credentials = this.#digest(request);
+    const owner = request.credentials === null ? undefined : this.#owners.get(request.credentials);
+    return owner ?? `network ${request.network}`;
   }
 
   /** Remembers whose credentials a request had, or forgets it if they are refused. */
@@ -140,9 +147,8 @@ class Owners {
         : request.provenClient !== ''
           ? `client ${request.provenClient}`
           : null;
-    if (owner === null && status !== 401) return;
-    const credentials = this.#digest(request);
-    if (credentials === null) return;
+    const { credentials } = request;
+    if (credentials === null || (owner === null && status !== 401)) return;
     this.#owners.delete(credentials);
     if (owner === null) return;
     this.#owners.set(credentials, owner);
@@ -155,9 +161,8 @@ class Owners {
     const session = cookies?.[this.#cookie] ?? '';
     const { authorization = '' } = headers;
     if (authorization === '' && session === '') return null;
-    return createHmac('sha256', this.#key)
-      .update(JSON.stringify([authorization, session]))
-      .digest('base64');
+    // The key makes the length and the start of the text unknown to others; no one else ever sees the digest.
+    return hash('sha256', JSON.stringify([this.#key, authorization, session]), 'base64');
   }
 }
 
