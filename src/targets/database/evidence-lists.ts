@@ -155,35 +155,26 @@ function lastNumberSql(table: NumberedTable): Sql {
 
 export async function readMissingEntries(connection: Connection, first: number): Promise<MissingNumbers> {
   const table = connection.layout === 'gateway' ? 'dab_activitystream_entry' : 'main_activitystream';
-  const [row] = await sql`SELECT ${entryNumbersSql(table, first)} FROM ${identifier(table)} s
-      WHERE s.id >= ${first}::bigint`.rows<NumbersRow>(connection.reader);
+  const [row] = await sql`SELECT ${first}::bigint AS first, max(s.id) AS last, count(s.id) AS present,
+         ${lastNumberSql(table)} AS given
+       FROM ${identifier(table)} s WHERE s.id >= ${first}::bigint`.rows<NumbersRow>(connection.reader);
   return missingOf(row);
 }
 
 /**
- * As {@link readMissingEntries}, with the ids of the entries of a controller since an instant that give a user a name or take it, in
- * order. No index has them: one pass over the stream answers both.
+ * The ids of the entries of a controller since an instant that give a user a name or take it, in order. No index has them: the stream
+ * is read, by several processes of the server.
  */
-export async function readMissingAndNaming(
+export async function readNamingEntries(
   connection: Connection,
   first: number,
   since: Date,
-): Promise<{ readonly missing: MissingNumbers; readonly naming: readonly number[] }> {
-  const [row] = await sql`SELECT ${entryNumbersSql('main_activitystream', first)},
-        array_agg(s.id ORDER BY s.id) FILTER (WHERE s.object1 = 'user'
-          AND s.operation IN ('create', 'update', 'delete') AND s.timestamp >= ${since}
-          AND strpos(s.changes, '"username"') > 0) AS naming
-      FROM main_activitystream s WHERE s.id >= ${first}::bigint`.rows<NamingRow>(connection.reader);
-  return { missing: missingOf(row), naming: row?.naming ?? [] };
-}
-
-interface NamingRow extends NumbersRow {
-  readonly naming: readonly number[] | null;
-}
-
-/** The columns of a {@link NumbersRow} about entries `s`, from a number on. */
-function entryNumbersSql(table: NumberedTable, first: number): Sql {
-  return sql`${first}::bigint AS first, max(s.id) AS last, count(s.id) AS present, ${lastNumberSql(table)} AS given`;
+): Promise<number[]> {
+  return await sql`SELECT s.id FROM main_activitystream s
+      WHERE s.id >= ${first}::bigint AND s.object1 = 'user' AND s.operation IN ('create', 'update', 'delete')
+        AND s.timestamp >= ${since} AND strpos(s.changes, '"username"') > 0 ORDER BY s.id`.ids(
+    connection.reader,
+  );
 }
 
 /** Counts which jobs are missing: from the one on that follows the last one from before an instant. */

@@ -25,9 +25,9 @@ import { type JobRow, jobOf, jobsSql } from './evidence-jobs.ts';
 import {
   type ObjectRow,
   readMadeBy,
-  readMissingAndNaming,
   readMissingEntries,
   readMissingJobs,
+  readNamingEntries,
   readUsersMade,
 } from './evidence-lists.ts';
 import { hasAssignedRole, holdsRole, readAssignedRoles, readRoles } from './evidence-roles.ts';
@@ -98,8 +98,6 @@ class DatabaseEvidence implements OpenedEvidence {
   readonly #present: ReadonlySet<string>;
   /** The first id of the entries from an instant on. */
   readonly #firstIds = new Map<number, number>();
-  /** Which entries are missing from an id on, where that was counted with something else. */
-  readonly #missing = new Map<number, MissingNumbers>();
 
   constructor(connection: Connection, present: ReadonlySet<string>) {
     this.#connection = connection;
@@ -219,9 +217,7 @@ class DatabaseEvidence implements OpenedEvidence {
 
   async nameChanges(since: Date): Promise<readonly NameChange[]> {
     const { first } = await this.#bounds({ since, until: since });
-    const { missing, naming } = await readMissingAndNaming(this.#connection, first, since);
-    this.#missing.set(first, missing);
-    return nameChangesIn(await this.entries(naming));
+    return nameChangesIn(await this.entries(await readNamingEntries(this.#connection, first, since)));
   }
 
   async entries(ids: readonly number[]): Promise<readonly StreamEntry[]> {
@@ -295,7 +291,7 @@ class DatabaseEvidence implements OpenedEvidence {
 
   async missingEntries(since: Date): Promise<MissingNumbers> {
     const { first } = await this.#bounds({ since, until: since });
-    return this.#missing.get(first) ?? (await readMissingEntries(this.#connection, first));
+    return await readMissingEntries(this.#connection, first);
   }
 
   async missingJobs(since: Date): Promise<MissingNumbers | null> {
