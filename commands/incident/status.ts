@@ -5,8 +5,8 @@ import { allContextsFlag } from '../../src/cli/flags.ts';
 export default defineCommand({
   summary: 'Show lockdowns and whether they are still in effect',
   description: `Compares the audit log with the controller. It reports settings that were changed back, \
-users who are active again and new tokens of locked users. It also lists interrupted lockdowns and, from the \
-audit log, incidents at other addresses. The REST API and the database of one controller are two addresses; \
+users who are active again and new tokens of locked users. It also lists interrupted lockdowns, lifted ones whose \
+users stay deactivated and, from the audit log, incidents at other addresses. The REST API and the database of one controller are two addresses; \
 incidents of both are checked and can be lifted at either, as far as the context can.
 
 A request that the controller took before a lockdown can make a token after it. With --wait, the command \
@@ -16,7 +16,7 @@ that an open incident is not in effect, overdue or unfinished, or that one of an
 Exit code 5 means that it is in effect as far as this context can check, and that something was not checked.`,
   examples: ['', '--check --json', '--wait'],
   flags: {
-    all: boolean({ summary: 'Include lifted incidents.' }),
+    all: boolean({ summary: 'Include all lifted incidents.' }),
     wait: boolean({ summary: 'First wait for requests from before the lockdown.' }),
     check: boolean({
       summary: 'Exit with 3 if a lockdown is not in effect, and with 5 if that was not fully checked.',
@@ -35,8 +35,10 @@ Exit code 5 means that it is in effect as far as this context can check, and tha
         ...(flags.wait === true && { wait: waitUntil }),
       });
       // With several contexts, the incidents elsewhere are mostly listed under their own context.
-      const own = found.incidents.filter(({ address }) => address === description.address);
-      const shown = several ? { incidents: own, elsewhere: [] } : found;
+      const isOwn = ({ address }: { readonly address: string }) => address === description.address;
+      const shown = several
+        ? { incidents: found.incidents.filter(isOwn), left: found.left.filter(isOwn), elsewhere: [] }
+        : found;
       return statusResult(shown, { description, check: flags.check === true });
     });
   },

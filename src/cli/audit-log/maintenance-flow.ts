@@ -4,11 +4,11 @@ import { auditLogFile } from '../../config/configuration.ts';
 import { databaseName } from '../../config/secrets.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { verifyInclusion } from '../../operations/audit-log/checkpoints.ts';
-import { pruneLog, rotateLog } from '../../operations/audit-log/rotate-log.ts';
+import { type HeldEntries, heldEntries, pruneLog, rotateLog } from '../../operations/audit-log/rotate-log.ts';
 import { type VerifiedLog, verifyLog } from '../../operations/audit-log/verify-log.ts';
-import { type Lines, lines } from '../../reports/document.ts';
+import { type Lines, lines, list } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
-import { countText } from '../../reports/tables/text.ts';
+import { countText, secondText } from '../../reports/tables/text.ts';
 import { textFile } from './checkpoint-flow.ts';
 import type { VerificationFlags } from './log-flags.ts';
 
@@ -40,6 +40,8 @@ export interface RotationJson {
   readonly archive: string | null;
   /** Files that were removed. */
   readonly removed: readonly string[];
+  /** With --remove-older-than: since when entries were kept, although they are older, and for which incidents; null for none. */
+  readonly kept?: { readonly since: string; readonly incidents: readonly string[] } | null;
 }
 
 /**
@@ -189,15 +191,38 @@ export async function rotationFlow(
   const rotation = await rotateLog(options);
   const before = new Date(runtime.clock.now().getTime() - (removeOlderThan ?? 0));
   const pruning = removeOlderThan === undefined ? null : await pruneLog({ ...options, before });
+  const held = removeOlderThan === undefined ? null : await heldEntries(options.log, before);
   const closed = rotation?.archive ?? null;
   const removed = pruning?.files ?? [];
   return report({
-    json: { archive: closed, removed },
+    json: {
+      archive: closed,
+      removed,
+      ...(removeOlderThan !== undefined && {
+        kept: held && { since: held.since, incidents: held.incidents.map(({ id }) => id) },
+      }),
+    },
     document: [
       lines(
         closed === null ? 'Nothing to rotate: the audit log has no entries.' : `Closed ${closed}.`,
         removeOlderThan !== undefined && [`Removed ${countText(removed.length, 'file')}.`, ...removed],
+        held !== null && heldLines(held),
       ),
     ],
   });
+}
+
+/** Why older entries are still there, and what ends that. */
+function heldLines({ since, incidents }: HeldEntries): Lines {
+  return [
+    `Kept: the entries since ${secondText(since)}, which these incidents need:`,
+    ...list(
+      ...incidents.map(({ id, stays }) => {
+        const names = stays.map(({ what, name }) => (what === 'user' ? name : `the role ${name}`));
+        return stays.length === 0
+          ? `${id}: it is open.`
+          : `${id}: its lift did not give back: ${names.join(', ')}. Without these entries, no lift could.`;
+      }),
+    ),
+  ];
 }

@@ -53,15 +53,34 @@ export async function waitUntil(until: Date): Promise<void> {
 /** For a log that was written by a clock ahead of this one. */
 const MAX_WAIT_MS = 150_000;
 
-function statusDocument({ incidents, elsewhere }: Incidents, description: TargetDescription): Document {
+function statusDocument({ incidents, left, elsewhere }: Incidents, description: TargetDescription): Document {
   const { address, context } = description;
   return [
     lines(incidents.length === 0 && `No lockdown at ${address} (context ${context}).`),
     ...incidents.map((incident) =>
       incidentPart(incident.address === address ? { ...incident, context } : incident, address),
     ),
+    leftPart(left, description),
     elsewherePart(elsewhere),
   ];
+}
+
+/** What lifts left, in short: nobody else knows why these users are deactivated. */
+function leftPart(left: readonly IncidentStatus[], { address, context }: TargetDescription): Part {
+  return lines(
+    left.length > 0 && [
+      'Lifted, without giving all access back:',
+      ...left.map((each) =>
+        list(
+          `${each.id}: ${each.selection}, since ${secondText(each.lifted?.at ?? each.since)}`,
+          stayLines(each.address === address ? { ...each, context } : each).map((text) => ({
+            text,
+            depth: 2,
+          })),
+        ),
+      ),
+    ],
+  );
 }
 
 const STATES: Readonly<Record<IncidentStatus['state'], string>> = {
@@ -83,7 +102,7 @@ function incidentPart(incident: IncidentStatus, here: string): Part {
       address !== here && `at another address of this controller: ${address} (context ${context})`,
       `since ${secondText(since)}, by ${who(by)}${why === '' ? '' : `: ${why}`}`,
       lifted === null ? untilText(incident) : `lifted ${secondText(lifted.at)}, by ${who(lifted.by)}`,
-      snapshot !== null && `snapshot ${snapshot.file}`,
+      snapshot !== null && `what was there before is saved in ${snapshot.file}`,
       incident.names,
       state === 'lifted' ? stayLines(incident) : [settingLines(values), userLines(values), roleLines(values)],
       tokenLines(incident),
@@ -116,11 +135,13 @@ function elsewhereLine({
   context,
   until,
   isOverdue,
+  stays,
 }: ElsewhereIncident) {
   const [shown = state] = STATES[state].split(':');
   const over = isOverdue ? ', OVERDUE' : '';
   const end = until === null ? '' : `, until ${timeText(new Date(until))}${over}`;
-  return `${id}: ${selection}, at ${address} (context ${context}): ${shown}, since ${secondText(since)}${end}`;
+  const left = stays.length === 0 ? '' : `, not given back: ${stays.map(({ name }) => name).join(', ')}`;
+  return `${id}: ${selection}, at ${address} (context ${context}): ${shown}, since ${secondText(since)}${end}${left}`;
 }
 
 function who(by: Readonly<Record<string, string>>): string {
@@ -144,7 +165,7 @@ function settingLines(values: readonly HeldValue[]): string[] {
 }
 
 /** What a lift left, as it is now, and how to give it back. */
-function stayLines({ id, stays, values, context }: IncidentStatus): Lines {
+function stayLines({ id, stays, values, context }: IncidentStatus): readonly string[] {
   if (stays.length === 0) return [];
   const lineOf = ({ what, name, userId }: IncidentStatus['stays'][number]) => {
     const value = values.find((each) => each.what === what && each.name === name && each.userId === userId);

@@ -213,7 +213,7 @@ export class IncidentHistory {
     }
     // Access that is given back later does not change when it was closed.
     const lifted = incident.lifted ?? { at, by: actor };
-    this.#incidents.set(incident.id, { ...incident, state: 'lifted', lifted, stays });
+    this.#incidents.set(incident.id, { ...incident, state: 'lifted', lifted, released: at, stays });
   }
 
   /** Keeps what a lift left, until a lift gives it back. */

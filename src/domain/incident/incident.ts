@@ -41,6 +41,8 @@ export interface Incident {
   /** When its lockdown last went through, by the clock of the controller; null where it never did. */
   readonly locked: string | null;
   readonly lifted: { readonly at: string; readonly by: Readonly<Record<string, string>> } | null;
+  /** When a lift of it last ended: after `lifted` where access was given back later. Null before the first. */
+  readonly released: string | null;
   /** Whether its last lift was begun to leave the users deactivated; what finishes that lift goes by it. */
   readonly keepsDeactivated: boolean;
   /** What its lift left as the lockdown set it: users that stay deactivated, roles that stay taken. */
@@ -114,6 +116,7 @@ export function openingOf(entry: IncidentEntry, before: Incident | null): Incide
     state: 'unfinished',
     locked: before?.locked ?? null,
     lifted: null,
+    released: before?.released ?? null,
     keepsDeactivated: before?.keepsDeactivated ?? false,
     stays: before?.stays ?? [],
     snapshot: before?.snapshot ?? null,
@@ -260,21 +263,32 @@ export function describeScope(scope: LockdownScope): string {
   }
 }
 
+/** An incident, as far as it decides what the log must keep. */
+type Needed = Pick<Incident, 'state' | 'stays' | 'loggedAt' | 'released'>;
+
+/** Whether a lift of an incident has work left: it is open, or its last lift left users deactivated or roles taken. */
+export function isHeld({ state, stays }: Pick<Incident, 'state' | 'stays'>): boolean {
+  return state !== 'lifted' || stays.length > 0;
+}
+
 /**
- * The oldest instant (RFC 3339) from which the log must be kept so that every open incident can be lifted;
- * null without open incidents. A lifted incident is still needed if an open one began before it was lifted:
- * the original value is recorded with the first.
+ * The oldest instant (RFC 3339) from which the log must be kept so that every open incident can be lifted, and what lifts left can
+ * be given back; null without such. Any other incident is still needed if one of these began before its last lift: the original
+ * value is recorded with the first.
  */
-export function neededSince(incidents: readonly Incident[]): string | null {
+export function neededSince(incidents: readonly Needed[]): string | null {
   let since: string | null = null;
   for (const incident of incidents.toSorted((a, b) => endOf(b) - endOf(a))) {
-    const isNeeded = incident.lifted === null || (since !== null && incident.lifted.at >= since);
-    if (isNeeded && (since === null || incident.loggedAt < since)) since = incident.loggedAt;
+    const { released, loggedAt } = incident;
+    const isNeeded = isHeld(incident) || (since !== null && released !== null && released >= since);
+    if (isNeeded && (since === null || loggedAt < since)) since = loggedAt;
   }
   return since;
 }
 
-/** Open ones end last. */
-function endOf({ lifted }: Incident): number {
-  return lifted === null ? Number.MAX_SAFE_INTEGER : Date.parse(lifted.at);
+/** Those that are held end last. */
+function endOf(incident: Needed): number {
+  return isHeld(incident) || incident.released === null
+    ? Number.MAX_SAFE_INTEGER
+    : Date.parse(incident.released);
 }

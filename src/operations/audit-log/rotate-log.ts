@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { TokenctlError } from '../../domain/errors.ts';
-import { neededSince } from '../../domain/incident/incident.ts';
+import { type Incident, isHeld, neededSince } from '../../domain/incident/incident.ts';
 import { readIncidentHistories } from '../incident/recorded-incidents.ts';
 import type { AuditLog, EntryDraft, Pruning, Rotation } from '../ports/audit-log.ts';
 
@@ -22,8 +22,8 @@ export async function rotateLog({ log, actor }: RotateLogOptions): Promise<Rotat
 
 /**
  * Removes closed files whose entries were all appended before an instant and have an outcome. Entries that an open
- * incident needs are kept, however old they are. The rest of the log can still be verified: an entry records the removal,
- * and the first remaining file has the state of the log before it.
+ * incident needs, or one whose lift left users deactivated or roles taken, are kept, however old they are. The rest of the
+ * log can still be verified: an entry records the removal, and the first remaining file has the state of the log before it.
  *
  * @returns Null if there are no such files.
  * @throws TokenctlError `unsupported` if the log is not a file, `audit_unavailable`.
@@ -34,12 +34,36 @@ export async function pruneLog({
   before,
 }: RotateLogOptions & { readonly before: Date }): Promise<Pruning | null> {
   if (log.prune === undefined) throw notAFile();
-  const incidents = [...(await readIncidentHistories(log)).all.values()].flatMap(
-    (history) => history.incidents,
-  );
-  const needed = neededSince(incidents);
+  const needed = neededSince(await allIncidents(log));
   const earliest = needed === null ? before : new Date(Math.min(before.getTime(), Date.parse(needed)));
   return await log.prune(earliest, { actor, run: randomUUID() });
+}
+
+/** What keeps older entries in the log. */
+export interface HeldEntries {
+  /** Entries from this instant on are kept (RFC 3339). */
+  readonly since: string;
+  /** The incidents that are open, or whose lift left something. */
+  readonly incidents: readonly Incident[];
+}
+
+/**
+ * What keeps entries in the log that are older than an instant; null where nothing does.
+ *
+ * @throws TokenctlError `audit_unavailable`.
+ */
+export async function heldEntries(log: Pick<AuditLog, 'entries'>, before: Date): Promise<HeldEntries | null> {
+  const all = await allIncidents(log);
+  const since = neededSince(all);
+  if (since === null || Date.parse(since) >= before.getTime()) return null;
+  return {
+    since,
+    incidents: all.filter((incident) => isHeld(incident) && Date.parse(incident.loggedAt) < before.getTime()),
+  };
+}
+
+async function allIncidents(log: Pick<AuditLog, 'entries'>): Promise<readonly Incident[]> {
+  return [...(await readIncidentHistories(log)).all.values()].flatMap((history) => history.incidents);
 }
 
 function notAFile(): TokenctlError {

@@ -1,7 +1,7 @@
 import { type AccessPath, closedPath, openPath } from '../../domain/access.ts';
 import { limitText } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import { type Incident, type LockValue, lockKey } from '../../domain/incident/incident.ts';
+import { type Incident, isHeld, type LockValue, lockKey } from '../../domain/incident/incident.ts';
 import type { Hold, IncidentHistory } from '../../domain/incident/incident-history.ts';
 import { formatAlternatives } from '../../domain/selector.ts';
 import {
@@ -92,6 +92,8 @@ export interface ElsewhereIncident extends Incident {
 export interface Incidents {
   /** At the target, and after them those at other addresses of its controller. */
   readonly incidents: readonly IncidentStatus[];
+  /** Those whose lift left users deactivated or roles taken; with `all`, they are among the incidents. */
+  readonly left: readonly IncidentStatus[];
   /** At all other addresses; a controller whose entries have no INSTALL_UUID may be one of these. */
   readonly elsewhere: readonly ElsewhereIncident[];
 }
@@ -106,7 +108,7 @@ const SHOWN = 20;
  * What is locked down at a target, as the audit log says, and whether it still holds, as the target says; and what
  * the log has of other addresses, so that nothing is forgotten. Reads only.
  *
- * @param options `all` has those that are lifted as well. With `wait`, requests from before the lockdowns are waited for.
+ * @param options `all` has all that are lifted as well. With `wait`, requests from before the lockdowns are waited for.
  * @throws TokenctlError whatever the target and the log throw.
  */
 export async function incidentStatus(
@@ -120,22 +122,24 @@ export async function incidentStatus(
   const histories = await readIncidentHistories(log);
   const limit = limitText(description);
   const found: IncidentStatus[] = [];
+  const left: IncidentStatus[] = [];
   const here = histories.ofController(description);
   for (const history of here) {
     const values = limit === null ? await heldValues(target, history) : [];
-    for (const incident of meant(history, all))
-      found.push(await statusOf(incident, { ...options, history, values, limit }));
+    const read = (incident: Incident) => statusOf(incident, { ...options, history, values, limit });
+    for (const incident of meant(history, all)) found.push(await read(incident));
+    for (const incident of all ? [] : leftBy(history)) left.push(await read(incident));
   }
   const elsewhere = [...histories.all]
     .filter(([, history]) => !here.includes(history))
     .flatMap(([address, other]) =>
-      meant(other, all).map((incident) => ({
+      [...meant(other, all), ...(all ? [] : leftBy(other))].map((incident) => ({
         ...incident,
         address,
         isOverdue: isOverdue(incident, clock.now()),
       })),
     );
-  return { incidents: found, elsewhere };
+  return { incidents: found, left, elsewhere };
 }
 
 /** What is found of one incident. */
@@ -224,6 +228,11 @@ function meant(history: IncidentHistory, all: boolean): readonly Incident[] {
   return all ? history.incidents : history.open;
 }
 
+/** The lifted ones whose lift left something. */
+function leftBy({ incidents }: IncidentHistory): readonly Incident[] {
+  return incidents.filter((incident) => incident.state === 'lifted' && isHeld(incident));
+}
+
 function isOverdue(incident: Incident, now: Date): boolean {
   return incident.state !== 'lifted' && isDue(incident, now);
 }
@@ -234,8 +243,7 @@ export function isDue({ until }: Pick<Incident, 'until'>, now: Date): boolean {
 
 /** Everything that incidents hold, with what it is now. */
 async function heldValues(target: Target, history: IncidentHistory): Promise<readonly HeldValue[]> {
-  const holding = history.incidents.filter(({ state, stays }) => state !== 'lifted' || stays.length > 0);
-  const found = holding.flatMap(({ id }) => history.heldBy(id));
+  const found = history.incidents.filter(isHeld).flatMap(({ id }) => history.heldBy(id));
   const holds = [...new Map(found.map((hold) => [lockKey(hold.lock), hold])).values()];
   const settings = holds.some(({ lock }) => lock.what === 'setting')
     ? (await knownSettings(target)).values

@@ -154,7 +154,7 @@ describe('log rotate', () => {
     expect(JSON.parse(first.stdout)).toEqual({ archive: `${log}.1-1`, removed: [] });
     expect(JSON.parse((await run('log', 'verify', '--json')).stdout)).toMatchObject({ entries: 2 });
     const young = await run('log', 'rotate', '--remove-older-than', '1d', '--json');
-    expect(JSON.parse(young.stdout)).toMatchObject({ removed: [] });
+    expect(JSON.parse(young.stdout)).toMatchObject({ removed: [], kept: null });
     expect(existsSync(`${log}.1-1`)).toBe(true);
     expect((await run('log', 'verify')).code).toBe(0);
   });

@@ -8,7 +8,7 @@ import {
   proveInclusion,
   verifyInclusion,
 } from '../../../src/operations/audit-log/checkpoints.ts';
-import { pruneLog, rotateLog } from '../../../src/operations/audit-log/rotate-log.ts';
+import { heldEntries, pruneLog, rotateLog } from '../../../src/operations/audit-log/rotate-log.ts';
 import { verifyLog } from '../../../src/operations/audit-log/verify-log.ts';
 import type { AuditLog } from '../../../src/operations/ports/audit-log.ts';
 import { draft, refused, temporaryFolder } from '../../support/drafts.ts';
@@ -258,6 +258,33 @@ describe('retention', () => {
     await at.log.append(draft({ kind: 'outcome', closes: lifting.seq, ...lift }));
     expect(await pruneLog({ log: at.log, actor, before: january })).toMatchObject({
       files: ['audit.jsonl.2-4'],
+    });
+  });
+
+  test('leaves what a lift left, until it is given back, and says for which incident', async () => {
+    await using at = await opened();
+    const data = { step: 'operation', incident: 'inc-1' };
+    const bob = { what: 'user', name: 'bob', userId: 3, action: 'stays' };
+    const run = async (operation: string, more: object) => {
+      const opening = await at.log.append(draft({ kind: 'intent', operation, data }));
+      await at.log.append(
+        draft({ kind: 'outcome', closes: opening.seq, operation, data: { ...data, ...more } }),
+      );
+    };
+    await run('incident.lockdown', { result: 'locked' });
+    await run('incident.lift', { result: 'lifted', left: [bob] });
+    await rotateLog({ log: at.log, actor });
+    at.now.at = new Date('2026-02-01T00:00:00.000Z');
+    expect(await pruneLog({ log: at.log, actor, before: january })).toBeNull();
+    expect(await heldEntries(at.log, january)).toMatchObject({
+      since: '2026-01-01T00:00:00.000Z',
+      incidents: [{ id: 'inc-1', stays: [{ name: 'bob' }] }],
+    });
+    expect(await heldEntries(at.log, new Date('2026-01-01T00:00:00.000Z'))).toBeNull();
+    await run('incident.lift', { result: 'lifted', left: [] });
+    expect(await heldEntries(at.log, january)).toBeNull();
+    expect(await pruneLog({ log: at.log, actor, before: january })).toMatchObject({
+      files: ['audit.jsonl.1-4'],
     });
   });
 

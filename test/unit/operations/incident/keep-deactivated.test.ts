@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { incidentLift } from '../../../../jobs/incident-lift.ts';
+import { statusResult } from '../../../../src/cli/incident/status-result.ts';
 import { TokenctlError } from '../../../../src/domain/errors.ts';
 import { gatherReport } from '../../../../src/operations/incident/gather-report.ts';
+import { incidentStatus } from '../../../../src/operations/incident/incident-status.ts';
 import { planLift } from '../../../../src/operations/incident/lift.ts';
 import { documentText } from '../../../../src/reports/document.ts';
 import { incidentParts } from '../../../../src/reports/incident/incident-report.ts';
@@ -57,6 +59,29 @@ describe('lifting an incident whose users stay deactivated', () => {
     );
     const closing = (await at.entries()).at(-1);
     expect(closing?.data).toMatchObject({ left: [{ what: 'user', name: 'bob', action: 'stays' }] });
+  });
+
+  test('is told without --all, with how to give the access back, until that is done', async () => {
+    await using at = await lockedBob();
+    const { incident } = at;
+    await at.lift(incident, { keepDeactivated: true });
+    const asked = async () => {
+      const found = await incidentStatus({ ...at.common, all: false });
+      const { document } = statusResult(found, { description: at.target.self, check: true });
+      return { found, text: documentText(document?.() ?? []) };
+    };
+    const { found, text } = await asked();
+    expect(found).toMatchObject({ incidents: [], left: [{ id: incident, values: [{ found: false }] }] });
+    expect(text).toMatch(/^No lockdown at /);
+    expect(text).toContain('Lifted, without giving all access back:');
+    expect(text).toContain('bob stays deactivated.');
+    expect(text).toContain(`incident lift ${incident}`);
+    await at.target.users.setActive(3, true);
+    expect((await asked()).text).toContain('ACTIVE: bob, whom the lift left deactivated');
+    await at.lift(incident, { keepDeactivated: false });
+    const after = await asked();
+    expect(after.found.left).toEqual([]);
+    expect(after.text).not.toContain('bob');
   });
 
   test('is unchanged on a second run, whether the choice is said again or not', async () => {
