@@ -35,16 +35,21 @@ function presentParts(parts: Parts): Iterable<Part> | AsyncIterable<Part> {
   return Symbol.asyncIterator in parts ? parts : partsOf(parts);
 }
 
+/** Escaped, and no number of a duration is parted from its unit where a line breaks. */
+function htmlText(text: string): string {
+  return html(text).replace(/(?<=\d) (?=(?:ms|s|min|h|d)\b)/g, '&nbsp;');
+}
+
 function htmlPart(part: Part): string {
   switch (part.kind) {
     case 'heading':
-      return `<h${part.level}>${html(part.text)}</h${part.level}>`;
+      return `<h${part.level}>${htmlText(part.text)}</h${part.level}>`;
     case 'lines':
     case 'counts':
       return paragraphsAndLists(part)
         .map((each) =>
           typeof each === 'string'
-            ? `<p>${isStrong(part) ? `<strong>${html(each)}</strong>` : html(each)}</p>`
+            ? `<p>${isStrong(part) ? `<strong>${htmlText(each)}</strong>` : htmlText(each)}</p>`
             : htmlList(each.map(({ text }) => text)),
         )
         .join('\n');
@@ -52,7 +57,7 @@ function htmlPart(part: Part): string {
       return `${htmlTitle(part.title)}<dl>\n${part.facts.map(htmlFact).join('\n')}\n</dl>`;
     case 'table':
       return `<div class="scroll"><table><thead><tr>${part.heads.map((head) => `<th>${html(head)}</th>`).join('')}</tr></thead><tbody>
-${part.rows.map((row) => `<tr>${row.map((cell, place) => `<td${place === 0 ? ' class="fixed"' : ''}>${html(cell)}</td>`).join('')}</tr>`).join('\n')}
+${part.rows.map((row) => `<tr>${row.map((cell, place) => `<td${place === 0 ? ' class="fixed"' : ''}>${htmlText(cell)}</td>`).join('')}</tr>`).join('\n')}
 </tbody></table></div>`;
     case 'code':
       return `<pre><code>${part.lines.map(html).join('\n')}</code></pre>`;
@@ -66,11 +71,11 @@ function htmlTitle(title: string | undefined): string {
 }
 
 function htmlList(texts: readonly string[]): string {
-  return `<ul>${texts.map((text) => `<li>${html(text)}</li>`).join('\n')}</ul>`;
+  return `<ul>${texts.map((text) => `<li>${htmlText(text)}</li>`).join('\n')}</ul>`;
 }
 
 function htmlFact([name, value]: Fact): string {
-  return `<dt>${html(name)}</dt><dd>${typeof value === 'string' ? html(value) : htmlList(value)}</dd>`;
+  return `<dt>${html(name)}</dt><dd>${typeof value === 'string' ? htmlText(value) : htmlList(value)}</dd>`;
 }
 
 function markdownPart(part: Part): string {

@@ -68,6 +68,26 @@ describe.skipIf(chromium === null)('the console', () => {
     await takePictures(page, 'console-overview');
   });
 
+  it('changes between light and dark with each click, and follows the browser where that is the same', async () => {
+    const isDark = () => page.evaluate(() => document.documentElement.classList.contains('pf-v6-theme-dark'));
+    const stored = () => page.evaluate(() => localStorage.getItem('theme'));
+    const click = (theme: string) =>
+      page.getByRole('button', { name: `Change to the ${theme} theme` }).click();
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const other = colorScheme === 'light' ? 'dark' : 'light';
+      await page.emulateMedia({ colorScheme });
+      await page.getByRole('button', { name: `Change to the ${other} theme` }).waitFor();
+      expect([await isDark(), await stored()]).toEqual([colorScheme === 'dark', null]);
+      await click(other);
+      expect([await isDark(), await stored()]).toEqual([other === 'dark', other]);
+      await page.reload();
+      expect(await isDark()).toBe(other === 'dark');
+      await click(colorScheme);
+      expect([await isDark(), await stored()]).toEqual([colorScheme === 'dark', null]);
+    }
+    await page.emulateMedia({ colorScheme: null });
+  });
+
   it('revokes what a filter shows, and finds the work again after the page was loaded anew', async () => {
     await go('Tokens');
     const whole = page.getByText('400 tokens', { exact: true });

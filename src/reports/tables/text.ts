@@ -96,19 +96,30 @@ export function secondsText(seconds: number): string {
 }
 
 /**
- * Breaks a line at spaces and after commas so that each part has `width` characters at most; a word that
- * is longer than that is broken where it has to be. At least one part.
+ * Breaks a line at spaces and after commas, but not in a duration (`0.3 s`), so that each part has `width` characters at most; a
+ * word that is longer than that is broken where it has to be. At least one part.
  */
 export function wrapped(text: string, width: number): string[] {
   const parts: string[] = [];
   let rest = text;
   while (rest.length > width) {
-    const gap = Math.max(rest.lastIndexOf(' ', width), rest.lastIndexOf(',', width - 1) + 1);
-    const end = gap > 0 ? gap : width;
+    const last = gapIn(rest, width);
+    const gap = isDuration(rest, last) ? gapIn(rest, last - 1) : last;
+    const end = gap || last || width;
     parts.push(rest.slice(0, end));
     rest = rest.slice(end).trimStart();
   }
   return rest === '' && parts.length > 0 ? parts : [...parts, rest];
+}
+
+/** The last place where a line may break; 0 without one. */
+function gapIn(text: string, width: number): number {
+  return Math.max(text.lastIndexOf(' ', width), text.lastIndexOf(',', width - 1) + 1, 0);
+}
+
+/** Whether a number and its unit (`0.3 s`) are on the sides of a place. */
+function isDuration(text: string, place: number): boolean {
+  return /\d/.test(text[place - 1] ?? '') && /^ (?:ms|s|min|h|d)\b/.test(text.slice(place, place + 5));
 }
 
 /** What a piece of text says, from which the terminal's colour follows. */

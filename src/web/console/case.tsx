@@ -14,6 +14,7 @@ import { type ReactNode, useEffect, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { Loaded, Loading } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
+import { unbroken } from '../shared/times.tsx';
 import { query, useFacts, useRead } from './api.ts';
 import { CaseItems } from './case-items.tsx';
 import { GiveBackForm, LiftForm } from './case-lift.tsx';
@@ -313,7 +314,7 @@ function Duration({
     ...(hours > 0 ? [`${hours} h`] : []),
     ...(days === 0 ? [`${minutes % 60} min`] : []),
   ];
-  return parts.join(' ');
+  return unbroken(parts.join(' '));
 }
 
 /** Goes on with a lockdown that is not in effect in full. */

@@ -12,6 +12,7 @@ import {
 import { type ReactNode, useState } from 'react';
 import type { ShownLine, ShownPart } from '../../console/shown-document.ts';
 import { PlainTable } from '../shared/table.tsx';
+import { unbroken } from '../shared/times.tsx';
 import type { Ended } from './api.ts';
 import { Printed } from './commands.tsx';
 import { Bars } from './parts.tsx';
@@ -214,7 +215,7 @@ function Cells({ cells }: { readonly cells: readonly string[] }): ReactNode {
   return cells.map((cell, place) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: columns stay where they are
     <span key={place} className="cell">
-      {cell}
+      {unbroken(cell)}
     </span>
   ));
 }
@@ -275,9 +276,9 @@ function Sentence({ text }: { readonly text: string }): ReactNode {
 /** What stands in backticks is a command, a setting or a name. */
 function codeIn(text: string): ReactNode {
   const parts = text.split('`');
-  if (parts.length < 3 || parts.length % 2 === 0) return text;
+  if (parts.length < 3 || parts.length % 2 === 0) return unbroken(text);
   // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a sentence stay where they are
-  return parts.map((part, place) => (place % 2 === 0 ? part : <code key={place}>{part}</code>));
+  return parts.map((part, place) => (place % 2 === 0 ? unbroken(part) : <code key={place}>{part}</code>));
 }
 
 function Command({ command }: { readonly command: string }): ReactNode {

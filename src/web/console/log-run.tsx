@@ -16,6 +16,7 @@ import type { ReactNode } from 'react';
 import type { LogRun } from '../../console/log-records.ts';
 import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
+import { unbroken } from '../shared/times.tsx';
 import { call, type Json, query, saved, useRead } from './api.ts';
 import { OwnCommand } from './commands.tsx';
 import { Message, When } from './parts.tsx';
@@ -35,13 +36,13 @@ export function RunDialog({
         <Loaded query={read}>
           {({ sentence, facts, entries }) => (
             <>
-              <p>{sentence}</p>
+              <p>{unbroken(sentence)}</p>
               <DescriptionList isHorizontal isCompact>
                 {facts.map(({ name, value }) => (
                   <DescriptionListGroup key={name}>
                     <DescriptionListTerm>{name}</DescriptionListTerm>
                     <DescriptionListDescription>
-                      {typeof value === 'string' ? value : value.join(', ')}
+                      {unbroken(typeof value === 'string' ? value : value.join(', '))}
                     </DescriptionListDescription>
                   </DescriptionListGroup>
                 ))}

@@ -29,7 +29,7 @@ import {
 } from 'react';
 import { Link, useLocation } from 'react-router';
 import { Failed, Loading } from './states.tsx';
-import { chooseTheme, storedTheme, type Theme } from './theme.ts';
+import { changeTheme, isDark, onTheme } from './theme.ts';
 
 const MAIN = 'main-content';
 const SIDEBAR = 'page-sidebar';
@@ -158,39 +158,18 @@ function TopBar({
   );
 }
 
-const NEXT_THEME: Readonly<Record<Theme, Theme>> = { system: 'light', light: 'dark', dark: 'system' };
-
-/** A button that goes through the themes: that of the browser, light, dark. */
+/** A button that changes between light and dark, with the sign of what it changes to. */
 export function ThemeButton(): ReactNode {
-  const [theme, setTheme] = useState(storedTheme);
-  const next = NEXT_THEME[theme];
+  const dark = useSyncExternalStore(onTheme, isDark);
+  const text = `Change to the ${dark ? 'light' : 'dark'} theme`;
   return (
     <Button
       variant="plain"
-      aria-label={`Theme: ${theme}. Change to ${next}`}
-      title={`Theme: ${theme}`}
-      icon={theme === 'light' ? <SunIcon /> : theme === 'dark' ? <MoonIcon /> : <HalfIcon />}
-      onClick={() => {
-        chooseTheme(next);
-        setTheme(next);
-      }}
+      aria-label={text}
+      title={text}
+      icon={dark ? <SunIcon /> : <MoonIcon />}
+      onClick={changeTheme}
     />
-  );
-}
-
-/** A circle, half of it filled. */
-function HalfIcon(): ReactNode {
-  return (
-    <svg
-      className="pf-v6-svg"
-      viewBox="0 0 16 16"
-      width="1em"
-      height="1em"
-      fill="currentColor"
-      aria-hidden="true"
-    >
-      <path d="M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1Zm0 12.5v-11a5.500 5.500 0 0 1 0 11Z" />
-    </svg>
   );
 }
 

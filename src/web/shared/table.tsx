@@ -1,6 +1,7 @@
 /** Tables whose cells hold texts of any length: names, addresses and descriptions that users chose. */
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { Children, cloneElement, Fragment, isValidElement, type ReactNode } from 'react';
+import { unbroken } from './times.tsx';
 
 /** The longest word that has no place to break: names of people and of rules are shorter. */
 const MAX_NAME = 16;
@@ -104,7 +105,8 @@ function breakable(node: ReactNode): ReactNode {
 /** Marks a place where a text may break. */
 const BREAK = '\u200b';
 
-function withBreaks(text: string): ReactNode {
+function withBreaks(given: string): ReactNode {
+  const text = unbroken(given);
   const pieces = text
     .replace(/\S+/g, (word) =>
       word.length > MAX_NAME ? word.replace(/[./@_:=?&-](?=\w)/g, `$&${BREAK}`) : word,

@@ -1,23 +1,32 @@
 /** Light or dark: as the browser prefers, or as the user chose here. */
 
-/** What a user can choose. */
-export type Theme = 'system' | 'light' | 'dark';
-
 const STORED = 'theme';
 const DARK_CLASS = 'pf-v6-theme-dark';
 const prefersDark = matchMedia('(prefers-color-scheme: dark)');
+const listeners = new Set<() => void>();
 
-/** The stored choice. */
-export function storedTheme(): Theme {
+/** Whether the page is shown dark now. */
+export function isDark(): boolean {
   const stored = localStorage.getItem(STORED);
-  return stored === 'light' || stored === 'dark' ? stored : 'system';
+  return stored === 'dark' || (stored !== 'light' && prefersDark.matches);
 }
 
-/** Stores a choice, and shows it. */
-export function chooseTheme(theme: Theme): void {
-  if (theme === 'system') localStorage.removeItem(STORED);
-  else localStorage.setItem(STORED, theme);
+/** Changes between light and dark. A choice that the browser prefers anyway is not stored: the page follows the browser again. */
+export function changeTheme(): void {
+  const willBeDark = !isDark();
+  if (willBeDark === prefersDark.matches) localStorage.removeItem(STORED);
+  else localStorage.setItem(STORED, willBeDark ? 'dark' : 'light');
   show();
+}
+
+/**
+ * Calls a function whenever the page changes between light and dark.
+ *
+ * @returns Ends that.
+ */
+export function onTheme(change: () => void): () => void {
+  listeners.add(change);
+  return () => listeners.delete(change);
 }
 
 /** Shows the stored choice, and follows the browser's preference from now on. */
@@ -27,7 +36,6 @@ export function startTheme(): void {
 }
 
 function show(): void {
-  const theme = storedTheme();
-  const isDark = theme === 'dark' || (theme === 'system' && prefersDark.matches);
-  document.documentElement.classList.toggle(DARK_CLASS, isDark);
+  document.documentElement.classList.toggle(DARK_CLASS, isDark());
+  for (const change of listeners) change();
 }

@@ -46,6 +46,12 @@ export function Time({
     </time>
   );
 }
+
+/** A text in which no number of a duration is parted from its unit (`0.3 s`), where it breaks between lines. */
+export function unbroken(text: string): string {
+  return text.replace(/(?<=\d) (?=(?:ms|s|min|h|d)\b)/g, '\u00a0');
+}
+
 const UNITS = [
   ['day', 86_400],
   ['hour', 3_600],

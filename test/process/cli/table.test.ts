@@ -117,6 +117,9 @@ test.each([
   ['{"a":1,"b":2}', 8, ['{"a":1,', '"b":2}']],
   ['0123456789', 4, ['0123', '4567', '89']],
   ['abcd efgh', 4, ['abcd', 'efgh']],
+  ['done in 0.3 s', 11, ['done in', '0.3 s']],
+  ['after 12 stops', 9, ['after 12', 'stops']],
+  ['0.3 s', 4, ['0.3', 's']],
 ])('%j wraps at %i', (text, width, parts) => {
   expect(wrapped(text, width)).toEqual(parts);
 });
