@@ -291,7 +291,7 @@ function stepsOf(plan: LockdownPlan, description: TargetDescription): string[] {
         ]
       : []),
     ...localSteps(plan.local).before,
-    'Save a snapshot: tokens, settings, activity of the last hour.',
+    'Save to a file what is there: users, tokens, settings, and what was done in the last hour.',
     ...revocationSteps(plan),
     ...localSteps(plan.local).after,
     ...lifetimes.map(settingText),

@@ -15,10 +15,10 @@ import {
 import type { OwnWork, TheftBegan } from '../../operations/incident/own-work.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { htmlDocument, markdownDocument } from '../../reports/document-formats.ts';
-import { chainNodes, chainPicture } from '../../reports/incident/chain-picture.ts';
+import { chainPicture } from '../../reports/incident/chain-picture.ts';
 import { incidentParts } from '../../reports/incident/incident-report.ts';
 import { combined } from '../../reports/incident/incident-timeline.ts';
-import { leftOf } from '../../reports/incident/what-remains.ts';
+import { chainOf, leftOf } from '../../reports/incident/what-remains.ts';
 import { requireNewOrReplaced, writeReport } from '../../reports/report-file.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { type FlagsOf, instantOf } from '../flags.ts';
@@ -144,9 +144,7 @@ function documentOf(
         hint: 'Make one with `tokenctl incident investigate --out FILE`, and add --from FILE.',
       });
     }
-    const found = combined(investigations);
-    const handled = new Set(leftOf(found, gathered.byHand).handled.map(({ item }) => item.id));
-    return () => once(`${chainPicture(chainNodes(found, handled), { standalone: true })}\n`);
+    return () => once(`${chainPicture(chainOf(gathered), { standalone: true })}\n`);
   }
   const parts = () => incidentParts(gathered, { log: place, version });
   return format === 'html'

@@ -1,12 +1,16 @@
 import {
+  describedSummary,
   type FieldChange,
   type Investigation,
   type InvestigationItem,
   type InvestigationSubject,
   type ItemGroup,
   isStillThere,
+  isStolenToken,
+  stateText,
 } from '../../domain/investigation/investigation.ts';
 import { nounOf } from '../../domain/investigation/kinds.ts';
+import { unknownsOf } from '../../operations/investigation/unknowns.ts';
 import { type Document, type Lines, lines, list, type Part } from '../../reports/document.ts';
 import { countText, numberText, secondText } from '../../reports/tables/text.ts';
 
@@ -29,15 +33,20 @@ export function investigationDocument(
   investigation: Investigation,
   { all }: { readonly all: boolean },
 ): Document {
-  const { items, chain, stream, limits, mayHaveRead, target, since, until } = investigation;
+  const { items, chain, stream, target, since, until } = investigation;
   const remaining = items.filter(isStillThere);
+  const [stolen] = items.filter((item) => isStolenToken(item, investigation));
+  const acts = items.length - (stolen === undefined ? 0 : 1);
+  const left = remaining.length - (stolen !== undefined && isStillThere(stolen) ? 1 : 0);
   const dealtWith = items.filter(
     (item) => !isStillThere(item) && item.group !== 'ran' && item.group !== 'other',
   );
   return [
     lines(
       `Investigated ${subjectText(investigation.subject)} at ${target.address} (context ${target.context}), from ${secondText(since)} to ${secondText(until)}.`,
-      `${countText(stream.read, 'entry', 'entries')} of the activity stream, ${countText(items.length, 'item')}: ${numberText(remaining.length)} ${remaining.length === 1 ? 'remains' : 'remain'}.`,
+      `${countText(stream.read, 'entry', 'entries')} of the activity stream, ${countText(acts, 'item')}: ${numberText(left)} ${left === 1 ? 'remains' : 'remain'}.`,
+      stolen !== undefined &&
+        `The theft began with the stolen token, which is not counted: ${describedSummary(stolen)}. Now: ${stateText(stolen)}.`,
       investigation.visibility.kind !== 'all' &&
         `${investigation.as} sees only part of this controller: more may have been done, and may remain.`,
       chainLines(chain, all),
@@ -53,8 +62,7 @@ export function investigationDocument(
           : `Deleted, undone or changed since: ${numberText(dealtWith.length)}. Add --all to see them.`),
     ),
     unattributedPart(investigation, all),
-    lines('What may have been read:', list(...mayHaveRead)),
-    lines('Limits of the evidence:', list(...limits.map(({ text }) => text))),
+    ...unknownsOf([investigation], []).groups.map(({ title, texts }) => lines(`${title}:`, list(...texts))),
   ];
 }
 

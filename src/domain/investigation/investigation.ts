@@ -305,6 +305,17 @@ export function describedSummary({
   return known.length === 0 ? summary : `${summary}: ${known.join(', ')}`;
 }
 
+/**
+ * Whether an item is the making of the token that was stolen, by the subject of the investigation: the theft began with it, and it is no
+ * act of the intruder.
+ */
+export function isStolenToken(
+  { id, act }: Pick<InvestigationItem, 'id' | 'act'>,
+  { subject }: Pick<Investigation, 'subject'>,
+): boolean {
+  return subject.kind === 'token' && act === 'made' && id === `o_auth2_access_token:${subject.id}`;
+}
+
 /** Whether an item is there still that gives access, or runs code. */
 export function remains({ state, group }: Pick<InvestigationItem, 'state' | 'group'>): boolean {
   return group !== 'other' && isStillThere({ state });

@@ -117,7 +117,7 @@ async function written(
     missing.length === 0 ? '' : ` Not included, because they cannot be read: ${missing.join(', ')}.`;
   return {
     result: 'done',
-    message: `Wrote the snapshot to ${file.path} (SHA-256 ${sha256}).${left}`,
+    message: `Saved what was there before to ${file.path} (SHA-256 ${sha256}).${left}`,
     data: { file: file.path, sha256, counts, missing },
   };
 }

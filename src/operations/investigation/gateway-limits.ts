@@ -55,7 +55,7 @@ function actorLimits({ withoutActor, description }: ReadEvidence, deleted: reado
     withoutActor !== 0 &&
       limit(
         'no_actor',
-        `${withoutActor === null ? 'More than 2,000' : withoutActor} entries in the period name no user: token endpoints, management commands and the gateway itself write them as _system, and entries of users who were deleted since have lost their actor. Direct SQL writes none.`,
+        `${withoutActor === null ? 'More than 2,000' : withoutActor} entries in the period name no user. Token endpoints, management commands and the gateway itself write them as _system. Entries of users who were deleted since have lost their actor. Direct SQL writes none.`,
       ),
     visibility.kind === 'all' &&
       deleted.length > 0 &&

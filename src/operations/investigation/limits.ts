@@ -86,7 +86,7 @@ function streamLimits({ extent, window, users, missingEntries }: ReadEvidence): 
     limit(
       'stream_off',
       switched === null
-        ? 'Not checked: whether the activity stream was on all the time. A controller 24.6.1 does not always record that it was switched off, and not that it was switched on.'
+        ? 'Not checked: whether the activity stream was on all the time. A controller 24.6.1 does not record each switch.'
         : `The setting ACTIVITY_STREAM_ENABLED was changed at ${switched.toISOString()} or later: nothing was recorded while it was off.`,
     ),
     isCut &&
@@ -109,7 +109,7 @@ export function missingEntryLimits(found: MissingNumbers | null): Limits {
     missing > 0 &&
       limit(
         'entries_missing',
-        `${missing} of the ${last - first + 1} numbers from ${first} to ${last} have no entry in the activity stream: entries were deleted, or were never stored, as when a request fails or the database restarts after a crash. What they recorded is not known.`,
+        `${missing} of the ${last - first + 1} numbers from ${first} to ${last} have no entry in the activity stream. They were deleted, or never stored: a request that fails leaves such a gap, and so does a crash of the database. What they recorded is not known.`,
       ),
     !isEndKnown &&
       limit(
@@ -124,7 +124,7 @@ function actorLimits({ withoutActor, subject, names, chain, description }: ReadE
     withoutActor !== 0 &&
       limit(
         'no_actor',
-        `${withoutActor === null ? 'More than 2,000' : withoutActor} entries in the period have no actor: management commands, token endpoints and the controller itself write such entries, and changes of is_system_auditor over REST. Direct SQL writes none.`,
+        `${withoutActor === null ? 'More than 2,000' : withoutActor} entries in the period have no actor. Management commands, token endpoints and the controller itself write such entries. Direct SQL writes none. Over REST, a change of is_system_auditor has no actor.`,
       ),
     ...renamed(subject, { names, chain }),
     limit('clock', clockText(description) ?? 'Times are those of the controller.'),

@@ -20,14 +20,23 @@ export interface ChainNode {
 const MAX_OF_USER = 25;
 const MAX_NODES = 120;
 
+/** What is known of items by their ids. */
+interface MarkedItems {
+  readonly handled: ReadonlySet<string>;
+  readonly stolen: ReadonlySet<string>;
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
 /**
  * Who made what, as a tree: below each user of the chain what that user did, and below a made user what that one did.
  *
- * @param handled The ids of items that people dealt with by hand, which was not checked.
+ * @param marked.handled The ids of items that people dealt with by hand, which was not checked.
+ * @param marked.stolen The ids of tokens that were stolen.
  */
 export function chainNodes(
   { chain, items }: Investigation,
-  handled: ReadonlySet<string> = new Set(),
+  { handled = NONE, stolen = NONE }: Partial<MarkedItems> = {},
 ): readonly ChainNode[] {
   const nodes: ChainNode[] = [];
   const byItem = Map.groupBy(
@@ -44,15 +53,15 @@ export function chainNodes(
     addItems(link, depth + 1, place);
   };
   const addItems = (link: ChainLink, depth: number, parent: number) => {
-    const mine = items.filter(
-      (item) => (item.group !== 'other' || isStillThere(item)) && item.by[0]?.username === link.user.username,
-    );
+    const mine = items
+      .filter((item) => isTold(item) && item.by[0]?.username === link.user.username)
+      .sort((one, other) => Number(stolen.has(other.id)) - Number(stolen.has(one.id)));
     for (const item of mine.slice(0, MAX_OF_USER)) {
       const isHandled = handled.has(item.id);
       const place = add({
         ...{ depth, parent },
         state: isHandled ? 'unknown' : stateOf(item),
-        text: isHandled ? `${item.summary} (dealt with by hand, as its person says)` : item.summary,
+        text: `${item.summary}${isHandled ? ' (dealt with by hand, as its person says)' : ''}${stolen.has(item.id) ? STOLEN : ''}`,
       });
       for (const made of byItem.get(item.id) ?? []) addUser(made, depth + 1, place);
     }
@@ -70,6 +79,14 @@ const HOW: Readonly<Record<ChainLink['how'], string>> = {
   made: ' (made by the user above)',
   password_set: ' (password set by the user above)',
 };
+
+/** What is added to the summary of the token that was stolen. */
+export const STOLEN = ' (stolen: the theft began here)';
+
+/** Other changes are told, set back as well; what else gives no access, and is over, is not. */
+function isTold(item: InvestigationItem): boolean {
+  return item.group !== 'other' || item.act === 'changed' || isStillThere(item);
+}
 
 function stateOf(item: InvestigationItem): ChainNode['state'] {
   if (item.state === 'unknown') return 'unknown';

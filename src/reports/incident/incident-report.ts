@@ -9,15 +9,16 @@ import {
 } from '../../domain/investigation/investigation.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import { coveredBy, type IncidentReport } from '../../operations/incident/gather-report.ts';
-import { ownActOf } from '../../operations/incident/own-acts.ts';
+import { unknownsOf } from '../../operations/investigation/unknowns.ts';
 import type { RunCounts } from '../../operations/journal/run-account.ts';
 import { code, type Document, lines, list, type Part, section, strong } from '../document.ts';
 import { countText, numberText, secondText, timeText } from '../tables/text.ts';
-import { byRisk, bySubject, chainParts, combined, timeline } from './incident-timeline.ts';
+import { STOLEN } from './chain-picture.ts';
+import { byRisk, bySubject, chainParts, combined, stolenIn, timeline } from './incident-timeline.ts';
 import { OWN_WORK, ownWorkParts } from './own-work.ts';
 import {
+  chainOf,
   isSerious,
-  leftOf,
   notInvestigated,
   remainingTexts,
   subjectText,
@@ -53,20 +54,20 @@ export function incidentParts(report: IncidentReport, place: ReportPlace): Docum
     howDoWeKnow(report),
     section('Timeline'),
     ...timeline(report),
-    ...(investigations.length === 0 ? [] : pictureParts(report)),
+    ...(investigations.length === 0 ? [] : chainParts(chainOf(report))),
     section('What was ended'),
     whatWasEnded(report),
     section('What remains'),
     ...whatRemains(report),
     ...ownWorkParts(report),
     section('What is not known'),
-    whatIsNotKnown(report),
+    ...whatIsNotKnown(report),
     section('Evidence, and how to check it'),
     ...evidenceParts(report, place),
   ];
 }
 
-/** Who made what; what people dealt with by hand is told from what remains. */
+/** Whom an investigation was about, of which time, and how much of that the activity stream has. */
 function periodText({ since, until, begins, stream, subject }: Investigation): string {
   const given = begins === 'given' ? ', taken as the beginning of the theft' : '';
   const gap =
@@ -74,11 +75,6 @@ function periodText({ since, until, begins, stream, subject }: Investigation): s
       ? `. The activity stream begins only at ${secondText(stream.oldest)}`
       : '';
   return `Investigated: ${subjectText(subject)}, from ${secondText(since)}${given}, to ${secondText(until)}${gap}`;
-}
-
-function pictureParts({ investigations, byHand }: IncidentReport): Document {
-  const found = combined(investigations);
-  return chainParts(found, new Set(leftOf(found, byHand).handled.map(({ item }) => item.id)));
 }
 
 function about({ incident, address, madeAt, investigations }: IncidentReport): Part {
@@ -101,16 +97,35 @@ function about({ incident, address, madeAt, investigations }: IncidentReport): P
 
 function whatHappened({ investigations, incident, own }: IncidentReport): Document {
   if (investigations.length === 0) return [lines(notInvestigated(incident))];
-  const worst = combined(investigations).items.filter(isSerious).sort(byRisk).slice(0, 12);
+  const { items } = combined(investigations);
+  const stolen = stolenIn(investigations);
+  const acts = items.filter(({ id }) => !stolen.has(id));
+  const worst = acts.filter(isSerious).sort(byRisk).slice(0, 12);
   const { reason } = incident;
   return [
-    lines(bySubject(investigations).map((each) => whatOneDid(combined(each), own.length > 0))),
+    lines(items.filter(({ id }) => stolen.has(id)).map(stolenText)),
+    lines(
+      bySubject(investigations).map((each) =>
+        whatOneDid(combined(each), { stolen, isApart: own.length > 0 }),
+      ),
+    ),
     lines(ACCOUNTS_ONLY, reason !== null && `The lockdown gives as its reason: ${reason}.`),
     withTitle(
       'The most serious of it:',
       worst.map((item) => `${item.risk}: ${describedSummary(item)}, ${secondText(item.first)}`),
     ),
   ];
+}
+
+/** The beginning of the theft: no act of the intruder. */
+function stolenText(item: InvestigationItem): string {
+  const who = item.by.map(({ username }) => username).join(', ');
+  return `The theft began with a stolen token, which is not counted below: ${who === '' ? '' : `${who} `}${describedSummary(item)}, ${secondText(item.first)}. By the last investigation, it is ${nowText(item)}.`;
+}
+
+function nowText(item: InvestigationItem): string {
+  if (item.state === 'there') return 'still there';
+  return item.state === 'unknown' ? 'not checked' : stateText(item);
 }
 
 /** What an investigation goes by. */
@@ -122,9 +137,12 @@ function withTitle(title: string, items: readonly string[]) {
   return lines(items.length > 0 && [title, ...list(...items.slice(0, MAX_ITEMS))]);
 }
 
-/** @param isApart Whether something counts as the owner's own work: then it is not said that there is nothing. */
-function whatOneDid(found: Investigation, isApart: boolean): string {
-  const counting = found.items;
+/** @param known.isApart Whether something counts as the owner's own work: then it is not said that there is nothing. */
+function whatOneDid(
+  found: Investigation,
+  { stolen, isApart }: { readonly stolen: ReadonlySet<string>; readonly isApart: boolean },
+): string {
+  const counting = found.items.filter(({ id }) => !stolen.has(id));
   const done = counting.filter(({ job }) => job === null || job.because === 'launched');
   const later = counting.length - done.length;
   const began = done.map(({ first }) => first).sort()[0];
@@ -214,7 +232,7 @@ function howDoWeKnow({ investigations, evidence, runs }: IncidentReport): Part {
     list(
       lastOfEach(investigations).map(
         (last) =>
-          `What these accounts did: ${countText(last.stream.read, 'entry', 'entries')} of the controller's activity stream${last.stream.oldest === null ? '' : `, which reaches back to ${last.stream.oldest}`}, read as ${last.as}${last.visibility.kind === 'all' ? '' : ', who sees only part'}. ${countText(last.limits.length, 'limit')} of this evidence ${last.limits.length === 1 ? 'is' : 'are'} listed below.`,
+          `What these accounts did: ${countText(last.stream.read, 'entry', 'entries')} of the controller's activity stream${last.stream.oldest === null ? '' : `, which reaches back to ${last.stream.oldest}`}, read as ${last.as}${last.visibility.kind === 'all' ? '' : ', who sees only part'}. What it cannot show is listed below.`,
       ),
       `What was done about it: ${countText(runs.length, 'run')} in the audit log of tokenctl, which records each change before it is made.`,
       evidence.intact
@@ -238,6 +256,7 @@ function whatWasEnded(report: IncidentReport): Part {
     ...ENDED.flatMap(([name, what]) => (sum(name) === 0 ? [] : [what(sum(name))])),
   ];
   const cleaned = dealtWith(investigations);
+  const stolen = stolenIn(investigations);
   const found = new Map(
     (investigations.length === 0 ? [] : combined(investigations).items).map((item) => [item.id, item]),
   );
@@ -261,7 +280,7 @@ function whatWasEnded(report: IncidentReport): Part {
     ).lines,
     withTitle(
       'Of what these accounts did, gone, undone or changed back by the last investigation:',
-      cleaned.map((item) => `${item.summary}: ${stateText(item)}`),
+      cleaned.map((item) => `${item.summary}${stolen.has(item.id) ? STOLEN : ''}: ${stateText(item)}`),
     ).lines,
   );
 }
@@ -287,7 +306,7 @@ function stepsText(steps: NonNullable<IncidentReport['lockdown']>['steps']): str
   return [...byResult]
     .map(
       ([result, some]) =>
-        `${some.map(({ step }) => step.replaceAll('_', ' ')).join(', ')} (${result.replaceAll('_', ' ')})`,
+        `${some.map(({ step }) => (step === 'snapshot' ? 'a file of what was there before' : step.replaceAll('_', ' '))).join(', ')} (${result.replaceAll('_', ' ')})`,
     )
     .join('; ');
 }
@@ -320,25 +339,22 @@ const ENDED: readonly (readonly [keyof RunCounts, (count: number) => string])[] 
   ['failed', (count) => `${numberText(count)} failed`],
 ];
 
-/** What the accounts did to access and to what runs, and does not remain. */
+/** What the accounts did to access and to what runs, and other changes, that does not remain. */
 function dealtWith(investigations: readonly Investigation[]): readonly InvestigationItem[] {
   if (investigations.length === 0) return [];
   return combined(investigations).items.filter(
     (item) =>
-      (item.group === 'ways_in' || item.group === 'code_later') &&
+      (item.group === 'ways_in' || item.group === 'code_later' || item.act === 'changed') &&
       !isStillThere(item) &&
       item.act !== 'removed' &&
       item.act !== 'deleted',
   );
 }
 
-function whatIsNotKnown({ investigations, lockdown, incident, ownActs }: IncidentReport): Part {
-  const last = lastOfEach(investigations);
-  const all = last.flatMap((each) => each.unattributed);
-  const unattributed = all.filter((entry) => ownActOf(entry, ownActs) === null);
-  const ours = all.length - unattributed.length;
+function whatIsNotKnown({ investigations, lockdown, incident, ownActs }: IncidentReport): Document {
+  const { groups, unattributed, unattributedCount, ours } = unknownsOf(lastOfEach(investigations), ownActs);
   const paths = lockdown?.accessPaths ?? [];
-  const items = [
+  const ways = [
     ...uncheckedPaths(paths).map(
       ({ path, until }) =>
         `Whether this way in was closed: ${nameText(path)}${until === null ? '' : ` (it closes by itself at ${untilText(until)})`}.`,
@@ -349,24 +365,24 @@ function whatIsNotKnown({ investigations, lockdown, incident, ownActs }: Inciden
         ({ path }) =>
           `Left to people by the lockdown: ${nameText(path)}. The log does not say whether it was done.`,
       ),
-    ...last.flatMap(({ mayHaveRead }) => mayHaveRead),
-    ...last.flatMap(({ limits }) => limits).map(({ text }) => text),
-    ours > 0 &&
-      `Without an actor, and not of the intruder: ${countText(ours, 'entry', 'entries')} about access, which by object, act and time ${ours === 1 ? 'is' : 'are'} what these runs of tokenctl did by the audit log.`,
-    ...(unattributed.length === 0
-      ? []
-      : [
-          `${countText(unattributed.length, 'entry', 'entries')} about access without an actor, which may be part of this:`,
-        ]),
-    ...unattributed
-      .slice(0, MAX_UNATTRIBUTED)
-      .map(({ at, operation, object, owner }) =>
-        `${secondText(at)}: ${operation} ${object.kind} ${object.name ?? object.id ?? ''}${owner == null ? '' : ` of ${owner}`}`.trim(),
-      ),
   ];
-  return lines(
-    items.length === 0 ? notInvestigated(incident) : list(...new Set(items.filter((each) => each !== false))),
-  );
+  return [
+    investigations.length === 0 && lines(notInvestigated(incident)),
+    withTitle('Ways in:', ways),
+    withTitle(
+      `${countText(unattributedCount, 'entry', 'entries')} about access without an actor, which may be part of this:`,
+      unattributed
+        .slice(0, MAX_UNATTRIBUTED)
+        .map(({ at, operation, object, owner }) =>
+          `${secondText(at)}: ${operation} ${object.kind} ${object.name ?? object.id ?? ''}${owner == null ? '' : ` of ${owner}`}`.trim(),
+        ),
+    ),
+    ...groups.map(({ title, texts }) => withTitle(`${title}:`, texts)),
+    lines(
+      ours > 0 &&
+        `Without an actor, and not of the intruder: ${countText(ours, 'entry', 'entries')} about access, which by object, act and time ${ours === 1 ? 'is' : 'are'} what these runs of tokenctl did by the audit log.`,
+    ),
+  ];
 }
 
 function evidenceParts(
@@ -380,7 +396,7 @@ function evidenceParts(
       list(
         `Audit log: ${log}, ${countText(size, 'entry', 'entries')}. SHA-256 of its last entry: ${head}`,
         snapshot !== null &&
-          `Snapshot of before: ${snapshot.file}, SHA-256 ${snapshot.sha256} by the audit log.`,
+          `What was there before, as the lockdown saved it: ${snapshot.file}, SHA-256 ${snapshot.sha256} by the audit log.`,
         investigations.map(
           ({ madeAt, as, target, since, until }) =>
             `Investigation of ${madeAt} by ${as} at ${target.address}${target.version === null ? '' : ` (version ${target.version})`}, of the time from ${since} to ${until}.`,

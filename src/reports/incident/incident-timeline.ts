@@ -5,23 +5,30 @@ import {
   type Investigation,
   type InvestigationItem,
   isStillThere,
+  isStolenToken,
 } from '../../domain/investigation/investigation.ts';
 import type { Severity } from '../../domain/policy/rule.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
 import { type Document, lines, section } from '../document.ts';
 import { runSentence } from '../log-report.ts';
 import { countText, secondText } from '../tables/text.ts';
-import { chainNodes, chainPicture } from './chain-picture.ts';
+import { type ChainNode, chainPicture, STOLEN } from './chain-picture.ts';
 
 /** The most lines of the timeline. */
 const MAX_EVENTS = 400;
 
-/** The investigations of each subject, by the time at which they were made. */
+/** The investigations of each subject, by the time at which they were made. One of a token is about its owner. */
 export function bySubject(investigations: readonly Investigation[]): readonly (readonly Investigation[])[] {
   const groups = Map.groupBy(investigations, ({ subject }) =>
-    JSON.stringify([subject.kind, subject.kind === 'token' ? subject.id : subject.name]),
+    JSON.stringify(subject.kind === 'token' ? ['user', subject.user] : [subject.kind, subject.name]),
   );
   return [...groups.values()];
+}
+
+/** The ids of the items that are tokens which were stolen, by the subjects of investigations: no acts of the intruder. */
+export function stolenIn(investigations: readonly Investigation[]): ReadonlySet<string> {
+  const found = investigations.flatMap((each) => each.items.filter((item) => isStolenToken(item, each)));
+  return new Set(found.map(({ id }) => id));
 }
 
 /**
@@ -88,8 +95,15 @@ export function timeline({ investigations, runs, own }: IncidentReport): Documen
   const found = investigations.length === 0 ? [] : combined(investigations).items;
   const worst = found.toSorted((one, other) => RISK_ORDER.indexOf(one.risk) - RISK_ORDER.indexOf(other.risk));
   const listed = worst.slice(0, MAX_EVENTS);
+  const stolen = stolenIn(investigations);
+  const noteOf = ({ id }: InvestigationItem) => (stolen.has(id) ? STOLEN : '');
   const events: Event[] = [
-    ...listed.map((item) => ({ at: item.first, owner: '', intruder: deedText(item), responders: '' })),
+    ...listed.map((item) => ({
+      at: item.first,
+      owner: '',
+      intruder: `${deedText(item)}${noteOf(item)}`,
+      responders: '',
+    })),
     ...own
       .slice(0, MAX_EVENTS)
       .map(({ item }) => ({ at: item.first, owner: deedText(item), intruder: '', responders: '' })),
@@ -141,8 +155,7 @@ function deedText(item: InvestigationItem): string {
 }
 
 /** Who made what, as a picture. */
-export function chainParts(found: Investigation, handled: ReadonlySet<string>): Document {
-  const nodes = chainNodes(found, handled);
+export function chainParts(nodes: readonly ChainNode[]): Document {
   return [
     section('Who made what'),
     {

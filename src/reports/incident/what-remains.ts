@@ -11,7 +11,8 @@ import type { IncidentReport } from '../../operations/incident/gather-report.ts'
 import { handledBy, type ItemMark } from '../../operations/incident/marked-items.ts';
 import { type Document, lines, list } from '../document.ts';
 import { countText, numberText, secondText } from '../tables/text.ts';
-import { bySubject, combined } from './incident-timeline.ts';
+import { type ChainNode, chainNodes, STOLEN } from './chain-picture.ts';
+import { bySubject, combined, stolenIn } from './incident-timeline.ts';
 
 /** The most lines of what remains. */
 const MAX_ITEMS = 200;
@@ -70,6 +71,16 @@ export function leftOf(
   };
 }
 
+/** Who made what: what people dealt with by hand is told from what remains, and the stolen token from what was done with it. */
+export function chainOf({
+  investigations,
+  byHand,
+}: Pick<IncidentReport, 'investigations' | 'byHand'>): readonly ChainNode[] {
+  const found = combined(investigations);
+  const handled = new Set(leftOf(found, byHand).handled.map(({ item }) => item.id));
+  return chainNodes(found, { handled, stolen: stolenIn(investigations) });
+}
+
 /** What remains of each subject, which is named where there are several. */
 export function remainingTexts({ investigations, byHand }: IncidentReport): readonly string[] {
   const groups = bySubject(investigations);
@@ -124,6 +135,7 @@ export function whatRemains(report: IncidentReport): Document {
   const { investigations, incident, byHand } = report;
   if (investigations.length === 0) return [lines(notInvestigated(incident))];
   const { remaining, handled, readAgain } = leftOf(combined(investigations), byHand);
+  const stolen = stolenIn(investigations);
   return [
     ...(remaining.length === 0
       ? [lines(remainingTexts(report))]
@@ -135,7 +147,7 @@ export function whatRemains(report: IncidentReport): Document {
               .slice(0, MAX_ITEMS)
               .map((item) => [
                 item.risk ?? '-',
-                describedSummary(item),
+                `${describedSummary(item)}${stolen.has(item.id) ? STOLEN : ''}`,
                 item.stateReason ?? item.state.replaceAll('_', ' '),
                 item.remedy?.text ?? '',
               ]),

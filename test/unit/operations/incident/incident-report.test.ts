@@ -17,6 +17,7 @@ import { htmlDocument, markdownDocument } from '../../../../src/reports/document
 import { chainNodes, chainPicture } from '../../../../src/reports/incident/chain-picture.ts';
 import { incidentParts } from '../../../../src/reports/incident/incident-report.ts';
 import { combined } from '../../../../src/reports/incident/incident-timeline.ts';
+import { chainOf } from '../../../../src/reports/incident/what-remains.ts';
 import { incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
 import { token } from '../../../support/tokens.ts';
 
@@ -294,6 +295,104 @@ describe('the report of an incident', () => {
       expect(text).toContain('created the access token (9): "laptop", scope write');
       expect(text).not.toContain('no value of a token');
     }
+  });
+
+  test('tells the stolen token from what was done with it, where the theft began', async () => {
+    await using at = await locked();
+    const stolen = (state: InvestigationItem['state']) =>
+      item({
+        ...{ id: 'o_auth2_access_token:9', summary: 'created the access token (9)', risk: 'high', state },
+        object: { kind: 'o_auth2_access_token', id: 9, name: null },
+        first: '2026-11-20T08:30:00.000Z',
+      });
+    const found = (state: InvestigationItem['state']) =>
+      investigation({
+        subject: { kind: 'token', id: 9, user: 'alice' },
+        items: [item({ id: 'user:11', state: 'gone' }), stolen(state)],
+      });
+    const parts = incidentParts(await at.report([found('gone')]), PLACE);
+    const happened = await texts(parts, 'What happened');
+    expect(happened).toContain(
+      'The theft began with a stolen token, which is not counted below: alice created the access token (9), 2026-11-20T08:30:00Z. By the last investigation, it is gone.',
+    );
+    expect(happened).toContain('acted from 2026-11-20T09:00:00Z to 2026-11-20T09:00:00Z: created 1 object.');
+    expect(happened).not.toContain('high: created the access token');
+    expect(await texts(parts, 'Timeline')).toMatch(/access token \(9\).* \(stolen: the theft began here\)/);
+    const [, first] = chainOf({ investigations: [found('gone')], byHand: [] });
+    expect(first).toMatchObject({ text: 'created the access token (9) (stolen: the theft began here)' });
+    // One that is still there remains, whatever it is called.
+    const alive = incidentParts(await at.report([found('there')]), PLACE);
+    expect(await texts(alive, 'Is it over?')).toMatch(/^\*\*No\. .*1 thing remains/);
+    expect(await texts(alive, 'What happened')).toContain('it is still there.');
+    const text = documentText(investigationDocument(found('gone'), { all: false }));
+    expect(text).toContain('1 item: 0 remain.');
+    expect(text).toMatch(/not counted: created the access token \(9\)\. Now: gone\./);
+    // An investigation of the owner from before is of the same account: what it found is not told twice.
+    const before = investigation({ madeAt: '2026-11-20T09:50:00.000Z', items: found('there').items });
+    const both = incidentParts(await at.report([before, found('gone')]), PLACE);
+    expect(await texts(both, 'Is it over?')).toMatch(/^\*\*Nothing is known to remain\./);
+  });
+
+  test('has what was set back among what was ended and in the picture', async () => {
+    await using at = await locked();
+    const restored = item({
+      ...{ id: 'organization:1', group: 'other', act: 'changed', state: 'undone', risk: null },
+      object: { kind: 'organization', id: 1, name: 'Default' },
+      summary: 'changed the organization Default (1)',
+    });
+    const label = { ...restored, id: 'label:1', act: 'made' as const, summary: 'created the label x (1)' };
+    const found = investigation({ items: [restored, { ...label, state: 'gone' }] });
+    const parts = incidentParts(await at.report([found]), PLACE);
+    for (const heading of ['What was ended', 'Who made what']) {
+      const text = await texts(parts, heading);
+      expect(text).toContain('changed the organization Default (1)');
+      expect(text).not.toContain('created the label');
+    }
+  });
+
+  test('orders what is not known, and takes its own entries for known', async () => {
+    await using at = await locked();
+    const { address, context } = at.target.self;
+    const entry = { operation: 'tokens.revoke', run: 'of-ours', actor: { user: 'root' } };
+    const target = { address, context };
+    const common = { ...entry, target };
+    const { seq: closes } = await at.log.append({
+      ...common,
+      kind: 'intent',
+      data: { step: 'batch', incident: at.incident },
+    });
+    const done = { step: 'batch', incident: at.incident, revoked: [9] };
+    const { at: time } = await at.log.append({ ...common, kind: 'outcome', closes, data: done });
+    const nameless = (entry: number, id: number) => ({
+      ...{ entry, at: time, operation: 'delete', owner: null, fields: [] },
+      object: { kind: 'o_auth2_access_token', id, name: null },
+    });
+    const found = (count: number, unattributed: Investigation['unattributed']) =>
+      investigation({
+        ...{ unattributed, mayHaveRead: ['Reads are not recorded.'] },
+        limits: [
+          { limit: 'clock', text: 'Times are those of the controller.' },
+          {
+            limit: 'no_actor',
+            text: `${count} entries in the period have no actor. Direct SQL writes none.`,
+          },
+          { limit: 'stream_pruned', text: 'Cut off.' },
+        ],
+      });
+    const of = async (one: Investigation) =>
+      await texts(incidentParts(await at.report([one]), PLACE), 'What is not known');
+    const own = await of(found(1, [nameless(1, 9)]));
+    expect(own).not.toMatch(/in the period|may be part of this/);
+    expect(own).toContain('Without an actor, and not of the intruder: 1 entry about access');
+    expect(own).toMatch(
+      /What may be missing:[\s\S]*Cut off[\s\S]*What may have been read:[\s\S]*Times, and the rest:/,
+    );
+    expect(await of(found(3, [nameless(1, 9)]))).toContain(
+      "2 entries in the period have no actor, 0 of them about access. Direct SQL writes none. 1 more is tokenctl's own, by its audit log.",
+    );
+    const both = await of(found(2, [nameless(1, 9), nameless(2, 10)]));
+    expect(both).toContain('1 entry in the period has no actor and is about access: it may be part of this.');
+    expect(both).toContain('1 entry about access without an actor, which may be part of this:');
   });
 
   test('takes what was dealt with by hand for what its person says, until it is investigated again', async () => {

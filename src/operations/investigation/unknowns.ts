@@ -1,0 +1,101 @@
+import type {
+  EvidenceLimit,
+  Investigation,
+  UnattributedEntry,
+} from '../../domain/investigation/investigation.ts';
+import { type OwnAct, ownActOf } from '../incident/own-acts.ts';
+
+/** What is not known, of one kind. */
+interface UnknownGroup {
+  readonly title: string;
+  readonly texts: readonly string[];
+}
+
+/** What investigations cannot know, for people. */
+export interface Unknowns {
+  /** The weightiest first. */
+  readonly groups: readonly UnknownGroup[];
+  /** Entries about access without an actor, which may be the intruder's: some of them, and how many there are. */
+  readonly unattributed: readonly UnattributedEntry[];
+  readonly unattributedCount: number;
+  /** How many of these entries are of the runs of tokenctl: that is known. */
+  readonly ours: number;
+}
+
+type Limit = EvidenceLimit['limit'];
+
+/** The kinds of limits under their titles, those that hide most first. */
+const GROUPS: readonly (readonly [title: string, limits: readonly Limit[]])[] = [
+  ['What may be missing', ['visibility', 'stream_pruned', 'entries_missing', 'bound_reached', 'stream_off']],
+  ['Who did it', ['no_actor', 'token_unknown', 'honest_work', 'renamed', 'links_lost']],
+  ['What was not read, or is not recorded', ['not_listed', 'jobs_missing', 'not_recorded']],
+];
+const READ = 'What may have been read';
+const REST = 'Times, and the rest';
+
+/** The limit that counts all entries without an actor, those of tokenctl too: the number, its sentence, and who writes such entries. */
+const COUNTED = /^(\d+|More than 2,000) entries in the period (have no actor|name no user)\.?(.*)$/s;
+
+type Found = Pick<Investigation, 'limits' | 'mayHaveRead' | 'unattributed' | 'unattributedCount'>;
+
+/**
+ * What is not known, in groups. Entries that are what runs of tokenctl did count as known.
+ *
+ * @param acts What these runs did, by the audit log.
+ */
+export function unknownsOf(investigations: readonly Found[], acts: readonly OwnAct[]): Unknowns {
+  const isOurs = (entry: UnattributedEntry) => ownActOf(entry, acts) !== null;
+  const limits = investigations.flatMap((found) => {
+    const ours = found.unattributed.filter(isOurs).length;
+    const access = (found.unattributedCount ?? found.unattributed.length) - ours;
+    return found.limits.map((each) => ({ ...each, text: withoutOurs(each.text, { ours, access }) }));
+  });
+  const textsOf = (kinds: readonly Limit[]) =>
+    kinds.flatMap((kind) => limits.flatMap(({ limit, text }) => (limit === kind ? text : [])));
+  const grouped = new Set(GROUPS.flatMap(([, kinds]) => kinds));
+  const groups = [
+    ...GROUPS.map(([title, kinds]) => ({ title, texts: textsOf(kinds) })),
+    { title: READ, texts: investigations.flatMap(({ mayHaveRead }) => mayHaveRead) },
+    { title: REST, texts: limits.flatMap(({ limit, text }) => (grouped.has(limit) ? [] : text)) },
+  ].map(({ title, texts }) => ({ title, texts: [...new Set(texts)].filter((text) => text !== '') }));
+  const all = investigations.flatMap(({ unattributed }) => unattributed);
+  const unattributed = all.filter((entry) => !isOurs(entry));
+  const ours = all.length - unattributed.length;
+  const counted = investigations.reduce(
+    (sum, each) => sum + (each.unattributedCount ?? each.unattributed.length),
+    0,
+  );
+  return {
+    groups: groups.filter(({ texts }) => texts.length > 0),
+    unattributed,
+    unattributedCount: counted - ours,
+    ours,
+  };
+}
+
+/** How many entries without an actor there are beside those of tokenctl, and how many are about access; empty for none. */
+function withoutOurs(
+  text: string,
+  { ours, access }: { readonly ours: number; readonly access: number },
+): string {
+  const [, number = '', lack = '', rest] = COUNTED.exec(text) ?? [];
+  if (rest === undefined) return text;
+  const left = number.startsWith('More') ? null : Math.max(0, Number(number) - ours);
+  if (left === 0) return '';
+  const counted =
+    left === 1
+      ? `1 entry in the period ${lack.replace('have', 'has').replace('name', 'names')}`
+      : `${left ?? number} entries in the period ${lack}`;
+  const about = aboutText(left, access);
+  const beside =
+    ours === 0 ? '' : ` ${ours} more ${ours === 1 ? 'is' : 'are'} tokenctl's own, by its audit log.`;
+  return `${counted}${about}.${rest}${beside}`;
+}
+
+/** How many of the entries without an actor are about access; nothing is said where not all were read, and none of those is. */
+function aboutText(left: number | null, access: number): string {
+  if (left === 1)
+    return access > 0 ? ' and is about access: it may be part of this' : ' and is not about access';
+  if (access > 0) return `, ${access} of them about access, which may be part of this`;
+  return left === null ? '' : ', 0 of them about access';
+}
