@@ -4,6 +4,7 @@ import {
   type Investigation,
   type InvestigationItem,
   isStillThere,
+  isStolenToken,
   stateText,
 } from '../domain/investigation/investigation.ts';
 import { objectPath } from '../domain/investigation/kinds.ts';
@@ -12,6 +13,7 @@ import { handledBy, type Marks, marksOf } from '../operations/incident/marked-it
 import { type OwnAct, ownActOf } from '../operations/incident/own-acts.ts';
 import { verifiedItems } from '../operations/incident/verified-items.ts';
 import { neverCleaned, notInDatabase, takesNaming } from '../operations/investigation/plan-cleaning.ts';
+import { unknownsOf } from '../operations/investigation/unknowns.ts';
 import { controllerOfCase } from './case-controller.ts';
 import { CaseFiles } from './case-files.ts';
 import type { Controller } from './controllers.ts';
@@ -53,11 +55,14 @@ interface Own {
 
 /**
  * What an item is now, each counted once: cleaned and verified since, marked as honest work, dealt with by hand as a person says,
- * there still or not checked, or gone, undone or finished.
+ * there still or not checked, or gone, undone or finished. The stolen token is none of these once it is gone.
  */
-type ItemFate = 'remains' | 'by_hand' | 'honest' | 'cleaned' | 'over';
+type ItemFate = 'remains' | 'by_hand' | 'honest' | 'cleaned' | 'over' | 'stolen';
 
-function fateOf(item: InvestigationItem, { marks, cleaned }: Known, madeAt: string): ItemFate {
+function fateOf(item: InvestigationItem, { marks, cleaned }: Known, of: Investigation): ItemFate {
+  const { madeAt } = of;
+  if (isStolenToken(item, of) && (!isStillThere(item) || cleanedAfter(cleaned, item.id, madeAt) !== null))
+    return 'stolen';
   if (cleanedAfter(cleaned, item.id, madeAt) !== null) return 'cleaned';
   if (marks.honest.has(item.id)) return 'honest';
   if (handledBy(item, { madeAt, marks }) !== null) return 'by_hand';
@@ -76,7 +81,7 @@ export function summaryOf(
   { name, path, ...known }: { readonly name: string; readonly path: string } & Known,
 ) {
   const { madeAt, since, until, subject, items, target, stream } = investigation;
-  const fates = Map.groupBy(items, (item) => fateOf(item, known, madeAt));
+  const fates = Map.groupBy(items, (item) => fateOf(item, known, investigation));
   const count = (fate: ItemFate) => fates.get(fate)?.length ?? 0;
   const remaining = fates.get('remains') ?? [];
   return {
@@ -85,7 +90,8 @@ export function summaryOf(
     /** When the oldest entry of the activity stream was written; null for an empty one. */
     oldest: stream.oldest,
     entries: stream.read,
-    items: items.length,
+    /** What was done; the stolen token is not. */
+    items: items.filter((item) => !isStolenToken(item, investigation)).length,
     /** How many were there or not checked when it was made; this does not change afterwards. */
     found: items.filter(isStillThere).length,
     /** What became of the items since, each counted once; `remaining` is what is to be cleaned, marked or done by hand. */
@@ -127,15 +133,24 @@ export async function shownInvestigation(
 
 /** An investigation with what people said of its items, and what a cleaning verified since. */
 export function shownOf(investigation: Investigation, known: Known & Own) {
-  const { items, unattributed, unattributedCount = unattributed.length, ...rest } = investigation;
-  // What remains first: of very many, the page gets no others.
-  const ordered = items.toSorted((one, other) => Number(isStillThere(other)) - Number(isStillThere(one)));
+  const {
+    items,
+    unattributed: _unattributed,
+    unattributedCount: _count,
+    limits: _limits,
+    mayHaveRead: _read,
+    ...rest
+  } = investigation;
+  // Of very many, the page gets what remains. Their order is that of the file: it is the same after a cleaning.
+  const most = items.toSorted((one, other) => Number(isStillThere(other)) - Number(isStillThere(one)));
+  const shown = new Set(most.slice(0, MAX_ITEMS));
+  const { groups, unattributedCount, ours } = unknownsOf([investigation], known.ownActs);
   return {
     ...rest,
     total: items.length,
-    unattributedCount:
-      unattributedCount - unattributed.filter((each) => ownActOf(each, known.ownActs) !== null).length,
-    items: ordered.slice(0, MAX_ITEMS).map((item) => shownItem(item, investigation, known)),
+    /** What is not known, the weightiest first; entries without an actor that are tokenctl's own are told apart. */
+    unknowns: { groups, unattributedCount, ours },
+    items: items.filter((item) => shown.has(item)).map((item) => shownItem(item, investigation, known)),
   };
 }
 
@@ -143,10 +158,13 @@ function shownItem(item: InvestigationItem, of: Investigation, known: Known & Ow
   const { id, group, act, object, by, first, last, entryCount, state, stateReason, risk, remedy } = item;
   const summary = describedSummary(item);
   const { marks, cleaned, ways } = known;
-  const fate = fateOf(item, known, of.madeAt);
+  const fate = fateOf(item, known, of);
   return {
     ...{ id, group, act, summary, first, last, entryCount, state, stateReason, risk, remedy, fate },
     stateText: stateText(item),
+    isStillThere: isStillThere(item),
+    /** The theft began with it. */
+    isStolen: isStolenToken(item, of),
     kind: object.kind,
     by: by.map(({ username }) => username),
     /** Whether it is to be cleaned, marked or done by hand. */

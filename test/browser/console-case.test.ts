@@ -88,7 +88,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     const tree = page.getByRole('tree', { name: 'Who made what' });
     await tree.getByText('mole', { exact: true }).waitFor();
     await section('Cleaning')
-      .getByText(/^Found \d+ items: \d+ to clean or to mark, /)
+      .getByText(/^Found .*: \d+ items\. As of .*: \d+ to clean or to mark, /)
       .waitFor();
     expect(await barriers(page, 'minor')).toEqual([]);
     await takePictures(page, 'console-case');
@@ -243,6 +243,11 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page.getByRole('heading', { name: 'Investigation of bob' }).waitFor();
     await section('Investigate').getByRole('button', { name: 'Investigate' }).click();
     await page.getByRole('tree', { name: 'Who made what' }).getByText('mole', { exact: true }).waitFor();
+    await section('What was found')
+      .getByText(/^Found .*: \d+ items\. At that time: /)
+      .waitFor();
+    await section('What was found').getByText('What is not known').click();
+    await section('What was found').getByText('Who did it', { exact: true }).waitFor();
     await section('What was found').getByRole('link', { name: 'lock down bob' }).waitFor();
     expect(await barriers(page, 'minor')).toEqual([]);
     await takePictures(page, 'console-investigation');
@@ -263,6 +268,10 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     ).toEqual([]);
     expect(await barriers(page, 'minor')).toEqual([]);
     await page.goto(new URL('/incidents', page.url()).href);
+    await page.getByRole('heading', { name: 'Closed incidents' }).waitFor();
+    expect(await page.getByRole('heading', { level: 2 }).allTextContents()).toEqual([
+      ...['Open incidents', 'Lock down', 'Closed incidents', 'Runbooks'],
+    ]);
     await tabTo(page, /^Show the case inc-/);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: /^Case inc-/ }).waitFor();

@@ -22,7 +22,8 @@ import { ChainTree } from './case-tree.tsx';
 import { CleanDialog, Cleanings } from './cleanings.tsx';
 import { TextSearch } from './commands.tsx';
 import type { ChosenPlace } from './controller.tsx';
-import { ItemDetails, StateLabel } from './item-details.tsx';
+import { FoundText, Limits } from './found-text.tsx';
+import { ItemDetails, StateLabel, StolenLabel } from './item-details.tsx';
 import { Message, Severity, When } from './parts.tsx';
 
 /** What is left to do about the last investigation of a case, and what cleanings did. */
@@ -99,7 +100,7 @@ function Found(props: FoundProps): ReactNode {
         />
       )}
       <p>
-        <FoundText found={found} />
+        <FoundText found={found} at={props.read.at} />
       </p>
       <h3>Who made what</h3>
       <ChainTree found={found} active={active} onChoose={choose} />
@@ -116,49 +117,6 @@ function Found(props: FoundProps): ReactNode {
     </>
   );
 }
-
-/** What may have been read, and what the investigation cannot know. */
-export function Limits({
-  found: { mayHaveRead, limits, unattributedCount },
-}: {
-  readonly found: InvestigationRead;
-}): ReactNode {
-  if (mayHaveRead.length === 0 && limits.length === 0 && unattributedCount === 0) return null;
-  return (
-    <details className="evidence">
-      <summary>What may have been read, and what is not known</summary>
-      <ul>
-        {mayHaveRead.map((text) => (
-          <li key={text}>May have been read: {text}</li>
-        ))}
-        {unattributedCount > 0 && (
-          <li>{numberText(unattributedCount)} entries about access have no actor.</li>
-        )}
-        {limits.map(({ text }) => (
-          <li key={text}>{text}</li>
-        ))}
-      </ul>
-    </details>
-  );
-}
-
-/** How many items were found, and what became of them, each counted once. */
-export function FoundText({ found: { items, total } }: Pick<FoundProps, 'found'>): ReactNode {
-  const fates = Map.groupBy(items, ({ fate }) => fate);
-  const parts = FATES.flatMap(([fate, text]) => {
-    const count = fates.get(fate)?.length ?? 0;
-    return count === 0 ? [] : [`${numberText(count)} ${text}`];
-  });
-  return `Found ${countText(total, 'item')}${parts.length === 0 ? '' : `: ${parts.join(', ')}`}.`;
-}
-
-const FATES: readonly (readonly [fate: Item['fate'], text: string])[] = [
-  ['remains', 'to clean or to mark'],
-  ['by_hand', 'dealt with by hand, not checked'],
-  ['honest', 'marked as honest'],
-  ['cleaned', 'cleaned and verified'],
-  ['over', 'gone, undone or finished'],
-];
 
 function ItemList({
   read,
@@ -239,7 +197,8 @@ function ItemList({
                 <>
                   <Button variant="link" isInline onClick={() => onOpen(item)}>
                     {item.summary}
-                  </Button>
+                  </Button>{' '}
+                  <StolenLabel item={item} />
                   {item.takesNaming && <div className="hint">Perhaps the work of somebody else.</div>}
                   {item.remains && item.notCleanable !== null && (
                     <div className="hint">

@@ -122,5 +122,5 @@ function liftOf({ incident }: CaseRead): Known {
   } as const;
   return incident.state === 'lifted'
     ? { ...stage, text: 'closed', variant: 'success', isDone: true }
-    : { ...stage, text: 'open', variant: 'pending', isDone: false };
+    : { ...stage, text: 'not closed yet', variant: 'pending', isDone: false };
 }

@@ -2,7 +2,7 @@
 import { type KeyboardEvent, type ReactNode, useRef, useState } from 'react';
 import { countText } from '../shared/times.tsx';
 import type { InvestigationRead, Item } from './case-stages.ts';
-import { StateLabel } from './item-details.tsx';
+import { StateLabel, StolenLabel } from './item-details.tsx';
 import { Severity } from './parts.tsx';
 
 /** A user of the chain, or something that a user did. */
@@ -26,7 +26,9 @@ function treeOf({ chain, items }: InvestigationRead): readonly Node[] {
   const userNode = (link: Link): Node => {
     drawn.add(link);
     left -= 1;
-    const mine = items.filter(({ by }) => by[0] === link.user.username);
+    const mine = items
+      .filter(({ by }) => by[0] === link.user.username)
+      .toSorted((one, other) => Number(other.isStolen) - Number(one.isStolen));
     const children = mine.slice(0, Math.max(0, Math.min(MOST_OF_USER, left))).map(itemNode);
     const others = chain
       .filter((each) => !drawn.has(each) && each.by?.username === link.user.username)
@@ -154,7 +156,8 @@ function NodeText({ node: { user, item } }: { readonly node: Node }): ReactNode 
   if (item === null) return null;
   return (
     <span>
-      {item.summary} {item.risk !== null && <Severity severity={item.risk} />} <StateLabel item={item} />
+      {item.summary} <StolenLabel item={item} />{' '}
+      {item.risk !== null && !item.isStolen && <Severity severity={item.risk} />} <StateLabel item={item} />
     </span>
   );
 }

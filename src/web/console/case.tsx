@@ -21,7 +21,7 @@ import { GiveBackForm, LiftForm } from './case-lift.tsx';
 import { ReportButtons } from './case-report.tsx';
 import { accountOf, type CaseRead, type Stage, stagesOf } from './case-stages.ts';
 import { type ChosenPlace, PlaceNote, usePlace } from './controller.tsx';
-import { EffectLabel, PathsTable } from './incident-parts.tsx';
+import { EffectLabel, PathsTable, WhyText } from './incident-parts.tsx';
 import { InvestigateForm } from './investigate-form.tsx';
 import { useBegin } from './operation.tsx';
 import { Heading, Message, When } from './parts.tsx';
@@ -78,7 +78,7 @@ export function Case(): ReactNode {
 
 function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: ChosenPlace }): ReactNode {
   const { incident, unread } = read;
-  const { selection, state, since, by, reason, ticket, until, isOverdue, lifted } = incident;
+  const { selection, state, since, by, until, isOverdue, lifted } = incident;
   const stages = stagesOf(read);
   const next = stages.find(({ isNext }) => isNext);
   const isOpen = state !== 'lifted';
@@ -103,8 +103,8 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
         </p>
         {!isOpen && <UsersNow read={read} />}
         <p>
-          Locked down <When at={since} /> by {by['user']}
-          {[reason, ticket].filter((each) => each !== null).map((each) => `, ${each}`)}.{' '}
+          Locked down <When at={since} /> by {by['user']}.
+          <WhyText incident={incident} />{' '}
           {isOpen ? (
             <>
               Open for <Duration key={read.at} from={since} to={null} now={read.at} />
@@ -124,6 +124,15 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
         <p>
           <PlaceNote chosen={chosen} />
         </p>
+        <p className="next">
+          {next === undefined ? (
+            'This case is closed: its lockdown is lifted. Its report is made.'
+          ) : (
+            <>
+              Next: <a href={`#${next.id}`}>{next.act}</a>
+            </>
+          )}
+        </p>
         <ProgressStepper aria-label="What is done and what is next">
           {stages.map(({ id, title, text, variant, isNext }) => (
             <ProgressStep
@@ -139,15 +148,6 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
             </ProgressStep>
           ))}
         </ProgressStepper>
-        <p className="next">
-          {next === undefined ? (
-            'This case is closed: its lockdown is lifted. Its report is made.'
-          ) : (
-            <>
-              Next: <a href={`#${next.id}`}>{next.act}</a>
-            </>
-          )}
-        </p>
         {isOpen && (
           <p className="hint">
             A case ends when its lockdown is lifted: the users stay deactivated or get access back, as you

@@ -8,7 +8,7 @@ import { countText } from '../shared/times.tsx';
 import { type AccessPath, type Ended, type Json, query, uncheckedIn, useRead } from './api.ts';
 import type { CaseRead } from './case-stages.ts';
 import { Report } from './document.tsx';
-import { When } from './parts.tsx';
+import { When, WithTimes } from './parts.tsx';
 
 /** The incidents of a context, and when they were compared with it. */
 export type IncidentsRead = Json<IncidentList>;
@@ -30,7 +30,7 @@ export function EffectLabel({
   const { holds } = incident;
   const unchecked = uncheckedIn(incident);
   return (
-    <>
+    <span className="labels inline">
       {holds === false && <Label color="red">not in effect</Label>}
       {holds === true && (
         <Label color="green">
@@ -42,6 +42,20 @@ export function EffectLabel({
           {unchecked === 0 ? 'not checked' : `${countText(unchecked, 'way', 'ways')} in not checked`}
         </Label>
       )}
+    </span>
+  );
+}
+
+/** Why it was locked down, each part with its name; nothing without. */
+export function WhyText({
+  incident: { reason, ticket },
+}: {
+  readonly incident: Pick<Incident, 'reason' | 'ticket'>;
+}): ReactNode {
+  return (
+    <>
+      {reason !== null && ` Reason: ${reason}.`}
+      {ticket !== null && ` Ticket: ${ticket}.`}
     </>
   );
 }
@@ -76,7 +90,7 @@ export function PathsTable({
               title: 'State',
               show: ({ state: line }) => <Label color={COLORS[line]}>{line.replace('_', ' ')}</Label>,
             },
-            { title: 'Evidence', show: ({ how }) => how },
+            { title: 'Evidence', show: ({ how }) => <WithTimes text={how} /> },
           ]}
         />
       )}

@@ -1,4 +1,4 @@
-/** Lockdowns: the ways in of each open one as a board, its timeline, and the runbooks. */
+/** Lockdowns, in the order in which they are looked for: what is open, a new one, the ways in of each open one, what is closed; and the runbooks. */
 
 import { Button, Card, CardBody, CardTitle, Label, PageSection } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
@@ -6,10 +6,11 @@ import { Link } from 'react-router';
 import { Choice } from '../shared/choice.tsx';
 import { Loaded, Loading } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
+import { numberText } from '../shared/times.tsx';
 import { type Ended, type Problem, query, useAddress, useFacts, useRead } from './api.ts';
 import { PlaceNote, usePlace } from './controller.tsx';
 import { Report } from './document.tsx';
-import { EffectLabel, type Incident, type IncidentsRead, PathsTable } from './incident-parts.tsx';
+import { EffectLabel, type Incident, type IncidentsRead, PathsTable, WhyText } from './incident-parts.tsx';
 import { LockdownForm } from './lockdown-form.tsx';
 import { Heading, Message, When } from './parts.tsx';
 
@@ -31,7 +32,7 @@ export function Incidents(): ReactNode {
           </Button>
         }
       />
-      <PageSection>
+      <PageSection className="stacked">
         {places.length > 1 && (
           <Choice
             className="runbook"
@@ -46,41 +47,39 @@ export function Incidents(): ReactNode {
             <PlaceNote chosen={chosen} />
           </p>
         )}
-        <div className="open-incidents">
-          {read.data === undefined ? (
-            <p>{read.isError ? 'The open incidents could not be read.' : 'Reading the open incidents…'}</p>
-          ) : (
-            <>
-              {read.data.unread !== null && <Away place={place} problem={read.data.unread} />}
-              <OpenCases read={read.data} place={place} />
-            </>
-          )}
-        </div>
-      </PageSection>
-      <PageSection>
+        <Card component="section" aria-label="Open incidents">
+          <CardTitle component="h2">Open incidents</CardTitle>
+          <CardBody className="open-incidents">
+            {read.data !== undefined ? (
+              <>
+                {read.data.unread !== null && <Away place={place} problem={read.data.unread} />}
+                <OpenCases read={read.data} place={place} />
+              </>
+            ) : read.error !== null ? (
+              <Message variant="danger" title={`The open incidents could not be read. ${read.error.message}`}>
+                <Button variant="link" isInline onClick={() => void read.refetch()}>
+                  Try again
+                </Button>
+              </Message>
+            ) : (
+              <p>Reading the open incidents…</p>
+            )}
+          </CardBody>
+        </Card>
         {chosen === null ? <Loading /> : <LockdownForm key={`${place} ${user}`} place={place} user={user} />}
-      </PageSection>
-      <PageSection className="stacked">
-        <Loaded query={read}>
-          {(data) => (
-            <>
-              {data.incidents
-                .toSorted((one, other) => Number(one.state === 'lifted') - Number(other.state === 'lifted'))
-                .map((incident) => (
-                  <Board
-                    key={`${incident.id} ${incident.address}`}
-                    place={place}
-                    incident={incident}
-                    at={data.at}
-                    unread={data.unread}
-                  />
-                ))}
-            </>
-          )}
-        </Loaded>
-      </PageSection>
-      <PageSection>
-        <Runbook />
+        {read.data?.incidents
+          .filter(({ state }) => state !== 'lifted')
+          .map((incident) => (
+            <Board
+              key={`${incident.id} ${incident.address}`}
+              place={place}
+              incident={incident}
+              at={read.data.at}
+              unread={read.data.unread}
+            />
+          ))}
+        {read.data !== undefined && <ClosedCases read={read.data} place={place} />}
+        <Runbooks />
       </PageSection>
     </>
   );
@@ -136,6 +135,7 @@ function OpenCases({ read, place }: { readonly read: IncidentsRead; readonly pla
   );
 }
 
+/** An open incident with its ways in. */
 function Board({
   place,
   incident,
@@ -147,56 +147,108 @@ function Board({
   readonly at: string;
   readonly unread: Problem | null;
 }): ReactNode {
-  const { id, selection, state, since, until, by, reason, ticket, isOverdue } = incident;
-  const isOpen = state !== 'lifted';
+  const { id, selection, since, until, by, isOverdue } = incident;
   return (
     <Card component="section" aria-label={`Incident ${id}`}>
       <CardTitle component="h2">
-        {id}: {selection} {isOpen ? <EffectLabel incident={incident} /> : <Label>closed</Label>}{' '}
+        {id}: {selection} <EffectLabel incident={incident} />{' '}
         {isOverdue && <Label color="red">overdue</Label>}
       </CardTitle>
       <CardBody>
         <p>
           Since <When at={since} /> by {by['user']}
-          {[reason, ticket].filter((each) => each !== null).map((each) => `, ${each}`)}
           {until !== null && (
             <>
               , until <When at={until} />
             </>
           )}
+          .<WhyText incident={incident} />
           {unread === null && (
             <>
-              . Compared <When at={at} />
+              {' '}
+              Compared with the controller <When at={at} />.
             </>
           )}
-          .
         </p>
         <p>
-          <Link to={query('/case', { place, incident: id })}>
-            {isOpen ? `Go on with the case ${id}` : `Show the case ${id}`}
-          </Link>
+          <Link to={query('/case', { place, incident: id })}>Go on with the case {id}</Link>
         </p>
-        {isOpen && <PathsTable incident={incident} place={place} />}
+        <PathsTable incident={incident} place={place} />
+      </CardBody>
+    </Card>
+  );
+}
+
+/** The rows of closed incidents that are drawn at first. */
+const MOST_CLOSED = 20;
+
+/** The closed incidents, the last one first. */
+function ClosedCases({ read, place }: { readonly read: IncidentsRead; readonly place: string }): ReactNode {
+  const [most, setMost] = useState(MOST_CLOSED);
+  const closed = read.incidents
+    .filter(({ state }) => state === 'lifted')
+    .toSorted((one, other) => (other.lifted?.at ?? '').localeCompare(one.lifted?.at ?? ''));
+  if (closed.length === 0) return null;
+  return (
+    <Card component="section" aria-label="Closed incidents">
+      <CardTitle component="h2">Closed incidents</CardTitle>
+      <CardBody>
+        <PlainTable
+          label="Closed incidents"
+          rows={closed.slice(0, most)}
+          keyOf={({ id, address }) => `${id} ${address}`}
+          columns={[
+            {
+              title: 'Incident',
+              show: ({ id }) => (
+                <Link
+                  className="schedule"
+                  aria-label={`Show the case ${id}`}
+                  to={query('/case', { place, incident: id })}
+                >
+                  {id}
+                </Link>
+              ),
+            },
+            { title: 'Whom', show: ({ selection }) => selection },
+            { title: 'Locked down', show: ({ since }) => <When at={since} /> },
+            { title: 'Closed', show: ({ lifted }) => <When at={lifted?.at} /> },
+            {
+              title: 'Not given back',
+              show: ({ stays }) =>
+                stays.length === 0 ? 'nothing' : stays.map(({ name }) => name).join(', '),
+            },
+          ]}
+        />
+        {closed.length > most && (
+          <Button variant="link" onClick={() => setMost(most + MOST_CLOSED)}>
+            Show more of {numberText(closed.length)}
+          </Button>
+        )}
       </CardBody>
     </Card>
   );
 }
 
 /** The runbooks that come with the program. */
-function Runbook(): ReactNode {
+function Runbooks(): ReactNode {
   const names = useRead<{ readonly json: { readonly runbooks: readonly string[] } }>('/api/runbooks');
   const [name, setName] = useState('');
   const read = useRead<Ended>(name === '' ? null : query('/api/runbooks', { name }));
   return (
-    <>
-      <Choice
-        className="runbook"
-        aria-label="Runbook"
-        value={name}
-        options={[['', 'Show a runbook'], ...(names.data?.json.runbooks ?? [])]}
-        onChange={setName}
-      />
-      {name !== '' && <Loaded query={read}>{(ended) => <Report ended={ended} label="Runbook" />}</Loaded>}
-    </>
+    <Card component="section" aria-label="Runbooks">
+      <CardTitle component="h2">Runbooks</CardTitle>
+      <CardBody>
+        <p>What to do, step by step. The page of a case fills in its names and ticks the steps off.</p>
+        <Choice
+          className="runbook"
+          aria-label="Runbook"
+          value={name}
+          options={[['', 'Choose a runbook'], ...(names.data?.json.runbooks ?? [])]}
+          onChange={setName}
+        />
+        {name !== '' && <Loaded query={read}>{(ended) => <Report ended={ended} label="Runbook" />}</Loaded>}
+      </CardBody>
+    </Card>
   );
 }

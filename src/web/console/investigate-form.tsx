@@ -37,6 +37,7 @@ export function InvestigateForm({
   // An investigation is about one user; of several, the first is a beginning.
   const takesUser = scope.kind !== 'applications' && names.length !== 1;
   const [user, setUser] = useState(names[0] ?? '');
+  const [token, setToken] = useState(last?.subject.kind === 'token' ? String(last.subject.id) : '');
   const [since, setSince] = useState(localValue(beginningOf(read)));
   const queries = useQueryClient();
   const investigate = useMutation({
@@ -46,14 +47,15 @@ export function InvestigateForm({
           place,
           incident: incident.id,
           since: new Date(since).toISOString(),
-          ...(takesUser && { user }),
+          ...subject?.asked,
         },
       }),
     onMutate: () => setTimeout(() => void queries.invalidateQueries(), SOON_MS),
     onSettled: () => queries.invalidateQueries(),
   });
   const isBusy = investigate.isPending || underway?.problem === null;
-  const isReady = !Number.isNaN(Date.parse(since)) && (!takesUser || user.trim() !== '');
+  const subject = subjectOf({ token, user, takesUser });
+  const isReady = !Number.isNaN(Date.parse(since)) && subject !== null;
   return (
     <>
       {investigations.length > 0 && <Made investigations={investigations} />}
@@ -64,7 +66,7 @@ export function InvestigateForm({
           if (isReady && !isBusy) investigate.mutate();
         }}
       >
-        {takesUser && (
+        {takesUser && token === '' && (
           <NameField
             id="investigate-user"
             label="User to investigate"
@@ -76,6 +78,7 @@ export function InvestigateForm({
             isOne
           />
         )}
+        {scope.kind === 'users' && <TokenField token={token} onChange={setToken} />}
         <FormGroup label="The theft began" fieldId="investigate-since" isRequired>
           <TextInput
             id="investigate-since"
@@ -117,12 +120,60 @@ export function InvestigateForm({
         )}
         {isReady && (
           <OwnCommand
-            words={`incident investigate --incident ${incident.id}${takesUser ? ` --user ${user}` : ''} --since ${new Date(since).toISOString()}`}
+            words={`incident investigate --incident ${incident.id}${subject.flag} --since ${new Date(since).toISOString()}`}
             place={place}
           />
         )}
       </Form>
     </>
+  );
+}
+
+/** Whom the form asks for: the owner of a token, or a user; nobody where the incident is about one. Null for what cannot be asked. */
+function subjectOf({
+  token,
+  user,
+  takesUser,
+}: {
+  readonly token: string;
+  readonly user: string;
+  readonly takesUser: boolean;
+}): { readonly asked: { readonly token?: number; readonly user?: string }; readonly flag: string } | null {
+  if (token !== '')
+    return isTokenNumber(token) ? { asked: { token: Number(token) }, flag: ` --token ${token}` } : null;
+  if (!takesUser) return { asked: {}, flag: '' };
+  return user.trim() === '' ? null : { asked: { user }, flag: ` --user ${user}` };
+}
+
+function isTokenNumber(text: string): boolean {
+  return /^[1-9]\d{0,14}$/.test(text);
+}
+
+function TokenField({
+  token,
+  onChange,
+}: {
+  readonly token: string;
+  readonly onChange: (token: string) => void;
+}): ReactNode {
+  return (
+    <FormGroup label="The stolen token, if you know it" fieldId="investigate-token">
+      <TextInput
+        id="investigate-token"
+        inputMode="numeric"
+        value={token}
+        validated={token === '' || isTokenNumber(token) ? 'default' : 'error'}
+        onChange={(_event, value) => onChange(value.trim())}
+      />
+      <FormHelperText>
+        <HelperText>
+          <HelperTextItem>
+            Its number. The theft then begins with this token: it is told from what was done with it. What was
+            done before it was made is left out.
+          </HelperTextItem>
+        </HelperText>
+      </FormHelperText>
+    </FormGroup>
   );
 }
 
@@ -169,11 +220,26 @@ export function Made({
         },
         {
           title: 'Found',
-          show: ({ items, entries }) =>
-            `${countText(items, 'item')} in ${countText(entries, 'entry', 'entries')}`,
+          show: ({ items, entries, subject }) => (
+            <>
+              {countText(items, 'item')} in {countText(entries, 'entry', 'entries')}
+              {subject.kind === 'token' && (
+                <div className="hint">
+                  Of {subject.user}, whose token {subject.id} was stolen.
+                </div>
+              )}
+            </>
+          ),
         },
-        { title: 'Remained then', show: ({ found }) => numberText(found) },
-        { title: 'Through', show: ({ context }) => context },
+        {
+          title: 'Remained at that time',
+          show: ({ found, madeAt }) => (
+            <>
+              {numberText(found)}, <When at={madeAt} />
+            </>
+          ),
+        },
+        { title: 'Context', show: ({ context }) => context },
       ]}
     />
   );

@@ -22,13 +22,13 @@ import { Loaded, Loading } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
 import { countText } from '../shared/times.tsx';
 import { call, type Json, query, useAddress, useFacts, useRead } from './api.ts';
-import { FoundText, Limits } from './case-items.tsx';
 import type { InvestigationRead, Item } from './case-stages.ts';
 import { ChainTree } from './case-tree.tsx';
 import { OwnCommand } from './commands.tsx';
 import { type ChosenPlace, PlaceNote, usePlace } from './controller.tsx';
+import { FoundText, Limits } from './found-text.tsx';
 import { localValue, Made } from './investigate-form.tsx';
-import { ItemDetails, StateLabel } from './item-details.tsx';
+import { ItemDetails, StateLabel, StolenLabel } from './item-details.tsx';
 import { NameField } from './name-field.tsx';
 import { ProblemAlert } from './operation.tsx';
 import { Heading, Message, Severity, When } from './parts.tsx';
@@ -218,7 +218,7 @@ function Found({ found, place }: { readonly found: InvestigationRead; readonly p
       <CardTitle component="h2">What was found</CardTitle>
       <CardBody>
         <p>
-          <FoundText found={found} />
+          <FoundText found={found} at={null} />
         </p>
         <h3>Who made what</h3>
         <ChainTree
@@ -239,9 +239,12 @@ function Found({ found, place }: { readonly found: InvestigationRead; readonly p
             {
               title: 'What',
               show: (item) => (
-                <Button variant="link" isInline onClick={() => setShown(item)}>
-                  {item.summary}
-                </Button>
+                <>
+                  <Button variant="link" isInline onClick={() => setShown(item)}>
+                    {item.summary}
+                  </Button>{' '}
+                  <StolenLabel item={item} />
+                </>
               ),
             },
             { title: 'By', show: ({ by }) => (by.length === 0 ? 'not recorded' : by.join(', ')) },

@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { countText } from '../shared/times.tsx';
 import type { Item } from './case-stages.ts';
 import { CommandLine } from './commands.tsx';
-import { Fact, Severity, When } from './parts.tsx';
+import { Fact, Severity, When, WithTimes } from './parts.tsx';
 
 const STATES: Readonly<
   Record<Item['state'], readonly [word: string, color: 'red' | 'orange' | 'grey' | 'green']>
@@ -18,21 +18,25 @@ const STATES: Readonly<
   gone: ['gone', 'green'],
 };
 
-/** What an item is now; honest work is called that. */
+/** What an item is now, and what people said of it: neither hides the other. */
 export function StateLabel({
-  item: { state, stateText, fate, cleanedAt, handled },
+  item: { state, stateText, fate, cleanedAt, handled, mark },
 }: {
   readonly item: Item;
 }): ReactNode {
-  if (fate === 'cleaned')
+  const honest = mark === null ? '' : ' (honest)';
+  if (cleanedAt !== null)
     return (
       <Label color="green">
         cleaned, verified <When at={cleanedAt} />
+        {honest}
       </Label>
     );
-  if (fate === 'honest') return <Label color="blue">honest work</Label>;
+  const [known, color] = STATES[state];
+  const word = state === 'undone' ? stateText : known;
+  if (fate === 'honest')
+    return <Label color="blue">{state === 'there' ? 'honest work' : `${word}${honest}`}</Label>;
   if (fate === 'by_hand') return <Label color="orange">by hand, not checked</Label>;
-  const [word, color] = STATES[state];
   const said =
     handled === null
       ? ''
@@ -41,10 +45,15 @@ export function StateLabel({
         : ', though said to be dealt with by hand';
   return (
     <Label color={color}>
-      {state === 'undone' ? stateText : word}
+      {word}
       {said}
     </Label>
   );
+}
+
+/** Tells the stolen token from what was done with it. */
+export function StolenLabel({ item }: { readonly item: Pick<Item, 'isStolen'> }): ReactNode {
+  return item.isStolen && <Label color="purple">stolen: the theft began here</Label>;
 }
 
 const FIELDS: Readonly<Record<Item['changes'][number]['state'], string>> = {
@@ -78,8 +87,13 @@ export function ItemDetails({ item }: { readonly item: Item }): ReactNode {
   return (
     <DescriptionList isHorizontal isCompact horizontalTermWidthModifier={{ default: '8rem' }}>
       <Fact term="Now">
-        <StateLabel item={item} /> {stateReason}
+        <StateLabel item={item} /> {stateReason !== null && <WithTimes text={stateReason} />}
       </Fact>
+      {item.isStolen && (
+        <Fact term="Stolen">
+          The theft began with this token. It is not counted as an act of the intruder.
+        </Fact>
+      )}
       {mark !== null && (
         <Fact term="Honest">
           marked by {mark.by}, <When at={mark.at} />, entry {mark.seq} of the audit log

@@ -12,7 +12,7 @@ import {
   Title,
 } from '@patternfly/react-core';
 import { type ReactNode, useEffect } from 'react';
-import { localText, numberText } from '../shared/times.tsx';
+import { localText, numberText, unbroken } from '../shared/times.tsx';
 import type { Operation } from './api.ts';
 
 /** The heading of a page; the title of the browser's tab as well. */
@@ -142,6 +142,16 @@ export function When({
     <time dateTime={at} title={`${at.replace('T', ' ').slice(0, 19)} UTC`}>
       {localText(new Date(at))}
     </time>
+  );
+}
+
+const TIMES = /(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z)/;
+
+/** A text of the program with its times as the page shows all others: in the zone of the viewer. */
+export function WithTimes({ text }: { readonly text: string }): ReactNode {
+  return text.split(TIMES).map((part, place) =>
+    // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a sentence stay where they are
+    place % 2 === 0 ? unbroken(part) : <When key={place} at={part} />,
   );
 }
 

@@ -26,7 +26,8 @@ async function lockedDown() {
   const read = async () =>
     (await opened.send(`/api/case?place=east-db&incident=${incident}`)).json() as CaseRead;
   const since = new Date(Date.now() - 3_600_000).toISOString();
-  const investigate = () => opened.send('/api/case/investigation', { place: 'east-db', incident, since });
+  const investigate = (token?: number) =>
+    opened.send('/api/case/investigation', { place: 'east-db', incident, since, ...(token && { token }) });
   const found = async () => {
     const name = (await read()).investigations.at(-1)?.name;
     const url = `/api/case/investigation?place=east-db&incident=${incident}&name=${name}`;
@@ -170,6 +171,12 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     expect(cleaned.every(({ remains }) => !remains)).toBe(true);
     await investigate();
     expect((await read()).investigations.at(-1)).toMatchObject({ remaining: 0, honest: 1 });
+    // What became of an item does not change its place.
+    const orderOf = (some: typeof items, others: typeof items) =>
+      some.map(({ id }) => id).filter((id) => others.some((other) => other.id === id));
+    const last = (await found()).items;
+    expect(orderOf(last, items)).toEqual(orderOf(items, last));
+    expect(orderOf(last, items).length).toBeGreaterThan(3);
     expect((await read()).left).toBeNull();
     expect((await send('/api/plans', lift)).json().text).not.toContain('Left by the cleaning');
 
@@ -198,6 +205,37 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     expect((await read()).report).toMatchObject({ isOutdated: false });
     expect((await read()).report?.path).toMatch(/report-\d{8}T\d{9}Z\.(html|json|svg)$/);
     expect(JSON.stringify(await read())).not.toContain('long enough for it');
+  });
+
+  it('tells the stolen token from what was done with it, and what is honest from whether it is there', async () => {
+    const { opened, incident, read, investigate, found } = await lockedDown();
+    await investigate();
+    const before = await found();
+    expect(before.items.every(({ isStolen }) => !isStolen)).toBe(true);
+    const isOfBob = ({ id, by }: (typeof before.items)[number]) =>
+      id.startsWith('o_auth2_access_token:') && by.includes('bob');
+    const token = before.items.find(isOfBob)?.id ?? '';
+    // The entry of its revocation has no actor, and is tokenctl's own.
+    expect(before.unknowns).toMatchObject({ unattributedCount: 0 });
+    expect(before.unknowns.ours).toBeGreaterThan(0);
+    expect(JSON.stringify(before.unknowns.groups)).not.toMatch(/may be part of this/);
+    const mark = { place: 'east-db', incident, items: [token] };
+    expect((await opened.send('/api/case/marks', mark)).statusCode).toBe(200);
+    expect((await found()).items.find(({ id }) => id === token)).toMatchObject({
+      ...{ fate: 'honest', state: 'gone', isStillThere: false },
+    });
+    await opened.send('/api/case/marks', { ...mark, undo: true });
+
+    expect((await investigate(Number(token.split(':')[1]))).statusCode).toBe(200);
+    const [first, second] = (await read()).investigations;
+    expect(second?.subject).toMatchObject({ kind: 'token', user: 'bob' });
+    const stolen = (await found()).items.filter(({ isStolen }) => isStolen);
+    expect(stolen).toMatchObject([{ id: token, fate: 'stolen', state: 'gone' }]);
+    // It is no act; and colleague was made before it was.
+    expect([first?.items, second?.items]).toEqual([before.items.length, before.items.length - 2]);
+    const report = await opened.send(`/api/case/report?place=east-db&incident=${incident}&format=markdown`);
+    expect(report.body).toContain('The theft began with a stolen token, which is not counted below: bob');
+    expect((await investigate(999_999)).statusCode).toBe(404);
   });
 
   it('says before a lift that deactivated users log in as before, and after it what the log says', async () => {
