@@ -122,12 +122,12 @@ export async function multiContextFlow<Asking extends Confirmation | null>(
     });
   }
 
-  const waiting = new WaitingNotice(contexts);
+  const waiting = new WaitingNotice(contexts, confirmation !== null);
   const outcomes = (
     await Promise.all(
       contexts.map(async (context) => {
         const ended = await workInContext(context);
-        waiting.ended(context);
+        waiting.ended(context, ended);
         return ended;
       }),
     )
@@ -142,23 +142,27 @@ export async function multiContextFlow<Asking extends Confirmation | null>(
   });
 }
 
-/** How long nothing ends before the contexts are named that the result waits for. */
-const NOTICE_AFTER_MS = 5_000;
+/** How long nothing ends before it is said which contexts the result still waits for. */
+const NOTICE_AFTER_MS = 3_000;
 const MOST_NAMED = 10;
 
-/** Says on stderr which contexts the result still waits for, once others have ended: one that is silent has a name at once. */
+/** Says on stderr what has ended and which contexts the result still waits for: one that is silent has a name at once. */
 class WaitingNotice {
   readonly #open: Set<string>;
+  readonly #failed: string[] = [];
   readonly #of: number;
+  readonly #changes: boolean;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(contexts: readonly string[]) {
+  constructor(contexts: readonly string[], changes: boolean) {
     this.#open = new Set(contexts);
     this.#of = contexts.length;
+    this.#changes = changes;
   }
 
-  ended(context: string): void {
+  ended(context: string, outcomes: readonly ContextOutcome[]): void {
     this.#open.delete(context);
+    if (outcomes.some((outcome) => problemOf(outcome) !== undefined)) this.#failed.push(context);
     this.stop();
     if (this.#open.size > 0) this.#timer = setTimeout(() => this.#show(), NOTICE_AFTER_MS).unref();
   }
@@ -168,11 +172,18 @@ class WaitingNotice {
   }
 
   #show(): void {
-    const open = [...this.#open];
-    const more = open.length > MOST_NAMED ? ` and ${open.length - MOST_NAMED} more` : '';
-    const named = `${open.slice(0, MOST_NAMED).join(', ')}${more}`;
-    writeNotice(`${this.#of - open.length} of ${this.#of} contexts have ended. Waiting for: ${named}`);
+    const [open, failed] = [this.#open.size, this.#failed.length];
+    // A list is read when it is printed: what has ended was opened, and may fail yet.
+    const done = this.#changes ? `Done in ${this.#of - open - failed} of ${this.#of} contexts. ` : '';
+    const notDone = failed === 0 ? '' : `Not completed: ${someOf(this.#failed)}. `;
+    writeNotice(`${done}${notDone}Waiting for ${open} of ${this.#of} contexts: ${someOf([...this.#open])}`);
   }
+}
+
+/** The first names of a list, and how many more there are. */
+function someOf(names: readonly string[]): string {
+  const more = names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : '';
+  return `${names.slice(0, MOST_NAMED).join(', ')}${more}`;
 }
 
 /** A token of a REST context that was valid in the database of another context, before the change. */

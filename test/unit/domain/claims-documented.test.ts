@@ -19,7 +19,7 @@ const NO_CLAIMS: readonly RegExp[] = [
   /^Undo the cleaning of this run|^Closed incidents$|^When the theft began: |^Pick none|^none is$|^Everything is investigated again, |^How it ended$/,
   /^This ends the case\. It sets back what the lockdown set: |^A case ends when its lockdown is lifted|^Its audit log has none of this id/,
   /^No incident (?:is due|… at (?:this target|…$)|selected)|^List them with |^The sweep |^The policy would revoke/,
-  /certificate (?:is )?(?:not )?verified|^delete expired and revoked|but several are audited$|prints nothing|^… of … contexts have ended\. Waiting/,
+  /certificate (?:is )?(?:not )?verified|^delete expired and revoked|but several are audited$|prints nothing/,
   /<!doctype html>|<h2>Findings|^Nothing was changed\. Repair|name any more: |Sessions are ended in the database only/,
   /already exists(?: and is not overwritten)?$|^Add it first|except those already notified/,
   /^(?:default-src|base-uri|form-action|frame-ancestors) 'none'$|^<p>This address was used|^Ends after hours|Nothing is changed(?: yet| before that)?\.$/,
