@@ -126,7 +126,8 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page.getByRole('button', { name: 'Show the plan' }).click();
     const answer = page.getByLabel(/^Type \d+ to clean \d+ items? that can be undone later/);
     await answer.waitFor();
-    await page.getByText(/^First of two questions\. The second is about the \d+ items?/).waitFor();
+    await page.getByRole('heading', { name: /question 1 of 2: what can be undone later$/ }).waitFor();
+    await page.getByText(/^Question 2 is about the \d+ items? that cannot be undone/).waitFor();
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('confirm-answer');
     expect(await barriers(page, 'minor')).toEqual([]);
     await takePictures(page, 'console-case-plan');
@@ -135,12 +136,19 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await answer.fill(number);
     await page.keyboard.press('Enter');
     // What cannot be undone is asked on its own, and can be left.
-    const final = page.getByLabel(/^Type \d+ to also do what cannot be undone/);
+    const final = page.getByLabel(/^Type \d+ for good to also do what cannot be undone/);
     await final.waitFor();
+    await page.getByRole('heading', { name: /question 2 of 2: what cannot be undone$/ }).waitFor();
     await page.getByRole('button', { name: 'No: clean the rest only' }).waitFor();
     await takePictures(page, 'console-case-final');
-    const asked = (await page.getByText(/^Type \d+ to also/).textContent()) ?? '';
-    await final.fill(/^Type (\d+)/.exec(asked)?.[1] ?? '');
+    const asked = (await page.getByText(/^Type \d+ for good to also/).textContent()) ?? '';
+    // The answer to the first question is none to the second.
+    const [, answered = '', count = ''] = /^Type ((\d+) for good)/.exec(asked) ?? [];
+    await final.fill(count);
+    expect(await page.getByRole('button', { name: /^Also do what cannot be undone/ }).isDisabled()).toBe(
+      true,
+    );
+    await final.fill(answered);
     await page.keyboard.press('Enter');
     await page.getByText(/^Verified: none of these items remains/).waitFor();
     await takePictures(page, 'console-case-cleaned');

@@ -20,6 +20,8 @@ export interface Question {
   readonly type: string;
   /** What happens without the answer, as a phrase, where that is not the end: `clean the rest only`. */
   readonly otherwise?: string;
+  /** Which one of several questions it is, and what it is about: `question 1 of 2: what can be undone later`. */
+  readonly part?: string | undefined;
   /** What the answer decides beyond that, and what comes after it, as a sentence. */
   readonly note?: string | undefined;
   /** The number of tokens, if the question is about tokens. */
@@ -63,10 +65,11 @@ export function confirmationFrom(
         hint: 'Add --dry-run to see the plan, or --yes to run it without confirmation.',
       });
     },
-    async confirm({ plan, act, type, note }) {
+    async confirm({ plan, act, type, part, note }) {
       this.requirePossible();
       const asks = flags.yes !== true;
-      await showPlan(asks ? [...plan, lines(note !== undefined && note)] : toCome(plan), {
+      const about = part?.replace(/^./, (first) => first.toUpperCase());
+      await showPlan(asks ? [...plan, lines(about !== undefined && `${about}.`, note)] : toCome(plan), {
         json: flags.json === true,
         asks,
       });

@@ -164,12 +164,15 @@ async function confirmedPlan(request: CleanRequest, plan: CleaningPlan): Promise
   const isAsked = final.length < plan.clean.length;
   if (request.flags.yes === true || final.length === 0 || !isAsked) return plan;
   try {
+    const first = plan.clean.length - final.length;
     await request.confirmation.confirm({
       plan: irreversibleDocument(final),
-      type: String(final.length),
+      part: 'question 2 of 2: what cannot be undone',
+      // Not the number alone: that was the answer to the first question.
+      type: `${final.length} for good`,
       act: `also do what cannot be undone to ${countText(final.length, 'item')}`,
       otherwise: 'clean the rest only',
-      note: `Whatever you answer, the ${countText(plan.clean.length - final.length, 'item')} of the first question ${plan.clean.length - final.length === 1 ? 'is' : 'are'} cleaned now. Without this answer, what is listed here is left as it is.`,
+      note: `Whatever you answer, the ${countText(first, 'item')} of question 1 ${first === 1 ? 'is' : 'are'} cleaned now. Without this answer, what is listed here is left as it is.`,
     });
     return plan;
   } catch (error) {
@@ -245,10 +248,14 @@ function questionOf(plan: AnyPlan): PlannedChange<CleaningReport, CleaningJson>[
     ? `undo the cleaning of ${items}`
     : `clean ${items}${first === 0 ? ', which cannot be undone' : number < all ? ' that can be undone later' : ''}`;
   const isTwice = !isUndo(plan) && first > 0 && number < all;
-  const note = isTwice
-    ? `First of two questions. The second is about the ${countText(all - number, 'item')} that cannot be undone: you can leave them.`
-    : undefined;
-  return { act, type: String(number), note };
+  return {
+    act,
+    type: String(number),
+    ...(isTwice && {
+      part: 'question 1 of 2: what can be undone later',
+      note: `Question 2 is about the ${countText(all - number, 'item')} that cannot be undone: you can leave them.`,
+    }),
+  };
 }
 
 async function investigateAgain(

@@ -99,7 +99,7 @@ export function OperationDialog({
 /** What the change is, in words, and how far it is. */
 function titleOf({ kind, place, state, asked }: Operation): string {
   const what = KINDS[kind] ?? kind;
-  const step = state === 'asking' && asked?.otherwise != null ? 'the second question' : TITLES[state];
+  const step = (state === 'asking' ? asked?.part : null) ?? TITLES[state];
   return `${what}${place === null ? '' : ` at ${place}`}: ${step}`;
 }
 

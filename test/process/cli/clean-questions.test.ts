@@ -46,15 +46,15 @@ async function intrusion() {
 
 const day = (ago: number) => new Date(Date.now() - ago * DAY).toISOString().slice(0, 10);
 const FIRST = { question: 'Type 1 to clean 1 item that can be undone later', answer: '1' };
-const SECOND = 'Type 1 to also do what cannot be undone to 1 item';
+const SECOND = 'Type 1 for good to also do what cannot be undone to 1 item';
 
 describe('a cleaning on a terminal', () => {
-  test('asks a second time for what cannot be undone, and does the rest if that is not confirmed', async () => {
+  test('asks a second time for what cannot be undone, and does the rest if the first answer is given again', async () => {
     const { home, left, lockDown } = await intrusion();
     const incident = await lockDown(`stolen on ${day(1)}`);
     const clean = ['incident', 'clean', '--incident', incident];
     const { screen, code } = await typedInto(clean, {
-      ...{ home: home.folder, ...FIRST, next: { question: SECOND, answer: 'no' } },
+      ...{ home: home.folder, ...FIRST, next: { question: SECOND, answer: '1' } },
     });
     expect(screen).toContain(`Cleans only what was done since ${day(1)}T00:00:00Z.`);
     expect(screen).toContain(`The date is from the reason of ${incident}: check it, or add --since WHEN.`);
@@ -99,8 +99,10 @@ describe('a cleaning on a terminal', () => {
     const { home, left, lockDown } = await intrusion();
     const incident = await lockDown(`stolen on ${day(1)}`);
     const { screen, code } = await typedInto(['incident', 'clean', '--incident', incident], {
-      ...{ home: home.folder, ...FIRST, next: { question: SECOND, answer: '1' } },
+      ...{ home: home.folder, ...FIRST, next: { question: SECOND, answer: '1 for good' } },
     });
+    for (const about of ['1 of 2: what can be undone later.', '2 of 2: what cannot be undone.'])
+      expect(screen).toContain(`Question ${about}`);
     expect(screen).toContain('Cleaned: 2 of 2 items.');
     expect([code, await left()]).toEqual([0, { email: 'v@example.org', applications: 0 }]);
   });
