@@ -26,6 +26,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     const bob = new Client(service.url, basic('bob', 'long enough for it'));
     await bob.post('/api/v2/inventories/', { name: 'copy of production', organization: 1 });
     await bob.patch('/api/v2/organizations/1/', { description: 'looked after by nobody' });
+    await bob.post('/api/v2/tokens/', { scope: 'read', description: 'dashboard' });
     opened = await testConsole({ home, allContexts: true });
     page = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
     page.setDefaultTimeout(15_000);
@@ -63,6 +64,8 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
       .click();
     await page.getByRole('dialog').getByRole('link', { name: 'Lock down bob…' }).click();
     await page.getByText('what takes the REST API goes through east', { exact: false }).waitFor();
+    // What else goes with the stolen token is named before it goes.
+    await page.getByText(/^\d+ of bob: "dashboard", scope read$/).waitFor();
     const planned = (await page.getByText(/^Would lock down the access of bob/).textContent()) ?? '';
     const [incident = ''] = /inc-[0-9a-f]{8}/.exec(planned) ?? [];
     await page.getByText('This is the plan. Nothing is changed yet.').waitFor();

@@ -11,15 +11,15 @@ import { cautionOf } from '../../operations/access/check-paths.ts';
 import { renamedText, requireMeant, requireUnchanged } from '../../operations/bound-names.ts';
 import { valueText } from '../../operations/incident/lift.ts';
 import { heldLockdown, type LockdownReport, lockDown } from '../../operations/incident/lock-down.ts';
-import { type LockdownPlan, planLockdown } from '../../operations/incident/plan-lockdown.ts';
+import { type LockdownPlan, type NamedToken, planLockdown } from '../../operations/incident/plan-lockdown.ts';
 import type { Target, TargetDescription } from '../../operations/ports/target.ts';
 import { requireSameController, type SavedLockdown } from '../../operations/revocation/saved-plan.ts';
 import { refuseLockout } from '../../operations/settings/settings.ts';
 import { requireMayChange } from '../../operations/visibility.ts';
 import { accessParts } from '../../reports/access-lines.ts';
-import { type Document, lines, list } from '../../reports/document.ts';
+import { type Document, lines, list, type Part } from '../../reports/document.ts';
 import type { MaybeMade, Report } from '../../reports/result.ts';
-import { countText } from '../../reports/tables/text.ts';
+import { countText, numberText } from '../../reports/tables/text.ts';
 import { type ChangeRequest, change, type Ending, notMade, type PlanFileJson } from '../change/change.ts';
 import type { Question } from '../change/confirmation.ts';
 import { runLine, stepAmount, stepLines, tookText, unfinishedWork } from '../change/ending.ts';
@@ -266,6 +266,7 @@ function lockdownPlanDocument(plan: LockdownPlan, description: TargetDescription
       ends,
     ),
     lines('Steps:', list(...stepsOf(plan, description).map((text, index) => `${index + 1}. ${text}`))),
+    tokensPart(plan),
     lines(
       plan.revocation?.kept.map(
         ({ tokenId }) => `Kept: token ${tokenId}, which may be the credential of this context.`,
@@ -276,6 +277,23 @@ function lockdownPlanDocument(plan: LockdownPlan, description: TargetDescription
     ),
     ...accessParts(plan.accessPaths),
   ];
+}
+
+/** Names the first tokens: with a stolen one may go one that something else works with. */
+function tokensPart({ tokens, revocation }: LockdownPlan): Part | null {
+  const all = revocation?.tokenIds.length ?? 0;
+  if (tokens === null || all === 0) return null;
+  const more = all - tokens.length;
+  return lines(
+    'Access tokens to revoke:',
+    list(...tokens.map(tokenText), more > 0 && `and ${numberText(more)} more.`),
+  );
+}
+
+function tokenText({ id, user, description, scope, application }: NamedToken): string {
+  const what = description === '' ? 'without a description' : `"${description}"`;
+  const kind = application === null ? '' : `, of the application ${application}`;
+  return `${id} of ${user ?? 'nobody'}: ${what}, scope ${scope}${kind}`;
 }
 
 function stepsOf(plan: LockdownPlan, description: TargetDescription): string[] {

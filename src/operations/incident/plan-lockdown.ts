@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { AccessPath } from '../../domain/access.ts';
+import { TokenctlError } from '../../domain/errors.ts';
 import {
   describeScope,
   type Incident,
@@ -13,6 +14,7 @@ import type { RevocationPlan } from '../../domain/plan.ts';
 import { PlanBuilder } from '../../domain/plan-builder.ts';
 import { selectionOf } from '../../domain/remedies.ts';
 import type { Selector } from '../../domain/selector.ts';
+import type { Token } from '../../domain/token.ts';
 import { type LockedAccess, lockdownPaths } from '../access/lockdown-paths.ts';
 import { pathsNotCovered } from '../access/not-covered.ts';
 import { bindOrder, type Renamed, requireMeant } from '../bound-names.ts';
@@ -51,6 +53,17 @@ export interface PlanLockdownOptions extends ReadTarget {
   readonly mayLockOut?: boolean;
 }
 
+/** An access token as people know it. */
+export interface NamedToken extends Pick<Token, 'id' | 'description' | 'scope'> {
+  /** The owner; null where the owner's row is gone. */
+  readonly user: string | null;
+  /** Null for a personal access token. */
+  readonly application: string | null;
+}
+
+/** The access tokens that a plan names. */
+const MOST_NAMED = 10;
+
 /** What a lockdown would do, as of now. Tokens are read again after the ways in are closed. */
 export interface LockdownPlan extends LockedAccess {
   /** The incident's id, as `incident lift` takes it. */
@@ -69,6 +82,8 @@ export interface LockdownPlan extends LockedAccess {
   readonly renamed: readonly Renamed[];
   /** Whether `revocation` has what would be revoked; otherwise only what is kept, and what is left open. */
   readonly counted: boolean;
+  /** The first of the access tokens that would be revoked, by id; null where they are not counted, or could not be read by their ids. */
+  readonly tokens: readonly NamedToken[] | null;
   /** The ways in that stay open, or that this target cannot check. */
   readonly accessPaths: readonly AccessPath[];
 }
@@ -118,6 +133,7 @@ export async function planLockdown(asked: PlanLockdownOptions): Promise<Lockdown
     lifetimes,
     settingsLeft,
     counted,
+    tokens: counted ? await namedTokens(target, revocation) : null,
     revocation,
     accessPaths: lockdownPaths({
       scope,
@@ -198,6 +214,27 @@ function counting(options: PlanLockdownOptions, selector: Selector): Promise<Rev
   const { target, clock, scope, description } = options;
   const withSessions = target.sessions !== undefined && scope.kind !== 'applications';
   return planRevocation({ target, selector, clock, description, withSessions });
+}
+
+/** What is not known of them keeps no lockdown from its work. */
+async function namedTokens(
+  target: Target,
+  revocation: RevocationPlan | null,
+): Promise<LockdownPlan['tokens']> {
+  const ids = revocation?.tokenIds.slice(0, MOST_NAMED) ?? [];
+  const named: NamedToken[] = [];
+  try {
+    if (ids.length > 0)
+      for await (const { id, user, application, description, scope } of target.tokens({ ids }))
+        named.push({
+          ...{ id, description, scope },
+          ...{ user: user?.username ?? null, application: application?.name ?? null },
+        });
+  } catch (error) {
+    if (error instanceof TokenctlError) return null;
+    throw error;
+  }
+  return named.sort((one, other) => one.id - other.id);
 }
 
 /** A plan of nothing: the caller's own tokens, which are kept, and what is left open. */

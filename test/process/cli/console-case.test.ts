@@ -22,6 +22,10 @@ async function lockedDown() {
     ...{ kind: 'incident lockdown', place: 'east-db', user: ['bob'], reason: 'stolen', ticket: 'SEC-7' },
   });
   expect(locked.result).not.toBeNull();
+  // What else goes with the stolen token is named before it goes.
+  expect(locked.asked?.plan).toMatch(
+    /Access tokens to revoke:\n +\d+ of bob: without a description, scope write\n/,
+  );
   const { incident = '' } = (locked.result?.json ?? {}) as { readonly incident?: string };
   const read = async () =>
     (await opened.send(`/api/case?place=east-db&incident=${incident}`)).json() as CaseRead;

@@ -51,6 +51,23 @@ describe('a lockdown of everything', () => {
     });
   });
 
+  test.each(['rest', 'database'] as const)('names the first ten tokens of its plan (%s)', async (kind) => {
+    await using at = await incidentFixture(kind, 12);
+    at.target.alive.set(
+      2,
+      token({ id: 2, description: 'dashboard', scope: 'read', application: { id: 4, name: 'grafana' } }),
+    );
+    const { tokens, revocation } = await at.plan();
+    expect(revocation?.tokenIds).toHaveLength(12);
+    expect(tokens?.map(({ id }) => id)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    expect(tokens?.[1]).toEqual({
+      ...{ id: 2, description: 'dashboard', scope: 'read', application: 'grafana' },
+      user: expect.any(String),
+    });
+    // Without a count, the plan reads no token.
+    expect((await at.plan({ count: false })).tokens).toBeNull();
+  });
+
   test('records each step before and after, with the values from before', async () => {
     await using at = await incidentFixture('database');
     const { incident, run } = await at.lockDown({ reason: 'stolen', ticket: 'SEC-1' });
