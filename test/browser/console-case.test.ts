@@ -266,6 +266,28 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page.getByRole('heading', { name: /^Case inc-/ }).waitFor();
   });
 
+  it('goes on through the context that can take a measure, with what is filled in', async () => {
+    const casePage = page.url();
+    await page.goto(new URL('/incidents?user=bob', casePage).href);
+    const box = (name: string) => page.getByRole('checkbox', { name, exact: true });
+    await page.getByLabel('Reason').fill('kept');
+    await page.getByText(/^Would lock down the access of bob/).waitFor();
+    expect(await box('Reset the passwords').isDisabled()).toBe(true);
+    await page.getByRole('button', { name: 'Use east, and keep the form' }).first().click();
+    await page.waitForURL(/only=east(&|$)/);
+    await page.getByText(/^Would lock down the access of bob/).waitFor();
+    expect(await box('Reset the passwords').isChecked()).toBe(true);
+    expect(await page.getByLabel('Reason').inputValue()).toBe('kept');
+    await page.goBack();
+    await page.getByText('what takes the REST API goes through east', { exact: false }).waitFor();
+    await page.getByText(/^Would lock down the access of bob/).waitFor();
+    expect(await box('Deactivate the users').isChecked()).toBe(true);
+    expect(await page.getByLabel('Reason').inputValue()).toBe('kept');
+    expect(await barriers(page, 'minor')).toEqual([]);
+    await page.goto(casePage);
+    await page.getByRole('heading', { name: /^Case inc-/ }).waitFor();
+  });
+
   it('fits a narrow screen, and is found again from the list', async () => {
     onTestFinished(() => page.setViewportSize({ width: 1280, height: 900 }));
     await page.setViewportSize({ width: 375, height: 800 });

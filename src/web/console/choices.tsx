@@ -15,7 +15,7 @@ export function ChoiceFields(props: {
   /** The selection, by its member; a field that cannot be used with it is disabled. */
   readonly scope?: string;
   /** Why a flag is not possible at all, by its member. */
-  readonly gaps?: Readonly<Record<string, string>>;
+  readonly gaps?: Readonly<Record<string, ReactNode>>;
 }): ReactNode {
   const { fields, choices, onChange, defaults = {}, scope, gaps = {} } = props;
   return fields.map((field) => {

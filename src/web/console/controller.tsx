@@ -27,6 +27,8 @@ export interface ChosenPlace {
   readonly instead: string | null;
   /** The REST context beside a database, for what takes the REST API. */
   readonly restContext: string | undefined;
+  /** The other contexts of the same controller that answered. */
+  readonly others: readonly string[];
 }
 
 /**
@@ -58,12 +60,14 @@ function choiceIn(controllers: readonly Controller[], asked: string, isOnly: boo
   const place = used?.place ?? asked;
   const via = used?.via ?? null;
   // The name of a component of a platform is no context of a command.
-  const rest = all.find((each) => each.via === 'rest' && !each.place.includes('/'));
+  const answering = all.filter((each) => each.via !== null && !each.place.includes('/'));
+  const rest = answering.find((each) => each.via === 'rest');
   return {
     place,
     via,
     instead: place === asked ? null : asked,
     restContext: via === 'database' ? rest?.place : undefined,
+    others: answering.filter((each) => each.place !== place).map((each) => each.place),
   };
 }
 

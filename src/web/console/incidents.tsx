@@ -11,7 +11,7 @@ import { type Ended, type Problem, query, useAddress, useFacts, useRead } from '
 import { PlaceNote, usePlace } from './controller.tsx';
 import { Report } from './document.tsx';
 import { EffectLabel, type Incident, type IncidentsRead, PathsTable, WhyText } from './incident-parts.tsx';
-import { LockdownForm } from './lockdown-form.tsx';
+import { type Draft, LockdownForm } from './lockdown-form.tsx';
 import { Heading, Message, When } from './parts.tsx';
 
 export function Incidents(): ReactNode {
@@ -21,6 +21,10 @@ export function Incidents(): ReactNode {
   const chosen = usePlace(asked);
   const place = chosen?.place ?? asked;
   const user = search.get('user') ?? '';
+  // What was filled in before the form went on through another context of the same controller.
+  const [draft, setDraft] = useState<{ readonly places: readonly string[]; readonly held: Draft } | null>(
+    null,
+  );
   const read = useRead<IncidentsRead>(chosen === null ? null : query('/api/incidents', { place }));
   return (
     <>
@@ -66,7 +70,20 @@ export function Incidents(): ReactNode {
             )}
           </CardBody>
         </Card>
-        {chosen === null ? <Loading /> : <LockdownForm key={`${place} ${user}`} place={place} user={user} />}
+        {chosen === null ? (
+          <Loading />
+        ) : (
+          <LockdownForm
+            key={`${place} ${user}`}
+            {...{ place, user }}
+            others={chosen.others}
+            draft={draft?.places.includes(place) ? draft.held : undefined}
+            onSwitch={(other, held) => {
+              setDraft({ places: [place, other], held });
+              change({ place: other, only: other });
+            }}
+          />
+        )}
         {read.data?.incidents
           .filter(({ state }) => state !== 'lifted')
           .map((incident) => (

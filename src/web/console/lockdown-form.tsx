@@ -20,7 +20,7 @@ import { type ContextRead, call, type Ended, type Problem, query, useFacts, useR
 import { ChoiceFields, type Choices, isPossible } from './choices.tsx';
 import { CommandLine } from './commands.tsx';
 import { Report } from './document.tsx';
-import { GuardFields, guardsOf, noGuards, SavePlan } from './guards.tsx';
+import { GuardFields, type Guards, guardsOf, noGuards, SavePlan } from './guards.tsx';
 import { NameField } from './name-field.tsx';
 import { type Account, AccountFields, ProblemAlert, useBegin } from './operation.tsx';
 import { Message } from './parts.tsx';
@@ -34,22 +34,33 @@ const SCOPES = [
 
 type Scope = (typeof SCOPES)[number][0];
 
-/** What the form holds. */
-interface Held {
-  readonly place: string;
-  readonly fields: readonly FormChoice[];
+/** What is filled in. */
+export interface Draft {
   readonly scope: Scope;
   readonly names: string;
   readonly provider: string;
   /** Those that differ from the default. */
   readonly choices: Choices;
-  /** Why a measure is not possible through the context, by its name: that is never asked for. */
-  readonly gaps: ContextRead['measureGaps'];
   readonly hours: string;
+  readonly account: Account;
   /** The users that stay active, separated by commas. */
   readonly keepActive: string;
   /** The new file of a rescue token; empty without one. */
   readonly rescueToken: string;
+  readonly guards: Guards;
+}
+
+const EMPTY: Draft = {
+  ...{ scope: 'user', names: '', provider: 'any', choices: {}, hours: '' },
+  ...{ account: { reason: '', ticket: '' }, keepActive: '', rescueToken: '', guards: noGuards },
+};
+
+/** What the form holds. */
+interface Held extends Omit<Draft, 'account' | 'guards'> {
+  readonly place: string;
+  readonly fields: readonly FormChoice[];
+  /** Why a measure is not possible through the context, by its name: that is never asked for. */
+  readonly gaps: ContextRead['measureGaps'];
 }
 
 /** The request of the form, null without a name; and the defaults of the command for its selection. */
@@ -105,13 +116,19 @@ function namesIn(text: string): string[] {
 
 const SETTLED_MS = 500;
 
-interface Place {
+interface FormProps {
   readonly place: string;
   readonly user: string;
+  /** The other contexts of the same controller. */
+  readonly others: readonly string[];
+  /** What was filled in before, through another of them. */
+  readonly draft?: Draft | undefined;
+  /** Goes on through another of them, with what is filled in. */
+  readonly onSwitch: (place: string, held: Draft) => void;
 }
 
 /** The form, once it is known what the context can do: what is chosen at first depends on it, and does not change later. */
-export function LockdownForm(props: Place): ReactNode {
+export function LockdownForm(props: FormProps): ReactNode {
   const { place } = props;
   const context = useRead<ContextRead>(query('/api/overview', { place }));
   return (
@@ -133,31 +150,21 @@ export function LockdownForm(props: Place): ReactNode {
 }
 
 /** Plans as one chooses; the plan is the dry run of the command. */
-function LoadedForm({ place, user, context }: Place & { readonly context: ContextRead }): ReactNode {
+function LoadedForm(props: FormProps & { readonly context: ContextRead }): ReactNode {
+  const { place, user, context, onSwitch } = props;
   const { readOnly, forms } = useFacts();
   const fields = forms['incident lockdown'];
-  const [scope, setScope] = useState<Scope>('user');
-  const [names, setNames] = useState(user);
-  const [provider, setProvider] = useState('any');
-  const [choices, setChoices] = useState<Choices>({});
+  const [draft, setDraft] = useState<Draft>(props.draft ?? { ...EMPTY, names: user });
+  const set = (some: Partial<Draft>) => setDraft((before) => ({ ...before, ...some }));
+  const { scope, names, provider, choices, hours, account, keepActive, rescueToken, guards } = draft;
   const { credential, lockdownRefusal: refusal } = context;
-  const [hours, setHours] = useState('');
-  const [account, setAccount] = useState<Account>({ reason: '', ticket: '' });
-  const [keepActive, setKeepActive] = useState('');
-  const [rescueToken, setRescueToken] = useState('');
-  const [guards, setGuards] = useState(noGuards);
+  const gaps = useGaps(props, (other, measure) =>
+    onSwitch(other, { ...draft, choices: { ...choices, [measure]: true } }),
+  );
   const begin = useBegin();
   const { request, defaults, deactivates, isBasicOff } = requestOf({
-    place,
-    fields,
-    scope,
-    names,
-    provider,
-    choices,
+    ...{ ...draft, place, fields },
     gaps: context.measureGaps,
-    hours,
-    keepActive,
-    rescueToken,
   });
   const isWhole = request !== null;
   const planned = usePlan(request === null || refusal !== null ? null : { ...request, ...guardsOf(guards) });
@@ -170,7 +177,7 @@ function LoadedForm({ place, user, context }: Place & { readonly context: Contex
         <GridItem lg={5}>
           <Form>
             <FormGroup label="Who" fieldId="scope">
-              <Choice id="scope" value={scope} options={SCOPES} onChange={setScope} />
+              <Choice id="scope" value={scope} options={SCOPES} onChange={(scope) => set({ scope })} />
             </FormGroup>
             {(scope === 'user' || scope === 'application') && (
               <NameField
@@ -179,7 +186,7 @@ function LoadedForm({ place, user, context }: Place & { readonly context: Contex
                 kind={scope === 'user' ? 'users' : 'applications'}
                 place={place}
                 value={names}
-                onChange={setNames}
+                onChange={(names) => set({ names })}
                 isRequired
               />
             )}
@@ -189,7 +196,7 @@ function LoadedForm({ place, user, context }: Place & { readonly context: Contex
                   id="provider"
                   value={provider}
                   options={['any', 'ldap', 'social', 'enterprise']}
-                  onChange={setProvider}
+                  onChange={(provider) => set({ provider })}
                 />
               </FormGroup>
             )}
@@ -199,8 +206,8 @@ function LoadedForm({ place, user, context }: Place & { readonly context: Contex
                 choices={choices}
                 defaults={defaults}
                 scope={scope}
-                gaps={context.measureGaps}
-                onChange={setChoices}
+                gaps={gaps}
+                onChange={(choices) => set({ choices })}
               />
             </FormGroup>
             {deactivates && (
@@ -210,7 +217,7 @@ function LoadedForm({ place, user, context }: Place & { readonly context: Contex
                 kind="users"
                 place={place}
                 value={keepActive}
-                onChange={setKeepActive}
+                onChange={(keepActive) => set({ keepActive })}
               />
             )}
             {isBasicOff && credential === 'password' && (
@@ -223,7 +230,7 @@ function LoadedForm({ place, user, context }: Place & { readonly context: Contex
                   value={rescueToken}
                   placeholder="~/rescue.token"
                   autoComplete="off"
-                  onChange={(_event, value) => setRescueToken(value)}
+                  onChange={(_event, value) => set({ rescueToken: value })}
                 />
                 <p>
                   This context logs in with a password, which stops working. A token of scope write is created
@@ -237,11 +244,11 @@ function LoadedForm({ place, user, context }: Place & { readonly context: Contex
                 type="number"
                 min={1}
                 value={hours}
-                onChange={(_event, value) => setHours(value)}
+                onChange={(_event, value) => set({ hours: value })}
               />
             </FormGroup>
-            <AccountFields account={account} onChange={setAccount} />
-            <GuardFields rule={context.approval} guards={guards} onChange={setGuards} />
+            <AccountFields account={account} onChange={(account) => set({ account })} />
+            <GuardFields rule={context.approval} guards={guards} onChange={(guards) => set({ guards })} />
             {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
             {!readOnly && (
               <LockdownButtons
@@ -268,6 +275,38 @@ function LoadedForm({ place, user, context }: Place & { readonly context: Contex
         </GridItem>
       </Grid>
     </>
+  );
+}
+
+/** Why measures are not possible through the context, by their members, each with the other context that can take it. */
+function useGaps(
+  { others, context }: Pick<FormProps, 'others'> & { readonly context: ContextRead },
+  onSwitch: (place: string, measure: string) => void,
+): Readonly<Record<string, ReactNode>> {
+  const { forms } = useFacts();
+  const { measureGaps } = context;
+  const [other] = others;
+  const isNeeded = other !== undefined && Object.keys(measureGaps).length > 0;
+  const { data } = useRead<ContextRead>(isNeeded ? query('/api/overview', { place: other }) : null);
+  if (data === undefined || other === undefined || data.lockdownRefusal !== null) return measureGaps;
+  const lost = forms['incident lockdown'].filter(
+    ({ name }) => data.measureGaps[name] !== undefined && measureGaps[name] === undefined,
+  );
+  const but = lost.length === 0 ? '' : `, but not "${lost.map(({ label }) => label).join('", "')}"`;
+  return Object.fromEntries(
+    Object.entries(measureGaps).map(([name, why]) => [
+      name,
+      data.measureGaps[name] !== undefined ? (
+        why
+      ) : (
+        <>
+          {why} The context {other} of the same controller can{but}.{' '}
+          <Button variant="link" isInline onClick={() => onSwitch(other, name)}>
+            Use {other}, and keep the form
+          </Button>
+        </>
+      ),
+    ]),
   );
 }
 
