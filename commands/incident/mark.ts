@@ -3,15 +3,18 @@ import { requiredArgument } from '../../src/cli/flags.ts';
 import { markFlags } from '../../src/cli/investigation/investigation-flags.ts';
 
 export default defineCommand({
-  summary: 'Mark items as honest work, or as dealt with by hand',
+  summary: 'Mark items as honest work, dealt with by hand, or handed over',
   description: `Records in the audit log that items of the investigations of an incident are honest work, \
 not the intruder's. incident clean leaves what is marked, for everybody who works on the incident. Changes \
 nothing on the controller, and checks nothing: it says what you say. With --by-hand it says that somebody dealt \
-with the items by hand: they count as that, in your words, until the next investigation reads what is there.`,
+with the items by hand: they count as that, in your words, until the next investigation reads what is there. With \
+--handed-over it says that somebody else decides about them: the report lists them as handed over, and incident clean leaves \
+what is not named.`,
   examples: [
     'inc-1a2b3c4d --item schedule:8 --item job_template:7',
     'inc-1a2b3c4d --item schedule:8 --undo',
     'inc-1a2b3c4d --item inventory:2 --by-hand',
+    'inc-1a2b3c4d --item inventory:2 --handed-over --to "platform team" --reason "their hosts are in it"',
   ],
   args: {
     incident: requiredArgument('The incident id, or its first characters.'),

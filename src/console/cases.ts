@@ -49,6 +49,8 @@ const markRequest = z.strictObject({
   incident: incidentId,
   items: z.array(z.string().min(1).max(300)).min(1).max(MAX_ITEMS),
   as: z.enum(markKinds).optional(),
+  /** Who decides about what is handed over. */
+  to: z.string().max(200).optional(),
   undo: z.boolean().optional(),
   ...account,
 });
@@ -120,7 +122,10 @@ export function serveCases(app: FastifyInstance, { places, controllers, version 
         await endedOf(
           await markFlow({
             ...{ runtime, incident },
-            flags: { ...flags, item: items, 'by-hand': as === 'by_hand' },
+            flags: {
+              ...{ ...flags, item: items },
+              ...{ 'by-hand': as === 'by_hand', 'handed-over': as === 'handed_over' },
+            },
           }),
         ),
       { changes: true },

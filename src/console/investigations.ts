@@ -12,7 +12,7 @@ import { NO_WAYS, shownOf, summaryOf } from './shown-investigation.ts';
 
 const AT_ONCE = 2;
 const NOTHING_KNOWN = {
-  marks: { honest: new Map(), byHand: new Map() },
+  marks: { honest: new Map(), byHand: new Map(), handedOver: new Map() },
   cleaned: new Map(),
   ways: NO_WAYS,
   ownActs: [],

@@ -9,7 +9,7 @@ import {
 } from '../domain/investigation/investigation.ts';
 import { objectPath } from '../domain/investigation/kinds.ts';
 import { gatherRecord } from '../operations/incident/gather-report.ts';
-import { handledBy, type Marks, marksOf } from '../operations/incident/marked-items.ts';
+import { type Marks, marksOf, standingOf } from '../operations/incident/marked-items.ts';
 import { type OwnAct, ownActOf } from '../operations/incident/own-acts.ts';
 import { verifiedItems } from '../operations/incident/verified-items.ts';
 import { neverCleaned, notInDatabase, takesNaming } from '../operations/investigation/plan-cleaning.ts';
@@ -55,18 +55,30 @@ interface Own {
 
 /**
  * What an item is now, each counted once: cleaned and verified since, marked as honest work, dealt with by hand as a person says,
- * there still or not checked, or gone, undone or finished. The stolen token is none of these once it is gone.
+ * found again after somebody said that, left to others, there still or not checked, or gone, undone or finished. The stolen token is
+ * none of these once it is gone.
  */
-type ItemFate = 'remains' | 'by_hand' | 'honest' | 'cleaned' | 'over' | 'stolen';
+type ItemFate =
+  | 'remains'
+  | 'seen_again'
+  | 'by_hand'
+  | 'handed_over'
+  | 'honest'
+  | 'cleaned'
+  | 'over'
+  | 'stolen';
 
-function fateOf(item: InvestigationItem, { marks, cleaned }: Known, of: Investigation): ItemFate {
+export function fateOf(
+  item: InvestigationItem,
+  { marks, cleaned }: Pick<Known, 'marks' | 'cleaned'>,
+  of: Investigation,
+): ItemFate {
   const { madeAt } = of;
   if (isStolenToken(item, of) && (!isStillThere(item) || cleanedAfter(cleaned, item.id, madeAt) !== null))
     return 'stolen';
   if (cleanedAfter(cleaned, item.id, madeAt) !== null) return 'cleaned';
   if (marks.honest.has(item.id)) return 'honest';
-  if (handledBy(item, { madeAt, marks }) !== null) return 'by_hand';
-  return isStillThere(item) ? 'remains' : 'over';
+  return standingOf(item, { madeAt, marks })?.is ?? 'over';
 }
 
 /** Why the console cleans an item in no way; null where it may. */
@@ -83,7 +95,7 @@ export function summaryOf(
   const { madeAt, since, until, subject, items, target, stream } = investigation;
   const fates = Map.groupBy(items, (item) => fateOf(item, known, investigation));
   const count = (fate: ItemFate) => fates.get(fate)?.length ?? 0;
-  const remaining = fates.get('remains') ?? [];
+  const remaining = [...(fates.get('remains') ?? []), ...(fates.get('seen_again') ?? [])];
   return {
     ...{ name, path, madeAt, since, until, subject },
     context: target.context,
@@ -98,7 +110,10 @@ export function summaryOf(
     remaining: remaining.length,
     /** How many of these no cleaning ends. */
     notCleanable: remaining.filter((item) => notCleanable(item, known.ways) !== null).length,
+    /** How many of these somebody said before to have dealt with by hand. */
+    seenAgain: count('seen_again'),
     byHand: count('by_hand'),
+    handedOver: count('handed_over'),
     honest: count('honest'),
     cleaned: count('cleaned'),
     over: count('over'),
@@ -168,11 +183,15 @@ function shownItem(item: InvestigationItem, of: Investigation, known: Known & Ow
     kind: object.kind,
     by: by.map(({ username }) => username),
     /** Whether it is to be cleaned, marked or done by hand. */
-    remains: fate === 'remains',
+    remains: fate === 'remains' || fate === 'seen_again',
+    /** When the investigation read it. */
+    readAt: of.madeAt,
     cleanedAt: cleanedAfter(cleaned, item.id, of.madeAt),
     mark: marks.honest.get(id) ?? null,
     /** Who said that it was dealt with by hand; where it remains, it was found again since. */
     handled: marks.byHand.get(id) ?? null,
+    /** Who decides about it. */
+    handedOver: marks.handedOver.get(id) ?? null,
     /** Why it cannot be cleaned here; null where it can be picked. */
     notCleanable: notCleanable(item, ways),
     page: pageOf(item, of, ways),
@@ -199,11 +218,27 @@ function ownActorOf(entry: Parameters<typeof ownActOf>[0], acts: readonly OwnAct
   return own === null ? null : `${own.by} by tokenctl, run ${own.run.slice(0, 8)}`;
 }
 
-/** The object in the REST API of a controller, for a browser; null where it has none that is known. */
-function pageOf({ object }: InvestigationItem, { target }: Investigation, { rest }: Ways): string | null {
-  if (rest === null || target.dialect === 'gateway' || object.id === null) return null;
-  const path = objectPath(object.kind, object.id);
-  return path === null || !/^https?:/.test(rest) ? null : new URL(path, rest).href;
+/** Where a browser shows an object: the page of a web interface, or what a REST API says of it. */
+interface ObjectPage {
+  readonly href: string;
+  readonly opens: 'web' | 'api';
+}
+
+/** The kinds that have pages in the web interface of the automation service, by the first parts of their addresses. */
+const SERVICE_PAGES: Readonly<Record<string, string>> = {
+  ...{ user: 'users', organization: 'organizations', team: 'teams', o_auth2_application: 'applications' },
+  ...{ inventory: 'inventories', host: 'hosts', group: 'groups', project: 'projects' },
+  ...{ credential: 'credentials', job_template: 'templates' },
+};
+
+/** The page of an object; null where none is known. The addresses of a controller's own web interface are not. */
+function pageOf({ object }: InvestigationItem, { target }: Investigation, { rest }: Ways): ObjectPage | null {
+  const { id, kind } = object;
+  if (rest === null || target.dialect === 'gateway' || id === null || !/^https?:/.test(rest)) return null;
+  const section = target.dialect === 'service' ? SERVICE_PAGES[kind] : undefined;
+  if (section !== undefined) return { href: new URL(`/${section}/${id}`, rest).href, opens: 'web' };
+  const path = objectPath(kind, id);
+  return path === null ? null : { href: new URL(path, rest).href, opens: 'api' };
 }
 
 /** The characters of a value that the page gets. */

@@ -153,13 +153,8 @@ const VERBS: Readonly<Record<string, readonly [done: string, tried: string]>> = 
 function actText(account: RunAccount): string {
   const { operation, counts, selection, subject, changes, state } = account;
   if (operation === 'tokens.revoke') return revokedText(account);
-  if (operation === 'incident.step') return `ticked off ${selection} for ${subject}`;
-  if (operation === 'incident.step-undo') return `took back ${selection} for ${subject}`;
-  if (operation === 'incident.mark') return `marked ${selection} as honest work for ${subject}`;
-  if (operation === 'incident.mark-undo') return `took the mark back from ${selection} for ${subject}`;
-  if (operation === 'incident.by-hand') return `said that ${selection} was dealt with by hand for ${subject}`;
-  if (operation === 'incident.by-hand-undo')
-    return `took back that ${selection} was dealt with by hand for ${subject}`;
+  const said = NOTES[operation];
+  if (said !== undefined) return said(selection ?? 'items', subject ?? 'an incident');
   if (operation === 'plan.approve') return `approved a plan for ${selection ?? 'a change'}`;
   const set = changes.map(({ name, before, after }) => `${name} from ${json(before)} to ${json(after)}`);
   const acts = [
@@ -174,6 +169,19 @@ function actText(account: RunAccount): string {
   const verb = state in begun ? begun[state as keyof typeof begun] + tried : done;
   return `${verb}${about}${what}${acts === '' ? '' : ` (${acts})`}`;
 }
+
+/** What a person said about an incident. */
+const NOTES: Readonly<Record<string, (what: string, incident: string) => string>> = {
+  'incident.step': (step, incident) => `ticked off ${step} for ${incident}`,
+  'incident.step-undo': (step, incident) => `took back ${step} for ${incident}`,
+  'incident.mark': (items, incident) => `marked ${items} as honest work for ${incident}`,
+  'incident.mark-undo': (items, incident) => `took the mark back from ${items} for ${incident}`,
+  'incident.by-hand': (items, incident) => `said that ${items} was dealt with by hand for ${incident}`,
+  'incident.by-hand-undo': (items, incident) =>
+    `took back that ${items} was dealt with by hand for ${incident}`,
+  'incident.hand-over': (items, incident) => `handed over ${items} for ${incident}`,
+  'incident.hand-over-undo': (items, incident) => `took back that ${items} was handed over for ${incident}`,
+};
 
 /** What a verb is about, with a space before it. */
 function objectOf({ operation, selection, subject }: RunAccount): string {

@@ -29,7 +29,7 @@ import type { incidentReportFlags } from './incident-flags.ts';
 export interface IncidentReportJson
   extends Pick<
     IncidentReport,
-    'incident' | 'address' | 'runs' | 'lockdown' | 'cleaned' | 'undone' | 'evidence' | 'byHand'
+    'incident' | 'address' | 'runs' | 'lockdown' | 'cleaned' | 'undone' | 'evidence' | 'byHand' | 'handedOver'
   > {
   readonly madeAt: Date;
   readonly investigations: readonly (Pick<Investigation, 'madeAt' | 'since' | 'until'> & {
@@ -38,7 +38,7 @@ export interface IncidentReportJson
     /** How many of them remained when it was saved. */
     readonly remaining: number;
   })[];
-  /** The items that remained by the last investigation of each subject, without those dealt with by hand since; null without one. */
+  /** The items that remained by the last investigation of each subject, without those dealt with by hand since or handed over; null without one. */
   readonly remaining: readonly InvestigationItem[] | null;
   /** When the theft began, as the report was asked or the last cleaning was confirmed; null if neither says it. */
   readonly began: TheftBegan | null;
@@ -169,9 +169,9 @@ function jsonOf({ investigations, madeAt, ...gathered }: IncidentReport): Incide
       items: items.length,
       remaining: items.filter(isStillThere).length,
     })),
-    remaining:
-      investigations.length === 0 ? null : leftOf(combined(investigations), gathered.byHand).remaining,
+    remaining: investigations.length === 0 ? null : leftOf(combined(investigations), gathered).remaining,
     byHand: gathered.byHand,
+    handedOver: gathered.handedOver,
     began,
     own: own.map(({ why, mark, item: { id, summary, first, last, state } }) => ({
       ...{ id, summary, first, last, state, why },

@@ -8,7 +8,7 @@ import {
   isStillThere,
   remains,
 } from '../../domain/investigation/investigation.ts';
-import { type ItemMark, markedItems } from '../../operations/incident/marked-items.ts';
+import { type Marks, marksOf } from '../../operations/incident/marked-items.ts';
 import { readIncidentHistories } from '../../operations/incident/recorded-incidents.ts';
 import {
   type CleaningReport,
@@ -126,7 +126,7 @@ export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJ
       ways,
       restProblem,
       ownTokens,
-      honest: await honestOf(request, now.incident, description),
+      ...(await marksFor(request, now.incident, description)),
     });
     const histories = await readIncidentHistories(await runtime.auditLog());
     const incidents = histories.ofController(description).flatMap((each) => each.incidents);
@@ -147,15 +147,14 @@ export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJ
   }
 }
 
-/** What is marked as honest work of the incident that is cleaned; nothing without one. */
-async function honestOf(
+/** What people said of the items of the incident that is cleaned; nothing without one. */
+async function marksFor(
   { runtime, flags: { incident } }: CleanRequest,
   known: string | null,
   description: TargetDescription,
-): Promise<ReadonlyMap<string, ItemMark>> {
+): Promise<Partial<Pick<Marks, 'honest' | 'handedOver'>>> {
   const id = incident === undefined ? known : (await incidentOf(runtime, incident)).id;
-  if (id === null) return new Map();
-  return await markedItems({ log: await runtime.auditLog(), description, incident: id }, 'honest');
+  return id === null ? {} : await marksOf({ log: await runtime.auditLog(), description, incident: id });
 }
 
 /** The plan, less what cannot be undone unless that is confirmed on its own. */

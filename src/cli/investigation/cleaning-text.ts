@@ -92,10 +92,15 @@ function notesOf({ act, way }: Planned): string {
 }
 
 function keepPart(plan: AnyPlan): Part {
-  const keep = plan.keep.filter(({ reason }) => reason !== 'honest');
-  const honest = plan.keep.length - keep.length;
+  const keep = plan.keep.filter(({ reason }) => reason !== 'honest' && reason !== 'handed_over');
+  const honest = plan.keep.filter(({ reason }) => reason === 'honest').length;
+  const handed = plan.keep.filter(({ reason }) => reason === 'handed_over');
   return lines(
     honest > 0 && `Left as honest work, as it is marked: ${countText(honest, 'item')}.`,
+    handed.length > 0 && [
+      `Left to others, as it is marked: ${countText(handed.length, 'item')}.`,
+      ...list(...handed.map(({ item, why }) => `${item.summary} [${item.id}]. ${why}`)),
+    ],
     keep.length > 0 &&
       `${isUndo(plan) ? 'Not undone' : 'Needs manual action'}: ${countText(keep.length, 'item')}.`,
     keep.map(({ item, item: { id, risk, summary, remedy }, why }) => [
@@ -192,9 +197,11 @@ function hintFor(plan: AnyPlan, done: CleaningReport): string | undefined {
   return done.left !== null && countsOf(plan, done).remaining === 0 ? BY_HAND : AGAIN_AND_BY_HAND;
 }
 
-/** What is left to do by hand. Not what is marked as honest work; nor what cannot be undone: the plan of the cleaning said so. */
+const NOT_LEFT_OVER: ReadonlySet<Kept['reason']> = new Set(['not_undoable', 'honest', 'handed_over']);
+
+/** What is left to do by hand. Not what people marked otherwise; nor what cannot be undone: the plan of the cleaning said so. */
 function leftOver({ keep }: AnyPlan): readonly Kept[] {
-  return keep.filter(({ reason }) => reason !== 'not_undoable' && reason !== 'honest');
+  return keep.filter(({ reason }) => !NOT_LEFT_OVER.has(reason));
 }
 
 function leftText(plan: AnyPlan, done: CleaningReport | null): string {

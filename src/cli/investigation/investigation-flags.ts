@@ -78,6 +78,16 @@ export const markFlags = {
   }),
   'by-hand': boolean({
     summary: 'Say instead that they were dealt with by hand. The next investigation reads whether it is so.',
+    exclusive: ['handed-over'],
+  }),
+  'handed-over': boolean({
+    summary: 'Say instead that somebody else decides about them. Needs --to and --reason.',
+  }),
+  to: string({
+    summary: 'Who decides about what is handed over: a person or a team.',
+    helpValue: 'NAME',
+    dependsOn: ['handed-over'],
+    exclusive: ['undo'],
   }),
   undo: boolean({ summary: 'Take the mark back.' }),
   ...accountFlags,

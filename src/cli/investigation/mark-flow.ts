@@ -1,5 +1,6 @@
 import type { Runtime } from '../../app/runtime.ts';
-import { markItems } from '../../operations/incident/marked-items.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { type MarkKind, markItems } from '../../operations/incident/marked-items.ts';
 import { lines, list } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText } from '../../reports/tables/text.ts';
@@ -10,18 +11,20 @@ export interface IncidentMarkJson {
   readonly incident: string;
   /** The ids of the items that were named. */
   readonly items: readonly string[];
-  /** Whether they are marked as honest work now; false with --by-hand. */
+  /** Whether they are marked as honest work now; false with --by-hand and --handed-over. */
   readonly honest: boolean;
   /** Whether they are marked as dealt with by hand now. */
   readonly byHand: boolean;
+  /** Who decides about them now; null where they are not handed over. */
+  readonly handedOver: string | null;
   /** The ids of those whose mark changed. */
   readonly changed: readonly string[];
 }
 
 /**
- * Marks items of an incident's investigations as honest work or as dealt with by hand, or takes that back.
+ * Marks items of an incident's investigations as honest work, as dealt with by hand or as handed over, or takes that back.
  *
- * @throws TokenctlError as `markItems`.
+ * @throws TokenctlError `usage` for a hand-over without a name or a reason, and as `markItems`.
  */
 export async function markFlow(request: {
   readonly runtime: Runtime;
@@ -29,29 +32,62 @@ export async function markFlow(request: {
   readonly flags: MarkFlags;
 }): Promise<Report<IncidentMarkJson>> {
   const { runtime, flags } = request;
-  const { item: items, undo = false, 'by-hand': isByHand = false } = flags;
+  const { item: items, undo = false } = flags;
+  const as = flags['by-hand'] ? 'by_hand' : flags['handed-over'] ? 'handed_over' : 'honest';
+  const to = as === 'handed_over' && !undo ? requireReceiver(flags) : undefined;
   const { target: _target, ...change } = await runtime.change(flags);
   const { incident, changed } = await markItems({
     ...change,
-    incident: request.incident,
-    items,
-    as: isByHand ? 'by_hand' : 'honest',
+    ...{ incident: request.incident, items, as, to },
     isMarked: !undo,
   });
   const what = countText(changed.length, 'item');
-  const said = undo
-    ? `Took the mark back from ${what}`
-    : `Marked ${what} as ${isByHand ? 'dealt with by hand' : 'honest work'}`;
-  const note = isByHand ? '. That was not checked: the next investigation does' : '. A cleaning leaves them';
+  const [done, note] = SAID[as];
+  const said = undo ? `Took the mark back from ${what}` : done(what, to ?? '');
   return report({
-    json: { incident, items, honest: !undo && !isByHand, byHand: !undo && isByHand, changed },
+    json: {
+      ...{ incident, items, changed },
+      honest: !undo && as === 'honest',
+      byHand: !undo && as === 'by_hand',
+      handedOver: to ?? null,
+    },
     document: [
       lines(
         changed.length === 0
           ? `Nothing to do: ${undo ? 'none is' : 'all are'} marked for ${incident}.`
-          : `${said} for ${incident}${undo ? '' : note}:`,
+          : `${said} for ${incident}${undo ? '' : `. ${note}`}:`,
         list(...changed),
       ),
     ],
+  });
+}
+
+/** What was said, and what follows from it. */
+const SAID: Readonly<Record<MarkKind, readonly [said: (what: string, to: string) => string, note: string]>> =
+  {
+    honest: [(what) => `Marked ${what} as honest work`, 'A cleaning leaves them'],
+    by_hand: [
+      (what) => `Marked ${what} as dealt with by hand`,
+      'That was not checked: the next investigation does',
+    ],
+    handed_over: [
+      (what, to) => `Handed ${what} over to ${to}`,
+      'They are not told by this: tell them. A cleaning leaves the items, and the report lists them',
+    ],
+  };
+
+const MAX_NAME = 200;
+
+/** Who gets what is handed over; somebody has to be able to ask, and to know why. */
+function requireReceiver({ to = '', reason = '' }: MarkFlags): string {
+  const missing = [...(to.trim() === '' ? ['--to'] : []), ...(reason.trim() === '' ? ['--reason'] : [])];
+  if (missing.length > 0) {
+    throw new TokenctlError('usage', `${missing.join(' and ')} required with --handed-over`, {
+      hint: 'Name who decides about the items, and say why.',
+    });
+  }
+  if (to.trim().length <= MAX_NAME) return to.trim();
+  throw new TokenctlError('usage', `The name of --to has more than ${MAX_NAME} characters`, {
+    hint: 'Name a person or a team, and say the rest in --reason.',
   });
 }

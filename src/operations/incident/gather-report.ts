@@ -12,7 +12,7 @@ import { isSameController, objectsIn, textOf } from '../journal/journal.ts';
 import type { RunAccount } from '../journal/run-account.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
-import { type ItemMark, marksOf } from './marked-items.ts';
+import { type HandedOver, type ItemMark, marksOf } from './marked-items.ts';
 import { type OwnAct, OwnActs } from './own-acts.ts';
 import { type OwnWork, type TheftBegan, withoutOwnWork } from './own-work.ts';
 import { readIncidentHistories, requireIncident } from './recorded-incidents.ts';
@@ -61,6 +61,8 @@ export interface IncidentRecord {
   readonly own: readonly OwnWork[];
   /** What people said that they dealt with by hand, which nothing here checked. */
   readonly byHand: readonly ItemMark[];
+  /** What people handed over to others, who decide about it. */
+  readonly handedOver: readonly HandedOver[];
   /** What these runs did to objects: entries of the activity stream about it are not the intruder's. */
   readonly ownActs: readonly OwnAct[];
   /** As the report was asked, or else as the last cleaning was confirmed; null if neither says it. */
@@ -139,6 +141,7 @@ export async function gatherRecord(options: RecordOptions): Promise<IncidentReco
     began,
     ...withoutOwnWork(found, { marks: marks.honest, began }),
     byHand: [...marks.byHand.values()],
+    handedOver: [...marks.handedOver.values()],
   };
 }
 

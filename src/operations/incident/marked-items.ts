@@ -4,8 +4,11 @@ import { type JournalOptions, textOf } from '../journal/journal.ts';
 import type { Entry } from '../ports/audit-log.ts';
 import { incidentNotes, incidentOfNote, type NotesOf, noteOnIncident } from './recorded-incidents.ts';
 
-/** What a person may say of an item of an investigation: that it is honest work, or that somebody dealt with it by hand. */
-export const markKinds = ['honest', 'by_hand'] as const;
+/**
+ * What a person may say of an item of an investigation: that it is honest work, that somebody dealt with it by hand, or that somebody
+ * else decides about it.
+ */
+export const markKinds = ['honest', 'by_hand', 'handed_over'] as const;
 
 /** One of {@link markKinds}. */
 export type MarkKind = (typeof markKinds)[number];
@@ -14,7 +17,13 @@ export type MarkKind = (typeof markKinds)[number];
 const OPERATIONS: Readonly<Record<MarkKind, readonly [marked: string, unmarked: string]>> = {
   honest: ['incident.mark', 'incident.mark-undo'],
   by_hand: ['incident.by-hand', 'incident.by-hand-undo'],
+  handed_over: ['incident.hand-over', 'incident.hand-over-undo'],
 };
+
+const MEMBERS = { honest: 'honest', by_hand: 'byHand', handed_over: 'handedOver' } as const;
+
+/** What an undoing of a cleaning gave back is not dealt with any more. */
+const UNDOING = 'incident.clean-undo';
 
 /** What a person said of an item. */
 export interface ItemMark {
@@ -26,13 +35,29 @@ export interface ItemMark {
   readonly seq: number;
 }
 
+/** Who decides about an item that was handed over, and why. */
+export interface HandedOver extends ItemMark {
+  /** A person or a team. */
+  readonly to: string;
+  /** As the mark says it; null where it does not. */
+  readonly why: string | null;
+}
+
+/** What people said of the items of an incident, by the ids of the items. */
+export interface Marks {
+  readonly honest: ReadonlyMap<string, ItemMark>;
+  readonly byHand: ReadonlyMap<string, ItemMark>;
+  readonly handedOver: ReadonlyMap<string, HandedOver>;
+}
+
 /**
- * Marks items of an incident's investigations as honest work, which a cleaning leaves, or as dealt with by hand; or takes that back.
- * Records it in the audit log, and nothing else: whether it is so is what its person says. What is recorded already is not recorded
- * again, but that an item was dealt with by hand: it may have been found again since.
+ * Marks items of an incident's investigations as honest work, which a cleaning leaves, as dealt with by hand, or as handed over; or
+ * takes that back. Records it in the audit log, and nothing else: whether it is so is what its person says. What is recorded already
+ * is not recorded again, but that an item was dealt with by hand: it may have been found again since.
  *
  * @param options.items The ids of the items.
  * @param options.isMarked False takes the marks back.
+ * @param options.to Who decides about what is handed over; the reason of the change says why.
  * @returns The incident, and the items whose mark changed.
  * @throws TokenctlError `not_found` for an unknown incident, `audit_unavailable`.
  */
@@ -42,70 +67,84 @@ export async function markItems(
     readonly items: readonly string[];
     readonly as: MarkKind;
     readonly isMarked: boolean;
+    readonly to?: string | undefined;
   },
 ): Promise<{ readonly incident: string; readonly changed: readonly string[] }> {
-  const { isMarked, as } = options;
+  const { isMarked, as, to, reason = null } = options;
   const about = await incidentOfNote(options);
   const incident = about.incident.id;
-  const known = await markedItems({ ...options, incident }, as);
-  const isSaidAgain = as === 'by_hand' && isMarked;
-  const changed = [...new Set(options.items)].filter((item) => isSaidAgain || known.has(item) !== isMarked);
+  const known = await marksOf({ ...options, incident });
+  const isNew = (item: string) => {
+    const { to: before, why } = known.handedOver.get(item) ?? {};
+    if (isMarked && as === 'handed_over') return before !== to || why !== reason;
+    return (isMarked && as === 'by_hand') || known[MEMBERS[as]].has(item) !== isMarked;
+  };
+  const changed = [...new Set(options.items)].filter(isNew);
   if (changed.length > 0) {
+    const what = changed.length === 1 ? `the item ${changed[0]}` : `${changed.length} items`;
     await noteOnIncident(options, {
       about,
       operation: OPERATIONS[as][isMarked ? 0 : 1],
-      selection: changed.length === 1 ? `the item ${changed[0]}` : `${changed.length} items`,
-      data: { items: changed },
+      selection: to === undefined ? what : `${what} to ${to}`,
+      data: { items: changed, ...(to !== undefined && { to }) },
     });
   }
   return { incident, changed };
 }
 
-/** What people said of the items of an incident, by the ids of the items. */
-export interface Marks {
-  readonly honest: ReadonlyMap<string, ItemMark>;
-  readonly byHand: ReadonlyMap<string, ItemMark>;
-}
-
 /**
- * What people said of the items of an incident of a controller.
+ * What people said of the items of an incident of a controller. Of what was done by hand and what was handed over, the last word counts.
  *
  * @param options.incident The whole id.
  * @throws TokenctlError `log_broken`, `audit_unavailable`.
  */
 export async function marksOf(options: NotesOf): Promise<Marks> {
-  return { honest: await markedItems(options, 'honest'), byHand: await markedItems(options, 'by_hand') };
-}
-
-/** The items that are marked in one way. What an undoing of a cleaning gave back is not dealt with any more. */
-export async function markedItems(options: NotesOf, as: MarkKind): Promise<ReadonlyMap<string, ItemMark>> {
-  const marked = new Map<string, ItemMark>();
-  const [mark, unmark] = OPERATIONS[as];
-  const undoing = as === 'by_hand' ? ['incident.clean-undo'] : [];
-  for await (const entry of incidentNotes(options, [mark, unmark, ...undoing])) {
+  const marks = {
+    honest: new Map<string, ItemMark>(),
+    byHand: new Map<string, ItemMark>(),
+    handedOver: new Map<string, HandedOver>(),
+  };
+  const operations = [...Object.values(OPERATIONS).flat(), UNDOING];
+  for await (const entry of incidentNotes(options, operations)) {
     const { data, operation, seq, by } = entry;
     const at = controllerTime(entry).toISOString();
+    const as = markKinds.find((kind) => OPERATIONS[kind].includes(operation));
+    const isMarked = as !== undefined && OPERATIONS[as][0] === operation;
     for (const item of itemsIn(data)) {
-      if (operation === mark) marked.set(item, { item, at, by, seq });
-      else marked.delete(item);
+      if (as === 'honest') marks.honest.delete(item);
+      else marks.byHand.delete(item);
+      if (as === 'by_hand' || as === 'handed_over') marks.handedOver.delete(item);
+      if (!isMarked) continue;
+      const mark = { item, at, by, seq };
+      const [to = 'somebody', why = null] = [textOf(data['to']), textOf(data['reason'])];
+      if (as === 'handed_over') marks.handedOver.set(item, { ...mark, to, why });
+      else marks[MEMBERS[as]].set(item, mark);
     }
   }
-  return marked;
+  return marks;
 }
 
 function itemsIn({ items, item }: Entry['data']): readonly string[] {
   return (Array.isArray(items) ? items : [item]).flatMap((each) => textOf(each) ?? []);
 }
 
-/**
- * What a person said about an item that was dealt with by hand, as far as it stands: until the next investigation, which then says
- * itself what is there. Null without.
- */
-export function handledBy(
+/** What is to be said of an item that is still there, or was not checked. */
+type Standing =
+  | { readonly is: 'remains'; readonly mark: null }
+  /** Dealt with by hand since the investigation; or before it, and still found there, or not checked. */
+  | { readonly is: 'by_hand' | 'seen_again'; readonly mark: ItemMark }
+  /** Whatever an investigation finds of it: somebody else decides. */
+  | { readonly is: 'handed_over'; readonly mark: HandedOver };
+
+/** What people said of an item, beside what the investigation found; null where it does not remain. */
+export function standingOf(
   item: Pick<InvestigationItem, 'id' | 'state'>,
-  { madeAt, marks }: { readonly madeAt: string; readonly marks: Pick<Marks, 'byHand'> },
-): ItemMark | null {
-  const mark = marks.byHand.get(item.id);
-  if (mark === undefined || !isStillThere(item)) return null;
-  return Date.parse(mark.at) >= Date.parse(madeAt) ? mark : null;
+  { madeAt, marks }: { readonly madeAt: string; readonly marks: Pick<Marks, 'byHand' | 'handedOver'> },
+): Standing | null {
+  if (!isStillThere(item)) return null;
+  const handedOver = marks.handedOver.get(item.id);
+  if (handedOver !== undefined) return { is: 'handed_over', mark: handedOver };
+  const byHand = marks.byHand.get(item.id);
+  if (byHand === undefined) return { is: 'remains', mark: null };
+  return { is: Date.parse(byHand.at) >= Date.parse(madeAt) ? 'by_hand' : 'seen_again', mark: byHand };
 }

@@ -9,7 +9,7 @@ import {
 } from '../../domain/investigation/investigation.ts';
 import { nameField } from '../../domain/investigation/kinds.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
-import type { ItemMark } from '../incident/marked-items.ts';
+import type { HandedOver, ItemMark } from '../incident/marked-items.ts';
 import type { Cleaner } from '../ports/evidence.ts';
 import type { RightsPurpose, TargetDescription } from '../ports/target.ts';
 import { type Naming, orderCleaning } from './order-cleaning.ts';
@@ -53,7 +53,8 @@ export interface KeptItem {
   readonly item: CleanedItem;
   /**
    * `by_hand`: not possible here; `changed_since`: by another user; `shared`: perhaps the work of another user, or of an unknown one; `own`: the caller's
-   * own; `honest`: marked as honest work; `not_undoable`: nothing undoes it; `irreversible`: it can be done, but was not confirmed.
+   * own; `honest`: marked as honest work; `handed_over`: somebody else decides; `not_undoable`: nothing undoes it; `irreversible`: it can be
+   * done, but was not confirmed.
    */
   readonly reason:
     | 'by_hand'
@@ -62,6 +63,7 @@ export interface KeptItem {
     | 'own'
     | 'unknown'
     | 'honest'
+    | 'handed_over'
     | 'not_undoable'
     | 'irreversible';
   readonly why: string;
@@ -93,6 +95,8 @@ export function planCleaning(
     readonly ownTokens: readonly number[];
     /** What is marked as honest work, by the ids of the items. */
     readonly honest?: ReadonlyMap<string, Pick<ItemMark, 'by' | 'at'>>;
+    /** What others decide about, by the ids of the items: it is cleaned only where it is named. */
+    readonly handedOver?: ReadonlyMap<string, Pick<HandedOver, 'by' | 'at' | 'to'>>;
   },
 ): CleaningPlan {
   const { selection, ways, restProblem = null } = options;
@@ -212,12 +216,17 @@ function decide(
   if (mark !== undefined) return keep('honest', `Marked as honest work by ${mark.by}, ${mark.at}.`);
   const cleaning = cleaningOf(item);
   const never = neverCleaned(item);
+  const isNamed = context.selection.items?.includes(item.id) === true;
+  const handed = context.handedOver?.get(item.id);
+  if (handed !== undefined && !isNamed) {
+    const named = never === null ? ' To end it all the same, name it with --item.' : '';
+    return keep('handed_over', `Handed over to ${handed.to} by ${handed.by}, ${handed.at}.${named}`);
+  }
   if (never !== null) return never;
   if (cleaning === null || cleaning.act === 'manual') return keep('unknown', NOT_KNOWN);
   if (object.kind === 'o_auth2_access_token' && object.id !== null && context.ownTokens.includes(object.id)) {
     return keep('own', 'It may be the credential of this context: revoke it last.');
   }
-  const isNamed = context.selection.items?.includes(item.id) === true;
   if (isShared(item, context.investigation) && !isNamed) {
     return keep(
       'shared',

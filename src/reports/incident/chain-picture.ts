@@ -16,27 +16,36 @@ export interface ChainNode {
   readonly parent: number | null;
 }
 
+/** What people said of an item, for its line. */
+export interface ChainNote {
+  readonly text: string;
+  /** Whether its state was not checked since. */
+  readonly isUnknown: boolean;
+}
+
 /** The most things of one user, and the most lines of the picture. */
 const MAX_OF_USER = 25;
 const MAX_NODES = 120;
 
 /** What is known of items by their ids. */
 interface MarkedItems {
-  readonly handled: ReadonlySet<string>;
+  /** What people said, by the ids of the items. */
+  readonly notes: ReadonlyMap<string, ChainNote>;
   readonly stolen: ReadonlySet<string>;
 }
 
 const NONE: ReadonlySet<string> = new Set();
+const NO_NOTES: MarkedItems['notes'] = new Map();
 
 /**
  * Who made what, as a tree: below each user of the chain what that user did, and below a made user what that one did.
  *
- * @param marked.handled The ids of items that people dealt with by hand, which was not checked.
+ * @param marked.notes What people said, by the ids of the items.
  * @param marked.stolen The ids of tokens that were stolen.
  */
 export function chainNodes(
   { chain, items }: Investigation,
-  { handled = NONE, stolen = NONE }: Partial<MarkedItems> = {},
+  { notes = NO_NOTES, stolen = NONE }: Partial<MarkedItems> = {},
 ): readonly ChainNode[] {
   const nodes: ChainNode[] = [];
   const byItem = Map.groupBy(
@@ -57,11 +66,11 @@ export function chainNodes(
       .filter((item) => isTold(item) && item.by[0]?.username === link.user.username)
       .sort((one, other) => Number(stolen.has(other.id)) - Number(stolen.has(one.id)));
     for (const item of mine.slice(0, MAX_OF_USER)) {
-      const isHandled = handled.has(item.id);
+      const note = notes.get(item.id);
       const place = add({
         ...{ depth, parent },
-        state: isHandled ? 'unknown' : stateOf(item),
-        text: `${item.summary}${isHandled ? ' (dealt with by hand, as its person says)' : ''}${stolen.has(item.id) ? STOLEN : ''}`,
+        state: note?.isUnknown === true ? 'unknown' : stateOf(item),
+        text: `${item.summary}${note === undefined ? '' : ` (${note.text})`}${stolen.has(item.id) ? STOLEN : ''}`,
       });
       for (const made of byItem.get(item.id) ?? []) addUser(made, depth + 1, place);
     }

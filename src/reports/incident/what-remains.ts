@@ -4,14 +4,14 @@ import {
   type InvestigationItem,
   type InvestigationSubject,
   isOtherChangeLeft,
-  isStillThere,
+  stateText,
 } from '../../domain/investigation/investigation.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
-import { handledBy, type ItemMark } from '../../operations/incident/marked-items.ts';
-import { type Document, lines, list } from '../document.ts';
+import { type HandedOver, type ItemMark, standingOf } from '../../operations/incident/marked-items.ts';
+import { type Document, lines, list, type Part } from '../document.ts';
 import { countText, numberText, secondText } from '../tables/text.ts';
-import { type ChainNode, chainNodes, STOLEN } from './chain-picture.ts';
+import { type ChainNode, type ChainNote, chainNodes, STOLEN } from './chain-picture.ts';
 import { bySubject, combined, stolenIn } from './incident-timeline.ts';
 
 /** The most lines of what remains. */
@@ -39,80 +39,147 @@ export function isSerious({ risk }: Pick<InvestigationItem, 'risk'>): boolean {
   return risk === 'critical' || risk === 'high';
 }
 
-/** An item that a person says to have dealt with by hand. */
-interface Handled {
+/** An item of which a person said something. */
+interface Said<Mark extends ItemMark = ItemMark> {
   readonly item: InvestigationItem;
-  readonly mark: ItemMark;
+  readonly mark: Mark;
 }
+
+/** What people said, as far as it is about what remains. */
+type Marked = Pick<IncidentReport, 'byHand' | 'handedOver'>;
 
 /** What is left of an investigation: each item once. */
 interface Left {
+  /** Those included that were dealt with by hand as a person said before, and that the investigation still found. */
   readonly remaining: readonly InvestigationItem[];
+  readonly seenAgain: readonly Said[];
   /** Dealt with by hand, which nobody investigated since. */
-  readonly handled: readonly Handled[];
-  /** The same, and read again by the investigation. */
-  readonly readAgain: readonly Handled[];
+  readonly handled: readonly Said[];
+  /** Others decide about these. */
+  readonly handedOver: readonly Said<HandedOver>[];
+  /** Dealt with by hand, and read again by the investigation, whatever it found. */
+  readonly readAgain: readonly Said[];
 }
 
-export function leftOf(
-  { items, madeAt }: Pick<Investigation, 'items' | 'madeAt'>,
-  marks: IncidentReport['byHand'],
-): Left {
-  const byHand = new Map(marks.map((mark) => [mark.item, mark]));
-  const said = items.flatMap((item) => {
-    const mark = byHand.get(item.id);
-    return mark === undefined ? [] : [{ item, mark }];
+export function leftOf(found: Pick<Investigation, 'items' | 'madeAt'>, marked: Marked): Left {
+  const { items, madeAt } = found;
+  const byItem = <Mark extends ItemMark>(some: readonly Mark[]) =>
+    new Map(some.map((mark) => [mark.item, mark]));
+  const marks = { byHand: byItem(marked.byHand), handedOver: byItem(marked.handedOver) };
+  const all = items.flatMap((item) => {
+    const standing = standingOf(item, { madeAt, marks });
+    return standing === null ? [] : [{ item, ...standing }];
   });
-  const isHandled = (item: InvestigationItem) => handledBy(item, { madeAt, marks: { byHand } }) !== null;
   return {
-    remaining: items.filter((item) => isStillThere(item) && !isHandled(item)),
-    handled: said.filter(({ item }) => isHandled(item)),
-    readAgain: said.filter(({ mark }) => Date.parse(mark.at) < Date.parse(madeAt)),
+    remaining: all.flatMap(({ item, is }) => (is === 'remains' || is === 'seen_again' ? [item] : [])),
+    seenAgain: all.flatMap(({ item, is, mark }) => (is === 'seen_again' ? [{ item, mark }] : [])),
+    handled: all.flatMap(({ item, is, mark }) => (is === 'by_hand' ? [{ item, mark }] : [])),
+    handedOver: all.flatMap((each) =>
+      each.is === 'handed_over' ? [{ item: each.item, mark: each.mark }] : [],
+    ),
+    readAgain: items.flatMap((item) => {
+      const mark = marks.byHand.get(item.id);
+      return mark === undefined || Date.parse(mark.at) >= Date.parse(madeAt) ? [] : [{ item, mark }];
+    }),
   };
 }
 
-/** Who made what: what people dealt with by hand is told from what remains, and the stolen token from what was done with it. */
+/** Who made what: what people said of it is told from what remains, and the stolen token from what was done with it. */
 export function chainOf({
   investigations,
-  byHand,
-}: Pick<IncidentReport, 'investigations' | 'byHand'>): readonly ChainNode[] {
+  ...marked
+}: Pick<IncidentReport, 'investigations' | 'byHand' | 'handedOver'>): readonly ChainNode[] {
   const found = combined(investigations);
-  const handled = new Set(leftOf(found, byHand).handled.map(({ item }) => item.id));
-  return chainNodes(found, { handled, stolen: stolenIn(investigations) });
+  return chainNodes(found, { notes: notesOf(found, marked), stolen: stolenIn(investigations) });
+}
+
+/** What a picture of the items says of those of which people said something, by their ids. */
+function notesOf(
+  found: Pick<Investigation, 'items' | 'madeAt'>,
+  marked: Marked,
+): ReadonlyMap<string, ChainNote> {
+  const { handled, handedOver, seenAgain } = leftOf(found, marked);
+  return new Map<string, ChainNote>([
+    ...handled.map(
+      ({ item }) => [item.id, { text: 'dealt with by hand, as its person says', isUnknown: true }] as const,
+    ),
+    ...handedOver.map(
+      ({ item, mark }) => [item.id, { text: `handed over to ${mark.to}`, isUnknown: false }] as const,
+    ),
+    ...seenAgain.map(
+      ({ item }) => [item.id, { text: 'marked as done by hand before', isUnknown: false }] as const,
+    ),
+  ]);
 }
 
 /** What remains of each subject, which is named where there are several. */
-export function remainingTexts({ investigations, byHand }: IncidentReport): readonly string[] {
-  const groups = bySubject(investigations);
+export function remainingTexts(report: IncidentReport): readonly string[] {
+  const groups = bySubject(report.investigations);
   if (groups.length === 0) return ['Not known: what the intruder left behind was not investigated.'];
   return groups.map((each) => {
     const found = combined(each);
-    const text = remainingText(found, byHand);
+    const text = remainingText(found, report);
     return groups.length === 1 ? text : `${subjectText(found.subject)}: ${text}`;
   });
 }
 
-function remainingText(last: Investigation, byHand: IncidentReport['byHand']): string {
-  const { remaining, handled } = leftOf(last, byHand);
-  const said =
-    handled.length === 0
-      ? ''
-      : ` ${countText(handled.length, 'thing was', 'things were')} dealt with by hand, as its person says; that was not checked.`;
-  return `${knownText(last, remaining, handled.length)}${said}`;
+function remainingText(last: Investigation, marked: Marked): string {
+  const left = leftOf(last, marked);
+  const { handled, handedOver, seenAgain } = left;
+  return [
+    knownText(last, left),
+    ...(seenAgain.length === 0
+      ? []
+      : [`Of these: ${namedOf(seenAgain, (said) => seenAgainText(said, last))}.`]),
+    ...(handled.length === 0
+      ? []
+      : [
+          `${countText(handled.length, 'thing was', 'things were')} dealt with by hand, as its person says; that was not checked.`,
+        ]),
+    ...(handedOver.length === 0
+      ? []
+      : [
+          `${countText(handedOver.length, 'thing is', 'things are')} left to others, who decide: ${namedOf(handedOver, ({ mark }) => handedOverText(mark))}.`,
+        ]),
+  ].join(' ');
 }
 
-function knownText(last: Investigation, left: readonly InvestigationItem[], handled: number): string {
+/** Some of the items by name, each with what is said of it. */
+function namedOf<One extends Said>(some: readonly One[], text: (said: One) => string): string {
+  const named = some.slice(0, MAX_OTHERS).map((said) => `${said.item.summary}, ${text(said)}`);
+  if (some.length > MAX_OTHERS) named.push(`${numberText(some.length - MAX_OTHERS)} more`);
+  return named.join('; ');
+}
+
+/** What a mark said, and what the investigation after it found. */
+function seenAgainText({ item, mark }: Said, { madeAt }: Pick<Investigation, 'madeAt'>): string {
+  return `marked as done by hand by ${mark.by} at ${secondText(mark.at)}, ${foundText(item)} at ${secondText(madeAt)}`;
+}
+
+function foundText(item: InvestigationItem): string {
+  if (item.state === 'there') return 'still there';
+  return item.state === 'unknown' ? 'not checked' : stateText(item);
+}
+
+function handedOverText({ to, by, at, why }: HandedOver): string {
+  return `handed over to ${to} by ${by} at ${secondText(at)}${why === null ? '' : ` ("${why}")`}`;
+}
+
+function knownText(last: Investigation, { remaining: left, ...said }: Left): string {
+  const [handled, handedOver] = [said.handled.length, said.handedOver.length];
+  const isSaid = handled + handedOver > 0;
   const unknown = left.filter(({ state }) => state === 'unknown').length;
   const seen = left.length - unknown;
   const isPart = last.visibility.kind !== 'all';
   if (left.length === 0 && isPart) {
-    return `Not known. ${last.as}, who made the investigation of ${last.madeAt}, sees only part of the controller. In that part, it found nothing that remains${handled === 0 ? '' : ' but what follows'}.`;
+    return `Not known. ${last.as}, who made the investigation of ${last.madeAt}, sees only part of the controller. In that part, it found nothing that remains${isSaid ? ' but what follows' : ''}.`;
   }
   const others = left.filter(isOtherChangeLeft);
   if (others.length > 0 && others.length === left.length && !isPart && !others.some(isSerious)) {
-    const named = others.slice(0, MAX_OTHERS).map(({ summary }) => summary);
-    if (others.length > MAX_OTHERS) named.push(`${numberText(others.length - MAX_OTHERS)} more`);
-    return `Nothing is known to remain that gives access or runs code${handled === 0 ? '' : ', but for what was done by hand'}, by the investigation of ${last.madeAt}. ${countText(others.length, 'other change is', 'other changes are')} still there or not checked: ${named.join('; ')}. What it could not know is listed below.`;
+    return othersText(last, others, { handled, handedOver });
+  }
+  if (left.length === 0 && handedOver > 0) {
+    return `Not in full. The investigation of ${last.madeAt} read again what the accounts are known to have done. Of what it found there, all is handed over${handled > 0 ? ' or said to be dealt with since' : ''}.`;
   }
   if (left.length === 0 && handled > 0) {
     return `Not checked in full. The investigation of ${last.madeAt} read again what the accounts are known to have done. Of what it found there, all is said to be dealt with since.`;
@@ -130,11 +197,26 @@ function knownText(last: Investigation, left: readonly InvestigationItem[], hand
   ].join(' ');
 }
 
-/** What remains, with what to do about it; then what people dealt with by hand. */
+/** Where nothing remains but changes that give no access and run no code by any rule. */
+function othersText(
+  { madeAt }: Investigation,
+  others: readonly InvestigationItem[],
+  { handled, handedOver }: { readonly handled: number; readonly handedOver: number },
+): string {
+  const named = others.slice(0, MAX_OTHERS).map(({ summary }) => summary);
+  if (others.length > MAX_OTHERS) named.push(`${numberText(others.length - MAX_OTHERS)} more`);
+  const what = [...(handled > 0 ? ['was done by hand'] : []), ...(handedOver > 0 ? ['is handed over'] : [])];
+  const but = what.length === 0 ? '' : `, but for what ${what.join(' or ')}`;
+  return `Nothing is known to remain that gives access or runs code${but}, by the investigation of ${madeAt}. ${countText(others.length, 'other change is', 'other changes are')} still there or not checked: ${named.join('; ')}. What it could not know is listed below.`;
+}
+
+/** What remains, with what to do about it; then what people dealt with by hand, and what they handed over. */
 export function whatRemains(report: IncidentReport): Document {
-  const { investigations, incident, byHand } = report;
+  const { investigations, incident } = report;
   if (investigations.length === 0) return [lines(notInvestigated(incident))];
-  const { remaining, handled, readAgain } = leftOf(combined(investigations), byHand);
+  const last = combined(investigations);
+  const { remaining, seenAgain, handled, handedOver, readAgain } = leftOf(last, report);
+  const again = new Map(seenAgain.map((said) => [said.item.id, seenAgainText(said, last)]));
   const stolen = stolenIn(investigations);
   return [
     ...(remaining.length === 0
@@ -148,29 +230,35 @@ export function whatRemains(report: IncidentReport): Document {
               .map((item) => [
                 item.risk ?? '-',
                 `${describedSummary(item)}${stolen.has(item.id) ? STOLEN : ''}`,
-                item.stateReason ?? item.state.replaceAll('_', ' '),
+                again.get(item.id) ?? item.stateReason ?? item.state.replaceAll('_', ' '),
                 item.remedy?.text ?? '',
               ]),
           },
           lines(remaining.length > MAX_ITEMS && `and ${remaining.length - MAX_ITEMS} more.`),
         ]),
-    ...handledLines('Dealt with by hand, as its person says. That was not checked:', handled, () => ''),
-    ...handledLines(
+    saidLines(
+      'Dealt with by hand, as its person says. That was not checked:',
+      handled,
+      ({ mark }) => `; said by ${mark.by}, ${secondText(mark.at)}`,
+    ),
+    saidLines(
+      'Handed over, so that others decide about it:',
+      handedOver,
+      ({ item, mark }) => `: ${handedOverText(mark)}; ${foundText(item)} at ${secondText(last.madeAt)}`,
+    ),
+    saidLines(
       'Said to be dealt with by hand, and read again since:',
       readAgain,
-      ({ state, stateReason }) => `: ${stateReason ?? (state === 'there' ? 'still there' : state)}`,
+      (said) => `: ${seenAgainText(said, last)}`,
     ),
   ];
 }
 
-function handledLines(
+function saidLines<One extends Said>(
   title: string,
-  some: readonly Handled[],
-  found: (item: InvestigationItem) => string,
-): Document {
-  if (some.length === 0) return [];
-  const texts = some
-    .slice(0, MAX_ITEMS)
-    .map(({ item, mark }) => `${item.summary}; said by ${mark.by}, ${secondText(mark.at)}${found(item)}`);
-  return [lines(title, list(...texts))];
+  some: readonly One[],
+  text: (said: One) => string,
+): Part | null {
+  if (some.length === 0) return null;
+  return lines(title, list(...some.slice(0, MAX_ITEMS).map((said) => `${said.item.summary}${text(said)}`)));
 }

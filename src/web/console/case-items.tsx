@@ -10,20 +10,20 @@ import {
   ToolbarContent,
   ToolbarItem,
 } from '@patternfly/react-core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Choice } from '../shared/choice.tsx';
 import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
 import { countText, numberText } from '../shared/times.tsx';
-import { call, type Ended, query, useFacts, useRead } from './api.ts';
-import { accountOf, type CaseRead, type InvestigationRead, type Item } from './case-stages.ts';
+import { query, useFacts, useRead } from './api.ts';
+import type { CaseRead, InvestigationRead, Item } from './case-stages.ts';
 import { ChainTree } from './case-tree.tsx';
 import { CleanDialog, Cleanings } from './cleanings.tsx';
 import { TextSearch } from './commands.tsx';
 import type { ChosenPlace } from './controller.tsx';
 import { FoundText, Limits } from './found-text.tsx';
-import { ItemDetails, StateLabel, StolenLabel } from './item-details.tsx';
+import { ItemDetails, ObjectLink, StateLabel, StolenLabel } from './item-details.tsx';
+import { HandOverDialog, MarkButtons, MarkCell, useMark } from './item-marks.tsx';
 import { Message, Severity, When } from './parts.tsx';
 
 /** What is left to do about the last investigation of a case, and what cleanings did. */
@@ -68,7 +68,7 @@ const GROUPS = [
 
 const SHOWN = [
   ['remains', 'What remains'],
-  ['marked', 'Honest or by hand'],
+  ['marked', 'Honest, by hand or handed over'],
   ['all', 'All'],
 ] as const;
 
@@ -87,6 +87,9 @@ function Found(props: FoundProps): ReactNode {
   const { items, total } = found;
   const [active, setActive] = useState<string | null>(null);
   const [isOpen, setOpen] = useState<Item | null>(null);
+  // What was marked stays in its place, or the next row would come under the pointer.
+  const [kept, setKept] = useState<ReadonlySet<string>>(new Set());
+  const keep = (id: string) => setKept((before) => new Set([...before, id]));
   const choose = (id: string) => {
     setActive(id);
     setOpen(items.find((item) => item.id === id) ?? null);
@@ -105,11 +108,12 @@ function Found(props: FoundProps): ReactNode {
       <h3>Who made what</h3>
       <ChainTree found={found} active={active} onChoose={choose} />
       <h3>Items</h3>
-      <ItemList {...props} onOpen={setOpen} />
+      <ItemList {...props} kept={kept} onKeep={keep} onFilter={() => setKept(new Set())} onOpen={setOpen} />
       {isOpen !== null && (
         <ItemDialog
           {...props}
           item={items.find(({ id }) => id === isOpen.id) ?? isOpen}
+          onSay={() => keep(isOpen.id)}
           onClose={() => setOpen(null)}
         />
       )}
@@ -123,8 +127,18 @@ function ItemList({
   chosen,
   found,
   name,
+  kept,
+  onKeep,
+  onFilter,
   onOpen,
-}: FoundProps & { readonly onOpen: (item: Item) => void }): ReactNode {
+}: FoundProps & {
+  /** The ids of the rows that stay, whatever is shown. */
+  readonly kept: ReadonlySet<string>;
+  readonly onKeep: (id: string) => void;
+  /** Called before other items are shown. */
+  readonly onFilter: () => void;
+  readonly onOpen: (item: Item) => void;
+}): ReactNode {
   const { readOnly } = useFacts();
   const { items } = found;
   const [shown, setShown] = useState<(typeof SHOWN)[number][0]>('remains');
@@ -133,15 +147,22 @@ function ItemList({
   const [most, setMost] = useState(MOST_ROWS);
   const [changed, setChanged] = useState<ReadonlyMap<string, boolean>>(new Map());
   const [isCleaning, setCleaning] = useState(false);
+  const [handing, setHanding] = useState<Item | null>(null);
   // Nothing is picked before somebody picked it: the owner's honest work looks the same.
   const isPicked = (item: Item) => isPickable(item) && changed.get(item.id) === true;
   const rows = items.filter(
     (item) =>
-      (shown === 'all' ||
-        (shown === 'marked' ? item.fate === 'honest' || item.fate === 'by_hand' : item.remains)) &&
-      (group === '' || item.group === group) &&
-      matches(item, text),
+      kept.has(item.id) ||
+      ((shown === 'all' || (shown === 'marked' ? MARKED.has(item.fate) : item.remains)) &&
+        (group === '' || item.group === group) &&
+        matches(item, text)),
   );
+  const filtering =
+    <Value,>(set: (value: Value) => void) =>
+    (value: Value) => {
+      onFilter();
+      set(value);
+    };
   const picked = items.filter(isPicked);
   const pick = (some: readonly Item[], isOn: boolean) =>
     setChanged(new Map([...changed, ...some.map(({ id }) => [id, isOn] as const)]));
@@ -152,13 +173,13 @@ function ItemList({
       <Toolbar>
         <ToolbarContent>
           <ToolbarItem>
-            <TextSearch label="Search items" value={text} onChange={setText} />
+            <TextSearch label="Search items" value={text} onChange={filtering(setText)} />
           </ToolbarItem>
           <ToolbarItem>
-            <Choice aria-label="Which items" value={shown} options={SHOWN} onChange={setShown} />
+            <Choice aria-label="Which items" value={shown} options={SHOWN} onChange={filtering(setShown)} />
           </ToolbarItem>
           <ToolbarItem>
-            <Choice aria-label="Kind" value={group} options={GROUPS} onChange={setGroup} />
+            <Choice aria-label="Kind" value={group} options={GROUPS} onChange={filtering(setGroup)} />
           </ToolbarItem>
         </ToolbarContent>
       </Toolbar>
@@ -200,17 +221,15 @@ function ItemList({
                   </Button>{' '}
                   <StolenLabel item={item} />
                   {item.takesNaming && <div className="hint">Perhaps the work of somebody else.</div>}
-                  {item.remains && item.notCleanable !== null && (
+                  {(item.remains || kept.has(item.id)) && item.notCleanable !== null && (
                     <div className="hint">
-                      By hand: {item.notCleanable}
+                      By hand: {item.notCleanable}{' '}
                       {item.page !== null && (
                         <>
-                          {' '}
-                          <a href={item.page} target="_blank" rel="noreferrer">
-                            Open it on the controller
-                          </a>
+                          <ObjectLink page={item.page} />{' '}
                         </>
                       )}
+                      Then mark it as done by hand, or hand it over.
                     </div>
                   )}
                 </>
@@ -226,30 +245,15 @@ function ItemList({
                     title: 'Mark',
                     // With words of their own: where a wide row pushes the titles away, one must not be taken for the other.
                     show: (item: Item) => (
-                      <>
-                        <Checkbox
-                          id={`honest ${item.id}`}
-                          label="Honest"
-                          aria-label={`Honest work: ${item.summary}`}
-                          isChecked={item.mark !== null}
-                          isDisabled={mark.isPending}
-                          onChange={(_event, isHonest) =>
-                            mark.mutate({ items: [item.id], as: 'honest', undo: !isHonest })
-                          }
-                        />
-                        {(item.fate === 'remains' || item.fate === 'by_hand') && (
-                          <Checkbox
-                            id={`by hand ${item.id}`}
-                            label="By hand"
-                            aria-label={`Dealt with by hand: ${item.summary}`}
-                            isChecked={item.fate === 'by_hand'}
-                            isDisabled={mark.isPending}
-                            onChange={(_event, isHandled) =>
-                              mark.mutate({ items: [item.id], as: 'by_hand', undo: !isHandled })
-                            }
-                          />
-                        )}
-                      </>
+                      <MarkCell
+                        {...{ item, mark }}
+                        onSay={() => onKeep(item.id)}
+                        onHandOver={() => {
+                          mark.reset();
+                          onKeep(item.id);
+                          setHanding(item);
+                        }}
+                      />
                     ),
                   },
                 ]),
@@ -280,6 +284,7 @@ function ItemList({
           )}
         </div>
       )}
+      {handing !== null && <HandOverDialog item={handing} mark={mark} onClose={() => setHanding(null)} />}
       {isCleaning && (
         <CleanDialog
           read={read}
@@ -299,10 +304,12 @@ function ItemList({
   );
 }
 
+const MARKED: ReadonlySet<Item['fate']> = new Set(['honest', 'by_hand', 'handed_over']);
+
 /** What is said where nothing is left to clean: what people marked was there all the same. */
 function nothingText(items: readonly Item[]): string {
-  return items.some(({ fate }) => fate === 'by_hand' || fate === 'honest')
-    ? 'No items to clean or to mark. Choose "Honest or by hand" for those that are marked.'
+  return items.some(({ fate }) => MARKED.has(fate))
+    ? 'No items to clean or to mark. Choose "Honest, by hand or handed over" for those that are marked.'
     : 'None of these remained.';
 }
 
@@ -319,31 +326,21 @@ function matches({ summary, id, by, findings }: Item, text: string): boolean {
   );
 }
 
-/** Marks items as honest work or as dealt with by hand, in the audit log, with the account of the incident. */
-function useMark({ read, chosen }: Pick<FoundProps, 'read' | 'chosen'>) {
-  const queries = useQueryClient();
-  return useMutation({
-    mutationFn: (given: {
-      readonly items: readonly string[];
-      readonly as: 'honest' | 'by_hand';
-      readonly undo: boolean;
-    }) =>
-      call<Ended>('/api/case/marks', {
-        body: { place: chosen.place, incident: read.incident.id, ...accountOf(read), ...given },
-      }),
-    onSettled: () => queries.invalidateQueries(),
-  });
-}
-
 function ItemDialog({
   item,
+  onSay,
   onClose,
   ...props
-}: FoundProps & { readonly item: Item; readonly onClose: () => void }): ReactNode {
+}: FoundProps & {
+  readonly item: Item;
+  /** Called before something is said of the item. */
+  readonly onSay: () => void;
+  readonly onClose: () => void;
+}): ReactNode {
   const { readOnly } = useFacts();
   const mark = useMark(props);
-  const isHonest = item.mark !== null;
-  const isHandled = item.fate === 'by_hand';
+  const [isHanding, setHanding] = useState(false);
+  if (isHanding) return <HandOverDialog item={item} mark={mark} onClose={() => setHanding(false)} />;
   return (
     <Modal isOpen variant="medium" onClose={onClose} aria-labelledby="item-title">
       <ModalHeader title={item.summary} labelId="item-title" />
@@ -352,26 +349,7 @@ function ItemDialog({
         {mark.error !== null && <Message isLiveRegion variant="danger" title={mark.error.message} />}
       </ModalBody>
       <ModalFooter>
-        {!readOnly && (
-          <Button
-            variant="secondary"
-            isDisabled={mark.isPending}
-            isLoading={mark.isPending}
-            onClick={() => mark.mutate({ items: [item.id], as: 'honest', undo: isHonest })}
-          >
-            {isHonest ? 'Take the mark back' : 'Mark as honest work'}
-          </Button>
-        )}
-        {!readOnly && (item.fate === 'remains' || isHandled) && (
-          <Button
-            variant="secondary"
-            isDisabled={mark.isPending}
-            isLoading={mark.isPending}
-            onClick={() => mark.mutate({ items: [item.id], as: 'by_hand', undo: isHandled })}
-          >
-            {isHandled ? 'It was not dealt with by hand' : 'Mark as dealt with by hand'}
-          </Button>
-        )}
+        {!readOnly && <MarkButtons {...{ item, mark, onSay }} onHandOver={() => setHanding(true)} />}
         <Button variant="link" onClick={onClose}>
           Close
         </Button>

@@ -88,19 +88,23 @@ function cleaningOf(read: CaseRead): Known {
   const stage = { id: 'cleaning', title: 'Cleaning', act: 'pick what to end' } as const;
   if (last === undefined)
     return { ...stage, text: 'after the investigation', variant: 'pending', isDone: false };
-  const { remaining, honest, cleaned, byHand, notCleanable } = last;
+  const { remaining, seenAgain, honest, cleaned, byHand, handedOver, notCleanable } = last;
+  const other = remaining - seenAgain;
   const parts = [
-    ...(remaining === 0 ? [] : [countText(remaining, 'item remains', 'items remain')]),
+    ...(other === 0 ? [] : [countText(other, 'item remains', 'items remain')]),
+    ...(seenAgain === 0 ? [] : [`${seenAgain} marked as done by hand, and found again or not checked`]),
     ...(cleaned === 0 ? [] : [`${cleaned} cleaned and verified`]),
     ...(byHand === 0 ? [] : [`${byHand} by hand, not checked`]),
+    ...(handedOver === 0 ? [] : [`${handedOver} handed over`]),
     ...(honest === 0 ? [] : [`${honest} honest`]),
   ];
   if (remaining === 0) {
-    const isAll = byHand === 0;
+    const isAll = byHand + handedOver === 0;
     const text = isAll && cleaned === 0 ? ['nothing remains', ...parts] : parts;
     return { ...stage, text: text.join('; '), variant: isAll ? 'success' : 'warning', isDone: true };
   }
-  const act = notCleanable < remaining ? stage.act : `deal with ${countText(remaining, 'item')} by hand`;
+  const act =
+    notCleanable < remaining ? stage.act : `deal with ${countText(remaining, 'item')} by hand, or hand over`;
   return { ...stage, act, text: parts.join('; '), variant: 'danger', isDone: false };
 }
 

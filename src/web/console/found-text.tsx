@@ -78,7 +78,7 @@ export function FoundText({
           : {parts.join(', ')}.
         </>
       )}{' '}
-      {stolen.some(({ fate }) => fate === 'remains') && (
+      {stolen.some(({ remains }) => remains) && (
         <strong>The stolen token is still there, or was not checked.</strong>
       )}
     </>
@@ -87,7 +87,9 @@ export function FoundText({
 
 const FATES: readonly (readonly [fate: Item['fate'], text: string])[] = [
   ['remains', 'to clean or to mark'],
+  ['seen_again', 'done by hand as somebody said, and found again or not checked'],
   ['by_hand', 'dealt with by hand, not checked'],
+  ['handed_over', 'handed over'],
   ['honest', 'marked as honest'],
   ['cleaned', 'cleaned and verified'],
   ['over', 'gone, undone or finished'],

@@ -19,11 +19,8 @@ const STATES: Readonly<
 };
 
 /** What an item is now, and what people said of it: neither hides the other. */
-export function StateLabel({
-  item: { state, stateText, fate, cleanedAt, handled, mark },
-}: {
-  readonly item: Item;
-}): ReactNode {
+export function StateLabel({ item }: { readonly item: Item }): ReactNode {
+  const { state, stateText, fate, cleanedAt, handled, handedOver, mark, readAt } = item;
   const honest = mark === null ? '' : ' (honest)';
   if (cleanedAt !== null)
     return (
@@ -37,16 +34,27 @@ export function StateLabel({
   if (fate === 'honest')
     return <Label color="blue">{state === 'there' ? 'honest work' : `${word}${honest}`}</Label>;
   if (fate === 'by_hand') return <Label color="orange">by hand, not checked</Label>;
-  const said =
-    handled === null
-      ? ''
-      : fate === 'over'
-        ? ', after it was dealt with by hand'
-        : ', though said to be dealt with by hand';
+  if (fate === 'handed_over')
+    return (
+      <>
+        <Label color="orange">handed over</Label> <span className="hint">to {handedOver?.to}</span>
+      </>
+    );
+  if (fate === 'seen_again') {
+    const found = state === 'there' ? 'still there' : word;
+    return (
+      <>
+        <Label color={color}>{found}</Label>{' '}
+        <span className="hint">
+          marked as done by hand <When at={handled?.at} />, {found} <When at={readAt} />
+        </span>
+      </>
+    );
+  }
   return (
     <Label color={color}>
       {word}
-      {said}
+      {handled !== null && ', after it was dealt with by hand'}
     </Label>
   );
 }
@@ -54,6 +62,24 @@ export function StateLabel({
 /** Tells the stolen token from what was done with it. */
 export function StolenLabel({ item }: { readonly item: Pick<Item, 'isStolen'> }): ReactNode {
   return item.isStolen && <Label color="purple">stolen: the theft began here</Label>;
+}
+
+/** To an object at its controller, with what opens there. */
+export function ObjectLink({
+  page: { href, opens },
+}: {
+  readonly page: NonNullable<Item['page']>;
+}): ReactNode {
+  return (
+    <>
+      <a href={href} target="_blank" rel="noreferrer">
+        {opens === 'web' ? 'Open its page in the web interface' : 'Open what the REST API says of it'}
+      </a>{' '}
+      {opens === 'web'
+        ? '(a new tab, without the credentials of tokenctl: you log in there).'
+        : '(a new tab, without the credentials of tokenctl: log in to the controller in this browser first).'}
+    </>
+  );
 }
 
 const FIELDS: Readonly<Record<Item['changes'][number]['state'], string>> = {
@@ -81,6 +107,7 @@ export function ItemDetails({ item }: { readonly item: Item }): ReactNode {
     remedy,
     mark,
     handled,
+    handedOver,
     notCleanable,
     page,
   } = item;
@@ -101,8 +128,14 @@ export function ItemDetails({ item }: { readonly item: Item }): ReactNode {
       )}
       {handled !== null && (
         <Fact term="By hand">
-          said by {handled.by}, <When at={handled.at} />, entry {handled.seq} of the audit log; the next
-          investigation says what it finds
+          marked as done by {handled.by}, <When at={handled.at} />, entry {handled.seq} of the audit log
+          {item.fate === 'by_hand' && '; the next investigation says what it finds'}
+        </Fact>
+      )}
+      {handedOver !== null && (
+        <Fact term="Handed over">
+          to {handedOver.to} by {handedOver.by}, <When at={handedOver.at} />, entry {handedOver.seq} of the
+          audit log{handedOver.why !== null && `: ${handedOver.why}`}
         </Fact>
       )}
       <Fact term="Risk">{risk === null ? 'no rule finds anything' : <Severity severity={risk} />}</Fact>
@@ -169,9 +202,7 @@ export function ItemDetails({ item }: { readonly item: Item }): ReactNode {
       )}
       {page !== null && (
         <Fact term="Controller">
-          <a href={page} target="_blank" rel="noreferrer">
-            Open it on the controller
-          </a>
+          <ObjectLink page={page} />
         </Fact>
       )}
       <Fact term="Id">

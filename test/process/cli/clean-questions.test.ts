@@ -146,3 +146,43 @@ describe('a cleaning on a terminal', () => {
     expect(await left()).toEqual({ email: 't@example.org', applications: 1 });
   });
 });
+
+describe('incident mark', () => {
+  test('hands an item over to somebody, for a reason; a cleaning leaves it then', async () => {
+    const { home, left, lockDown } = await intrusion();
+    const incident = await lockDown(`stolen on ${day(1)}`);
+    const clean = ['incident', 'clean', '--incident', incident];
+    const { plan } = JSON.parse((await home.run([...clean, '--dry-run', '--json'])).stdout) as {
+      readonly plan: { readonly clean: readonly { readonly id: string }[] };
+    };
+    const item = plan.clean.find(({ id }) => id.startsWith('o_auth2_application:'))?.id ?? '';
+    const mark = ['incident', 'mark', incident, '--item', item, '--handed-over'];
+    for (const [wrong, message] of [
+      [[], '--to and --reason required with --handed-over'],
+      [['--to', 'carol'], '--reason required with --handed-over'],
+      [['--to', ' ', '--reason', 'hers'], '--to required with --handed-over'],
+      [['--to', 'c'.repeat(201), '--reason', 'hers'], 'more than 200 characters'],
+      [['--by-hand'], '--by-hand'],
+    ] as const) {
+      const { code, stderr } = await home.run([...mark, ...wrong]);
+      expect([wrong, code, stderr]).toEqual([wrong, 2, expect.stringContaining(message)]);
+    }
+    const handed = [...mark, '--to', 'carol', '--reason', 'hers', '--json'];
+    expect(JSON.parse((await home.run(handed)).stdout)).toMatchObject({
+      ...{ handedOver: 'carol', honest: false, byHand: false, changed: [item] },
+    });
+    expect(JSON.parse((await home.run(handed)).stdout)).toMatchObject({ changed: [] });
+    const cleaned = await home.run([...clean, '--yes', '--irreversible']);
+    expect([cleaned.code, cleaned.stdout]).toEqual([
+      0,
+      expect.stringMatching(
+        /\nLeft to others, as it is marked: 1 item\.\n.*app\d+ .*Handed over to carol by/,
+      ),
+    ]);
+    expect(await left()).toEqual({ email: 'v@example.org', applications: 1 });
+    const undo = await home.run([...mark, '--undo', '--json']);
+    expect(JSON.parse(undo.stdout)).toMatchObject({ handedOver: null, changed: [item] });
+    expect((await home.run([...clean, '--yes', '--irreversible'])).code).toBe(0);
+    expect((await left()).applications).toBe(0);
+  });
+});

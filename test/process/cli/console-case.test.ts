@@ -130,6 +130,23 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     });
     expect((await send('/api/case/marks', { ...byHand, undo: true })).statusCode).toBe(200);
     expect((await read()).investigations).toMatchObject([{ remaining: 3, byHand: 0, honest: 1 }]);
+    // Of each item that is handed over, somebody decides, and the mark says why.
+    const over = { ...byHand, as: 'handed_over' };
+    for (const wrong of [over, { ...over, to: 'carol' }, { ...over, to: ' ', reason: 'hers' }])
+      expect((await send('/api/case/marks', wrong)).json().error.message).toMatch(
+        /required with --handed-over/,
+      );
+    expect((await send('/api/case/marks', { ...over, to: 'carol', reason: 'hers' })).json().text).toMatch(
+      /^Handed 1 item over to carol for/,
+    );
+    expect((await read()).investigations).toMatchObject([{ remaining: 2, handedOver: 1, honest: 1 }]);
+    expect((await found()).items.find(({ id }) => id === idOf('backdoor'))).toMatchObject({
+      ...{ fate: 'handed_over', remains: false, handedOver: { to: 'carol', why: 'hers' } },
+    });
+    const [run] = (await read()).runs.toReversed();
+    expect(run?.sentence).toContain(`handed over the item ${idOf('backdoor')} to carol for ${incident}`);
+    expect((await send('/api/case/marks', { ...over, undo: true })).statusCode).toBe(200);
+    expect((await read()).investigations).toMatchObject([{ remaining: 3, handedOver: 0, honest: 1 }]);
 
     const clean = {
       ...{

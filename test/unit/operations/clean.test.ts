@@ -76,10 +76,14 @@ async function estate() {
       since: new Date('2026-11-20T00:00:00Z'),
     });
   const own: CleaningWay = { via: 'rest', context: 'east', description, isTarget: true, cleaner };
-  const plan = async (selection = {}, ways = [own]) => {
+  const plan = async (
+    selection = {},
+    ways = [own],
+    marks: Pick<Parameters<typeof planCleaning>[1], 'handedOver'> = {},
+  ) => {
     // A revoked token is gone.
     if (!at.target.alive.has(50)) evidence.now.delete('o_auth2_access_token:50');
-    return planCleaning(await look(), { selection, ways, ownTokens: [] });
+    return planCleaning(await look(), { selection, ways, ownTokens: [], ...marks });
   };
   const run = async (more = {}, ways = [own]) => {
     const planned = await plan({}, ways);
@@ -142,6 +146,21 @@ test('a plan ends ways in first, and keeps what others changed since and what ca
     ['credential:3', 'by_hand'],
     ['schedule:7', 'changed_since'],
   ]);
+});
+
+test('what was handed over is left to others, unless it is named', async () => {
+  const { plan, own } = await estate();
+  const mark = { to: 'carol', by: 'root', at: '2026-11-20T12:00:00.000Z' };
+  const handedOver = new Map(['schedule:6', 'credential:3'].map((id) => [id, mark]));
+  const { clean: planned, keep } = await plan({}, [own], { handedOver });
+  expect(planned.map(({ item }) => item.id)).not.toContain('schedule:6');
+  const why = 'Handed over to carol by root, 2026-11-20T12:00:00.000Z.';
+  expect(keep.filter(({ reason }) => reason === 'handed_over')).toMatchObject([
+    { item: { id: 'credential:3' }, why },
+    { item: { id: 'schedule:6' }, why: `${why} To end it all the same, name it with --item.` },
+  ]);
+  const named = await plan({ items: ['schedule:6'] }, [own], { handedOver });
+  expect(named).toMatchObject({ clean: [{ item: { id: 'schedule:6' } }], keep: [] });
 });
 
 test('a cleaning ends what is planned, records it without secrets, and finds nothing left', async () => {

@@ -318,7 +318,7 @@ describe('the report of an incident', () => {
     expect(happened).toContain('acted from 2026-11-20T09:00:00Z to 2026-11-20T09:00:00Z: created 1 object.');
     expect(happened).not.toContain('high: created the access token');
     expect(await texts(parts, 'Timeline')).toMatch(/access token \(9\).* \(stolen: the theft began here\)/);
-    const [, first] = chainOf({ investigations: [found('gone')], byHand: [] });
+    const [, first] = chainOf({ investigations: [found('gone')], byHand: [], handedOver: [] });
     expect(first).toMatchObject({ text: 'created the access token (9) (stolen: the theft began here)' });
     // One that is still there remains, whatever it is called.
     const alive = incidentParts(await at.report([found('there')]), PLACE);
@@ -425,16 +425,71 @@ describe('the report of an incident', () => {
 
     // Whatever the next investigation finds counts: a word is no proof, and not a state that is not known either.
     const later = '2999-01-01T00:00:00.000Z';
-    for (const [state, answer] of [
-      ['there', 'No. By the investigation of'],
-      ['unknown', '1 more was not checked'],
-      ['gone', 'Nothing is known to remain.'],
+    for (const [state, answer, word] of [
+      ['there', 'No. By the investigation of', 'still there'],
+      ['unknown', '1 more was not checked', 'not checked'],
+      ['gone', 'Nothing is known to remain.', 'gone'],
     ] as const) {
       const again = incidentParts(await at.report([before, found(state, later)]), PLACE);
-      expect([state, await texts(again, 'Is it over?')]).toEqual([state, expect.stringContaining(answer)]);
-      expect(await texts(again, 'What remains')).toContain('read again since');
+      const verdict = await texts(again, 'Is it over?');
+      expect([state, verdict]).toEqual([state, expect.stringContaining(answer)]);
+      const remaining = await texts(again, 'What remains');
+      expect(remaining).toContain('read again since');
+      // What its person said is not lost: both times stand beside each other.
+      const both = new RegExp(`marked as done by hand by root at \\S+, ${word} at 2999-01-01T00:00:00Z`);
+      expect([state, remaining]).toEqual([state, expect.stringMatching(both)]);
+      if (state !== 'gone') expect([state, verdict]).toEqual([state, expect.stringMatching(both)]);
     }
     await markItems({ ...marking, isMarked: false });
+    expect(await texts(incidentParts(await at.report([before]), PLACE), 'Is it over?')).toContain(
+      'No. By the investigation of',
+    );
+  });
+
+  test('lists what was handed over as that, whatever an investigation finds, and never as ended', async () => {
+    await using at = await locked();
+    const inventory = (state: InvestigationItem['state']) =>
+      item({
+        ...{ id: 'inventory:2', group: 'code_later', state, risk: 'high', entries: [9] },
+        object: { kind: 'inventory', id: 2, name: 'copy' },
+        summary: 'created the inventory copy (2)',
+      });
+    const found = (state: InvestigationItem['state'], madeAt: string) =>
+      investigation({ madeAt, items: [inventory(state)], chain: [link(ALICE)] });
+    const before = found('there', '2026-11-20T09:59:00.000Z');
+    const after = found('there', '2999-01-01T00:00:00.000Z');
+    const marking = {
+      ...{ log: at.log, description: at.target.self, clock: at.common.clock, actor: { user: 'root' } },
+      ...{ incident: at.incident, items: ['inventory:2'], as: 'handed_over' as const },
+    };
+    const handed = { ...marking, isMarked: true, to: 'platform team', reason: 'their hosts' };
+    expect((await markItems(handed)).changed).toEqual(['inventory:2']);
+    expect((await markItems(handed)).changed).toEqual([]);
+    expect((await markItems({ ...handed, to: 'carol' })).changed).toEqual(['inventory:2']);
+    for (const investigations of [[before], [before, after]]) {
+      const report = await at.report(investigations);
+      expect(report.handedOver).toMatchObject([{ to: 'carol', why: 'their hosts', by: 'root' }]);
+      const parts = incidentParts(report, PLACE);
+      const over = await texts(parts, 'Is it over?');
+      expect(over).toContain('Not in full.');
+      expect(over).toMatch(/1 thing is left to others, who decide: created the inventory copy \(2\), handed/);
+      expect(over).not.toMatch(/Nothing is known|^\*\*No\./);
+      expect(await texts(parts, 'What remains')).toMatch(
+        /handed over to carol by root at \S+ \("their hosts"\); still there at/,
+      );
+      expect(await texts(parts, 'Who made what')).toContain('(handed over to carol)');
+    }
+    // It is over only where an investigation finds it gone.
+    const gone = found('gone', '2999-01-01T00:00:00.000Z');
+    expect(await texts(incidentParts(await at.report([gone]), PLACE), 'Is it over?')).toContain(
+      'Nothing is known to remain.',
+    );
+    // The last word counts: it was done by hand after all, and is taken back then.
+    await markItems({ ...marking, as: 'by_hand', isMarked: true });
+    expect(await at.report([before])).toMatchObject({ handedOver: [], byHand: [{ item: 'inventory:2' }] });
+    await markItems(handed);
+    expect(await at.report([before])).toMatchObject({ handedOver: [{ to: 'platform team' }], byHand: [] });
+    expect((await markItems({ ...marking, isMarked: false })).changed).toEqual(['inventory:2']);
     expect(await texts(incidentParts(await at.report([before]), PLACE), 'Is it over?')).toContain(
       'No. By the investigation of',
     );
