@@ -23,6 +23,7 @@ import { incidentId } from './cleaning.ts';
 import { account, placeQuery } from './command-line.ts';
 import type { Controllers } from './controllers.ts';
 import { finishingOf } from './finish-lockdown.ts';
+import { openItemsOf } from './open-items.ts';
 import { endedOf, type Problem, problemOf } from './operations.ts';
 import { inTurns, type Places } from './places.ts';
 import { MAX_ITEMS, shownInvestigation, summaryOf, type Ways, waysOf } from './shown-investigation.ts';
@@ -208,8 +209,9 @@ async function caseOf(
     /** Whether a cleaning, or the undoing of one, ended after it began: what it found may be gone since. */
     isOutdated: lastCleaning > began.getTime(),
   }));
+  const lastFile = files.investigations().at(-1);
   const report = files.lastReport();
-  const lastInvestigation = files.investigations().at(-1)?.began.getTime() ?? 0;
+  const lastInvestigation = lastFile?.began.getTime() ?? 0;
   return {
     ...{ incident, at, address },
     /** Why the incident is not compared with the controller now, and when it last was; null where it was. */
@@ -233,6 +235,8 @@ async function caseOf(
     cleaned: record.cleaned,
     marks: [...marks.honest.values()],
     investigations,
+    /** What the last investigation found and nothing ended since, as far as it is known. */
+    open: lastFile === undefined ? [] : openItemsOf(files.investigation(lastFile.name), { marks, cleaned }),
     report: report && {
       path: report.path,
       /** By the clock of the controller, as all times of a case. */

@@ -11,6 +11,7 @@ import { shellWord } from '../domain/remedies.ts';
 import { lines } from '../reports/document.ts';
 import { cleanSchema, prepareCleaning } from './cleaning.ts';
 import { account, commandOf, membersOf, type Prepared, type Typed, typedOf } from './command-line.ts';
+import { closingOf } from './open-items.ts';
 import type { Places } from './places.ts';
 import { prepareSaved, savedSchema } from './saved-plans.ts';
 import { filterOf, filterSchema, type TokenFilter } from './token-filter.ts';
@@ -96,7 +97,10 @@ export async function prepare(request: ChangeRequest, preparation: Preparation):
       const { command, flags, dryRun } = await commandOf(liftFlags, lift);
       return {
         command,
-        flow: (plans) => (run) => liftFlow({ ...run, incident, flags: plans ? dryRun : flags }),
+        flow: (plans) => async (run) => {
+          const closes = await closingOf(run.runtime, incident);
+          return await liftFlow({ ...run, incident, closes, flags: plans ? dryRun : flags });
+        },
       };
     }
     case 'incident clean':

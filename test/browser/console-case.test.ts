@@ -109,10 +109,25 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
 
   it('leaves what is marked as honest, and cleans what is picked', async () => {
     const items = page.getByRole('grid', { name: 'Items of the investigation' });
-    await items.getByRole('checkbox', { name: /^Honest work: created the user colleague/ }).click();
-    await items
-      .getByRole('checkbox', { name: /^Honest work: created the user colleague/ })
-      .waitFor({ state: 'detached' });
+    const colleague = items.getByRole('row', { name: /created the user colleague/ });
+    const honest = colleague.getByRole('checkbox', { name: /^Honest work/ });
+    const placeOf = async () =>
+      (await items.getByRole('row').allTextContents()).findIndex((text) => text.includes('user colleague'));
+    const place = await placeOf();
+    // The row stays under the pointer, says what it is now, and the mark can be taken back there.
+    await honest.click();
+    await colleague.getByText('Marked as honest work.').waitFor();
+    await colleague.getByText('honest work', { exact: true }).waitFor();
+    expect(await placeOf()).toBe(place);
+    await takePictures(page, 'console-case-marked');
+    await colleague.getByRole('button', { name: /^Undo the mark of/ }).click();
+    await colleague.getByText('remains', { exact: true }).waitFor();
+    await honest.click();
+    await colleague.getByText('Marked as honest work.').waitFor();
+    // What is shown is chosen again: then it is among what is marked.
+    await page.getByLabel('Which items').selectOption('all');
+    await page.getByLabel('Which items').selectOption('remains');
+    await colleague.waitFor({ state: 'detached' });
     await page.getByLabel('Which items').selectOption('marked');
     await items.getByText('honest work').first().waitFor();
     await page.getByLabel('Which items').selectOption('remains');
@@ -168,20 +183,54 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page
       .getByText('Next:')
       .getByRole('link', { name: 'investigate again, to see what remains' })
-      .click();
-    await page.getByRole('button', { name: 'Investigate again' }).click();
-    await page.getByText('Next:').getByRole('link', { name: 'deal with 1 item by hand' }).waitFor();
-    await items.getByRole('checkbox', { name: /^Dealt with by hand: created the inventory copy of/ }).click();
+      .waitFor();
+    // Where the closing misses an investigation, it is begun there.
+    await section('Close the case').getByRole('button', { name: 'Investigate again' }).click();
     await page
       .getByText('Next:')
-      .getByRole('link', { name: 'lift the lockdown, which closes the case' })
-      .click();
-    await page.getByText(/1 by hand, not checked/).waitFor();
+      .getByRole('link', { name: 'deal with 1 item by hand, or hand over' })
+      .waitFor();
+    // The way by hand: what to do, where, and what to say afterwards.
+    const copy = items.getByRole('row', { name: /copy of production/ });
+    const link = copy.getByRole('link', { name: 'Open its page in the web interface' });
+    expect(await link.getAttribute('href')).toBe(new URL('/inventories/2', service.url).href);
+    await copy.getByText('Then mark it as done by hand, or hand it over.', { exact: false }).waitFor();
+    await copy.getByRole('checkbox', { name: /^Done by hand/ }).click();
+    await page.getByText('Next:').getByRole('link', { name: 'lift the lockdown and close the case' }).click();
+    await section('Cleaning').getByText('by hand, not checked', { exact: true }).first().waitFor();
     await takePictures(page, 'console-case-by-hand');
   });
 
+  it('shows what was said beside what an investigation finds, and hands over what others decide', async () => {
+    const items = page.getByRole('grid', { name: 'Items of the investigation' });
+    const copy = items.getByRole('row', { name: /copy of production/ });
+    await page.getByRole('button', { name: 'Investigate again' }).click();
+    await copy.getByText('still there', { exact: true }).waitFor();
+    await copy.getByText(/^marked as done by hand .*, still there/).waitFor();
+    const closing = section('Close the case');
+    await closing.getByText('Marked as done by hand, and found again or not checked:').waitFor();
+    await copy.getByRole('button', { name: /^Hand over/ }).click();
+    const dialog = page.getByRole('dialog');
+    expect(await barriers(page, 'minor')).toEqual([]);
+    await takePictures(page, 'console-case-hand-over');
+    await dialog.getByLabel('Who decides').fill('platform team');
+    expect(await dialog.getByRole('button', { name: 'Hand it over' }).isDisabled()).toBe(true);
+    await dialog.getByRole('textbox', { name: 'Why' }).fill('their hosts are in it');
+    await page.keyboard.press('Enter');
+    await dialog.waitFor({ state: 'detached' });
+    await copy.getByText('handed over', { exact: true }).waitFor();
+    await copy.getByText('Marked as handed over.').waitFor();
+    await closing.getByText('Handed over, so that others decide:').waitFor();
+    await page
+      .getByText('Next:')
+      .getByRole('link', { name: 'lift the lockdown and close the case' })
+      .waitFor();
+    await takePictures(page, 'console-case-handed-over');
+  });
+
   it('ends the case without giving the account back, and gives the report once, at the end', async () => {
-    const stays = page.getByRole('radio', { name: /^stays deactivated/ });
+    // The lockdown took no roles.
+    const stays = page.getByRole('radio', { name: 'stays deactivated', exact: true });
     expect(await stays.isChecked()).toBe(true);
     await page.getByRole('radio', { name: 'gets access back' }).click();
     await page.getByText('The old password works again', { exact: false }).waitFor();
@@ -191,8 +240,12 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await section('Close the case')
       .getByRole('button', { name: 'Lift the lockdown and close the case…' })
       .click();
-    await page.getByRole('dialog').getByText('bob stays deactivated.').waitFor();
-    const answer = page.getByLabel(/^Type .* to lift/);
+    const lifting = page.getByRole('dialog');
+    await lifting.getByText('bob stays deactivated.').waitFor();
+    await page.getByRole('heading', { name: /^Lift the lockdown and close the case at/ }).waitFor();
+    await lifting.getByText(/^This closes the case inc-.*this is left:$/).waitFor();
+    await lifting.getByText(/copy of production.*, to platform team$/).waitFor();
+    const answer = page.getByLabel(/^Type .* to lift .* and close the case/);
     const [, word = ''] =
       /^Type (\S+)/.exec((await page.getByText(/^Type .* to lift/).textContent()) ?? '') ?? [];
     await answer.fill(word);
@@ -214,7 +267,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     const file = join(home, 'report.html');
     await (await download).saveAs(file);
     expect(readFileSync(file, 'utf8')).toMatch(/<title>Incident inc-.*mole/s);
-    expect(readFileSync(file, 'utf8')).toContain('as its person says');
+    expect(readFileSync(file, 'utf8')).toContain('handed over to platform team by');
     const kept = (await section('Report').locator('code').textContent()) ?? '';
     expect(statSync(kept).mode & 0o777).toBe(0o600);
     await page.getByText('This case is closed', { exact: false }).waitFor();

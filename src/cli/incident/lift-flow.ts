@@ -18,7 +18,7 @@ import {
 import { extendIncident } from '../../operations/incident/recorded-incidents.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { accessParts } from '../../reports/access-lines.ts';
-import { type Lines, lines, list, type Part } from '../../reports/document.ts';
+import { type Document, type Lines, lines, list, type Part } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText, timeText } from '../../reports/tables/text.ts';
 import { type ChangeRequest, change, type PlannedChange } from '../change/change.ts';
@@ -47,6 +47,8 @@ export interface LiftRequest extends ChangeRequest<LiftFlags> {
   readonly incident: string | undefined;
   /** All contexts in which the command runs. */
   readonly contexts?: readonly string[];
+  /** What is left of the case that the lift closes, for the plan; the console knows its investigations. */
+  readonly closes?: Document | undefined;
 }
 
 /**
@@ -76,7 +78,7 @@ function onlyOne(open: readonly string[]): readonly string[] {
  * @throws TokenctlError `usage`, `not_confirmed`, and the errors of the operations.
  */
 export async function liftFlow(request: LiftRequest): Promise<Report<LiftJson>> {
-  const { runtime, incident, flags } = request;
+  const { runtime, incident, flags, closes } = request;
   const reading = await runtime.reading();
   const { description } = reading;
   const isDue = flags.due === true;
@@ -91,7 +93,7 @@ export async function liftFlow(request: LiftRequest): Promise<Report<LiftJson>> 
   }
   const elsewhere = (due?.elsewhere ?? []).filter((each) => !isIncluded(each, request.contexts ?? []));
   const choices = { acceptSessions, keepDeactivated };
-  const result = await change(request, liftChange(plans, { description, choices, elsewhere }));
+  const result = await change(request, liftChange(plans, { description, choices, elsewhere, closes }));
   if (!isDue) await tellOfDue(runtime);
   return result;
 }
@@ -102,7 +104,8 @@ function liftChange(
     description,
     choices,
     elsewhere,
-  }: {
+    closes,
+  }: Pick<LiftRequest, 'closes'> & {
     readonly description: TargetDescription;
     readonly choices: { readonly acceptSessions: boolean; readonly keepDeactivated: boolean | undefined };
     readonly elsewhere: readonly DueIncident[];
@@ -130,6 +133,7 @@ function liftChange(
       ),
       ...plans.flatMap(({ accessPaths }) => accessParts(accessPaths)),
       ...plans.map((plan) => leftPart(plan, description)),
+      ...(closes ?? []),
       lines(dueTexts(elsewhere)),
     ],
     incomplete: elsewhereFailure(elsewhere),
@@ -137,7 +141,7 @@ function liftChange(
       ids.length === 0
         ? null
         : {
-            act: `${isGiving ? 'give back what was left by' : 'lift'} ${one ? only : `${ids.length} incidents`}`,
+            act: `${isGiving ? 'give back what was left by' : 'lift'} ${one ? only : `${ids.length} incidents`}${closes === undefined ? '' : ' and close the case'}`,
             type: one ? only : String(ids.length),
           },
     async act(begin) {

@@ -4,6 +4,7 @@ import { type ReactNode, useState } from 'react';
 import { countText } from '../shared/times.tsx';
 import { useFacts } from './api.ts';
 import { accountOf, type CaseRead } from './case-stages.ts';
+import { InvestigateAgain } from './investigate-form.tsx';
 import { AccountFields, useBegin } from './operation.tsx';
 import { Message, When } from './parts.tsx';
 
@@ -30,15 +31,14 @@ export function LiftForm({ read, place, isNext }: CaseProps & { readonly isNext:
       }}
     >
       <p>
-        This ends the case. It sets back what the lockdown set: settings, and users as you choose. Revoked
-        tokens do not come back. The plan is shown first.
+        This closes the case. {setBackText(read)} Revoked tokens do not come back. The plan is shown first.
       </p>
       {held !== null && (
         <FormGroup role="radiogroup" label={held} fieldId="lift-keeps">
           <Radio
             id="lift-keeps"
             name="lift-access"
-            label="stays deactivated, and without the roles that were taken"
+            label={staysText(incident)}
             description="The case ends all the same. Access can be given back later, on this page."
             isChecked={keeps}
             onChange={() => setKeeps(true)}
@@ -46,14 +46,14 @@ export function LiftForm({ read, place, isNext }: CaseProps & { readonly isNext:
           <Radio
             id="lift-gives"
             name="lift-access"
-            label="gets access back"
+            label={incident.measures.deactivate ? 'gets access back' : 'gets the roles back'}
             isChecked={!keeps}
             onChange={() => setKeeps(false)}
           />
         </FormGroup>
       )}
       {held !== null && !keeps && <ActiveAgain incident={incident} />}
-      <StillThere read={read} />
+      <StillThere read={read} place={place} />
       <AccountFields account={account} onChange={setAccount} name="lift" />
       {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
       <div className="buttons">
@@ -83,6 +83,31 @@ function heldUsers({ measures, scope, values }: CaseRead['incident']): string | 
 }
 
 const MOST_NAMED = 10;
+
+/** Whether the lockdown took roles, as far as it is known: it may have found none to take. */
+function tookRoles({ values, measures }: CaseRead['incident']): boolean {
+  return values.length === 0 ? measures.stripRoles === true : values.some(({ what }) => what === 'role');
+}
+
+function staysText(incident: CaseRead['incident']): string {
+  if (!incident.measures.deactivate) return 'stays without the roles that were taken';
+  return tookRoles(incident)
+    ? 'stays deactivated, and without the roles that were taken'
+    : 'stays deactivated';
+}
+
+/** What a lift sets back. Where the controller was not asked, that is not known. */
+function setBackText({ incident, unread }: CaseRead): string {
+  const { values, notSeen } = incident;
+  const isRead = unread === null && notSeen === null;
+  if (isRead && values.length === 0) return 'The lockdown set nothing that is to be set back.';
+  const hasSettings = !isRead || values.some(({ what }) => what === 'setting');
+  const parts = [
+    ...(hasSettings ? ['settings'] : []),
+    ...(heldUsers(incident) === null ? [] : ['users as you choose']),
+  ];
+  return `It sets back what the lockdown set: ${parts.join(', and ')}.`;
+}
 
 /** Says what works again for users who get their access back. */
 function ActiveAgain({
@@ -141,9 +166,11 @@ export function GiveBackForm({ read, place }: CaseProps): ReactNode {
   );
 }
 
-/** Warns of what the intruder left, which works on once the lockdown is lifted. */
-function StillThere({ read: { left, investigations } }: { readonly read: CaseRead }): ReactNode {
+/** Warns of what is not ended, which works on once the lockdown is lifted. */
+function StillThere({ read, place }: CaseProps): ReactNode {
+  const { left, open, investigations } = read;
   const last = investigations.at(-1);
+  const isGrave = open.some(({ fate }) => fate === 'remains' || fate === 'seen_again');
   return (
     <>
       {left !== null && (
@@ -173,14 +200,32 @@ function StillThere({ read: { left, investigations } }: { readonly read: CaseRea
               ? 'The last investigation is older than the last cleaning, which verified what it cleaned. Whether anything else was done since is not known.'
               : 'The last investigation is older than the last cleaning. Whether anything remains is not known.'
           }
-        />
-      )}
-      {last !== undefined && !last.isOutdated && last.remaining > 0 && (
-        <Message
-          variant="danger"
-          title={`${countText(last.remaining, 'item remains', 'items remain')} of those that the last investigation found.`}
         >
-          <a href="#cleaning">Clean them, deal with them by hand, or mark them first</a>.
+          <InvestigateAgain read={read} place={place} />
+        </Message>
+      )}
+      {last !== undefined && open.length > 0 && (
+        <Message
+          variant={isGrave ? 'danger' : 'warning'}
+          title={`Closing the case leaves ${countText(
+            open.reduce((sum, { count }) => sum + count, 0),
+            'item',
+          )} of those that the last investigation found.`}
+        >
+          <dl className="left">
+            {open.map(({ fate, what, count, named }) => (
+              <div key={fate}>
+                <dt>{what}:</dt>
+                {named.map((text) => (
+                  <dd key={text}>{text}</dd>
+                ))}
+                {count > named.length && <dd>and {count - named.length} more</dd>}
+              </div>
+            ))}
+          </dl>
+          {isGrave && (
+            <a href="#cleaning">Clean them, deal with them by hand, hand them over, or mark them first</a>
+          )}
         </Message>
       )}
     </>

@@ -122,7 +122,7 @@ function liftOf({ incident }: CaseRead): Known {
   const stage = {
     id: 'lift',
     title: 'Close the case',
-    act: 'lift the lockdown, which closes the case',
+    act: 'lift the lockdown and close the case',
   } as const;
   return incident.state === 'lifted'
     ? { ...stage, text: 'closed', variant: 'success', isDone: true }

@@ -22,37 +22,81 @@ import { Message, When } from './parts.tsx';
 
 const DAY_MS = 86_400_000;
 
-/** The form. It reads only: what is found is kept in a file of the case. */
-export function InvestigateForm({
-  read,
-  place,
-}: {
+/** The owner of a token, or a user; neither where the incident is about one. */
+interface Asked {
+  readonly token?: number;
+  readonly user?: string;
+}
+
+interface CaseProps {
   readonly read: CaseRead;
   readonly place: string;
-}): ReactNode {
-  const { incident, investigations, underway } = read;
-  const last = investigations.at(-1);
-  const { scope } = incident;
-  const names = scope.kind === 'users' || scope.kind === 'applications' ? scope.names : [];
-  // An investigation is about one user; of several, the first is a beginning.
-  const takesUser = scope.kind !== 'applications' && names.length !== 1;
-  const [user, setUser] = useState(names[0] ?? '');
-  const [token, setToken] = useState(last?.subject.kind === 'token' ? String(last.subject.id) : '');
-  const [since, setSince] = useState(localValue(beginningOf(read)));
+}
+
+/** Whether an investigation of the case takes the name of one of several users. */
+function isOfOneOf({ incident: { scope } }: CaseRead): boolean {
+  return scope.kind !== 'applications' && !(scope.kind === 'users' && scope.names.length === 1);
+}
+
+/** Starts an investigation of a case. */
+function useInvestigate({ read, place }: CaseProps) {
   const queries = useQueryClient();
-  const investigate = useMutation({
-    mutationFn: () =>
+  return useMutation({
+    mutationFn: ({ since, asked }: { readonly since: Date; readonly asked: Asked }) =>
       call('/api/case/investigation', {
         body: {
           place,
-          incident: incident.id,
-          since: new Date(since).toISOString(),
-          ...subject?.asked,
+          incident: read.incident.id,
+          since: since.toISOString(),
+          ...asked,
         },
       }),
     onMutate: () => setTimeout(() => void queries.invalidateQueries(), SOON_MS),
     onSettled: () => queries.invalidateQueries(),
   });
+}
+
+/** Makes the last investigation once more, from where it is missed: with the same token or user, and period. */
+export function InvestigateAgain({ read, place }: CaseProps): ReactNode {
+  const investigate = useInvestigate({ read, place });
+  const last = read.investigations.at(-1);
+  const isBusy = investigate.isPending || read.underway?.problem === null;
+  const problem = investigate.error ?? read.underway?.problem ?? null;
+  if (last === undefined) return null;
+  if (isBusy) return <p role="status">Investigating again…</p>;
+  const { subject } = last;
+  const asked =
+    subject.kind === 'token'
+      ? { token: subject.id }
+      : subject.kind === 'user' && isOfOneOf(read)
+        ? { user: subject.name }
+        : {};
+  return (
+    <p>
+      <Button
+        variant="link"
+        isInline
+        onClick={() => investigate.mutate({ since: new Date(last.since), asked })}
+      >
+        Investigate again
+      </Button>
+      , which reads only. {problem !== null && `It failed: ${problem.message}`}
+    </p>
+  );
+}
+
+/** The form. It reads only: what is found is kept in a file of the case. */
+export function InvestigateForm({ read, place }: CaseProps): ReactNode {
+  const { incident, investigations, underway } = read;
+  const last = investigations.at(-1);
+  const { scope } = incident;
+  const names = scope.kind === 'users' || scope.kind === 'applications' ? scope.names : [];
+  // An investigation is about one user; of several, the first is a beginning.
+  const takesUser = isOfOneOf(read);
+  const [user, setUser] = useState(names[0] ?? '');
+  const [token, setToken] = useState(last?.subject.kind === 'token' ? String(last.subject.id) : '');
+  const [since, setSince] = useState(localValue(beginningOf(read)));
+  const investigate = useInvestigate({ read, place });
   const isBusy = investigate.isPending || underway?.problem === null;
   const subject = subjectOf({ token, user, takesUser });
   const isReady = !Number.isNaN(Date.parse(since)) && subject !== null;
@@ -63,7 +107,7 @@ export function InvestigateForm({
         className="narrow"
         onSubmit={(event) => {
           event.preventDefault();
-          if (isReady && !isBusy) investigate.mutate();
+          if (isReady && !isBusy) investigate.mutate({ since: new Date(since), asked: subject.asked });
         }}
       >
         {takesUser && token === '' && (
@@ -138,7 +182,7 @@ function subjectOf({
   readonly token: string;
   readonly user: string;
   readonly takesUser: boolean;
-}): { readonly asked: { readonly token?: number; readonly user?: string }; readonly flag: string } | null {
+}): { readonly asked: Asked; readonly flag: string } | null {
   if (token !== '')
     return isTokenNumber(token) ? { asked: { token: Number(token) }, flag: ` --token ${token}` } : null;
   if (!takesUser) return { asked: {}, flag: '' };

@@ -98,15 +98,24 @@ export function OperationDialog({
 
 /** What the change is, in words, and how far it is. */
 function titleOf({ kind, place, state, asked }: Operation): string {
-  const what = KINDS[kind] ?? kind;
+  const what = kind === 'incident lift' ? liftTitle(asked?.act) : (KINDS[kind] ?? kind);
   const step = (state === 'asking' ? asked?.part : null) ?? TITLES[state];
   return `${what}${place === null ? '' : ` at ${place}`}: ${step}`;
+}
+
+/** A lift closes the case, or gives back later what it left. */
+function liftTitle(act: string | undefined): string {
+  if (act === undefined) return 'Lift the lockdown';
+  return isGivingBack(act) ? 'Give access back' : 'Lift the lockdown and close the case';
+}
+
+function isGivingBack(act: string): boolean {
+  return act.startsWith('give back');
 }
 
 const KINDS: Readonly<Record<string, string>> = {
   'tokens revoke': 'Revoke tokens',
   'incident lockdown': 'Lock down',
-  'incident lift': 'Lift the lockdown',
   'incident extend': 'Change when a lockdown ends',
   'incident clean': 'Clean up',
   'jobs run': 'Dry run of a job',
@@ -154,7 +163,10 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
       {result !== null && (
         <StackItem>
           {result.failure === null ? (
-            <OutcomeMessage outcome={outcome} kind={operation.kind} />
+            <OutcomeMessage
+              outcome={outcome}
+              isClosed={operation.kind === 'incident lift' && !isGivingBack(asked?.act ?? '')}
+            />
           ) : (
             <ProblemAlert problem={result.failure} />
           )}
@@ -174,8 +186,14 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
 }
 
 /** How a change ended whose report names no failure: as the audit log has it. */
-function OutcomeMessage({ outcome, kind }: Pick<Operation, 'outcome' | 'kind'>): ReactNode {
-  if (outcome === 'done' && kind === 'incident lift')
+function OutcomeMessage({
+  outcome,
+  isClosed,
+}: Pick<Operation, 'outcome'> & {
+  /** Whether it is the lift that closes a case. */
+  readonly isClosed: boolean;
+}): ReactNode {
+  if (outcome === 'done' && isClosed)
     return (
       <Message isLiveRegion variant="success" title="Done. The lockdown is lifted: the case is closed." />
     );

@@ -259,6 +259,44 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     expect((await investigate(999_999)).statusCode).toBe(404);
   });
 
+  it('keeps what was done by hand beside what the next investigation finds, and a lift names what it leaves', async () => {
+    const { opened, incident, read, investigate, found } = await lockedDown();
+    const { send } = opened;
+    const lift = { kind: 'incident lift', place: 'east-db', incident };
+    const planned = async () => (await send('/api/plans', lift)).json().text as string;
+    expect(await planned()).toContain(
+      `This closes the case ${incident}. Nobody investigated what was done: what the intruder left is not known.`,
+    );
+    await investigate();
+    const { items } = await found();
+    const idOf = (text: string) => items.find(({ summary }) => summary.includes(text))?.id ?? '';
+    const mark = { place: 'east-db', incident };
+    for (const more of [
+      { items: [idOf('backdoor')], as: 'by_hand' },
+      { items: [idOf('mole')], as: 'handed_over', to: 'carol', reason: 'hers' },
+    ])
+      expect((await send('/api/case/marks', { ...mark, ...more })).statusCode).toBe(200);
+    expect((await read()).open).toMatchObject([
+      { fate: 'remains' },
+      { fate: 'handed_over', count: 1, named: [expect.stringMatching(/mole.*, to carol$/)] },
+      { fate: 'by_hand', count: 1, named: [expect.stringContaining('backdoor')] },
+    ]);
+    await investigate();
+    const [last] = (await read()).investigations.toReversed();
+    expect(last).toMatchObject({ byHand: 0, seenAgain: 1, handedOver: 1 });
+    expect((await found()).items.find(({ id }) => id === idOf('backdoor'))).toMatchObject({
+      ...{ fate: 'seen_again', remains: true, handled: { at: expect.any(String) }, readAt: last?.madeAt },
+    });
+    const text = await planned();
+    expect(text).toMatch(/Marked as done by hand, and found again or not checked: 1 item:\n.*backdoor/);
+    expect(text).toMatch(/Handed over, so that others decide: 1 item:\n.*mole.*, to carol\n/);
+    const lifted = await carryOut(opened, lift);
+    expect(lifted.asked?.act).toBe(`lift ${incident} and close the case`);
+    expect(lifted.outcome).toBe('done');
+    // A case that is closed is not closed again.
+    expect(await planned()).not.toContain('This closes the case');
+  });
+
   it('says before a lift that deactivated users log in as before, and after it what the log says', async () => {
     const { opened, incident } = await lockedDown();
     const { send } = opened;
