@@ -42,8 +42,8 @@ export interface Users {
   /**
    * Deactivates a user or activates one again.
    *
-   * @param options.spareLastSuperuser Refuses to deactivate the only active superuser. In a database that holds whoever else
-   * deactivates superusers at the same time; over REST it is read again afterwards, and a user who was the last is active again.
+   * @param options.spareLastSuperuser Refuses to deactivate the only active superuser, whoever else deactivates superusers at the same
+   * time. Over REST only a superuser deactivates others, and is left.
    * @returns Whether anything changed.
    * @throws TokenctlError `unsupported` without the capability, `not_found` for a user that does not exist,
    * `permission_refused`, `lockout_refused` for the only active superuser.

@@ -3,8 +3,6 @@ import type { Visibility } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { User } from '../../domain/token.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import type { SetActiveOptions } from '../../operations/ports/target-parts.ts';
-import { lastSuperuser } from '../../operations/target-parts.ts';
 import type { Api, Dialect } from './api.ts';
 import type { HttpResponse } from './connection.ts';
 import { firstItem } from './listing.ts';
@@ -171,43 +169,22 @@ function tryParseJson(response: HttpResponse): unknown {
 }
 
 /**
- * Activates or deactivates a user; superusers may, but not for their own account. The response for a user does not show
+ * Activates or deactivates a user; superusers may, but not for their own account. So a superuser is always left: the caller, whom
+ * tokenctl's service locks with the user, and refuses if the caller was deactivated meanwhile. The response for a user does not show
  * `is_active`, so a filter checks it before and after.
  *
  * @returns Whether anything changed.
- * @throws TokenctlError `not_found` for a user that does not exist, `unsupported` if the API ignores the change, `lockout_refused` for
- * a superuser who is to be spared,
- * and as requests do.
+ * @throws TokenctlError `not_found` for a user that does not exist, `unsupported` if the API ignores the change, and as requests do.
  */
-export async function setUserActive(
-  api: Api,
-  change: { readonly userId: number; readonly active: boolean } & SetActiveOptions,
-): Promise<boolean> {
-  const { userId, active, spareLastSuperuser = false } = change;
+export async function setUserActive(api: Api, userId: number, active: boolean): Promise<boolean> {
   if ((await isUserActive(api, userId)) === active) return false;
-  await patchActive(api, userId, active);
-  const isSet = (await isUserActive(api, userId)) === active;
-  if (isSet && !active && spareLastSuperuser && !(await hasActiveSuperuser(api))) {
-    await patchActive(api, userId, true);
-    throw lastSuperuser(userId);
-  }
-  if (isSet) return true;
-  throw new TokenctlError('unsupported', `${api.address} does not deactivate users over the REST API`, {
-    hint: 'Use a database context, or delete the user in the web interface.',
-  });
-}
-
-async function patchActive(api: Api, userId: number, active: boolean): Promise<void> {
   const path = `users/${userId}/`;
   const response = await api.send({ method: 'PATCH', path, json: { is_active: active } });
   parseJson(response, api, `a change of user ${userId}`);
-}
-
-/** The API has no lock: whether a superuser is left is only known afterwards. */
-async function hasActiveSuperuser(api: Api): Promise<boolean> {
-  const what = 'the list of superusers';
-  const path = 'users/?is_superuser=true&is_active=true&page_size=1';
-  return firstItem(await api.getJson(path, what), { from: api, what, read: api.dialect.readUser }) !== null;
+  if ((await isUserActive(api, userId)) === active) return true;
+  throw new TokenctlError('unsupported', `${api.address} does not deactivate users over the REST API`, {
+    hint: 'Use a database context, or delete the user in the web interface.',
+  });
 }
 
 async function isUserActive(api: Api, userId: number): Promise<boolean> {

@@ -156,8 +156,7 @@ class ControllerApi implements ControllerApiTarget {
     contacts: async (names, organizations) => await readContacts(await this.#api(), { names, organizations }),
     identities: () => this.#stream((api) => listIdentities(api)),
     identified: async (by) => await identifiedUsers(await this.#api(), by),
-    setActive: async (userId, active, options) =>
-      await setUserActive(await this.#api(), { userId, active, ...options }),
+    setActive: async (userId, active) => await setUserActive(await this.#api(), userId, active),
   };
 
   /**

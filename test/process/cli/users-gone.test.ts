@@ -1,11 +1,16 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { testConsole } from '../../support/console.ts';
+import { openOn } from '../../support/databases.ts';
 import { type Asked, providerServer } from '../../support/provider-server.ts';
 import { databaseEstate } from './database-estate.ts';
+import { startTokenctl } from './program.ts';
 
 const db = databaseEstate();
+/** Of the service's first superuser. */
+const PASSWORD = 'correct-horse-battery';
 
 /** A user with tokens, whose identity provider is the first letter of the id there. */
 async function external(uid: string): Promise<string> {
@@ -278,11 +283,71 @@ test('over REST the same users are gone, since the controller shows their accoun
         HOME: at.folder,
         CONTROLLER_HOST: db.service(),
         CONTROLLER_USERNAME: 'admin',
-        CONTROLLER_PASSWORD: 'correct-horse-battery',
+        CONTROLLER_PASSWORD: PASSWORD,
       },
     },
   );
   expect(run.stdout).toContain(`${left}: active is false; matched by account t1 of t`);
+}, 60_000);
+
+test('of two superusers whom runs over REST disable at one instant, each by the other, one stays', async () => {
+  const names = [await external('v1'), await external('v2')];
+  const at = await place([person('v1', false), person('v2', false)], LENIENT);
+  const database = db.database();
+  await database.execute(
+    `UPDATE auth_user SET password = (SELECT password FROM auth_user WHERE username = 'admin')
+     WHERE username = ANY($1)`,
+    [names],
+  );
+  await database.execute('UPDATE auth_user SET is_superuser = username = ANY($1)', [names]);
+  const holder = await openOn(db.url());
+  onTestFinished(async () => {
+    await database.execute("UPDATE auth_user SET is_superuser = username = 'admin'");
+    await holder.close();
+  });
+  const waiting = async () => {
+    const [row] = await database.query<{ count: number }>(
+      `SELECT count(*)::int AS count FROM pg_stat_activity
+       WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%FROM auth_user%'`,
+    );
+    return row?.count;
+  };
+  // Both have signed in, and wait for the moment of their change, when they may go on.
+  const { ended } = await holder.transaction(async (transaction) => {
+    await transaction.query('SELECT FROM auth_user WHERE username = ANY($1) FOR NO KEY UPDATE', [names]);
+    const runs = names.map((name) =>
+      startTokenctl(['users', 'offboard', '--gone', 'staff', '--yes', '--context', 'environment'], {
+        env: {
+          HOME: at.folder,
+          XDG_STATE_HOME: join(at.folder, name),
+          CONTROLLER_HOST: db.service(),
+          CONTROLLER_USERNAME: name,
+          CONTROLLER_PASSWORD: PASSWORD,
+        },
+      }),
+    );
+    const all = Promise.all(runs.map((run) => run.ended));
+    while ((await waiting()) !== names.length) {
+      const early = await Promise.race([all, sleep(20)]);
+      if (early !== undefined) throw new Error(early.map(({ stderr }) => stderr).join(''));
+    }
+    return { ended: all };
+  });
+  const runs = await ended;
+  const active = await database.query<{ username: string }>(
+    'SELECT username FROM auth_user WHERE is_superuser AND is_active',
+  );
+  expect(active).toHaveLength(1);
+  const winner = names.indexOf(active[0]?.username ?? '');
+  // Over REST, tokens are ended and the rest is not checked; the other one is not signed in any more.
+  expect(runs[winner]).toMatchObject({ code: 5, stdout: expect.stringContaining('1 of 1 deactivated') });
+  expect(runs[1 - winner]).toMatchObject({ code: 4, stderr: expect.stringContaining('does not accept') });
+  // Of the user who stays, nothing was ended.
+  const tokens = await database.query(
+    'SELECT FROM main_oauth2accesstoken t JOIN auth_user u ON u.id = t.user_id WHERE u.username = $1',
+    [names[winner]],
+  );
+  expect(tokens).toHaveLength(2);
 }, 60_000);
 
 test.each([
