@@ -15,7 +15,7 @@ import { temporaryFolder } from '../../support/drafts.ts';
 import { KILL_POINTS } from '../../support/dying.ts';
 import { copyServiceTemplate } from '../../support/service-template.ts';
 import { roleWith } from '../../support/test-database.ts';
-import { workOn } from './incident-work.ts';
+import { ITEM, type WORKS, workOn } from './incident-work.ts';
 
 const program = bundledProgram(join(import.meta.dirname, 'incident-process.ts'));
 const clock = { now: () => new Date() };
@@ -36,7 +36,7 @@ interface Estate extends AsyncDisposable {
   /** Runs a process to its end; resolves with what it printed, empty where it died. */
   run(path: string, ...args: readonly string[]): Promise<string>;
   /** Does the same work in this process, uninterrupted. */
-  finish(path: string, incident?: string): Promise<void>;
+  finish(path: string, incident?: string, work?: (typeof WORKS)[number]): Promise<void>;
   /** Reads the state, once the server has noticed that a killed process is gone. */
   state(path: string): Promise<{
     readonly state: State;
@@ -91,9 +91,9 @@ async function createEstate(): Promise<Estate> {
       const [printed] = await Promise.all([text(child.stdout), once(child, 'close')]);
       return printed;
     },
-    async finish(path, incident) {
+    async finish(path, incident, work) {
       const log = openFileLog({ path, clock });
-      await workOn({ target, log, path }, incident);
+      await workOn({ target, log, path }, incident, work);
       await log.close();
     },
     async state(path) {
@@ -212,6 +212,70 @@ describe('a lift', () => {
         expect(lifted.open).toEqual([]);
       }
       expect(deaths).toBeGreaterThan(2);
+    },
+  );
+});
+
+describe('a lift that leaves users deactivated, or gives back what such a lift left', () => {
+  const cases = KILL_POINTS.flatMap((kind) =>
+    (['keep deactivated', 'give back'] as const).map((work) => [kind, work] as const),
+  );
+  test.concurrent.for(cases)(
+    'killed at every point %s is finished by the next run, with its choice: %s',
+    { timeout: 300_000 },
+    async ([kind, work], { expect }) => {
+      await using at = await createEstate();
+      await at.reset();
+      let deaths = 0;
+      for (let point = 1; ; point += 1) {
+        await using folder = await temporaryFolder();
+        const path = join(folder.path, 'audit.jsonl');
+        await at.reset();
+        const before = { ...(await at.state(path)).state, ...CLEARED };
+        await at.finish(path);
+        const id = (await at.state(path)).open[0]?.id ?? 'no incident';
+        if (work === 'give back') await at.finish(path, id, 'keep deactivated');
+        if ((await at.run(path, kind, String(point), id, work)) === 'ended') break;
+        deaths += 1;
+        await at.state(path);
+        // Before its first entry nothing is known of the choice: then it is made again.
+        await at.finish(path, id, kind === 'before an entry' && point === 1 ? work : 'lift');
+        const active = work === 'give back' ? before.active : LOCKED.active;
+        expect(await at.state(path)).toEqual({ state: { ...before, active }, open: [] });
+        await at.finish(path, id, 'give back');
+        expect((await at.state(path)).state).toEqual(before);
+        expect(await openFileLog({ path, clock }).verify()).toMatchObject({ break: null, tornBytes: 0 });
+      }
+      expect(deaths).toBeGreaterThan(1);
+    },
+  );
+});
+
+describe('a mark that an item was dealt with by hand', () => {
+  test.for(['before an entry', 'after an entry'] as const)(
+    'of a process that is killed %s is there or not, and there after the next run',
+    async (kind, { expect }) => {
+      await using at = await createEstate();
+      await using folder = await temporaryFolder();
+      const path = join(folder.path, 'audit.jsonl');
+      await at.reset();
+      await at.finish(path);
+      const { state, open } = await at.state(path);
+      const id = open[0]?.id ?? 'no incident';
+      const marked = async () => {
+        const log = openFileLog({ path, clock });
+        const entries = await Array.fromAsync(log.entries());
+        await log.close();
+        return entries.flatMap(({ operation, data }) =>
+          operation === 'incident.by-hand' ? [data['items']] : [],
+        );
+      };
+      expect(await at.run(path, kind, '1', id, 'mark by hand')).toBe('');
+      expect(await marked()).toEqual(kind === 'before an entry' ? [] : [[ITEM]]);
+      await at.finish(path, id, 'mark by hand');
+      expect(new Set((await marked()).flat())).toEqual(new Set([ITEM]));
+      // Nothing but the record.
+      expect(await at.state(path)).toEqual({ state, open });
     },
   );
 });
