@@ -1,5 +1,5 @@
-import { isIPv6 } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { clientNetwork } from '../domain/client-network.ts';
 import { badRequest, invalid, RequestFailure } from './failure.ts';
 
 /** The maximum size of a request body, in bytes. */
@@ -150,20 +150,4 @@ export function setClientNetworks(app: FastifyInstance): void {
     // Missing from the types: the address of a closed connection is undefined.
     request.network = clientNetwork(request.ip ?? 'gone');
   });
-}
-
-/**
- * The network of a client for rate limits: its IPv4 address, or the /64 of its IPv6 address, since one client
- * can use all addresses of a /64.
- */
-export function clientNetwork(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (mapped !== undefined) return mapped;
-  if (!isIPv6(address)) return address;
-  const [head = '', tail] = address.replace(/%.*$/, '').split('::');
-  const before = head.split(':').filter((group) => group !== '');
-  const after = tail?.split(':').filter((group) => group !== '') ?? [];
-  const zeros = Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => '0');
-  const groups = [...before, ...zeros, ...after].slice(0, 4);
-  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
 }

@@ -1,5 +1,6 @@
 import { BlockList } from 'node:net';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { clientNetwork } from '../domain/client-network.ts';
 
 /** How long a request may take to arrive, in milliseconds. */
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -9,10 +10,10 @@ export const RETRY_AFTER_S = 30;
 const MAX_CONNECTIONS = 1_000;
 /** Whole requests being answered; further ones are to come again. */
 const MAX_UNDER_WAY = 200;
-/** Refused requests of one sender's address: so many at once, then one in so many milliseconds. */
+/** Refused requests of one sender's network: so many at once, then one in so many milliseconds. */
 const REFUSED = { burst: 100, refillMs: 1_000 };
-/** How many addresses are remembered. */
-const MAX_ADDRESSES = 10_000;
+/** How many networks are remembered. */
+const MAX_NETWORKS = 10_000;
 
 /** Addresses of a proxy: this machine, and private networks (RFC 1918, RFC 4193, link-local). */
 const proxies = new BlockList();
@@ -70,14 +71,14 @@ export function limitRequests(
   });
 }
 
-/** Counts the refused requests of each address: what cannot be authenticated is not verified without end. */
+/** Counts the refused requests of each network: what cannot be authenticated is not verified without end. */
 export class RefusedRequests {
   readonly #left = new Map<string, { readonly left: number; readonly at: number }>();
   readonly #exempt = new WeakSet<FastifyRequest>();
 
-  /** Whether an address had more requests refused than it may. */
+  /** Whether a network had more requests refused than it may. */
   blocks({ ip }: FastifyRequest): boolean {
-    return this.#level(ip) < 1;
+    return this.#level(clientNetwork(ip)) < 1;
   }
 
   /** Has a refusal of this request not counted: it is of a known sender. */
@@ -88,17 +89,17 @@ export class RefusedRequests {
   /** Records that a request was refused. */
   count(request: FastifyRequest): void {
     if (this.#exempt.has(request)) return;
-    const { ip } = request;
-    const left = Math.max(0, this.#level(ip) - 1);
+    const network = clientNetwork(request.ip);
+    const left = Math.max(0, this.#level(network) - 1);
     // Last again, so that the first entry is the one that was refused longest ago.
-    this.#left.delete(ip);
-    this.#left.set(ip, { left, at: performance.now() });
+    this.#left.delete(network);
+    this.#left.set(network, { left, at: performance.now() });
     const [oldest] = this.#left.keys();
-    if (this.#left.size > MAX_ADDRESSES && oldest !== undefined) this.#left.delete(oldest);
+    if (this.#left.size > MAX_NETWORKS && oldest !== undefined) this.#left.delete(oldest);
   }
 
-  #level(address: string): number {
-    const { left, at } = this.#left.get(address) ?? { left: REFUSED.burst, at: 0 };
+  #level(network: string): number {
+    const { left, at } = this.#left.get(network) ?? { left: REFUSED.burst, at: 0 };
     return Math.min(REFUSED.burst, left + (performance.now() - at) / REFUSED.refillMs);
   }
 }

@@ -1,9 +1,9 @@
 import { describe, expect, inject, it } from 'vitest';
+import { clientNetwork } from '../../src/domain/client-network.ts';
 import { Secret } from '../../src/domain/secret.ts';
 import { RequestFailure } from '../../src/service/failure.ts';
 import { clientLeft, FairShare } from '../../src/service/limits/fair-share.ts';
 import { Buckets, PasswordLimits } from '../../src/service/limits/limits.ts';
-import { clientNetwork } from '../../src/service/request.ts';
 import { ADMIN, type Answer, basic, Client, startTestService, useService } from '../support/service.ts';
 import { copyServiceTemplate } from '../support/service-template.ts';
 

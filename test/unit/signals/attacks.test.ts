@@ -267,6 +267,19 @@ test('slow senders and guessers do not keep out the transmitter', async () => {
   expect(await world.accepts(member.token)).toBe(false);
 });
 
+test('a guesser gains nothing from the many addresses of an IPv6 network', async () => {
+  const guess = async (address: string) =>
+    (await world.push(receiver, 'x', { authorization: 'Bearer guess', 'x-forwarded-for': address })).status;
+  const statuses: number[] = [];
+  const began = performance.now();
+  for (let time = 0; time < 130; time += 1)
+    statuses.push(await guess(`2001:db8:1:2:${time.toString(16)}::1`));
+  const refilled = Math.ceil((performance.now() - began) / 1000);
+  expect(statuses.filter((status) => status === 401).length).toBeLessThanOrEqual(100 + refilled);
+  expect(await guess('2001:db8:1:2::ffff')).toBe(429);
+  expect(await guess('2001:db8:1:3::1')).toBe(401);
+});
+
 test('a large body without the token of the stream is not waited for', async () => {
   const { hostname, port } = new URL(receiver.url);
   const socket = connect(Number(port), hostname);

@@ -1,0 +1,22 @@
+/** An address that was mapped into IPv6 (RFC 4291 §2.5.5.2). */
+const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
+/** An address of IPv6 in one of its forms (RFC 4291 §2.2), perhaps with a zone. */
+const IPV6 = /^(?=.*:)[\da-f:.]+(?:%.*)?$/i;
+/** How many of its eight groups are the network. */
+const NETWORK_GROUPS = 4;
+
+/**
+ * The network of a client for rate limits: its IPv4 address, or the /64 of its IPv6 address, since one client
+ * can use all addresses of a /64.
+ */
+export function clientNetwork(address: string): string {
+  const mapped = MAPPED.exec(address)?.[1];
+  if (mapped !== undefined) return mapped;
+  if (!IPV6.test(address)) return address;
+  const [head = '', tail] = address.replace(/%.*$/, '').split('::');
+  const before = head.split(':').filter((group) => group !== '');
+  const after = tail?.split(':').filter((group) => group !== '') ?? [];
+  const zeros = Array.from({ length: Math.max(0, 8 - before.length - after.length) }, () => '0');
+  const groups = [...before, ...zeros, ...after].slice(0, NETWORK_GROUPS);
+  return `${groups.map((group) => Number.parseInt(group, 16).toString(16)).join(':')}::/64`;
+}
