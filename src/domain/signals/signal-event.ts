@@ -121,7 +121,8 @@ export function readSecurityEvent(claims: Readonly<Record<string, unknown>>): Se
   const read = eventEntries(events).map(([uri, body]) => readEvent(uri, { body, common }));
   const [first, ...others] = read.flatMap(({ subject }) => subject ?? []);
   // RFC 8417, section 1.2: all events of a token are about one subject. Of two, one would be left out.
-  if (others.some((subject) => !isDeepStrictEqual(subject, first)))
+  const isAboutStream = read.some(({ kind }) => kind === 'stream-updated');
+  if (others.some((subject) => !isDeepStrictEqual(subject, first)) || (isAboutStream && first !== undefined))
     throw invalid('its events are about different subjects');
   return { issuer: iss, id: eventId(jti), issued: new Date(iat * 1000), events: read };
 }

@@ -115,6 +115,14 @@ describe('the events of a token', () => {
     expect(() => read({ [EVENTS.sessionRevoked]: {} }, {})).toThrow('it names no subject');
   });
 
+  test('are of one user, or of the stream: of two subjects, one would be left out', () => {
+    const about = (email: string) => ({ subject: { subject_type: 'email', email } });
+    const two = { [EVENTS.sessionRevoked]: about('a@x.org'), [EVENTS.accountDisabled]: about('b@x.org') };
+    expect(() => read(two, {})).toThrow('its events are about different subjects');
+    const stream = { [EVENTS.accountDisabled]: {}, [EVENTS.streamUpdated]: { status: 'paused' } };
+    expect(() => read(stream)).toThrow('its events are about different subjects');
+  });
+
   test('are decided by the strongest action', () => {
     const events = read({
       [EVENTS.sessionRevoked]: {},
