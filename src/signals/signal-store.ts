@@ -46,6 +46,9 @@ function signalId({ issuer, jti }: Pick<NewSignal, 'issuer' | 'jti'>): string {
     .digest('hex');
 }
 
+/** No pause and no lease is as long: a time that is further ahead was written while the clock was wrong. */
+const LONGEST_MS = 3_600_000;
+
 interface SignalRow {
   readonly id: string;
   readonly issuer: string;
@@ -129,8 +132,8 @@ class StoredSignals implements SignalStore {
         WHERE id IN (
           SELECT id FROM tokenctl_signals.signal
           WHERE state IN ('waiting', 'acting')
-            AND ((state = 'waiting' AND retry_at <= ${now.getTime()})
-              OR (state = 'acting' AND lease_until <= ${clock}))
+            AND ((state = 'waiting' AND retry_at NOT BETWEEN ${now.getTime() + 1} AND ${now.getTime() + LONGEST_MS})
+              OR (state = 'acting' AND lease_until NOT BETWEEN ${clock} + 1 AND ${clock} + ${LONGEST_MS}))
           ORDER BY received LIMIT ${limit})
         RETURNING ${COLUMNS}`.rows<SignalRow>(queryable);
       return rows
@@ -156,7 +159,9 @@ class StoredSignals implements SignalStore {
     return this.#tables.transaction(async (queryable) => {
       await this.#tables.takeTurn(queryable);
       const rows = await sql`SELECT username FROM tokenctl_signals.acted
-        WHERE at > ${clock} - ${withinMs}`.rows<{ username: string }>(queryable);
+        WHERE at BETWEEN ${clock} - ${withinMs} + 1 AND ${clock} + ${withinMs}`.rows<{ username: string }>(
+        queryable,
+      );
       const acted = new Set(rows.map(({ username }) => username));
       const fresh = users.filter((name) => !acted.has(name));
       if (fresh.length > 0 && acted.size + fresh.length > limit) return false;

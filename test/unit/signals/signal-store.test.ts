@@ -82,6 +82,46 @@ test('in %s, replicas record and claim a signal once', async ([, create], { expe
   expect(await replicas[1]?.backlog(1)).toBe(1);
 });
 
+test('in %s, what was written while the clock was a year ahead waits for no year', async ([, create], {
+  expect,
+}) => {
+  const store = await opened(await create());
+  const now = new Date();
+  const [later, soon] = [31_536_000_000, 600_000];
+  const claim = (lease: number) => store.claim({ holder: 'h', lease, limit: 10, now });
+  const wait = (ms: number) =>
+    ({ state: 'waiting', reason: null, retryAt: new Date(now.getTime() + ms) }) as const;
+  await store.record(signal('one', { received: now }));
+  const first = await claim(60_000);
+  expect(await claim(60_000)).toEqual([]);
+  await store.settle(first, wait(soon), now);
+  expect(await claim(60_000)).toEqual([]);
+  const other = await store.record(signal('two', { received: now }));
+  expect(other.result).toBe('new');
+  const second = await claim(60_000);
+  await store.settle(second, wait(later), now);
+  const third = await claim(later);
+  expect(third.map(({ signal: { jti } }) => jti)).toEqual(['two']);
+  expect((await claim(60_000)).map(({ signal: { jti } }) => jti)).toEqual(['two']);
+});
+
+plain(
+  'users who were acted on while the clock was a year ahead are not counted for a year',
+  async ({ expect }) => {
+    const folder = await temporaryFolder();
+    onTestFinished(() => folder[Symbol.asyncDispose]());
+    const path = join(folder.path, 'signals.sqlite');
+    const store = await opened(() => openSignalFile(path));
+    const limits = { limit: 1, withinMs: HOUR_MS };
+    expect(await store.admit(['a'], limits)).toBe(true);
+    expect(await store.admit(['b'], limits)).toBe(false);
+    const file = new DatabaseSync(path);
+    file.exec('UPDATE acted SET at = at + 31536000000');
+    file.close();
+    expect(await store.admit(['b'], limits)).toBe(true);
+  },
+);
+
 test('in %s, a signal is found by the beginning of its id', async ([, create], { expect }) => {
   const store = await opened(await create());
   const { id } = (await store.record(signal('one'))) as { readonly id: string };
