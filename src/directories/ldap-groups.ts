@@ -127,25 +127,43 @@ async function membersOf(
   const names: string[] = [];
   const logins: string[] = [];
   let attributes: readonly string[] = MEMBER_ATTRIBUTES;
-  while (attributes.length > 0) {
+  for (let from = 0; attributes.length > 0; ) {
     const entry = await connection.entry(group, attributes);
     if (entry === null && isRequired) {
       throw new TokenctlError('target_misbehaved', `The required group ${group} does not exist`, {
         hint: 'Check its name, and that the account that reads the directory may read it.',
       });
     }
-    if (entry === null) break;
-    const found = new LdapAttributes(entry);
-    names.push(...found.texts('member'), ...found.texts('uniqueMember').map(withoutUniqueId));
-    logins.push(...found.texts('memberUid'));
+    const found = entry === null ? null : new LdapAttributes(entry);
+    addTexts(names, found?.texts('member'));
+    addTexts(names, found?.texts('uniqueMember').map(withoutUniqueId));
+    addTexts(logins, found?.texts('memberUid'));
     // Active Directory sends the members of large groups in parts ([MS-ADTS] §3.1.1.3.1.3.3).
-    const part = found.names
-      .map((name) => /^member;range=\d+-(\d+|\*)$/.exec(name))
+    const part = found?.names
+      .map((name) => /^member;range=(\d+)-(\d+|\*)$/.exec(name))
       .find((match) => match !== null);
-    if (part !== undefined) names.push(...found.texts(part[0]));
-    attributes = part?.[1] === undefined || part[1] === '*' ? [] : [`member;range=${Number(part[1]) + 1}-*`];
+    const [name = '', start = from, end = '*'] = part ?? [];
+    // The members of a missing part would count as outside the group.
+    if ((from > 0 && part === undefined) || Number(start) !== from || Number(end) < from)
+      throw notWhole(group);
+    addTexts(names, found?.texts(name));
+    from = Number(end) + 1;
+    attributes = end === '*' ? [] : [`member;range=${from}-*`];
   }
   return { names, logins };
+}
+
+/** A group of a million members is too much for the arguments of one call. */
+function addTexts(to: string[], texts: readonly string[] = []): void {
+  for (const text of texts) to.push(text);
+}
+
+function notWhole(group: string): TokenctlError {
+  return new TokenctlError(
+    'target_misbehaved',
+    `The members of the group ${group} came in parts that do not fit together: some of them would count as outside it`,
+    { hint: 'Run it again: the group may have been changed meanwhile.' },
+  );
 }
 
 /** RFC 4517 §3.3.21: a name may have a bit string behind it. */

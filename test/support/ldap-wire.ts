@@ -37,17 +37,23 @@ export function result(
 
 /** An entry with an entryUUID. */
 export function entry(id: number, uid: string): Buffer {
+  return entryOf(id, `uid=${uid},dc=x`, { uid: [uid], entryUUID: [`id-${uid}`] });
+}
+
+/** An entry with any attributes. */
+export function entryOf(
+  id: number,
+  name: string,
+  attributes: Readonly<Record<string, readonly string[]>>,
+): Buffer {
   return message(id, OPERATIONS.entry, (writer) => {
-    writer.writeString(`uid=${uid},dc=x`);
+    writer.writeString(name);
     writer.startSequence();
-    for (const [name, value] of [
-      ['uid', uid],
-      ['entryUUID', `id-${uid}`],
-    ] as const) {
+    for (const [type, values] of Object.entries(attributes)) {
       writer.startSequence();
-      writer.writeString(name);
+      writer.writeString(type);
       writer.startSequence(0x31);
-      writer.writeString(value);
+      for (const value of values) writer.writeString(value);
       writer.endSequence();
       writer.endSequence();
     }
