@@ -1,6 +1,6 @@
 import { AndFilter, type Filter, FilterParser, type SearchEntry } from 'ldapts';
 import { IdSet } from '../domain/compact-collections.ts';
-import { type DirectoryUser, DirectoryUsers } from '../domain/directory-users.ts';
+import { type DirectoryUser, DirectoryUsers, nameForm } from '../domain/directory-users.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import type { LdapConnection } from './ldap-connection.ts';
 import { DISABLED_ATTRIBUTES, disabledBy, firstText, LdapAttributes } from './ldap-disabled.ts';
@@ -29,8 +29,8 @@ export interface LdapSource {
  * Reads the users of an LDAP directory below its bases, each once.
  *
  * @param now Accounts that expired before are disabled.
- * @throws TokenctlError `target_misbehaved` for an entry without its id, for Active Directory without `userAccountControl`, and for a
- * required group without members; and what the connection throws.
+ * @throws TokenctlError `target_misbehaved` for an entry without its id, for two entries with the same, for Active Directory without
+ * `userAccountControl`, and for a required group without members; and what the connection throws.
  */
 export async function readLdapUsers(
   connection: LdapConnection,
@@ -39,8 +39,10 @@ export async function readLdapUsers(
 ): Promise<DirectoryUsers> {
   const { disabledFilter, groups, isActiveDirectory } = source;
   const users = new DirectoryUsers();
-  for await (const entry of entriesOf(connection, source, source.filter, wanted(source)))
-    users.add(userOf(entry, source, now));
+  for await (const entry of entriesOf(connection, source, source.filter, wanted(source))) {
+    const user = userOf(entry, source, now);
+    if (!users.add(user)) requireSameEntry(users, user, source);
+  }
   const matching = (also: Filter) => matchingUsers(connection, source, { users, also });
   const filtered = disabledFilter === undefined ? null : await matching(disabledFilter);
   const members =
@@ -118,6 +120,23 @@ function userOf(entry: SearchEntry, source: LdapSource, now: Date): DirectoryUse
     emails: given(attributes.texts(source.mailAttribute)),
     disabled: disabledBy(attributes, now),
   };
+}
+
+/** An entry below two bases comes twice. Of two entries with one id, one would be missing, and its user gone. */
+function requireSameEntry(
+  users: DirectoryUsers,
+  { id, dn = '' }: DirectoryUser,
+  { name, idAttribute }: LdapSource,
+): void {
+  const known = users.find('id', id).map((number) => users.dnOf(number) ?? '');
+  if (known.some((each) => nameForm(each) === nameForm(dn))) return;
+  throw new TokenctlError(
+    'target_misbehaved',
+    `${name} shows the same ${idAttribute} for two entries: ${known.join(', ')} and ${dn}`,
+    {
+      hint: 'Name an attribute that tells each entry from all others: `idAttribute`. After a renaming, run it again.',
+    },
+  );
 }
 
 function idOf(dn: string, attributes: LdapAttributes, { name, idAttribute }: LdapSource): string {

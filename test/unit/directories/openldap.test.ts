@@ -160,6 +160,12 @@ describe.skipIf(NO_SLAPD !== null)('OpenLDAP', () => {
     ['an account that may read 100 entries', {}, { account: LIMITED }, /sizeLimitExceeded, code 4/],
     ['an id that no entry has', { idAttribute: 'objectGUID' }, {}, /does not show objectGUID of uid=/],
     [
+      'an id that two entries have',
+      { idAttribute: 'objectClass' },
+      {},
+      /shows the same objectClass for two entries: uid=u0,.* and uid=u1,/,
+    ],
+    [
       'a wrong password',
       {},
       { account: { ...READER, password: 'wrong-hidden' } },
@@ -171,6 +177,10 @@ describe.skipIf(NO_SLAPD !== null)('OpenLDAP', () => {
     const error = await reading(source, server).catch((thrown: unknown) => thrown);
     expect(String(error)).toMatch(message);
     expect(String(error)).not.toMatch(/hidden/);
+  });
+
+  test('an entry below two bases is one user', async () => {
+    expect(await reading({ bases: [PEOPLE, SUFFIX] })).toHaveLength(many + 5);
   });
 
   test('a filter that matches nothing gives no users', async () => {
