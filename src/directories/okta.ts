@@ -19,11 +19,12 @@ const listResponse = z.array(oktaUser);
 const DISABLED: ReadonlySet<string> = new Set(['SUSPENDED', 'DEPROVISIONED']);
 
 /**
- * Without a filter, the list leaves out users who are deactivated (`DEPROVISIONED`): these are a list of their own, and evidence.
+ * Without a filter, the list leaves out users who are deactivated (`DEPROVISIONED`): these are a list of their own, and evidence. It
+ * comes first: who is activated again meanwhile is in both lists, which are read anew then, and in the other order in neither.
  */
 const LISTS = [
-  'api/v1/users?limit=200',
   `api/v1/users?limit=200&filter=${encodeURIComponent('status eq "DEPROVISIONED"')}`,
+  'api/v1/users?limit=200',
 ];
 
 /**

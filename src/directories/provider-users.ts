@@ -16,7 +16,7 @@ const MAX_PAGES = 100_000;
 
 /**
  * Reads all pages of a list. Users may move between pages while they are read: a list with a user twice, or with fewer users than
- * announced, is read anew, since missing users would count as gone.
+ * any page announced, is read anew, since missing users would count as gone.
  *
  * @returns Each user once.
  * @throws TokenctlError `target_misbehaved` for a list that is still incomplete when it is read for the third time, and what the
@@ -33,7 +33,8 @@ export async function readWholeList(
     let seen = 0;
     let count = 0;
     for await (const page of pages()) {
-      announced = page.announced ?? announced;
+      // A user who is deleted meanwhile moves others to pages that were read already.
+      announced = page.announced === undefined ? announced : Math.max(page.announced, announced ?? 0);
       seen += page.users.length;
       for (const user of page.users) users.add(user);
       count += 1;

@@ -84,6 +84,30 @@ describe('SCIM', () => {
     expect([...(await readScimUsers(server.client(), { paging: 'index' }))]).toHaveLength(5);
     expect(readings).toBe(2);
   });
+
+  test('a user who is deleted while the list is read hides no other user', async () => {
+    let left = users;
+    const server = await providerServer((asked) => {
+      const start = Number(at(asked, 'startIndex'));
+      const body = { totalResults: left.length, Resources: left.slice(start - 1, start + 1) };
+      // Who comes after the first page moves into it.
+      left = users.slice(1);
+      return { body };
+    });
+    const read = [...(await readScimUsers(server.client(), { paging: 'index' }))];
+    expect(read.map(({ id }) => id)).toEqual(['id-1', 'id-2', 'id-3', 'id-4']);
+  });
+
+  test('a list of which each page announces fewer users is not complete', async () => {
+    const server = await providerServer((asked) => {
+      const start = Number(at(asked, 'startIndex'));
+      return {
+        body: { totalResults: start === 1 ? 5 : start, Resources: users.slice(start - 1, start + 1) },
+      };
+    });
+    const read = readScimUsers(server.client(), { paging: 'index' });
+    await expect(read).rejects.toThrow(/listed 4 users, but announced 5: the list is not complete/);
+  });
 });
 
 describe('Microsoft Graph', () => {
@@ -149,14 +173,29 @@ describe('Okta', () => {
     });
     const read = [...(await readOktaUsers(server.client('', 'SSWS key')))];
     expect(read.map(({ id, disabled }) => [id, disabled?.value ?? null])).toEqual([
+      ['d', 'DEPROVISIONED'],
       ['a', null],
       ['b', 'SUSPENDED'],
       ['c', null],
-      ['d', 'DEPROVISIONED'],
     ]);
-    expect(read[3]?.disabled?.since).toBe('2026-11-20T10:00:00.000Z');
+    expect(read[0]?.disabled?.since).toBe('2026-11-20T10:00:00.000Z');
     expect(server.asked.map(({ headers }) => headers.authorization)).toEqual(Array(3).fill('SSWS key'));
-    expect(at(server.asked[2] as Asked, 'filter')).toBe('status eq "DEPROVISIONED"');
+    expect(at(server.asked[0] as Asked, 'filter')).toBe('status eq "DEPROVISIONED"');
+  });
+
+  test('a user who is activated again between the two lists is missing in neither', async () => {
+    let isActive = false;
+    const server = await providerServer((asked) => {
+      const ofDeactivated = at(asked, 'filter') !== null;
+      const body = ofDeactivated === isActive ? [] : [user('a', isActive ? 'ACTIVE' : 'DEPROVISIONED')];
+      isActive = true;
+      return { body: ofDeactivated ? body : [...body, user('b', 'ACTIVE')] };
+    });
+    const read = [...(await readOktaUsers(server.client('', 'SSWS key')))];
+    expect(read.map(({ id, disabled }) => [id, disabled])).toEqual([
+      ['a', null],
+      ['b', null],
+    ]);
   });
 });
 
