@@ -16,6 +16,8 @@ export interface ProviderClientOptions {
   readonly signal?: AbortSignal | undefined;
   /** Waits between attempts, in milliseconds; tests make them short. */
   readonly pauses?: readonly number[];
+  /** How long all requests together may take, in milliseconds. */
+  readonly whole?: number;
 }
 
 /** A response of JSON. */
@@ -33,6 +35,8 @@ const PAUSES_MS: readonly number[] = [500, 1_000, 2_000, 4_000, 8_000];
 const MAX_DELAY_MS = 60_000;
 /** All delays of one reading together. */
 const MAX_WAITING_MS = 600_000;
+/** One reading: pages without an end are no list. */
+const WHOLE_MS = 3_600_000;
 /** Broken connections, after which the same request may succeed. */
 const TRANSIENT_CODES = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
@@ -46,6 +50,7 @@ export class ProviderClient {
   readonly #agent: Agent;
   #authorization: Promise<Secret> | undefined;
   #waited = 0;
+  readonly #begun = performance.now();
 
   /** Throws TokenctlError `configuration` for an address that would send the credential unencrypted. */
   constructor(options: ProviderClientOptions) {
@@ -66,7 +71,13 @@ export class ProviderClient {
     if (url.origin !== this.#options.url.origin) {
       throw this.misbehaved('names a next page on another host, which must not get the credential');
     }
-    const pauses = this.#options.pauses ?? PAUSES_MS;
+    const { pauses = PAUSES_MS, whole = WHOLE_MS } = this.#options;
+    if (performance.now() - this.#begun > whole) {
+      throw new TokenctlError(
+        'target_unreachable',
+        `${this.#options.name} did not end its list within ${whole / 60_000} min`,
+      );
+    }
     let hasRenewed = false;
     for (let attempt = 0; ; attempt += 1) {
       const answer = await this.#send(url, headers, attempt < pauses.length);

@@ -68,6 +68,20 @@ describe('requests to a provider', () => {
     await client.close();
   });
 
+  test('end when all together take too long: a list may have pages without an end', async () => {
+    const server = await answering({ body: [] });
+    const authorization = () => Promise.resolve(new Secret('x'));
+    const client = new ProviderClient({ name: 'It', url: server.url, authorization, whole: 60 });
+    const pages = async () => {
+      for (;;) await client.get('users');
+    };
+    await expect(pages()).rejects.toMatchObject({
+      code: 'target_unreachable',
+      message: 'It did not end its list within 0.001 min',
+    });
+    await client.close();
+  });
+
   test('are never sent unencrypted', () => {
     const authorization = () => Promise.resolve(new Secret('x'));
     const url = new URL('http://id.example.org/');
