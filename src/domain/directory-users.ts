@@ -24,15 +24,15 @@ interface Disabled {
   readonly since: string | null;
 }
 
-/** By what users of a directory are found. Letter case makes no difference but in ids. */
+/** By what users of a directory are found. Letter case, and how accents are written, make no difference but in ids. */
 type FoundBy = 'id' | 'dn' | 'login' | 'email';
 
 const KINDS: readonly FoundBy[] = ['id', 'dn', 'login', 'email'];
 const FORMS: Readonly<Record<FoundBy, (text: string) => string>> = {
   id: (id) => id,
   dn: nameForm,
-  login: (login) => login.toLowerCase(),
-  email: (email) => email.toLowerCase(),
+  login: loginForm,
+  email: loginForm,
 };
 
 /** What is written before each text: its kind in the two highest bits, and its length in bytes. */
@@ -228,6 +228,15 @@ class NumberList {
 /** A name of an LDAP entry in the form in which names are compared. */
 export function nameForm(dn: string): string {
   return normalizedName(dn) ?? dn.toLowerCase();
+}
+
+/**
+ * A login name or mail address in the form in which they are compared: without letter case, and with a letter and its accents as one
+ * character (NFC of Unicode Standard Annex 15). The signs of ohm, kelvin and ångström stay what they are: they would become letters,
+ * and somebody could register a look-alike of another user's name.
+ */
+function loginForm(text: string): string {
+  return text.replace(/[^\u2126\u212a\u212b]+/g, (part) => part.normalize('NFC').toLowerCase());
 }
 
 function hashOf(kind: FoundBy, key: string): number {

@@ -81,7 +81,10 @@ export interface ComparedEntries {
 /** By what users match, the strongest first. */
 type Basis = 'account' | 'dn' | 'login' | 'email';
 
-/** The users with an account's id as theirs, or with the name or address that the backend keeps instead. */
+/**
+ * The users with an account's id as theirs; if there is none, with the name or address that the backend keeps instead. Users may choose
+ * a name that is the id of another user, or an address.
+ */
 function ofAccount(users: DirectoryUsers, uid: string): readonly number[] {
   // SAML backends put the name of the identity provider before the id: `idp:name`. The bundled service puts the issuer of an
   // OpenID provider before the subject: `https://idp.example.org|subject`.
@@ -91,12 +94,11 @@ function ofAccount(users: DirectoryUsers, uid: string): readonly number[] {
       ? [uid.slice(uid.indexOf('|') + 1)]
       : [uid.slice(uid.indexOf(':') + 1)]),
   ]);
-  const found = [...forms].flatMap((form) => [
-    ...users.find('id', form),
-    ...users.find('login', form),
-    ...users.find('email', form),
-  ]);
-  return [...new Set(found)];
+  for (const kind of ['id', 'login', 'email'] as const) {
+    const found = [...forms].flatMap((form) => users.find(kind, form));
+    if (found.length > 0) return [...new Set(found)];
+  }
+  return [];
 }
 
 /**

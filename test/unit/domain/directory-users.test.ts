@@ -42,6 +42,27 @@ test('finds by names and addresses in any letter case, by ids in the same only',
   expect(users.find('login', 'bob')).toEqual([]);
 });
 
+test('finds by names and addresses with accents as one character or as two', () => {
+  const [composed, decomposed] = ['José@x.org'.normalize('NFC'), 'JOSÉ@x.org'.normalize('NFD')];
+  for (const [there, here] of [
+    [composed, decomposed],
+    [decomposed, composed],
+  ] as const) {
+    const users = listed(user('1', { logins: [there], emails: [there] }));
+    expect([users.find('login', here), users.find('email', here)]).toEqual([[0], [0]]);
+  }
+});
+
+test('takes no sign for the letter that it looks like', () => {
+  // Kelvin, ohm, ångström, a letter of another script, and one of another width.
+  const pairs = ['\u212aim kim', '\u2126mega ωmega', '\u212bsa åsa', 'аnn ann', 'ａnn ann'];
+  for (const [sign = '', letter = ''] of pairs.map((pair) => pair.split(' '))) {
+    const users = listed(user('1', { logins: [sign], emails: [`${sign}@x.org`] }));
+    expect([users.find('login', sign), users.find('login', letter)]).toEqual([[0], []]);
+    expect(users.find('email', `${letter}@x.org`)).toEqual([]);
+  }
+});
+
 test('keeps the first of two users with the same id', () => {
   const users = listed(user('1', { logins: ['ann'] }));
   expect(users.add(user('1', { logins: ['bob'], disabled: OFF }))).toBe(false);
