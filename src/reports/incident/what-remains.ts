@@ -29,7 +29,7 @@ export function subjectText(subject: InvestigationSubject): string {
     case 'user':
       return `User ${subject.name}`;
     case 'token':
-      return `The owner of access token ${subject.id}, ${subject.user},`;
+      return `The owner of access token ${subject.id} (${subject.user})`;
     case 'application':
       return `Who has tokens of the application ${subject.name}`;
   }

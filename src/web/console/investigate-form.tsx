@@ -283,7 +283,7 @@ export function Made({
             </>
           ),
         },
-        { title: 'Context', show: ({ context }) => context },
+        { title: 'Context', show: ({ context }) => <span className="schedule">{context}</span> },
       ]}
     />
   );

@@ -24,10 +24,9 @@ export function StateLabel({ item }: { readonly item: Item }): ReactNode {
   const honest = mark === null ? '' : ' (honest)';
   if (cleanedAt !== null)
     return (
-      <Label color="green">
-        cleaned, verified <When at={cleanedAt} />
-        {honest}
-      </Label>
+      <span className="labels inline">
+        <Label color="green">cleaned, verified{honest}</Label> <When at={cleanedAt} />
+      </span>
     );
   const [known, color] = STATES[state];
   const word = state === 'undone' ? stateText : known;
