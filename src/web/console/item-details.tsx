@@ -174,7 +174,7 @@ export function ItemDetails({ item }: { readonly item: Item }): ReactNode {
               <li key={field}>
                 <code>{field}</code>
                 {hidden ? ': hidden' : <Values before={before} after={after} />}
-                {FIELDS[state] === '' ? '' : ` (${FIELDS[state]})`}
+                {item.state === 'gone' || FIELDS[state] === '' ? '' : ` (${FIELDS[state]})`}
               </li>
             ))}
           </ul>
