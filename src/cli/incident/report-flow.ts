@@ -40,7 +40,7 @@ export interface IncidentReportJson
   })[];
   /** The items that remained by the last investigation of each subject, without those dealt with by hand since or handed over; null without one. */
   readonly remaining: readonly InvestigationItem[] | null;
-  /** When the theft began, as the report was asked or the last cleaning was confirmed; null if neither says it. */
+  /** When the theft began: as the report was asked, when the stolen token was made, or as the last cleaning was confirmed; null if none says it. */
   readonly began: TheftBegan | null;
   /** What counts as the owner's own work, and why; it is not among `remaining`. */
   readonly own: readonly (Pick<OwnWork, 'why'> &

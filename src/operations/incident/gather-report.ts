@@ -14,7 +14,7 @@ import type { AuditLog, Entry } from '../ports/audit-log.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import { type HandedOver, type ItemMark, marksOf } from './marked-items.ts';
 import { type OwnAct, OwnActs } from './own-acts.ts';
-import { type OwnWork, type TheftBegan, withoutOwnWork } from './own-work.ts';
+import { beganWith, type OwnWork, type TheftBegan, withoutOwnWork } from './own-work.ts';
 import { readIncidentHistories, requireIncident } from './recorded-incidents.ts';
 
 /** What a lockdown said of itself when it ended, as the log has it. */
@@ -65,7 +65,7 @@ export interface IncidentRecord {
   readonly handedOver: readonly HandedOver[];
   /** What these runs did to objects: entries of the activity stream about it are not the intruder's. */
   readonly ownActs: readonly OwnAct[];
-  /** As the report was asked, or else as the last cleaning was confirmed; null if neither says it. */
+  /** As the report was asked, or else when the stolen token was made, or as the last cleaning was confirmed; null if none says it. */
   readonly began: TheftBegan | null;
 }
 
@@ -125,10 +125,11 @@ export async function gatherRecord(options: RecordOptions): Promise<IncidentReco
   } = await relatedRuns(log, { incident, description, since });
   const runs: RunAccount[] = [];
   for await (const account of listRuns({ log, since })) if (related.has(account.run)) runs.push(account);
-  const began = options.since === undefined ? confirmed : { at: options.since.toISOString(), run: null };
   const found = investigations
     .toSorted((one, other) => one.madeAt.localeCompare(other.madeAt))
     .map((each) => withUndone(each, undone));
+  const { since: asked } = options;
+  const began = asked === undefined ? beganWith(found, confirmed) : { at: asked.toISOString(), run: null };
   const marks = await marksOf({ log, description, incident: incident.id });
   return {
     incident,

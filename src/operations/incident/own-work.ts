@@ -18,8 +18,34 @@ export interface OwnWork {
 export interface TheftBegan {
   /** RFC 3339. */
   readonly at: string;
-  /** The run of the cleaning that was confirmed with it; null if the report was asked with it. */
+  /** The run of the cleaning that was confirmed with it; null if the report was asked with it, or it is the stolen token's. */
   readonly run: string | null;
+  /** The stolen token that was made then, by the last investigation; absent where that does not say it. */
+  readonly token?: number;
+}
+
+/**
+ * When the theft began, by the stolen token where the last investigation is about one, and no other account was investigated: nothing
+ * was done with it before it was made.
+ *
+ * @param investigations In the order in which they were made.
+ * @param confirmed When a cleaning was confirmed to begin; null without.
+ */
+export function beganWith(
+  investigations: readonly Investigation[],
+  confirmed: TheftBegan | null,
+): TheftBegan | null {
+  const last = investigations.at(-1);
+  if (last === undefined || last.subject.kind !== 'token') return confirmed;
+  const { id, user } = last.subject;
+  const isOnly = investigations.every(
+    ({ subject }) =>
+      (subject.kind === 'token' && subject.user === user) ||
+      (subject.kind === 'user' && subject.name === user),
+  );
+  const at = last.chain.find(({ how }) => how === 'subject')?.since ?? last.since;
+  const isLater = confirmed === null || Date.parse(at) > Date.parse(confirmed.at);
+  return isOnly && isLater ? { at, run: null, token: id } : confirmed;
 }
 
 /**

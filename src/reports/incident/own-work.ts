@@ -26,6 +26,7 @@ export function ownWorkParts({ own, began }: IncidentReport): Document {
 }
 
 function sourceText(began: IncidentReport['began']): string {
+  if (began?.token !== undefined) return `the stolen token ${began.token}, which was made then`;
   return began === null || began.run === null
     ? 'what this report was asked with'
     : `the cleaning ${began.run}, which was confirmed with it`;

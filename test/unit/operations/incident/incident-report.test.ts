@@ -330,6 +330,17 @@ describe('the report of an incident', () => {
     // An investigation of the owner from before is of the same account: what it found is not told twice.
     const before = investigation({ madeAt: '2026-11-20T09:50:00.000Z', items: found('there').items });
     const both = incidentParts(await at.report([before, found('gone')]), PLACE);
+    // What was done before the token was made is not of who stole it; unless another account was investigated as well.
+    const early = item({ id: 'team:1', summary: 'created the team x (1)', last: '2026-11-20T07:00:00.000Z' });
+    const earlier = { ...before, items: [early, ...before.items] };
+    const late = { ...found('gone'), chain: [link(ALICE, { since: '2026-11-20T08:30:00.000Z' })] };
+    const known = await at.report([earlier, late]);
+    expect(known.own).toMatchObject([{ item: { id: 'team:1' }, why: 'before' }]);
+    expect(await texts(incidentParts(known, PLACE), "Not the intruder's")).toContain(
+      'Done before 2026-11-20T08:30:00Z, when the theft began by the stolen token 9, which was made then:',
+    );
+    const eve = investigation({ subject: { kind: 'user', name: 'eve' }, items: [] });
+    expect((await at.report([earlier, eve, late])).own).toEqual([]);
     expect(await texts(both, 'Is it over?')).toMatch(/^\*\*Nothing is known to remain\./);
   });
 
