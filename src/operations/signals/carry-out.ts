@@ -140,7 +140,7 @@ async function nothing(change: Change, username: string): Promise<Carried> {
 }
 
 function withRest(text: string, paths: readonly AccessPath[]): string {
-  const left = pathNames(paths);
+  const left = pathNames(paths.filter(({ state }) => state !== 'closed'));
   return left === '' ? text : `${text}; not ended or not checked: ${left}`;
 }
 

@@ -74,6 +74,25 @@ test('every event type is carried out by its default', async () => {
   }
 });
 
+test('the record of an event names as not ended only what is not closed', async () => {
+  const disabled = await world.transmitter.event(EVENTS.accountDisabled, email('told'), { jti: 'told' });
+  await world.member('told');
+  expect((await world.push(receiver, disabled)).status).toBe(202);
+  await ended('told');
+  expect((await signal('told'))?.reason).toBe('database: told offboarded');
+  // A kind that no other test sends.
+  await using locking = await world.receiveWith(
+    '  localUsers: act',
+    '  localUsers: act\n  actions: { credential-compromise: lockdown }',
+  );
+  await world.member('locked');
+  const compromise = 'https://schemas.openid.net/secevent/risc/event-type/credential-compromise';
+  const stolen = await world.transmitter.event(compromise, email('locked'), { jti: 'locked' });
+  expect((await world.push(locking, stolen)).status).toBe(202);
+  await ended('locked');
+  expect((await signal('locked'))?.reason).toMatch(/^database: locked locked down as inc-[0-9a-f]{8}$/);
+});
+
 test('a user who is not here is no attack, however often the provider asks', async () => {
   const exp = Math.floor(Date.now() / 1000) + 60;
   const revoke = async (name: string) => {
