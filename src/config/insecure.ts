@@ -1,5 +1,5 @@
 import { TokenctlError } from '../domain/errors.ts';
-import { isLoopback } from '../domain/secret.ts';
+import { isLoopback } from '../domain/network-address.ts';
 import type { NamedContext, NamedRestContext } from './contexts.ts';
 import { ENVIRONMENT_CONTEXT } from './schema.ts';
 

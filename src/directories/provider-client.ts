@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { TokenctlError } from '../domain/errors.ts';
-import { isLoopback, type Secret } from '../domain/secret.ts';
+import { isLoopback } from '../domain/network-address.ts';
+import type { Secret } from '../domain/secret.ts';
 
 /** How to reach the API of an identity provider. */
 export interface ProviderClientOptions {

@@ -31,13 +31,3 @@ export class Secret {
     return REDACTED;
   }
 }
-
-/** Whether what is sent to the host of a URL stays on this machine: names of RFC 6761, addresses of RFC 1122 and RFC 4291. */
-export function isLoopback(hostname: string): boolean {
-  return (
-    hostname === 'localhost' ||
-    hostname.endsWith('.localhost') ||
-    hostname === '[::1]' ||
-    /^127(\.\d+){3}$/.test(hostname)
-  );
-}

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { clientNetwork } from '../domain/client-network.ts';
+import { clientNetwork } from '../domain/network-address.ts';
 import { badRequest, invalid, RequestFailure } from './failure.ts';
 
 /** The maximum size of a request body, in bytes. */

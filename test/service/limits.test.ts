@@ -1,5 +1,5 @@
 import { describe, expect, inject, it } from 'vitest';
-import { clientNetwork } from '../../src/domain/client-network.ts';
+import { clientNetwork } from '../../src/domain/network-address.ts';
 import { Secret } from '../../src/domain/secret.ts';
 import { RequestFailure } from '../../src/service/failure.ts';
 import { clientLeft, FairShare } from '../../src/service/limits/fair-share.ts';
