@@ -213,13 +213,14 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     const copy = items.getByRole('row', { name: /copy of production/ });
     await page.getByRole('button', { name: 'Investigate again' }).click();
     await copy.getByText('still there', { exact: true }).waitFor();
-    await copy.getByText(/^marked as done by hand .*, still there/).waitFor();
+    await copy.getByText(/^marked as done by hand .*, still there \d/).waitFor();
     const closing = section('Close the case');
     await closing.getByText('Marked as done by hand, and found again or not checked:').waitFor();
     await copy.getByRole('button', { name: /^Hand over/ }).click();
     const dialog = page.getByRole('dialog');
     expect(await barriers(page, 'minor')).toEqual([]);
     await takePictures(page, 'console-case-hand-over');
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('hand-over-to');
     await dialog.getByLabel('Who decides').fill('platform team');
     expect(await dialog.getByRole('button', { name: 'Hand it over' }).isDisabled()).toBe(true);
     await dialog.getByRole('textbox', { name: 'Why' }).fill('their hosts are in it');

@@ -179,7 +179,7 @@ function knownText(last: Investigation, { remaining: left, ...said }: Left): str
     return othersText(last, others, { handled, handedOver });
   }
   if (left.length === 0 && handedOver > 0) {
-    return `Not in full. The investigation of ${last.madeAt} read again what the accounts are known to have done. Of what it found there, all is handed over${handled > 0 ? ' or said to be dealt with since' : ''}.`;
+    return `Not in full. The investigation of ${last.madeAt} read again what the accounts are known to have done. What was still there or not checked is handed over${handled > 0 ? ', or said to be dealt with since' : ''}.`;
   }
   if (left.length === 0 && handled > 0) {
     return `Not checked in full. The investigation of ${last.madeAt} read again what the accounts are known to have done. Of what it found there, all is said to be dealt with since.`;

@@ -22,7 +22,7 @@ import { CleanDialog, Cleanings } from './cleanings.tsx';
 import { TextSearch } from './commands.tsx';
 import type { ChosenPlace } from './controller.tsx';
 import { FoundText, Limits } from './found-text.tsx';
-import { ItemDetails, ObjectLink, StateLabel, StolenLabel } from './item-details.tsx';
+import { ItemDetails, ObjectLink, SeenAgain, StateLabel, StolenLabel } from './item-details.tsx';
 import { HandOverDialog, MarkButtons, MarkCell, useMark } from './item-marks.tsx';
 import { Message, Severity, When } from './parts.tsx';
 
@@ -215,11 +215,14 @@ function ItemList({
             {
               title: 'What',
               show: (item) => (
-                <>
+                <div className="what">
                   <Button variant="link" isInline onClick={() => onOpen(item)}>
                     {item.summary}
                   </Button>{' '}
                   <StolenLabel item={item} />
+                  <div className="hint">
+                    <SeenAgain item={item} />
+                  </div>
                   {item.takesNaming && <div className="hint">Perhaps the work of somebody else.</div>}
                   {(item.remains || kept.has(item.id)) && item.notCleanable !== null && (
                     <div className="hint">
@@ -229,15 +232,15 @@ function ItemList({
                           <ObjectLink page={item.page} />{' '}
                         </>
                       )}
-                      Then mark it as done by hand, or hand it over.
+                      {item.remains && 'Then mark it as done by hand, or hand it over.'}
                     </div>
                   )}
-                </>
+                </div>
               ),
             },
             { title: 'By', show: ({ by }) => (by.length === 0 ? 'not recorded' : by.join(', ')) },
             { title: 'When', show: ({ first: at }) => <When at={at} /> },
-            { title: 'Now', show: (item) => <StateLabel item={item} /> },
+            { title: 'Now', show: (item) => <StateLabel item={item} isShort /> },
             ...(readOnly
               ? []
               : [

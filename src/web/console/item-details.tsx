@@ -19,8 +19,15 @@ const STATES: Readonly<
 };
 
 /** What an item is now, and what people said of it: neither hides the other. */
-export function StateLabel({ item }: { readonly item: Item }): ReactNode {
-  const { state, stateText, fate, cleanedAt, handled, handedOver, mark, readAt } = item;
+export function StateLabel({
+  item,
+  isShort = false,
+}: {
+  readonly item: Item;
+  /** In a narrow column: {@link SeenAgain} stands elsewhere. */
+  readonly isShort?: boolean;
+}): ReactNode {
+  const { state, stateText, fate, cleanedAt, handled, handedOver, mark } = item;
   const honest = mark === null ? '' : ' (honest)';
   if (cleanedAt !== null)
     return (
@@ -39,22 +46,37 @@ export function StateLabel({ item }: { readonly item: Item }): ReactNode {
         <Label color="orange">handed over</Label> <span className="hint">to {handedOver?.to}</span>
       </>
     );
-  if (fate === 'seen_again') {
-    const found = state === 'there' ? 'still there' : word;
+  if (fate === 'seen_again')
     return (
       <>
-        <Label color={color}>{found}</Label>{' '}
-        <span className="hint">
-          marked as done by hand <When at={handled?.at} />, {found} <When at={readAt} />
-        </span>
+        <Label color={color}>{foundAgain(item)}</Label>{' '}
+        {!isShort && (
+          <span className="hint">
+            <SeenAgain item={item} />
+          </span>
+        )}
       </>
     );
-  }
   return (
     <Label color={color}>
       {word}
       {handled !== null && ', after it was dealt with by hand'}
     </Label>
+  );
+}
+
+function foundAgain({ state }: Item): string {
+  return state === 'there' ? 'still there' : STATES[state][0];
+}
+
+/** What somebody said of an item, beside what the investigation after it found. */
+export function SeenAgain({ item }: { readonly item: Item }): ReactNode {
+  const { fate, handled, readAt } = item;
+  if (fate !== 'seen_again') return null;
+  return (
+    <>
+      marked as done by hand <When at={handled?.at} />, {foundAgain(item)} <When at={readAt} />
+    </>
   );
 }
 
@@ -75,8 +97,8 @@ export function ObjectLink({
         {opens === 'web' ? 'Open its page in the web interface' : 'Open what the REST API says of it'}
       </a>{' '}
       {opens === 'web'
-        ? '(a new tab, without the credentials of tokenctl: you log in there).'
-        : '(a new tab, without the credentials of tokenctl: log in to the controller in this browser first).'}
+        ? '(a new tab; you log in there yourself).'
+        : '(a new tab; log in to the controller in this browser first).'}
     </>
   );
 }

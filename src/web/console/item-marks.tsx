@@ -69,7 +69,7 @@ export function MarkCell({ item, mark, onSay, onHandOver }: MarkProps): ReactNod
     mark.mutate({ items: [id], as, undo });
   };
   return (
-    <>
+    <div className="marks">
       {(set === null || set === 'honest') && (
         <Checkbox
           id={`honest ${id}`}
@@ -115,7 +115,7 @@ export function MarkCell({ item, mark, onSay, onHandOver }: MarkProps): ReactNod
           </Button>
         </p>
       )}
-    </>
+    </div>
   );
 }
 
@@ -158,8 +158,14 @@ export function HandOverDialog({
   const [reason, setReason] = useState('');
   const isReady = to.trim() !== '' && reason.trim() !== '' && !mark.isPending;
   return (
-    <Modal isOpen variant="small" onClose={onClose} aria-labelledby="hand-over-title">
-      <ModalHeader title={`Hand over: ${item.summary}`} labelId="hand-over-title" />
+    <Modal
+      isOpen
+      variant="small"
+      elementToFocus="#hand-over-to"
+      onClose={onClose}
+      aria-labelledby="hand-over-title"
+    >
+      <ModalHeader title="Hand over an item" labelId="hand-over-title" />
       <ModalBody tabIndex={0} aria-label="To whom, and why">
         <Form
           id="hand-over-form"
@@ -170,6 +176,9 @@ export function HandOverDialog({
             mark.mutate(said, { onSuccess: onClose });
           }}
         >
+          <p>
+            <strong>{item.summary}</strong>
+          </p>
           <p>
             Somebody else decides about it. It stays as it is, the report lists it as handed over, and it does
             not keep the case open. Nobody is told by this: tell them yourself.
