@@ -88,7 +88,8 @@ export class ProviderEvents {
     // Before the sessions are looked for, so that a login that is under way finds it.
     if (sid !== null) await recordEnding(database, { backend, sid }, ending);
     if (uid !== null && (sid === null || revokes)) await recordEnding(database, { backend, uid }, ending);
-    return this.#once({ kind: 'backchannel-logout', issuer, id }, 'call', async (transaction) => {
+    const event = { kind: 'backchannel-logout' as const, issuer, id, about: [sub, sid] };
+    return this.#once(event, 'call', async (transaction) => {
       const linked = uid === null ? null : await findLinkedUser(transaction, { provider: backend, uid });
       if (uid !== null && linked === null) return null;
       const users =
@@ -150,7 +151,7 @@ export class ProviderEvents {
     const uids = accountIds(configuration, subject);
     const ending = this.#ending(event.issued);
     return this.#once(
-      event,
+      { ...event, about: uids },
       memory,
       async (transaction) => {
         const found = await Promise.all(
@@ -168,9 +169,18 @@ export class ProviderEvents {
     );
   }
 
-  /** Carries out an event, unless that was done before. `act` returns null if it is about nobody here. */
+  /**
+   * Carries out an event, unless that was done before. `act` returns null if it is about nobody here.
+   *
+   * @throws SignalRefusal if its `jti` was used for another user or kind: the provider would take that one for ended.
+   */
   async #once(
-    event: { readonly kind: SignalKind; readonly issuer: string; readonly id: string },
+    event: {
+      readonly kind: SignalKind;
+      readonly issuer: string;
+      readonly id: string;
+      readonly about: readonly unknown[];
+    },
     memory: keyof typeof REMEMBERED_MS,
     act: (transaction: Queryable) => Promise<{
       readonly users: readonly number[];
@@ -180,12 +190,15 @@ export class ProviderEvents {
   ): Promise<EventOutcome> {
     const { database, now } = this.#service;
     const { kind, issuer, id } = event;
+    const about = [kind, ...event.about];
     await before();
     return database.transaction(async (transaction): Promise<EventOutcome> => {
       const nothing = { kind, issuer, id, users: [], ended: NOTHING };
       const expires = new Date(now().getTime() + REMEMBERED_MS[memory]);
-      if (!(await recordEvent(transaction, { issuer, id, expires })))
-        return { ...nothing, result: 'repeated' };
+      const recorded = await recordEvent(transaction, { issuer, id, about, expires });
+      if (recorded === 'reused')
+        throw new SignalRefusal('invalid_request', 'The jti was used for another event before');
+      if (recorded === 'repeated') return { ...nothing, result: 'repeated' };
       const done = await act(transaction);
       return done === null
         ? { ...nothing, result: 'unknown' }

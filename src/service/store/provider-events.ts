@@ -21,15 +21,24 @@ export interface Ended {
 /**
  * Records that an event is carried out, in the transaction that does so.
  *
- * @returns Whether this is the first time.
+ * @param event.about What it does to whom: the same id stands for one such thing.
+ * @returns `reused` for the id of another event; the transaction has to be rolled back then.
  */
-export function recordEvent(
+export async function recordEvent(
   transaction: Queryable,
-  event: { readonly issuer: string; readonly id: string; readonly expires: Date },
-): Promise<boolean> {
-  return sql`INSERT INTO service_provider_event (digest, expires)
-    VALUES (${digest([event.issuer, event.id])}, ${event.expires})
-    ON CONFLICT DO NOTHING`.touchesOne(transaction);
+  event: {
+    readonly issuer: string;
+    readonly id: string;
+    readonly about: readonly unknown[];
+    readonly expires: Date;
+  },
+): Promise<'first' | 'repeated' | 'reused'> {
+  const { issuer, id, about, expires } = event;
+  const add = (key: readonly string[]) =>
+    sql`INSERT INTO service_provider_event (digest, expires) VALUES (${digest(key)}, ${expires})
+      ON CONFLICT DO NOTHING`.touchesOne(transaction);
+  if (!(await add([issuer, id, JSON.stringify(about)]))) return 'repeated';
+  return (await add([issuer, id])) ? 'first' : 'reused';
 }
 
 /** Records that a provider ended an account's access or a session, at its time. The latest time counts. */

@@ -212,6 +212,23 @@ describe.each(DATABASES)('what an OpenID provider tells the service on %s', (kin
     ]);
   });
 
+  it('refuses an event whose jti was used for another user or kind, and ends nothing for it', async () => {
+    const jti = randomUUID();
+    await forget();
+    const [ada, bob] = [await makeToken(await logIn('ada')), await makeToken(await logIn('bob'))];
+    const subject = (sub: string) => ({ format: 'iss_sub', iss: provider.issuer, sub });
+    const statuses: number[] = [];
+    for (const sub of ['ada', 'bob', 'ada'])
+      statuses.push((await sendRevocation(subject(sub), { jti })).status);
+    expect(statuses).toEqual([204, 401, 204]);
+    expect([await statusOf(ada.token), await statusOf(bob.token)]).toEqual([401, 200]);
+    expect((await sendEvent(await event(EVENTS.accountDisabled, 'bob', { jti }))).status).toBe(400);
+    expect((await sendLogout(await logoutToken({ sub: 'bob', jti }))).status).toBe(400);
+    expect(await statusOf(bob.token)).toBe(200);
+    expect((await sendRevocation(subject('bob'))).status).toBe(204);
+    expect(await statusOf(bob.token)).toBe(401);
+  });
+
   it('refuses logout tokens that break a rule of section 2.4 or 2.6', async () => {
     const browser = await logIn('eve');
     const now = Math.floor(Date.now() / 1000);
