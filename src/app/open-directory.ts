@@ -40,7 +40,7 @@ export function openDirectory(
   return {
     name,
     rules: settings,
-    async read(signal) {
+    async read({ signal }) {
       // A base address keeps its last part only with a slash behind it.
       const base = new URL(url.endsWith('/') ? url : `${url}/`);
       const client = new ProviderClient({ name: called, url: base, ca, authorization, signal });
@@ -63,7 +63,7 @@ function openLdap(
   return {
     name,
     rules: { ...rest, bases: bases.map((base) => normalizedName(base) ?? base) },
-    async read(signal) {
+    async read({ now, signal }) {
       const { LdapConnection } = await import('../directories/ldap-connection.ts');
       const { readFilter, readLdapUsers } = await import('../directories/ldap-users.ts');
       const source = {
@@ -92,7 +92,7 @@ function openLdap(
           continue;
         }
         try {
-          return await readLdapUsers(connection, source, new Date());
+          return await readLdapUsers(connection, source, now);
         } finally {
           connection.close();
         }

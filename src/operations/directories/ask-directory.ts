@@ -24,7 +24,7 @@ export async function askDirectory(options: {
   const { directory, target, description } = options;
   requireFullView(description, 'A comparison with a directory');
   const { name, rules } = directory;
-  const users = await directory.read(options.signal);
+  const users = await directory.read({ now: options.now(), signal: options.signal });
   const at = options.now();
   if (users.size === 0) {
     throw new TokenctlError(

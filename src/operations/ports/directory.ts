@@ -7,9 +7,10 @@ export interface Directory {
   /**
    * Reads all users, each once.
    *
+   * @param options.now By the clock of the controller: an account that expired before it is disabled.
    * @throws TokenctlError for an answer that is not complete, as well as for one that cannot be had.
    */
-  read(signal?: AbortSignal): Promise<DirectoryUsers>;
+  read(options: { readonly now: Date; readonly signal?: AbortSignal | undefined }): Promise<DirectoryUsers>;
   /** Which users of the controller it speaks for. */
   readonly rules: MatchRules;
 }

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { appendFileSync, writeFileSync } from 'node:fs';
 import { createServer, request as httpRequest, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { testConsole } from '../../support/console.ts';
+import { NO_SLAPD, PEOPLE, person, READER, startSlapd } from '../../support/slapd.ts';
 import { databaseEstate } from './database-estate.ts';
 import { estate, homeFor } from './estate.ts';
 import { startTokenctl } from './program.ts';
@@ -13,6 +14,8 @@ import { startTokenctl } from './program.ts';
 const MINUTE = 60_000;
 /** The program is started a few seconds before it looks at its clock. */
 const NEAR_MS = 30_000;
+
+const leavers = databaseEstate();
 
 /** A machine whose clock is wrong by some minutes, as runs of the program in a home. */
 function machine(folder: string, minutes: number) {
@@ -191,3 +194,40 @@ describe('a controller that does not tell its time', () => {
     expect((await homeFor(url()).run(['tokens', 'list'])).stderr).not.toMatch(text);
   });
 });
+
+test.skipIf(NO_SLAPD !== null)(
+  'an account of a directory that expires next month is there for a machine that is a year ahead',
+  async () => {
+    const day = Math.floor(Date.now() / 86_400_000);
+    const uids = ['past', 'next'];
+    const slapd = await startSlapd(
+      uids.map((uid, index) => person(uid, { shadowExpire: String(day - 30 + 60 * index) })).join(''),
+    );
+    onTestFinished(() => slapd.stop());
+    const home = leavers.home();
+    const names: string[] = [];
+    for (const uid of uids) {
+      const { name } = await leavers.addUser();
+      names.push(name);
+      await leavers
+        .database()
+        .execute(
+          'INSERT INTO main_profile (user_id, ldap_dn) SELECT id, $1 FROM auth_user WHERE username = $2',
+          [`uid=${uid},${PEOPLE}`, name],
+        );
+    }
+    const secret = join(home.folder, 'bind-password');
+    writeFileSync(secret, READER.password, { mode: 0o600 });
+    const staff = {
+      ...{ kind: 'ldap', url: slapd.url, base: PEOPLE },
+      ...{ bindDn: READER.dn, bindPassword: { file: secret } },
+    };
+    appendFileSync(
+      join(home.folder, '.config/tokenctl/tokenctl.yaml'),
+      `directories: ${JSON.stringify({ staff })}\n`,
+    );
+    const { json } = machine(home.folder, 366 * 24 * 60);
+    const { directory } = await json('users', 'offboard', '--gone', 'staff', '--dry-run');
+    expect(directory).toMatchObject({ listed: 2, disabled: 1, present: 1, gone: [{ username: names[0] }] });
+  },
+);
