@@ -366,7 +366,7 @@ function ExtendForm({ read, place }: { readonly read: CaseRead; readonly place: 
         onChange={(_event, value) => setHours(value)}
       />
       <Button variant="secondary" isDisabled={!(Number(hours) > 0)} onClick={() => change(Number(hours))}>
-        End it in {hours} h…
+        End it in {unbroken(`${hours} h`)}…
       </Button>
       {until !== null && (
         <Button variant="link" onClick={() => change(null)}>

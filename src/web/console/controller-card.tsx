@@ -2,7 +2,7 @@
 import { Card, CardBody, CardTitle, DescriptionList, Label, Spinner } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
-import { numberText } from '../shared/times.tsx';
+import { numberText, unbroken } from '../shared/times.tsx';
 import { type ContextRead, type ControllerRead, query, unreadText } from './api.ts';
 import { Calendar } from './charts.tsx';
 import type { ControllerState, Sweep } from './needs.ts';
@@ -27,7 +27,7 @@ export function ControllerCard({ state }: { readonly state: ControllerState }): 
         )}
         {waits !== null && (
           <p>
-            <Spinner size="md" aria-label={`Reading ${place}`} /> No answer for {waits} s.
+            <Spinner size="md" aria-label={`Reading ${place}`} /> No answer for {unbroken(`${waits} s`)}.
           </p>
         )}
         {value !== null && <ControllerFacts value={value} state={state} />}

@@ -5,7 +5,7 @@ import { type ReactNode, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
-import { numberText } from '../shared/times.tsx';
+import { numberText, unbroken } from '../shared/times.tsx';
 import { type ControllerRead, call, query, useRead } from './api.ts';
 import { ControllerCard, Findings, IncidentsText, isPending, Needs, SweepText } from './controller-card.tsx';
 import type { JobsRead } from './jobs.tsx';
@@ -215,7 +215,7 @@ function Waiting({ told }: { readonly told: readonly ControllerRead[] }): ReactN
     })
     .toSorted((one, other) => other.waits - one.waits);
   if (waiting.length === 0) return null;
-  const named = waiting.slice(0, MOST_NAMED).map(({ place, waits }) => `${place} (${waits} s)`);
+  const named = waiting.slice(0, MOST_NAMED).map(({ place, waits }) => unbroken(`${place} (${waits} s)`));
   const more = waiting.length - named.length;
   return (
     <p role="status" className="waiting">

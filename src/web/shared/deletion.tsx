@@ -14,6 +14,7 @@ import { type ReactNode, useState } from 'react';
 import { ApiError, callApi, problemText } from './api.ts';
 import { useNotify } from './notices.tsx';
 import { useWait } from './states.tsx';
+import { unbroken } from './times.tsx';
 
 /** How rows of a list are deleted. */
 export interface Deletion<T> {
@@ -137,7 +138,7 @@ function DeleteDialog<T>({
           onClick={() => void remove()}
         >
           Delete {what}
-          {wait > 0 && ` (in ${wait} s)`}
+          {wait > 0 && unbroken(` (in ${wait} s)`)}
         </Button>
         <Button variant="link" isDisabled={isBusy} onClick={() => onClose(false)}>
           Cancel

@@ -19,6 +19,7 @@ import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { ApiError, type Page, problemText, withQuery } from './api.ts';
 import { useApi } from './queries.ts';
 import { useWait } from './states.tsx';
+import { unbroken } from './times.tsx';
 
 export interface FormField {
   /** The key in the request's body. */
@@ -139,7 +140,7 @@ export function ApiForm(props: FormProps): ReactNode {
       {children}
       <ActionGroup>
         <Button type="submit" isLoading={isBusy} isDisabled={isBusy || !canSubmit || wait > 0}>
-          {wait > 0 ? `${submitLabel} (in ${wait} s)` : submitLabel}
+          {wait > 0 ? unbroken(`${submitLabel} (in ${wait} s)`) : submitLabel}
         </Button>
         <Button variant="link" onClick={onCancel}>
           Cancel

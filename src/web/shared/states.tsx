@@ -15,6 +15,7 @@ import { type ReactNode, useEffect, useState } from 'react';
 import { useLocation } from 'react-router';
 import { ApiError, problemText } from './api.ts';
 import { ButtonLink } from './links.tsx';
+import { unbroken } from './times.tsx';
 
 /** A spinner, announced as loading. */
 export function Loading({
@@ -30,7 +31,7 @@ export function Loading({
         <Spinner aria-label="Loading" />
         {reason !== null && (
           <p role="status">
-            {reason.message} {wait > 0 ? `The next attempt is in ${wait} s.` : 'Trying again …'}
+            {reason.message} {wait > 0 ? unbroken(`The next attempt is in ${wait} s.`) : 'Trying again …'}
           </p>
         )}
       </Flex>
@@ -99,7 +100,7 @@ export function Failed({
         <EmptyStateFooter>
           <EmptyStateActions>
             <Button onClick={retry} isDisabled={wait > 0}>
-              {wait > 0 ? `Try again (${wait} s)` : 'Try again'}
+              {wait > 0 ? unbroken(`Try again (${wait} s)`) : 'Try again'}
             </Button>
           </EmptyStateActions>
         </EmptyStateFooter>
