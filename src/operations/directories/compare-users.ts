@@ -81,11 +81,11 @@ export interface ComparedEntries {
 /** By what users match, the strongest first. */
 type Basis = 'account' | 'dn' | 'login' | 'email';
 
-/**
- * The users with an account's id as theirs; if there is none, with the name or address that the backend keeps instead. Users may choose
- * a name that is the id of another user, or an address.
- */
-function ofAccount(users: DirectoryUsers, uid: string): readonly number[] {
+/** What of a directory's user a backend keeps as the id of an account, the strongest first: users may choose a name or an address. */
+const UNDER = ['id', 'login', 'email'] as const;
+
+/** The users who are called as an account is. */
+function calledAs(users: DirectoryUsers, uid: string, kind: (typeof UNDER)[number]): readonly number[] {
   // SAML backends put the name of the identity provider before the id: `idp:name`. The bundled service puts the issuer of an
   // OpenID provider before the subject: `https://idp.example.org|subject`.
   const forms = new Set([
@@ -94,9 +94,14 @@ function ofAccount(users: DirectoryUsers, uid: string): readonly number[] {
       ? [uid.slice(uid.indexOf('|') + 1)]
       : [uid.slice(uid.indexOf(':') + 1)]),
   ]);
-  for (const kind of ['id', 'login', 'email'] as const) {
-    const found = [...forms].flatMap((form) => users.find(kind, form));
-    if (found.length > 0) return [...new Set(found)];
+  return [...new Set([...forms].flatMap((form) => users.find(kind, form)))];
+}
+
+/** The users with an account's id as theirs; if there is none, with the name or address that the backend keeps instead. */
+function ofAccount(users: DirectoryUsers, uid: string): readonly number[] {
+  for (const kind of UNDER) {
+    const found = calledAs(users, uid, kind);
+    if (found.length > 0) return found;
   }
   return [];
 }
@@ -166,6 +171,14 @@ export async function compareUsers(
 
 type Verdict = 'present' | { readonly why: string } | { readonly basis: string; readonly evidence: string };
 
+/** Users who may be meant as well, and what they have, as a phrase: `the login name`. */
+interface Rivals {
+  readonly what: string;
+  readonly find: () => readonly number[];
+}
+
+const NO_RIVALS: Rivals = { what: '', find: () => [] };
+
 /** Which users of the directory match, by the strongest basis by which any do. */
 interface Match {
   readonly kind: Basis | null;
@@ -173,8 +186,8 @@ interface Match {
   readonly basis: string;
   /** Their numbers; empty if nothing matches. */
   readonly found: readonly number[];
-  /** Who has the login name, where something stronger matches. */
-  readonly byLogin: () => readonly number[];
+  /** Who matches by something weaker, where that is not to be ignored: see {@link Rivals}. */
+  readonly rivals: Rivals;
   /** What ties the user to this directory, as a phrase; null for nothing but the name. */
   readonly tie: string | null;
   /** Whether the tie is an account, whose id the controller has from the provider. */
@@ -193,20 +206,32 @@ function matchOf(
   if (own.length === 0 && isOfAnother(user, { dn, hasAccounts: accounts.length > 0 }, rules)) return null;
   const login = rules.loginName.replaceAll('{username}', user.username);
   const email = identities?.email ?? null;
-  const ofAccounts = (own.length > 0 ? own : accounts).map(
-    ({ provider, uid }) =>
-      ['account', `account ${uid} of ${provider}`, () => ofAccount(directory, uid)] as const,
-  );
-  const tries: readonly (readonly [Basis, string, () => readonly number[]])[] = [
-    ...ofAccounts,
-    ...(dn === null ? [] : [['dn', `LDAP name ${dn}`, () => directory.find('dn', dn)] as const]),
-    // An account of this directory says which user it is: another user of the same name is another person.
-    ...(own.length > 0
+  const byLogin = () => directory.find('login', login);
+  const ofAccounts = (own.length > 0 ? own : accounts).map(({ provider, uid }): Try => {
+    const find = () => UNDER.flatMap((kind) => calledAs(directory, uid, kind));
+    const rivals = { what: `the id of the account ${uid} as a name`, find };
+    return ['account', `account ${uid} of ${provider}`, () => ofAccount(directory, uid), rivals];
+  });
+  // Of several accounts, one that may sign in is enough.
+  const isThere = (number: number) => directory.disabledOf(number) === null;
+  const active = ofAccounts.find(([, , find]) => find().some(isThere));
+  const tries: readonly Try[] = [
+    ...(active === undefined ? ofAccounts : [active]),
+    ...(dn === null
       ? []
-      : [['login', `login name ${login}`, () => directory.find('login', login)] as const]),
+      : [
+          [
+            'dn',
+            `LDAP name ${dn}`,
+            () => directory.find('dn', dn),
+            { what: 'the login name', find: byLogin },
+          ] satisfies Try,
+        ]),
+    // An account of this directory says which user it is: another user of the same name is another person.
+    ...(own.length > 0 ? [] : [['login', `login name ${login}`, byLogin, NO_RIVALS] satisfies Try]),
     ...(email === null
       ? []
-      : [['email', `mail address ${email}`, () => directory.find('email', email)] as const]),
+      : [['email', `mail address ${email}`, () => directory.find('email', email), NO_RIVALS] satisfies Try]),
   ];
   const [account] = own;
   const tie =
@@ -216,14 +241,15 @@ function matchOf(
         ? null
         : `LDAP name ${dn}`;
   const shared = { tie, hasAccount: account !== undefined };
-  for (const [kind, basis, find] of tries) {
+  for (const [kind, basis, find, rivals] of tries) {
     const found = find();
-    if (found.length === 0) continue;
-    const byLogin = () => (kind === 'dn' ? directory.find('login', login) : []);
-    return { ...shared, kind, basis, found, byLogin };
+    if (found.length > 0) return { ...shared, kind, basis, found, rivals };
   }
-  return { ...shared, kind: null, basis: '', found: [], byLogin: () => [] };
+  return { ...shared, kind: null, basis: '', found: [], rivals: NO_RIVALS };
 }
+
+/** A basis, as a phrase, who matches by it, and who by something weaker. */
+type Try = readonly [Basis, string, () => readonly number[], Rivals];
 
 /** Whether a user without an account of this directory is tied to another one. */
 function isOfAnother(
@@ -237,16 +263,16 @@ function isOfAnother(
 }
 
 function judge(match: Match, directory: DirectoryUsers, rules: MatchRules): Verdict {
-  const { kind, basis, found, byLogin } = match;
+  const { kind, basis, found, rivals } = match;
   const isThere = (user: number) => directory.disabledOf(user) === null;
   if (kind === null) return judgeMissing(match, rules);
   if (kind === 'email' && !rules.byEmail)
     return !match.hasAccount && found.some(isThere) ? 'present' : { why: `matches by ${basis} only` };
   const verdict = judgeMatch(found, basis, directory);
   if (verdict === 'present' || 'why' in verdict) return verdict;
-  const other = byLogin().find((user) => isThere(user) && !found.includes(user));
+  const other = rivals.find().find((user) => isThere(user) && !found.includes(user));
   if (other === undefined) return verdict;
-  return { why: `${verdict.evidence}, but ${entryText(directory, other)} has the login name` };
+  return { why: `${verdict.evidence}, but ${entryText(directory, other)} has ${rivals.what}` };
 }
 
 /**
