@@ -243,6 +243,8 @@ describe.skipIf(chromium === null)('the web interface for users with different r
       const me = (await admin.get('/api/v2/users/?username=ned')).json.results[0];
       await page.goto(`${service.url}/users/${me?.id}/tokens`);
       await page.getByRole('heading', { name: 'No tokens yet' }).waitFor();
+      // Of nothing there are no pages.
+      expect(await page.locator('.pf-v6-c-pagination').isVisible()).toBe(false);
     });
     await open('/credentials?name=none', 'auditor', async (page) => {
       await page.getByRole('heading', { name: 'No credentials match' }).waitFor();

@@ -88,7 +88,7 @@ export function ResourceList<T extends { readonly id: number }>(props: ListProps
         <ToolbarContent>
           {filters.length > 0 && <FilterInputs filters={filters} address={address} />}
           <ToolbarGroup variant="action-group">
-            {actions !== undefined && <ToolbarItem>{actions}</ToolbarItem>}
+            {Boolean(actions) && <ToolbarItem>{actions}</ToolbarItem>}
             {deletion !== undefined && (
               <ToolbarItem>
                 <DeleteButton
@@ -102,7 +102,7 @@ export function ResourceList<T extends { readonly id: number }>(props: ListProps
           <ToolbarItem
             variant="pagination"
             align={{ default: 'alignEnd' }}
-            {...(read.data === undefined && { className: 'not-known' })}
+            {...(count === 0 && { className: 'not-known' })}
           >
             <ListPages position="top" name={name} count={count} address={address} />
           </ToolbarItem>
