@@ -244,7 +244,7 @@ describe.skipIf(chromium === null)('the web interface', () => {
         await question.waitFor({ state: 'detached' });
         await expect.poll(focused).toBe('Delete');
         await press('Enter');
-        await question.waitFor();
+        await question.getByText('made without a mouse (read) of admin').waitFor();
         await tabTo(page, /^Delete token$/);
         await press('Enter');
         await page.getByText('Deleted 1 token.').waitFor();

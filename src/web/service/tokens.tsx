@@ -167,7 +167,8 @@ export function TokenList({
         deletion={{
           noun: 'token',
           path: ({ id }) => `/api/v2/tokens/${id}/`,
-          describe: ({ id, description, scope }) => `${description || `Token ${id}`} (${scope})`,
+          describe: ({ id, description, scope, summary_fields: { user } }) =>
+            `${description || `Token ${id}`} (${scope})${user === undefined ? '' : ` of ${user.username}`}`,
           consequence: 'Programs lose this access at once.',
         }}
       />
