@@ -145,9 +145,11 @@ function Rows<T extends { readonly id: number }>(props: RowsProps<T>): ReactNode
   const { name, read, address, empty, isWhole = false, around } = props;
   if (read.data === undefined) {
     if (!read.isError) return <Loading reason={read.failureReason} />;
+    // An order by a field that does not exist is refused each time.
+    const isWrong = read.error instanceof ApiError && read.error.status === 400;
     return (
       <>
-        <Failed error={read.error} retry={() => void read.refetch()} />
+        <Failed error={read.error} {...(!isWrong && { retry: () => void read.refetch() })} />
         {address.active.length > 0 && <ClearButton address={address} />}
       </>
     );
