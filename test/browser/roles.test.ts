@@ -135,6 +135,8 @@ describe.skipIf(chromium === null)('the web interface for users with different r
       await page.goto(`${service.url}/organizations/${operations}/teams`);
       await page.getByRole('link', { name: 'Create team' }).waitFor();
       await page.getByRole('link', { name: 'Night shift', exact: true }).waitFor();
+      // The page is the organization's.
+      expect(await page.getByRole('columnheader', { name: 'Organization' }).count()).toBe(0);
     });
   });
 

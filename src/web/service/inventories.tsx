@@ -181,7 +181,7 @@ const INVENTORY: ResourceKind<InventoryRow> = {
   fields: () => [ORGANIZATION_FIELD, VARIABLES],
   tabs: [
     tabWith({ api: API, noun: 'inventory' }, HOST),
-    tabWith({ api: API, noun: 'inventory' }, { ...GROUP, columns: [DESCRIPTION], filters: [] }),
+    tabWith({ api: API, noun: 'inventory' }, GROUP),
     ACCESS,
   ],
 };

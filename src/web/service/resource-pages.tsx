@@ -150,12 +150,16 @@ export function tabWith<T extends Shown, Other extends Shown>(
   kind: ResourceKind<Other>,
 ): Tab<T> {
   const end = kind.path.slice(1);
+  // Every row would repeat the owner.
+  const isOwner = (text: string) => text.toLowerCase() === noun;
+  const columns = kind.columns.filter(({ title }) => !isOwner(title));
+  const filters = kind.filters?.filter(({ label }) => !isOwner(label));
   return [
     end,
     kind.plural,
     (owner) => (
       <KindList
-        kind={kind}
+        kind={{ ...kind, columns, ...(filters && { filters }) }}
         api={`${api}${owner.id}/${end}/`}
         add={mayEdit(owner) ? `${kind.path}/add?${noun}=${owner.id}` : null}
       />
