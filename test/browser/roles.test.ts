@@ -335,6 +335,7 @@ describe.skipIf(chromium === null)('the web interface for users with different r
           .waitFor();
         return (await admin.get('/api/v2/settings/github/')).json;
       };
+      await page.getByText('In JSON, such as { "Night": {').waitFor();
       await press(page, 'Remove the stored value: Client secret');
       await press(page, 'Keep the stored value: Client secret');
       await press(page, 'Reset to default: Label');

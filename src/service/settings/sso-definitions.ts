@@ -116,11 +116,11 @@ function mappings(backend: Backend): Parts {
   return {
     ORGANIZATION_MAP: organizations(
       'Organizations',
-      `Grants roles in organizations to users of ${LABELS[backend]}. Overrides SOCIAL_AUTH_ORGANIZATION_MAP.`,
+      `Grants roles in organizations to users of ${LABELS[backend]}, in the place of "Organizations of external users".`,
     ),
     TEAM_MAP: teams(
       'Teams',
-      `Makes users of ${LABELS[backend]} members of teams. Overrides SOCIAL_AUTH_TEAM_MAP.`,
+      `Makes users of ${LABELS[backend]} members of teams, in the place of "Teams of external users".`,
     ),
     USER_FLAGS_BY_ATTR: object(
       [

@@ -11,6 +11,8 @@ interface Described {
   readonly warning_text?: string;
   readonly unit?: string;
   readonly default?: unknown;
+  /** An example of a value. */
+  readonly placeholder?: unknown;
   readonly min_value?: number;
   readonly max_value?: number;
   readonly defined_in_file?: boolean;
@@ -69,7 +71,7 @@ export function settingFields(
       return [
         {
           name: key,
-          label: described.label,
+          label: isCounted(described) ? `${described.label} (${described.unit})` : described.label,
           kind: kindOf(key, described, values[key]),
           required: described.type === 'integer',
           isDisabled,
@@ -109,7 +111,7 @@ function isSecret(key: string, value: unknown): boolean {
 }
 
 function helpOf(
-  { help_text = '', warning_text, default: standard, unit, type }: Described,
+  { help_text = '', warning_text, default: standard, placeholder, unit, type }: Described,
   { isFixed, isSecret }: { readonly isFixed: boolean; readonly isSecret: boolean },
 ): string {
   const shown =
@@ -122,12 +124,26 @@ function helpOf(
         : (JSON.stringify(standard) ?? '');
   return [
     help_text,
-    ...(unit !== undefined && type === 'integer' ? [`In ${unit}.`] : []),
+    ...(/^(list|nested object)$/.test(type) ? [`In JSON${exampleOf(placeholder)}.`] : []),
     ...(warning_text === undefined ? [] : [`Warning: ${warning_text}`]),
     ...(isSecret ? ['Stored encrypted and never shown. Empty keeps what is stored.'] : []),
-    ...(standard === undefined || isSecret ? [] : [`Default: ${shown === '""' ? 'empty' : shown}.`]),
+    ...(standard === undefined || isSecret ? [] : [`Default: ${EMPTY.includes(shown) ? 'empty' : shown}.`]),
     ...(isFixed ? ['Set in the environment of the service; it cannot be changed here.'] : []),
   ].join(' ');
+}
+
+/** What an empty field stands for. */
+const EMPTY: readonly string[] = ['""', 'null'];
+
+function exampleOf(value: unknown): string {
+  if (typeof value !== 'object' || value === null || Object.keys(value).length === 0) return '';
+  // With spaces, so that it breaks between lines.
+  return `, such as ${JSON.stringify(value, null, 1).replace(/\s+/g, ' ')}`;
+}
+
+/** Whether a setting is a number of a unit. */
+function isCounted({ type, unit }: Described): boolean {
+  return type === 'integer' && unit !== undefined;
 }
 
 function seconds(count: number): string {
