@@ -1,11 +1,13 @@
 /** The users: list, details, organizations, tokens, creation, change. */
-import { Label, LabelGroup } from '@patternfly/react-core';
+import { Label, LabelGroup, PageSection } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
 import { Link, useParams } from 'react-router';
 import type { FormField } from '../shared/form.tsx';
 import { PageHeading } from '../shared/heading.tsx';
+import { ButtonLink } from '../shared/links.tsx';
 import { type Column, ResourceList } from '../shared/list.tsx';
 import { type User, useMe } from '../shared/queries.ts';
+import { breakable } from '../shared/table.tsx';
 import { Time } from '../shared/times.tsx';
 import { HeldRoles } from './access.tsx';
 import { pagesOf } from './resource-forms.tsx';
@@ -57,7 +59,7 @@ const USER: ResourceKind<User> = {
     ['Email address', user.email],
     ['Role', <Roles key="roles" user={user} />],
     ['State', <UserState key="state" user={user} />],
-    ['LDAP DN', user.ldap_dn === '' ? undefined : user.ldap_dn],
+    ['LDAP DN', user.ldap_dn === '' ? undefined : breakable(user.ldap_dn)],
     ['Accounts at', user.auth?.map(({ provider, uid }) => `${provider}: ${uid}`).join(', ') || undefined],
     ['Last login', <Time key="login" value={user.last_login} />],
     [
@@ -133,7 +135,16 @@ const ROLE: FormField = {
 function fieldsOf(user: User | undefined, me: User): readonly FormField[] {
   const isLocal = (user?.external_account ?? null) === null;
   return [
-    { name: 'username', label: 'Username', required: true, maxLength: 150, isDisabled: !isLocal },
+    {
+      name: 'username',
+      label: 'Username',
+      required: isLocal,
+      maxLength: 150,
+      ...(!isLocal && {
+        isDisabled: true,
+        help: 'It comes from an identity provider, and cannot be changed here.',
+      }),
+    },
     { name: 'email', label: 'Email address', kind: 'email', maxLength: 254 },
     { name: 'first_name', label: 'First name', maxLength: 150 },
     { name: 'last_name', label: 'Last name', maxLength: 150 },
@@ -218,9 +229,12 @@ export function CreateUserToken(): ReactNode {
   const back = `/users/${me.id}/tokens`;
   if (id !== String(me.id)) {
     return (
-      <PageHeading title="Tokens can be created for yourself only">
-        <Link to={`${back}/add`}>Create a token of your own</Link>
-      </PageHeading>
+      <>
+        <PageHeading title="Tokens can be created for yourself only" above={[['/users', 'Users']]} />
+        <PageSection>
+          <ButtonLink to={`${back}/add`}>Create a token of your own</ButtonLink>
+        </PageSection>
+      </>
     );
   }
   return (

@@ -279,9 +279,11 @@ function Input({
     'aria-describedby': described,
     ...(maxLength !== undefined && { maxLength }),
   };
+  // What cannot be changed is still to be read: a disabled field is too faint for it.
+  const text = isDisabled ? { ...shared, isDisabled: false, readOnlyVariant: 'default' as const } : shared;
   switch (kind) {
     case 'textarea':
-      return <TextArea {...shared} resizeOrientation="vertical" autoResize />;
+      return <TextArea {...text} resizeOrientation="vertical" autoResize />;
     case 'select':
       return <Options {...shared} choices={choices} />;
     case 'listed':
@@ -289,11 +291,11 @@ function Input({
     case 'lookup':
       return <Lookup {...shared} field={field} />;
     case 'password':
-      return <TextInput {...shared} type="password" autoComplete="new-password" />;
+      return <TextInput {...text} type="password" autoComplete="new-password" />;
     case 'number':
-      return <TextInput {...shared} inputMode="numeric" autoComplete="off" />;
+      return <TextInput {...text} inputMode="numeric" autoComplete="off" />;
     default:
-      return <TextInput {...shared} type={kind === 'email' ? 'email' : 'text'} autoComplete="off" />;
+      return <TextInput {...text} type={kind === 'email' ? 'email' : 'text'} autoComplete="off" />;
   }
 }
 

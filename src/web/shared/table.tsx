@@ -94,7 +94,7 @@ export function TextCell({
 }
 
 /** The same with places where long words may break, in texts and in what elements have as their children. */
-function breakable(node: ReactNode): ReactNode {
+export function breakable(node: ReactNode): ReactNode {
   if (typeof node === 'string') return withBreaks(node);
   if (Array.isArray(node)) return Children.map(node, breakable);
   if (!isValidElement<{ readonly children?: ReactNode }>(node)) return node;
@@ -109,7 +109,7 @@ function withBreaks(given: string): ReactNode {
   const text = unbroken(given);
   const pieces = text
     .replace(/\S+/g, (word) =>
-      word.length > MAX_NAME ? word.replace(/[./@_:=?&-](?=\w)/g, `$&${BREAK}`) : word,
+      word.length > MAX_NAME ? word.replace(/[./@_:=?&,-](?=\w)/g, `$&${BREAK}`) : word,
     )
     .replace(/[^\s\u200b]+/g, (word) => (word.length > MAX_WORD ? inPieces(word) : word))
     .split(BREAK);
