@@ -242,7 +242,7 @@ export function HeldRoles({ path }: { readonly path: string }): ReactNode {
       name="roles"
       path={path}
       columns={[
-        { title: 'Of', show: roleObject },
+        { title: 'Object', show: roleObject },
         {
           title: 'Kind',
           show: ({ summary_fields }) => summary_fields.resource_type_display_name ?? 'The whole system',

@@ -32,7 +32,11 @@ const FIELDS: Readonly<Record<keyof JobOptions, Omit<FormField, 'name'>>> = {
     choices: VERBOSITIES.map((name, number) => [String(number), `${number} (${name})`]),
   },
   forks: { label: 'Forks', kind: 'number', help: 'How many hosts at a time; 0 for the default of Ansible.' },
-  timeout: { label: 'Timeout', kind: 'number', help: 'Seconds until a job is stopped; 0 for the most.' },
+  timeout: {
+    label: 'Timeout',
+    kind: 'number',
+    help: 'Seconds until a job is stopped; 0 for the longest that the service allows.',
+  },
   diff_mode: { label: 'Show changes', kind: 'checkbox', help: 'Prints the changes of files and templates.' },
   become_enabled: { label: 'Privilege escalation', kind: 'checkbox' },
   force_handlers: { label: 'Force handlers', kind: 'checkbox', help: 'Runs them even if a task fails.' },

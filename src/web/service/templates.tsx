@@ -74,7 +74,7 @@ const TEMPLATE: ResourceKind<TemplateRow> = {
       label: 'Inventory',
       kind: 'lookup',
       collection: '/api/v2/inventories/',
-      help: 'Required, unless a launch is asked for it.',
+      help: 'Required, unless it is asked for on launch.',
     },
     { name: 'project', label: 'Project', kind: 'lookup', collection: '/api/v2/projects/', required: true },
     {
