@@ -6,7 +6,7 @@ import { useFacts } from './api.ts';
 import { accountOf, type CaseRead } from './case-stages.ts';
 import type { ChosenPlace } from './controller.tsx';
 import { type Account, AccountFields, useBegin } from './operation.tsx';
-import { Message, When } from './parts.tsx';
+import { END_COLORS, Message, When } from './parts.tsx';
 
 /** Asks for the reason and the ticket, and goes on to the plan. */
 export function CleanDialog(props: {
@@ -73,7 +73,9 @@ export function Cleanings({
           { title: 'What', show: ({ sentence }) => sentence },
           {
             title: 'How it ended',
-            show: ({ state }) => <Label>{state === 'partly' ? 'in part' : state}</Label>,
+            show: ({ state }) => (
+              <Label color={END_COLORS[state] ?? 'grey'}>{state === 'partly' ? 'in part' : state}</Label>
+            ),
           },
           ...(readOnly
             ? []

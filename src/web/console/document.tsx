@@ -15,7 +15,7 @@ import { PlainTable } from '../shared/table.tsx';
 import { unbroken } from '../shared/times.tsx';
 import type { Ended } from './api.ts';
 import { Printed } from './commands.tsx';
-import { Bars } from './parts.tsx';
+import { Bars, WithTimes } from './parts.tsx';
 
 /** The lines of a part that are drawn at first. */
 const MOST_LINES = 200;
@@ -276,9 +276,29 @@ function Sentence({ text }: { readonly text: string }): ReactNode {
 /** What stands in backticks is a command, a setting or a name. */
 function codeIn(text: string): ReactNode {
   const parts = text.split('`');
-  if (parts.length < 3 || parts.length % 2 === 0) return unbroken(text);
-  // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a sentence stay where they are
-  return parts.map((part, place) => (place % 2 === 0 ? unbroken(part) : <code key={place}>{part}</code>));
+  if (parts.length < 3 || parts.length % 2 === 0) return <WithTimes text={text} />;
+  return parts.map((part, place) =>
+    // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a sentence stay where they are
+    place % 2 === 0 ? <WithTimes key={place} text={part} /> : <Code key={place} text={part} />,
+  );
+}
+
+/** A command; a line breaks between its flags, not after their hyphens. */
+function Code({ text }: { readonly text: string }): ReactNode {
+  return (
+    <code>
+      {text.split(/(--[\w-]+)/).map((part, place) =>
+        place % 2 === 0 ? (
+          part
+        ) : (
+          // biome-ignore lint/suspicious/noArrayIndexKey: as above
+          <span key={place} className="flag">
+            {part}
+          </span>
+        ),
+      )}
+    </code>
+  );
 }
 
 function Command({ command }: { readonly command: string }): ReactNode {

@@ -12,26 +12,13 @@ import { numberText } from '../shared/times.tsx';
 import { call, type Json, type Operation, query, saved, useAddress, useRead } from './api.ts';
 import { TextSearch } from './commands.tsx';
 import { RunDialog } from './log-run.tsx';
-import { Heading, Message, outcomeText, When } from './parts.tsx';
+import { END_COLORS, Heading, Message, outcomeText, When } from './parts.tsx';
 
 type Run = LogRead['runs'][number];
 
 type Verification = NonNullable<LogRead['verification']>;
 
 type LogRead = Json<Answer>;
-
-const STATES: Readonly<Record<string, 'green' | 'orange' | 'red' | 'grey'>> = {
-  done: 'green',
-  partly: 'orange',
-  refused: 'red',
-  interrupted: 'orange',
-  unfinished: 'red',
-  noted: 'grey',
-  asking: 'orange',
-  working: 'orange',
-  not_read: 'orange',
-  failed: 'red',
-};
 
 /** The beginnings of the names of operations. */
 const SUBJECTS = [
@@ -146,7 +133,7 @@ function RunTable({
       keyOf={({ run }) => run}
       columns={[
         { title: 'Ended', show: ({ ended }) => <When at={ended} /> },
-        { title: 'State', show: ({ state }) => <Label color={STATES[state] ?? 'grey'}>{state}</Label> },
+        { title: 'State', show: ({ state }) => <Label color={END_COLORS[state] ?? 'grey'}>{state}</Label> },
         { title: 'What', show: ({ sentence }) => sentence },
         {
           title: 'Details',
@@ -268,7 +255,7 @@ export function Operations(): ReactNode {
                   {
                     title: 'State',
                     show: ({ state, outcome }) => (
-                      <Label color={STATES[outcome ?? state] ?? 'grey'}>
+                      <Label color={END_COLORS[outcome ?? state] ?? 'grey'}>
                         {outcome === null ? state : outcomeText(outcome)}
                       </Label>
                     ),

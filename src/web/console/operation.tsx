@@ -30,7 +30,7 @@ import {
 } from './api.ts';
 import { CommandLine } from './commands.tsx';
 import { DocumentView, Report } from './document.tsx';
-import { Message, outcomeText } from './parts.tsx';
+import { Message, outcomeText, WithTimes } from './parts.tsx';
 
 /** Begins an operation, and shows it. */
 export function useBegin() {
@@ -256,7 +256,9 @@ function PlanItem({ asked }: { readonly asked: NonNullable<Operation['asked']> }
           <Message variant="warning" title="Not covered">
             <ul>
               {plan.accessPaths.map(({ path, how }) => (
-                <li key={path}>{how}</li>
+                <li key={path}>
+                  <WithTimes text={how} />
+                </li>
               ))}
             </ul>
           </Message>

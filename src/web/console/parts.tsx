@@ -11,8 +11,9 @@ import {
   PageSection,
   Title,
 } from '@patternfly/react-core';
-import { type ReactNode, useEffect } from 'react';
-import { localText, numberText, unbroken } from '../shared/times.tsx';
+import { Fragment, type ReactNode, useEffect } from 'react';
+import { withBreaks } from '../shared/table.tsx';
+import { localText, numberText } from '../shared/times.tsx';
 import type { Operation } from './api.ts';
 
 /** The heading of a page; the title of the browser's tab as well. */
@@ -145,13 +146,14 @@ export function When({
   );
 }
 
-const TIMES = /(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z)/;
+/** Neither the value of a flag, which is there to be typed, nor a name that somebody quotes. */
+const TIMES = /(?<!["'\w]|--[\w-]+[ =])(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z)/;
 
-/** A text of the program with its times as the page shows all others: in the zone of the viewer. */
+/** A text of the program with its times as the page shows all others: in the zone of the viewer. Names of settings break after their parts. */
 export function WithTimes({ text }: { readonly text: string }): ReactNode {
   return text.split(TIMES).map((part, place) =>
     // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a sentence stay where they are
-    place % 2 === 0 ? unbroken(part) : <When key={place} at={part} />,
+    place % 2 === 0 ? <Fragment key={place}>{withBreaks(part)}</Fragment> : <When key={place} at={part} />,
   );
 }
 
@@ -193,6 +195,20 @@ export function RunState({
     </>
   );
 }
+
+/** Of how a change or a run ended. */
+export const END_COLORS: Readonly<Record<string, 'green' | 'orange' | 'red' | 'grey'>> = {
+  done: 'green',
+  partly: 'orange',
+  refused: 'red',
+  interrupted: 'orange',
+  unfinished: 'red',
+  noted: 'grey',
+  asking: 'orange',
+  working: 'orange',
+  not_read: 'orange',
+  failed: 'red',
+};
 
 /** How the work of a change ended, in the words of the audit log. */
 export function outcomeText(outcome: Operation['outcome']): string {

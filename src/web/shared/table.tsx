@@ -105,7 +105,8 @@ export function breakable(node: ReactNode): ReactNode {
 /** Marks a place where a text may break. */
 const BREAK = '\u200b';
 
-function withBreaks(given: string): ReactNode {
+/** A text with places where its long words may break. */
+export function withBreaks(given: string): ReactNode {
   const text = unbroken(given);
   const pieces = text
     .replace(/\S+/g, (word) =>
