@@ -156,10 +156,16 @@ function actText(account: RunAccount): string {
   const said = NOTES[operation];
   if (said !== undefined) return said(selection ?? 'items', subject ?? 'an incident');
   if (operation === 'plan.approve') return `approved a plan for ${selection ?? 'a change'}`;
-  const set = changes.map(({ name, before, after }) => `${name} from ${json(before)} to ${json(after)}`);
+  const isKept = ({ before, after }: (typeof changes)[number]) =>
+    after !== undefined && json(before) === json(after);
+  const set = changes
+    .filter((change) => !isKept(change))
+    .map(({ name, before, after }) => `${name} from ${json(before)} to ${json(after)}`);
+  const kept = changes.filter(isKept).map(({ name, after }) => `${name} at ${json(after)}`);
   const acts = [
     ...countActs(counts),
     ...(set.length === 0 ? [] : [`${state === 'refused' ? 'tried to set' : 'set'} ${set.join(' and ')}`]),
+    ...(kept.length === 0 || state === 'refused' ? [] : [`kept ${kept.join(' and ')}`]),
   ].join(', ');
   const [done, tried] = VERBS[operation] ?? [];
   if (done === undefined || tried === undefined) return acts === '' ? `ran ${operation}` : acts;

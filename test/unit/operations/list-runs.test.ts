@@ -69,17 +69,22 @@ test('a run is a sentence; one without an outcome comes last', async () => {
     after: { AUTH_BASIC_ENABLED: false },
     reason: 'leak',
   };
+  const kept = { before: { ALLOW_X: false, LIFETIME: 9 }, after: { ALLOW_X: false, LIFETIME: 3 } };
   const intent = await at.append({ ...common, kind: 'intent', data: change });
   await at.append({ ...common, kind: 'outcome', closes: intent.seq, data: { result: 'refused' } });
   await at.revoke(5, { ids: [7] });
+  const again = await at.append({ ...common, run: runId(6), kind: 'intent', data: kept });
+  const done = { result: 'done', now: kept.after };
+  await at.append({ ...common, run: runId(6), kind: 'outcome', closes: again.seq, data: done });
   expect(await sentences(at)).toEqual([
     '02 alice revoked 2 tokens of bob at east: done, 1.8 s, SEC-7',
     '03 alice closed the file of the audit log',
     '04 alice tried to set AUTH_BASIC_ENABLED from true to false at east: refused, leak',
     '05 alice revoked 1 token of bob at east: done, 1.8 s, SEC-7',
+    '06 alice set LIFETIME from 9 to 3, kept ALLOW_X at false at east: done, 0.6 s',
     '01 alice revoked 2 tokens of bob at east: unfinished, 1.2 s, SEC-7',
   ]);
-  expect(await sentences({ ...at, operation: 'settings' })).toHaveLength(1);
+  expect(await sentences({ ...at, operation: 'settings' })).toHaveLength(2);
   expect(await sentences({ ...at, run: '00000002' })).toHaveLength(1);
 });
 
