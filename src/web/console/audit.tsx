@@ -203,7 +203,11 @@ function Findings(props: {
         {numberText(summary.found)} {trend === null ? '' : 'new '}findings in {numberText(summary.tokensRead)}{' '}
         tokens, <When at={at} />. <Excused excused={summary.excused} />
       </p>
-      {trend !== null && <p role="status">{trend}</p>}
+      {trend !== null && (
+        <p role="status" className="counts">
+          {trend}
+        </p>
+      )}
       <div className="charts wide">
         <Bars
           title="By rule"
@@ -227,6 +231,11 @@ function Findings(props: {
           />
         )}
       </div>
+      {rule !== null && !found.some((each) => each.rule === rule) && (
+        <Label onClose={() => onRule(null)} closeBtnAriaLabel="Show all rules">
+          Rule: {rule}
+        </Label>
+      )}
       {chosen !== undefined && <AboutRule key={chosen.rule} read={chosen} place={place} />}
       <FindingTable
         findings={shown}
