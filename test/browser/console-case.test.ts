@@ -111,6 +111,16 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await dialog.getByText('By', { exact: true }).waitFor();
     expect(await barriers(page, 'minor')).toEqual([]);
     await takePictures(page, 'console-case-item');
+    // In a narrow window as well, the words of a button are within it, not over the next one.
+    await page.setViewportSize({ width: 375, height: 800 });
+    const wide = () =>
+      dialog
+        .locator('footer button')
+        .evaluateAll((all) => all.map((each) => [each.textContent, each.scrollWidth - each.clientWidth]));
+    expect(await wide()).toEqual([
+      ...['Mark as honest work', 'Mark as done by hand', 'Hand over…', 'Close'].map((text) => [text, 0]),
+    ]);
+    await page.setViewportSize({ width: 1280, height: 900 });
     await dialog.getByRole('button', { name: 'Close' }).last().click();
   });
 
@@ -156,6 +166,10 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('confirm-answer');
     expect(await barriers(page, 'minor')).toEqual([]);
     await takePictures(page, 'console-case-plan');
+    // The plan has one clock with the page.
+    const plan = page.getByRole('dialog').getByLabel('Plan', { exact: true });
+    await plan.getByText(/by bob, \d{4}-\d\d-\d\d \d\d:\d\d \[user:/).waitFor();
+    expect(await plan.textContent()).not.toMatch(/\dT\d\d:\d\d/);
     const [, number = ''] =
       /^Type (\d+)/.exec((await page.getByText(/^Type \d+ to clean/).textContent()) ?? '') ?? [];
     await answer.fill(number);

@@ -133,7 +133,11 @@ export function ItemDetails({ item }: { readonly item: Item }): ReactNode {
     page,
   } = item;
   return (
-    <DescriptionList isHorizontal isCompact horizontalTermWidthModifier={{ default: '8rem' }}>
+    <DescriptionList
+      isCompact
+      orientation={{ sm: 'horizontal' }}
+      horizontalTermWidthModifier={{ default: '8rem', sm: '8rem' }}
+    >
       <Fact term="Now">
         <StateLabel item={item} /> {stateReason !== null && <WithTimes text={stateReason} />}
       </Fact>

@@ -6,8 +6,11 @@ import {
   CardTitle,
   Form,
   FormGroup,
+  FormHelperText,
   Grid,
   GridItem,
+  HelperText,
+  HelperTextItem,
   Spinner,
   TextInput,
 } from '@patternfly/react-core';
@@ -232,10 +235,14 @@ function LoadedForm(props: FormProps & { readonly context: ContextRead }): React
                   autoComplete="off"
                   onChange={(_event, value) => set({ rescueToken: value })}
                 />
-                <p>
-                  This context logs in with a password, which stops working. A token of scope write is created
-                  in this file first, and used for the lockdown.
-                </p>
+                <FormHelperText>
+                  <HelperText>
+                    <HelperTextItem>
+                      This context logs in with a password, which stops working. A token of scope write is
+                      created in this file first, and used for the lockdown.
+                    </HelperTextItem>
+                  </HelperText>
+                </FormHelperText>
               </FormGroup>
             )}
             <FormGroup label="Ends after hours (empty: until it is lifted)" fieldId="hours">
@@ -260,7 +267,7 @@ function LoadedForm(props: FormProps & { readonly context: ContextRead }): React
             )}
           </Form>
         </GridItem>
-        <GridItem lg={7}>
+        <GridItem lg={7} className="stacked">
           {!isWhole && refusal === null && <p>Name a user or an application to see the plan.</p>}
           {planned.isFetching && <Spinner size="md" aria-label="Planning" />}
           {planned.error !== null && <Message variant="danger" title={planned.error.message} />}
