@@ -252,6 +252,10 @@ describe.skipIf(chromium === null)('the web interface for users with different r
       await page.getByRole('heading', { name: 'No credentials match' }).waitFor();
       await page.goto(`${service.url}/applications`);
       await page.getByRole('heading', { name: 'No applications yet' }).waitFor();
+      const pages = page.getByRole('navigation', { name: 'Pages of' });
+      expect(await pages.count()).toBe(0);
+      await page.goto(`${service.url}/users`);
+      await pages.first().waitFor();
     });
   });
 
