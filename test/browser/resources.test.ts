@@ -283,6 +283,7 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
       ] as const) {
         await page.clock.install();
         await page.goto(`${service.url}/${path}/${body.id}/edit`);
+        if (path === 'applications') expect(await field(page, 'Grant type').isDisabled()).toBe(true);
         await field(page, label).fill('From the page');
         const changed = await admin.patch(`/api/v2/${path}/${body.id}/`, meanwhile);
         expect([path, changed.status]).toEqual([path, 200]);

@@ -89,7 +89,7 @@ export const APPLICATION: ResourceKind<Application> = {
   ],
   fields: (application) => [
     ORGANIZATION_FIELD,
-    ...(application === undefined ? [GRANT_TYPE] : []),
+    { ...GRANT_TYPE, required: application === undefined, isDisabled: application !== undefined },
     {
       name: 'client_type',
       label: 'Client type',

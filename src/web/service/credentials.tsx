@@ -65,7 +65,8 @@ function kindOf(types: readonly CredentialType[]): ResourceKind<Credential> {
       {
         ...ORGANIZATION_FIELD,
         required: false,
-        ...(types.length > 0 && { help: 'Without one, a new credential is for you alone.' }),
+        ...(types.length > 0 &&
+          credential === undefined && { help: 'Without one, a new credential is for you alone.' }),
       },
       ...(types.length === 0
         ? []
@@ -75,8 +76,9 @@ function kindOf(types: readonly CredentialType[]): ResourceKind<Credential> {
               label: 'Type',
               kind: 'lookup',
               collection: TYPES,
-              required: true,
+              required: credential === undefined,
               isDisabled: credential !== undefined,
+              help: 'It cannot be changed later.',
             } as const,
           ]),
     ],
