@@ -141,7 +141,7 @@ describe.skipIf(chromium === null)('the page of a job', () => {
       });
       expect(JSON.parse(String(job['extra_vars']))).toEqual({ color: 'green' });
       await follow(page, 'Details');
-      for (const text of ['web0*', 'deploy,check', 'Others', '1 (Verbose)']) {
+      for (const text of ['web0*', 'deploy,check', 'Others', '1 (Verbose)', /\d\d:\d\d:\d\d$/]) {
         await page.getByRole('definition').filter({ hasText: text }).first().waitFor();
       }
     }));
@@ -170,6 +170,12 @@ describe.skipIf(chromium === null)('the page of a job', () => {
       await search.fill('nothing like it');
       await page.getByText('0 / 0').waitFor();
       await takePictures(page, 'job-output');
+
+      const asterisks = page.locator('.output-filler').first();
+      expect(await asterisks.isVisible()).toBe(true);
+      await page.setViewportSize({ width: 375, height: 812 });
+      expect(await asterisks.isVisible()).toBe(false);
+      await page.setViewportSize({ width: 1280, height: 900 });
 
       await follow(page, 'Hosts and tasks');
       const hosts = page.getByRole('grid', { name: 'hosts' });

@@ -16,7 +16,7 @@ import { type Page, withQuery } from '../shared/api.ts';
 import { PageHeading } from '../shared/heading.tsx';
 import { seesEverything, useApi, useMe } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
-import { NEVER_DAYS, numberText, Time } from '../shared/times.tsx';
+import { countText, NEVER_DAYS, numberText, Time } from '../shared/times.tsx';
 import { type ActivityEntry, actorOf, sentenceOf } from './activity-events.tsx';
 import { FINISHED_JOBS, LAST_CHANGES, TOTALS } from './first-reads.ts';
 
@@ -268,6 +268,7 @@ function Bars({ jobs }: JobsGraph): ReactNode {
             {name}: {numberText(totals[end] ?? 0)}
           </li>
         ))}
+        <li>Highest bar: {countText(most, 'job')} on a day</li>
       </ul>
     </>
   );

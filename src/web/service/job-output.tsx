@@ -254,10 +254,13 @@ const Lines = memo(function Lines({
       {text.split('\n').map((line, index) => {
         const kind = LINE_KINDS[(kinds[index] ?? ' ') as keyof typeof LINE_KINDS];
         const mark = index === current ? ' output-current' : '';
+        // Asterisks fill a heading up to the width of a terminal; a phone leaves them out.
+        const end = kind === 'heading' ? line.search(/ \*+\s*$/) : line.length;
         return (
           // biome-ignore lint/suspicious/noArrayIndexKey: lines have no other name, and never change places
           <div key={index} id={`line-${first + index + 1}`} className={`output-line output-${kind}${mark}`}>
-            <Found line={line} search={search} />
+            <Found line={line.slice(0, end)} search={search} />
+            {end < line.length && <span className="output-filler">{line.slice(end)}</span>}
             {'\n'}
           </div>
         );

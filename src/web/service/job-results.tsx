@@ -137,7 +137,7 @@ function TaskResults({
               perPage={PAGE_SIZE}
               perPageOptions={[{ title: String(PAGE_SIZE), value: PAGE_SIZE }]}
               onSetPage={(_event, to) => change('page', String(to))}
-              titles={{ paginationAriaLabel: 'Pages of results' }}
+              titles={{ paginationAriaLabel: 'Pages of results', items: '' }}
             />
           </ToolbarItem>
         </ToolbarContent>

@@ -193,9 +193,9 @@ export function JobDetails(): ReactNode {
               ['Project', linkTo('/projects', job.summary_fields.project)],
               ['Playbook', job.playbook],
               ...optionFacts(job),
-              ['Launched', <Time key="created" value={job.created} />],
-              ['Started', <Time key="started" value={job.started} none="Not yet" />],
-              ['Finished', <Time key="finished" value={job.finished} none="Not yet" />],
+              ['Launched', <Time key="created" value={job.created} withSeconds />],
+              ['Started', <Time key="started" value={job.started} none="Not yet" withSeconds />],
+              ['Finished', <Time key="finished" value={job.finished} none="Not yet" withSeconds />],
               ['Duration', duration(job)],
             ]}
           />

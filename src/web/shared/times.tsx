@@ -14,11 +14,12 @@ export function countText(value: number, one: string, many = `${one}s`): string 
   return `${numberText(value)} ${value === 1 ? one : many}`;
 }
 
-/** Day and minute in the viewer's zone: 2026-03-01 09:05. */
-export function localText(at: Date): string {
+/** Day and minute in the viewer's zone: 2026-03-01 09:05; with the second if wanted. */
+export function localText(at: Date, withSeconds = false): string {
   const two = (value: number) => String(value).padStart(2, '0');
   const day = `${String(at.getFullYear()).padStart(4, '0')}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
-  return `${day} ${two(at.getHours())}:${two(at.getMinutes())}`;
+  const minute = `${day} ${two(at.getHours())}:${two(at.getMinutes())}`;
+  return withSeconds ? `${minute}:${two(at.getSeconds())}` : minute;
 }
 
 /** As in `src/domain/token.ts`, which pages do not import. */
@@ -33,16 +34,19 @@ export function isNever(time: string): boolean {
 export function Time({
   value,
   none = 'Never',
+  withSeconds = false,
 }: {
   readonly value: string | null;
   readonly none?: string;
+  /** For times of which the order within a minute matters. */
+  readonly withSeconds?: boolean;
 }): ReactNode {
   if (value === null) return none;
   const at = new Date(value);
   if (Number.isNaN(at.getTime())) return value;
   return (
     <time dateTime={at.toISOString()} title={`${at.toISOString().replace('T', ' ').slice(0, 19)} UTC`}>
-      {localText(at)}
+      {localText(at, withSeconds)}
     </time>
   );
 }
