@@ -1,5 +1,6 @@
 import type { Runtime } from '../app/runtime.ts';
 import {
+  type BeforeToken,
   describedSummary,
   type Investigation,
   type InvestigationItem,
@@ -22,6 +23,8 @@ import type { Controller } from './controllers.ts';
 export const MAX_ITEMS = 2_000;
 /** The changes of an item that the page gets. */
 const MAX_CHANGES = 20;
+/** The items from before a stolen token was made that the page gets. */
+const MAX_BEFORE = 200;
 
 /** How the console reaches a controller, as far as it decides what can be cleaned. */
 export interface Ways {
@@ -153,6 +156,7 @@ export function shownOf(investigation: Investigation, known: Known & Own) {
     unattributed: _unattributed,
     unattributedCount: _count,
     limits: _limits,
+    beforeToken,
     mayHaveRead: _read,
     ...rest
   } = investigation;
@@ -163,10 +167,18 @@ export function shownOf(investigation: Investigation, known: Known & Own) {
   return {
     ...rest,
     total: items.length,
+    /** What is from before the stolen token was made, and taken for the owner's own work; null where nothing was set apart. */
+    beforeToken: beforeToken === undefined ? null : shownBefore(beforeToken),
     /** What is not known, the weightiest first; entries without an actor that are tokenctl's own are told apart. */
     unknowns: { groups, unattributedCount, ours },
     items: items.filter((item) => shown.has(item)).map((item) => shownItem(item, investigation, known)),
   };
+}
+
+/** What the page gets of it: it is neither cleaned nor marked. */
+function shownBefore({ madeAt, items, isWhole }: BeforeToken) {
+  const some = items.slice(0, MAX_BEFORE).map(({ id, summary, first }) => ({ id, summary, first }));
+  return { madeAt, isWhole, count: items.length, items: some };
 }
 
 function shownItem(item: InvestigationItem, of: Investigation, known: Known & Own) {
@@ -178,7 +190,7 @@ function shownItem(item: InvestigationItem, of: Investigation, known: Known & Ow
     ...{ id, group, act, summary, first, last, entryCount, state, stateReason, risk, remedy, fate },
     stateText: stateText(item),
     isStillThere: isStillThere(item),
-    /** The theft began with it. */
+    /** The theft began with it, at the earliest when it was made. */
     isStolen: isStolenToken(item, of),
     kind: object.kind,
     by: by.map(({ username }) => username),

@@ -46,11 +46,12 @@ export function investigationDocument(
       `Investigated ${subjectText(investigation.subject)} at ${target.address} (context ${target.context}), from ${secondText(since)} to ${secondText(until)}.`,
       `${countText(stream.read, 'entry', 'entries')} of the activity stream, ${countText(acts, 'item')}: ${numberText(left)} ${left === 1 ? 'remains' : 'remain'}.`,
       stolen !== undefined &&
-        `The theft began with the stolen token, which is not counted: ${describedSummary(stolen)}. Now: ${stateText(stolen)}.`,
+        `The stolen token is not counted: ${describedSummary(stolen)}, ${secondText(stolen.first)}. The theft did not begin before. Now: ${stateText(stolen)}.`,
       investigation.visibility.kind !== 'all' &&
         `${investigation.as} sees only part of this controller: more may have been done, and may remain.`,
       chainLines(chain, all),
     ),
+    beforeTokenPart(investigation, all),
     groupPart('ways_in', remaining, all),
     groupPart('code_later', remaining, all),
     groupPart('ran', items, all),
@@ -64,6 +65,22 @@ export function investigationDocument(
     unattributedPart(investigation, all),
     ...unknownsOf([investigation], []).groups.map(({ title, texts }) => lines(`${title}:`, list(...texts))),
   ];
+}
+
+/** The owner's own work, as far as the stolen token's age tells it; nothing where the period has none. */
+function beforeTokenPart({ beforeToken }: Investigation, all: boolean): Part {
+  if (beforeToken === undefined) return lines();
+  const { items, madeAt, isWhole } = beforeToken;
+  const shown = all ? items : items.slice(0, MAX_OF_KIND);
+  const more = items.length - shown.length;
+  return lines(
+    `From before the stolen token was made, ${secondText(madeAt)}; taken for the owner's own work: ${countText(items.length, 'item')}. ${items.length === 0 ? '' : 'They are not cleaned.'}`.trim(),
+    list(
+      ...shown.map(({ first, summary }) => `${secondText(first)}  ${summary}`),
+      more > 0 && `and ${numberText(more)} more. Add --all to list them.`,
+      !isWhole && 'More was done than was read.',
+    ),
+  );
 }
 
 function unattributedPart(

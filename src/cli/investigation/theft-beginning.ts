@@ -29,8 +29,14 @@ export async function theftBeginning(
   const { since, saved } = known;
   const listed = saved === undefined ? undefined : new Date(saved.since);
   const id = known.incident ?? saved?.incident ?? null;
+  const made = tokenMade(saved);
   const given = since ?? (saved?.begins === 'given' ? listed : undefined);
-  if (given !== undefined) return beginning(later(given, listed));
+  if (given !== undefined) {
+    const asked = later(given, listed);
+    return made !== undefined && made > asked
+      ? beginning(made, ', when the stolen token was made')
+      : beginning(asked);
+  }
   const incident = id === null ? null : await incidentOf(runtime, id);
   const found = dateIn(incident?.reason ?? '');
   if (incident === null || found === undefined || found >= new Date(incident.since)) {
@@ -45,8 +51,15 @@ export async function theftBeginning(
   };
 }
 
-function beginning(at: Date): TheftBeginning {
-  return { at, text: `Cleans only what was done since ${timeText(at)}.` };
+function beginning(at: Date, why = ''): TheftBeginning {
+  return { at, text: `Cleans only what was done since ${timeText(at)}${why}.` };
+}
+
+/** When the stolen token was made, by the saved investigation of one: nothing was done with it before. */
+function tokenMade(saved: Investigation | undefined): Date | undefined {
+  if (saved?.subject.kind !== 'token') return undefined;
+  const owner = saved.chain.find(({ how }) => how === 'subject');
+  return owner && new Date(owner.since);
 }
 
 /** A saved investigation lists nothing from before its own beginning. */

@@ -232,6 +232,16 @@ interface StreamExtent {
   readonly withoutActor: number | null;
 }
 
+/** What the owner of a stolen token did in the period before the token was made: nobody did it with that token. */
+export interface BeforeToken {
+  /** When the token was made (RFC 3339): the theft did not begin before. */
+  readonly madeAt: string;
+  /** In order of time. What became of them was not read: each is `unknown`. No cleaning takes them. */
+  readonly items: readonly InvestigationItem[];
+  /** Whether no entry about a further object was left out. */
+  readonly isWhole: boolean;
+}
+
 /** What an actor did, what remains of it, and what is not known. Plain JSON: it is saved as it is. */
 export interface Investigation {
   readonly format: 'tokenctl-investigation';
@@ -257,6 +267,8 @@ export interface Investigation {
   readonly chain: readonly ChainLink[];
   /** By group, then risk, then time. */
   readonly items: readonly InvestigationItem[];
+  /** Not among `items`. Missing where the period begins after the stolen token was made, or the subject is no token. */
+  readonly beforeToken?: BeforeToken;
   /** What the actor may have read, as sentences. */
   readonly mayHaveRead: readonly string[];
   /** Newest first, some of them. */

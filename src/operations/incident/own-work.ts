@@ -8,13 +8,18 @@ import type { ItemMark } from './marked-items.ts';
 /** Something that an investigation found, and that counts as the owner's own work, not as the intruder's. */
 export interface OwnWork {
   readonly item: InvestigationItem;
-  /** `before`: its last entry is from before the theft began; `marked`: a person marked it as honest work. */
-  readonly why: 'before' | 'marked';
+  /**
+   * `before`: its last entry is from before the theft began; `before_token`: from before the stolen token was made; `marked`: a person
+   * marked it as honest work.
+   */
+  readonly why: 'before' | 'before_token' | 'marked';
   /** Who marked it, and when; null for what was done before. */
   readonly mark: ItemMark | null;
+  /** The stolen token, and when it was made (RFC 3339); null for another reason. */
+  readonly token: { readonly id: number; readonly madeAt: string } | null;
 }
 
-/** When the theft began, and who says so. */
+/** When the theft began at the earliest, and who says so. */
 export interface TheftBegan {
   /** RFC 3339. */
   readonly at: string;
@@ -44,7 +49,7 @@ export function beganWith(
       (subject.kind === 'user' && subject.name === user),
   );
   const at = last.chain.find(({ how }) => how === 'subject')?.since ?? last.since;
-  const isLater = confirmed === null || Date.parse(at) > Date.parse(confirmed.at);
+  const isLater = confirmed === null || Date.parse(at) >= Date.parse(confirmed.at);
   return isOnly && isLater ? { at, run: null, token: id } : confirmed;
 }
 
@@ -63,12 +68,14 @@ export function withoutOwnWork(
   // As the last investigation has it: an earlier one may have seen less of what was done to it.
   const lasts = new Map<string, number>();
   for (const { items } of investigations) for (const { id, last } of items) lasts.set(id, Date.parse(last));
+  const token = known.began?.token === undefined ? null : { id: known.began.token, madeAt: known.began.at };
   const own = new Map<string, OwnWork>();
   const ownOf = (item: InvestigationItem): OwnWork | null => {
     const mark = known.marks.get(item.id) ?? null;
-    if (mark !== null) return { item, why: 'marked', mark };
+    if (mark !== null) return { item, why: 'marked', mark, token: null };
     const last = lasts.get(item.id) ?? Date.parse(item.last);
-    return began !== null && last < began ? { item, why: 'before', mark: null } : null;
+    if (began === null || last >= began) return null;
+    return { item, why: token === null ? 'before' : 'before_token', mark: null, token };
   };
   const others = investigations.map((investigation) => {
     const items = investigation.items.filter((item) => {
@@ -78,7 +85,38 @@ export function withoutOwnWork(
     });
     return { ...investigation, items, chain: withoutOwnUsers(investigation.chain, { items, own }) };
   });
+  for (const work of beforeTokens(others, known.marks)) {
+    if (!own.has(work.item.id)) own.set(work.item.id, work);
+  }
   return { investigations: others, own: [...own.values()] };
+}
+
+/**
+ * What investigations of stolen tokens set apart, as the last one of each has it. What an investigation of something else takes for the
+ * intruder's stays the intruder's.
+ */
+function beforeTokens(
+  investigations: readonly Investigation[],
+  marks: ReadonlyMap<string, ItemMark>,
+): readonly OwnWork[] {
+  return investigations.flatMap((each) => {
+    const { subject, beforeToken } = each;
+    if (subject.kind !== 'token' || beforeToken === undefined) return [];
+    const token = { id: subject.id, madeAt: beforeToken.madeAt };
+    const isSame = (other: Investigation) => other.subject.kind === 'token' && other.subject.id === token.id;
+    if (investigations.findLast(isSame) !== each) return [];
+    const accused = new Set(
+      investigations.filter((other) => !isSame(other)).flatMap(({ items }) => items.map(({ id }) => id)),
+    );
+    return beforeToken.items
+      .filter(({ id }) => !accused.has(id))
+      .map((item): OwnWork => {
+        const mark = marks.get(item.id) ?? null;
+        return mark === null
+          ? { item, why: 'before_token', mark, token }
+          : { item, why: 'marked', mark, token: null };
+      });
+  });
 }
 
 /** A user who is the owner's own work, and of whom nothing else was found, is nobody through whom the intruder acted. */

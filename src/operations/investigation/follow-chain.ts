@@ -39,9 +39,11 @@ export async function followChain(
     /** The users that still exist, with their names now: the entries of deleted ones are read in another way. */
     readonly existing: (users: readonly Actor[]) => Promise<ReadonlyMap<number, string>>;
     readonly settingNames: SettingNames;
+    /** With false, what was done by users whom they made is not read. */
+    readonly isFollowed?: boolean;
   },
 ): Promise<FollowedChain> {
-  const { until, existing, settingNames } = options;
+  const { until, existing, settingNames, isFollowed = true } = options;
   const items = new ItemCollector(MAX_ITEMS);
   const chain = new Chain(options.subjects);
   const tallies = new Tallies(MAX_ITEMS);
@@ -60,7 +62,7 @@ export async function followChain(
         tallies.add(entry, deed);
         const through = items.add(deed, member.user);
         const joined = newMember(deed, { member, through });
-        if (joined !== null) chain.add(joined);
+        if (joined !== null && isFollowed) chain.add(joined);
       }
     }
   }

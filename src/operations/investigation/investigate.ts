@@ -4,6 +4,7 @@ import { readDeed, type StreamEntry } from '../../domain/investigation/deed.ts';
 import { withGatewayRemedy } from '../../domain/investigation/gateway-remedies.ts';
 import {
   type Actor,
+  type BeforeToken,
   type Investigation,
   type InvestigationItem,
   itemGroups,
@@ -13,7 +14,7 @@ import { type Since, stateOf } from '../../domain/investigation/item-state.ts';
 import { findingsOn } from '../../domain/investigation/risk.ts';
 import { severities } from '../../domain/policy/rule.ts';
 import { endOfNow } from '../ports/clock.ts';
-import type { Evidence } from '../ports/evidence.ts';
+import type { Evidence, Window } from '../ports/evidence.ts';
 import type { ReadTarget } from '../ports/target.ts';
 import { ifReadable } from '../settings/known-settings.ts';
 import { assignedRoleItems } from './assigned-roles.ts';
@@ -80,6 +81,7 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
     existing: (users) => existingUsers(evidence, users),
     settingNames,
   });
+  const beforeToken = await readBeforeToken(evidence, { found, window, settingNames });
   const recorded = await withRoles(evidence, chain.items.drafts());
   const { drafts: listed, unread } = await withUnrecorded(evidence, { drafts: recorded, chain, window });
   const drafts = await withDefaults(evidence, listed);
@@ -115,6 +117,7 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
     items: all,
     subject: found.subject,
     begins,
+    beforeToken,
     names: found.names ?? [],
     withoutActor: nameless.count,
     unreadKinds: unread,
@@ -157,6 +160,7 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
             : null,
     })),
     items: all,
+    ...(beforeToken !== undefined && { beforeToken }),
     mayHaveRead: isGateway ? GATEWAY_MAY_HAVE_READ : mayHaveRead(all),
     unattributed: await withOwners(evidence, unattributed.slice(0, MAX_UNATTRIBUTED)),
     unattributedCount: unattributed.length,
@@ -185,6 +189,52 @@ function beginningOf(created: Date | null, repeats: Investigation | undefined): 
 function noticed<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   return promise;
+}
+
+/**
+ * What the owner of a token did in the period before the token was made. It is read apart from the rest: what the intruder changed is
+ * set back to what the owner left, and users whom the owner made are nobody's but the owner's.
+ */
+async function readBeforeToken(
+  evidence: Evidence,
+  {
+    found: { subject, actors },
+    window: { since, until },
+    settingNames,
+  }: {
+    readonly found: Pick<Awaited<ReturnType<typeof resolveSubject>>, 'subject' | 'actors'>;
+    readonly window: Window;
+    readonly settingNames: SettingNames;
+  },
+): Promise<BeforeToken | undefined> {
+  const [owner] = actors;
+  if (subject.kind !== 'token' || owner === undefined || owner.since === null || owner.since <= since)
+    return undefined;
+  const { items } = await followChain(evidence, {
+    since,
+    until: owner.since < until ? owner.since : until,
+    subjects: [{ user: owner.user, since }],
+    existing: (users) => existingUsers(evidence, users),
+    settingNames,
+    isFollowed: false,
+  });
+  const drafts = await withRoles(evidence, items.drafts());
+  return {
+    madeAt: owner.since.toISOString(),
+    items: drafts.map(unreadItem).sort((one, other) => one.first.localeCompare(other.first)),
+    isWhole: !items.isFull,
+  };
+}
+
+/** An item of which nobody reads what became of it: without values, and without a remedy. */
+function unreadItem(draft: ItemDraft): InvestigationItem {
+  const { id, group, act, object, other, role, link, by, first, last, entries, entryCount } = draft;
+  return {
+    ...{ id, group, act, object, other, role, link, by, entries, entryCount },
+    ...{ summary: summaryOf(draft), first: first.toISOString(), last: last.toISOString() },
+    ...{ state: 'unknown', stateReason: 'Not read: it is from before the stolen token was made' },
+    ...{ changes: [], changedSince: [], job: null, findings: [], risk: null, remedy: null },
+  };
 }
 
 /** The entries about access among those without an actor, newest first. */

@@ -3,6 +3,7 @@ import { clockText } from '../../domain/clock-difference.ts';
 import type { NameChange } from '../../domain/investigation/deed.ts';
 import type {
   Actor,
+  BeforeToken,
   EvidenceLimit,
   Investigation,
   InvestigationItem,
@@ -33,6 +34,8 @@ export interface ReadEvidence {
   /** What the beginning of the period is. */
   readonly begins: Investigation['begins'];
   readonly chain: Pick<FollowedChain, 'members'>;
+  /** What is from before the stolen token was made. */
+  readonly beforeToken?: BeforeToken | undefined;
   readonly items: readonly InvestigationItem[];
   readonly window: Window;
   readonly extent: StreamReach;
@@ -243,7 +246,8 @@ function missingJobLimits(found: MissingNumbers | null): Limits {
 }
 
 /** What is not known of who did what. */
-export function tokenLimits({ subject, chain, items, begins, passwordsOf }: ReadEvidence): Limits {
+export function tokenLimits(found: ReadEvidence): Limits {
+  const { chain, items, begins, passwordsOf } = found;
   const shared = chain.members.filter(({ how }) => how === 'password_set').map(({ user }) => user.username);
   const lost = items.filter(({ object }) => object.id === null && object.kind !== 'session').length;
   return [
@@ -252,12 +256,7 @@ export function tokenLimits({ subject, chain, items, begins, passwordsOf }: Read
         'honest_work',
         'When the theft began was not given: what the user did in the period before it is included. Add --since WHEN.',
       ),
-    limit(
-      'token_unknown',
-      subject.kind === 'user'
-        ? `The activity stream names users, not tokens: with which token or password an act was done is not known. Everything that ${subject.name} did in the period is included, the owner's own work too.`
-        : 'The activity stream names users, not tokens: everything that the owners did in the period is included.',
-    ),
+    limit('token_unknown', includedText(found)),
     shared.length > 0 &&
       limit(
         'token_unknown',
@@ -274,6 +273,30 @@ export function tokenLimits({ subject, chain, items, begins, passwordsOf }: Read
         `The password of a user was set who was deleted since: the activity stream no longer says whose. Deleted since then: ${passwordsOf.map(({ id, username }) => (id === null ? username : `${username} (${id})`)).join(', ')}. What they did is not included: investigate each with --user NAME.`,
       ),
   ];
+}
+
+/** Of whom, and since when, everything is included: who did it is not known. */
+function includedText({ subject, chain, window, beforeToken }: ReadEvidence): string {
+  if (subject.kind === 'user')
+    return `The activity stream names users, not tokens: with which token or password an act was done is not known. Everything that ${subject.name} did in the period is included, the owner's own work too.`;
+  if (subject.kind === 'token') {
+    const made =
+      beforeToken === undefined ? 'in the period' : `since ${beforeToken.madeAt}, when the token was made,`;
+    const included = `The activity stream names users, not tokens: everything that ${subject.user} did ${made} is included, the owner's own work too.`;
+    return beforeToken === undefined ? included : `${included} ${beforeText(beforeToken)}`;
+  }
+  const late = chain.members.filter(({ how, since }) => how === 'subject' && since > window.since);
+  const included =
+    'The activity stream names users, not tokens: everything that the owners did in the period is included, their own work too';
+  if (late.length === 0) return `${included}.`;
+  const since = late.map(({ user, since: from }) => `${user.username} before ${from.toISOString()}`);
+  return `${included}, from the oldest token of the application that each has now. Not looked at: what was done by ${since.join(', ')}. A token that was deleted may be older: investigate these with --user NAME.`;
+}
+
+/** What became of what is from before the token. */
+function beforeText({ items, isWhole }: BeforeToken): string {
+  const before = `What was done before in the period is taken for the owner's own work, and listed apart: ${items.length} ${items.length === 1 ? 'item' : 'items'}.`;
+  return isWhole ? before : `${before} More was done than is listed.`;
 }
 
 /** What other lists leave out, or this context cannot list. */

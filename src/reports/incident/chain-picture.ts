@@ -90,7 +90,7 @@ const HOW: Readonly<Record<ChainLink['how'], string>> = {
 };
 
 /** What is added to the summary of the token that was stolen. */
-export const STOLEN = ' (stolen: the theft began here)';
+export const STOLEN = ' (the stolen token, made here)';
 
 /** Other changes are told, set back as well; what else gives no access, and is over, is not. */
 function isTold(item: InvestigationItem): boolean {

@@ -68,13 +68,18 @@ export function incidentParts(report: IncidentReport, place: ReportPlace): Docum
 }
 
 /** Whom an investigation was about, of which time, and how much of that the activity stream has. */
-function periodText({ since, until, begins, stream, subject }: Investigation): string {
-  const given = begins === 'given' ? ', taken as the beginning of the theft' : '';
+function periodText({ since, until, begins, stream, subject, beforeToken }: Investigation): string {
+  const given =
+    beforeToken !== undefined ? '' : begins === 'given' ? ', taken as the beginning of the theft' : '';
+  const made =
+    beforeToken === undefined
+      ? ''
+      : `. The theft began not before ${secondText(beforeToken.madeAt)}, when the token was made`;
   const gap =
     stream.oldest !== null && stream.oldest > since
       ? `. The activity stream begins only at ${secondText(stream.oldest)}`
       : '';
-  return `Investigated: ${subjectText(subject)}, from ${secondText(since)}${given}, to ${secondText(until)}${gap}`;
+  return `Investigated: ${subjectText(subject)}, from ${secondText(since)}${given}, to ${secondText(until)}${made}${gap}`;
 }
 
 function about({ incident, address, madeAt, investigations }: IncidentReport): Part {
@@ -109,7 +114,10 @@ function whatHappened({ investigations, incident, own }: IncidentReport): Docume
         whatOneDid(combined(each), { stolen, isApart: own.length > 0 }),
       ),
     ),
-    lines(ACCOUNTS_ONLY, reason !== null && `The lockdown gives as its reason: ${reason}.`),
+    lines(
+      `${ACCOUNTS_ONLY} ${apartText(own)}`,
+      reason !== null && `The lockdown gives as its reason: ${reason}.`,
+    ),
     withTitle(
       'The most serious of it:',
       worst.map((item) => `${item.risk}: ${describedSummary(item)}, ${secondText(item.first)}`),
@@ -117,10 +125,10 @@ function whatHappened({ investigations, incident, own }: IncidentReport): Docume
   ];
 }
 
-/** The beginning of the theft: no act of the intruder. */
+/** The earliest beginning of the theft: no act of the intruder. */
 function stolenText(item: InvestigationItem): string {
   const who = item.by.map(({ username }) => username).join(', ');
-  return `The theft began with a stolen token, which is not counted below: ${who === '' ? '' : `${who} `}${describedSummary(item)}, ${secondText(item.first)}. By the last investigation, it is ${nowText(item)}.`;
+  return `A token was stolen. The theft began not before ${secondText(item.first)}, when the token was made: ${who === '' ? '' : `${who} `}${describedSummary(item)}. That is not counted below. By the last investigation, it is ${nowText(item)}.`;
 }
 
 function nowText(item: InvestigationItem): string {
@@ -130,7 +138,19 @@ function nowText(item: InvestigationItem): string {
 
 /** What an investigation goes by. */
 const ACCOUNTS_ONLY =
-  'These are acts of accounts. Which of them the intruder did, and which the owner of the account did, was not checked: the activity stream names users, not tokens. Only what is marked as honest work, or is from before the theft, is listed apart.';
+  'These are acts of accounts. Which of them the intruder did, and which the owner of the account did, was not checked: the activity stream names users, not tokens.';
+
+/** What is listed apart as the owner's own work. */
+function apartText(own: IncidentReport['own']): string {
+  if (own.length === 0) return "Nothing is listed apart as the owner's own work.";
+  const marked = own.filter(({ why }) => why === 'marked').length;
+  const before = own.length - marked;
+  const what = [
+    ...(before > 0 ? [`${countText(before, 'thing')} from before the theft can have begun`] : []),
+    ...(marked > 0 ? [`${countText(marked, 'thing')} marked as honest work`] : []),
+  ];
+  return `Listed apart, under "${OWN_WORK}": ${what.join(', and ')}.`;
+}
 
 /** A list under its title, as long as a page may be; left out where it is empty. */
 function withTitle(title: string, items: readonly string[]) {

@@ -15,21 +15,30 @@ export function ownWorkParts({ own, began }: IncidentReport): Document {
   if (own.length === 0) return [];
   const before = own.filter(({ why }) => why === 'before');
   const marked = own.filter(({ why }) => why === 'marked');
+  const byToken = Map.groupBy(
+    own.filter(({ why }) => why === 'before_token'),
+    ({ token }) => `${token?.id} ${token?.madeAt}`,
+  );
   return [
     section(OWN_WORK),
     ...listed(
       `Done before ${secondText(began?.at ?? '')}, when the theft began by ${sourceText(began)}:`,
       before,
     ),
+    ...[...byToken.values()].flatMap((some) => listed(beforeTokenTitle(some), some)),
     ...listed('Marked as honest work. The mark says what its person says, and was not checked:', marked),
   ];
 }
 
 function sourceText(began: IncidentReport['began']): string {
-  if (began?.token !== undefined) return `the stolen token ${began.token}, which was made then`;
   return began === null || began.run === null
     ? 'what this report was asked with'
     : `the cleaning ${began.run}, which was confirmed with it`;
+}
+
+function beforeTokenTitle(some: readonly OwnWork[]): string {
+  const token = some[0]?.token;
+  return `From before ${secondText(token?.madeAt ?? '')}, when the stolen token ${token?.id} was made; taken for the owner's own work (${countText(some.length, 'thing')}):`;
 }
 
 function listed(title: string, some: readonly OwnWork[]): Document {
@@ -42,7 +51,12 @@ function listed(title: string, some: readonly OwnWork[]): Document {
 
 function workText({ item, mark }: OwnWork): string {
   const who = item.by.map(({ username }) => username).join(', ');
-  const state = isStillThere(item) ? ', is left as it is' : `, ${stateText(item)}`;
+  const state = stateOf(item);
   const by = mark === null ? '' : `; marked by ${mark.by}, ${secondText(mark.at)}`;
   return `${secondText(item.first)}: ${who === '' ? '' : `${who}: `}${item.summary}${state}${by}`;
+}
+
+function stateOf(item: OwnWork['item']): string {
+  if (item.state === 'unknown') return ', is left as it is, not read again';
+  return isStillThere(item) ? ', is left as it is' : `, ${stateText(item)}`;
 }

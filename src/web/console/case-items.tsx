@@ -21,7 +21,7 @@ import { ChainTree } from './case-tree.tsx';
 import { CleanDialog, Cleanings } from './cleanings.tsx';
 import { TextSearch } from './commands.tsx';
 import type { ChosenPlace } from './controller.tsx';
-import { FoundText, Limits } from './found-text.tsx';
+import { FoundText, Limits, OwnersWork } from './found-text.tsx';
 import { ItemDetails, ObjectLink, SeenAgain, StateLabel, StolenLabel } from './item-details.tsx';
 import { HandOverDialog, MarkButtons, MarkCell, useMark } from './item-marks.tsx';
 import { Message, Severity, When } from './parts.tsx';
@@ -109,6 +109,7 @@ function Found(props: FoundProps): ReactNode {
       <ChainTree found={found} active={active} onChoose={choose} />
       <h3>Items</h3>
       <ItemList {...props} kept={kept} onKeep={keep} onFilter={() => setKept(new Set())} onOpen={setOpen} />
+      <OwnersWork found={found} />
       {isOpen !== null && (
         <ItemDialog
           {...props}

@@ -94,3 +94,33 @@ const FATES: readonly (readonly [fate: Item['fate'], text: string])[] = [
   ['cleaned', 'cleaned and verified'],
   ['over', 'gone, undone or finished'],
 ];
+
+/** What the owner of a stolen token did before there was that token. */
+export function OwnersWork({
+  found: { beforeToken },
+}: {
+  readonly found: Pick<InvestigationRead, 'beforeToken'>;
+}): ReactNode {
+  if (beforeToken === null) return null;
+  const { madeAt, count, items, isWhole } = beforeToken;
+  return (
+    <>
+      <h3>The owner's own work</h3>
+      <p>
+        From before the stolen token was made, <When at={madeAt} />; taken for the owner's own work:{' '}
+        {countText(count, 'item')}. {count > 0 && 'No cleaning takes them. '}
+        {!isWhole && 'More was done than was read.'}
+      </p>
+      {items.length > 0 && (
+        <ul aria-label="The owner's own work">
+          {items.map(({ id, summary, first }) => (
+            <li key={id}>
+              {summary}, <When at={first} />
+            </li>
+          ))}
+          {count > items.length && <li>and {numberText(count - items.length)} more, in the file</li>}
+        </ul>
+      )}
+    </>
+  );
+}

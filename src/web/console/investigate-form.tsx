@@ -212,8 +212,8 @@ function TokenField({
       <FormHelperText>
         <HelperText>
           <HelperTextItem>
-            Its number. The theft then begins with this token: it is told from what was done with it. What was
-            done before it was made is left out.
+            Its number. The theft did not begin before this token was made: what its owner did before is
+            listed apart, as the owner's own work.
           </HelperTextItem>
         </HelperText>
       </FormHelperText>

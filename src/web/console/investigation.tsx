@@ -26,7 +26,7 @@ import type { InvestigationRead, Item } from './case-stages.ts';
 import { ChainTree } from './case-tree.tsx';
 import { OwnCommand } from './commands.tsx';
 import { type ChosenPlace, PlaceNote, usePlace } from './controller.tsx';
-import { FoundText, Limits } from './found-text.tsx';
+import { FoundText, Limits, OwnersWork } from './found-text.tsx';
 import { localValue, Made } from './investigate-form.tsx';
 import { ItemDetails, StateLabel, StolenLabel } from './item-details.tsx';
 import { NameField } from './name-field.tsx';
@@ -255,6 +255,7 @@ function Found({ found, place }: { readonly found: InvestigationRead; readonly p
         {items.length > MOST_ROWS && (
           <p>{countText(items.length - MOST_ROWS, 'more item')}: use the command for all of them.</p>
         )}
+        <OwnersWork found={found} />
         <Limits found={found} />
         <p className="next">
           To end what remains, lock down first:{' '}

@@ -82,7 +82,7 @@ export function SeenAgain({ item }: { readonly item: Item }): ReactNode {
 
 /** Tells the stolen token from what was done with it. */
 export function StolenLabel({ item }: { readonly item: Pick<Item, 'isStolen'> }): ReactNode {
-  return item.isStolen && <Label color="purple">stolen: the theft began here</Label>;
+  return item.isStolen && <Label color="purple">the stolen token, made here</Label>;
 }
 
 /** To an object at its controller, with what opens there. */
@@ -143,7 +143,8 @@ export function ItemDetails({ item }: { readonly item: Item }): ReactNode {
       </Fact>
       {item.isStolen && (
         <Fact term="Stolen">
-          The theft began with this token. It is not counted as an act of the intruder.
+          The theft did not begin before this token was made. Making it is not counted as an act of the
+          intruder.
         </Fact>
       )}
       {mark !== null && (

@@ -255,7 +255,13 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     // It is no act; and colleague was made before it was.
     expect([first?.items, second?.items]).toEqual([before.items.length, before.items.length - 2]);
     const report = await opened.send(`/api/case/report?place=east-db&incident=${incident}&format=markdown`);
-    expect(report.body).toContain('The theft began with a stolen token, which is not counted below: bob');
+    expect(report.body).toMatch(/The theft began not before \S+Z, when the token was made: bob created/);
+    const apart = (await found()).beforeToken;
+    expect(apart).toMatchObject({ count: 1, isWhole: true });
+    expect(apart?.items[0]?.summary).toMatch(/^created the user colleague/);
+    expect(report.body).toMatch(
+      /taken for the owner's own work \(1 thing\):\n+- \S+ bob: created the user colleague/,
+    );
     expect((await investigate(999_999)).statusCode).toBe(404);
   });
 

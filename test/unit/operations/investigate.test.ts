@@ -1,11 +1,14 @@
 import { expect, test } from 'vitest';
+import { investigationDocument } from '../../../src/cli/investigation/investigation-text.ts';
 import { notNamed } from '../../../src/domain/investigation/earlier-items.ts';
 import { remains } from '../../../src/domain/investigation/investigation.ts';
 import { investigate } from '../../../src/operations/investigation/investigate.ts';
 import type { RoleAssignment } from '../../../src/operations/ports/evidence.ts';
+import { documentText } from '../../../src/reports/document.ts';
 import { fixture } from '../../support/fixture.ts';
 import { MemoryEvidence } from '../../support/memory-evidence.ts';
 import { user } from '../../support/memory-target.ts';
+import { token } from '../../support/tokens.ts';
 
 const NOW = new Date('2026-11-21T00:00:00Z');
 const IVY = 'ivy:11';
@@ -373,6 +376,46 @@ test('secrets of entries reach no result', async () => {
   });
   evidence.values.set('SOCIAL_AUTH_X_SECRET', 'hunter2hunter2');
   expect(JSON.stringify(await run())).not.toContain('hunter2');
+});
+
+test('what the owner of a stolen token did before it was made is listed apart, and every sentence says so', async () => {
+  const { evidence, target, run } = await estate();
+  target.alive.set(
+    181,
+    token({ id: 181, user: { id: 11, username: 'ivy' }, created: new Date('2026-11-20T08:03:30Z') }),
+  );
+  evidence.now.set('organization:5', { description: 'by the thief' });
+  evidence.write(IVY, 'create', 'user:14', { id: 14, username: 'amy' });
+  evidence.write(IVY, 'update', 'organization:5', { description: ['first', 'by ivy'] });
+  evidence.write('amy:14', 'create', 'team:4', { id: 4, name: 'of amy' });
+  evidence.write(IVY, 'update', 'organization:5', { description: ['by ivy', 'by the thief'] });
+  evidence.write(IVY, 'create', 'schedule:6', { id: 6, name: 'nightly' });
+  const asked = { user: undefined, token: 181 };
+  const found = await run(asked);
+  expect(found.beforeToken).toMatchObject({ madeAt: '2026-11-20T08:03:30.000Z', isWhole: true });
+  expect(found.beforeToken?.items.map(({ id, state }) => [id, state])).toEqual([
+    ['user:14', 'unknown'],
+    ['organization:5', 'unknown'],
+  ]);
+  // The owner's colleague is nobody through whom the thief acted, and the owner's value is the one to go back to.
+  expect(found.chain.map(({ user: { username } }) => username)).toEqual(['ivy']);
+  expect(found.items.map(({ id }) => id)).not.toContain('user:14');
+  const changed = found.items.find(({ id }) => id === 'organization:5');
+  expect(changed?.changes).toMatchObject([{ field: 'description', before: 'by ivy', after: 'by the thief' }]);
+  const said = found.limits.find(({ limit }) => limit === 'token_unknown')?.text;
+  expect(said).toContain(
+    'everything that ivy did since 2026-11-20T08:03:30.000Z, when the token was made, is included',
+  );
+  expect(said).toContain("taken for the owner's own work, and listed apart: 2 items.");
+  expect(documentText(investigationDocument(found, { all: false }))).toMatch(
+    /From before the stolen token was made, 2026-11-20T08:03:30Z; taken for the owner's own work: 2 items\./,
+  );
+  // Where the period begins later, nothing is left out, and nothing is said of it.
+  const later = await run({ ...asked, since: new Date('2026-11-20T08:03:45Z') });
+  expect(later.beforeToken).toBeUndefined();
+  expect(later.limits.find(({ limit }) => limit === 'token_unknown')?.text).toContain(
+    'everything that ivy did in the period is included',
+  );
 });
 
 test.each([{ user: 'nobody' }, { user: undefined, token: 4 }, { user: undefined }])(

@@ -297,6 +297,48 @@ describe('the report of an incident', () => {
     }
   });
 
+  test('lists apart what an investigation of a stolen token has from before the token was made', async () => {
+    await using at = await locked();
+    const old = (id: string, summary: string) =>
+      item({ id, summary, state: 'unknown', risk: null, remedy: null, first: '2026-11-19T07:00:00.000Z' });
+    const madeAt = '2026-11-20T08:30:00.000Z';
+    const ofToken = investigation({
+      ...{
+        subject: { kind: 'token', id: 9, user: 'alice' },
+        begins: 'given',
+        since: '2026-11-19T00:00:00.000Z',
+      },
+      chain: [link(ALICE, { since: madeAt })],
+      items: [item({ id: 'user:11', state: 'gone' })],
+      beforeToken: {
+        ...{ madeAt, isWhole: true },
+        items: [old('user:7', 'created the user colleague (7)'), old('team:1', 'created the team x (1)')],
+      },
+    });
+    const found = await at.report([ofToken]);
+    expect(found.own.map(({ why, item: { id } }) => [why, id])).toEqual([
+      ['before_token', 'user:7'],
+      ['before_token', 'team:1'],
+    ]);
+    const parts = incidentParts(found, PLACE);
+    const own = await texts(parts, "Not the intruder's");
+    expect(own).toContain(
+      "From before 2026-11-20T08:30:00Z, when the stolen token 9 was made; taken for the owner's own work (2 things):",
+    );
+    expect(own).toContain('created the user colleague (7), is left as it is, not read again');
+    expect(await texts(parts, 'What happened')).toContain(
+      'Listed apart, under "Not the intruder\'s": 2 things from before the theft can have begun.',
+    );
+    const text = await whole(markdownDocument(parts));
+    expect(text).toContain('The theft began not before 2026-11-20T08:30:00Z, when the token was made');
+    expect(text).not.toContain('taken as the beginning of the theft');
+    // What was found of another account as well is not taken for the owner's own.
+    const eve = investigation({
+      ...{ subject: { kind: 'user', name: 'eve' }, items: [old('team:1', 'changed the team x (1)')] },
+    });
+    expect((await at.report([eve, ofToken])).own).toMatchObject([{ item: { id: 'user:7' } }]);
+  });
+
   test('tells the stolen token from what was done with it, where the theft began', async () => {
     await using at = await locked();
     const stolen = (state: InvestigationItem['state']) =>
@@ -313,20 +355,22 @@ describe('the report of an incident', () => {
     const parts = incidentParts(await at.report([found('gone')]), PLACE);
     const happened = await texts(parts, 'What happened');
     expect(happened).toContain(
-      'The theft began with a stolen token, which is not counted below: alice created the access token (9), 2026-11-20T08:30:00Z. By the last investigation, it is gone.',
+      'A token was stolen. The theft began not before 2026-11-20T08:30:00Z, when the token was made: alice created the access token (9). That is not counted below. By the last investigation, it is gone.',
     );
     expect(happened).toContain('acted from 2026-11-20T09:00:00Z to 2026-11-20T09:00:00Z: created 1 object.');
     expect(happened).not.toContain('high: created the access token');
-    expect(await texts(parts, 'Timeline')).toMatch(/access token \(9\).* \(stolen: the theft began here\)/);
+    expect(await texts(parts, 'Timeline')).toMatch(/access token \(9\).* \(the stolen token, made here\)/);
     const [, first] = chainOf({ investigations: [found('gone')], byHand: [], handedOver: [] });
-    expect(first).toMatchObject({ text: 'created the access token (9) (stolen: the theft began here)' });
+    expect(first).toMatchObject({ text: 'created the access token (9) (the stolen token, made here)' });
     // One that is still there remains, whatever it is called.
     const alive = incidentParts(await at.report([found('there')]), PLACE);
     expect(await texts(alive, 'Is it over?')).toMatch(/^\*\*No\. .*1 thing remains/);
     expect(await texts(alive, 'What happened')).toContain('it is still there.');
     const text = documentText(investigationDocument(found('gone'), { all: false }));
     expect(text).toContain('1 item: 0 remain.');
-    expect(text).toMatch(/not counted: created the access token \(9\)\. Now: gone\./);
+    expect(text).toMatch(
+      /not counted: created the access token \(9\), \S+Z\. The theft did not begin before\. Now: gone\./,
+    );
     // An investigation of the owner from before is of the same account: what it found is not told twice.
     const before = investigation({ madeAt: '2026-11-20T09:50:00.000Z', items: found('there').items });
     const both = incidentParts(await at.report([before, found('gone')]), PLACE);
@@ -335,9 +379,9 @@ describe('the report of an incident', () => {
     const earlier = { ...before, items: [early, ...before.items] };
     const late = { ...found('gone'), chain: [link(ALICE, { since: '2026-11-20T08:30:00.000Z' })] };
     const known = await at.report([earlier, late]);
-    expect(known.own).toMatchObject([{ item: { id: 'team:1' }, why: 'before' }]);
+    expect(known.own).toMatchObject([{ item: { id: 'team:1' }, why: 'before_token' }]);
     expect(await texts(incidentParts(known, PLACE), "Not the intruder's")).toContain(
-      'Done before 2026-11-20T08:30:00Z, when the theft began by the stolen token 9, which was made then:',
+      "From before 2026-11-20T08:30:00Z, when the stolen token 9 was made; taken for the owner's own work (1 thing):",
     );
     const eve = investigation({ subject: { kind: 'user', name: 'eve' }, items: [] });
     expect((await at.report([earlier, eve, late])).own).toEqual([]);
