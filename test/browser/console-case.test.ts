@@ -139,8 +139,11 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await takePictures(page, 'console-case-marked');
     await colleague.getByRole('button', { name: /^Undo the mark of/ }).click();
     await colleague.getByText('remains', { exact: true }).waitFor();
-    await honest.click();
+    // The keyboard keeps its place as well.
+    await honest.focus();
+    await page.keyboard.press('Space');
     await colleague.getByText('Marked as honest work.').waitFor();
+    expect(await honest.evaluate((box) => box === document.activeElement)).toBe(true);
     // What is shown is chosen again: then it is among what is marked.
     await page.getByLabel('Which items').selectOption('all');
     await page.getByLabel('Which items').selectOption('remains');

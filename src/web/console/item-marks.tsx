@@ -64,7 +64,9 @@ interface MarkProps {
 export function MarkCell({ item, mark, onSay, onHandOver }: MarkProps): ReactNode {
   const { id, summary, remains } = item;
   const set = markOf(item);
+  // A box is not disabled meanwhile: the keyboard would lose its place.
   const say = (as: Said['as'], undo: boolean) => {
+    if (mark.isPending) return;
     onSay();
     mark.mutate({ items: [id], as, undo });
   };
@@ -76,7 +78,6 @@ export function MarkCell({ item, mark, onSay, onHandOver }: MarkProps): ReactNod
           label="Honest"
           aria-label={`Honest work: ${summary}`}
           isChecked={set === 'honest'}
-          isDisabled={mark.isPending}
           onChange={(_event, isHonest) => say('honest', !isHonest)}
         />
       )}
@@ -86,7 +87,6 @@ export function MarkCell({ item, mark, onSay, onHandOver }: MarkProps): ReactNod
           label="Done by hand"
           aria-label={`Done by hand: ${summary}`}
           isChecked={set === 'by_hand'}
-          isDisabled={mark.isPending}
           onChange={(_event, isHandled) => say('by_hand', !isHandled)}
         />
       )}

@@ -276,6 +276,11 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     await investigate();
     const { items } = await found();
     const idOf = (text: string) => items.find(({ summary }) => summary.includes(text))?.id ?? '';
+    const application = idOf('backdoor').split(':')[1];
+    const pageOf = (some: typeof items) => some.find(({ id }) => id === idOf('backdoor'))?.page;
+    expect(pageOf(items)).toMatchObject({
+      ...{ opens: 'web', href: expect.stringMatching(new RegExp(`/applications/${application}$`)) },
+    });
     const mark = { place: 'east-db', incident };
     for (const more of [
       { items: [idOf('backdoor')], as: 'by_hand' },
@@ -292,6 +297,12 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     expect(last).toMatchObject({ byHand: 0, seenAgain: 1, handedOver: 1 });
     expect((await found()).items.find(({ id }) => id === idOf('backdoor'))).toMatchObject({
       ...{ fate: 'seen_again', remains: true, handled: { at: expect.any(String) }, readAt: last?.madeAt },
+    });
+    // Over REST nothing says that it is the service: then only its API is known.
+    const since = new Date(Date.now() - 3_600_000).toISOString();
+    await send('/api/case/investigation', { place: 'east', incident, since });
+    expect(pageOf((await found()).items)).toMatchObject({
+      ...{ opens: 'api', href: expect.stringMatching(new RegExp(`/api/v2/applications/${application}/$`)) },
     });
     const text = await planned();
     expect(text).toMatch(/Marked as done by hand, and found again or not checked: 1 item:\n.*backdoor/);
