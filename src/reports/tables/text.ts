@@ -158,6 +158,8 @@ const TINTS: readonly (readonly [RegExp, Tone])[] = [
   [/^(Verified|In effect|Locked down|Already locked down|Lifted|Checked)\b/, 'good'],
   [/^(done|closed|Context "[\w./-]*" works)(?= {2}|\.$)/, 'good'],
   [/^as before(?= {2})/, 'faint'],
+  // It has no count; the digits of its incident are none.
+  [/^Would lock down\b/, 'strong'],
   [/^(Would|Revoked|Deleted|Ended) .*?[\d,]+( of [\d,]+)?\b/, 'strong'],
   [/^== .* ==$/, 'strong'],
   [/^(Steps|Access paths|By [a-z ]+):$/, 'strong'],

@@ -23,6 +23,9 @@ test.each([
     '  <good:closed>      Users: Verified: all are deactivated.',
   ],
   ['Revoked 296 of 296 tokens in 1.2 s.', '<strong:Revoked 296 of 296> tokens in 1.2 s.'],
+  // The same for every incident, whether its id ends with digits or not.
+  ['Would lock down all users, as inc-0c616295.', '<strong:Would lock down> all users, as inc-0c616295.'],
+  ['Would lock down all users, as inc-1da53e9e.', '<strong:Would lock down> all users, as inc-1da53e9e.'],
   ['Not verified: the account sees part.', '<warning:Not verified>: the account sees part.'],
   // The name of a user or the description of a token has none.
   ['    4  FAILED', '    4  FAILED'],
