@@ -249,9 +249,12 @@ function Findings(props: {
 
 /** One message for all rules that were not checked: those with one reason in one line. */
 function NotChecked({ notChecked }: { readonly notChecked: AuditRead['summary']['notChecked'] }): ReactNode {
-  const reasons = [...Map.groupBy(notChecked, ({ why }) => why)].map(([why, rules]) => {
+  const byReason = [...Map.groupBy(notChecked, ({ why }) => why)];
+  // The title of several says it.
+  const start = byReason.length === 1 ? 'Not checked: ' : '';
+  const reasons = byReason.map(([why, rules]) => {
     const names = rules.map(({ rule }) => rule).join(', ');
-    return `Not checked: ${names}. ${/[.?!]$/.test(why) ? why : `${why}.`}`;
+    return `${start}${names}. ${/[.?!]$/.test(why) ? why : `${why}.`}`;
   });
   return (
     <OneMessage

@@ -257,7 +257,9 @@ function LoadedForm(props: FormProps & { readonly context: ContextRead }): React
             <AccountFields account={account} onChange={(account) => set({ account })} />
             <GuardFields rule={context.approval} guards={guards} onChange={(guards) => set({ guards })} />
             {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
-            {!readOnly && (
+            {readOnly ? (
+              <p className="hint">This console is read only: it shows the plan, and locks nobody down.</p>
+            ) : (
               <LockdownButtons
                 refusal={refusal}
                 isReady={isReady}

@@ -99,6 +99,9 @@ function BarRow(props: {
   );
 }
 
+/** What is there is seen, however little it is; of 100. */
+const LEAST_WIDTH = 2;
+
 /** A bar with its label and its number, for a row of a chart. */
 export function Bar({
   label,
@@ -118,7 +121,7 @@ export function Bar({
         {label}
       </span>
       <svg className="bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
-        <rect width={width} height="10" />
+        <rect width={count > 0 ? Math.max(width, LEAST_WIDTH) : 0} height="10" />
       </svg>
       <span className="bar-count">
         {numberText(count)}{' '}
