@@ -315,6 +315,9 @@ describe.skipIf(chromium === null)('the console', () => {
     await page.getByRole('grid', { name: 'Runs of jobs' }).getByText('dry run, by hand').waitFor();
     expect(await barriers(page, 'moderate')).toEqual([]);
     await takePictures(page, 'console-jobs');
+    // A dry run revoked nothing: it is not told as a sweep.
+    await go('Overview');
+    await page.getByText('completed, dry run', { exact: true }).waitFor();
     await go('Changes');
     await page.getByText(/tokenctl incident lockdown --user monitoring/).waitFor();
     expect(problems).toEqual([]);

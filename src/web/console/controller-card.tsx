@@ -2,7 +2,7 @@
 import { Card, CardBody, CardTitle, DescriptionList, Label, Spinner } from '@patternfly/react-core';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
-import { numberText, unbroken } from '../shared/times.tsx';
+import { countText, numberText, unbroken } from '../shared/times.tsx';
 import { type ContextRead, type ControllerRead, query, unreadText } from './api.ts';
 import { Calendar } from './charts.tsx';
 import type { ControllerState, Sweep } from './needs.ts';
@@ -53,9 +53,11 @@ function ControllerFacts({
   const { address, dialect, product, identity, warnings, ownToken, incomplete } = value;
   const role = roleText(value);
   const calendar = audit.value?.calendar;
+  // Of another account, the warnings say it.
+  const isOver = identity.isSuperuser || identity.isSystemAuditor;
   return (
     <>
-      {incomplete !== null && <Message isPlain variant="warning" title={incomplete} />}
+      {incomplete !== null && isOver && <Message isPlain variant="warning" title={incomplete} />}
       {warnings.map((warning) => (
         <Message key={warning} isPlain variant="warning" title={warning} />
       ))}
@@ -102,7 +104,9 @@ function ControllerFacts({
 
 /** Beside the name of a controller, so that it does not read as a part of it. */
 function NotNeeded({ read }: { readonly read: ControllerRead }): ReactNode {
-  return <span className="not-needed">({isPending(read) ? 'not known yet' : 'nothing found'})</span>;
+  return (
+    <span className="not-needed">(needs you: {isPending(read) ? 'not known yet' : 'no reason found'})</span>
+  );
 }
 
 /** What a controller needs somebody for. */
@@ -119,7 +123,7 @@ export function Needs({ state: { read, needs } }: { readonly state: ControllerSt
     );
   }
   if (isPending(read)) return 'not known yet';
-  return 'nothing found';
+  return 'no reason found';
 }
 
 /** Whether anything of it has not answered yet. */
@@ -168,10 +172,16 @@ export function Findings({
         .map((severity) => (
           <Severity key={severity} severity={severity} count={bySeverity[severity]} />
         ))}
-      {notChecked > 0 && <span>{`${notChecked} ${notChecked === 1 ? 'rule' : 'rules'} not checked`}</span>}
-      {incomplete !== null && <span>not all tokens read</span>}
+      {(notChecked > 0 || incomplete !== null) && <span>{missingText(notChecked, incomplete !== null)}</span>}
     </span>
   );
+}
+
+/** What an audit did not look at. */
+function missingText(rules: number, isIncomplete: boolean): string {
+  return [rules > 0 && `${countText(rules, 'rule')} not checked`, isIncomplete && 'not all tokens read']
+    .filter(Boolean)
+    .join(', ');
 }
 
 /** The last run of the job that revokes by the policy. */

@@ -1,4 +1,5 @@
 /** What a controller needs somebody for: the reasons in words, the gravest first. */
+import { countText } from '../shared/times.tsx';
 import { type ControllerRead, unreadText } from './api.ts';
 import type { JobsRead } from './jobs.tsx';
 
@@ -48,13 +49,13 @@ export function needsOf(read: ControllerRead, sweep: Sweep | null | undefined): 
     [9, problem !== null && unreadText(problem)],
     [8, open.some(({ holds }) => holds === false) && 'lockdown not in effect'],
     [7, open.some(({ isOverdue }) => isOverdue) && 'lockdown overdue'],
-    [6, critical > 0 && `${critical} critical`],
+    [6, critical > 0 && countText(critical, 'critical finding')],
     [5, (run === 'failed' || run === 'lost') && `sweep ${run}`],
     [4, expiresSoon && 'own token expires soon'],
     [3, open.length > 0 && `${open.length} ${open.length === 1 ? 'incident' : 'incidents'} open`],
     [2, incidents.problem !== null && 'incidents not read'],
     [2, audit.problem !== null && 'not audited'],
-    [1, value !== null && value.incomplete !== null && 'sees not all tokens'],
+    [1, value !== null && value.incomplete !== null && 'does not see all tokens'],
   ];
   return reasons.flatMap(([weight, text]) =>
     typeof text === 'string' ? [{ text, weight, isGrave: weight >= GRAVE }] : [],

@@ -5,7 +5,7 @@ import { type ReactNode, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
-import { numberText, unbroken } from '../shared/times.tsx';
+import { countText, numberText, unbroken } from '../shared/times.tsx';
 import { type ControllerRead, call, query, useRead } from './api.ts';
 import { ControllerCard, Findings, IncidentsText, isPending, Needs, SweepText } from './controller-card.tsx';
 import type { JobsRead } from './jobs.tsx';
@@ -128,13 +128,22 @@ function Summary({ states }: { readonly states: readonly ControllerState[] }): R
           value={told.some(({ incidents }) => incidents.value !== null) ? numberText(open.length) : none}
           isBad={broken > 0}
         >
-          {broken > 0 && `${numberText(broken)} not in effect; `}
-          {unsure > 0 && `${numberText(unsure)} not checked in full; `}
-          {coverage(told.map(({ incidents }) => incidents))}
+          {[
+            broken > 0 && `${numberText(broken)} not in effect`,
+            unsure > 0 && `${numberText(unsure)} not checked in full`,
+            states.length > 1 && coverage(told.map(({ incidents }) => incidents)),
+          ]
+            .filter(Boolean)
+            .join('; ')}
         </Tile>
-        <Tile term="Expire in 30 days" value={counted.length > 0 ? numberText(month) : none} isBad={false}>
+        <Tile
+          term="Expire in 30 days"
+          value={counted.length > 0 ? countText(month, 'token') : none}
+          isBad={false}
+        >
           {counted.length > 0 && `${numberText(week)} within a week`}
           {counted.length < states.length &&
+            states.length > 1 &&
             `${counted.length > 0 ? '; ' : ''}counted at ${numberText(counted.length)} of ${numberText(states.length)}`}
         </Tile>
         <SweepTile states={states} />
@@ -157,6 +166,7 @@ function SweepTile({ states }: { readonly states: readonly ControllerState[] }):
         isBad={latest.state === 'failed' || latest.state === 'lost'}
       >
         {latest.state}
+        {latest.isDryRun && ', dry run'}
         {unswept > 0 && `; ${numberText(unswept)} without a sweep`}
       </Tile>
     );
@@ -179,7 +189,7 @@ function SweepTile({ states }: { readonly states: readonly ControllerState[] }):
 /** Whether the only controller needs somebody. */
 function needText(needing: number, pending: number): string {
   if (needing > 0) return 'yes';
-  return pending > 0 ? 'not known yet' : 'nothing found';
+  return pending > 0 ? 'not known yet' : 'no reason found';
 }
 
 /** At how many controllers something was read. */
@@ -245,7 +255,7 @@ function ControllerTable({ states }: { readonly states: readonly ControllerState
             <>
               <Needs state={state} />
               {state.read.context.problem !== null && (
-                <div className="hint">{state.read.context.problem.message}</div>
+                <div className="hint why">{state.read.context.problem.message}</div>
               )}
             </>
           ),
@@ -255,7 +265,7 @@ function ControllerTable({ states }: { readonly states: readonly ControllerState
         {
           title: 'Expire in 30 days',
           show: ({ read: { audit } }) =>
-            audit.value?.expiring == null ? 'not read' : `${numberText(audit.value.expiring.month)} tokens`,
+            audit.value?.expiring == null ? 'not read' : countText(audit.value.expiring.month, 'token'),
         },
         { title: 'Last sweep', show: ({ sweep }) => <SweepText sweep={sweep} isShort /> },
       ]}
