@@ -127,9 +127,10 @@ const STATUS: Readonly<Partial<Record<TokenctlErrorCode, number>>> = {
   not_confirmed: 409,
   not_found: 404,
   permission_refused: 403,
-  credentials_refused: 403,
   unsupported: 403,
   busy: 409,
+  // The controller refuses the account of a context, not the person at the console.
+  credentials_refused: 502,
   target_unreachable: 502,
   target_misbehaved: 502,
   database_unreachable: 502,

@@ -31,11 +31,7 @@ export function RevokeButton(props: {
       : `Revoke all ${numberText(total)}…`;
   return (
     <>
-      <Button
-        variant={isNarrowed ? 'danger' : 'secondary'}
-        isDisabled={total === 0}
-        onClick={() => setOpen(true)}
-      >
+      <Button variant={isNarrowed ? 'danger' : 'secondary'} onClick={() => setOpen(true)}>
         {text}
       </Button>
       {isOpen && <RevokeDialog {...props} onClose={() => setOpen(false)} />}

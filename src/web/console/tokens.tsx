@@ -4,7 +4,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import type { OwnerRead } from '../../console/overview.ts';
 import { Failed, Loading } from '../shared/states.tsx';
-import { numberText } from '../shared/times.tsx';
+import { countText, numberText } from '../shared/times.tsx';
 import { call, query, useAddress, useFacts, useRead } from './api.ts';
 import { Histogram } from './charts.tsx';
 import { Bars, Heading, OneMessage, When } from './parts.tsx';
@@ -92,16 +92,18 @@ export function Tokens(): ReactNode {
         </div>
         <div className="actions">
           <p aria-live="polite">
-            {countText(data.total)}
+            {(stillReading || data.readings.some(isRead)) && countText(data.total, 'token')}
             {stillReading ? ' so far' : ''}
             {selected.size > 0 && `, ${numberText(selected.size)} selected`}
           </p>
-          <RevokeButton
-            places={data.readings.map(({ place }) => place)}
-            filter={filter}
-            total={data.total}
-            selected={[...selected.values()]}
-          />
+          {data.total > 0 && (
+            <RevokeButton
+              places={data.readings.map(({ place }) => place)}
+              filter={filter}
+              total={data.total}
+              selected={[...selected.values()]}
+            />
+          )}
           <OwnerLockdown filter={filter} />
         </div>
         <OwnerSources filter={filter} />
@@ -133,8 +135,9 @@ export function Tokens(): ReactNode {
   );
 }
 
-function countText(count: number): string {
-  return `${numberText(count)} ${count === 1 ? 'token' : 'tokens'}`;
+/** Whether anything of a context is in the list. */
+function isRead({ state }: TokenPage['readings'][number]): boolean {
+  return state === 'complete' || state === 'cut';
 }
 
 /** Whether all tokens of a context are in the list. */
@@ -245,7 +248,7 @@ function near(one: string, other: string): boolean {
 const MOST_NAMED = 5;
 
 function progressText({ place, tokens }: TokenPage['readings'][number]): string {
-  return `${place} (${countText(tokens)} so far)`;
+  return `${place} (${countText(tokens, 'token')} so far)`;
 }
 
 /** What was read of which contexts, and what is missing: without it, a total would look like all there is. */
@@ -260,8 +263,8 @@ function Readings({ data: { readings } }: { readonly data: TokenPage }): ReactNo
     <div className="readings">
       {read.length > 0 && (
         <p>
-          {others.length === 0 ? only : `${numberText(read.length)} contexts`}: {countText(tokens)}, as of{' '}
-          <When at={oldest} />.
+          {others.length === 0 ? only : `${numberText(read.length)} contexts`}: {countText(tokens, 'token')},
+          as of <When at={oldest} />.
         </p>
       )}
       {reading.length > 0 && (
@@ -275,7 +278,7 @@ function Readings({ data: { readings } }: { readonly data: TokenPage }): ReactNo
         variant="danger"
         title={`${numberText(failed.length)} contexts are not in this list`}
         texts={failed.map(({ place, problem }) => [
-          `${place}: not in this list. ${problem?.message}`,
+          `${place}: ${failed.length === 1 ? 'not in this list. ' : ''}${problem?.message}`,
           problem?.hint,
         ])}
       />
