@@ -223,7 +223,9 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page.getByText('Next:').getByRole('link', { name: 'lift the lockdown and close the case' }).click();
     await section('Cleaning').getByText('by hand, not checked', { exact: true }).first().waitFor();
     await takePictures(page, 'console-case-by-hand');
+    await page.getByText(`Type exactly: ${answered}`).waitFor();
   });
+    await page.getByText('Type exactly:', { exact: false }).waitFor({ state: 'detached' });
 
   it('shows what was said beside what an investigation finds, and hands over what others decide', async () => {
     const items = page.getByRole('grid', { name: 'Items of the investigation' });

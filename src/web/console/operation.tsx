@@ -4,6 +4,9 @@ import {
   Button,
   Form,
   FormGroup,
+  FormHelperText,
+  HelperText,
+  HelperTextItem,
   Modal,
   ModalBody,
   ModalFooter,
@@ -323,6 +326,7 @@ function ConfirmForm({
   return (
     <Form
       className="confirm"
+  const typed = answer.trim();
       onSubmit={(event) => {
         event.preventDefault();
         confirm.mutate();
@@ -340,9 +344,19 @@ function ConfirmForm({
       </FormGroup>
       {confirm.error !== null && <Message isLiveRegion variant="danger" title={confirm.error.message} />}
       <div className="buttons">
-        <Button type="submit" variant="danger" isDisabled={answer.trim() !== type || confirm.isPending}>
+        <Button type="submit" variant="danger" isDisabled={typed !== type || confirm.isPending}>
+          validated={type.startsWith(typed) ? 'default' : 'error'}
           {act.slice(0, 1).toUpperCase() + act.slice(1)}
         </Button>
+        <FormHelperText>
+          <HelperText isLiveRegion>
+            {typed !== '' && typed !== type && (
+              <HelperTextItem variant={type.startsWith(typed) ? 'default' : 'error'}>
+                Type exactly: {type}
+              </HelperTextItem>
+            )}
+          </HelperText>
+        </FormHelperText>
         <Button variant="link" onClick={onCancel}>
           {otherwise === null ? 'Cancel' : `No: ${otherwise}`}
         </Button>
