@@ -1,4 +1,5 @@
 import type { Runtime } from '../app/runtime.ts';
+import { cleaningOf } from '../domain/investigation/cleaning.ts';
 import {
   type BeforeToken,
   describedSummary,
@@ -214,6 +215,7 @@ function shownItem(item: InvestigationItem, of: Investigation, known: Known & Ow
       ...{ field, hidden, state: now },
       ...(!hidden && { before: valueText(before), after: valueText(after) }),
     })),
+    setsBack: setsBackOf(item),
     changedSince: item.changedSince.slice(0, MAX_CHANGES).map(({ at, by: actor, operation, fields }) => ({
       ...{ at, operation, fields },
       by: actor?.username ?? ownActorOf({ at, operation, fields, object }, known.ownActs),
@@ -223,6 +225,13 @@ function shownItem(item: InvestigationItem, of: Investigation, known: Known & Ow
         ? null
         : { status: item.job.status, hosts: item.job.hosts, credentials: item.job.credentials },
   };
+}
+
+/** The fields that a cleaning sets back; null where it does something else. */
+function setsBackOf(item: InvestigationItem): readonly string[] | null {
+  const act = cleaningOf(item);
+  if (act?.act !== 'restore') return null;
+  return [...act.fields.map(({ field }) => field), ...(act.survey === null ? [] : ['survey_spec'])];
 }
 
 function ownActorOf(entry: Parameters<typeof ownActOf>[0], acts: readonly OwnAct[]): string | null {

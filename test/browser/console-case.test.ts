@@ -158,7 +158,10 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     );
     await items.getByText(/^By hand: Others may use it/).waitFor();
     await items.getByRole('checkbox', { name: /^Clean changed the organization Default/ }).waitFor();
-    await page.getByRole('button', { name: /^Pick all \d+ shown/ }).click();
+    await items
+      .getByText('Cleaning keeps it, and sets back: description: "looked after by nobody" → back to ""')
+      .waitFor();
+    await page.getByRole('button', { name: /^Pick all \d+ that can be cleaned/ }).click();
     await page.getByRole('button', { name: /^Clean \d+ items…$/ }).click();
     expect(await barriers(page, 'minor')).toEqual([]);
     await page.getByRole('button', { name: 'Show the plan' }).click();
@@ -204,6 +207,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
       .first()
       .waitFor();
     await page.getByLabel('Which items').selectOption('remains');
+    await page.getByText('description: "looked after by nobody" -> back to ""').waitFor();
     await page
       .getByText('Next:')
       .getByRole('link', { name: 'investigate again, to see what remains' })

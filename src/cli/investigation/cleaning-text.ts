@@ -3,11 +3,11 @@ import { shellWord } from '../../domain/remedies.ts';
 import { type CleaningReport, titleOf } from '../../operations/investigation/clean.ts';
 import { type CleaningPlan, isIrreversible } from '../../operations/investigation/plan-cleaning.ts';
 import type { UndoPlan } from '../../operations/investigation/plan-undo.ts';
-import { type Document, lines, list, type Part } from '../../reports/document.ts';
+import { type Document, type Line, type Lines, lines, list, type Part } from '../../reports/document.ts';
 import { countText, secondText } from '../../reports/tables/text.ts';
 import type { Ending } from '../change/change.ts';
 import { runLine, stepLines, unfinishedWork } from '../change/ending.ts';
-import { REMEDIES } from './investigation-text.ts';
+import { REMEDIES, valueText } from './investigation-text.ts';
 
 type Planned = CleaningPlan['clean'][number];
 type Kept = CleaningPlan['keep'][number];
@@ -38,21 +38,45 @@ export function planDocument(plan: AnyPlan, beginning: readonly string[]): Docum
       items === 0
         ? none
         : `${would} ${countText(items, 'item')}${final.length === 0 ? '' : `, ${final.length} of them for good, after a confirmation of its own`}:`,
-      !isMixed && list(...planned.map(plannedText)),
+      !isMixed && list(...planned.map(plannedLines)),
     ),
     isMixed &&
       lines(
         'Can be undone later:',
-        list(...planned.filter((each) => !isIrreversible(each)).map(plannedText)),
+        list(...planned.filter((each) => !isIrreversible(each)).map(plannedLines)),
       ),
-    isMixed && lines('Cannot be undone:', list(...final.map(plannedText))),
+    isMixed && lines('Cannot be undone:', list(...final.map(plannedLines))),
     keepPart(plan),
   ];
 }
 
 /** What cannot be undone, above the question about it. */
 export function irreversibleDocument(final: readonly Planned[]): Document {
-  return [lines('This cannot be undone:', list(...final.map(plannedText)))];
+  return [lines('This cannot be undone:', list(...final.map(plannedLines)))];
+}
+
+/** An act, and the values that it sets back. */
+function plannedLines(planned: Planned): Lines {
+  return [plannedText(planned), setBackText(planned)];
+}
+
+/** The fields of one item that a plan shows. */
+const MOST_FIELDS = 5;
+
+/** What is now, and what is set back: a plan that restores an object does not delete it. */
+function setBackText({ item: { changes = [] }, act }: Planned): Line | null {
+  if (act.act !== 'restore' || act.to !== 'before') return null;
+  const restored = new Set(act.fields.map(({ field }) => field));
+  const meant = changes.filter(({ field }) => restored.has(field));
+  const texts = meant
+    .slice(0, MOST_FIELDS)
+    .map(({ field, hidden, before, after, isDefault }) =>
+      hidden
+        ? `${field}: hidden`
+        : `${field}: ${valueText(after)} -> back to ${isDefault === true ? 'its default' : valueText(before)}`,
+    );
+  const more = meant.length > MOST_FIELDS ? `; and ${meant.length - MOST_FIELDS} more` : '';
+  return texts.length === 0 ? null : { text: `${texts.join('; ')}${more}`, depth: 2 };
 }
 
 function plannedText(planned: Planned): string {

@@ -203,7 +203,8 @@ function changeText({ field, before, after, hidden, state }: FieldChange): strin
   return `${field}: ${from}${valueText(after)}${FIELD_STATES[state]}`;
 }
 
-function valueText(value: unknown): string {
+/** A recorded value, cut where it is long. */
+export function valueText(value: unknown): string {
   const text = JSON.stringify(value ?? null);
   return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}…`;
 }

@@ -26,7 +26,7 @@ export type CleanedItem = Pick<
   'id' | 'summary' | 'risk' | 'object' | 'other' | 'role' | 'entries' | 'remedy'
 > &
   /** Missing for an item of the audit log. */
-  Partial<Pick<InvestigationItem, 'by' | 'first' | 'last'>>;
+  Partial<Pick<InvestigationItem, 'by' | 'first' | 'last' | 'changes'>>;
 
 /** An item that will be ended. */
 export interface PlannedCleaning {

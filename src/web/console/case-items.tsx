@@ -22,7 +22,7 @@ import { CleanDialog, Cleanings } from './cleanings.tsx';
 import { TextSearch } from './commands.tsx';
 import type { ChosenPlace } from './controller.tsx';
 import { FoundText, Limits, OwnersWork } from './found-text.tsx';
-import { ItemDetails, ObjectLink, SeenAgain, StateLabel, StolenLabel } from './item-details.tsx';
+import { ItemDetails, ObjectLink, SeenAgain, SetsBack, StateLabel, StolenLabel } from './item-details.tsx';
 import { HandOverDialog, MarkButtons, MarkCell, useMark } from './item-marks.tsx';
 import { Message, Severity, When } from './parts.tsx';
 
@@ -224,6 +224,7 @@ function ItemList({
                   <div className="hint">
                     <SeenAgain item={item} />
                   </div>
+                  {isPickable(item) && <SetsBack item={item} />}
                   {item.takesNaming && <div className="hint">Perhaps the work of somebody else.</div>}
                   {(item.remains || kept.has(item.id)) && item.notCleanable !== null && (
                     <div className="hint">
@@ -279,7 +280,7 @@ function ItemList({
           {pickable.length > 0 && (
             <>
               <Button variant="link" onClick={() => pick(pickable, true)}>
-                Pick all {pickable.length} shown
+                Pick all {pickable.length} that can be cleaned
               </Button>
               <Button variant="link" onClick={() => pick(pickable, false)}>
                 Pick none of them

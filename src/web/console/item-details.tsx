@@ -103,6 +103,34 @@ export function ObjectLink({
   );
 }
 
+/** The fields of a row, and the characters of their values; the details have more. */
+const MOST_FIELDS = 3;
+const MAX_VALUE = 60;
+
+/** What a cleaning sets back of an object that it keeps. */
+export function SetsBack({ item: { setsBack, changes } }: { readonly item: Item }): ReactNode {
+  if (setsBack === null) return null;
+  const meant = changes.filter(({ field }) => setsBack.includes(field));
+  const more = setsBack.length - Math.min(meant.length, MOST_FIELDS);
+  return (
+    <div className="hint">
+      Cleaning keeps it, and sets back:{' '}
+      {meant.slice(0, MOST_FIELDS).map(({ field, hidden, before = null, after = null }, index) => (
+        <span key={field}>
+          {index > 0 && '; '}
+          {field}:{' '}
+          {hidden ? 'hidden' : `${cut(after ?? 'not recorded')} → back to ${cut(before ?? 'its default')}`}
+        </span>
+      ))}
+      {more > 0 && `; and ${countText(more, 'more field')}`}
+    </div>
+  );
+}
+
+function cut(text: string): string {
+  return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}…`;
+}
+
 const FIELDS: Readonly<Record<Item['changes'][number]['state'], string>> = {
   as_left: '',
   left_in_part: 'changed since by others, in force in part',
