@@ -23,6 +23,7 @@ import { incidentId } from './cleaning.ts';
 import { account, placeQuery } from './command-line.ts';
 import type { Controllers } from './controllers.ts';
 import { finishingOf } from './finish-lockdown.ts';
+import { LockdownSnapshots } from './lockdown-snapshot.ts';
 import { openItemsOf } from './open-items.ts';
 import { endedOf, type Problem, problemOf } from './operations.ts';
 import { inTurns, type Places } from './places.ts';
@@ -73,6 +74,7 @@ interface Underway {
 export function serveCases(app: FastifyInstance, { places, controllers, version }: Parts): void {
   const inTurn = inTurns(AT_ONCE);
   const statuses = new CaseStatuses();
+  const snapshots = new LockdownSnapshots();
   /** By incident: closing the page does not end an investigation. */
   const underway = new Map<string, Underway>();
   app.get('/api/case', async ({ query }) => {
@@ -83,6 +85,10 @@ export function serveCases(app: FastifyInstance, { places, controllers, version 
       underway: underway.get(incident) ?? null,
       ...(await caseOf(runtime, { id: incident, place, statuses, ways: waysOf(controller, place) })),
     }));
+  });
+  app.get('/api/case/snapshot', async ({ query }) => {
+    const of = caseQuery.parse(query);
+    return await places.work(of.place, (runtime) => snapshots.of(runtime, of));
   });
   app.get('/api/case/investigation', async ({ query }) => {
     const { place, incident, name } = caseQuery.extend({ name: z.string().max(100) }).parse(query);

@@ -84,6 +84,13 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page.getByLabel(/^Type bob to lock down/).fill('bob');
     await page.keyboard.press('Enter');
     await page.getByText(/^Locked down.*: the access of bob/).waitFor();
+    // What is closed is not all that the thief had: what was made in the last hour is named, as far as it was read.
+    const ended = page.getByRole('dialog');
+    await ended.getByText('The thief may still have access').waitFor();
+    await ended.getByText(/^bob made the user mole, and mole made 1 token \(\d+\)$/).waitFor();
+    await ended.getByRole('button', { name: 'Find out what was done' }).waitFor();
+    expect(await barriers(page, 'minor')).toEqual([]);
+    await takePictures(page, 'console-case-not-over-dialog');
     await page.getByRole('button', { name: 'Go on with the case' }).click();
     await page.getByRole('heading', { name: `Case ${incident}` }).waitFor();
     await page.reload();
@@ -94,7 +101,27 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
   });
 
   it('investigates, and shows who made what as a tree that the keyboard walks', async () => {
-    await section('Investigation').getByRole('button', { name: 'Investigate' }).click();
+    await page.getByText('This lockdown is about the access of bob only.', { exact: false }).waitFor();
+    await page.getByText(/^bob made the user mole, and mole made 1 token \(\d+\)$/).waitFor();
+    await takePictures(page, 'console-case-not-over');
+    // The stolen token is one of those that the lockdown found; a name is no number.
+    const stolen = page.getByLabel('The stolen token', { exact: true });
+    const [dashboard = ''] = (await stolen.locator('option').allTextContents()).filter((text) =>
+      /^\d+: “dashboard”, scope read, made /.test(text),
+    );
+    await stolen.selectOption({ label: dashboard });
+    expect(await stolen.inputValue()).toMatch(/^\d+$/);
+    await stolen.selectOption({ label: 'Another one, by number' });
+    await page.getByLabel('Number of the stolen token').fill('laptop');
+    await page.getByText('“laptop” is no number. Enter the number of the token', { exact: false }).waitFor();
+    expect(await section('Investigation').getByRole('button', { name: 'Investigate' }).isDisabled()).toBe(
+      true,
+    );
+    expect(await barriers(page, 'minor')).toEqual([]);
+    await stolen.selectOption({ label: 'Not known' });
+    // The button of the warning begins what the form has; once it was made, the warning is gone.
+    await page.getByRole('button', { name: 'Find out what was done' }).click();
+    await page.getByText('The thief may still have access').waitFor({ state: 'detached' });
     const tree = page.getByRole('tree', { name: 'Who made what' });
     await tree.getByText('mole', { exact: true }).waitFor();
     await section('Cleaning')

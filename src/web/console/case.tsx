@@ -23,6 +23,7 @@ import { accountOf, type CaseRead, type Stage, stagesOf } from './case-stages.ts
 import { type ChosenPlace, PlaceNote, usePlace } from './controller.tsx';
 import { EffectLabel, PathsTable, WhyText } from './incident-parts.tsx';
 import { InvestigateForm } from './investigate-form.tsx';
+import { NotOver } from './not-over.tsx';
 import { useBegin } from './operation.tsx';
 import { Heading, Message, When } from './parts.tsx';
 import { RunbookSteps } from './runbook-steps.tsx';
@@ -92,6 +93,7 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
           </Message>
         )}
         <p>
+        <NotOver read={read} place={chosen.place} />
           <strong>{selection}</strong>{' '}
           {isOpen ? <EffectLabel incident={incident} /> : <Label color="grey">case closed</Label>}{' '}
           {isOverdue && <Label color="red">overdue</Label>}{' '}

@@ -9,24 +9,16 @@ import {
   Spinner,
   TextInput,
 } from '@patternfly/react-core';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { PlainTable } from '../shared/table.tsx';
 import { countText, numberText } from '../shared/times.tsx';
-import { call } from './api.ts';
 import type { CaseRead } from './case-stages.ts';
 import { OwnCommand } from './commands.tsx';
 import { NameField } from './name-field.tsx';
 import { ProblemAlert } from './operation.tsx';
 import { Message, When } from './parts.tsx';
-
-const DAY_MS = 86_400_000;
-
-/** The owner of a token, or a user; neither where the incident is about one. */
-interface Asked {
-  readonly token?: number;
-  readonly user?: string;
-}
+import { isTokenNumber, TokenField } from './stolen-token.tsx';
+import { type Asked, beginningAt, INVESTIGATE_FORM, useInvestigate } from './use-investigate.ts';
 
 interface CaseProps {
   readonly read: CaseRead;
@@ -38,27 +30,9 @@ function isOfOneOf({ incident: { scope } }: CaseRead): boolean {
   return scope.kind !== 'applications' && !(scope.kind === 'users' && scope.names.length === 1);
 }
 
-/** Starts an investigation of a case. */
-function useInvestigate({ read, place }: CaseProps) {
-  const queries = useQueryClient();
-  return useMutation({
-    mutationFn: ({ since, asked }: { readonly since: Date; readonly asked: Asked }) =>
-      call('/api/case/investigation', {
-        body: {
-          place,
-          incident: read.incident.id,
-          since: since.toISOString(),
-          ...asked,
-        },
-      }),
-    onMutate: () => setTimeout(() => void queries.invalidateQueries(), SOON_MS),
-    onSettled: () => queries.invalidateQueries(),
-  });
-}
-
 /** Makes the last investigation once more, from where it is missed: with the same token or user, and period. */
 export function InvestigateAgain({ read, place }: CaseProps): ReactNode {
-  const investigate = useInvestigate({ read, place });
+  const investigate = useInvestigate({ place, incident: read.incident.id });
   const last = read.investigations.at(-1);
   const isBusy = investigate.isPending || read.underway?.problem === null;
   const problem = investigate.error ?? read.underway?.problem ?? null;
@@ -93,20 +67,23 @@ export function InvestigateForm({ read, place }: CaseProps): ReactNode {
   const names = scope.kind === 'users' || scope.kind === 'applications' ? scope.names : [];
   // An investigation is about one user; of several, the first is a beginning.
   const takesUser = isOfOneOf(read);
-  const [user, setUser] = useState(names[0] ?? '');
+  const [user, setUser] = useState(last?.subject.kind === 'user' ? last.subject.name : (names[0] ?? ''));
   const [token, setToken] = useState(last?.subject.kind === 'token' ? String(last.subject.id) : '');
   const [since, setSince] = useState(localValue(beginningOf(read)));
-  const investigate = useInvestigate({ read, place });
+  const investigate = useInvestigate({ place, incident: incident.id });
   const isBusy = investigate.isPending || underway?.problem === null;
   const subject = subjectOf({ token, user, takesUser });
   const isReady = !Number.isNaN(Date.parse(since)) && subject !== null;
+  const [isTried, setTried] = useState(false);
   return (
     <>
       {investigations.length > 0 && <Made investigations={investigations} />}
       <Form
+        id={INVESTIGATE_FORM}
         className="narrow"
         onSubmit={(event) => {
           event.preventDefault();
+          setTried(true);
           if (isReady && !isBusy) investigate.mutate({ since: new Date(since), asked: subject.asked });
         }}
       >
@@ -122,7 +99,9 @@ export function InvestigateForm({ read, place }: CaseProps): ReactNode {
             isOne
           />
         )}
-        {scope.kind === 'users' && <TokenField token={token} onChange={setToken} />}
+        {scope.kind === 'users' && (
+          <TokenField place={place} incident={incident.id} token={token} onChange={setToken} />
+        )}
         <FormGroup label="The theft began" fieldId="investigate-since" isRequired>
           <TextInput
             id="investigate-since"
@@ -140,6 +119,13 @@ export function InvestigateForm({ read, place }: CaseProps): ReactNode {
             </HelperText>
           </FormHelperText>
         </FormGroup>
+        {isTried && !isReady && (
+          <Message
+            isLiveRegion
+            variant="danger"
+            title="Not begun: enter whom to investigate, and when the theft began."
+          />
+        )}
         {investigate.error !== null && (
           <Message isLiveRegion variant="danger" title={investigate.error.message} />
         )}
@@ -189,46 +175,11 @@ function subjectOf({
   return user.trim() === '' ? null : { asked: { user }, flag: ` --user ${user}` };
 }
 
-function isTokenNumber(text: string): boolean {
-  return /^[1-9]\d{0,14}$/.test(text);
-}
-
-function TokenField({
-  token,
-  onChange,
-}: {
-  readonly token: string;
-  readonly onChange: (token: string) => void;
-}): ReactNode {
-  return (
-    <FormGroup label="The stolen token, if you know it" fieldId="investigate-token">
-      <TextInput
-        id="investigate-token"
-        inputMode="numeric"
-        value={token}
-        validated={token === '' || isTokenNumber(token) ? 'default' : 'error'}
-        onChange={(_event, value) => onChange(value.trim())}
-      />
-      <FormHelperText>
-        <HelperText>
-          <HelperTextItem>
-            Its number. The theft did not begin before this token was made: what its owner did before is
-            listed apart, as the owner's own work.
-          </HelperTextItem>
-        </HelperText>
-      </FormHelperText>
-    </FormGroup>
-  );
-}
-
-/** How soon after its start an investigation is looked for. */
-const SOON_MS = 300;
-
 /** When the theft may have begun: as the last investigation has it, or a day before the lockdown: too early lists more, too late misses it. */
 function beginningOf({ incident, investigations }: CaseRead): Date {
   const last = investigations.at(-1);
   if (last !== undefined) return new Date(last.since);
-  return new Date(Date.parse(incident.since) - DAY_MS);
+  return beginningAt(incident.since);
 }
 
 /** A time as the field for one takes it: local, to the minute. */

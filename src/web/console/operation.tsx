@@ -33,6 +33,7 @@ import {
 } from './api.ts';
 import { CommandLine } from './commands.tsx';
 import { DocumentView, Report } from './document.tsx';
+import { NotOverAfter } from './not-over.tsx';
 import { Message, outcomeText, WithTimes } from './parts.tsx';
 
 /** Begins an operation, and shows it. */
@@ -161,6 +162,11 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
             aria-label="Progress"
           />
           <p>Closing this page does not stop the work.</p>
+        </StackItem>
+      )}
+      {result !== null && (
+        <StackItem>
+          <NotOverAfter operation={operation} />
         </StackItem>
       )}
       {result !== null && (
@@ -320,13 +326,13 @@ function ConfirmForm({
   useEffect(() => field.current?.focus(), []);
   const [answer, setAnswer] = useState('');
   const { act, type, note, digest, otherwise } = asked;
+  const typed = answer.trim();
   const confirm = useMutation({
     mutationFn: () => call(`/api/operations/${id}/confirm`, { body: { digest, answer } }),
   });
   return (
     <Form
       className="confirm"
-  const typed = answer.trim();
       onSubmit={(event) => {
         event.preventDefault();
         confirm.mutate();
@@ -339,15 +345,9 @@ function ConfirmForm({
           ref={field}
           value={answer}
           autoComplete="off"
+          validated={type.startsWith(typed) ? 'default' : 'error'}
           onChange={(_event, value) => setAnswer(value)}
         />
-      </FormGroup>
-      {confirm.error !== null && <Message isLiveRegion variant="danger" title={confirm.error.message} />}
-      <div className="buttons">
-        <Button type="submit" variant="danger" isDisabled={typed !== type || confirm.isPending}>
-          validated={type.startsWith(typed) ? 'default' : 'error'}
-          {act.slice(0, 1).toUpperCase() + act.slice(1)}
-        </Button>
         <FormHelperText>
           <HelperText isLiveRegion>
             {typed !== '' && typed !== type && (
@@ -357,6 +357,12 @@ function ConfirmForm({
             )}
           </HelperText>
         </FormHelperText>
+      </FormGroup>
+      {confirm.error !== null && <Message isLiveRegion variant="danger" title={confirm.error.message} />}
+      <div className="buttons">
+        <Button type="submit" variant="danger" isDisabled={typed !== type || confirm.isPending}>
+          {act.slice(0, 1).toUpperCase() + act.slice(1)}
+        </Button>
         <Button variant="link" onClick={onCancel}>
           {otherwise === null ? 'Cancel' : `No: ${otherwise}`}
         </Button>

@@ -1,7 +1,16 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, statSync } from 'node:fs';
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CaseRead } from '../../../src/console/cases.ts';
+import type { LockdownSnapshot } from '../../../src/console/lockdown-snapshot.ts';
 import type { OperationState } from '../../../src/console/operations.ts';
 import type { ShownInvestigation } from '../../../src/console/shown-investigation.ts';
 import { type TestConsole, testConsole } from '../../support/console.ts';
@@ -90,6 +99,32 @@ describe('a case in a console', { timeout: 60_000 }, () => {
       expect([wrong, (await send(`/api/investigations?${wrong}`)).statusCode]).toEqual([wrong, 400]);
     }
     expect(readFileSync(log, 'utf8')).toBe(before);
+  });
+
+  it('tells what the account made in the hour before, from the snapshot that the audit log knows', async () => {
+    const { folder, opened, incident } = await lockedDown();
+    const snapshot = async () =>
+      (await opened.send(`/api/case/snapshot?place=east-db&incident=${incident}`)).json() as LockdownSnapshot;
+    const incidents = join(folder, '.local/state/tokenctl/incidents');
+    const file = join(incidents, readdirSync(incidents)[0] ?? '');
+    const text = readFileSync(file, 'utf8');
+    // One that is another than the audit log has says nothing, and neither does one that is not here.
+    writeFileSync(file, text.replaceAll('mole', 'vole'));
+    expect(await snapshot()).toEqual({ tokens: null, moreTokens: 0, made: null });
+    renameSync(file, `${file}.away`);
+    expect(await snapshot()).toEqual({ tokens: null, moreTokens: 0, made: null });
+    writeFileSync(file, text);
+    expect(await snapshot()).toMatchObject({
+      tokens: [{ description: '', scope: 'write', owner: 'bob', application: null }],
+      moreTokens: 0,
+      made: {
+        users: [
+          { user: 'colleague', by: 'bob', tokens: [] },
+          { user: 'mole', by: 'bob', tokens: [expect.any(Number)] },
+        ],
+        more: 0,
+      },
+    });
   });
 
   it('is investigated, cleaned, undone and reported, with honest work left alone', async () => {
