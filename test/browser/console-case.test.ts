@@ -198,6 +198,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page.getByText(/^Question 2 is about the \d+ items? that cannot be undone/).waitFor();
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('confirm-answer');
     expect(await barriers(page, 'minor')).toEqual([]);
+    await page.getByText('description: "looked after by nobody" -> back to ""').waitFor();
     await takePictures(page, 'console-case-plan');
     // The plan has one clock with the page.
     const plan = page.getByRole('dialog').getByLabel('Plan', { exact: true });
@@ -220,7 +221,9 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     expect(await page.getByRole('button', { name: /^Also do what cannot be undone/ }).isDisabled()).toBe(
       true,
     );
+    await page.getByText(`Type exactly: ${answered}`).waitFor();
     await final.fill(answered);
+    await page.getByText('Type exactly:', { exact: false }).waitFor({ state: 'detached' });
     await page.keyboard.press('Enter');
     await page.getByText(/^Verified: none of these items remains/).waitFor();
     await takePictures(page, 'console-case-cleaned');
@@ -234,10 +237,9 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
       .first()
       .waitFor();
     await page.getByLabel('Which items').selectOption('remains');
-    await page.getByText('description: "looked after by nobody" -> back to ""').waitFor();
     await page
       .getByText('Next:')
-      .getByRole('link', { name: 'investigate again, to see what remains' })
+      .getByRole('button', { name: 'investigate again, to see what remains' })
       .waitFor();
     // Where the closing misses an investigation, it is begun there.
     await section('Close the case').getByRole('button', { name: 'Investigate again' }).click();
@@ -254,9 +256,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page.getByText('Next:').getByRole('link', { name: 'lift the lockdown and close the case' }).click();
     await section('Cleaning').getByText('by hand, not checked', { exact: true }).first().waitFor();
     await takePictures(page, 'console-case-by-hand');
-    await page.getByText(`Type exactly: ${answered}`).waitFor();
   });
-    await page.getByText('Type exactly:', { exact: false }).waitFor({ state: 'detached' });
 
   it('shows what was said beside what an investigation finds, and hands over what others decide', async () => {
     const items = page.getByRole('grid', { name: 'Items of the investigation' });
@@ -325,6 +325,9 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
       .getByRole('link', { name: 'download the report of the closed case' })
       .click();
     await section('Report').getByRole('button', { name: 'Download the report' }).click();
+    await section('Report')
+      .getByText(/your browser saves it as inc-.*\.html/)
+      .waitFor();
     const file = join(home, 'report.html');
     await (await download).saveAs(file);
     expect(readFileSync(file, 'utf8')).toMatch(/<title>Incident inc-.*mole/s);

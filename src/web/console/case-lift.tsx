@@ -197,8 +197,8 @@ function StillThere({ read, place }: CaseProps): ReactNode {
           variant="warning"
           title={
             last.remaining === 0 && last.cleaned > 0
-              ? 'The last investigation is older than the last cleaning, which verified what it cleaned. Whether anything else was done since is not known.'
-              : 'The last investigation is older than the last cleaning. Whether anything remains is not known.'
+              ? 'The last cleaning verified what it cleaned. To see whether anything else remains, investigate again.'
+              : 'The last investigation is older than the last cleaning. To see what remains, investigate again.'
           }
         >
           <InvestigateAgain read={read} place={place} />

@@ -29,11 +29,15 @@ export function ReportButtons({
   const [format, setFormat] = useState<Format>('html');
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<Error | null>(null);
+  const [made, setMade] = useState<string | null>(null);
   const download = () => {
+    const name = `${id}.${format === 'markdown' ? 'md' : format}`;
     setBusy(true);
     setError(null);
+    setMade(null);
     send(query('/api/case/report', { place, incident: id, format }))
-      .then((response) => saved(response, `${id}.${format === 'markdown' ? 'md' : format}`))
+      .then((response) => saved(response, name))
+      .then(() => setMade(name))
       .then(() => queries.invalidateQueries())
       .catch(setError)
       .finally(() => setBusy(false));
@@ -75,12 +79,22 @@ export function ReportButtons({
           Download the report
         </Button>
       </div>
+      <p role="status">
+        {isBusy && 'Making the report…'}
+        {made !== null && (
+          <>
+            Made: your browser saves it as <strong>{made}</strong>, usually in its folder “Downloads”.
+          </>
+        )}
+      </p>
       {error !== null && <Message isLiveRegion variant="danger" title={error.message} />}
       {report !== null && (
         <p>
           The last report was made <When at={report.at} />
-          {report.isOutdated && ', before the last change: download it again'}. A copy is in{' '}
-          <code>{report.path}</code>.
+          {report.isOutdated && ', before the last change: download it again'}.{' '}
+          <span className="hint">
+            A copy is on the machine of the console: <code>{report.path}</code>
+          </span>
         </p>
       )}
     </>

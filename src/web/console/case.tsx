@@ -27,6 +27,7 @@ import { NotOver } from './not-over.tsx';
 import { useBegin } from './operation.tsx';
 import { Heading, Message, When } from './parts.tsx';
 import { RunbookSteps } from './runbook-steps.tsx';
+import { INVESTIGATE_FORM } from './use-investigate.ts';
 
 /** How often a case is read again while an investigation is under way. */
 const AGAIN_MS = 2_000;
@@ -92,8 +93,8 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
             <LastChecked last={unread.last} />
           </Message>
         )}
-        <p>
         <NotOver read={read} place={chosen.place} />
+        <p>
           <strong>{selection}</strong>{' '}
           {isOpen ? <EffectLabel incident={incident} /> : <Label color="grey">case closed</Label>}{' '}
           {isOverdue && <Label color="red">overdue</Label>}{' '}
@@ -131,7 +132,14 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
             'This case is closed: its lockdown is lifted. Its report is made.'
           ) : (
             <>
-              Next: <a href={`#${next.id}`}>{next.act}</a>
+              Next:{' '}
+              {next.id === 'investigation' && read.investigations.length > 0 && read.underway === null ? (
+                <Button type="submit" form={INVESTIGATE_FORM} variant="link" isInline>
+                  {next.act}
+                </Button>
+              ) : (
+                <a href={`#${next.id}`}>{next.act}</a>
+              )}
             </>
           )}
         </p>
