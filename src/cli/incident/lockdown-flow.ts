@@ -330,7 +330,7 @@ function revocationSteps({ revocation, counted }: LockdownPlan): string[] {
     return [`Revoke or end all ${kinds.join(', ')}. They are counted when this step runs.`];
   }
   const { accessTokens, refreshTokens, authorizationCodes, sessions } = amountsOf(revocation);
-  const again = ' and any created until then';
+  const again = ', and any that are made before this step runs';
   const expired = expiredText(revocation.refreshTokensExpired);
   return [
     ...(reach.authorizationCodes

@@ -300,14 +300,29 @@ export function stateText({
   return object.kind === 'user' ? 'deactivated' : 'switched off';
 }
 
-/** The summary of an item; of a token that was made with its description and scope, which tell it from others. Data of users. */
+const USER_FLAGS: Readonly<Record<string, string>> = {
+  is_superuser: 'superuser',
+  is_system_auditor: 'auditor',
+};
+
+/**
+ * The summary of an item; of a token that was made with its description and scope, which tell it from others; of a user that was made
+ * with the rights that it was made with. Data of users.
+ */
 export function describedSummary({
   summary,
   object,
   act,
   changes,
 }: Pick<InvestigationItem, 'summary' | 'object' | 'act' | 'changes'>): string {
-  if (object.kind !== 'o_auth2_access_token' || act !== 'made') return summary;
+  if (act !== 'made') return summary;
+  if (object.kind === 'user') {
+    const roles = ['is_superuser', 'is_system_auditor'].filter((name) =>
+      changes.some(({ field, hidden, after }) => field === name && !hidden && after === true),
+    );
+    return roles.length === 0 ? summary : `${summary}: ${roles.map((name) => USER_FLAGS[name]).join(', ')}`;
+  }
+  if (object.kind !== 'o_auth2_access_token') return summary;
   const known = ['description', 'scope'].flatMap((name) => {
     const after = changes.find(({ field, hidden }) => field === name && !hidden)?.after;
     return typeof after === 'string' && after !== ''

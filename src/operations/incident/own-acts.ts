@@ -21,7 +21,7 @@ export interface OwnAct {
 }
 
 /** The activity stream and the audit log have different clocks at hand; a later entry is not taken for this one. */
-const CLOCKS_MS = 1_000;
+export const CLOCKS_MS = 1_000;
 
 /** Collects what runs did to objects, from their intents and outcomes. */
 export class OwnActs {

@@ -205,8 +205,10 @@ function recordingLimits({ description, unreadKinds, roles, missingJobs }: ReadE
     gaps.unread.length > 0 &&
       limit(
         'not_listed',
-        `Not checked: ${gaps.unread.join(', ')}. The activity stream does not record them, and this context cannot list them${
-          unreadKinds.length === 0 ? '' : ` (${unreadKinds.map(nounsOf).join(', ')})`
+        `Not checked: ${gaps.unread.join(', ')}. The activity stream does not record them${
+          unreadKinds.length === 0
+            ? ', and this context cannot list them'
+            : `. What it has is included, also of these: ${unreadKinds.map(nounsOf).join(', ')}; but this context has no list of them with who made each. Investigate with another context of this controller as well`
         }.`,
       ),
     ...missingJobLimits(missingJobs),

@@ -14,7 +14,16 @@ import type { RunCounts } from '../../operations/journal/run-account.ts';
 import { code, type Document, lines, list, type Part, section, strong } from '../document.ts';
 import { countText, numberText, secondText, timeText } from '../tables/text.ts';
 import { STOLEN } from './chain-picture.ts';
-import { byRisk, bySubject, chainParts, combined, stolenIn, timeline } from './incident-timeline.ts';
+import {
+  byRisk,
+  bySubject,
+  chainParts,
+  changesText,
+  combined,
+  stolenIn,
+  timeline,
+} from './incident-timeline.ts';
+import { endText, madeAccess, openAfterText } from './made-access.ts';
 import { OWN_WORK, ownWorkParts } from './own-work.ts';
 import {
   chainOf,
@@ -211,7 +220,7 @@ function isItOver(report: IncidentReport): Document {
         `Not counted as the intruder's: ${countText(own.length, 'thing', 'things')}. They are listed under "${OWN_WORK}", with the reason.`,
       lockdown === null
         ? 'The audit log has no outcome of a lockdown of this incident.'
-        : `By the audit log, ${lockdownText(lockdown)}.${pathsText(paths, 'open')}${pathsText(paths, 'not_checked')}`,
+        : `By the audit log, ${lockdownText(lockdown)}.${pathsText(paths, 'open')}${pathsText(paths, 'not_checked')}${openAfterText(report, lockdown.at)}`,
       incident.lifted !== null &&
         `By the audit log, it was lifted at ${secondText(incident.lifted.at)}. What was revoked stays revoked.`,
       incident.stays.length > 0 &&
@@ -289,6 +298,10 @@ function whatWasEnded(report: IncidentReport): Part {
       ),
     ),
     withTitle(
+      'Users and tokens that these accounts made, by the audit log:',
+      madeAccess(report).map((each) => `${describedSummary(each.item)}: ${endText(each)}`),
+    ).lines,
+    withTitle(
       'By the cleaning, as the audit log has it:',
       acts.map(
         (each) => `${secondText(each.at)}: ${cleanedText(each, found.get(each.item))}: ${each.result}`,
@@ -300,7 +313,10 @@ function whatWasEnded(report: IncidentReport): Part {
     ).lines,
     withTitle(
       'Of what these accounts did, gone, undone or changed back by the last investigation:',
-      cleaned.map((item) => `${item.summary}${stolen.has(item.id) ? STOLEN : ''}: ${stateText(item)}`),
+      cleaned.map(
+        (item) =>
+          `${item.summary}${stolen.has(item.id) ? STOLEN : ''}: ${stateText(item)}${changesText(item)}`,
+      ),
     ).lines,
   );
 }

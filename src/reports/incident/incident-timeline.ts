@@ -91,7 +91,7 @@ export function byRisk(one: InvestigationItem, other: InvestigationItem): number
 }
 
 /** The accounts investigated beside the responders, and the owner where something is known to be the owner's, in order of time. */
-export function timeline({ investigations, runs, own }: IncidentReport): Document {
+export function timeline({ incident, investigations, runs, own }: IncidentReport): Document {
   const found = investigations.length === 0 ? [] : combined(investigations).items;
   const worst = found.toSorted((one, other) => RISK_ORDER.indexOf(one.risk) - RISK_ORDER.indexOf(other.risk));
   const listed = worst.slice(0, MAX_EVENTS);
@@ -111,7 +111,11 @@ export function timeline({ investigations, runs, own }: IncidentReport): Documen
       at: beganAt(run),
       owner: '',
       intruder: '',
-      responders: runSentence(run, { whole: true }),
+      // What a person said of an item has no reason of its own where it repeats the one of the lockdown.
+      responders: runSentence(
+        run.state === 'noted' && run.reason === incident.reason ? { ...run, reason: null } : run,
+        { whole: true },
+      ),
     })),
   ];
   const more =
@@ -151,7 +155,29 @@ function deedText(item: InvestigationItem): string {
     last === first ? '' : `, ${countText(entryCount, 'entry', 'entries')} until ${secondText(last)}`;
   const ended =
     job === null ? '' : `, ${job.status}${job.finished === null ? '' : ` at ${secondText(job.finished)}`}`;
-  return `${who === '' ? '' : `${who}: `}${summary}${group === 'ran' ? ended : again}`;
+  return `${who === '' ? '' : `${who}: `}${summary}${changesText(item)}${group === 'ran' ? ended : again}`;
+}
+
+/** The fields and the characters of a value that a line has. */
+const MAX_FIELDS = 5;
+const MAX_VALUE = 80;
+
+/** What was changed from what to what; nothing for other acts. Values that may be secrets are not told. */
+export function changesText({ act, changes }: Pick<InvestigationItem, 'act' | 'changes'>): string {
+  if (act !== 'changed' || changes.length === 0) return '';
+  const named = changes.slice(0, MAX_FIELDS).map(({ field, before, after, hidden }) => {
+    if (hidden) return `${field} (not shown)`;
+    return before === undefined
+      ? `${field}: ${valueText(after)}`
+      : `${field}: ${valueText(before)} became ${valueText(after)}`;
+  });
+  if (changes.length > MAX_FIELDS) named.push(`${changes.length - MAX_FIELDS} more`);
+  return ` (${named.join('; ')})`;
+}
+
+function valueText(value: unknown): string {
+  const text = JSON.stringify(value ?? null);
+  return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}…`;
 }
 
 /** Who made what, as a picture. */

@@ -241,7 +241,7 @@ const MARKS: Readonly<Record<string, readonly [word: string, color: LabelProps['
   closed: ['closed', 'green'],
   open: ['open', 'red'],
   'not checked': ['not checked', 'orange'],
-  left: ['left', 'orange'],
+  left: ['left as it is', 'orange'],
   critical: ['critical', 'red'],
   high: ['high', 'orangered'],
   medium: ['medium', 'orange'],

@@ -336,7 +336,7 @@ test('a list that could not be read is a limit, and nothing else is said of it',
   expect(unread[0]).toMatch(
     /^Not checked: hosts that were created in bulk, .*, role assignments and role definitions\./,
   );
-  expect(unread[0]).toContain('(hosts, credential types)');
+  expect(unread[0]).toContain('What it has is included, also of these: hosts, credential types;');
   expect(unread.join()).toContain('users who were made without an entry');
   expect((await of('not_recorded')).join()).not.toContain('created in bulk');
   expect(await of('entries_missing')).toEqual([expect.stringContaining('Not checked')]);

@@ -17,6 +17,7 @@ import { htmlDocument, markdownDocument } from '../../../../src/reports/document
 import { chainNodes, chainPicture } from '../../../../src/reports/incident/chain-picture.ts';
 import { incidentParts } from '../../../../src/reports/incident/incident-report.ts';
 import { combined } from '../../../../src/reports/incident/incident-timeline.ts';
+import { openAfterText } from '../../../../src/reports/incident/made-access.ts';
 import { chainOf } from '../../../../src/reports/incident/what-remains.ts';
 import { incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
 import { token } from '../../../support/tokens.ts';
@@ -388,6 +389,57 @@ describe('the report of an incident', () => {
     expect(await texts(both, 'Is it over?')).toMatch(/^\*\*Nothing is known to remain\./);
   });
 
+  test('says what rights a made user has, what was changed, and what was open after the lockdown', async () => {
+    await using at = await locked();
+    const change = (field: string, before: unknown, after: unknown, hidden = false) => ({
+      ...{ field, hidden, state: 'as_before' as const, entry: 1, lastEntry: 1 },
+      ...(!hidden && { before, after }),
+    });
+    const mole = item({
+      ...{ id: 'user:44', summary: 'created the user mole (44)', state: 'gone' },
+      object: { kind: 'user', id: 44, name: 'mole' },
+      changes: [change('is_superuser', undefined, true)],
+    });
+    const back = item({
+      ...{ id: 'o_auth2_access_token:50', summary: 'created the access token (50)', state: 'gone' },
+      object: { kind: 'o_auth2_access_token', id: 50, name: null },
+    });
+    const restored = item({
+      ...{ id: 'organization:1', group: 'other', act: 'changed', state: 'undone', risk: null },
+      ...{
+        object: { kind: 'organization', id: 1, name: 'Default' },
+        summary: 'changed the organization Default (1)',
+      },
+      changes: [change('description', 'ours', 'theirs'), change('secret', 'no value', 'of a secret', true)],
+    });
+    const { address, context } = at.target.self;
+    const common = {
+      ...{ operation: 'tokens.revoke', run: 'of-ours-and-more', actor: { user: 'root' } },
+      target: { address, context },
+    };
+    const data = { step: 'batch', incident: at.incident };
+    const { seq: closes } = await at.log.append({ ...common, kind: 'intent', data });
+    await at.log.append({ ...common, kind: 'outcome', closes, data: { ...data, revoked: [50] } });
+    const found = await at.report([investigation({ items: [mole, back, restored] })]);
+    const parts = incidentParts(found, PLACE);
+    expect(await texts(parts, 'What happened')).toContain('critical: created the user mole (44): superuser');
+    const values =
+      'changed the organization Default (1) (description: "ours" became "theirs"; secret (not shown))';
+    expect(await texts(parts, 'Timeline')).toContain(values);
+    const ended = await texts(parts, 'What was ended');
+    expect(ended).toContain('changed the organization Default (1): as before again (description');
+    expect(ended).toMatch(/created the access token \(50\): ended at \S+Z by run of-ours-/);
+    expect(ended).toContain('created the user mole (44): superuser: when it ended is not known');
+    expect(await whole(markdownDocument(parts))).not.toMatch(/no value|of a secret/);
+    // The token was ended at the time of the lockdown, the user by no run.
+    const open =
+      'Not known to be ended by then, of what these accounts made: created the user mole (44): superuser,';
+    expect(await texts(parts, 'Is it over?')).toContain(`${open} when it ended is not known.`);
+    expect(openAfterText(found, '2026-11-20T09:59:00.000Z')).toMatch(
+      /superuser, when it ended is not known; created the access token \(50\), ended at \S+Z by run of-ours-\.$/,
+    );
+  });
+
   test('has what was set back among what was ended and in the picture', async () => {
     await using at = await locked();
     const restored = item({
@@ -465,10 +517,15 @@ describe('the report of an incident', () => {
       ...{ log: at.log, description: at.target.self, clock: at.common.clock, actor: { user: 'root' } },
       ...{ incident: at.incident, items: ['inventory:2'], as: 'by_hand' as const },
     };
-    expect((await markItems({ ...marking, isMarked: true })).changed).toEqual(['inventory:2']);
+    // With the reason of the lockdown, as the console gives it where the person says none.
+    const by = { ...marking, reason: HOSTILE[1] ?? '', isMarked: true };
+    expect((await markItems(by)).changed).toEqual(['inventory:2']);
     const said = await at.report([before]);
     expect(said.own).toEqual([]);
     const parts = incidentParts(said, PLACE);
+    const rows = (await texts(parts, 'Timeline')).split('\n');
+    expect(rows.find((row) => row.includes('locked down'))).toContain('script');
+    expect(rows.find((row) => row.includes('was dealt with by hand for'))).not.toContain('script');
     const over = await texts(parts, 'Is it over?');
     expect(over).toContain('Not checked in full.');
     expect(over).toContain('1 thing was dealt with by hand, as its person says; that was not checked.');

@@ -1,0 +1,63 @@
+import {
+  describedSummary,
+  type InvestigationItem,
+  isStillThere,
+} from '../../domain/investigation/investigation.ts';
+import type { IncidentReport } from '../../operations/incident/gather-report.ts';
+import { CLOCKS_MS } from '../../operations/incident/own-acts.ts';
+import { secondText } from '../tables/text.ts';
+import { combined, stolenIn } from './incident-timeline.ts';
+
+const KINDS: ReadonlySet<string> = new Set(['user', 'o_auth2_access_token']);
+
+/** A user or token that the accounts made, and when a run ended it. */
+interface MadeAccess {
+  readonly item: InvestigationItem;
+  /** RFC 3339, with the run of the audit log; null where no run ended it. */
+  readonly ended: { readonly at: string; readonly run: string } | null;
+}
+
+/** The users and tokens that the accounts made, which a lockdown of others need not end. */
+export function madeAccess({
+  investigations,
+  ownActs,
+}: Pick<IncidentReport, 'investigations' | 'ownActs'>): readonly MadeAccess[] {
+  if (investigations.length === 0) return [];
+  const { items, madeAt } = combined(investigations);
+  const stolen = stolenIn(investigations);
+  const made = items.filter(
+    ({ id, act, object }) => act === 'made' && KINDS.has(object.kind) && !stolen.has(id),
+  );
+  return made.map((item) => {
+    const { kind, id } = item.object;
+    const last = ownActs.findLast(
+      (act) => act.kind === kind && act.id === id && (act.operation === 'delete' || act.active !== undefined),
+    );
+    if (last === undefined || last.active === true) return { item, ended: null };
+    // Found again after that: it did not last.
+    if (isStillThere(item) && Date.parse(madeAt) > last.to) return { item, ended: null };
+    return { item, ended: { at: new Date(last.to - CLOCKS_MS).toISOString(), run: last.run } };
+  });
+}
+
+/** Those that were not ended yet when the lockdown was; empty without any. */
+export function openAfterText(
+  report: Pick<IncidentReport, 'investigations' | 'ownActs'>,
+  lockedAt: string,
+): string {
+  const later = madeAccess(report).filter(
+    ({ ended }) => ended === null || Date.parse(ended.at) > Date.parse(lockedAt),
+  );
+  if (later.length === 0) return '';
+  const named = later.slice(0, MAX_NAMED).map((each) => `${describedSummary(each.item)}, ${endText(each)}`);
+  if (later.length > MAX_NAMED) named.push(`${later.length - MAX_NAMED} more`);
+  return ` Not known to be ended by then, of what these accounts made: ${named.join('; ')}.`;
+}
+
+const MAX_NAMED = 20;
+
+/** When it was ended, and by which run. */
+export function endText({ item, ended }: MadeAccess): string {
+  if (ended !== null) return `ended at ${secondText(ended.at)} by run ${ended.run.slice(0, 8)}`;
+  return item.state === 'there' ? 'still there' : 'when it ended is not known';
+}
