@@ -8,6 +8,7 @@ import type { Incident } from '../domain/incident/incident.ts';
 import { readIncidentHistories, requireIncident } from '../operations/incident/recorded-incidents.ts';
 import { isSameController, listOf, objectOf, textOf } from '../operations/journal/journal.ts';
 import { type CaseOf, controllerOfCase } from './case-controller.ts';
+import { CaseFiles } from './case-files.ts';
 
 /** A larger file is not read for a page. */
 const MAX_BYTES = 200 * 1024 * 1024;
@@ -39,6 +40,8 @@ interface Made {
 
 /** What the page of a case gets of the snapshots. */
 export interface LockdownSnapshot {
+  /** Whether the case has an investigation. */
+  readonly isInvestigated: boolean;
   /** The newest first; null where no snapshot could be read. */
   readonly tokens: readonly SnapshotToken[] | null;
   /** How many there are beside these. */
@@ -83,7 +86,8 @@ export class LockdownSnapshots {
       files.push(read);
       if (!listOf(data['missing']).includes('activity')) active.push(read);
     }
-    return { ...tokensOf(files, incident), made: madeOf(active, incident) };
+    const isInvestigated = new CaseFiles(runtime.environment, incident.id).investigations().length > 0;
+    return { isInvestigated, ...tokensOf(files, incident), made: madeOf(active, incident) };
   }
 }
 

@@ -62,7 +62,9 @@ function Warning(props: {
   readonly children: ReactNode;
 }): ReactNode {
   const { place, incident, scope, children } = props;
-  const made = useSnapshot({ place, incident })?.made ?? null;
+  const { made = null, isInvestigated = false } = useSnapshot({ place, incident }) ?? {};
+  // As for a lockdown that is finished after it.
+  if (isInvestigated) return null;
   return (
     <Message isLiveRegion variant="warning" title="The thief may still have access">
       <p>

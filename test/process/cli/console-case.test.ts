@@ -102,7 +102,7 @@ describe('a case in a console', { timeout: 60_000 }, () => {
   });
 
   it('tells what the account made in the hour before, from the snapshot that the audit log knows', async () => {
-    const { folder, opened, incident } = await lockedDown();
+    const { folder, opened, incident, investigate } = await lockedDown();
     const snapshot = async () =>
       (await opened.send(`/api/case/snapshot?place=east-db&incident=${incident}`)).json() as LockdownSnapshot;
     const incidents = join(folder, '.local/state/tokenctl/incidents');
@@ -110,9 +110,9 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     const text = readFileSync(file, 'utf8');
     // One that is another than the audit log has says nothing, and neither does one that is not here.
     writeFileSync(file, text.replaceAll('mole', 'vole'));
-    expect(await snapshot()).toEqual({ tokens: null, moreTokens: 0, made: null });
+    expect(await snapshot()).toEqual({ isInvestigated: false, tokens: null, moreTokens: 0, made: null });
     renameSync(file, `${file}.away`);
-    expect(await snapshot()).toEqual({ tokens: null, moreTokens: 0, made: null });
+    expect(await snapshot()).toEqual({ isInvestigated: false, tokens: null, moreTokens: 0, made: null });
     writeFileSync(file, text);
     expect(await snapshot()).toMatchObject({
       tokens: [{ description: '', scope: 'write', owner: 'bob', application: null }],
@@ -125,6 +125,8 @@ describe('a case in a console', { timeout: 60_000 }, () => {
         more: 0,
       },
     });
+    await investigate();
+    expect((await snapshot()).isInvestigated).toBe(true);
   });
 
   it('is investigated, cleaned, undone and reported, with honest work left alone', async () => {
