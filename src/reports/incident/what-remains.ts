@@ -4,6 +4,7 @@ import {
   type InvestigationItem,
   type InvestigationSubject,
   isOtherChangeLeft,
+  isStolenToken,
   stateText,
 } from '../../domain/investigation/investigation.ts';
 import { shellWord } from '../../domain/remedies.ts';
@@ -179,10 +180,10 @@ function knownText(last: Investigation, { remaining: left, ...said }: Left): str
     return othersText(last, others, { handled, handedOver });
   }
   if (left.length === 0 && handedOver > 0) {
-    return `Not in full. The investigation of ${last.madeAt} read again what the accounts are known to have done. What was still there or not checked is handed over${handled > 0 ? ', or said to be dealt with since' : ''}.`;
+    return `Not in full. The investigation of ${last.madeAt} read again what the accounts are known to have done. ${endedText(last, said)} What was still there or not checked is handed over${handled > 0 ? ', or said to be dealt with since' : ''}.`;
   }
   if (left.length === 0 && handled > 0) {
-    return `Not checked in full. The investigation of ${last.madeAt} read again what the accounts are known to have done. Of what it found there, all is said to be dealt with since.`;
+    return `Not checked in full. The investigation of ${last.madeAt} read again what the accounts are known to have done. ${endedText(last, said)} What was still there or not checked is said to be dealt with since.`;
   }
   if (left.length === 0) {
     return `Nothing is known to remain. The investigation of ${last.madeAt} read again what the accounts are known to have done, and none of it remains. What it could not know is listed below.`;
@@ -195,6 +196,16 @@ function knownText(last: Investigation, { remaining: left, ...said }: Left): str
     ...(unknown === 0 ? [] : [`${countText(unknown, 'more was', 'more were')} not checked.`]),
     ...(isPart ? [`More may remain: ${last.as} sees only part of the controller.`] : []),
   ].join(' ');
+}
+
+/** Of all that was found, how much does not remain: the rest is told beside it. */
+function endedText(
+  last: Investigation,
+  { handled, handedOver }: Pick<Left, 'handled' | 'handedOver'>,
+): string {
+  const found = last.items.filter((item) => !isStolenToken(item, last)).length;
+  const left = [...handled, ...handedOver].filter(({ item }) => !isStolenToken(item, last)).length;
+  return `It found ${countText(found, 'thing')}, of which ${numberText(found - left)} ${found - left === 1 ? 'does' : 'do'} not remain.`;
 }
 
 /** Where nothing remains but changes that give no access and run no code by any rule. */

@@ -292,6 +292,14 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     // It is no act; and colleague was made before it was.
     expect([first?.items, second?.items]).toEqual([before.items.length, before.items.length - 2]);
     const report = await opened.send(`/api/case/report?place=east-db&incident=${incident}&format=markdown`);
+    expect(report.body).toMatch(/critical: created the user mole \(\d+\): superuser,/);
+    expect(report.body).toMatch(
+      /Not known to be ended by then, .*: created the user mole \(\d+\): superuser, still there/,
+    );
+    const plan = { kind: 'incident clean', place: 'east-db', incident, investigation: second?.name };
+    expect((await opened.send('/api/plans', plan)).json().text).toMatch(
+      /Cleans only what was done since \S+Z?.*, when the stolen token was made\./,
+    );
     expect(report.body).toMatch(/The theft began not before \S+Z, when the token was made: bob created/);
     const apart = (await found()).beforeToken;
     expect(apart).toMatchObject({ count: 1, isWhole: true });

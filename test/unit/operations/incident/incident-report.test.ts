@@ -528,6 +528,9 @@ describe('the report of an incident', () => {
     expect(rows.find((row) => row.includes('was dealt with by hand for'))).not.toContain('script');
     const over = await texts(parts, 'Is it over?');
     expect(over).toContain('Not checked in full.');
+    expect(over).toMatch(
+      /It found 1 thing, of which 0 do not remain\. What was still there or not checked is said to be dealt/,
+    );
     expect(over).toContain('1 thing was dealt with by hand, as its person says; that was not checked.');
     expect(over).not.toMatch(/Nothing is known|^\*\*No\./);
     expect(await texts(parts, 'What remains')).toContain('created the inventory copy (2); said by root, ');
