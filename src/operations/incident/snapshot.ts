@@ -85,7 +85,7 @@ async function written(
   await file.write(line('snapshot', { incident, at, context, address, dialect, version }));
   const leaveOut = async (kind: string, { message }: TokenctlError) => {
     missing.push(kind);
-    await file.write(line('missing', { kind, why: message }));
+    await file.write(line('missing', { part: kind, why: message }));
   };
   const each = async (kind: string, rows: () => AsyncIterable<object>) => {
     try {

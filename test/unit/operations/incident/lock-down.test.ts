@@ -421,6 +421,22 @@ describe('a lockdown that meets resistance', () => {
     expect(status?.values.every(({ what }) => what === 'user')).toBe(true);
   });
 
+  test('says in the file of what was there which part could not be read', async () => {
+    await using at = await incidentFixture('database');
+    at.target.activity.list = () => {
+      throw new TokenctlError('permission_refused', 'No');
+    };
+    const report = await at.lockDown();
+    expect(report.steps.find(({ step }) => step === 'snapshot')?.message).toMatch(
+      /Not included, because they cannot be read: activity\.$/,
+    );
+    const [text = ''] = at.files.written.values();
+    const missing = text.split('\n').filter((line) => line.includes('"missing"'));
+    expect(missing.map((line) => JSON.parse(line))).toEqual([
+      { kind: 'missing', part: 'activity', why: 'No' },
+    ]);
+  });
+
   test('tells of a user that cannot be deactivated', async () => {
     await using at = await incidentFixture('database');
     at.target.onUser = (id) => {
