@@ -14,28 +14,12 @@ import type { RunCounts } from '../../operations/journal/run-account.ts';
 import { code, type Document, lines, list, type Part, section, strong } from '../document.ts';
 import { countText, numberText, secondText, timeText } from '../tables/text.ts';
 import { STOLEN } from './chain-picture.ts';
-import {
-  byRisk,
-  bySubject,
-  chainParts,
-  changesText,
-  combined,
-  stolenIn,
-  timeline,
-} from './incident-timeline.ts';
+import { bySubject, chainParts, changesText, combined, stolenIn, timeline } from './incident-timeline.ts';
 import { endText, madeAccess, openAfterText } from './made-access.ts';
 import { OWN_WORK, ownWorkParts } from './own-work.ts';
-import {
-  chainOf,
-  isSerious,
-  notInvestigated,
-  remainingTexts,
-  subjectText,
-  whatRemains,
-} from './what-remains.ts';
+import { MAX_ITEMS, whatHappened, withTitle } from './what-happened.ts';
+import { chainOf, notInvestigated, remainingTexts, subjectText, whatRemains } from './what-remains.ts';
 
-/** The most lines of what remains, and of any other list. */
-const MAX_ITEMS = 200;
 const MAX_UNATTRIBUTED = 20;
 
 /** Where the log and the investigations are, for the commands that verify the report. */
@@ -108,106 +92,6 @@ function about({ incident, address, madeAt, investigations }: IncidentReport): P
     ),
   );
 }
-
-function whatHappened({ investigations, incident, own }: IncidentReport): Document {
-  if (investigations.length === 0) return [lines(notInvestigated(incident))];
-  const { items } = combined(investigations);
-  const stolen = stolenIn(investigations);
-  const acts = items.filter(({ id }) => !stolen.has(id));
-  const worst = acts.filter(isSerious).sort(byRisk).slice(0, 12);
-  const { reason } = incident;
-  return [
-    lines(items.filter(({ id }) => stolen.has(id)).map(stolenText)),
-    lines(
-      bySubject(investigations).map((each) =>
-        whatOneDid(combined(each), { stolen, isApart: own.length > 0 }),
-      ),
-    ),
-    lines(
-      `${ACCOUNTS_ONLY} ${apartText(own)}`,
-      reason !== null && `The lockdown gives as its reason: ${reason}.`,
-    ),
-    withTitle(
-      'The most serious of it:',
-      worst.map((item) => `${item.risk}: ${describedSummary(item)}, ${secondText(item.first)}`),
-    ),
-  ];
-}
-
-/** The earliest beginning of the theft: no act of the intruder. */
-function stolenText(item: InvestigationItem): string {
-  const who = item.by.map(({ username }) => username).join(', ');
-  return `A token was stolen. The theft began not before ${secondText(item.first)}, when the token was made: ${who === '' ? '' : `${who} `}${describedSummary(item)}. That is not counted below. By the last investigation, it is ${nowText(item)}.`;
-}
-
-function nowText(item: InvestigationItem): string {
-  if (item.state === 'there') return 'still there';
-  return item.state === 'unknown' ? 'not checked' : stateText(item);
-}
-
-/** What an investigation goes by. */
-const ACCOUNTS_ONLY =
-  'These are acts of accounts. Which of them the intruder did, and which the owner of the account did, was not checked: the activity stream names users, not tokens.';
-
-/** What is listed apart as the owner's own work. */
-function apartText(own: IncidentReport['own']): string {
-  if (own.length === 0) return "Nothing is listed apart as the owner's own work.";
-  const marked = own.filter(({ why }) => why === 'marked').length;
-  const before = own.length - marked;
-  const what = [
-    ...(before > 0 ? [`${countText(before, 'thing')} from before the theft can have begun`] : []),
-    ...(marked > 0 ? [`${countText(marked, 'thing')} marked as honest work`] : []),
-  ];
-  return `Listed apart, under "${OWN_WORK}": ${what.join(', and ')}.`;
-}
-
-/** A list under its title, as long as a page may be; left out where it is empty. */
-function withTitle(title: string, items: readonly string[]) {
-  return lines(items.length > 0 && [title, ...list(...items.slice(0, MAX_ITEMS))]);
-}
-
-/** @param known.isApart Whether something counts as the owner's own work: then it is not said that there is nothing. */
-function whatOneDid(
-  found: Investigation,
-  { stolen, isApart }: { readonly stolen: ReadonlySet<string>; readonly isApart: boolean },
-): string {
-  const counting = found.items.filter(({ id }) => !stolen.has(id));
-  const done = counting.filter(({ job }) => job === null || job.because === 'launched');
-  const later = counting.length - done.length;
-  const began = done.map(({ first }) => first).sort()[0];
-  // A job ends by itself, or because responders cancel it.
-  const ended = done
-    .map(({ group, first, last }) => (group === 'ran' ? first : last))
-    .sort()
-    .at(-1);
-  // A user who was made and did nothing is an object, not somebody through whom the actor acted.
-  const others = found.chain.filter(
-    ({ how, user }) =>
-      how !== 'subject' && done.some(({ by }) => by.some(({ username }) => username === user.username)),
-  );
-  const counted = ACTS.flatMap(([act, verb, noun]) => {
-    const count = done.filter((item) => item.act === act).length;
-    return count === 0 ? [] : [`${verb} ${countText(count, noun)}`];
-  });
-  if (began === undefined && isApart)
-    return `All that was found of ${subjectText(found.subject)}, from ${found.since} to ${found.until}, counts as the owner's work.`;
-  if (began === undefined && found.visibility.kind !== 'all') {
-    return `${found.as}, who sees only part of the activity stream, found nothing in it that ${subjectText(found.subject)} did, from ${found.since} to ${found.until}.`;
-  }
-  return began === undefined
-    ? `The activity stream has nothing that ${subjectText(found.subject)} did to access or to what runs, from ${found.since} to ${found.until}.`
-    : `${subjectText(found.subject)} acted from ${secondText(began)} to ${secondText(ended ?? began)}${others.length === 0 ? '' : `, also through ${others.map(({ user }) => user.username).join(', ')}`}: ${counted.join(', ')}.${later === 0 ? '' : ` ${countText(later, 'job')} ran from what was made or changed.`}`;
-}
-
-const ACTS: readonly (readonly [InvestigationItem['act'], verb: string, noun: string])[] = [
-  ['made', 'created', 'object'],
-  ['changed', 'changed', 'object'],
-  ['granted', 'granted', 'role'],
-  ['linked', 'linked', 'object'],
-  ['launched', 'launched', 'job'],
-  ['removed', 'removed', 'role or link'],
-  ['deleted', 'deleted', 'object'],
-];
 
 /** Every sentence says what it rests on: an investigation at a time, or the log. */
 function isItOver(report: IncidentReport): Document {
