@@ -1,4 +1,4 @@
-import { type AccessPath, closedPath, openPath } from '../../domain/access.ts';
+import { type AccessPath, closedPath, openPath, untilText } from '../../domain/access.ts';
 import { limitText } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type Incident, isHeld, type LockValue, lockKey } from '../../domain/incident/incident.ts';
@@ -350,12 +350,15 @@ async function otherPaths(
 function asRecorded(each: AccessPath, until: string | undefined, now: Date): AccessPath {
   if (until === undefined || (each.state !== 'not_checked' && each.until === undefined)) return each;
   if (Date.parse(until) > now.getTime()) return { ...each, until };
-  if (each.state === 'not_checked') return closedPath(each.path, EXPIRED);
+  if (each.state === 'not_checked') return closedPath(each.path, expiredText(until));
   const { until: _, ...rest } = each;
   return rest;
 }
 
-const EXPIRED = 'None that can be used is listed. What the lockdown could not list has expired since.';
+/** Of what could not be listed, only its time says that it is over. */
+function expiredText(until: string): string {
+  return `What could not be listed has ended by itself: it could be used until ${untilText(until)} at most.`;
+}
 
 /** The users, roles and switches that an incident holds: a running server may not have applied a switch yet. */
 function valuePaths(
