@@ -39,7 +39,7 @@ async function overviewOf(runtime: Runtime, place: string) {
     /** Why this account may not lock down anybody, as far as that is known before it is tried; null where nothing is. */
     lockdownRefusal: lockdownRefusalOf(await runtime.description()),
     /** Why a measure of a lockdown is not possible through this context, by its member of the form; those that are possible are absent. */
-    measureGaps: measureGapsOf(target, found.capabilities),
+    measureGaps: measureGapsOf(target, found),
     databaseContext: found.databaseContext ?? null,
     capabilities: found.capabilities,
     settings: await settingsOf(runtime),
@@ -51,7 +51,7 @@ async function overviewOf(runtime: Runtime, place: string) {
 
 function measureGapsOf(
   { passwords, roles }: Target,
-  capabilities: TargetDescription['capabilities'],
+  { capabilities, identity }: Pick<TargetDescription, 'capabilities' | 'identity'>,
 ): Readonly<Record<string, string>> {
   const overRest = 'Not through this context: it takes the REST API, and a superuser.';
   return {
@@ -62,7 +62,10 @@ function measureGapsOf(
       resetPassword: overRest,
     }),
     ...((roles === undefined || capabilities.roles !== true) && {
-      stripRoles: overRest,
+      stripRoles:
+        roles === undefined || identity.isSuperuser !== true || !capabilities.changes
+          ? overRest
+          : 'Not here: it takes a controller (AWX or Automation Controller), which lists the roles of a user.',
     }),
   };
 }
