@@ -3,7 +3,7 @@ import { requiredArgument } from '../../src/cli/flags.ts';
 import { markFlags } from '../../src/cli/investigation/investigation-flags.ts';
 
 export default defineCommand({
-  summary: 'Mark items as honest work, dealt with by hand, or handed over',
+  summary: 'Mark items as honest, dealt with by hand, or handed over',
   description: `Records in the audit log that items of the investigations of an incident are honest work, \
 not the intruder's. incident clean leaves what is marked, for everybody who works on the incident. Changes \
 nothing on the controller, and checks nothing: it says what you say. With --by-hand it says that somebody dealt \

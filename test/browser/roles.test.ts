@@ -428,13 +428,13 @@ describe.skipIf(chromium === null)('the web interface for users with different r
       await page.getByRole('heading', { name: 'Dashboard' }).waitFor();
       await refuseOnce('GET', '4');
       await page.getByRole('link', { name: 'Inventories' }).first().click();
-      await page.getByText(/^Slow down. The next attempt is in \d s.$/).waitFor();
+      await page.getByText(/^Slow down. The next attempt is in \d\ss.$/).waitFor();
       await page.getByRole('link', { name: 'Racks' }).click();
       await page.getByRole('link', { name: 'Edit' }).click();
       await field(page, 'Description').fill('In time');
       await refuseOnce('PATCH', '5');
       await press(page, 'Save');
-      await page.getByRole('button', { name: /^Save \(in \d s\)$/, disabled: true }).waitFor();
+      await page.getByRole('button', { name: /^Save \(in \d\ss\)$/, disabled: true }).waitFor();
       await page.getByText('Slow down. Try again in 5 seconds.').waitFor();
       // The button can be pressed once its time has come.
       await press(page, 'Save');

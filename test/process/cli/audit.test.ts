@@ -61,7 +61,10 @@ describe('tokens audit', () => {
       'severity,rule,subject,user,application,finding,id,scope,created,expires,last_used,description,state,context,controller,account,audited_at,audited,policy',
     );
     expect(first).toMatch(/^critical,owner-inactive,token:\d+,/);
-    expect((await run(['tokens', 'audit', '--format', 'csv'])).stdout).toBe(stdout);
+    // Each says when it was made: to the second.
+    const timeless = (text: string) => text.replaceAll(/,[^,]*,every token,/g, ',every token,');
+    const other = await run(['tokens', 'audit', '--format', 'csv']);
+    expect(timeless(other.stdout)).toBe(timeless(stdout));
   });
 
   test('checks single rules, and shows the worst findings of each rule', async () => {

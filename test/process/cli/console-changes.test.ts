@@ -49,7 +49,7 @@ describe('a lockdown in a console', () => {
     const secret = readFileSync(file, 'utf8').trim();
     const shown = [locked, (await send('/api/operations')).json(), (await send('/api/log')).json()];
     expect(JSON.stringify(shown)).not.toContain(secret);
-    expect((await send('/api/overview?place=test')).statusCode).toBe(403);
+    expect((await send('/api/overview?place=test')).statusCode).toBe(502);
 
     // As the report says: the context with the token. The console reads the configuration for each piece of work.
     const command = /context add .*/.exec(locked.result?.text ?? '')?.[0] ?? '';
