@@ -227,7 +227,8 @@ function ItemList({
                   {isPickable(item) && <SetsBack item={item} />}
                   {item.takesNaming && <div className="hint">Perhaps the work of somebody else.</div>}
                   {(item.remains || kept.has(item.id)) && item.notCleanable !== null && (
-                    <div className="hint">
+                    // What is marked is not to be done by hand any more; the row keeps its height under the pointer.
+                    <div className={item.mark === null && item.handedOver === null ? 'hint' : 'hint settled'}>
                       By hand: {item.notCleanable}{' '}
                       {item.page !== null && (
                         <>

@@ -124,7 +124,8 @@ function RecordedPaths({
     <>
       <p>
         As the lockdown found it when it ended, <When at={at} />, by the audit log. It is lifted: nothing of
-        this is checked now. What was revoked stays revoked. What the lift gave back can be used again.
+        this is checked now. What was revoked stays revoked. What the lift gave back, if anything, can be used
+        again.
       </p>
       <PlainTable
         label={`Ways in of ${id}, as the lockdown left them`}
