@@ -63,7 +63,11 @@ export function incidentParts(report: IncidentReport, place: ReportPlace): Docum
 /** Whom an investigation was about, of which time, and how much of that the activity stream has. */
 function periodText({ since, until, begins, stream, subject, beforeToken }: Investigation): string {
   const given =
-    beforeToken !== undefined ? '' : begins === 'given' ? ', taken as the beginning of the theft' : '';
+    beforeToken !== undefined
+      ? ''
+      : begins === 'given'
+        ? ', taken as the earliest beginning of the theft'
+        : '';
   const made =
     beforeToken === undefined
       ? ''
@@ -182,7 +186,7 @@ function whatWasEnded(report: IncidentReport): Part {
       ),
     ),
     withTitle(
-      'Users and tokens that these accounts made, by the audit log:',
+      'Users, tokens and applications that these accounts made, by the audit log:',
       madeAccess(report).map((each) => `${describedSummary(each.item)}: ${endText(each)}`),
     ).lines,
     withTitle(

@@ -169,7 +169,7 @@ export function changesText({ act, changes }: Pick<InvestigationItem, 'act' | 'c
     if (hidden) return `${field} (not shown)`;
     return before === undefined
       ? `${field}: ${valueText(after)}`
-      : `${field}: ${valueText(before)} became ${valueText(after)}`;
+      : `${field} changed from ${valueText(before)} to ${valueText(after)}`;
   });
   if (changes.length > MAX_FIELDS) named.push(`${changes.length - MAX_FIELDS} more`);
   return ` (${named.join('; ')})`;

@@ -8,16 +8,16 @@ import { CLOCKS_MS } from '../../operations/incident/own-acts.ts';
 import { secondText } from '../tables/text.ts';
 import { combined, stolenIn } from './incident-timeline.ts';
 
-const KINDS: ReadonlySet<string> = new Set(['user', 'o_auth2_access_token']);
+const KINDS: ReadonlySet<string> = new Set(['user', 'o_auth2_access_token', 'o_auth2_application']);
 
-/** A user or token that the accounts made, and when a run ended it. */
+/** A user, token or application that the accounts made, and when a run ended it. */
 interface MadeAccess {
   readonly item: InvestigationItem;
   /** RFC 3339, with the run of the audit log; null where no run ended it. */
   readonly ended: { readonly at: string; readonly run: string } | null;
 }
 
-/** The users and tokens that the accounts made, which a lockdown of others need not end. */
+/** The users, tokens and applications that the accounts made, which a lockdown of others need not end. */
 export function madeAccess({
   investigations,
   ownActs,

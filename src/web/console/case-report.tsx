@@ -81,7 +81,7 @@ export function ReportButtons({
       </div>
       <p role="status">
         {isBusy && 'Making the report…'}
-        {made !== null && (
+        {!isBusy && made !== null && (
           <>
             Made: your browser saves it as <strong>{made}</strong>, usually in its folder “Downloads”.
           </>

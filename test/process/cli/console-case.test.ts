@@ -252,7 +252,7 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     // The entries of the lockdown and of the cleanings have no actor: they are told as these.
     expect(body).toMatch(/Without an actor, and not of the intruder: \d+ entries/);
     expect(body).not.toContain('which may be part of this');
-    expect(body).toMatch(/Investigated: User bob, from .*, taken as the beginning of the theft, to/);
+    expect(body).toMatch(/Investigated: User bob, from .*, taken as the earliest beginning of the theft, to/);
     expect((await report('json')).json()).toMatchObject({
       incident: { id: incident },
       investigations: [{}, {}, {}],

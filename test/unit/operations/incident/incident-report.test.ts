@@ -332,7 +332,7 @@ describe('the report of an incident', () => {
     );
     const text = await whole(markdownDocument(parts));
     expect(text).toContain('The theft began not before 2026-11-20T08:30:00Z, when the token was made');
-    expect(text).not.toContain('taken as the beginning of the theft');
+    expect(text).not.toContain('beginning of the theft');
     // What was found of another account as well is not taken for the owner's own.
     const eve = investigation({
       ...{ subject: { kind: 'user', name: 'eve' }, items: [old('team:1', 'changed the team x (1)')] },
@@ -424,7 +424,7 @@ describe('the report of an incident', () => {
     const parts = incidentParts(found, PLACE);
     expect(await texts(parts, 'What happened')).toContain('critical: created the user mole (44): superuser');
     const values =
-      'changed the organization Default (1) (description: "ours" became "theirs"; secret (not shown))';
+      'changed the organization Default (1) (description changed from "ours" to "theirs"; secret (not shown))';
     expect(await texts(parts, 'Timeline')).toContain(values);
     const ended = await texts(parts, 'What was ended');
     expect(ended).toContain('changed the organization Default (1): as before again (description');
