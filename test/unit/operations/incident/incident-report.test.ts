@@ -112,6 +112,16 @@ async function texts(document: Document, heading: string): Promise<string> {
   return await whole(markdownDocument(end < 0 ? rest : rest.slice(0, end)));
 }
 
+/** An investigation that found the inventory of alice, in a state. */
+function foundCopy(state: InvestigationItem['state'], madeAt: string): Investigation {
+  const inventory = item({
+    ...{ id: 'inventory:2', group: 'code_later', state, risk: 'high', entries: [9] },
+    object: { kind: 'inventory', id: 2, name: 'copy' },
+    summary: 'created the inventory copy (2)',
+  });
+  return investigation({ madeAt, items: [inventory], chain: [link(ALICE)] });
+}
+
 describe('the report of an incident', () => {
   test('has the runs that belong to it, and no others', async () => {
     await using at = await locked();
@@ -504,15 +514,7 @@ describe('the report of an incident', () => {
 
   test('takes what was dealt with by hand for what its person says, until it is investigated again', async () => {
     await using at = await locked();
-    const inventory = (state: InvestigationItem['state']) =>
-      item({
-        ...{ id: 'inventory:2', group: 'code_later', state, risk: 'high', entries: [9] },
-        object: { kind: 'inventory', id: 2, name: 'copy' },
-        summary: 'created the inventory copy (2)',
-      });
-    const found = (state: InvestigationItem['state'], madeAt: string) =>
-      investigation({ madeAt, items: [inventory(state)], chain: [link(ALICE)] });
-    const before = found('there', '2026-11-20T09:59:00.000Z');
+    const before = foundCopy('there', '2026-11-20T09:59:00.000Z');
     const marking = {
       ...{ log: at.log, description: at.target.self, clock: at.common.clock, actor: { user: 'root' } },
       ...{ incident: at.incident, items: ['inventory:2'], as: 'by_hand' as const },
@@ -545,7 +547,7 @@ describe('the report of an incident', () => {
       ['unknown', '1 more was not checked', 'not checked'],
       ['gone', 'Nothing is known to remain.', 'gone'],
     ] as const) {
-      const again = incidentParts(await at.report([before, found(state, later)]), PLACE);
+      const again = incidentParts(await at.report([before, foundCopy(state, later)]), PLACE);
       const verdict = await texts(again, 'Is it over?');
       expect([state, verdict]).toEqual([state, expect.stringContaining(answer)]);
       const remaining = await texts(again, 'What remains');
@@ -563,16 +565,8 @@ describe('the report of an incident', () => {
 
   test('lists what was handed over as that, whatever an investigation finds, and never as ended', async () => {
     await using at = await locked();
-    const inventory = (state: InvestigationItem['state']) =>
-      item({
-        ...{ id: 'inventory:2', group: 'code_later', state, risk: 'high', entries: [9] },
-        object: { kind: 'inventory', id: 2, name: 'copy' },
-        summary: 'created the inventory copy (2)',
-      });
-    const found = (state: InvestigationItem['state'], madeAt: string) =>
-      investigation({ madeAt, items: [inventory(state)], chain: [link(ALICE)] });
-    const before = found('there', '2026-11-20T09:59:00.000Z');
-    const after = found('there', '2999-01-01T00:00:00.000Z');
+    const before = foundCopy('there', '2026-11-20T09:59:00.000Z');
+    const after = foundCopy('there', '2999-01-01T00:00:00.000Z');
     const marking = {
       ...{ log: at.log, description: at.target.self, clock: at.common.clock, actor: { user: 'root' } },
       ...{ incident: at.incident, items: ['inventory:2'], as: 'handed_over' as const },
@@ -595,7 +589,7 @@ describe('the report of an incident', () => {
       expect(await texts(parts, 'Who made what')).toContain('(handed over to carol)');
     }
     // It is over only where an investigation finds it gone.
-    const gone = found('gone', '2999-01-01T00:00:00.000Z');
+    const gone = foundCopy('gone', '2999-01-01T00:00:00.000Z');
     expect(await texts(incidentParts(await at.report([gone]), PLACE), 'Is it over?')).toContain(
       'Nothing is known to remain.',
     );
