@@ -82,7 +82,7 @@ const MAX_NAME = 200;
 function requireReceiver({ to = '', reason = '' }: MarkFlags): string {
   const missing = [...(to.trim() === '' ? ['--to'] : []), ...(reason.trim() === '' ? ['--reason'] : [])];
   if (missing.length > 0) {
-    throw new TokenctlError('usage', `${missing.join(' and ')} required with --handed-over`, {
+    throw new TokenctlError('usage', `--handed-over needs ${missing.join(' and ')}`, {
       hint: 'Name who decides about the items, and say why.',
     });
   }
