@@ -14,7 +14,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 
-/** The addresses of the page's own views: each is the same document. */
+/** The addresses of the page's own views: each is the same document, which says of any other address that it has no such page. */
 const VIEWS = '/ /tokens /incidents /case /investigation /audit /log /jobs /operations /plans'.split(' ');
 
 /**
@@ -40,6 +40,21 @@ export function servePage(app: FastifyInstance): void {
         .send(read(`assets/${file}`));
     },
   );
+  app.get(
+    '/*',
+    { config: { open: 'page' }, exposeHeadRoute: false },
+    ({ headers: { accept = '' } }, reply) => {
+      if (!accept.includes('text/html')) throw notFound();
+      return reply
+        .code(404)
+        .type(TYPES['.html'] ?? '')
+        .send(read('index.html'));
+    },
+  );
+  // Of the requests of the page, none is answered without the cookie and the key.
+  app.get('/api/*', () => {
+    throw notFound();
+  });
   app.setNotFoundHandler(() => {
     throw notFound();
   });

@@ -348,8 +348,18 @@ describe.skipIf(chromium === null)('the console', () => {
     await other.getByRole('heading', { name: 'Open the console from its terminal' }).waitFor();
     expect(await barriers(other, 'minor')).toEqual([]);
     await other.goto(new URL('/no-such-page', page.url()).href);
+    await other.getByRole('heading', { name: 'Open the console from its terminal' }).waitFor();
+    await other.goto(new URL('/api/console', page.url()).href);
     await other.getByRole('link', { name: 'Go to the console' }).waitFor();
     expect(await barriers(other, 'minor')).toEqual([]);
+  });
+
+  it('says of an address without a page that there is none', async () => {
+    await page.goto(new URL('/no-such-page', page.url()).href);
+    await page.getByRole('heading', { name: 'Page not found' }).waitFor();
+    expect(await barriers(page, 'minor')).toEqual([]);
+    await page.getByRole('link', { name: 'To the overview' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
   });
 
   it('says on each page that the console has ended, also on those that were not opened before', async () => {

@@ -4,10 +4,11 @@ import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { Route, Routes, useSearchParams } from 'react-router';
 import { ApiError } from '../shared/api.ts';
 import { Frame, ThemeButton } from '../shared/frame.tsx';
-import { Failed, Loading } from '../shared/states.tsx';
+import { Failed, Loading, UnknownAddress } from '../shared/states.tsx';
 import { type Facts, useRead } from './api.ts';
 import { LostConnection } from './lost-connection.tsx';
 import { Overview } from './overview.tsx';
+import { Heading } from './parts.tsx';
 
 /** The code of the pages and dialogs that the first view does not need. */
 const loads = {
@@ -98,6 +99,7 @@ export function ConsoleFrame(): ReactNode {
           ))}
           <Route path="/case" element={<Case />} />
           <Route path="/investigation" element={<Investigation />} />
+          <Route path="*" element={<UnknownPage />} />
         </Routes>
       </Frame>
       {operation !== null && (
@@ -118,6 +120,15 @@ export function ConsoleFrame(): ReactNode {
           />
         </Suspense>
       )}
+    </>
+  );
+}
+
+function UnknownPage(): ReactNode {
+  return (
+    <>
+      <Heading title="Page not found" />
+      <UnknownAddress>To the overview</UnknownAddress>
     </>
   );
 }

@@ -1,12 +1,12 @@
 /** The frame of the web interface: its pages, its navigation and the menu of the user. */
-import { MenuToggle, PageSection, Stack, StackItem } from '@patternfly/react-core';
+import { MenuToggle } from '@patternfly/react-core';
 import { type ReactNode, useRef, useState } from 'react';
 import { Route, Routes, useLocation } from 'react-router';
 import { Frame, ThemeButton } from '../shared/frame.tsx';
 import { PageHeading } from '../shared/heading.tsx';
 import { useLater } from '../shared/later.ts';
-import { ButtonLink } from '../shared/links.tsx';
 import { fullName, seesEverything, useMe } from '../shared/queries.ts';
+import { UnknownAddress } from '../shared/states.tsx';
 import { type LoadedPage, NAVIGATION, pageAt } from './pages.tsx';
 
 /** The frame with the page of the current address. */
@@ -60,14 +60,7 @@ function UnknownPage(): ReactNode {
   return (
     <>
       <PageHeading title="Page not found" />
-      <PageSection>
-        <Stack hasGutter>
-          <StackItem>There is no page with this address. A link to it may be out of date.</StackItem>
-          <StackItem>
-            <ButtonLink to="/">To the dashboard</ButtonLink>
-          </StackItem>
-        </Stack>
-      </PageSection>
+      <UnknownAddress>To the dashboard</UnknownAddress>
     </>
   );
 }

@@ -9,6 +9,8 @@ import {
   Flex,
   PageSection,
   Spinner,
+  Stack,
+  StackItem,
 } from '@patternfly/react-core';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
@@ -115,6 +117,20 @@ const TITLES: Readonly<Record<number, string>> = {
   429: 'Too many requests',
   503: 'The service is busy',
 };
+
+/** What stands under the heading of a page that does not exist: the way to the first page, in the words that are given. */
+export function UnknownAddress({ children }: { readonly children: string }): ReactNode {
+  return (
+    <PageSection>
+      <Stack hasGutter>
+        <StackItem>There is no page with this address. A link to it may be out of date.</StackItem>
+        <StackItem>
+          <ButtonLink to="/">{children}</ButtonLink>
+        </StackItem>
+      </Stack>
+    </PageSection>
+  );
+}
 
 /** What was read, once it is there; until then a spinner or the failure. */
 export function Loaded<T>({

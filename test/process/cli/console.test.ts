@@ -62,7 +62,14 @@ describe('who may use a console', () => {
       const { statusCode, body } = await open(`${path}?place=test`);
       expect([path, statusCode, body]).toEqual([path, 200, expect.stringContaining('id="root"')]);
     }
-    for (const url of ['/cases', '/api/case', '/api/console', '/assets/none.js']) {
+    for (const url of ['/cases', '/case/inc-1', '/tokens/']) {
+      const { statusCode, body } = await open(url);
+      expect([url, statusCode, body]).toEqual([url, 404, expect.stringContaining('id="root"')]);
+    }
+    expect((await app.inject({ url: '/favicon.ico', headers: { host } })).json()).toMatchObject({
+      error: { code: 'not_found' },
+    });
+    for (const url of ['/api/case', '/api/nothing', '/api/console', '/assets/none.js']) {
       const { statusCode, headers: answered, body } = await open(url);
       expect([url, statusCode >= 400, answered['content-type'], body]).toEqual([
         ...[url, true, 'text/html; charset=utf-8', expect.stringContaining('press Enter in the terminal')],
