@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Runtime } from '../app/runtime.ts';
 import { checkpointFlow, proofFlow } from '../cli/audit-log/checkpoint-flow.ts';
+import { unprovedText } from '../cli/audit-log/maintenance-flow.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { listLog, listRuns } from '../operations/audit-log/list-log.ts';
 import { type VerifiedLog, verifyLog } from '../operations/audit-log/verify-log.ts';
@@ -21,6 +22,8 @@ interface Verification {
   readonly seconds: number;
   /** What holds; null if it does not. */
   readonly verified: VerifiedLog | null;
+  /** What that does not show, as `log verify` says it; null if nothing holds. */
+  readonly unproved: string | null;
   readonly problem: Problem | null;
 }
 
@@ -63,11 +66,12 @@ async function verification(runtime: Runtime, checkpoint: string | undefined): P
       log,
       ...(checkpoint !== undefined && { checkpoint: { note: checkpoint, keys } }),
     });
-    return { ...ended(), verified, problem: null };
+    const unproved = unprovedText(verified.entries, verified.checkpoint?.size ?? null);
+    return { ...ended(), verified, unproved, problem: null };
   } catch (error) {
     // What could not be verified says nothing about the log.
     if (!(error instanceof TokenctlError) || error.code !== 'log_broken') throw error;
-    return { ...ended(), verified: null, problem: problemOf(error) };
+    return { ...ended(), verified: null, unproved: null, problem: problemOf(error) };
   }
 }
 

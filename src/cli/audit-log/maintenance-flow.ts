@@ -164,17 +164,27 @@ function summaryLines({ entries, head, removed, checkpoint }: VerifiedLog, place
 
 /** What the hashes of a log cannot show, and the command that would. */
 function notChecked(entries: number, covered: number | null): string[] {
-  if (covered === null) {
-    return [
-      'Not checked: whether entries are missing at the end, or all entries were rewritten.',
-      'To check that, give a checkpoint that was kept in another place: tokenctl log verify --checkpoint FILE --key KEY',
-    ];
-  }
   return [
-    covered === entries
-      ? 'Not checked: whether entries after the checkpoint are missing.'
-      : `Not checked: whether entries ${covered + 1} to ${entries} were rewritten, or later ones are missing. A newer checkpoint shows that.`,
+    unprovedText(entries, covered),
+    ...(covered === null
+      ? [
+          'To check that, give a checkpoint that was kept in another place: tokenctl log verify --checkpoint FILE --key KEY',
+        ]
+      : []),
   ];
+}
+
+/**
+ * What the hashes of a log cannot show.
+ *
+ * @param covered The entries that a checkpoint covers; null without one.
+ */
+export function unprovedText(entries: number, covered: number | null): string {
+  if (covered === null)
+    return 'Not checked: whether entries are missing at the end, or all entries were rewritten.';
+  return covered === entries
+    ? 'Not checked: whether entries after the checkpoint are missing.'
+    : `Not checked: whether entries ${covered + 1} to ${entries} were rewritten, or later ones are missing. A newer checkpoint shows that.`;
 }
 
 /**

@@ -8,7 +8,7 @@ import type { Log as Answer } from '../../console/log-records.ts';
 import { Choice } from '../shared/choice.tsx';
 import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
-import { numberText } from '../shared/times.tsx';
+import { countText, numberText } from '../shared/times.tsx';
 import { call, type Json, type Operation, query, saved, useAddress, useRead } from './api.ts';
 import { TextSearch } from './commands.tsx';
 import { RunDialog } from './log-run.tsx';
@@ -207,7 +207,7 @@ function VerificationAlert({
       />
     );
   }
-  const { at, verified, problem } = verification;
+  const { at, verified, unproved, problem } = verification;
   if (verified === null) {
     return (
       <Message isLiveRegion variant="danger" title={problem?.message ?? 'The audit log is broken.'}>
@@ -217,16 +217,22 @@ function VerificationAlert({
   }
   const { entries, removed, checkpoint, head } = verified;
   const since = size - entries;
+  if (entries === 0) return <Message isLiveRegion variant="info" title="The audit log has no entries." />;
   return (
     <Message
       isLiveRegion
       variant="success"
-      title={`Intact: entries ${(removed ?? 0) + 1} to ${numberText(entries)}.`}
+      title={`Intact: each entry from ${numberText((removed ?? 0) + 1)} to ${numberText(entries)} follows from the one before.`}
     >
       Verified <When at={at} />, head {head.hash.slice(0, 12)}.
       {checkpoint !== undefined &&
         ` Entries 1 to ${numberText(checkpoint.size)} match the checkpoint of ${checkpoint.origin}.`}
-      {since > 0 && ` Not verified: ${numberText(since)} entries that were added since.`}
+      {since > 0 && ` Not verified: ${countText(since, 'entry that was', 'entries that were')} added since.`}
+      <p>
+        {unproved}
+        {checkpoint === undefined &&
+          ' A checkpoint that was kept in another place shows that: choose it below.'}
+      </p>
     </Message>
   );
 }
