@@ -288,7 +288,12 @@ describe.skipIf(chromium === null)('the console', () => {
 
   it('shows findings, the audit log and the jobs', async () => {
     await go('Audit');
-    await page.getByRole('button', { name: /^never-expires/ }).click();
+    const rule = page.getByRole('button', { name: /^never-expires/ });
+    const count = await rule.locator('.bar-count').textContent();
+    await rule.click();
+    // What is counted is what is listed.
+    await page.getByText(`${count?.replace(/ .*/, '')} findings of never-expires. All rules: `).waitFor();
+    await page.getByRole('heading', { name: 'By owner, of never-expires' }).waitFor();
     await page.getByRole('button', { name: 'About this rule' }).click();
     expect(await barriers(page, 'moderate')).toEqual([]);
     const saving = page.waitForEvent('download');

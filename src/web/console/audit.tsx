@@ -16,7 +16,7 @@ import type { AuditRead as Audited } from '../../console/audits.ts';
 import { Choice } from '../shared/choice.tsx';
 import { Loaded } from '../shared/states.tsx';
 import { type Column, PlainTable } from '../shared/table.tsx';
-import { numberText } from '../shared/times.tsx';
+import { countText, numberText } from '../shared/times.tsx';
 import { call, type Json, query, saved, send, useAddress, useFacts } from './api.ts';
 import { OwnCommand } from './commands.tsx';
 import { PlaceNote, usePlace } from './controller.tsx';
@@ -189,6 +189,7 @@ function Findings(props: {
       (rule === null || finding.rule === rule) &&
       (trend === null || state === null || finding.state === state),
   );
+  const findingOf = trend === null ? 'finding' : 'new finding';
   const found = rules.filter(({ count }) => count > 0);
   const chosen = rules.find((each) => each.rule === rule);
   const states = [summary.found, summary.known, summary.fixed].flatMap((count, index) => {
@@ -200,8 +201,9 @@ function Findings(props: {
       {incomplete !== null && <Message variant="warning" title={incomplete} />}
       <NotChecked notChecked={summary.notChecked} />
       <p className="counts">
-        {numberText(summary.found)} {trend === null ? '' : 'new '}findings in {numberText(summary.tokensRead)}{' '}
-        tokens, <When at={at} />. <Excused excused={summary.excused} />
+        {chosen !== undefined && `${countText(chosen.count, findingOf)} of ${chosen.rule}. All rules: `}
+        {countText(summary.found, findingOf)} in {countText(summary.tokensRead, 'token')}, <When at={at} />.{' '}
+        <Excused excused={summary.excused} />
       </p>
       {trend !== null && (
         <p role="status" className="counts">
@@ -216,9 +218,9 @@ function Findings(props: {
           onChoose={(index) => onRule(found[index]?.rule === rule ? null : (found[index]?.rule ?? null))}
         />
         <Bars
-          title="By owner"
+          title={chosen === undefined ? 'By owner' : `By owner, of ${chosen.rule}`}
           unit="findings"
-          bars={owners.slice(0, 10).map(({ name, count }) => ({ label: name, count }))}
+          bars={(chosen?.owners ?? owners).slice(0, 10).map(({ name, count }) => ({ label: name, count }))}
         />
         {trend !== null && (
           <Bars
