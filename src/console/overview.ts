@@ -40,6 +40,8 @@ async function overviewOf(runtime: Runtime, place: string) {
     lockdownRefusal: lockdownRefusalOf(await runtime.description()),
     /** Why a measure of a lockdown is not possible through this context, by its member of the form; those that are possible are absent. */
     measureGaps: measureGapsOf(target, found),
+    /** What a revocation through this context cannot do, by the member of its form, with the reason. */
+    revocationGaps: revocationGapsOf(target),
     databaseContext: found.databaseContext ?? null,
     capabilities: found.capabilities,
     settings: await settingsOf(runtime),
@@ -66,6 +68,19 @@ function measureGapsOf(
         roles === undefined || identity.isSuperuser !== true || !capabilities.changes
           ? overRest
           : 'Not here: it takes a controller (AWX or Automation Controller), which lists the roles of a user.',
+    }),
+  };
+}
+
+function revocationGapsOf({ sessions, refreshTokens }: Target): Readonly<Record<string, string>> {
+  return {
+    ...(sessions === undefined && {
+      withSessions:
+        'Not through this context: it takes a database context that may read and delete sessions.',
+    }),
+    ...(refreshTokens === undefined && {
+      accessOnly:
+        'No choice through this context: it reaches access tokens only. A database context reaches both.',
     }),
   };
 }

@@ -55,7 +55,7 @@ export type RevocationFlags = FlagsOf<typeof revokeFlags>;
 
 /** The form of `tokens revoke` in the console. */
 export const revokeForm = formOf(revokeFlags, {
-  'with-sessions': { label: "End the users' sessions as well (needs a database context)" },
+  'with-sessions': { label: "End the users' sessions as well" },
   'access-only': { label: 'Leave refresh tokens alive' },
   'include-own': {},
   ...guardFields,

@@ -62,6 +62,7 @@ function RevokeDialog(props: {
   const [isBusy, setBusy] = useState(false);
   const [guards, setGuards] = useState(noGuards);
   const context = useRead<ContextRead>(query('/api/overview', { place }));
+  const gaps = context.data?.revocationGaps ?? {};
   const begin = useBegin();
   const { place: _place, ...criteria } = filter;
   const request = {
@@ -71,7 +72,7 @@ function RevokeDialog(props: {
     ...(selected.length > 0
       ? { ids: selected.filter((row) => row.place === place).map(({ id }) => id) }
       : { filter: criteria }),
-    ...choices,
+    ...Object.fromEntries(Object.entries(choices).filter(([name]) => gaps[name] === undefined)),
     ...guardsOf(guards),
   };
   const plan = () => {
@@ -98,7 +99,7 @@ function RevokeDialog(props: {
             place={meant.length > 1 ? place : null}
           />
           {selected.length === 0 && <ChosenBy filter={criteria} />}
-          <ChoiceFields fields={forms['tokens revoke']} choices={choices} onChange={setChoices} />
+          <ChoiceFields fields={forms['tokens revoke']} choices={choices} onChange={setChoices} gaps={gaps} />
           <AccountFields account={account} onChange={setAccount} />
           <GuardFields rule={context.data?.approval} guards={guards} onChange={setGuards} />
           {!readOnly && (
