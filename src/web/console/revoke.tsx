@@ -22,8 +22,8 @@ export function RevokeButton(props: {
   readonly selected: readonly Row[];
 }): ReactNode {
   const { filter, total, selected } = props;
-  // What would revoke everything is not the loudest of the page.
-  const isNarrowed = selected.length > 0 || Object.keys(filter).some((name) => name !== 'place');
+  // What would revoke all that is listed is not the loudest of the page: only what was selected by hand is.
+  const isNarrowed = Object.keys(filter).some((name) => name !== 'place');
   const [isOpen, setOpen] = useState(false);
   const text =
     selected.length > 0
@@ -31,7 +31,11 @@ export function RevokeButton(props: {
       : `Revoke all ${numberText(total)}…`;
   return (
     <>
-      <Button variant={isNarrowed ? 'danger' : 'secondary'} onClick={() => setOpen(true)}>
+      <Button
+        variant={selected.length > 0 ? 'danger' : 'secondary'}
+        isDanger={selected.length === 0 && isNarrowed}
+        onClick={() => setOpen(true)}
+      >
         {text}
       </Button>
       {isOpen && <RevokeDialog {...props} onClose={() => setOpen(false)} />}
