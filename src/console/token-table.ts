@@ -96,9 +96,12 @@ export class TokenTable {
     const { found, counts } = await this.#view(filter, order);
     return {
       total: found.length,
-      rows: found
-        .slice(offset, offset + Math.min(limit, MAX_ROWS))
-        .map(({ token, place }) => ({ ...tokenToJson(token), place })),
+      rows: found.slice(offset, offset + Math.min(limit, MAX_ROWS)).map(({ token, place }) => ({
+        ...tokenToJson(token),
+        place,
+        /** By the clock of its context. */
+        isExpired: token.expires <= this.#now([place]),
+      })),
       ...counts,
       readings: readings.map(({ place, began, state, tokens, problem, incomplete, seconds }) => ({
         place,

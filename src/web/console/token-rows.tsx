@@ -197,7 +197,10 @@ const TokenRow = memo(function TokenRow(props: {
   // Plain elements: drawing the components of PatternFly for a screen full of rows takes several times as
   // long.
   return (
-    <tr className="pf-v6-c-table__tr" aria-rowindex={index + 2}>
+    <tr
+      className={row.isExpired ? 'pf-v6-c-table__tr is-expired' : 'pf-v6-c-table__tr'}
+      aria-rowindex={index + 2}
+    >
       <td className="pf-v6-c-table__td pf-v6-c-table__check">
         <input
           type="checkbox"
@@ -222,7 +225,10 @@ const TokenRow = memo(function TokenRow(props: {
         {owner} <span className="in-narrow">{hasPlace ? `${row.place}, ${row.scope}` : row.scope}</span>
       </Cell>
       <Cell isWide>{row.application?.name ?? '(personal)'}</Cell>
-      <Cell>{isNever(row.expires) ? 'never' : <Minute at={row.expires} />}</Cell>
+      <Cell>
+        {isNever(row.expires) ? 'never' : <Minute at={row.expires} />}
+        {row.isExpired && <span className="expired"> expired</span>}
+      </Cell>
       {hasUse && <Cell>{row.lastUsed === undefined ? 'not told' : <Minute at={row.lastUsed} />}</Cell>}
       <Cell isWide>{row.scope}</Cell>
       <Cell isWide>
