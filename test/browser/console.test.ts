@@ -164,6 +164,40 @@ describe.skipIf(chromium === null)('the console', () => {
     expect(new URL(page.url()).search).toBe('');
   });
 
+  it('says which tokens are expired, and revokes one from its history', async () => {
+    await go('Tokens');
+    const expired = page.getByRole('region', { name: 'Expiry' }).getByRole('button', { name: /^expired/ });
+    const count = Number((await expired.locator('.bar-count').textContent())?.split(' ')[0]);
+    expect(count).toBeGreaterThan(1);
+    const marked = () => page.locator('.rows tr', { has: page.locator('.expired') }).count();
+    expect(await marked()).toBeLessThan(await page.locator('.rows tr[aria-rowindex]').count());
+    await expired.hover();
+    await page.mouse.down();
+    await page.mouse.up();
+    await page.getByText(`${count} tokens`, { exact: true }).waitFor();
+    await expect.poll(marked).toBe(await page.locator('.rows tr[aria-rowindex]').count());
+    expect(await barriers(page, 'minor')).toEqual([]);
+    const [id] = await page
+      .locator('.rows')
+      .getByRole('button', { name: /^Trace/ })
+      .allTextContents();
+    await page.getByRole('button', { name: `Trace token ${id}` }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke this token…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Revoke tokens' });
+    await dialog.getByText(new RegExp(`^1 token: token ${id} of [\\w.]+\\.$`)).waitFor();
+    // What a context of the REST API cannot do is not there to be chosen, with the reason.
+    await dialog
+      .getByText('Not through this context: it takes a database context', { exact: false })
+      .waitFor();
+    expect(await dialog.getByLabel("End the users' sessions as well").isDisabled()).toBe(true);
+    expect(await dialog.getByLabel('Leave refresh tokens alive').isDisabled()).toBe(true);
+    expect(await barriers(page, 'minor')).toEqual([]);
+    await dialog.getByRole('button', { name: 'Plan', exact: true }).click();
+    await page.getByLabel(/^Type 1 to revoke 1 token/).waitFor();
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.goto(new URL('/tokens', page.url()).href);
+  });
+
   it('tells an account with fewer rights once what it lacks, and offers it no lockdown', async () => {
     const password = 'long enough for it';
     const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));

@@ -43,7 +43,8 @@ export function RevokeButton(props: {
   );
 }
 
-function RevokeDialog(props: {
+/** What to revoke and how, with the plan. */
+export function RevokeDialog(props: {
   readonly places: readonly string[];
   readonly filter: Readonly<Record<string, string>>;
   readonly total: number;
@@ -178,7 +179,9 @@ function Meant({
       </p>
     );
   }
-  const named = selected.slice(0, MOST_NAMED).map(({ id, user }) => `${id} of ${user ?? 'a deleted user'}`);
+  const named = selected
+    .slice(0, MOST_NAMED)
+    .map(({ id, user }) => `token ${id} of ${user?.username ?? 'a deleted user'}`);
   const more = selected.length - named.length;
   return (
     <p>

@@ -53,8 +53,10 @@ export function Rows(props: {
   readonly selected: ReadonlyMap<string, Row>;
   readonly onOrder: (sort: string) => void;
   readonly onSelect: (row: Row) => void;
+  /** Asked for in the dialog of one token. */
+  readonly onRevoke: (row: Row) => void;
 }): ReactNode {
-  const { filter, order, head, selected, onOrder, onSelect } = props;
+  const { filter, order, head, selected, onOrder, onSelect, onRevoke } = props;
   const { total } = head;
   const hasPlaces = head.readings.length > 1;
   // A column that says "not told" in each row is left out.
@@ -140,13 +142,30 @@ export function Rows(props: {
           <Space height={after} />
         </Tbody>
       </Table>
-      {traced !== null && <TraceDialog row={traced} onClose={() => setTraced(null)} />}
+      {traced !== null && (
+        <TraceDialog
+          row={traced}
+          onClose={() => setTraced(null)}
+          onRevoke={() => {
+            setTraced(null);
+            onRevoke(traced);
+          }}
+        />
+      )}
     </section>
   );
 }
 
 /** What is known of a token: its history, as the command prints it. */
-function TraceDialog({ row, onClose }: { readonly row: Row; readonly onClose: () => void }): ReactNode {
+function TraceDialog({
+  row,
+  onClose,
+  onRevoke,
+}: {
+  readonly row: Row;
+  readonly onClose: () => void;
+  readonly onRevoke: () => void;
+}): ReactNode {
   const { place, id, user } = row;
   const owner = user?.username;
   const read = useRead<Ended>(query('/api/trace', { place, id }));
@@ -158,6 +177,9 @@ function TraceDialog({ row, onClose }: { readonly row: Row; readonly onClose: ()
         <OwnCommand words={`tokens trace ${id}`} place={place} />
       </ModalBody>
       <ModalFooter>
+        <Button variant="secondary" isDanger onClick={onRevoke}>
+          Revoke this token…
+        </Button>
         {owner !== undefined && <LockdownLink place={place} user={owner} />}
         <Link className="pf-v6-c-button pf-m-secondary" to={query('/investigation', { place, token: id })}>
           <span className="pf-v6-c-button__text">Investigate its owner</span>

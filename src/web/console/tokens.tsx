@@ -8,7 +8,7 @@ import { countText, numberText } from '../shared/times.tsx';
 import { call, query, useAddress, useFacts, useRead } from './api.ts';
 import { Histogram } from './charts.tsx';
 import { Bars, Heading, OneMessage, When } from './parts.tsx';
-import { RevokeButton } from './revoke.tsx';
+import { RevokeButton, RevokeDialog } from './revoke.tsx';
 import { type Change, Filters, filterIn, NoTokens } from './token-filters.tsx';
 import { type Bar, CHUNK, keyOf, LockdownLink, type Row, Rows, type TokenPage } from './token-rows.tsx';
 
@@ -31,6 +31,7 @@ export function Tokens(): ReactNode {
   const stillReading = read.data === undefined || read.data.readings.some(({ state }) => state === 'reading');
   if (stillReading !== isReading) setReading(stillReading);
   const [chosen, setChosen] = useState<ReadonlyMap<string, Chosen>>(new Map());
+  const [revoked, setRevoked] = useState<Row | null>(null);
   const { data } = read;
   if (data === undefined) {
     return (
@@ -128,6 +129,16 @@ export function Tokens(): ReactNode {
               if (!next.delete(keyOf(row))) next.set(keyOf(row), { row, at: readAt(row.place) });
               setChosen(next);
             }}
+            onRevoke={setRevoked}
+          />
+        )}
+        {revoked !== null && (
+          <RevokeDialog
+            places={[revoked.place]}
+            filter={{}}
+            total={1}
+            selected={[revoked]}
+            onClose={() => setRevoked(null)}
           />
         )}
       </PageSection>
