@@ -72,6 +72,24 @@ describe.each(PEERS.filter((peer) => REAL_PEERS.includes(peer)))('a cleaning of 
     expect(await names('main_host')).toEqual(before);
   });
 
+  it('revokes the refresh tokens of access tokens, although their application stays', async () => {
+    await real.write({
+      ...{ actor: user('bob'), operation: 'create', object1: 'o_auth2_application' },
+      ...{ changes: { name: 'AppPwConf', id: 1 }, links: { o_auth2_application: 1 } },
+    });
+    const live = () =>
+      real.database.query(
+        'SELECT id FROM oauth2_provider_refreshtoken WHERE application_id = 1 AND revoked IS NULL',
+      );
+    expect(await live()).not.toEqual([]);
+    const { items } = await real.investigate('bob');
+    const tokens = items.flatMap(({ id, summary }) =>
+      id.startsWith('o_auth2_access_token:') && summary.includes('through AppPwConf') ? [id] : [],
+    );
+    expect(await real.clean('bob', { items: tokens })).toMatchObject({ result: 'done', left: [] });
+    expect(await live()).toEqual([]);
+  });
+
   it('finishes a name that an interrupted cleaning left', async () => {
     const [, prod = 0] = (
       await real.database.query<{ id: number }>('SELECT id FROM main_host ORDER BY id')
