@@ -98,8 +98,12 @@ function interimOf<Each extends Planned>(planned: Each): Each {
   };
 }
 
-/** Ways in first. Users after their roles, which go with them. */
+/**
+ * Ways in first. A user who is deactivated before all: until then it can log in and make new tokens, and a controller accepts the
+ * tokens of deactivated users. A user who is deleted after its roles, which go with it as its tokens do.
+ */
 function rank({ item: { object, role }, act }: Planned): number {
+  if (object.kind === 'user' && act.act === 'disable') return -1;
   if (object.kind === 'o_auth2_access_token') return 0;
   if (object.kind === 'o_auth2_application') return 1;
   if (role !== null || /^role_/.test(object.kind)) return 2;
