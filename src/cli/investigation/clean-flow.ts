@@ -26,6 +26,7 @@ import {
 } from '../../operations/investigation/plan-cleaning.ts';
 import { planUndo } from '../../operations/investigation/plan-undo.ts';
 import { isSameController } from '../../operations/journal/journal.ts';
+import { endOfNow } from '../../operations/ports/clock.ts';
 import type { Evidence } from '../../operations/ports/evidence.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import type { MaybeMade, Report } from '../../reports/result.ts';
@@ -86,11 +87,13 @@ interface CleaningPlanJson extends MaybeMade<Pick<Investigation, 'subject' | 'si
 }
 
 /** What `incident clean` prints with `--json`. Where nothing was cleaned, the members of the report are null. */
-export interface CleaningJson extends MaybeMade<Omit<CleaningReport, 'left'>> {
+export interface CleaningJson extends MaybeMade<Omit<CleaningReport, 'left' | 'later'>> {
   readonly dryRun: boolean;
   readonly plan: CleaningPlanJson;
   /** The ids of planned items that remain, when read again; null if that was not reached. */
   readonly left: readonly string[] | null;
+  /** The ids of items that remain and were not there when it was planned; null as `left`. */
+  readonly later: readonly string[] | null;
   /** Each planned item once, by what became of it; null if nothing was cleaned. */
   readonly counts: CleaningCounts | null;
 }
@@ -120,13 +123,15 @@ export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJ
   const { evidence, ways, restProblem, ownTokens, close } = opened;
   try {
     const now = await investigateAgain(request, { evidence, saved, since: theft.at });
-    const { investigation, earlier } = chosen(now, saved);
+    const { investigation, left } = chosen(now, saved);
+    const marks = await marksFor(request, now.incident, description);
     const planned = planCleaning(investigation, {
       selection: { items: flags.item, rules: flags.rule },
       ways,
       restProblem,
       ownTokens,
-      ...(await marksFor(request, now.incident, description)),
+      ...marks,
+      found: now.items,
     });
     const histories = await readIncidentHistories(await runtime.auditLog());
     const incidents = histories.ofController(description).flatMap((each) => each.incidents);
@@ -137,7 +142,7 @@ export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJ
       request,
       cleaningChange(plan, {
         description,
-        beginning: [theft.text, ...earlierText(earlier), ...othersText(investigation, flags)],
+        beginning: [theft.text, ...left, ...notFoundText(marks, now), ...othersText(investigation, flags)],
         confirmed: () => confirmedPlan(request, plan),
         clean: (begun, confirmed) => clean({ ...begun, plan: confirmed, evidence }),
       }),
@@ -231,6 +236,7 @@ function cleaningChange<Plan extends AnyPlan>(
       plan: planJson(confirmed),
       ...(done ?? notMade('result steps interrupted stopped run')),
       left: done?.left?.map(({ id }) => id) ?? null,
+      later: done?.later?.map(({ id }) => id) ?? null,
       counts: done === null ? null : countsOf(confirmed, done),
     }),
   };
@@ -267,32 +273,50 @@ async function investigateAgain(
 ): Promise<Investigation> {
   const { evidence, saved, since } = found;
   const common = { ...(await runtime.readTarget()), evidence, since };
-  if (saved !== undefined)
-    return await investigate({ ...common, repeats: saved, incident: incident ?? saved.incident });
+  if (saved !== undefined) {
+    const until = endOfNow(common.clock, common.description);
+    return await investigate({ ...common, repeats: saved, incident: incident ?? saved.incident, until });
+  }
   return await investigate({ ...common, ...(await subjectOfIncident(runtime, incident ?? '')) });
 }
 
 /**
- * A file is cleaned for what it lists: what was found since is not in it. What the stream no longer has is not known, and not taken
+ * A file is cleaned for what it lists: what came since is left, and said. What the stream no longer has is not known, and not taken
  * for cleaned. What it lists from before the theft is left alone.
  */
 function chosen(
   now: Investigation,
   saved: Investigation | undefined,
-): { readonly investigation: Investigation; readonly earlier: number } {
-  if (saved === undefined) return { investigation: now, earlier: 0 };
+): { readonly investigation: Investigation; readonly left: readonly string[] } {
+  if (saved === undefined) return { investigation: now, left: [] };
   const meant = saved.items.filter(({ last }) => last >= now.since);
   const listed = new Set(saved.items.map(({ id }) => id));
   const lost = notNamed(meant, now).filter(isStillThere);
   const items = [...now.items.filter(({ id }) => listed.has(id)), ...lost];
+  const meantIds = new Set(items.map(({ id }) => id));
+  const earlier = saved.items.filter((item) => remains(item) && !meantIds.has(item.id)).length;
+  const later = now.items.filter((item) => remains(item) && !listed.has(item.id));
   return {
     investigation: { ...now, items },
-    earlier: saved.items.filter((item) => item.last < now.since && remains(item)).length,
+    left: [
+      ...(earlier === 0 ? [] : [`Left alone: ${countText(earlier, 'item')} of the file from before.`]),
+      ...(later.length === 0
+        ? []
+        : [
+            `Not in the file, and left: ${countText(later.length, 'item')} that ${later.length === 1 ? 'remains' : 'remain'}. Investigate again to list ${later.length === 1 ? 'it' : 'them'}.`,
+          ]),
+    ],
   };
 }
 
-function earlierText(items: number): string[] {
-  return items === 0 ? [] : [`Left alone: ${countText(items, 'item')} of the file from before.`];
+/** A mark of an item that was not found, perhaps a wrong id, spares nothing. */
+function notFoundText(
+  { honest, handedOver }: Awaited<ReturnType<typeof marksFor>>,
+  now: Investigation,
+): string[] {
+  const found = new Set(now.items.map(({ id }) => id));
+  const ids = [...(honest?.keys() ?? []), ...(handedOver?.keys() ?? [])].filter((id) => !found.has(id));
+  return ids.length === 0 ? [] : [`Marked, but not found by this investigation: ${ids.join(', ')}.`];
 }
 
 /** Other changes are cleaned only where they are named. */

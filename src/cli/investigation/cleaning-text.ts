@@ -20,6 +20,8 @@ export function isUndo(plan: AnyPlan): plan is UndoPlan {
 }
 
 const BY_HAND = 'Do what the lines of these items say.';
+const INVESTIGATE_AGAIN =
+  'Whoever is cleaned up after still acts, or did until now: investigate again, and clean what that lists.';
 const AGAIN_AND_BY_HAND = 'Run the same command again, and do what is listed under "Needs manual action".';
 
 /** What a cleaning, or the undoing of one, would do; from when on, as sentences. */
@@ -181,7 +183,7 @@ function countsText(plan: AnyPlan, done: CleaningReport): string {
 }
 
 export function cleaningEnding(plan: AnyPlan, done: CleaningReport): Ending {
-  const { result, steps, left, run, interrupted, stopped } = done;
+  const { result, steps, left, later, run, interrupted, stopped } = done;
   const undoes = isUndo(plan);
   const counts = countsOf(plan, done);
   return {
@@ -195,6 +197,7 @@ export function cleaningEnding(plan: AnyPlan, done: CleaningReport): Ending {
             ? 'Verified: these items are as before the cleaning.'
             : 'Verified: none of these items remains.'),
         left?.map(({ summary, id }) => `${undoes ? 'NOT UNDONE' : 'REMAINS'}: ${summary} [${id}]`),
+        later?.map((item) => `CAME SINCE THE PLAN: ${item.summary}${authorText(item)} [${item.id}]`),
       ),
       keepPart(plan),
       lines(
@@ -217,6 +220,7 @@ export function cleaningEnding(plan: AnyPlan, done: CleaningReport): Ending {
 
 /** What to do about what is left; undefined where running the command again is all there is to do. */
 function hintFor(plan: AnyPlan, done: CleaningReport): string | undefined {
+  if (done.later !== null && done.later.length > 0) return INVESTIGATE_AGAIN;
   if (leftOver(plan).length === 0) return undefined;
   return done.left !== null && countsOf(plan, done).remaining === 0 ? BY_HAND : AGAIN_AND_BY_HAND;
 }
@@ -232,7 +236,9 @@ function leftText(plan: AnyPlan, done: CleaningReport | null): string {
   const keep = leftOver(plan);
   const items = new Set(keep.map(({ item }) => item.id)).size;
   const left = done === null ? 0 : done.left === null ? null : countsOf(plan, done).remaining;
+  const later = done?.later?.length ?? 0;
   const parts = [
+    ...(later === 0 ? [] : [`${countText(later, 'item')} came since the plan`]),
     ...(left === null
       ? ['what remains was not read']
       : left === 0

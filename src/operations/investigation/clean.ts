@@ -7,6 +7,7 @@ import {
   type InvestigationItem,
   isStillThere,
   type ObjectReference,
+  remains,
 } from '../../domain/investigation/investigation.ts';
 import { interimName } from '../../domain/investigation/kinds.ts';
 import { isMasked, isSameValue } from '../../domain/investigation/recorded-values.ts';
@@ -17,6 +18,7 @@ import {
   type StepReport,
   type StepResult,
 } from '../journal/operation-run.ts';
+import { endOfNow } from '../ports/clock.ts';
 import type { CleaningValues, Evidence } from '../ports/evidence.ts';
 import type { TargetDescription } from '../ports/target.ts';
 import { requireFullView, requireMayChange } from '../visibility.ts';
@@ -25,13 +27,21 @@ import { type CleanedItem, type CleaningPlan, isOfTarget, type PlannedCleaning }
 import { categoryOf, currentFields, planUndo, recordedValues, type UndoPlan } from './plan-undo.ts';
 
 export interface CleaningReport extends RunEnd {
-  /** `done` if every item that was planned is verified not to remain; of an undoing, to be as it was before the cleaning. */
+  /**
+   * `done` if every item that was planned is verified not to remain, and nothing came after the plan; of an undoing, if each is as it
+   * was before the cleaning.
+   */
   readonly result: 'done' | 'partly';
   /** By item. */
   readonly steps: readonly StepReport[];
   /** The items that were planned and remain, when read again; null if that was not reached. */
   readonly left: readonly CleanedItem[] | null;
+  /** What remains that was not there when it was planned: whoever is cleaned up after may still act. Null as `left`. */
+  readonly later: readonly CleanedItem[] | null;
 }
+
+/** What was read again after a run. */
+type ReadAgain = { readonly [Each in 'left' | 'later']: readonly CleanedItem[] };
 
 export interface CleanOptions extends Change {
   readonly plan: CleaningPlan;
@@ -54,7 +64,7 @@ export function clean(options: CleanOptions): Promise<CleaningReport> {
     plan,
     stated: { subject, userIds, since: plan.investigation.since },
     common: incident === null ? {} : { incident },
-    remaining: async () => remaining(plan, await repeated(options)),
+    readAgain: async () => remaining(plan, await repeated(options)),
   });
 }
 
@@ -74,12 +84,13 @@ export function undoCleaning(
     plan,
     stated: {},
     common: { ...(incident !== null && { incident }), undoes },
-    remaining: async () => {
+    readAgain: async () => {
       const ids = new Set(plan.clean.map(({ item }) => item.id));
       const known = new Set(plan.keep.map(({ item, reason }) => `${item.id} ${reason}`));
       const again = await planUndo({ ...options, ...plan.request });
       const fresh = again.keep.filter(({ item, reason }) => !known.has(`${item.id} ${reason}`));
-      return [...again.clean, ...fresh].map(({ item }) => item).filter(({ id }) => ids.has(id));
+      const left = [...again.clean, ...fresh].map(({ item }) => item).filter(({ id }) => ids.has(id));
+      return { left, later: [] };
     },
   });
 }
@@ -102,13 +113,12 @@ interface CleaningRun {
   readonly common: Readonly<Record<string, unknown>>;
   /** What the first entry states beside the plan. */
   readonly stated: Readonly<Record<string, unknown>>;
-  /** Reads which items are left. */
-  readonly remaining: () => Promise<readonly CleanedItem[]>;
+  readonly readAgain: () => Promise<ReadAgain>;
 }
 
 async function carryOut(
   options: Omit<CleanOptions, 'plan'>,
-  { operation, plan, common, stated, remaining }: CleaningRun,
+  { operation, plan, common, stated, readAgain }: CleaningRun,
 ): Promise<CleaningReport> {
   requireMayClean(options.description);
   using work = new OperationRun(options, operation);
@@ -119,16 +129,16 @@ async function carryOut(
     ...unconfirmedIn(plan),
   });
   for (const planned of plan.clean) work.steps.push(await cleanItem(work, { planned, options, common }));
-  let read: readonly CleanedItem[] | null = null;
+  let read: ReadAgain | null = null;
   await work.take({ name: 'verify', title: 'Reading what remains' }, async () => {
-    read = await remaining();
+    read = await readAgain();
     return [];
   });
-  const left = read as readonly CleanedItem[] | null;
+  const { left, later } = (read as ReadAgain | null) ?? { left: null, later: null };
   const report: CleaningReport = {
-    result: work.isWhole && left?.length === 0 ? 'done' : 'partly',
+    result: work.isWhole && left?.length === 0 && later?.length === 0 ? 'done' : 'partly',
     steps: work.steps,
-    left,
+    ...{ left, later },
     ...work.ending(false),
   };
   await work.close({
@@ -136,6 +146,7 @@ async function carryOut(
     result: report.result,
     steps: work.stepsRecorded,
     left: left?.map(({ id }) => id) ?? null,
+    ...(later !== null && later.length > 0 && { later: later.map(({ id }) => id) }),
     interrupted: report.interrupted,
   });
   return report;
@@ -148,24 +159,26 @@ function unconfirmedIn({ keep }: CleaningRun['plan']): Readonly<Record<string, u
   return unconfirmed.length === 0 ? {} : { unconfirmed };
 }
 
-/** The same investigation, as it is now. */
+/** The same investigation, as it is now, up to now. */
 function repeated(options: CleanOptions): Promise<Investigation> {
   const { target, evidence, description, clock, plan } = options;
   const { incident } = plan.investigation;
-  return investigate({ target, evidence, description, clock, incident, repeats: plan.investigation });
+  const until = endOfNow(clock, description);
+  return investigate({ target, evidence, description, clock, incident, repeats: plan.investigation, until });
 }
 
 /**
  * The planned items that remain: those for which the same act would be planned again, that were restored in part, or that could not be
- * read again.
+ * read again; and what was not there when they were planned.
  */
-function remaining({ clean: planned }: CleaningPlan, now: Investigation): InvestigationItem[] {
-  return now.items.filter((item) => {
+function remaining({ clean: planned, known }: CleaningPlan, now: Investigation): ReadAgain {
+  const left = now.items.filter((item) => {
     const before = planned.find((each) => each.item.id === item.id);
     if (before === undefined) return false;
     const isUnsure = item.state === 'unknown' || (before.act.act === 'restore' && isStillThere(item));
     return isUnsure || actNow(item, before)?.act === before.act.act;
   });
+  return { left, later: now.items.filter((item) => remains(item) && !known.has(item.id)) };
 }
 
 function actNow(item: InvestigationItem, { way }: PlannedCleaning): CleaningAct | null {

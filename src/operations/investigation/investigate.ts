@@ -32,7 +32,7 @@ export interface InvestigationOptions extends ReadTarget, SubjectRequest {
   readonly evidence: Evidence;
   /** From this instant; by default from the creation of the token or application, or 30 days ago. */
   readonly since?: Date | undefined;
-  /** Before this instant; by default now. */
+  /** Before this instant; by default now, or as what is repeated. */
   readonly until?: Date | undefined;
   readonly incident?: string | null;
   /** An investigation to repeat: whose deeds, and when, are taken from it. */
@@ -60,7 +60,7 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
   const now = clock.now();
   const { repeats } = options;
   const until =
-    repeats === undefined ? (options.until ?? endOfNow(clock, description)) : new Date(repeats.until);
+    options.until ?? (repeats === undefined ? endOfNow(clock, description) : new Date(repeats.until));
   const searched = { since: options.since ?? new Date(until.getTime() - DEFAULT_PERIOD_MS), until };
   const found =
     repeats === undefined

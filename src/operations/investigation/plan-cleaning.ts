@@ -72,6 +72,8 @@ export interface KeptItem {
 /** What a cleaning would do, in order. */
 export interface CleaningPlan {
   readonly investigation: Investigation;
+  /** The ids of all items that were there when it was planned, also of those that the investigation leaves out. */
+  readonly known: ReadonlySet<string>;
   /** Why no REST API is used beside a database; null where one is, or none is configured. */
   readonly restProblem: string | null;
   readonly clean: readonly PlannedCleaning[];
@@ -97,9 +99,11 @@ export function planCleaning(
     readonly honest?: ReadonlyMap<string, Pick<ItemMark, 'by' | 'at'>>;
     /** What others decide about, by the ids of the items: it is cleaned only where it is named. */
     readonly handedOver?: ReadonlyMap<string, Pick<HandedOver, 'by' | 'at' | 'to'>>;
+    /** All items that were found, where the investigation leaves some out. */
+    readonly found?: readonly Pick<InvestigationItem, 'id'>[];
   },
 ): CleaningPlan {
-  const { selection, ways, restProblem = null } = options;
+  const { selection, ways, restProblem = null, found = [] } = options;
   const actor = ways.find(({ description: { identity } }) =>
     investigation.chain.some(
       ({ user, how }) => identity.id !== null && how !== 'password_set' && user.id === identity.id,
@@ -125,7 +129,8 @@ export function planCleaning(
     if (why !== null) keep.push({ item: { ...item, remedy: null }, reason: 'by_hand', why });
   }
   const ordered = orderCleaning(clean, (planned) => namingOf(planned, investigation));
-  return { investigation, restProblem, clean: ordered, keep };
+  const known = new Set([...investigation.items, ...found].map(({ id }) => id));
+  return { investigation, known, restProblem, clean: ordered, keep };
 }
 
 /** Whether nothing gives back what an act takes away, in whole or in part: it needs a confirmation of its own. */

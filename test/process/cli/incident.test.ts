@@ -434,6 +434,21 @@ describe('over REST', () => {
     ]);
     expect([none.code, none.stdout]).toEqual([0, expect.stringContaining('Left alone: 1 item of the file')]);
     expect((await home.run([...investigate, saved, '--since', '1d'])).code).toBe(0);
+    // What came after the file, and a mark with a wrong id, are said.
+    await as(`trudy:${password}`, 'POST', 'users/', { username: 'late', password });
+    const locked = JSON.parse(
+      (await home.run(['incident', 'lockdown', '--user', 'trudy', '--yes', '--json'])).stdout,
+    );
+    const incident: string = locked.incident;
+    const mark = ['incident', 'mark', incident, '--item', 'user:999999', '--reason', 'honest'];
+    expect((await home.run(mark)).code).toBe(0);
+    const dry = await home.run([
+      'incident',
+      'clean',
+      ...['--from', saved, '--incident', incident, '--dry-run'],
+    ]);
+    expect(dry.stdout).toContain('Not in the file, and left: 1 item that remains.');
+    expect(dry.stdout).toContain('Marked, but not found by this investigation: user:999999.');
     const { code, stdout, stderr } = await home.run(['incident', 'clean', '--from', saved, '--yes']);
     expect(stdout).toMatch(/^ +done +Restore email of user victim/m);
     expect(stdout).toContain('Partly cleaned: 0 of 1 item. 1 in part: ');
@@ -444,8 +459,6 @@ describe('over REST', () => {
     expect((await home.run(['incident', 'clean', '--undo', run, '--yes'])).stdout).toContain(
       'Undone: 1 of 1',
     );
-    const locked = await home.run(['incident', 'lockdown', '--user', 'trudy', '--yes', '--json']);
-    const { incident } = JSON.parse(locked.stdout);
     const report = await home.run(['incident', 'report', incident, '--from', saved, '--json']);
     expect(JSON.parse(report.stdout)).toMatchObject({ cleaned: [], undone: [{ item: `user:${id}` }] });
     const without = await home.run(['incident', 'clean', '--incident', incident, '--dry-run']);

@@ -203,6 +203,32 @@ test('what is restored in part is left to do by hand, and remains', async () => 
   expect(left?.map(({ id }) => id)).toContain('credential:3');
 });
 
+test('what comes between the plan and the end is told, and the cleaning is not whole', async () => {
+  const { evidence, cleaner, own, plan, run } = await estate();
+  const apply: Cleaner['apply'] = async (act, values) => {
+    if (act.act === 'disassociate') {
+      evidence.now.delete('o_auth2_access_token:50');
+      evidence.write(IVY, 'create', 'schedule:60', { id: 60, name: 'again' });
+      evidence.now.set('schedule:60', { enabled: true });
+    }
+    return await cleaner.apply(act, values);
+  };
+  const report = await run({}, [{ ...own, cleaner: { ...cleaner, apply } }]);
+  expect(report).toMatchObject({ result: 'partly', left: [], later: [{ id: 'schedule:60' }] });
+  expect((await plan()).clean.map(({ item }) => item.id)).toContain('schedule:60');
+});
+
+test('a user who is deactivated can make no token while the tokens are ended', async () => {
+  const { evidence, plan, database } = await estate();
+  evidence.write(IVY, 'create', 'user:60', { id: 60, username: 'mole' });
+  evidence.now.set('user:60', { is_active: true });
+  const acts = (await plan({}, [database])).clean.map(({ act }) => [act.act, act.object.kind]);
+  expect(acts.slice(0, 2)).toEqual([
+    ['disable', 'user'],
+    ['delete', 'o_auth2_access_token'],
+  ]);
+});
+
 test('nothing is ended without the intent in the log', async () => {
   const { run, done, log } = await estate();
   await expect(run({ log: failingFrom(log, 1) })).rejects.toMatchObject({ code: 'audit_unavailable' });
