@@ -72,7 +72,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page.getByRole('dialog').getByRole('link', { name: 'Lock down bob…' }).click();
     await page.getByText('what takes the REST API goes through east', { exact: false }).waitFor();
     // What else goes with the stolen token is named before it goes.
-    await page.getByText(/^\d+ of bob: "dashboard", scope read$/).waitFor();
+    await page.getByText(/^token \d+ of bob: "dashboard", scope read$/).waitFor();
     const planned = (await page.getByText(/^Would lock down the access of bob/).textContent()) ?? '';
     const [incident = ''] = /inc-[0-9a-f]{8}/.exec(planned) ?? [];
     await page.getByText('This is the plan. Nothing is changed yet.').waitFor();

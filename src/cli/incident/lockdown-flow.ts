@@ -293,7 +293,7 @@ function tokensPart({ tokens, revocation }: LockdownPlan): Part | null {
 function tokenText({ id, user, description, scope, application }: NamedToken): string {
   const what = description === '' ? 'without a description' : `"${description}"`;
   const kind = application === null ? '' : `, of the application ${application}`;
-  return `${id} of ${user ?? 'nobody'}: ${what}, scope ${scope}${kind}`;
+  return `token ${id} of ${user ?? 'nobody'}: ${what}, scope ${scope}${kind}`;
 }
 
 function stepsOf(plan: LockdownPlan, description: TargetDescription): string[] {

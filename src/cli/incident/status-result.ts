@@ -213,7 +213,7 @@ function tokenLines({ aliveCount, alive }: IncidentStatus): Lines {
   return [
     `${countText(aliveCount, 'TOKEN IS', 'TOKENS ARE')} STILL VALID, newest first:`,
     ...alive.toReversed().map(({ id, user, created, isNew }) => ({
-      text: `${id} of ${user ?? 'a deleted user'}, created ${timeText(created)}${isNew ? ', after the lockdown' : ''}`,
+      text: `token ${id} of ${user ?? 'a deleted user'}, created ${timeText(created)}${isNew ? ', after the lockdown' : ''}`,
       depth: 2,
     })),
   ];

@@ -208,7 +208,7 @@ const NAMED = 5;
 
 function tokensPath({ aliveCount, alive }: Pick<IncidentStatus, 'aliveCount' | 'alive'>): AccessPath {
   if (aliveCount === 0) return closedPath('access_tokens', 'The tokens of the selection were listed: none.');
-  const some = alive.slice(-NAMED).map(({ id, user }) => `${id} of ${user ?? 'a deleted user'}`);
+  const some = alive.slice(-NAMED).map(({ id, user }) => `token ${id} of ${user ?? 'a deleted user'}`);
   const how = `${aliveCount} ${aliveCount === 1 ? 'is' : 'are'} listed, the newest: ${some.join(', ')}.`;
   return openPath('access_tokens', how, { count: aliveCount });
 }

@@ -33,7 +33,7 @@ async function lockedDown() {
   expect(locked.result).not.toBeNull();
   // What else goes with the stolen token is named before it goes.
   expect(locked.asked?.plan).toMatch(
-    /Access tokens to revoke:\n +\d+ of bob: without a description, scope write\n/,
+    /Access tokens to revoke:\n +token \d+ of bob: without a description, scope write\n/,
   );
   const { incident = '' } = (locked.result?.json ?? {}) as { readonly incident?: string };
   const read = async () =>
