@@ -123,7 +123,7 @@ export const lifetimeDefault: SettingsRule = {
   prepare: () => ({
     violates: (settings) => lifetimeOf(settings) > HUNDRED_YEARS_S,
     message: (settings) =>
-      `New access tokens are valid for ${Math.round(lifetimeOf(settings) / YEAR_S)} years.`,
+      `New access tokens are valid for ${Math.round(lifetimeOf(settings) / YEAR_S).toLocaleString('en-US')} years.`,
   }),
 };
 
