@@ -102,10 +102,10 @@ function lastUse({ lastUsed, lastUsedOn }: NonNullable<TokenTrace['token']>): st
 }
 
 function ownerPart({ owner, since, count, more, last }: OwnerActivity): Part {
-  const newest = count > last.length ? [`the last ${numberText(last.length)}:`] : [];
-  const done = last.length === 0 ? ['nothing'] : [...newest, ...last.map(activityText)];
+  const newest = count > last.length ? `, the last ${numberText(last.length)}` : '';
+  const done = last.length === 0 ? ['nothing'] : last.map(activityText);
   return titled(
-    `Changes by ${owner.username} since ${timeText(since)}: ${more ? 'more than ' : ''}${countText(count, 'change')}`,
+    `Changes by ${owner.username} since ${timeText(since)}: ${more ? 'more than ' : ''}${countText(count, 'change')}${newest}`,
     done,
   );
 }

@@ -71,7 +71,11 @@ function PartView({
       return (
         <>
           {part.title !== null && <p className="title">{part.title}</p>}
-          <DescriptionList isHorizontal isCompact horizontalTermWidthModifier={{ default: '10rem' }}>
+          <DescriptionList
+            isHorizontal
+            isCompact
+            horizontalTermWidthModifier={{ default: '6.5rem', md: '10rem' }}
+          >
             {part.facts.map(({ name, values }) => (
               <DescriptionListGroup key={name}>
                 <DescriptionListTerm>{name}</DescriptionListTerm>
