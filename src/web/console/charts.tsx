@@ -1,8 +1,6 @@
-/** Charts that the reports have as well, drawn from the same numbers. */
+/** Charts of which a part can be chosen. */
 
 import { type KeyboardEvent, type ReactNode, useState } from 'react';
-import type { CalendarPicture } from '../../reports/audit/charts.ts';
-import { numberText } from '../shared/times.tsx';
 import { Bar, ChartTitle } from './parts.tsx';
 
 /** The first and the last bar of a range. */
@@ -80,52 +78,4 @@ export function Histogram(props: {
 
 function ordered([one, other]: Range): Range {
   return one <= other ? [one, other] : [other, one];
-}
-
-/** The days of the coming year, the darker the more tokens expire on a day. */
-export function Calendar({ picture }: { readonly picture: CalendarPicture }): ReactNode {
-  const { width, height, daySize, days, labels, outside } = picture;
-  const busiest = days.reduce((most, each) => (each.tokens > most.tokens ? each : most));
-  const coming = days.reduce((sum, { tokens }) => sum + tokens, 0);
-  const others = [
-    [outside.expired, 'expired'],
-    [outside.later, 'later'],
-    [outside.never, 'never'],
-  ] as const;
-  const rest = others
-    .flatMap(([count, when]) => (count === 0 ? [] : `${numberText(count)} ${when}`))
-    .join(', ');
-  if (coming === 0) {
-    return (
-      <p className="calendar">No token expires in the coming year.{rest !== '' && ` Others: ${rest}.`}</p>
-    );
-  }
-  const most = busiest.tokens === 0 ? '' : `, ${numberText(busiest.tokens)} of them on ${busiest.day}`;
-  return (
-    <figure className="calendar">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached with the keyboard */}
-      <div className="year" tabIndex={0}>
-        <svg
-          viewBox={`0 0 ${width} ${height}`}
-          role="img"
-          aria-label={`Expiries in the coming year: ${numberText(coming)} tokens${most}`}
-        >
-          {labels.map(({ x, y, text }) => (
-            <text key={`${x} ${y}`} x={x} y={y}>
-              {text}
-            </text>
-          ))}
-          {days.map(({ x, y, level, day, tokens }) => (
-            <rect key={day} className={`level${level}`} x={x} y={y} width={daySize} height={daySize} rx="2">
-              <title>{`${day}: ${numberText(tokens)}`}</title>
-            </rect>
-          ))}
-        </svg>
-      </div>
-      <figcaption>
-        Expiries by day (UTC): {numberText(coming)} tokens in the coming year{most}.
-        {rest !== '' && ` Others: ${rest}.`}
-      </figcaption>
-    </figure>
-  );
 }

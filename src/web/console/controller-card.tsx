@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 import { countText, numberText, unbroken } from '../shared/times.tsx';
 import { type ContextRead, type ControllerRead, query, unreadText } from './api.ts';
-import { Calendar } from './charts.tsx';
+import { Calendar } from './calendar.tsx';
 import type { ControllerState, Sweep } from './needs.ts';
 import { Fact, Message, RunState, Severity, When } from './parts.tsx';
 
