@@ -263,7 +263,7 @@ function PlanItem({ asked }: { readonly asked: NonNullable<Operation['asked']> }
       {plan != null && plan.accessPaths.length > 0 && (
         <StackItem>
           <Message variant="warning" title="Not covered">
-            <ul>
+            <ul className="reasons">
               {plan.accessPaths.map(({ path, how }) => (
                 <li key={path}>
                   <WithTimes text={how} />
