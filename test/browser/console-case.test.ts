@@ -343,7 +343,14 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await takePictures(page, 'console-case-lifted');
     // Going back opens no dialog of before, over none and over another.
     await section('Lockdown').getByRole('button', { name: 'Timeline of bob' }).click();
-    await page.getByRole('dialog').waitFor();
+    const timeline = page.getByRole('dialog').getByRole('region', { name: 'Timeline', exact: true });
+    await timeline.getByRole('row').nth(1).waitFor();
+    // Its times are as all others on the page, to the second.
+    expect(await timeline.textContent()).not.toMatch(/UTC|\dT\d/);
+    await timeline
+      .getByText(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/)
+      .first()
+      .waitFor();
     await page.goBack();
     await page.waitForURL(/\/case\?/);
     expect(await page.getByRole('dialog').count()).toBe(1);

@@ -394,6 +394,34 @@ describe.skipIf(chromium === null)('the console', () => {
     expect(await barriers(other, 'minor')).toEqual([]);
   });
 
+  it('shows times in the zone of the browser and says which, and the whole year in a narrow window', async () => {
+    const narrow = { viewport: { width: 375, height: 812 }, timezoneId: 'Asia/Kolkata' };
+    const other = await (await browser.newContext(narrow)).newPage();
+    onTestFinished(() => other.context().close());
+    await other.goto(new URL(`/open?code=${opened.access.newCode()}`, page.url()).href);
+    await other.getByText('Times: UTC+05:30', { exact: true }).waitFor();
+    await other.getByRole('img', { name: /^Expiries in the coming year: [1-9]/ }).waitFor();
+    const days = await other.locator('.calendar rect').evaluateAll((each) =>
+      each.map((day) => {
+        const { left, right } = day.getBoundingClientRect();
+        return left >= 0 && right <= innerWidth;
+      }),
+    );
+    expect([days.length > 360, days.every(Boolean)]).toEqual([true, true]);
+    const shown = await other
+      .locator('main time')
+      .evaluateAll((times) =>
+        times.map((time) => [time.textContent, time.getAttribute('datetime')] as const),
+      );
+    expect(shown.length).toBeGreaterThan(0);
+    for (const [text, at] of shown) {
+      expect(text).toBe(
+        new Date(Date.parse(at ?? '') + 19_800_000).toISOString().slice(0, 16).replace('T', ' '),
+      );
+    }
+    expect(await barriers(other, 'minor')).toEqual([]);
+  });
+
   it('says of an address without a page that there is none', async () => {
     await page.goto(new URL('/no-such-page', page.url()).href);
     await page.getByRole('heading', { name: 'Page not found' }).waitFor();

@@ -75,11 +75,17 @@ function timelineResult(
   const { subject, since, until, format, description } = context;
   const json = { subject, since, until, visibility: description.visibility, items };
   if (format === 'text') return report({ json, document: () => linesOf(items, context) });
-  const document = documentOf(items, context);
-  const pieces = () =>
-    format === 'html' ? htmlDocument(document, titleOf(context)) : markdownDocument(document);
+  const pieces = () => {
+    const document = [
+      { kind: 'heading', level: 1, text: titleOf(context) } as const,
+      ...documentOf(items, context, `${whereOf(context)}. Times are UTC.`),
+    ];
+    return format === 'html' ? htmlDocument(document, titleOf(context)) : markdownDocument(document);
+  };
   const text = async () => (await Array.fromAsync(pieces())).join('');
-  return { ...report({ json, text, verbatim: true }), document: () => document };
+  // What shows it has a title of its own, and times in the zone of its viewer.
+  const document = () => documentOf(items, context, `${whereOf(context)}.`);
+  return { ...report({ json, text, verbatim: true }), document };
 }
 
 const SOURCES: Readonly<Record<TimelineItem['source'], string>> = {
@@ -102,10 +108,9 @@ function limitsOf({ description }: TimelineContext): string[] {
   return incomplete === null ? [] : [`${incomplete}.`];
 }
 
-function documentOf(items: readonly TimelineItem[], context: TimelineContext): Document {
+function documentOf(items: readonly TimelineItem[], context: TimelineContext, where: string): Document {
   return [
-    { kind: 'heading', level: 1, text: titleOf(context) },
-    lines(`${whereOf(context)}. Times are UTC.`),
+    lines(where),
     ...limitsOf(context).map(strong),
     {
       kind: 'table',

@@ -12,7 +12,6 @@ import {
 import { type ReactNode, useState } from 'react';
 import type { ShownLine, ShownPart } from '../../console/shown-document.ts';
 import { PlainTable } from '../shared/table.tsx';
-import { unbroken } from '../shared/times.tsx';
 import type { Ended } from './api.ts';
 import { Printed } from './commands.tsx';
 import { Bars, WithTimes } from './parts.tsx';
@@ -103,7 +102,10 @@ function PartView({
           label={part.heads.join(', ')}
           rows={part.rows}
           keyOf={(cells) => part.rows.indexOf(cells)}
-          columns={part.heads.map((title, place) => ({ title, show: (cells) => cells[place] }))}
+          columns={part.heads.map((title, place) => ({
+            title,
+            show: (cells) => <WithTimes text={cells[place] ?? ''} withSeconds />,
+          }))}
         />
       );
     case 'code':
@@ -219,7 +221,7 @@ function Cells({ cells }: { readonly cells: readonly string[] }): ReactNode {
   return cells.map((cell, place) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: columns stay where they are
     <span key={place} className="cell">
-      {unbroken(cell)}
+      <WithTimes text={cell} withSeconds />
     </span>
   ));
 }

@@ -5,6 +5,7 @@ import { Route, Routes, useSearchParams } from 'react-router';
 import { ApiError } from '../shared/api.ts';
 import { Frame, ThemeButton } from '../shared/frame.tsx';
 import { Failed, Loading, UnknownAddress } from '../shared/states.tsx';
+import { zoneText } from '../shared/times.tsx';
 import { type Facts, useRead } from './api.ts';
 import { LostConnection } from './lost-connection.tsx';
 import { Overview } from './overview.tsx';
@@ -87,6 +88,13 @@ export function ConsoleFrame(): ReactNode {
               read only
             </Label>
           ),
+          <span
+            key="zone"
+            className="zone"
+            title="The zone of this browser. Each time has its UTC as a tooltip."
+          >
+            Times: {zoneText()}
+          </span>,
           `${operator.user}@${operator.host}`,
           <ThemeButton key="theme" />,
         ]}

@@ -137,14 +137,17 @@ export function Bar({
 export function When({
   at,
   none = 'never',
+  withSeconds = false,
 }: {
   readonly at: string | null | undefined;
   readonly none?: string;
+  /** For times of which the order within a minute matters. */
+  readonly withSeconds?: boolean;
 }): ReactNode {
   if (at == null) return none;
   return (
     <time dateTime={at} title={`${at.replace('T', ' ').slice(0, 19)} UTC`}>
-      {localText(new Date(at))}
+      {localText(new Date(at), withSeconds)}
     </time>
   );
 }
@@ -153,11 +156,19 @@ export function When({
 const TIMES = /(?<!["'\w]|--[\w-]+[ =])(\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z)/;
 
 /** A text of the program with its times as the page shows all others: in the zone of the viewer. Names of settings break after their parts. */
-export function WithTimes({ text }: { readonly text: string }): ReactNode {
-  return text.split(TIMES).map((part, place) =>
+export function WithTimes({
+  text,
+  withSeconds = false,
+}: {
+  readonly text: string;
+  readonly withSeconds?: boolean;
+}): ReactNode {
+  return text.split(TIMES).map((part, place) => (
     // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a sentence stay where they are
-    place % 2 === 0 ? <Fragment key={place}>{withBreaks(part)}</Fragment> : <When key={place} at={part} />,
-  );
+    <Fragment key={place}>
+      {place % 2 === 0 ? withBreaks(part) : <When at={part} withSeconds={withSeconds} />}
+    </Fragment>
+  ));
 }
 
 const COLORS = { critical: 'red', high: 'orangered', medium: 'orange', low: 'grey' } as const;

@@ -22,6 +22,14 @@ export function localText(at: Date, withSeconds = false): string {
   return withSeconds ? `${minute}:${two(at.getSeconds())}` : minute;
 }
 
+/** The zone of the viewer, in which all times are shown: `UTC`, or what it is ahead of that now, such as `UTC+05:30`. */
+export function zoneText(): string {
+  const ahead = -new Date().getTimezoneOffset();
+  if (ahead === 0) return 'UTC';
+  const two = (value: number) => String(Math.floor(Math.abs(value))).padStart(2, '0');
+  return `UTC${ahead < 0 ? '-' : '+'}${two(ahead / 60)}:${two(ahead % 60)}`;
+}
+
 /** As in `src/domain/token.ts`, which pages do not import. */
 export const NEVER_DAYS = 36_525;
 
