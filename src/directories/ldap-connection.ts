@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { connect as connectPlain, type Socket } from 'node:net';
 import { type ConnectionOptions, connect as connectTls } from 'node:tls';
 import {
@@ -156,7 +157,10 @@ export class LdapConnection {
       // RFC 2696 §3: an empty cookie ends it. A page without entries does not.
       if (cookie.length === 0) return;
       // Samba gives all pages of a search the same cookie: only with the same entries it is the same page.
-      const page = `${cookie.toString('base64')} ${first}`;
+      // Hashed: the server decides how long a cookie and a name are.
+      const page = createHash('sha256')
+        .update(`${cookie.toString('base64')} ${first}`)
+        .digest('base64');
       if (pages.has(page)) throw this.#misbehaved('names the same next page twice');
       pages.add(page);
       paging.value = { size: PAGE_SIZE, cookie };
