@@ -111,35 +111,71 @@ function requireNoJobs({ jobs }: Configuration, file: string): void {
 async function answersOf({ runtime, flags }: InitRequest) {
   const { configuration } = runtime;
   const { context, address } = await controllerOf(configuration, flags);
-  const rules = rulesOf(
-    flags.rules ??
-      (await answer(`Revoke tokens by which rules of the audit? See docs/policy.md [${RULES}]: `, RULES)),
-  );
+  const rules = await answer(`Revoke tokens by which rules of the audit? See docs/policy.md [${RULES}]: `, {
+    ...{ flag: flags.rules, byDefault: RULES, read: rulesOf },
+  });
+  const schedule = await answer('When, as HH:MM or cron [03:00]: ', {
+    ...{ flag: flags.schedule, byDefault: SCHEDULE, read: scheduleOf },
+  });
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-  const schedule = scheduleOf(flags.schedule ?? (await answer('When, as HH:MM or cron [03:00]: ', SCHEDULE)));
-  const timeZone = flags['time-zone'] ?? (await answer(`Time zone [${zone}]: `, zone));
-  requireSchedule({ expression: schedule, timeZone });
-  const mode =
-    flags.live === true
-      ? 'live'
-      : await answer('Revoke (live), or only report (dry-run) [dry-run]: ', 'dry-run');
-  if (mode !== 'live' && mode !== 'dry-run')
-    throw new TokenctlError('usage', `"${mode}" is neither live nor dry-run`);
-  const webhook = canAsk()
-    ? (
-        await ask('URL of a webhook or of Slack for notices, not shown (empty to send no notices): ', {
-          hidden: true,
-        })
-      ).trim()
-    : '';
-  if (webhook !== '' && !/^https?:\/\//.test(webhook))
-    throw new TokenctlError('usage', 'Invalid webhook URL');
-  return { context, address, rules, schedule, timeZone, dryRun: mode !== 'live', webhook };
+  const timeZone = await answer(`Time zone [${zone}]: `, {
+    ...{ flag: flags['time-zone'], byDefault: zone },
+    read(text) {
+      requireSchedule({ expression: schedule, timeZone: text });
+      return text;
+    },
+  });
+  const dryRun = await answer('Revoke (live), or only report (dry-run) [dry-run]: ', {
+    ...{ flag: flags.live === true ? 'live' : undefined, byDefault: 'dry-run', read: isDryRun },
+  });
+  const webhook = await answer(
+    'URL of a webhook or of Slack for notices, not shown (empty to send no notices): ',
+    { byDefault: '', hidden: true, read: webhookOf },
+  );
+  return { context, address, rules, schedule, timeZone, dryRun, webhook };
 }
 
-/** The answer on the terminal, or the default: for an empty answer, and without a terminal. */
-async function answer(question: string, byDefault: string): Promise<string> {
-  return canAsk() ? (await ask(question)).trim() || byDefault : byDefault;
+/** How often one question is asked. */
+const MAX_ASKED = 3;
+
+/**
+ * What the flag says, else the answer on the terminal, or the default: for an empty answer, and without a terminal. After a wrong answer
+ * the question is asked again, so that the answers before it are not lost.
+ */
+async function answer<Read>(
+  question: string,
+  {
+    flag,
+    byDefault,
+    read,
+    hidden = false,
+  }: {
+    readonly flag?: string | undefined;
+    readonly byDefault: string;
+    readonly read: (text: string) => Read;
+    readonly hidden?: boolean;
+  },
+): Promise<Read> {
+  if (flag !== undefined || !canAsk()) return read(flag ?? byDefault);
+  for (let asked = 1; ; asked += 1) {
+    const text = (await ask(question, { hidden })).trim();
+    try {
+      return read(text || byDefault);
+    } catch (error) {
+      if (!(error instanceof TokenctlError) || asked === MAX_ASKED) throw error;
+      writeNotice([`${error.message}.`, error.hint].filter(Boolean).join(' '));
+    }
+  }
+}
+
+function isDryRun(mode: string): boolean {
+  if (mode === 'live' || mode === 'dry-run') return mode === 'dry-run';
+  throw new TokenctlError('usage', `"${mode}" is neither live nor dry-run`);
+}
+
+function webhookOf(url: string): string {
+  if (url === '' || /^https?:\/\//.test(url)) return url;
+  throw new TokenctlError('usage', 'Invalid webhook URL', { hint: 'It begins with https:// or http://.' });
 }
 
 /** An existing context and its address; null and the address to log in at for one that a login makes. */
@@ -159,8 +195,9 @@ async function controllerOf(
   }
   const current = configuration.currentContext;
   const byDefault = current !== undefined && Object.hasOwn(contexts, current) ? current : first;
-  const name = flags.context ?? (await answer(`Context [${byDefault}]: `, byDefault));
-  return { context: contextOf(configuration, name).name, address: '' };
+  const read = (text: string) => contextOf(configuration, text).name;
+  const context = await answer(`Context [${byDefault}]: `, { flag: flags.context, byDefault, read });
+  return { context, address: '' };
 }
 
 function rulesOf(text: string): readonly RuleName[] {
@@ -178,9 +215,12 @@ function rulesOf(text: string): readonly RuleName[] {
   });
 }
 
+/** A cron expression of an answer. */
 function scheduleOf(text: string): string {
   const [, hours, minutes] = /^(\d{1,2}):(\d{2})$/.exec(text) ?? [];
-  return hours === undefined ? text : `${Number(minutes)} ${Number(hours)} * * *`;
+  const expression = hours === undefined ? text : `${Number(minutes)} ${Number(hours)} * * *`;
+  requireSchedule({ expression, timeZone: 'UTC' });
+  return expression;
 }
 
 async function newContext({ address }: Answers, { runtime, version }: InitRequest): Promise<string> {

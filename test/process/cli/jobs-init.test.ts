@@ -75,9 +75,12 @@ describe('jobs init', () => {
   describe('on a terminal', () => {
     const questions = (webhook: string) => ({
       ...{ question: 'Address of the controller: ', answer: url() },
-      next: { question: 'which rules', answer: 'owner-inactive' },
+      // A wrong answer is asked for again.
+      next: { question: 'which rules', answer: 'owner-inactiv' },
       more: [
-        { question: 'When', answer: '04:15' },
+        { question: 'Did you mean "owner-inactive"?', answer: 'owner-inactive' },
+        { question: 'When', answer: '25:00' },
+        { question: 'Invalid schedule', answer: '04:15' },
         { question: 'Time zone', answer: 'UTC' },
         { question: 'dry-run]: ', answer: 'live' },
         { question: 'for notices', answer: webhook },
