@@ -43,8 +43,8 @@ export async function readLdapUsers(
     const user = userOf(entry, source, now);
     if (!users.add(user)) requireSameEntry(users, user, source);
   }
-  const matching = (also: Filter) => matchingUsers(connection, source, { users, also });
-  const filtered = disabledFilter === undefined ? null : await matching(disabledFilter);
+  const matching = (some: readonly Filter[]) => matchingUsers(connection, source, { users, some });
+  const filtered = disabledFilter === undefined ? null : await matching([disabledFilter]);
   const members =
     groups.length === 0
       ? null
@@ -80,17 +80,19 @@ function wanted({ idAttribute, loginAttributes, mailAttribute }: LdapSource): re
   return [idAttribute, ...loginAttributes, mailAttribute, ...DISABLED_ATTRIBUTES];
 }
 
-/** The numbers of the users that match a filter too. */
+/** The numbers of the users that match one of some filters too; a search for each. */
 async function matchingUsers(
   connection: LdapConnection,
   source: LdapSource,
-  { users, also }: { readonly users: DirectoryUsers; readonly also: Filter },
+  { users, some }: { readonly users: DirectoryUsers; readonly some: readonly Filter[] },
 ): Promise<IdSet> {
-  const filter = new AndFilter({ filters: [source.filter, also] });
   const found = new IdSet();
-  for await (const entry of entriesOf(connection, source, filter, [source.idAttribute]))
-    for (const number of users.find('id', idOf(entry.name, new LdapAttributes(entry), source)))
-      found.add(number);
+  for (const also of some) {
+    const filter = new AndFilter({ filters: [source.filter, also] });
+    for await (const entry of entriesOf(connection, source, filter, [source.idAttribute]))
+      for (const number of users.find('id', idOf(entry.name, new LdapAttributes(entry), source)))
+        found.add(number);
+  }
   return found;
 }
 

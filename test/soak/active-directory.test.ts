@@ -20,6 +20,7 @@ const db = databaseEstate();
 /** Users in the directory: each takes the domain controller 15 ms to make. */
 const MANY = Number(process.env['AD_USERS'] ?? 2_000);
 const CROWD = 60;
+const CROWDED = Array.from({ length: CROWD }, (_, index) => index + 1);
 const WATCHED = ['disabled', 'expired', 'deleted', 'outside', 'renamed', 'moved', 'primary', 'kept'] as const;
 const dnOf = (name: string) => `CN=${name},${AD_PEOPLE}`;
 const names: Record<string, string> = {};
@@ -55,8 +56,10 @@ describe.skipIf(NO_SAMBA !== null)('a domain of Active Directory', () => {
       [
         ...logins.map((login) => adUser(login)),
         adGroup('one', WATCHED.map(dnOf)),
-        adGroup('two', logins.slice(WATCHED.length).map(dnOf)),
-        adGroup('teams', [dnOf('one'), dnOf('two')]),
+        adGroup('two', logins.slice(WATCHED.length + CROWD + 1).map(dnOf)),
+        // More groups than one search names: each of the crowd is in one of its own.
+        ...CROWDED.map((number) => adGroup(`team${number}`, [dnOf(`u${number}`)])),
+        adGroup('teams', [dnOf('one'), dnOf('two'), ...CROWDED.map((number) => dnOf(`team${number}`))]),
         adGroup('staff', [dnOf('teams')]),
       ].join(''),
     );
