@@ -3,10 +3,10 @@ import type { ManualRun } from '../../app/jobs/run-manually.ts';
 import type { CheckedJob } from '../../app/jobs/scheduled-jobs.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RunRecord } from '../../operations/ports/scheduler.ts';
-import { facts, lines, list } from '../../reports/document.ts';
+import { type Fact, facts, lines, list } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { type Listing, listing } from '../../reports/tables/listing.ts';
-import { countText, timeText } from '../../reports/tables/text.ts';
+import { countText, numberText, timeText } from '../../reports/tables/text.ts';
 
 /** A run as `--json` shows it. */
 export type JobRunJson = Pick<
@@ -161,7 +161,8 @@ export function shownRunResult({ record, entries }: ShownRun): Report<ShownRunJs
           ['Began', timeText(record.began)],
           ['Ended', record.ended === null ? 'not yet' : timeText(record.ended)],
           ['By', record.holder],
-          ['Summary', JSON.stringify(record.summary)],
+          ['Result', messageOf(record) || 'none'],
+          ...countsOf(record.summary),
         ],
         `Run ${record.run}`,
       ),
@@ -210,6 +211,21 @@ function modeText({ settings }: Pick<CheckedJob, 'settings'>): string {
 
 function secondsOf({ began, ended }: RunRecord): string {
   return ended === null ? '' : String(Math.round((ended.getTime() - began.getTime()) / 1000));
+}
+
+/** The numbers of a summary: `byRule` is "by rule". Its other members are in the message, or in `--json`. */
+function countsOf(summary: RunRecord['summary']): Fact[] {
+  return Object.entries(summary).flatMap(([name, value]): Fact[] => {
+    const title = name.replace(/^.|[A-Z]/g, (letter, at) =>
+      at === 0 ? letter.toUpperCase() : ` ${letter.toLowerCase()}`,
+    );
+    if (typeof value === 'number') return [[title, numberText(value)]];
+    if (typeof value !== 'object' || value === null) return [];
+    const counts = Object.entries(value).filter(
+      (each): each is [string, number] => typeof each[1] === 'number',
+    );
+    return counts.length === 0 ? [] : [[title, counts.map(([of, count]) => `${of}: ${numberText(count)}`)]];
+  });
 }
 
 function messageOf({ summary }: RunRecord): string {
