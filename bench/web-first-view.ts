@@ -108,7 +108,7 @@ async function logIn(browser: Browser, url: string): Promise<Session> {
   const context = await browser.newContext();
   const page = await context.newPage();
   await page.goto(url);
-  await page.getByLabel('User name').fill('admin');
+  await page.getByLabel('Username').fill('admin');
   await page.getByLabel('Password').fill('bench');
   await page.getByRole('button', { name: 'Log in' }).click();
   await page.getByRole('heading', { name: 'Dashboard' }).waitFor();

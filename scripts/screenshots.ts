@@ -28,7 +28,7 @@ const browser = await startChromium(chromium);
 /** Logs in, with a picture of the login page. */
 async function logIn(page: Page, scheme: string): Promise<void> {
   await page.goto(demo.service.url);
-  await page.getByLabel('User name').fill('admin');
+  await page.getByLabel('Username').fill('admin');
   await page.screenshot({ path: `${folder}/login-${scheme}.png` });
   await page.getByLabel('Password').fill(demo.adminPassword.reveal());
   await page.getByRole('button', { name: 'Log in' }).click();

@@ -146,7 +146,7 @@ describe.skipIf(chromium === null)('in a browser', () => {
   it('a wrong password is said in words, to those who listen as well', () =>
     inPage(async (page) => {
       await page.goto(`${service.url}/api/login/`);
-      await page.getByLabel('User name').fill('admin');
+      await page.getByLabel('Username').fill('admin');
       await page.getByLabel('Password').fill('wrong');
       await page.getByRole('button', { name: 'Log in' }).click();
       expect(await page.getByRole('alert').textContent()).toBe('The user name or the password is wrong.');
@@ -276,7 +276,7 @@ describe.skipIf(chromium === null)('in a browser', () => {
           '/nothing',
         ];
         await page.goto(`${service.url}/api/login/`);
-        await page.getByLabel('User name').fill(ADMIN.username);
+        await page.getByLabel('Username').fill(ADMIN.username);
         await page.getByLabel('Password').fill(ADMIN.password);
         await page.getByRole('button', { name: 'Log in' }).click();
         for (const path of [...paths, '/accounts/profile/']) {

@@ -84,7 +84,7 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
         if (answer.status() === 404) problems.push(`404 ${answer.url()}`);
       });
       await page.goto(`${service.url}${path}`);
-      await page.getByLabel('User name').fill(username);
+      await page.getByLabel('Username').fill(username);
       await page.getByLabel('Password').fill(password);
       await page.getByRole('button', { name: 'Log in' }).click();
       await work(page);

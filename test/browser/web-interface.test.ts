@@ -57,6 +57,22 @@ describe.skipIf(chromium === null)('the web interface', () => {
       await page.waitForURL(`${service.url}/api/login/?next=%2F`);
     }));
 
+  it('says at the login that the session has expired, and leads back', () =>
+    open('/users', async (page) => {
+      await page.getByRole('link', { name: 'admin' }).waitFor();
+      await page.context().clearCookies();
+      await page.getByRole('navigation').getByRole('link', { name: 'Teams' }).click();
+      await page.getByText('Your session has expired. Log in to go on where you were.').waitFor();
+      await logIn(page, ADMIN);
+      await page.waitForURL(`${service.url}/teams`);
+      // Who comes without a session is only asked to log in.
+      await page.context().clearCookies();
+      await page.goto(`${service.url}/users`);
+      await page.getByLabel('Username').waitFor();
+      expect(await page.getByText('Your session has expired').count()).toBe(0);
+      await logIn(page, ADMIN);
+    }));
+
   it('reads what the dashboard shows once, while its script is loaded', () =>
     open('/', async (page) => {
       await page.getByText('Recent activity').waitFor();

@@ -75,7 +75,12 @@ async function showLogin(
     service,
     { request, reply },
     // A browser that opened the login page itself goes to the web interface afterwards.
-    { status: 200, next: nextPath(request, request.query) ?? '/', problem: null },
+    {
+      status: 200,
+      next: nextPath(request, request.query) ?? '/',
+      problem: null,
+      isExpired: parameter(request.query, 'expired') === '1',
+    },
   );
 }
 
@@ -178,10 +183,16 @@ function parameter(source: unknown, name: string): unknown {
 async function loginPage(
   service: ServiceContext,
   { request, reply }: { readonly request: FastifyRequest; readonly reply: FastifyReply },
-  state: { readonly status: number; readonly next: string | null; readonly problem: string | null },
+  state: {
+    readonly status: number;
+    readonly next: string | null;
+    readonly problem: string | null;
+    /** Whether the web interface led here because the session had expired. */
+    readonly isExpired?: boolean;
+  },
 ): Promise<FastifyReply> {
   const csrf = csrfToken(request, reply);
-  const { status, next, problem } = state;
+  const { status, next, problem, isExpired = false } = state;
   const client = next === null ? null : await loginFormAction(service, next);
   const { DISABLE_LOCAL_AUTH } = await currentSettings(service.database);
   const local = DISABLE_LOCAL_AUTH
@@ -193,6 +204,7 @@ async function loginPage(
     title: 'Log in',
     formAction: client ?? undefined,
     main: `${problem === null ? '' : `<p id="problem" role="alert">${textHtml(problem)}</p>`}
+${isExpired ? '<p role="status">Your session has expired. Log in to go on where you were.</p>' : ''}
 ${local}
 ${providers}`,
   });
@@ -221,7 +233,7 @@ function passwordForm(form: {
   return `<form method="post" action="${action}">
 <input type="hidden" name="csrfmiddlewaretoken" value="${escapeHtml(csrf)}">
 ${next === null ? '' : `<input type="hidden" name="next" value="${escapeHtml(next)}">`}
-<label for="username">User name</label>
+<label for="username">Username</label>
 <input id="username" name="username" autocomplete="username" autocapitalize="none" spellcheck="false" required autofocus${described}>
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" required${described}>

@@ -7,10 +7,10 @@ import { useLater } from './later.ts';
 import { createQueryClient, type User, useApi } from './queries.ts';
 import { Failed, Loading } from './states.tsx';
 
-/** The login page, which leads back to where the user is. */
+/** The login page, which says that the session has expired, and leads back to where the user is. Without one, no page is sent at all. */
 function loginPath(): string {
   const { pathname, search, hash } = window.location;
-  return `/api/login/?next=${encodeURIComponent(pathname + search + hash)}`;
+  return `/api/login/?expired=1&next=${encodeURIComponent(pathname + search + hash)}`;
 }
 
 const expiredDialog = () => import('./expired-dialog.tsx');
