@@ -130,5 +130,5 @@ function entryText({ seq, at, kind, operation, actor, result }: EntryOfToken): s
 }
 
 function titled(title: string, items: readonly string[]): Part {
-  return lines(items.length > 0 && [title, ...list(...items)]);
+  return lines(items.length > 0 && [`${title}:`, ...list(...items)]);
 }

@@ -199,13 +199,12 @@ function VerificationAlert({
   readonly verification: Verification | null;
   readonly size: number;
 }): ReactNode {
-  if (verification === null) {
-    return (
-      <Message
-        variant="info"
-        title={`${numberText(size)} entries, not verified since the console started.`}
-      />
-    );
+  if (verification === null || verification.verified?.entries === 0) {
+    const title =
+      size === 0
+        ? 'The audit log has no entries.'
+        : `${countText(size, 'entry', 'entries')}, not verified since the console started.`;
+    return <Message variant="info" title={title} />;
   }
   const { at, verified, unproved, problem } = verification;
   if (verified === null) {
@@ -217,7 +216,6 @@ function VerificationAlert({
   }
   const { entries, removed, checkpoint, head } = verified;
   const since = size - entries;
-  if (entries === 0) return <Message isLiveRegion variant="info" title="The audit log has no entries." />;
   return (
     <Message
       isLiveRegion

@@ -248,7 +248,7 @@ const TokenRow = memo(function TokenRow(props: {
       </Cell>
       <Cell isWide>{row.application?.name ?? '(personal)'}</Cell>
       <Cell>
-        {isNever(row.expires) ? 'never' : <Minute at={row.expires} />}
+        {isNever(row.expires) ? 'never' : <Minute at={row.expires} isDay={row.isExpired} />}
         {row.isExpired && <span className="expired"> expired</span>}
       </Cell>
       {hasUse && <Cell>{row.lastUsed === undefined ? 'not told' : <Minute at={row.lastUsed} />}</Cell>}
