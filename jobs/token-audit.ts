@@ -5,6 +5,7 @@ import { incompleteText } from '../src/domain/claims.ts';
 import { type Audit, type Finding, findingKey } from '../src/domain/policy/judge.ts';
 import { atLeast, type Severity, severities } from '../src/domain/policy/rule.ts';
 import { subjectName } from '../src/domain/policy/subject.ts';
+import { Rows } from '../src/domain/rows.ts';
 import { defineJob, type JobNotice } from '../src/operations/jobs/job.ts';
 
 /** How many findings a notice lists. */
@@ -56,7 +57,7 @@ export const tokenAudit = defineJob({
         told.push(`${finding.severity}: ${subjectName(finding.subject)}: ${finding.message}`);
     });
     if (report !== undefined && !dryRun) await files.writeReport(report, watched, description);
-    else for await (const _finding of watched.findings);
+    else await watched.findings.each();
     if (signal.aborted)
       return { message: 'Stopped before the audit was complete', summary: {}, interrupted: true };
     if (path !== undefined && !dryRun) await files.writeBaseline(path, keys, clock.now());
@@ -75,14 +76,13 @@ export const tokenAudit = defineJob({
 
 /** The same audit, which passes each finding to `look` and stops on the signal. */
 function watch(audit: Audit, signal: AbortSignal, look: (finding: Finding) => void): Audit {
-  async function* findings(): AsyncIterable<Finding> {
-    for await (const finding of audit.findings) {
-      if (signal.aborted) return;
-      look(finding);
-      yield finding;
-    }
-  }
-  return { ...audit, findings: findings() };
+  const findings = new Rows(async () => {
+    const page = await audit.findings.next();
+    if (signal.aborted || page === null) return null;
+    for (const finding of page) look(finding);
+    return page;
+  });
+  return { ...audit, findings };
 }
 
 function notice(

@@ -78,15 +78,17 @@ async function audited(runtime: Runtime, baseline: Baseline | undefined) {
   const owners = new Counts();
   const ofRules = new Map<string, { readonly owners: Counts; readonly applications: Counts }>();
   const [found, known] = [new Worst(MAX_FINDINGS), new Worst(MAX_FINDINGS)];
-  for await (const finding of audit.findings) {
-    const { rule, subject, isKnown } = finding;
-    (isKnown === true ? known : found).add(finding);
-    if (isKnown === true) continue;
-    const ofRule = ofRules.get(rule) ?? { owners: new Counts(), applications: new Counts() };
-    ofRules.set(rule, ofRule);
-    for (const counts of [owners, ofRule.owners]) counts.add(ownerOf(subject)?.username);
-    ofRule.applications.add(applicationOf(subject)?.name);
-  }
+  await audit.findings.each((page) => {
+    for (const finding of page) {
+      const { rule, subject, isKnown } = finding;
+      (isKnown === true ? known : found).add(finding);
+      if (isKnown === true) continue;
+      const ofRule = ofRules.get(rule) ?? { owners: new Counts(), applications: new Counts() };
+      ofRules.set(rule, ofRule);
+      for (const counts of [owners, ofRule.owners]) counts.add(ownerOf(subject)?.username);
+      ofRule.applications.add(applicationOf(subject)?.name);
+    }
+  });
   const whole = audit.summary();
   const { byRule, ...summary } = whole;
   const fixed = [];
@@ -233,7 +235,7 @@ async function exported(
       onKey: (key) => keys.push(key),
       openLog: () => runtime.auditLog(),
     });
-    for await (const _finding of findings);
+    await findings.each();
     return `${baselineHeading(clock.now())}${keys.map((key) => `${key}\n`).join('')}`;
   }
   const result = await auditFlow({ runtime, selector, flags: {}, format, version, baseline });

@@ -81,14 +81,6 @@ export function isLeftOut(
   );
 }
 
-/** The tokens that a selector's negations keep. */
-export async function* withoutLeftOut(
-  tokens: AsyncIterable<Token>,
-  selector: Selector,
-): AsyncGenerator<Token, void> {
-  for await (const token of tokens) if (!isLeftOut(selector, token)) yield token;
-}
-
 /** Of a page of tokens, those that a selector's negations keep. */
 export function keptOf<Kept extends Pick<Token, 'user' | 'application'>>(
   page: readonly Kept[],

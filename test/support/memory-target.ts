@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { TokenctlError } from '../../src/domain/errors.ts';
 import type { Outcome } from '../../src/domain/plan.ts';
+import { Rows } from '../../src/domain/rows.ts';
 import { Secret } from '../../src/domain/secret.ts';
 import type { Selector } from '../../src/domain/selector.ts';
 import type {
@@ -105,7 +106,12 @@ export class MemoryTarget implements Target {
     return this.self;
   }
 
-  async *tokens(selector: Selector): AsyncIterable<Token> {
+  /** A page for each token: readers must not depend on how many a page has. */
+  tokens(selector: Selector): Rows<Token> {
+    return Rows.of(this.#tokens(selector));
+  }
+
+  async *#tokens(selector: Selector): AsyncIterable<Token> {
     await this.#authenticate();
     this.#refuse(selector);
     for (const each of sortedById(this.alive.values()))

@@ -2,6 +2,7 @@ import { styleText } from 'node:util';
 import type { Progress, ProgressView, Runtime } from '../../app/runtime.ts';
 import { incompleteText } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import { Rows } from '../../domain/rows.ts';
 import {
   numberText,
   type Paint,
@@ -170,17 +171,18 @@ export async function noteLimit(runtime: Runtime): Promise<void> {
 }
 
 /**
- * Says it before the first item, or after an empty list. A list that cannot be read ends with its error alone, which
+ * Says it before the first rows, or after an empty list. A list that cannot be read ends with its error alone, which
  * says what is missing.
  *
- * @throws TokenctlError whatever the items or the target throw.
+ * @throws TokenctlError whatever the rows or the target throw.
  */
-export async function* notingLimit<T>(runtime: Runtime, items: AsyncIterable<T>): AsyncGenerator<T> {
+export function notingLimit<Row>(runtime: Runtime, rows: AsyncIterable<Row>): Rows<Row> {
+  const listed = Rows.of(rows);
   let isNoted = false;
-  for await (const item of items) {
+  return new Rows(async () => {
+    const page = await listed.next();
     if (!isNoted) await noteLimit(runtime);
     isNoted = true;
-    yield item;
-  }
-  if (!isNoted) await noteLimit(runtime);
+    return page;
+  });
 }

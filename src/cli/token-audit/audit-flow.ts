@@ -1,7 +1,8 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Audit, Baseline } from '../../domain/policy/judge.ts';
+import type { Audit, Baseline, Finding } from '../../domain/policy/judge.ts';
 import type { Policy, RuleName } from '../../domain/policy/policy.ts';
+import { Rows } from '../../domain/rows.ts';
 import type { Selector } from '../../domain/selector.ts';
 import { auditTokens } from '../../operations/token-audit/audit-tokens.ts';
 import { lastUseDays } from '../../operations/tokens/last-use-days.ts';
@@ -174,7 +175,7 @@ function rulesNamed(names: readonly string[], policy: Policy): RuleName[] {
 }
 
 function withoutFindings(audit: Audit): Audit {
-  return { ...audit, findings: (async function* () {})() };
+  return { ...audit, findings: Rows.inTurn<Finding>([]) };
 }
 
 function baselineToWrite({ flags, runtime }: AuditFlowOptions): PendingFile | undefined {

@@ -1,6 +1,7 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { nearestName } from '../../domain/nearest-name.ts';
+import { Rows } from '../../domain/rows.ts';
 import type { Selection } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
 import { lastUseDays, MAX_LAST_USES } from '../../operations/tokens/last-use-days.ts';
@@ -38,11 +39,11 @@ export async function tokenListFlow(options: {
   const { tokens: read } = await selectTokens(runtime, selection, flags);
   const tokens = notingLimit(runtime, read());
   const { limit, 'count-by': by } = flags;
-  if (by !== undefined) return countListing(counted(tokens, { by, limit }), by);
+  if (by !== undefined) return countListing(limited(counted(tokens, by), limit), by);
   const needsUse =
     flags['last-used'] === true || sort?.name === 'last_used' || columns?.includes('last_used');
   const rows = needsUse
-    ? withLastUse(runtime, tokens, { sort, limit })
+    ? await withLastUse(runtime, tokens, { sort, limit })
     : limited(sort === undefined ? tokens : sorted(tokens, sort), limit);
   return tokenListing(rows, columns);
 }
@@ -97,70 +98,74 @@ function orderNamed(text: string): Order {
   return { name, compare: (one, other) => sign * compare(one, other) || one.id - other.id };
 }
 
-async function* sorted<Row extends ListedToken>(
-  tokens: AsyncIterable<Row>,
-  { compare }: Order,
-): AsyncIterable<Row> {
-  const held: Row[] = [];
-  for await (const token of tokens) {
-    if (held.push(token) > MAX_SORTED) {
+function sorted<Row extends ListedToken>(tokens: Rows<Row>, { compare }: Order): Rows<Row> {
+  return Rows.once(async () => {
+    const held: Row[] = [];
+    await tokens.each((page) => {
+      held.push(...page);
+      if (held.length <= MAX_SORTED) return;
       throw new TokenctlError('usage', `At most ${numberText(MAX_SORTED)} tokens can be sorted`, {
         hint: 'Narrow the selection, or leave out --sort: a list without it has no limit.',
       });
-    }
-  }
-  yield* held.sort(compare);
+    });
+    return held.sort(compare);
+  });
 }
 
 /** The first rows, and a line on stderr if there are more. */
-async function* limited<Row>(rows: AsyncIterable<Row>, limit: number | undefined): AsyncIterable<Row> {
-  let count = 0;
-  for await (const row of rows) {
-    if (limit !== undefined && count === limit) {
-      writeNotice(`Only the first ${numberText(limit)} are listed: there are more.`);
-      return;
-    }
-    count += 1;
-    yield row;
-  }
+function limited<Row>(rows: Rows<Row>, limit: number | undefined): Rows<Row> {
+  if (limit === undefined) return rows;
+  let left = limit;
+  let isOver = false;
+  return new Rows(async () => {
+    const page = isOver ? null : await rows.next();
+    if (page === null) return null;
+    const first = page.slice(0, left);
+    left -= first.length;
+    isOver = first.length < page.length;
+    if (isOver) writeNotice(`Only the first ${numberText(limit)} are listed: there are more.`);
+    return first;
+  });
 }
 
 /** Adds the day of the last use where the target does not show the last use; only to the tokens that are listed, if possible. */
-async function* withLastUse(
+async function withLastUse(
   runtime: Runtime,
-  tokens: AsyncIterable<Token>,
+  tokens: Rows<Token>,
   { sort, limit }: { readonly sort: Order | undefined; readonly limit: number | undefined },
-): AsyncIterable<ListedToken> {
+): Promise<Rows<ListedToken>> {
   const { capabilities } = await runtime.description();
   const sortedFirst = sort !== undefined && sort.name !== 'last_used' ? sorted(tokens, sort) : tokens;
-  if (capabilities.lastUsed) {
-    yield* limited(sort?.name === 'last_used' ? sorted(tokens, sort) : sortedFirst, limit);
-    return;
-  }
-  if (sort?.name === 'last_used') {
-    yield* limited(sorted(read(runtime, tokens), sort), limit);
-  } else yield* read(runtime, limited(sortedFirst, limit));
+  if (capabilities.lastUsed)
+    return limited(sort?.name === 'last_used' ? sorted(tokens, sort) : sortedFirst, limit);
+  if (sort?.name === 'last_used') return limited(sorted(withDays(runtime, tokens), sort), limit);
+  return withDays(runtime, limited(sortedFirst, limit));
 }
 
 /** Reading the last use of more tokens takes so long that it is said. */
 const MANY = 200;
 
-async function* read(runtime: Runtime, tokens: AsyncIterable<Token>): AsyncIterable<ListedToken> {
-  const held: Token[] = [];
-  for await (const token of tokens) {
-    // One more than can be read, which is refused.
-    if (held.push(token) > MAX_LAST_USES) break;
-  }
-  if (held.length > MANY) {
-    const much = countText(Math.min(held.length, MAX_LAST_USES), 'token');
-    writeNotice(`Reading the last use of ${much}, which this target only selects by. This can take minutes.`);
-  }
-  const now = (await runtime.targetClock()).now();
-  const days = await lastUseDays(await runtime.target(), { tokens: held, now });
-  for (const token of held) {
-    const day = days.get(token.id);
-    yield day === undefined ? token : { ...token, lastUsedOn: day };
-  }
+function withDays(runtime: Runtime, tokens: Rows<Token>): Rows<ListedToken> {
+  return Rows.once(async () => {
+    const held: Token[] = [];
+    for await (const page of tokens.pages()) {
+      held.push(...page);
+      // More than can be read, which is refused.
+      if (held.length > MAX_LAST_USES) break;
+    }
+    if (held.length > MANY) {
+      const much = countText(Math.min(held.length, MAX_LAST_USES), 'token');
+      writeNotice(
+        `Reading the last use of ${much}, which this target only selects by. This can take minutes.`,
+      );
+    }
+    const now = (await runtime.targetClock()).now();
+    const days = await lastUseDays(await runtime.target(), { tokens: held, now });
+    return held.map((token) => {
+      const day = days.get(token.id);
+      return day === undefined ? token : { ...token, lastUsedOn: day };
+    });
+  });
 }
 
 /** How many tokens share a user, an application or a scope. */
@@ -170,19 +175,19 @@ export interface Counted {
   readonly tokens: number;
 }
 
-async function* counted(
-  tokens: AsyncIterable<Token>,
-  { by, limit }: { readonly by: CountBy; readonly limit: number | undefined },
-): AsyncIterable<Counted> {
-  const counts = new Map<string | null, number>();
-  for await (const token of tokens) {
-    const name = nameOf(token, by);
-    counts.set(name, (counts.get(name) ?? 0) + 1);
-  }
-  const groups = Array.from(counts, ([name, number]) => ({ name, tokens: number })).sort(
-    (one, other) => other.tokens - one.tokens || ((one.name ?? '') < (other.name ?? '') ? -1 : 1),
-  );
-  yield* limited(each(groups), limit);
+function counted(tokens: Rows<Token>, by: CountBy): Rows<Counted> {
+  return Rows.once(async () => {
+    const counts = new Map<string | null, number>();
+    await tokens.each((page) => {
+      for (const token of page) {
+        const name = nameOf(token, by);
+        counts.set(name, (counts.get(name) ?? 0) + 1);
+      }
+    });
+    return Array.from(counts, ([name, number]) => ({ name, tokens: number })).sort(
+      (one, other) => other.tokens - one.tokens || ((one.name ?? '') < (other.name ?? '') ? -1 : 1),
+    );
+  });
 }
 
 function nameOf({ user, application, scope }: Token, by: CountBy): string | null {
@@ -190,7 +195,7 @@ function nameOf({ user, application, scope }: Token, by: CountBy): string | null
   return by === 'user' ? (user?.username ?? null) : (application?.name ?? null);
 }
 
-function countListing(rows: AsyncIterable<Counted>, by: CountBy): Listing<Counted, Counted> {
+function countListing(rows: Rows<Counted>, by: CountBy): Listing<Counted, Counted> {
   const none = by === 'application' ? '(personal)' : '(none)';
   return listing({
     rows,
@@ -201,8 +206,4 @@ function countListing(rows: AsyncIterable<Counted>, by: CountBy): Listing<Counte
     json: (group) => group,
     none: 'No tokens.',
   });
-}
-
-async function* each<Row>(rows: readonly Row[]): AsyncIterable<Row> {
-  yield* rows;
 }

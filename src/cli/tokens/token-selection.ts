@@ -1,4 +1,5 @@
 import type { Runtime } from '../../app/runtime.ts';
+import type { Rows } from '../../domain/rows.ts';
 import type { Selection, Selector } from '../../domain/selector.ts';
 import type { Token } from '../../domain/token.ts';
 import { resolveSelection } from '../../operations/resolve-names.ts';
@@ -8,7 +9,7 @@ import type { FindingFlags } from './token-flags.ts';
 interface SelectedTokens {
   readonly selector: Selector;
   /** The tokens themselves; nothing is read before they are asked for. */
-  readonly tokens: () => AsyncIterable<Token>;
+  readonly tokens: () => Rows<Token>;
 }
 
 /**

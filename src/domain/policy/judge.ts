@@ -1,4 +1,5 @@
 import { HashCounter, textHash } from '../compact-collections.ts';
+import type { Rows } from '../rows.ts';
 import type { Application, RefreshToken, Token } from '../token.ts';
 import type { TokenStatistics } from '../token-statistics.ts';
 import type { Condition } from './condition.ts';
@@ -363,7 +364,7 @@ export interface Audit {
   /** Which tokens are audited, in words. */
   readonly selection: string;
   /** Streams what is found, to be read once: what is read is counted, and nothing is kept. Some may only be counted. */
-  readonly findings: AsyncIterable<Finding>;
+  readonly findings: Rows<Finding>;
   /** What was counted, once the findings have ended. */
   summary(): AuditSummary;
   /** What `summary` counts as fixed, once the findings have ended, if the baseline keeps its keys; none otherwise. */

@@ -3,6 +3,7 @@ import type { ClockDifference } from '../../domain/clock-difference.ts';
 import type { Outcome } from '../../domain/plan.ts';
 import type { Condition } from '../../domain/policy/condition.ts';
 import type { CountedToken } from '../../domain/policy/rule.ts';
+import type { Rows } from '../../domain/rows.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { PlannedToken, Token, UserReference } from '../../domain/token.ts';
@@ -106,14 +107,14 @@ export interface Target {
    *
    * @throws TokenctlError `unsupported` where the target refuses one of the criteria.
    */
-  tokens(selector: Selector): AsyncIterable<Token>;
+  tokens(selector: Selector): Rows<Token>;
   /**
-   * The same tokens as `tokens`, page by page, with only what a plan counts; absent where that is no cheaper. The
+   * The same tokens as `tokens`, with only what a plan counts; absent where that is no cheaper. The
    * creation of a refresh token is told, that of the access token is not.
    *
    * @throws TokenctlError as `tokens` does.
    */
-  tokensToPlan?(selector: Selector): AsyncIterable<readonly PlannedToken[]>;
+  tokensToPlan?(selector: Selector): Rows<PlannedToken>;
   /**
    * Tells of each of the same tokens, once, which conditions it meets (a bit each, the lowest for the first; 31 conditions at
    * most). Absent where that is no cheaper than `tokens`.

@@ -10,7 +10,6 @@ import {
   wholeSelection,
   whoseOf,
 } from '../../domain/selector.ts';
-import type { PlannedToken } from '../../domain/token.ts';
 import { pathsNotCovered } from '../access/not-covered.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
@@ -73,12 +72,13 @@ export async function planRevocation(options: PlanRevocationOptions): Promise<Re
     reach,
   });
   const absent = new Set(selector.ids);
-  for await (const page of meant(target, selector, findings?.ids)) {
+  const meant = findings === undefined ? selector : { ids: findings.ids };
+  await (target.tokensToPlan?.(meant) ?? target.tokens(meant)).each((page) => {
     for (const token of page) {
       builder.add(token);
       absent.delete(token.id);
     }
-  }
+  });
   const alone = reach.refreshTokens && !findings ? refreshTokensAlone(selector) : null;
   if (alone !== null)
     for await (const token of partOf(target, 'refreshTokens').list(alone)) builder.addRefreshToken(token);
@@ -123,18 +123,6 @@ async function addCodes(
 /** Whether every token was named by id and listed: these are all that such a selection means. */
 function isSeenById({ ids }: Selector, absent: ReadonlySet<number>): boolean {
   return ids !== undefined && absent.size === 0;
-}
-
-/** The selected access tokens; where there are findings, those that they name. */
-async function* meant(
-  target: Target,
-  selector: Selector,
-  found: readonly number[] | undefined,
-): AsyncIterable<readonly PlannedToken[]> {
-  if (found?.length === 0) return;
-  const meant = found === undefined ? selector : { ids: found };
-  if (target.tokensToPlan === undefined) for await (const token of target.tokens(meant)) yield [token];
-  else yield* target.tokensToPlan(meant);
 }
 
 function reachOf(options: PlanRevocationOptions, description: TargetDescription): Reach {

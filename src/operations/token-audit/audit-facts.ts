@@ -158,11 +158,10 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
   /** Of the owners of tokens that may write, found in a reading of its own. */
   async last_changes(): Promise<void> {
     const owners = new Set<number>();
-    for await (const token of this.#wanted.target.tokens(
-      narrowed(this.#wanted.selector, { scope: 'write' }),
-    )) {
-      if (token.user !== null && allowsWriting(token)) owners.add(token.user.id);
-    }
+    const writing = this.#wanted.target.tokens(narrowed(this.#wanted.selector, { scope: 'write' }));
+    await writing.each((page) => {
+      for (const token of page) if (token.user !== null && allowsWriting(token)) owners.add(token.user.id);
+    });
     if (owners.size > 0) this.#lastChanges = await this.#wanted.target.activity.lastChanges([...owners]);
   }
 
@@ -237,9 +236,10 @@ class Gathering implements Record<Fact, () => Promise<Unknown> | Promise<void>> 
   async #collect(criteria: Selector, ids: IdSet): Promise<Unknown> {
     const { capabilities } = await this.#describe();
     if (capabilities.lastUsed) return undefined; // these tokens tell themselves
-    for await (const { id } of this.#wanted.target.tokens(narrowed(this.#wanted.selector, criteria))) {
-      ids.add(id);
-    }
+    const tokens = this.#wanted.target.tokens(narrowed(this.#wanted.selector, criteria));
+    await tokens.each((page) => {
+      for (const { id } of page) ids.add(id);
+    });
     return undefined;
   }
 }

@@ -17,6 +17,7 @@ import {
   ruleOf,
 } from '../../domain/policy/policy.ts';
 import { type Facts, type Rule, type Severity, zeroBySeverity } from '../../domain/policy/rule.ts';
+import { Rows } from '../../domain/rows.ts';
 import { describeSelector, type Selector, validateSelector, wholeSelection } from '../../domain/selector.ts';
 import { TokenStatistics } from '../../domain/token-statistics.ts';
 import type { OpenLog } from '../directories/known-sources.ts';
@@ -123,28 +124,37 @@ class AuditRun {
     this.#notChecked = [...gathered.notChecked];
   }
 
-  async *findings(): AsyncIterable<Finding> {
-    // One list for all tokens: a list for each would be the most that the judging costs.
-    const found: Finding[] = [];
-    this.#evaluator.exceptions(found);
-    if (this.#facts.settings !== null) this.#evaluator.settings(this.#facts.settings, found);
-    for (const application of this.#gathered.applications) this.#evaluator.application(application, found);
-    yield* this.#counted(found);
-    if (!(await this.#countTokens())) yield* this.#tokens(found);
-    this.#evaluator.aggregates(found);
-    yield* this.#counted(found);
-    yield* this.#refreshTokens(found);
+  findings(): Rows<Finding> {
+    return Rows.inTurn([
+      Rows.once(() =>
+        this.#judged((into) => {
+          this.#evaluator.exceptions(into);
+          if (this.#facts.settings !== null) this.#evaluator.settings(this.#facts.settings, into);
+          for (const application of this.#gathered.applications)
+            this.#evaluator.application(application, into);
+        }),
+      ),
+      this.#tokens(),
+      Rows.once(() => this.#judged((into) => this.#evaluator.aggregates(into))),
+      Rows.from(this.#refreshTokens()),
+    ]);
   }
 
-  async *#tokens(found: Finding[]): AsyncIterable<Finding> {
-    for await (const token of this.#options.target.tokens(this.#options.selector)) {
-      this.#tokensRead += 1;
-      this.#statistics?.add(token);
-      this.#evaluator.token(token, found);
-      if (found.length === 0) continue;
-      // Not `yield*`, which takes several turns of the event loop for each of them.
-      for (const finding of this.#counted(found)) yield finding;
-    }
+  #tokens(): Rows<Finding> {
+    let counted: Promise<boolean> | undefined;
+    const judged = this.#options.target.tokens(this.#options.selector).map((page) => {
+      this.#tokensRead += page.length;
+      return this.#judged((into) => {
+        for (const token of page) {
+          this.#statistics?.add(token);
+          this.#evaluator.token(token, into);
+        }
+      });
+    });
+    return new Rows(async () => {
+      counted ??= this.#countTokens();
+      return (await counted) ? null : await judged.next();
+    });
   }
 
   /**
@@ -164,13 +174,12 @@ class AuditRun {
     });
   }
 
-  async *#refreshTokens(found: Finding[]): AsyncIterable<Finding> {
+  async *#refreshTokens(): AsyncIterable<readonly Finding[]> {
     const orphans = orphansOf(this.#options.selector);
     if (!this.#byRule.has('refresh-orphaned') || orphans === null) return;
     try {
       for await (const refreshToken of partOf(this.#options.target, 'refreshTokens').list(orphans)) {
-        this.#evaluator.refreshToken(refreshToken, found);
-        if (found.length > 0) yield* this.#counted(found);
+        yield this.#judged((into) => this.#evaluator.refreshToken(refreshToken, into));
       }
     } catch (error) {
       if (!isRefusal(error)) throw error;
@@ -179,23 +188,25 @@ class AuditRun {
     }
   }
 
-  /** Counts what is in the list, hands out what is new, and empties it. */
-  *#counted(found: Finding[]): Iterable<Finding> {
-    const { baseline, onKey } = this.#options;
-    for (const finding of found) {
-      if (baseline !== undefined || onKey !== undefined) {
-        const key = findingKey(finding);
-        onKey?.(key);
-        if (this.#note(finding.rule, key)) {
-          this.#known += 1;
-          if (this.#options.withKnown === true) yield asKnown(finding);
-          continue;
-        }
-      }
-      this.#count(finding);
-      yield finding;
+  /** What is found and to be handed out, counted. One list for a page: a list for each token would be most of the work. */
+  #judged(judge: (into: Finding[]) => void): readonly Finding[] {
+    const { baseline, onKey, withKnown } = this.#options;
+    const found: Finding[] = [];
+    judge(found);
+    if (baseline === undefined && onKey === undefined) {
+      for (const finding of found) this.#count(finding);
+      return found;
     }
-    found.length = 0;
+    return found.flatMap((finding) => {
+      const key = findingKey(finding);
+      onKey?.(key);
+      if (!this.#note(finding.rule, key)) {
+        this.#count(finding);
+        return [finding];
+      }
+      this.#known += 1;
+      return withKnown === true ? [asKnown(finding)] : [];
+    });
   }
 
   #count({ rule, severity }: Pick<Finding, 'rule' | 'severity'>): void {
@@ -302,9 +313,9 @@ export async function findingSelector(options: FindingSelectorOptions): Promise<
   requireUsable(rule, policy);
   const audit = await auditTokens({ target, policy, clock, selector, rules: [rule], openLog });
   const ids: number[] = [];
-  for await (const { subject } of audit.findings) {
-    if (subject.kind === 'token') ids.push(subject.token.id);
-  }
+  await audit.findings.each((page) => {
+    for (const { subject } of page) if (subject.kind === 'token') ids.push(subject.token.id);
+  });
   requireChecked(audit);
   return ids;
 }

@@ -1,8 +1,10 @@
 import { IdSet } from '../../domain/compact-collections.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import type { Finding } from '../../domain/policy/judge.ts';
 import { type Policy, type RuleName, requireEnabled, ruleOf } from '../../domain/policy/policy.ts';
 import { hasExpired } from '../../domain/policy/rule.ts';
-import { type Subject, subjectKey } from '../../domain/policy/subject.ts';
+import { subjectKey } from '../../domain/policy/subject.ts';
+import { Rows } from '../../domain/rows.ts';
 import type { Token } from '../../domain/token.ts';
 import { type AuditTokensOptions, auditTokens, requireChecked } from './audit-tokens.ts';
 
@@ -21,7 +23,11 @@ interface FindingTokensOptions
  * @throws TokenctlError `usage` for a rule that is not about access tokens, or that the policy does not apply;
  * `unsupported` where it cannot be checked at this target; and whatever the target throws.
  */
-export async function* findingTokens(options: FindingTokensOptions): AsyncIterable<Token> {
+export function findingTokens(options: FindingTokensOptions): Rows<Token> {
+  return Rows.from(tokenPages(options));
+}
+
+async function* tokenPages(options: FindingTokensOptions): AsyncIterable<readonly Token[]> {
   const { target, selector, rules } = options;
   for (const rule of rules) requireAboutTokens(rule, options.policy);
   const single = rules.filter((rule) => ruleOf(rule).appliesTo === 'tokens');
@@ -31,32 +37,42 @@ export async function* findingTokens(options: FindingTokensOptions): AsyncIterab
     return;
   }
   const ids = new IdSet();
-  if (single.length > 0) for await (const { id } of foundSingly(options, single)) ids.add(id);
+  if (single.length > 0)
+    for await (const page of foundSingly(options, single)) for (const { id } of page) ids.add(id);
   const subjects = new Set<string>();
-  for await (const subject of found({ ...options, selector: { all: true } }, shared)) {
-    subjects.add(subjectKey(subject));
-  }
+  const about = await found({ ...options, selector: { all: true } }, shared);
+  for await (const { subject } of about) subjects.add(subjectKey(subject));
   const now = options.clock.now();
-  const isAlive = (token: Token) => !hasExpired(token, now);
-  for await (const token of target.tokens(selector)) {
-    if (ids.has(token.id) || (isAlive(token) && keysOf(token).some((key) => subjects.has(key)))) yield token;
-  }
+  const isFound = (token: Token) =>
+    ids.has(token.id) || (!hasExpired(token, now) && keysOf(token).some((key) => subjects.has(key)));
+  yield* target
+    .tokens(selector)
+    .map((page) => page.filter(isFound))
+    .pages();
 }
 
 /** The tokens that rules about single tokens find. Findings of one token follow each other. */
-async function* foundSingly(options: FindingTokensOptions, rules: readonly RuleName[]): AsyncIterable<Token> {
+async function* foundSingly(
+  options: FindingTokensOptions,
+  rules: readonly RuleName[],
+): AsyncIterable<readonly Token[]> {
   let last = 0;
-  for await (const subject of found(options, rules)) {
-    if (subject.kind !== 'token' || subject.token.id === last) continue;
-    last = subject.token.id;
-    yield subject.token;
-  }
+  const findings = await found(options, rules);
+  yield* findings
+    .map((page) =>
+      page.flatMap(({ subject }) => {
+        if (subject.kind !== 'token' || subject.token.id === last) return [];
+        last = subject.token.id;
+        return [subject.token];
+      }),
+    )
+    .pages();
 }
 
-async function* found(options: FindingTokensOptions, rules: readonly RuleName[]): AsyncIterable<Subject> {
+async function found(options: FindingTokensOptions, rules: readonly RuleName[]): Promise<Rows<Finding>> {
   const audit = await auditTokens({ ...options, rules });
   requireChecked(audit);
-  for await (const { subject } of audit.findings) yield subject;
+  return audit.findings;
 }
 
 /** The subjects that a token belongs to. */

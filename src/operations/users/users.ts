@@ -68,9 +68,9 @@ async function deactivatedIds(
 
 async function tokensByUser(target: Target): Promise<Map<number, number>> {
   const counts = new Map<number, number>();
-  for await (const { user } of target.tokens({ all: true })) {
-    if (user !== null) counts.set(user.id, (counts.get(user.id) ?? 0) + 1);
-  }
+  await target.tokens({ all: true }).each((page) => {
+    for (const { user } of page) if (user !== null) counts.set(user.id, (counts.get(user.id) ?? 0) + 1);
+  });
   return counts;
 }
 
@@ -94,9 +94,10 @@ export async function listApplications(options: {
   const found = (await target.applications.list(names)).toSorted((one, other) => one.id - other.id);
   if (options.countTokens !== true) return found;
   const counts = new Map<number, number>();
-  for await (const { application } of target.tokens({ all: true })) {
-    if (application !== null) counts.set(application.id, (counts.get(application.id) ?? 0) + 1);
-  }
+  await target.tokens({ all: true }).each((page) => {
+    for (const { application } of page)
+      if (application !== null) counts.set(application.id, (counts.get(application.id) ?? 0) + 1);
+  });
   return found.map((each) => ({ ...each, accessTokens: counts.get(each.id) ?? 0 }));
 }
 

@@ -3,6 +3,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { Audit, AuditSummary, Finding, FixedFinding } from '../../domain/policy/judge.ts';
 import { type Policy, type RuleName, ruleNames, rules } from '../../domain/policy/policy.ts';
 import { atLeast, type Severity, severities } from '../../domain/policy/rule.ts';
+import { Rows } from '../../domain/rows.ts';
 import type { Token } from '../../domain/token.ts';
 import { type Document, documentText, type Line, lines } from '../document.ts';
 import { type Report, report, type Streamed } from '../result.ts';
@@ -36,13 +37,11 @@ export type LastUseReader = (tokens: readonly Token[]) => Promise<ReadonlyMap<nu
 
 /** An audit whose findings are those of a severity or above; its counts stay those of all. */
 export function atOrAbove(audit: Audit, floor: Severity): Audit {
-  async function* findings(): AsyncIterable<Finding> {
-    for await (const finding of audit.findings) if (atLeast(finding.severity, floor)) yield finding;
-  }
+  const isShown = ({ severity }: { readonly severity: Severity }) => atLeast(severity, floor);
   function* fixed(): Iterable<FixedFinding> {
-    for (const finding of audit.fixed()) if (atLeast(finding.severity, floor)) yield finding;
+    for (const finding of audit.fixed()) if (isShown(finding)) yield finding;
   }
-  return { ...audit, findings: findings(), fixed };
+  return { ...audit, findings: audit.findings.map((page) => page.filter(isShown)), fixed };
 }
 
 /** Findings with the days of the last uses of their tokens. */
@@ -87,21 +86,20 @@ export async function* tableReport(
   const { tableLines } = await import('../tables/table.ts');
   const { floor = 'low', limit, lastUses } = options;
   let hidden = 0;
-  async function* severe(): AsyncIterable<Finding> {
-    for await (const finding of audit.findings) {
-      if (atLeast(finding.severity, floor)) yield finding;
-      else hidden += 1;
-    }
-  }
+  const severe = audit.findings.map((page) => {
+    const shown = page.filter(({ severity }) => atLeast(severity, floor));
+    hidden += page.length - shown.length;
+    return shown;
+  });
   let gap = '';
   if (options.list === true) {
-    const rows = firstOf(worstFirstWhereFew(severe()), { limit, lastUses });
+    const rows = firstOf(worstFirstWhereFew(severe), { limit, lastUses });
     for await (const block of tableLines(findingListing(rows), screen)) {
       yield block;
       gap = '\n';
     }
   } else {
-    const groups = await byRule(severe(), limit ?? SHOWN);
+    const groups = await byRule(severe, limit ?? SHOWN);
     for (const group of groups) {
       yield gap + groupHeading(group, screen);
       const shown = await withLastUses(group.shown, lastUses);
@@ -144,19 +142,21 @@ interface RuleGroup {
 }
 
 /** The worst rules first, of equal ones those with the most findings. */
-async function byRule(findings: AsyncIterable<Finding>, shown: number): Promise<readonly RuleGroup[]> {
+async function byRule(findings: Rows<Finding>, shown: number): Promise<readonly RuleGroup[]> {
   const groups = new Map<RuleName, RuleGroup>();
-  for await (const finding of findings) {
-    const { rule, severity } = finding;
-    let group = groups.get(rule);
-    if (group === undefined) {
-      group = { rule, severity, count: 0, common: finding.message, shown: [] };
-      groups.set(rule, group);
+  await findings.each((page) => {
+    for (const finding of page) {
+      const { rule, severity } = finding;
+      let group = groups.get(rule);
+      if (group === undefined) {
+        group = { rule, severity, count: 0, common: finding.message, shown: [] };
+        groups.set(rule, group);
+      }
+      group.count += 1;
+      if (group.common !== null && group.common !== finding.message) group.common = null;
+      if (group.shown.length < shown) group.shown.push(finding);
     }
-    group.count += 1;
-    if (group.common !== null && group.common !== finding.message) group.common = null;
-    if (group.shown.length < shown) group.shown.push(finding);
-  }
+  });
   return [...groups.values()].sort(
     (one, other) =>
       severities.indexOf(other.severity) - severities.indexOf(one.severity) || other.count - one.count,
@@ -197,17 +197,16 @@ export function commonMessage(findings: readonly Finding[]): string | null {
 }
 
 /** The first findings, with the days of their last uses. */
-export async function* firstOf(
-  findings: AsyncIterable<Finding>,
-  { limit, lastUses }: Pick<TableOptions, 'limit' | 'lastUses'>,
-): AsyncIterable<Finding> {
-  if (limit === undefined && lastUses === undefined) {
-    yield* findings;
-    return;
-  }
-  const held: Finding[] = [];
-  for await (const finding of findings) if (limit === undefined || held.length < limit) held.push(finding);
-  yield* await withLastUses(held, lastUses);
+export function firstOf(
+  findings: Rows<Finding>,
+  { limit = Number.POSITIVE_INFINITY, lastUses }: Pick<TableOptions, 'limit' | 'lastUses'>,
+): Rows<Finding> {
+  if (limit === Number.POSITIVE_INFINITY && lastUses === undefined) return findings;
+  return Rows.once(async () => {
+    const held: Finding[] = [];
+    await findings.each((page) => held.push(...page.slice(0, limit - held.length)));
+    return await withLastUses(held, lastUses);
+  });
 }
 
 /** What `tokens audit` prints with `--json --summary`, and of a report that was written to a file. */
@@ -239,7 +238,7 @@ export async function summaryResult(
     readonly target: AuditedTarget;
   },
 ): Promise<Report<AuditSummaryJson>> {
-  for await (const _finding of audit.findings);
+  await audit.findings.each();
   const summary = audit.summary();
   return report({
     json: {
@@ -369,20 +368,22 @@ function sorted(findings: readonly Finding[]): Finding[] {
  * Hands findings on, the worst first where there are few: up to ten thousand are held for that. From a large
  * audit the first ten thousand come sorted and the others after them, as they are found.
  */
-export async function* worstFirstWhereFew(
-  findings: AsyncIterable<Finding>,
-  few: number = FEW,
-): AsyncIterable<Finding> {
-  let held: Finding[] | null = [];
-  for await (const finding of findings) {
-    if (held === null) {
-      yield finding;
-    } else if (held.push(finding) > few) {
-      yield* sorted(held);
-      held = null;
+export function worstFirstWhereFew(findings: Rows<Finding>, few: number = FEW): Rows<Finding> {
+  async function* pages(): AsyncIterable<readonly Finding[]> {
+    let held: readonly Finding[] | null = [];
+    for await (const page of findings.pages()) {
+      if (held === null) yield page;
+      else {
+        held = [...held, ...page];
+        if (held.length <= few) continue;
+        yield sorted(held.slice(0, few + 1));
+        yield held.slice(few + 1);
+        held = null;
+      }
     }
+    if (held !== null) yield sorted(held);
   }
-  if (held !== null) yield* sorted(held);
+  return Rows.from(pages());
 }
 
 /** Keeps so many findings, the worst of those that came. */

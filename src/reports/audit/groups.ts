@@ -1,6 +1,7 @@
 import type { Finding } from '../../domain/policy/judge.ts';
 import { type Severity, severities, zeroBySeverity } from '../../domain/policy/rule.ts';
 import { applicationOf, ownerOf } from '../../domain/policy/subject.ts';
+import type { Rows } from '../../domain/rows.ts';
 import { type Listing, listing } from '../tables/listing.ts';
 import { numberText } from '../tables/text.ts';
 
@@ -15,18 +16,20 @@ export interface Group {
 }
 
 /** Counts findings by what they share. Largest first; what has nothing of the kind is under `(none)`. */
-export async function grouped(findings: AsyncIterable<Finding>, by: Grouping): Promise<Group[]> {
+export async function grouped(findings: Rows<Finding>, by: Grouping): Promise<Group[]> {
   const groups = new Map<string, { findings: number; bySeverity: Record<Severity, number> }>();
-  for await (const finding of findings) {
-    const name = nameOf(finding, by);
-    let group = groups.get(name);
-    if (group === undefined) {
-      group = { findings: 0, bySeverity: zeroBySeverity() };
-      groups.set(name, group);
+  await findings.each((page) => {
+    for (const finding of page) {
+      const name = nameOf(finding, by);
+      let group = groups.get(name);
+      if (group === undefined) {
+        group = { findings: 0, bySeverity: zeroBySeverity() };
+        groups.set(name, group);
+      }
+      group.findings += 1;
+      group.bySeverity[finding.severity] += 1;
     }
-    group.findings += 1;
-    group.bySeverity[finding.severity] += 1;
-  }
+  });
   return Array.from(groups, ([name, group]) => ({ name, ...group })).sort(
     (one, other) => other.findings - one.findings || (one.name < other.name ? -1 : 1),
   );
@@ -40,7 +43,6 @@ function nameOf({ rule, severity, subject }: Finding, by: Grouping): string {
 }
 
 /** Groups as rows, for the table and for CSV. */
-/** The counts as a table. */
 export function groupListing(groups: readonly Group[], by: Grouping): Listing<Group> {
   return listing({
     rows: groups,

@@ -29,10 +29,12 @@ export interface HtmlContext {
 export async function* htmlReport(audit: Audit, context: HtmlContext): AsyncIterable<string> {
   const worst = new Worst(LISTED);
   const owners = new Owners();
-  for await (const finding of audit.findings) {
-    worst.add(finding);
-    owners.add(finding);
-  }
+  await audit.findings.each((page) => {
+    for (const finding of page) {
+      worst.add(finding);
+      owners.add(finding);
+    }
+  });
   const summary = audit.summary();
   yield head(audit, context);
   yield tiles(summary);

@@ -65,8 +65,9 @@ export async function* jsonReport(audit: Audit, target: AuditedTarget): AsyncIte
   const line = findingLines();
   let begun = false;
   try {
-    for await (const finding of audit.findings) {
-      yield (begun ? ',\n    ' : `${opening}\n    `) + line(finding);
+    for await (const page of audit.findings.pages()) {
+      if (page.length === 0) continue;
+      yield (begun ? ',\n    ' : `${opening}\n    `) + page.map(line).join(',\n    ');
       begun = true;
     }
   } catch (error) {
@@ -149,7 +150,9 @@ export const severityTones: Readonly<Record<Severity, Tone>> = {
 };
 
 /** Findings as rows, for the table and for CSV. */
-export function findingListing(rows: AsyncIterable<Finding>): Listing<Finding, FindingJson> {
+export function findingListing(
+  rows: Iterable<Finding> | AsyncIterable<Finding>,
+): Listing<Finding, FindingJson> {
   return listing({
     rows,
     columns: [

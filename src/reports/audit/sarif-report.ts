@@ -44,9 +44,14 @@ export async function* sarifReport(audit: Audit, context: SarifContext): AsyncIt
   try {
     // With a baseline, every result has its state (section 3.27.24).
     const isCompared = audit.summary().known !== null;
-    for await (const finding of audit.findings) {
-      const state = isCompared ? { baselineState: finding.isKnown ? 'unchanged' : 'new' } : {};
-      yield separator + line({ ...resultOf(finding), ...state });
+    const lineOf = (finding: Finding) =>
+      line({
+        ...resultOf(finding),
+        ...(isCompared && { baselineState: finding.isKnown ? 'unchanged' : 'new' }),
+      });
+    for await (const page of audit.findings.pages()) {
+      if (page.length === 0) continue;
+      yield separator + page.map(lineOf).join(',\n      ');
       separator = ',\n      ';
     }
     for (const finding of audit.fixed()) {

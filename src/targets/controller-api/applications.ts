@@ -60,7 +60,7 @@ export async function listApplications(
   try {
     const listed = listItems(api, applicationQueries(names), LISTING);
     const isAskedFor = ({ name }: Application) => names === undefined || names.includes(name);
-    return await Array.fromAsync(onlyAskedFor(listed, { from: api, what: LISTING.what, isAskedFor }));
+    return await Array.fromAsync(listed.map(onlyAskedFor({ from: api, what: LISTING.what, isAskedFor })));
   } catch (error) {
     // A service without applications has no such list.
     if (error instanceof TokenctlError && error.code === 'not_found') return [];

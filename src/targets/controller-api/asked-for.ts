@@ -5,24 +5,22 @@ import type { UserSelector } from '../../operations/ports/target-parts.ts';
 import type { Responder } from './responses.ts';
 
 /**
- * Passes on what a list of the server has, and ends with an error at the first item that was not asked for. A proxy that drops
+ * Passes on a page of a list of the server, and ends with an error at an item that was not asked for. A proxy that drops
  * the query of requests, or a server that ignores a filter, answers with everything: a revocation for one user would be one for
  * all.
  *
  * @throws TokenctlError `target_misbehaved`.
  */
-export async function* onlyAskedFor<Item extends { readonly id: number }>(
-  items: AsyncIterable<Item>,
-  list: {
-    readonly from: Responder;
-    /** `the list of tokens` */
-    readonly what: string;
-    readonly isAskedFor: (item: Item) => boolean;
-  },
-): AsyncIterable<Item> {
+export function onlyAskedFor<Item extends { readonly id: number }>(list: {
+  readonly from: Responder;
+  /** `the list of tokens` */
+  readonly what: string;
+  readonly isAskedFor: (item: Item) => boolean;
+}): (page: readonly Item[]) => readonly Item[] {
   const { from, what, isAskedFor } = list;
-  for await (const item of items) {
-    if (!isAskedFor(item)) {
+  return (page) => {
+    for (const item of page) {
+      if (isAskedFor(item)) continue;
       throw new TokenctlError(
         'target_misbehaved',
         `${from.address} sent ${what} with entries that were not asked for: it ignores filters`,
@@ -32,8 +30,8 @@ export async function* onlyAskedFor<Item extends { readonly id: number }>(
         },
       );
     }
-    yield item;
-  }
+    return page;
+  };
 }
 
 /**

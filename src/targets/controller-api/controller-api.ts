@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Outcome } from '../../domain/plan.ts';
+import { Rows } from '../../domain/rows.ts';
 import type { Secret } from '../../domain/secret.ts';
-import { type Selector, withoutLeftOut } from '../../domain/selector.ts';
+import { keptOf, type Selector } from '../../domain/selector.ts';
 import type { Token, User } from '../../domain/token.ts';
 import type {
   CreatedToken,
@@ -113,14 +114,16 @@ class ControllerApi implements ControllerApiTarget {
     return { ...description, databaseContext, clock };
   }
 
-  tokens(selector: Selector): AsyncIterable<Token> {
-    return this.#stream((api) => {
-      const listed = listItems(api, tokenQueries(selector), TOKEN_LISTING);
-      const isAskedFor = isAskedForToken(selector);
-      return withoutLeftOut(
-        onlyAskedFor(listed, { from: api, what: TOKEN_LISTING.what, isAskedFor }),
-        selector,
-      );
+  tokens(selector: Selector): Rows<Token> {
+    const isAskedFor = isAskedForToken(selector);
+    const { what } = TOKEN_LISTING;
+    let listed: Rows<Token> | undefined;
+    return new Rows(async () => {
+      const api = await this.#api();
+      listed ??= listItems(api, tokenQueries(selector), TOKEN_LISTING)
+        .map(onlyAskedFor({ from: api, what, isAskedFor }))
+        .map((page) => keptOf(page, selector));
+      return await listed.next();
     });
   }
 
@@ -289,5 +292,5 @@ async function* listUsers(api: Api, selector: UserSelector): AsyncIterable<User>
   const read = await api.dialect.createUserReader(api);
   const what = 'the list of users';
   const listed = listItems(api, userQueries(selector), { path: 'users/', what, read });
-  yield* onlyAskedFor(listed, { from: api, what, isAskedFor: isAskedForUser(selector) });
+  yield* listed.map(onlyAskedFor<User>({ from: api, what, isAskedFor: isAskedForUser(selector) }));
 }

@@ -1,5 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import { usedToken } from '../../domain/recorded-use.ts';
+import { Rows } from '../../domain/rows.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { Activity } from '../../domain/token.ts';
 import type { ActivitySelector, UserSelector } from '../../operations/ports/target-parts.ts';
@@ -31,42 +32,68 @@ export interface Listing<Item extends { readonly id: number }> {
  *
  * @throws TokenctlError as requests do; `unsupported` if a filter is rejected.
  */
-export async function* listItems<Item extends { readonly id: number }>(
+export function listItems<Item extends { readonly id: number }>(
   api: Api,
   queries: readonly Query[],
   listing: Listing<Item>,
-): AsyncIterable<Item> {
-  for (const query of queries) yield* listPages(api, query, listing);
+): Rows<Item> {
+  return Rows.inTurn(queries.map((query) => listPages(api, query, listing)));
 }
 
-async function* listPages<Item extends { readonly id: number }>(
+function listPages<Item extends { readonly id: number }>(
   api: Api,
   query: Query,
   listing: Listing<Item>,
-): AsyncIterable<Item> {
-  const { what, read } = listing;
+): Rows<Item> {
+  const { what } = listing;
   let end: ListEnd | null = null;
   let announced: number | null = null;
-  let items = 0;
-  for (let after = 0, pages = 1; ; pages += 1) {
+  let [after, items, pages, isOver] = [0, 0, 0, false];
+  return new Rows(async () => {
+    if (isOver) return null;
+    pages += 1;
     const named = pages === 1 ? what : `page ${pages} of ${what}`;
-    const page = await getPage(api, [...query, ...rangeAfter(after, end)], { ...listing, what: named });
-    const { results, isLast } = readPage(page);
-    items += results.length;
+    const range: Query = [...query, ...rangeAfter(after, end)];
+    const page = await getItems(api, range, { listing: { ...listing, what: named }, after });
+    const pageSize = page.items.length;
+    items += pageSize;
     if (end !== null) requireAnnounced(api, { end, items, pages, what });
-    for (const result of results) {
-      const item = read(result);
-      // If ids did not ascend, the next page would start before this one: an endless loop.
-      if (item === null || item.id <= after) throw unexpectedShapeError(api, what);
-      after = item.id;
-      yield item;
-    }
-    announced ??= countIn(page);
-    if (!isLast) end ??= await readEnd(api, query, { listing, count: announced, pageSize: results.length });
-    if (!isLast && end !== null && after < end.last) continue;
-    if (items < (announced ?? 0)) await requireNoMore(api, query, { listing, end, items });
-    return;
-  }
+    after = page.items.at(-1)?.id ?? after;
+    announced ??= page.count;
+    if (!page.isLast) end ??= await readEnd(api, query, { listing, count: announced, pageSize });
+    isOver = page.isLast || end === null || after >= end.last;
+    if (isOver && items < (announced ?? 0)) await requireNoMore(api, query, { listing, end, items });
+    return page.items;
+  });
+}
+
+interface Page<Item> {
+  readonly items: readonly Item[];
+  readonly isLast: boolean;
+  /** As of {@link countIn}. */
+  readonly count: number | null;
+}
+
+/**
+ * A page of items with a greater id than `after`. Its JSON, many times as large as what is read of it, is garbage when this
+ * has ended.
+ */
+async function getItems<Item extends { readonly id: number }>(
+  api: Api,
+  query: Query,
+  { listing, after }: { readonly listing: Listing<Item>; readonly after: number },
+): Promise<Page<Item>> {
+  const body = await getPage(api, query, listing);
+  const { results, isLast } = readPage(body);
+  let last = after;
+  const items = results.map((result) => {
+    const item = listing.read(result);
+    // If ids did not ascend, the next page would start before this one: an endless loop.
+    if (item === null || item.id <= last) throw unexpectedShapeError(api, listing.what);
+    last = item.id;
+    return item;
+  });
+  return { items, isLast, count: countIn(body) };
 }
 
 /** Selects the page after an id. Only the first page has a count and says whether it is the last, so that short lists take one request. */

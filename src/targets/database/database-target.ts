@@ -1,6 +1,7 @@
 import type { Environment } from '../../db/connection-sources.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Outcome } from '../../domain/plan.ts';
+import type { Rows } from '../../domain/rows.ts';
 import type { Secret } from '../../domain/secret.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { PlannedToken, Token } from '../../domain/token.ts';
@@ -170,11 +171,11 @@ class DatabaseTarget implements Target {
     return description;
   }
 
-  tokens(selector: Selector): AsyncIterable<Token> {
+  tokens(selector: Selector): Rows<Token> {
     return listTokens(this.#connection, selector);
   }
 
-  tokensToPlan(selector: Selector): AsyncIterable<readonly PlannedToken[]> {
+  tokensToPlan(selector: Selector): Rows<PlannedToken> {
     return listTokensToPlan(this.#connection, selector);
   }
 

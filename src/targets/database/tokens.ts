@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Queryable } from '../../db/database.ts';
 import { type Sql, shared, sql } from '../../db/sql.ts';
+import { Rows } from '../../domain/rows.ts';
 import type { Secret } from '../../domain/secret.ts';
 import { keptOf, type Selector } from '../../domain/selector.ts';
 import type { PlannedToken, RefreshToken, StoredRefreshTokenState, Token } from '../../domain/token.ts';
@@ -27,38 +28,27 @@ import { resolveNames, TokenReferences } from './references.ts';
 import { isInClear, type Layout, TABLES, tokenFingerprint, tokenHash } from './tables.ts';
 
 /** Streams the access tokens of a selector, ascending by id. */
-export async function* listTokens(connection: Connection, selector: Selector): AsyncGenerator<Token, void> {
+export function listTokens(connection: Connection, selector: Selector): Rows<Token> {
   const references = new TokenReferences(connection.layout);
-  for await (const rows of tokenPages<TokenRow>(connection, selector, TOKEN_COLUMNS)) {
-    await references.load(connection, rows);
-    const tokens = rows.map(
-      (row): Token => ({
-        ...plannedToken(row, references),
-        description: row.description,
-        created: dateOf(row.created),
-        expires: dateOf(row.expires),
-        lastUsed: dateOrNull(row.last_used),
-        fingerprint: row.fingerprint,
-      }),
-    );
-    // Not `yield*`, which takes several turns of the event loop for each of them.
-    for (const token of keptOf(tokens, selector)) yield token;
-  }
+  return tokenRows(connection, selector, {
+    columns: TOKEN_COLUMNS,
+    references,
+    of: (row): Token => ({
+      ...plannedToken(row, references),
+      description: row.description,
+      created: dateOf(row.created),
+      expires: dateOf(row.expires),
+      lastUsed: dateOrNull(row.last_used),
+      fingerprint: row.fingerprint,
+    }),
+  });
 }
 
-/** The same tokens in pages, with what a plan counts: that is read in a third of the time. */
-export async function* listTokensToPlan(
-  connection: Connection,
-  selector: Selector,
-): AsyncGenerator<readonly PlannedToken[], void> {
+/** The same tokens, with what a plan counts: that is read in a third of the time. */
+export function listTokensToPlan(connection: Connection, selector: Selector): Rows<PlannedToken> {
   const references = new TokenReferences(connection.layout);
-  for await (const rows of tokenPages<PlannedRow>(connection, selector, PLANNED_COLUMNS)) {
-    await references.load(connection, rows);
-    yield keptOf(
-      rows.map((row) => plannedToken(row, references)),
-      selector,
-    );
-  }
+  const of = (row: PlannedRow) => plannedToken(row, references);
+  return tokenRows(connection, selector, { columns: PLANNED_COLUMNS, references, of });
 }
 
 function plannedToken(row: PlannedRow, references: TokenReferences): PlannedToken {
@@ -72,19 +62,30 @@ function plannedToken(row: PlannedRow, references: TokenReferences): PlannedToke
   };
 }
 
-/** Pages of the rows of a selector, without its negations. */
-async function* tokenPages<Row extends PlannedRow>(
+/** What is made of the rows of a selector. Users and applications are in `references` when a row is read. */
+function tokenRows<Row extends PlannedRow, Of extends PlannedToken>(
   connection: Connection,
   selector: Selector,
-  columns: (layout: Layout) => ColumnSql<Row>,
-): AsyncGenerator<readonly Row[], void> {
-  const { layout } = connection;
-  const criteria = await criteriaOf(connection, selector);
-  yield* pagesById<readonly Row[]>(connection.table('accessTokens'), {
-    ids: selector.ids,
-    read: (range) => readArrays(connection.reader, columns(layout), tokensSql(layout, criteria, range)),
-    lastId: lastKeyOf(({ id }) => id),
-  });
+  read: {
+    readonly columns: (layout: Layout) => ColumnSql<Row>;
+    readonly references: TokenReferences;
+    readonly of: (row: Row) => Of;
+  },
+): Rows<Of> {
+  const { layout, reader } = connection;
+  async function* pages(): AsyncIterable<readonly Of[]> {
+    const criteria = await criteriaOf(connection, selector);
+    const found = pagesById<readonly Row[]>(connection.table('accessTokens'), {
+      ids: selector.ids,
+      read: (range) => readArrays(reader, read.columns(layout), tokensSql(layout, criteria, range)),
+      lastId: lastKeyOf(({ id }) => id),
+    });
+    for await (const rows of found) {
+      await read.references.load(connection, rows);
+      yield keptOf(rows.map(read.of), selector);
+    }
+  }
+  return Rows.from(pages());
 }
 
 /** The criteria of a selector, without its negations, for which there is no SQL. */

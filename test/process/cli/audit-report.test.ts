@@ -6,6 +6,7 @@ import { TokenctlError } from '../../../src/domain/errors.ts';
 import { Baseline } from '../../../src/domain/policy/judge.ts';
 import { defaultPolicy, ruleNames } from '../../../src/domain/policy/policy.ts';
 import { type Severity, severities } from '../../../src/domain/policy/rule.ts';
+import { Rows } from '../../../src/domain/rows.ts';
 import { auditTokens } from '../../../src/operations/token-audit/audit-tokens.ts';
 import {
   atOrAbove,
@@ -118,10 +119,14 @@ describe('JSON', () => {
   test('is left open where the target fails on the way', async () => {
     const target = estate();
     const { tokens } = target;
-    target.tokens = async function* (selector) {
-      yield* tokens.call(target, selector);
-      if (selector.all === true) throw new TokenctlError('target_unreachable', 'Gone away');
-    };
+    target.tokens = (selector) =>
+      Rows.inTurn([
+        tokens.call(target, selector),
+        Rows.once(() => {
+          if (selector.all === true) throw new TokenctlError('target_unreachable', 'Gone away');
+          return [];
+        }),
+      ]);
     let written = '';
     const run = await audit(target);
     const reading = (async () => {
