@@ -6,7 +6,7 @@ const ROOT = new URL('../../../', import.meta.url);
 
 /** Words that say what became of access. A sentence that has one is a claim, unless it is listed below. */
 const CLAIM =
-  /\b(verified|closed|ended|revoked|lifted|deleted|deactivated|locked down|in effect|nothing|none|no (?:findings|lockdown|incidents?|tokens|longer|reason found)|gone|already|fixed(?=\.$| since| ones)|is off|still (?:add|make)|refused after|accepted after|left by the cleaning)\b/i;
+  /\b(verified|closed|ended|revoked|lifted|deleted|deactivated|locked down|in effect|nothing|none|no (?:findings|lockdown|incidents?|tokens|longer|reason found)|gone|already|fixed(?=\.$| since| ones)|is off|still (?:add|make)|refused after|accepted after|left by the cleaning|left alone|came since the plan|and left|marked, but not found)\b/i;
 
 /** Sentences with such a word that claim nothing about access at a target: plans, refusals, headings, and the tool itself. */
 const NO_CLAIMS: readonly RegExp[] = [
