@@ -17,7 +17,13 @@ export interface ShownLine {
 /** A part of a document as the page shows it. Nothing in a text can reorder what is around it. */
 export type ShownPart =
   | { readonly kind: 'heading'; readonly level: 1 | 2 | 3; readonly text: string }
-  | { readonly kind: 'lines'; readonly lines: readonly ShownLine[]; readonly strong: boolean }
+  | {
+      readonly kind: 'lines';
+      readonly lines: readonly ShownLine[];
+      readonly strong: boolean;
+      /** What stands for the lines until they are unfolded; null where they are always shown. */
+      readonly fold: string | null;
+    }
   | {
       readonly kind: 'facts';
       readonly title: string | null;
@@ -48,9 +54,14 @@ function shownPart(part: Part): ShownPart {
     case 'heading':
       return { ...part, text: value(part.text) };
     case 'lines':
-      return { kind: 'lines', lines: part.lines.map(shownLine), strong: part.strong === true };
+      return {
+        kind: 'lines',
+        lines: part.lines.flatMap(shownLines),
+        strong: part.strong === true,
+        fold: titleOf(part.fold),
+      };
     case 'picture':
-      return { kind: 'lines', lines: part.lines.map(shownLine), strong: false };
+      return { kind: 'lines', lines: part.lines.flatMap(shownLines), strong: false, fold: null };
     case 'facts':
       return {
         kind: 'facts',
@@ -80,6 +91,13 @@ function shownPart(part: Part): ShownPart {
 
 function titleOf(title: string | undefined): string | null {
   return title === undefined ? null : value(title);
+}
+
+/** A line in the words of the console; none where it has nothing to say. */
+function shownLines(line: Line): readonly ShownLine[] {
+  const { inConsole } = typeof line === 'string' || 'columns' in line ? {} : line;
+  if (inConsole === '') return [];
+  return [shownLine(inConsole === undefined ? line : { ...(line as object), text: inConsole })];
 }
 
 function shownLine(line: Line): ShownLine {

@@ -1,6 +1,6 @@
 import { type AccessPath, pathName, sentenceOf } from '../domain/access.ts';
-import { type Document, type Lines, lines, type Part } from './document.ts';
-import { numberText } from './tables/text.ts';
+import { type Document, folded, type Lines, lines, type Part } from './document.ts';
+import { countText, numberText } from './tables/text.ts';
 
 const STATES: Readonly<Record<AccessPath['state'], string>> = {
   closed: 'closed',
@@ -16,7 +16,12 @@ export function accessParts(paths: readonly AccessPath[]): Document {
   const covered = paths.filter((each) => each.covered);
   const others = paths.filter((each) => !each.covered);
   return [
-    lines(covered.length > 0 && 'Access paths:', covered.map(linesOf)),
+    folded(
+      covered.every(({ state, remedy }) => state === 'closed' && remedy === undefined) &&
+        `${countText(covered.length, 'way', 'ways')} in: all closed`,
+      covered.length > 0 && 'Access paths:',
+      covered.map(linesOf),
+    ),
     lines(others.length > 0 && 'Not covered:', others.map(linesOf)),
   ];
 }

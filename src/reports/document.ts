@@ -20,6 +20,8 @@ export type Line =
       readonly depth?: number | undefined;
       /** How something ended (`done`, `OPEN`), in a column of its own. */
       readonly mark?: string | undefined;
+      /** What the console says instead, which does itself what the text has a command for; nothing if it is empty. */
+      readonly inConsole?: string | undefined;
     }
   | {
       /** Under those of the lines above and below, numbers at the right. */
@@ -43,7 +45,13 @@ export interface Facts {
 export type Part =
   | { readonly kind: 'heading'; readonly level: 1 | 2 | 3; readonly text: string }
   /** Sentences, and indented lines as lists. */
-  | { readonly kind: 'lines'; readonly lines: readonly Line[]; readonly strong?: boolean | undefined }
+  | {
+      readonly kind: 'lines';
+      readonly lines: readonly Line[];
+      readonly strong?: boolean | undefined;
+      /** What they say in a few words: the console shows that, and the lines once they are unfolded. */
+      readonly fold?: string | undefined;
+    }
   | Facts
   /** Numbers and what they count, under a title. */
   | {
@@ -78,6 +86,11 @@ export function code(...all: readonly string[]): Part {
 /** A part of sentences and lists. */
 export function lines(...all: readonly Lines[]): Extract<Part, { kind: 'lines' }> {
   return { kind: 'lines', lines: present(all) };
+}
+
+/** Sentences that are folded in the console, where there is something to fold them under. */
+export function folded(fold: string | Absent, ...all: readonly Lines[]): Part {
+  return { ...lines(...all), fold: fold || undefined };
 }
 
 /** A sentence that is emphasized. */

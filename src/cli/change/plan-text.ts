@@ -1,16 +1,25 @@
 import { standbyText } from '../../domain/claims.ts';
 import type { Tally } from '../../domain/plan.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
-import type { Part } from '../../reports/document.ts';
+import type { Line, Part } from '../../reports/document.ts';
 import { countText, numberText, printable } from '../../reports/tables/text.ts';
 
+type Place = Pick<TargetDescription, 'address' | 'context' | 'identity' | 'standby'>;
+
 /** Where a plan would be carried out. */
-export function placeText(
-  description: Pick<TargetDescription, 'address' | 'context' | 'identity' | 'standby'>,
-): string {
+export function placeText(description: Place): string {
   const { address, context, identity } = description;
   const standby = standbyText(description);
   return `At ${address} (context ${context}, as ${identity.username}).${standby === null ? '' : ` ${standby}.`}`;
+}
+
+/** The same as a line; the console, whose pages have the address, names the context. */
+export function placeLine(description: Place): Line {
+  const standby = standbyText(description);
+  return {
+    text: placeText(description),
+    inConsole: `Context ${description.context}.${standby === null ? '' : ` ${standby}.`}`,
+  };
 }
 
 const MAX_TALLY_LINES = 5;

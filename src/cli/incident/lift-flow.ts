@@ -23,7 +23,7 @@ import { type Report, report } from '../../reports/result.ts';
 import { countText, timeText } from '../../reports/tables/text.ts';
 import { type ChangeRequest, change, type PlannedChange } from '../change/change.ts';
 import { runLine, stepAmount, stepLines, unfinishedWork } from '../change/ending.ts';
-import { placeText } from '../change/plan-text.ts';
+import { placeLine } from '../change/plan-text.ts';
 import type { ExtendFlags, LiftFlags } from './incident-flags.ts';
 import { dueTexts, endText, giveBackCommand, liftDueCommand, tellOfDue } from './incident-text.ts';
 
@@ -128,7 +128,7 @@ function liftChange(
                   isLate: choices.keepDeactivated === true,
                 }),
               ),
-              placeText(description),
+              placeLine(description),
             ],
       ),
       ...plans.flatMap(({ accessPaths }) => accessParts(accessPaths)),
@@ -232,9 +232,12 @@ function planLines(
 function giveBackText(
   items: readonly LiftItem[],
   { id, context }: { readonly id: string; readonly context: string },
-): string {
+): Lines {
   if (items.every(({ action }) => action !== 'stays')) return '';
-  return `To give this access back later: ${giveBackCommand(id, context)}`;
+  return {
+    text: `To give this access back later: ${giveBackCommand(id, context)}`,
+    inConsole: 'Access can be given back later on the page of this case: “Give access back…”.',
+  };
 }
 
 /** An intruder may know a password that the lockdown did not reset. */

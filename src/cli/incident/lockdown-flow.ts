@@ -5,7 +5,7 @@ import { stateFolder } from '../../config/paths.ts';
 import { type AccessPath, pathNames, uncheckedPaths } from '../../domain/access.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Lock, LockdownScope } from '../../domain/incident/incident.ts';
-import { amountsOf } from '../../domain/plan.ts';
+import { amountsOf, type RevocationPlan } from '../../domain/plan.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import { cautionOf } from '../../operations/access/check-paths.ts';
 import { renamedText, requireMeant, requireUnchanged } from '../../operations/bound-names.ts';
@@ -17,14 +17,14 @@ import { requireSameController, type SavedLockdown } from '../../operations/revo
 import { refuseLockout } from '../../operations/settings/settings.ts';
 import { requireMayChange } from '../../operations/visibility.ts';
 import { accessParts } from '../../reports/access-lines.ts';
-import { type Document, lines, list, type Part } from '../../reports/document.ts';
+import { type Document, folded, type Line, lines, list, type Part } from '../../reports/document.ts';
 import type { MaybeMade, Report } from '../../reports/result.ts';
 import { countText, numberText } from '../../reports/tables/text.ts';
 import { type ChangeRequest, change, type Ending, notMade, type PlanFileJson } from '../change/change.ts';
 import type { Question } from '../change/confirmation.ts';
 import { runLine, stepAmount, stepLines, tookText, unfinishedWork } from '../change/ending.ts';
 import { writeLockdownFile } from '../change/plan-file.ts';
-import { placeText, typedName } from '../change/plan-text.ts';
+import { placeLine, typedName } from '../change/plan-text.ts';
 import {
   createRescueToken,
   type Rescue,
@@ -93,6 +93,7 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report<Loc
       ...lockdownPlanDocument(plan, description, await endText(runtime, { ...description, ...plan })),
     ],
     question: held === null ? { act: `lock down ${plan.selection}`, ...answerFor(plan) } : null,
+    planJson: { incident: plan.incident },
     save: (path) => writeLockdownFile(runtime, { path, flags, lasts, ...ordered(plan) }),
     require() {
       requireMayChange(description);
@@ -213,7 +214,13 @@ async function lockdownEnding(
           ? `Already locked down${limit}: ${selection}. Incident: ${incident}. Nothing was changed.`
           : `${state}${limit}: ${selection}, ${tookText(seconds)}. Incident: ${incident}.`,
       ),
-      lines(stepLines(steps), renamedText(kindOf(scope), renamed)),
+      folded(
+        renamed.length === 0 &&
+          steps.every(({ result: each }) => each === 'done' || each === 'unchanged') &&
+          `${countText(steps.length, 'step')} done`,
+        stepLines(steps),
+        renamedText(kindOf(scope), renamed),
+      ),
       ...accessParts(accessPaths),
       lines(keptText(kept), await untilText(runtime, report), runLine(run), rescue),
     ],
@@ -247,11 +254,13 @@ function keptText(kept: readonly number[]): string {
 async function untilText(
   runtime: Runtime,
   { incident, until }: Pick<LockdownReport, 'incident' | 'until'>,
-): Promise<string> {
+): Promise<Line> {
   const { context } = await runtime.description();
-  return until === null
-    ? `No end time: nothing lifts it by itself. To lift it: tokenctl incident lift ${incident} --context ${shellWord(context)}`
-    : await endText(runtime, { context, until });
+  if (until !== null) return await endText(runtime, { context, until });
+  return {
+    text: `No end time: nothing lifts it by itself. To lift it: tokenctl incident lift ${incident} --context ${shellWord(context)}`,
+    inConsole: 'No end time.',
+  };
 }
 
 /** User names to list. */
@@ -262,10 +271,10 @@ function lockdownPlanDocument(plan: LockdownPlan, description: TargetDescription
   return [
     lines(
       `Would lock down ${selection}, as ${incident}${continues ? ', an open incident' : ''}.`,
-      placeText(description),
+      placeLine(description),
       ends,
     ),
-    lines('Steps:', list(...stepsOf(plan, description).map((text, index) => `${index + 1}. ${text}`))),
+    stepsPart(plan, description),
     tokensPart(plan),
     lines(
       plan.revocation?.kept.map(
@@ -277,6 +286,38 @@ function lockdownPlanDocument(plan: LockdownPlan, description: TargetDescription
     ),
     ...accessParts(plan.accessPaths),
   ];
+}
+
+/** The steps. Those of a lockdown that only deactivates users and revokes are said in a line. */
+function stepsPart(plan: LockdownPlan, description: TargetDescription): Part {
+  const { before, after } = localSteps(plan.local);
+  const isUsual = [plan.switches, plan.lifetimes, before, after].every(({ length }) => length === 0);
+  const steps = stepsOf(plan, description).map((text, index) => `${index + 1}. ${text}`);
+  return folded(isUsual && usualText(plan), 'Steps:', list(...steps));
+}
+
+/** What a lockdown ends, with the numbers that are known. */
+function usualText({ users, revocation, counted }: LockdownPlan): string {
+  const deactivated = users.map(({ name }) => name);
+  const ends = revocation === null ? [] : counted ? amountTexts(revocation) : ['all tokens'];
+  const words = [
+    ...(deactivated.length === 0 ? [] : [`deactivates ${namesText(deactivated, SHOWN)}`]),
+    `ends ${ends.join(', ')}`,
+  ];
+  return words.join(', ').replace(/^./, (first) => first.toUpperCase());
+}
+
+function amountTexts(revocation: RevocationPlan): readonly string[] {
+  const { accessTokens, refreshTokens, authorizationCodes, sessions } = amountsOf(revocation);
+  const all = [
+    [accessTokens, 'access token'],
+    [refreshTokens, 'refresh token'],
+    [authorizationCodes, 'authorization code'],
+    [sessions, 'session'],
+  ] as const;
+  return all.flatMap(([count, what]) =>
+    count > 0 || what === 'access token' ? [countText(count, what)] : [],
+  );
 }
 
 /** Names the first tokens: with a stolen one may go one that something else works with. */

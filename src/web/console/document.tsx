@@ -1,4 +1,5 @@
 /** Plans, reports and histories of the commands, laid out as what they are: steps with their state, ways in, facts, counts. */
+import './case.css';
 import {
   Button,
   ClipboardCopy,
@@ -65,7 +66,14 @@ function PartView({
       return <Heading>{part.text}</Heading>;
     }
     case 'lines':
-      return <Lines lines={part.lines} strong={part.strong} />;
+      return part.fold === null ? (
+        <Lines lines={part.lines} strong={part.strong} />
+      ) : (
+        <details>
+          <summary>{part.fold}</summary>
+          <Lines lines={part.lines} strong={part.strong} />
+        </details>
+      );
     case 'facts':
       return (
         <>
@@ -247,7 +255,7 @@ const MARKS: Readonly<Record<string, readonly [word: string, color: LabelProps['
   closed: ['closed', 'green'],
   open: ['open', 'red'],
   'not checked': ['not checked', 'orange'],
-  left: ['left as it is', 'orange'],
+  left: ['left as it is', 'grey'],
   critical: ['critical', 'red'],
   high: ['high', 'orangered'],
   medium: ['medium', 'orange'],
