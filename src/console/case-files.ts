@@ -1,9 +1,18 @@
-import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { readInvestigationFile } from '../cli/investigation/investigation-file.ts';
 import { type Environment, stateFolder } from '../config/paths.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Investigation } from '../domain/investigation/investigation.ts';
+import { type Theft, theftSchema } from './theft.ts';
 
 export interface CaseFile {
   readonly name: string;
@@ -16,9 +25,10 @@ export interface CaseFile {
 /** The investigations of a case that are kept: the first has the beginning, the last the end. */
 const MOST_FILES = 20;
 const INVESTIGATION = /^investigation-[\dTZ]+\.json$/;
+const THEFT = 'theft.json';
 const REPORT = /^report-[\dTZ]+\.(?:html|json|md|svg)$/;
 
-/** The files of one incident in the state folder, for this user only: its investigations and reports. */
+/** The files of one incident in the state folder, for this user only: its investigations and reports, and what is known of the theft. */
 export class CaseFiles {
   readonly #folder: string;
   /** What was read of each file, by its path and the time of its last change. */
@@ -78,6 +88,23 @@ export class CaseFiles {
     const path = join(this.#folder, `report-${stampOf(now)}.${extension}`);
     writeFileSync(path, text, { mode: 0o600 });
     return path;
+  }
+
+  /** Keeps what is known of the theft; what is not given stays as it is known. */
+  keepTheft(theft: Theft): void {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    const path = join(this.#folder, THEFT);
+    writeFileSync(`${path}.new`, JSON.stringify({ ...this.theft(), ...theft }), { mode: 0o600 });
+    renameSync(`${path}.new`, path);
+  }
+
+  /** What is known of the theft; nothing of it where the file is not readable. */
+  theft(): Theft {
+    try {
+      return theftSchema.parse(JSON.parse(readFileSync(join(this.#folder, THEFT), 'utf8')));
+    } catch {
+      return {};
+    }
   }
 
   /** When the last report was made, and where it is; null without one. */

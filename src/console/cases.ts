@@ -19,8 +19,7 @@ import { controllerOfCase } from './case-controller.ts';
 import { CaseFiles } from './case-files.ts';
 import { CaseStatuses, type LastCheck } from './case-status.ts';
 import { caseUsers } from './case-users.ts';
-import { incidentId } from './cleaning.ts';
-import { account, placeQuery } from './command-line.ts';
+import { account, incidentId, placeQuery } from './command-line.ts';
 import type { Controllers } from './controllers.ts';
 import { finishingOf } from './finish-lockdown.ts';
 import { LockdownSnapshots } from './lockdown-snapshot.ts';
@@ -224,6 +223,8 @@ async function caseOf(
     unread: unread && { ...unread, last: unread.last ?? checkOf(record) },
     /** What is now of the users of a closed case. */
     users: await caseUsers(runtime, { incident, isRead: unread === null }),
+    /** What was said of the theft at the lockdown. */
+    theft: files.theft(),
     /** The last lockdown of it that ended, as the audit log has it. */
     lockdown: record.lockdown && {
       ...record.lockdown,

@@ -3,14 +3,12 @@ import { cleanFlow } from '../cli/investigation/clean-flow.ts';
 import { cleanFlags } from '../cli/investigation/investigation-flags.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { CaseFiles } from './case-files.ts';
-import { account, commandOf, type Prepared, type Typed } from './command-line.ts';
+import { account, commandOf, incidentId, type Prepared, type Typed } from './command-line.ts';
 import type { Places } from './places.ts';
 
 /** The most items that a request names, and the most in a command to copy. */
 const MAX_ITEMS = 5_000;
 const MAX_ITEMS_SHOWN = 50;
-
-export const incidentId = z.string().regex(/^[\w-]{1,100}$/);
 
 const items = z.array(z.string().min(1).max(300)).min(1).max(MAX_ITEMS);
 

@@ -22,6 +22,9 @@ export interface Prepared {
 
 export const pathSchema = z.string().min(1).max(1000);
 
+/** Which names a folder as well. */
+export const incidentId = z.string().regex(/^[\w-]{1,100}$/);
+
 /** What every request of a change has: the context, the reason and the ticket. */
 export const account = {
   place: z.string().max(300),

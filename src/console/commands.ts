@@ -9,11 +9,13 @@ import { revocationFlow } from '../cli/revocation/revocation-flow.ts';
 import { TokenctlError } from '../domain/errors.ts';
 import { shellWord } from '../domain/remedies.ts';
 import { lines } from '../reports/document.ts';
+import { CaseFiles } from './case-files.ts';
 import { cleanSchema, prepareCleaning } from './cleaning.ts';
 import { account, commandOf, membersOf, type Prepared, type Typed, typedOf } from './command-line.ts';
 import { closingOf } from './open-items.ts';
 import type { Places } from './places.ts';
 import { prepareSaved, savedSchema } from './saved-plans.ts';
+import { keepingTheft, theftSchema } from './theft.ts';
 import { filterOf, filterSchema, type TokenFilter } from './token-filter.ts';
 
 /** The most ids that a request names; more are selected by criteria. */
@@ -42,6 +44,8 @@ export const requestSchema = z.discriminatedUnion('kind', [
       .string()
       .regex(/^inc-[0-9a-f]{8}$/)
       .optional(),
+    /** Kept with the case; no flag of the command. */
+    theft: theftSchema.optional(),
     ...account,
     ...membersOf(lockdownForm),
   }),
@@ -229,7 +233,7 @@ function hasMoreThanFlags({
 type Lockdown = Extract<ChangeRequest, { kind: 'incident lockdown' }>;
 
 async function prepareLockdown(request: Lockdown, { places }: Preparation): Promise<Prepared> {
-  const { hours, newIncident } = request;
+  const { hours, newIncident, theft } = request;
   const { command, flags, dryRun } = await commandOf(lockdownFlags, {
     command: 'incident lockdown',
     typed: {
@@ -242,7 +246,14 @@ async function prepareLockdown(request: Lockdown, { places }: Preparation): Prom
   const order = { ...lockdownOrder(flags), proposedId: newIncident };
   return {
     command,
-    flow: (plans) => (run) => lockdownFlow({ ...run, order, several: false, flags: plans ? dryRun : flags }),
+    flow: (plans) => (run) => {
+      const confirmation = keepingTheft(run.confirmation, {
+        theft,
+        filesOf: (incident) => new CaseFiles(places.environment, incident),
+        onFailure: run.notify,
+      });
+      return lockdownFlow({ ...run, confirmation, order, several: false, flags: plans ? dryRun : flags });
+    },
   };
 }
 

@@ -9,6 +9,7 @@ import { readIncidentHistories, requireIncident } from '../operations/incident/r
 import { isSameController, listOf, objectOf, textOf } from '../operations/journal/journal.ts';
 import { type CaseOf, controllerOfCase } from './case-controller.ts';
 import { CaseFiles } from './case-files.ts';
+import type { Theft } from './theft.ts';
 
 /** A larger file is not read for a page. */
 const MAX_BYTES = 200 * 1024 * 1024;
@@ -34,6 +35,13 @@ interface Made {
   readonly user: string;
   /** Who made it: a user of the incident, or one that such a user made. */
   readonly by: string;
+  /** When (RFC 3339, by the clock of the controller); null where the entry has no time. */
+  readonly at: string | null;
+  readonly isSuperuser: boolean;
+  /** Whether that was before the stolen token was made, or before the theft began, as far as either was given. */
+  readonly isBefore: boolean;
+  /** The open incident that locks it down; null without one. */
+  readonly lockedIn: string | null;
   /** Its tokens, by number; null for one whose number is not recorded. */
   readonly tokens: readonly (number | null)[];
 }
@@ -42,6 +50,10 @@ interface Made {
 export interface LockdownSnapshot {
   /** Whether the case has an investigation. */
   readonly isInvestigated: boolean;
+  /** What was said of the theft at the lockdown. */
+  readonly theft: Theft;
+  /** The reason and the ticket of the lockdown. */
+  readonly account: { readonly reason: string; readonly ticket: string };
   /** The newest first; null where no snapshot could be read. */
   readonly tokens: readonly SnapshotToken[] | null;
   /** How many there are beside these. */
@@ -71,10 +83,8 @@ export class LockdownSnapshots {
   async of(runtime: Runtime, of: CaseOf): Promise<LockdownSnapshot> {
     const controller = await controllerOfCase(runtime, of);
     const log = await runtime.auditLog();
-    const { incident } = requireIncident(
-      (await readIncidentHistories(log)).ofController(controller),
-      of.incident,
-    );
+    const histories = (await readIncidentHistories(log)).ofController(controller);
+    const { incident } = requireIncident(histories, of.incident);
     const [files, active]: [FileRead[], FileRead[]] = [[], []];
     for await (const { data, target } of log.entries(1, { operations: ['incident.lockdown'] })) {
       const [path, sha256] = [textOf(data['file']), textOf(data['sha256'])];
@@ -86,8 +96,16 @@ export class LockdownSnapshots {
       files.push(read);
       if (!listOf(data['missing']).includes('activity')) active.push(read);
     }
-    const isInvestigated = new CaseFiles(runtime.environment, incident.id).investigations().length > 0;
-    return { isInvestigated, ...tokensOf(files, incident), made: madeOf(active, incident) };
+    const kept = new CaseFiles(runtime.environment, incident.id);
+    const isInvestigated = kept.investigations().length > 0;
+    const [theft, found] = [kept.theft(), tokensOf(files, incident)];
+    const stolen = found.tokens?.find(({ id }) => id === theft.token)?.created;
+    const made = madeOf(active, incident, {
+      from: Math.max(...[theft.since, stolen].map((at) => (at === undefined ? 0 : Date.parse(at)))),
+      open: histories.flatMap((each) => each.open),
+    });
+    const account = { reason: incident.reason ?? '', ticket: incident.ticket ?? '' };
+    return { isInvestigated, theft, account, ...found, made };
   }
 }
 
@@ -141,30 +159,48 @@ function tokensOf(
 const RECENT_MS = 60 * 60 * 1000;
 
 /** The users that those of the incident made, and so on, and the tokens of these. */
-function madeOf(files: readonly FileRead[], { scope }: Incident): LockdownSnapshot['made'] {
+function madeOf(
+  files: readonly FileRead[],
+  { scope }: Incident,
+  known: {
+    /** Before this instant, in milliseconds, nothing was the thief's. */
+    readonly from: number;
+    readonly open: readonly Incident[];
+  },
+): LockdownSnapshot['made'] {
   const [first] = files;
   if (first === undefined || scope.kind !== 'users') return null;
   const since = new Date(Date.parse(first.at) - RECENT_MS).toISOString();
-  const users = new Map<string, { readonly by: string; readonly tokens: Set<number | null> }>();
+  const users = new Map<string, Pick<Made, 'by' | 'at' | 'isSuperuser'> & { tokens: Set<number | null> }>();
   const isMeant = (name: string) => scope.names.includes(name) || users.has(name);
   const entries = files
     .flatMap(({ activity }) => activity)
     .filter(({ operation }) => operation === 'create')
     .toSorted((one, other) => (textOf(one['at']) ?? '').localeCompare(textOf(other['at']) ?? ''));
-  for (const { object, actor, changes } of entries) {
+  for (const { object, actor, changes, at } of entries) {
     const by = textOf(objectOf(actor)?.['username']);
     const values = objectOf(changes) ?? {};
     if (by === undefined || !isMeant(by)) continue;
     const name = textOf(values['username']);
-    if (object === 'user' && name !== undefined && !isMeant(name)) users.set(name, { by, tokens: new Set() });
+    if (object === 'user' && name !== undefined && !isMeant(name)) {
+      const isSuperuser = values['is_superuser'] === true;
+      users.set(name, { by, at: textOf(at) ?? null, isSuperuser, tokens: new Set() });
+    }
     if (object === 'o_auth2_access_token') {
       const { id } = values;
       users.get(by)?.tokens.add(typeof id === 'number' ? id : null);
     }
   }
-  const made = [...users].map(([user, { by, tokens }]) => ({
+  const lockedIn = (name: string) =>
+    known.open.find(
+      ({ state, scope: of }) => state === 'locked' && of.kind === 'users' && of.names.includes(name),
+    )?.id ?? null;
+  const made = [...users].map(([user, { by, at, isSuperuser, tokens }]) => ({
     user: shortText(user) ?? '',
     by: shortText(by) ?? '',
+    ...{ at, isSuperuser },
+    isBefore: at !== null && Date.parse(at) < known.from,
+    lockedIn: lockedIn(user),
     tokens: [...tokens].slice(0, MOST_MADE),
   }));
   return { since, users: made.slice(0, MOST_MADE), more: Math.max(0, made.length - MOST_MADE) };

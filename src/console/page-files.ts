@@ -15,7 +15,9 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 /** The addresses of the page's own views: each is the same document, which says of any other address that it has no such page. */
-const VIEWS = '/ /tokens /incidents /case /investigation /audit /log /jobs /operations /plans'.split(' ');
+const VIEWS = '/ /theft /tokens /incidents /case /investigation /audit /log /jobs /operations /plans'.split(
+  ' ',
+);
 
 /**
  * Serves the page. Its files hold nothing of a target: only the requests of the page are checked for the cookie and the key.

@@ -18,7 +18,7 @@ const listed = z
 /** What of the tokens is shown, as a query has it. Criteria that are present must all hold. */
 export const filterSchema = z.object({
   place: listed,
-  /** Part of an owner's name, of an application's, or of a description; or a token's id. */
+  /** Words, of which each is part of the owner's name, of the application's or of the description, or the token's id. */
   text: z.string().max(200).optional(),
   /** Names, or patterns with `*` and `?`. */
   user: listed,
@@ -76,7 +76,7 @@ export function matcher(
   const [expiresSince, expiresBefore] = [chosen(filter.expiresSince), chosen(filter.expiresBefore)];
   const [usedSince, usedBefore] = [chosen(filter.usedSince), chosen(filter.usedBefore)];
   const { expiry, use, unusedFor, expiresWithin } = filter;
-  const text = filter.text?.toLowerCase();
+  const words = (filter.text ?? '').toLowerCase().split(/\s+/).filter(Boolean);
   const soon = expiresWithin === undefined ? undefined : new Date(now.getTime() + expiresWithin * DAY);
   const unusedSince = unusedFor === undefined ? undefined : new Date(now.getTime() - unusedFor * DAY);
   const never = new Date(now.getTime() + NEVER);
@@ -84,7 +84,7 @@ export function matcher(
   const add = (isWanted: boolean, test: (token: Token) => boolean) => {
     if (isWanted) tests.push(test);
   };
-  add(text !== undefined && text !== '', (token) => hasText(token, text ?? ''));
+  add(words.length > 0, (token) => words.every((word) => hasText(token, word)));
   add(users !== undefined, ({ user }) => user !== null && matchesAny(user.username, users ?? []));
   add(
     applications !== undefined,

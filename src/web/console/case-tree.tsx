@@ -1,4 +1,5 @@
 /** Who made what, as a tree that can be walked with the pointer and with the arrow keys. */
+import './case.css';
 import { type KeyboardEvent, type ReactNode, useRef, useState } from 'react';
 import { countText } from '../shared/times.tsx';
 import type { InvestigationRead, Item } from './case-stages.ts';

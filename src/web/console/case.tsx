@@ -1,4 +1,5 @@
 /** One incident from its lockdown to its end: what is done, what is next, and how long it is open. */
+import './case.css';
 import {
   Button,
   Card,
@@ -93,7 +94,7 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
             <LastChecked last={unread.last} />
           </Message>
         )}
-        <NotOver read={read} place={chosen.place} />
+        <NotOver key={incident.id} read={read} place={chosen.place} />
         <p>
           <strong>{selection}</strong>{' '}
           {isOpen ? <EffectLabel incident={incident} /> : <Label color="grey">case closed</Label>}{' '}
@@ -127,22 +128,7 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
         <p>
           <PlaceNote chosen={chosen} />
         </p>
-        <p className="next">
-          {next === undefined ? (
-            'This case is closed: its lockdown is lifted. Its report is made.'
-          ) : (
-            <>
-              Next:{' '}
-              {next.id === 'investigation' && read.investigations.length > 0 && read.underway === null ? (
-                <Button type="submit" form={INVESTIGATE_FORM} variant="link" isInline>
-                  {next.act}
-                </Button>
-              ) : (
-                <a href={`#${next.id}`}>{next.act}</a>
-              )}
-            </>
-          )}
-        </p>
+        <NextLine next={next} read={read} />
         <ProgressStepper aria-label="What is done and what is next">
           {stages.map(({ id, title, text, variant, isNext }) => (
             <ProgressStep
@@ -225,6 +211,25 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
       </PageSection>
     </>
   );
+}
+
+/** What to go on with. While an investigation is under way there is no link: what is next changes once it ended. */
+function NextLine({ next, read }: { readonly next: Stage | undefined; readonly read: CaseRead }): ReactNode {
+  if (next === undefined)
+    return <p className="next">This case is closed: its lockdown is lifted. Its report is made.</p>;
+  const { underway, investigations } = read;
+  const isInvestigation = next.id === 'investigation';
+  const act =
+    isInvestigation && underway?.problem === null ? (
+      next.act
+    ) : isInvestigation && investigations.length > 0 && underway === null ? (
+      <Button type="submit" form={INVESTIGATE_FORM} variant="link" isInline>
+        {next.act}
+      </Button>
+    ) : (
+      <a href={`#${next.id}`}>{next.act}</a>
+    );
+  return <p className="next">Next: {act}</p>;
 }
 
 /** What is now of the users of a closed case: the ways in below are of then. */

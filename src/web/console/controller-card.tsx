@@ -61,44 +61,70 @@ function ControllerFacts({
       {warnings.map((warning) => (
         <Message key={warning} isPlain variant="warning" title={warning} />
       ))}
-      <DescriptionList
-        className="facts"
-        isHorizontal
-        isCompact
-        horizontalTermWidthModifier={{ default: '6rem' }}
-        columnModifier={{ xl: '2Col' }}
-      >
-        <Fact term="Target">
-          {dialect} {product ?? ''} at {address}
-        </Fact>
-        {others.length > 0 && <Fact term="Also">the same controller through {others.join(', ')}</Fact>}
-        <Fact term="Account">
-          {identity.username} ({role})
-        </Fact>
-        {ownToken !== null && (
-          <Fact term="Own token">
-            expires <When at={ownToken.earliest} />
-          </Fact>
-        )}
+      <FactList>
         <Fact term="Incidents">
           <IncidentsText read={read} />
         </Fact>
         <Fact term="Findings">
           <Findings read={read} />
         </Fact>
-        <Fact term="Last sweep">
-          <SweepText sweep={sweep} />
-        </Fact>
         <TokenFact read={read} />
+        {sweep !== null && (
+          <Fact term="Last sweep">
+            <SweepText sweep={sweep} />
+          </Fact>
+        )}
         <SettingFacts settings={value.settings} />
         <Fact term="Leavers">
           {value.directories.map((line) => (
-            <div key={line}>{line}</div>
+            <Remark key={line} text={line} />
           ))}
         </Fact>
-      </DescriptionList>
+      </FactList>
+      <details>
+        <summary>
+          As {identity.username} ({role}){others.length > 0 && `, also through ${others.join(', ')}`}
+        </summary>
+        <FactList>
+          <Fact term="Target">
+            {dialect} {product ?? ''} at {address}
+          </Fact>
+          {others.length > 0 && <Fact term="Also">the same controller through {others.join(', ')}</Fact>}
+          {ownToken !== null && (
+            <Fact term="Own token">
+              expires <When at={ownToken.earliest} />
+            </Fact>
+          )}
+        </FactList>
+      </details>
       {calendar != null && <Calendar picture={calendar} />}
     </>
+  );
+}
+
+function FactList({ children }: { readonly children: ReactNode }): ReactNode {
+  return (
+    <DescriptionList
+      className="facts"
+      isHorizontal
+      isCompact
+      horizontalTermWidthModifier={{ default: '6rem' }}
+      columnModifier={{ xl: '2Col' }}
+    >
+      {children}
+    </DescriptionList>
+  );
+}
+
+/** What is said of the directories: what follows from it is folded. */
+function Remark({ text }: { readonly text: string }): ReactNode {
+  const [, what, why] = /^(No directory [^:]*): (.*)$/.exec(text) ?? [];
+  if (why === undefined) return <div>{text}</div>;
+  return (
+    <details>
+      <summary>{what}</summary>
+      {why.slice(0, 1).toUpperCase() + why.slice(1)}
+    </details>
   );
 }
 

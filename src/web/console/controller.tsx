@@ -77,19 +77,19 @@ export function PlaceNote({ chosen }: { readonly chosen: ChosenPlace }): ReactNo
   const { place, via, instead, restContext } = chosen;
   if (via === null) return <>Context {place}.</>;
   const how = via === 'database' ? 'the database' : 'the REST API';
+  const rest = restContext === undefined ? '' : `; what takes the REST API goes through ${restContext}`;
   if (instead === null) {
     return (
       <>
-        Through the context <strong>{place}</strong> ({how}
-        {restContext !== undefined && `; what takes the REST API goes through ${restContext}`}).
+        Context <strong>{place}</strong> ({how}
+        {rest}).
       </>
     );
   }
   return (
     <>
-      Through the context <strong>{place}</strong>: {how} of the same controller as {instead}, which sees and
-      ends more
-      {restContext !== undefined && `; what takes the REST API goes through ${restContext}`}.{' '}
+      Context <strong>{place}</strong> ({how}, which sees and ends more than {instead}
+      {rest}).{' '}
       <Button variant="link" isInline onClick={() => change({ only: instead })}>
         Use {instead} only
       </Button>

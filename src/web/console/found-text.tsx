@@ -1,4 +1,5 @@
 /** What an investigation found, in words: how much, what became of it since, and what it cannot know. */
+import './case.css';
 import type { ReactNode } from 'react';
 import { countText, numberText } from '../shared/times.tsx';
 import type { InvestigationRead, Item } from './case-stages.ts';

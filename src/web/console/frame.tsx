@@ -21,6 +21,7 @@ const loads = {
   audit: () => import('./audit.tsx'),
   log: () => import('./log.tsx'),
   jobs: () => import('./jobs.tsx'),
+  theft: () => import('./theft.tsx'),
   plans: () => import('./saved-plans.tsx'),
 };
 
@@ -31,6 +32,7 @@ const Case = lazy(async () => ({ default: (await loads.case()).Case }));
 const Investigation = lazy(async () => ({
   default: (await loads.investigation()).InvestigationPage,
 }));
+const Theft = lazy(async () => ({ default: (await loads.theft()).TheftPage }));
 const Audit = lazy(async () => ({ default: (await loads.audit()).Audit }));
 const Log = lazy(async () => ({ default: (await loads.log()).Log }));
 const Jobs = lazy(async () => ({ default: (await loads.jobs()).Jobs }));
@@ -105,6 +107,7 @@ export function ConsoleFrame(): ReactNode {
           {PAGES.map(({ path, page }) => (
             <Route key={path} path={path} element={page} />
           ))}
+          <Route path="/theft" element={<Theft />} />
           <Route path="/case" element={<Case />} />
           <Route path="/investigation" element={<Investigation />} />
           <Route path="*" element={<UnknownPage />} />

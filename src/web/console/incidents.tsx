@@ -1,5 +1,6 @@
 /** Lockdowns, in the order in which they are looked for: what is open, a new one, the ways in of each open one, what is closed; and the runbooks. */
 
+import './case.css';
 import { Button, Card, CardBody, CardTitle, Label, PageSection } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
@@ -11,7 +12,8 @@ import { type Ended, type Problem, query, useAddress, useFacts, useRead } from '
 import { PlaceNote, usePlace } from './controller.tsx';
 import { Report } from './document.tsx';
 import { EffectLabel, type Incident, type IncidentsRead, PathsTable, WhyText } from './incident-parts.tsx';
-import { type Draft, LockdownForm } from './lockdown-form.tsx';
+import type { Draft } from './lockdown-draft.ts';
+import { LockdownForm } from './lockdown-form.tsx';
 import { Heading, Message, When } from './parts.tsx';
 
 export function Incidents(): ReactNode {
@@ -37,20 +39,21 @@ export function Incidents(): ReactNode {
         }
       />
       <PageSection className="stacked">
-        {places.length > 1 && (
-          <Choice
-            className="runbook"
-            aria-label="Context"
-            value={asked}
-            options={places}
-            onChange={(place) => change({ place, only: null })}
-          />
-        )}
-        {chosen !== null && (chosen.instead !== null || chosen.via === 'database') && (
-          <p>
-            <PlaceNote chosen={chosen} />
-          </p>
-        )}
+        <div className="place">
+          {places.length > 1 && (
+            <Choice
+              aria-label="Context"
+              value={asked}
+              options={places}
+              onChange={(place) => change({ place, only: null })}
+            />
+          )}
+          {chosen !== null && (chosen.instead !== null || chosen.via === 'database') && (
+            <span>
+              <PlaceNote chosen={chosen} />
+            </span>
+          )}
+        </div>
         <Card component="section" aria-label="Open incidents">
           <CardTitle component="h2">Open incidents</CardTitle>
           <CardBody className="open-incidents">

@@ -68,7 +68,9 @@ export function InvestigateForm({ read, place }: CaseProps): ReactNode {
   // An investigation is about one user; of several, the first is a beginning.
   const takesUser = isOfOneOf(read);
   const [user, setUser] = useState(last?.subject.kind === 'user' ? last.subject.name : (names[0] ?? ''));
-  const [token, setToken] = useState(last?.subject.kind === 'token' ? String(last.subject.id) : '');
+  const [token, setToken] = useState(
+    last?.subject.kind === 'token' ? String(last.subject.id) : String(read.theft.token ?? ''),
+  );
   const [since, setSince] = useState(localValue(beginningOf(read)));
   const investigate = useInvestigate({ place, incident: incident.id });
   const isBusy = investigate.isPending || underway?.problem === null;
@@ -113,8 +115,8 @@ export function InvestigateForm({ read, place }: CaseProps): ReactNode {
           <FormHelperText>
             <HelperText>
               <HelperTextItem>
-                In your time zone. What was done before it is neither listed nor cleaned. If you do not know
-                it, take an early one, and mark below what was honest work.
+                {guessText(read, since)}In your time zone. What was done before it is neither listed nor
+                cleaned.
               </HelperTextItem>
             </HelperText>
           </FormHelperText>
@@ -175,10 +177,17 @@ function subjectOf({
   return user.trim() === '' ? null : { asked: { user }, flag: ` --user ${user}` };
 }
 
-/** When the theft may have begun: as the last investigation has it, or a day before the lockdown: too early lists more, too late misses it. */
-function beginningOf({ incident, investigations }: CaseRead): Date {
-  const last = investigations.at(-1);
-  if (last !== undefined) return new Date(last.since);
+/** What a time is that nobody gave; empty for one that somebody did. */
+function guessText({ incident, investigations, theft }: CaseRead, since: string): string {
+  const isGuess = investigations.length === 0 && theft.since === undefined;
+  const isLeft = since === localValue(beginningAt(incident.since));
+  return isGuess && isLeft ? '1 day before the lockdown, as nothing was given. ' : '';
+}
+
+/** Where to begin: as the last investigation, as was said at the lockdown, or a day before it: too early lists more, too late misses it. */
+function beginningOf({ incident, investigations, theft }: CaseRead): Date {
+  const said = investigations.at(-1)?.since ?? theft.since;
+  if (said !== undefined) return new Date(said);
   return beginningAt(incident.since);
 }
 

@@ -4,124 +4,45 @@ import {
   Card,
   CardBody,
   CardTitle,
+  ExpandableSection,
   Form,
   FormGroup,
   FormHelperText,
-  Grid,
-  GridItem,
   HelperText,
   HelperTextItem,
   Spinner,
   TextInput,
 } from '@patternfly/react-core';
-import { useQuery } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
-import type { FormChoice } from '../../console/command-line.ts';
 import { Choice } from '../shared/choice.tsx';
-import { type ContextRead, call, type Ended, type Problem, query, useFacts, useRead } from './api.ts';
-import { ChoiceFields, type Choices, isPossible } from './choices.tsx';
+import { type ContextRead, type Problem, query, useFacts, useRead } from './api.ts';
+import { ChoiceFields } from './choices.tsx';
 import { CommandLine } from './commands.tsx';
 import { Report } from './document.tsx';
-import { GuardFields, type Guards, guardsOf, noGuards, SavePlan } from './guards.tsx';
+import { GuardFields, guardsOf, SavePlan } from './guards.tsx';
+import { type Draft, EMPTY, namesIn, plannedId, requestOf, SCOPES, usePlan } from './lockdown-draft.ts';
 import { NameField } from './name-field.tsx';
-import { type Account, AccountFields, ProblemAlert, useBegin } from './operation.tsx';
+import { AccountFields, ProblemAlert, useBegin } from './operation.tsx';
 import { Message } from './parts.tsx';
+import './lockdown.css';
 
-const SCOPES = [
-  ['user', 'Users'],
-  ['application', 'Applications'],
-  ['identityProvider', 'Users of an identity provider'],
-  ['all', 'All users'],
-] as const;
-
-type Scope = (typeof SCOPES)[number][0];
-
-/** What is filled in. */
-export interface Draft {
-  readonly scope: Scope;
-  readonly names: string;
-  readonly provider: string;
-  /** Those that differ from the default. */
-  readonly choices: Choices;
-  readonly hours: string;
-  readonly account: Account;
-  /** The users that stay active, separated by commas. */
-  readonly keepActive: string;
-  /** The new file of a rescue token; empty without one. */
-  readonly rescueToken: string;
-  readonly guards: Guards;
+/** A theft that is locked down: the account is picked, and what is known goes on into the case. */
+export interface KnownTheft {
+  readonly scope: 'user' | 'application';
+  /** The number of the stolen token; null for not known. */
+  readonly token: number | null;
+  /** The incident that it belongs to, of an account that the thief made. */
+  readonly of: string | undefined;
+  /** What was filled in elsewhere. */
+  readonly known: Partial<Pick<Draft, 'account' | 'since'>>;
 }
-
-const EMPTY: Draft = {
-  ...{ scope: 'user', names: '', provider: 'any', choices: {}, hours: '' },
-  ...{ account: { reason: '', ticket: '' }, keepActive: '', rescueToken: '', guards: noGuards },
-};
-
-/** What the form holds. */
-interface Held extends Omit<Draft, 'account' | 'guards'> {
-  readonly place: string;
-  readonly fields: readonly FormChoice[];
-  /** Why a measure is not possible through the context, by its name: that is never asked for. */
-  readonly gaps: ContextRead['measureGaps'];
-}
-
-/** The request of the form, null without a name; and the defaults of the command for its selection. */
-function requestOf(held: Held) {
-  const { place, fields, scope, names, provider, choices, gaps, hours } = held;
-  const list = namesIn(names);
-  const isWide = scope === 'all' || scope === 'identityProvider';
-  const defaults: Choices = {
-    ...Object.fromEntries(fields.map(({ name, onFor }) => [name, onFor.includes(scope)])),
-    deactivate: scope === 'user',
-    resetPassword: gaps['deactivate'] !== undefined && scope === 'user',
-  };
-  const isOn = (name: string) => gaps[name] === undefined && (choices[name] ?? defaults[name] ?? false);
-  // A switch that was left alone is not sent: the command has the same default.
-  const chosen = fields.flatMap((field) => {
-    const { name, isSwitch } = field;
-    if (isSwitch) return choices[name] === undefined ? [] : [[name, choices[name]] as const];
-    return isPossible(field, scope) && isOn(name) ? [[name, true] as const] : [];
-  });
-  const deactivates = chosen.some(([name]) => name === 'deactivate');
-  const keepActive = deactivates ? namesIn(held.keepActive) : [];
-  const isBasicOff = isOn('basicAuthOff');
-  const rescueToken = isBasicOff ? held.rescueToken.trim() : '';
-  const who = {
-    user: { user: list },
-    application: { application: list },
-    identityProvider: { identityProvider: provider },
-    all: { all: true },
-  }[scope];
-  const request = {
-    kind: 'incident lockdown',
-    place,
-    ...who,
-    ...Object.fromEntries(chosen),
-    ...(Number(hours) > 0 && { hours: Number(hours) }),
-    ...(keepActive.length > 0 && { keepActive }),
-    ...(rescueToken !== '' && { rescueToken }),
-  };
-  return {
-    request: isWide || list.length > 0 ? request : null,
-    defaults,
-    isBasicOff,
-    deactivates,
-  };
-}
-
-function namesIn(text: string): string[] {
-  return text
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
-}
-
-const SETTLED_MS = 500;
 
 interface FormProps {
   readonly place: string;
+  /** Whose name is filled in; of a theft, the account that was picked. */
   readonly user: string;
+  readonly theft?: KnownTheft | undefined;
   /** The other contexts of the same controller. */
   readonly others: readonly string[];
   /** What was filled in before, through another of them. */
@@ -154,136 +75,243 @@ export function LockdownForm(props: FormProps): ReactNode {
 
 /** Plans as one chooses; the plan is the dry run of the command. */
 function LoadedForm(props: FormProps & { readonly context: ContextRead }): ReactNode {
-  const { place, user, context, onSwitch } = props;
+  const { place, user, theft, context, onSwitch } = props;
   const { readOnly, forms } = useFacts();
   const fields = forms['incident lockdown'];
-  const [draft, setDraft] = useState<Draft>(props.draft ?? { ...EMPTY, names: user });
+  const [draft, setDraft] = useState<Draft>(
+    props.draft ?? { ...EMPTY, names: user, ...theft?.known, scope: theft?.scope ?? 'user' },
+  );
   const set = (some: Partial<Draft>) => setDraft((before) => ({ ...before, ...some }));
-  const { scope, names, provider, choices, hours, account, keepActive, rescueToken, guards } = draft;
+  const { scope, names, choices, account, guards, since } = draft;
   const { credential, lockdownRefusal: refusal } = context;
   const gaps = useGaps(props, (other, measure) =>
     onSwitch(other, { ...draft, choices: { ...choices, [measure]: true } }),
   );
   const begin = useBegin();
-  const { request, defaults, deactivates, isBasicOff } = requestOf({
-    ...{ ...draft, place, fields },
+  const { request, defaults, deactivates, isBasicOff, taken } = requestOf({
+    ...{ ...draft, place, fields, picked: theft && user },
     gaps: context.measureGaps,
   });
   const isWhole = request !== null;
   const planned = usePlan(request === null || refusal !== null ? null : { ...request, ...guardsOf(guards) });
   const isReady = isWhole && refusal === null && !begin.isPending;
-  const whole = { ...request, ...guardsOf(guards), ...account, ...plannedId(planned.data) };
+  const whole = {
+    ...{ ...request, ...guardsOf(guards), ...account, ...plannedId(planned.data) },
+    ...(theft !== undefined && { theft: theftOf(theft, since) }),
+  };
+  return (
+    <Form className="lockdown" onSubmit={(event) => event.preventDefault()}>
+      {refusal !== null && <RightsMessage refusal={refusal} />}
+      <div className="fields">
+        {theft === undefined ? (
+          <WhoFields place={place} draft={draft} set={set} />
+        ) : (
+          theft.of === undefined && <SinceField since={since} onChange={(at) => set({ since: at })} />
+        )}
+        <div className="pair account">
+          <AccountFields account={account} onChange={(account) => set({ account })} />
+        </div>
+        {isBasicOff && credential === 'password' && (
+          <RescueField value={draft.rescueToken} onChange={(rescueToken) => set({ rescueToken })} />
+        )}
+        <Measures taken={taken} isWide={scope === 'all' || scope === 'identityProvider'}>
+          <ChoiceFields
+            fields={fields}
+            choices={choices}
+            defaults={defaults}
+            scope={scope}
+            gaps={gaps}
+            onChange={(choices) => set({ choices })}
+          />
+          {deactivates && (
+            <NameField
+              id="keep-active"
+              label="Users that stay active, separated by commas"
+              kind="users"
+              place={place}
+              value={draft.keepActive}
+              onChange={(keepActive) => set({ keepActive })}
+            />
+          )}
+          <FormGroup label="Ends after hours (empty: until it is lifted)" fieldId="hours">
+            <TextInput
+              id="hours"
+              type="number"
+              min={1}
+              value={draft.hours}
+              onChange={(_event, value) => set({ hours: value })}
+            />
+          </FormGroup>
+        </Measures>
+        <GuardFields rule={context.approval} guards={guards} onChange={(guards) => set({ guards })} />
+      </div>
+      <div className="plan stacked">
+        {!isWhole && refusal === null && <p>Name a user or an application to see the plan.</p>}
+        <PlanView planned={planned}>
+          {theft === undefined && (
+            <InvestigateFirst place={place} names={scope === 'user' ? namesIn(names) : []} />
+          )}
+        </PlanView>
+      </div>
+      <div className="begin">
+        {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
+        {readOnly ? (
+          <p className="hint">This console is read only: it shows the plan, and locks nobody down.</p>
+        ) : (
+          <LockdownButtons
+            refusal={refusal}
+            isReady={isReady}
+            isPending={begin.isPending}
+            onBegin={(more) => begin.mutate({ ...whole, ...more })}
+          />
+        )}
+      </div>
+    </Form>
+  );
+}
+
+/** The plan of what is filled in, as far as it is read. */
+function PlanView({
+  planned: { isFetching, error, data },
+  children,
+}: {
+  readonly planned: ReturnType<typeof usePlan>;
+  /** What stands below it. */
+  readonly children: ReactNode;
+}): ReactNode {
   return (
     <>
-      {refusal !== null && <RightsMessage refusal={refusal} />}
-      <Grid hasGutter>
-        <GridItem lg={5}>
-          <Form>
-            <FormGroup label="Who" fieldId="scope">
-              <Choice id="scope" value={scope} options={SCOPES} onChange={(scope) => set({ scope })} />
-            </FormGroup>
-            {(scope === 'user' || scope === 'application') && (
-              <NameField
-                id="names"
-                label="Names, separated by commas"
-                kind={scope === 'user' ? 'users' : 'applications'}
-                place={place}
-                value={names}
-                onChange={(names) => set({ names })}
-                isRequired
-              />
-            )}
-            {scope === 'identityProvider' && (
-              <FormGroup label="Identity provider" fieldId="provider">
-                <Choice
-                  id="provider"
-                  value={provider}
-                  options={['any', 'ldap', 'social', 'enterprise']}
-                  onChange={(provider) => set({ provider })}
-                />
-              </FormGroup>
-            )}
-            <FormGroup role="group" label="Measures" fieldId="deactivate">
-              <ChoiceFields
-                fields={fields}
-                choices={choices}
-                defaults={defaults}
-                scope={scope}
-                gaps={gaps}
-                onChange={(choices) => set({ choices })}
-              />
-            </FormGroup>
-            {deactivates && (
-              <NameField
-                id="keep-active"
-                label="Users that stay active, separated by commas"
-                kind="users"
-                place={place}
-                value={keepActive}
-                onChange={(keepActive) => set({ keepActive })}
-              />
-            )}
-            {isBasicOff && credential === 'password' && (
-              <FormGroup
-                label="New file for a rescue token, on the machine of the console"
-                fieldId="rescue-token"
-              >
-                <TextInput
-                  id="rescue-token"
-                  value={rescueToken}
-                  placeholder="~/rescue.token"
-                  autoComplete="off"
-                  onChange={(_event, value) => set({ rescueToken: value })}
-                />
-                <FormHelperText>
-                  <HelperText>
-                    <HelperTextItem>
-                      This context logs in with a password, which stops working. A token of scope write is
-                      created in this file first, and used for the lockdown.
-                    </HelperTextItem>
-                  </HelperText>
-                </FormHelperText>
-              </FormGroup>
-            )}
-            <FormGroup label="Ends after hours (empty: until it is lifted)" fieldId="hours">
-              <TextInput
-                id="hours"
-                type="number"
-                min={1}
-                value={hours}
-                onChange={(_event, value) => set({ hours: value })}
-              />
-            </FormGroup>
-            <AccountFields account={account} onChange={(account) => set({ account })} />
-            <GuardFields rule={context.approval} guards={guards} onChange={(guards) => set({ guards })} />
-            {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
-            {readOnly ? (
-              <p className="hint">This console is read only: it shows the plan, and locks nobody down.</p>
-            ) : (
-              <LockdownButtons
-                refusal={refusal}
-                isReady={isReady}
-                isPending={begin.isPending}
-                onBegin={(more) => begin.mutate({ ...whole, ...more })}
-              />
-            )}
-          </Form>
-        </GridItem>
-        <GridItem lg={7} className="stacked">
-          {!isWhole && refusal === null && <p>Name a user or an application to see the plan.</p>}
-          {planned.isFetching && <Spinner size="md" aria-label="Planning" />}
-          {planned.error !== null && <Message variant="danger" title={planned.error.message} />}
-          {planned.data != null && (
-            <>
-              {planned.data.failure !== null && <ProblemAlert problem={planned.data.failure} />}
-              <Report ended={planned.data} label="Plan" />
-              <CommandLine command={planned.data.command} />
-              <InvestigateFirst place={place} names={scope === 'user' ? namesIn(names) : []} />
-            </>
-          )}
-        </GridItem>
-      </Grid>
+      {isFetching && <Spinner size="md" aria-label="Planning" />}
+      {error !== null && <Message variant="danger" title={error.message} />}
+      {data != null && (
+        <>
+          {data.failure !== null && <ProblemAlert problem={data.failure} />}
+          <Report ended={data} label="Plan" />
+          <CommandLine command={data.command} />
+          {children}
+        </>
+      )}
     </>
+  );
+}
+
+/** What is known of a theft as the request has it. */
+function theftOf({ token, of }: KnownTheft, since: string): object {
+  const at = new Date(since);
+  return {
+    ...(token !== null && { token }),
+    ...(!Number.isNaN(at.getTime()) && { since: at.toISOString() }),
+    ...(of !== undefined && { of }),
+  };
+}
+
+/** Whom a lockdown is about. */
+function WhoFields({
+  place,
+  draft: { scope, names, provider },
+  set,
+}: {
+  readonly place: string;
+  readonly draft: Draft;
+  readonly set: (some: Partial<Draft>) => void;
+}): ReactNode {
+  return (
+    <div className="pair">
+      <FormGroup label="Who" fieldId="scope">
+        <Choice id="scope" value={scope} options={SCOPES} onChange={(scope) => set({ scope })} />
+      </FormGroup>
+      {(scope === 'user' || scope === 'application') && (
+        <NameField
+          id="names"
+          label="Names, separated by commas"
+          kind={scope === 'user' ? 'users' : 'applications'}
+          place={place}
+          value={names}
+          onChange={(names) => set({ names })}
+          isRequired
+        />
+      )}
+      {scope === 'identityProvider' && (
+        <FormGroup label="Identity provider" fieldId="provider">
+          <Choice
+            id="provider"
+            value={provider}
+            options={['any', 'ldap', 'social', 'enterprise']}
+            onChange={(provider) => set({ provider })}
+          />
+        </FormGroup>
+      )}
+    </div>
+  );
+}
+
+function SinceField(props: {
+  readonly since: string;
+  readonly onChange: (since: string) => void;
+}): ReactNode {
+  const { since, onChange } = props;
+  return (
+    <FormGroup label="When it began, if you know (your time zone)" fieldId="theft-since">
+      <TextInput
+        id="theft-since"
+        type="datetime-local"
+        value={since}
+        onChange={(_event, value) => onChange(value)}
+      />
+    </FormGroup>
+  );
+}
+
+function RescueField(props: {
+  readonly value: string;
+  readonly onChange: (path: string) => void;
+}): ReactNode {
+  const { value, onChange } = props;
+  return (
+    <FormGroup label="New file for a rescue token, on the machine of the console" fieldId="rescue-token">
+      <TextInput
+        id="rescue-token"
+        value={value}
+        placeholder="~/rescue.token"
+        autoComplete="off"
+        onChange={(_event, next) => onChange(next)}
+      />
+      <FormHelperText>
+        <HelperText>
+          <HelperTextItem>
+            This context logs in with a password, which stops working. A token of scope write is created in
+            this file first, and used for the lockdown.
+          </HelperTextItem>
+        </HelperText>
+      </FormHelperText>
+    </FormGroup>
+  );
+}
+
+/** The measures, folded under those that will be taken where these are the usual ones. */
+function Measures({
+  taken,
+  isWide,
+  children,
+}: {
+  readonly taken: readonly string[];
+  /** Whether it is about more than named users or applications: then each measure is to be looked at. */
+  readonly isWide: boolean;
+  readonly children: ReactNode;
+}): ReactNode {
+  const [chosen, setOpen] = useState<boolean | null>(null);
+  const isOpen = chosen ?? isWide;
+  const also = taken.length === 0 ? 'ends tokens and sessions only' : taken.join('; ');
+  return (
+    <ExpandableSection
+      toggleText={isOpen ? 'Measures' : `Measures: ${also}. Change…`}
+      isExpanded={isOpen}
+      onToggle={(_event, value) => setOpen(value)}
+    >
+      <section aria-label="Measures" className="stacked">
+        {children}
+      </section>
+    </ExpandableSection>
   );
 }
 
@@ -334,16 +362,16 @@ function LockdownButtons(props: {
           variant="danger"
           isDisabled={!isReady}
           isLoading={isPending}
-          aria-describedby="lock-down-next"
+          {...(refusal !== null && { 'aria-describedby': 'lock-down-refusal' })}
           onClick={() => onBegin({})}
         >
           Lock down…
         </Button>
-        <p id="lock-down-next" className="hint">
-          {refusal === null
-            ? 'Shows the plan once more and asks you to type a word. Nothing is changed before that.'
-            : `Not possible. ${refusal.message}`}
-        </p>
+        {refusal !== null && (
+          <p id="lock-down-refusal" className="hint">
+            Not possible. {refusal.message}
+          </p>
+        )}
       </div>
       <SavePlan isDisabled={!isReady} onSave={(planOut) => onBegin({ planOut })} />
     </>
@@ -374,27 +402,4 @@ function RightsMessage({ refusal }: { readonly refusal: Problem }): ReactNode {
       {refusal.hint}
     </Message>
   );
-}
-
-/** The id of the incident that a plan opens, so that the same one is confirmed; of an open one, the plan finds it itself. */
-function plannedId(planned: Ended | undefined): { readonly newIncident?: string } {
-  const { plan } = (planned?.json ?? {}) as { readonly plan?: { incident: string; continues: boolean } };
-  return plan === undefined || plan.continues ? {} : { newIncident: plan.incident };
-}
-
-/** The plan of a request, once it has not changed for a moment. */
-function usePlan(request: object | null) {
-  const [settled, setSettled] = useState<string | null>(null);
-  const wanted = request === null ? null : JSON.stringify(request);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(wanted), SETTLED_MS);
-    return () => clearTimeout(timer);
-  }, [wanted]);
-  return useQuery({
-    queryKey: ['plan', settled],
-    queryFn: ({ signal }) =>
-      call<Ended & { readonly command: string }>('/api/plans', { body: JSON.parse(settled ?? '{}'), signal }),
-    enabled: settled !== null && settled === wanted,
-    retry: false,
-  });
 }

@@ -1,52 +1,42 @@
-/** What a lockdown did not end: said above what is green, as long as nobody investigated. */
+/** What a lockdown did not end, and the next step: said above what is green, until somebody investigated. */
 import { Button } from '@patternfly/react-core';
-import type { ReactNode } from 'react';
-import { useNavigate } from 'react-router';
+import { type ReactNode, useState } from 'react';
+import { Link, useLocation, useNavigate } from 'react-router';
+import type { LockdownSnapshot } from '../../console/lockdown-snapshot.ts';
 import { countText } from '../shared/times.tsx';
-import { type Operation, query } from './api.ts';
+import { type Json, type Operation, query, useFacts } from './api.ts';
 import type { CaseRead } from './case-stages.ts';
 import { Message, When } from './parts.tsx';
 import { useSnapshot } from './stolen-token.tsx';
 import { beginningAt, INVESTIGATE_FORM, useInvestigate } from './use-investigate.ts';
+import './lockdown.css';
 
 type Scope = CaseRead['incident']['scope'];
+type Snapshot = Json<LockdownSnapshot>;
 
-/** On the page of a case: the button begins the investigation that the form has. */
+/** On the page of a case. It stays where it is while the investigation runs and once it ended: nothing moves under the pointer. */
 export function NotOver({ read, place }: { readonly read: CaseRead; readonly place: string }): ReactNode {
-  const { incident, investigations, underway } = read;
-  if (incident.state === 'lifted' || investigations.length > 0 || underway?.problem === null) return null;
+  const { incident, investigations, underway, theft } = read;
+  const [isNew] = useState(investigations.length === 0);
+  const last = investigations.at(-1);
+  if (incident.state === 'lifted' || !isNew) return null;
   return (
-    <Warning place={place} incident={incident.id} scope={incident.scope}>
-      <Button type="submit" form={INVESTIGATE_FORM} variant="primary">
-        Find out what was done
-      </Button>
-    </Warning>
-  );
-}
-
-/** In the dialog of a lockdown that ended: the button begins the investigation, and goes on to the case. */
-export function NotOverAfter({ operation }: { readonly operation: Operation }): ReactNode {
-  const { place, kind, result } = operation;
-  const { incident = null, plan } = (result?.json ?? {}) as {
-    readonly incident?: string | null;
-    readonly result?: string | null;
-    readonly plan?: { readonly scope: Scope };
-  };
-  const navigate = useNavigate();
-  const investigate = useInvestigate({ place: place ?? '', incident: incident ?? '' });
-  if (kind !== 'incident lockdown' || place === null || incident === null || plan === undefined) return null;
-  const { scope } = plan;
-  const isOfOne = scope.kind === 'users' && scope.names.length === 1;
-  return (
-    <Warning place={place} incident={incident} scope={scope}>
-      {isOfOne && (
+    <Warning place={place} incident={incident.id} scope={incident.scope} found={last}>
+      {last !== undefined ? (
+        <a className="pf-v6-c-button pf-m-primary" href="#cleaning">
+          Look at what was found
+        </a>
+      ) : theft.of !== undefined ? (
+        <Link className="pf-v6-c-button pf-m-primary" to={query('/case', { place, incident: theft.of })}>
+          Go on with the case {theft.of}
+        </Link>
+      ) : (
         <Button
+          type="submit"
+          form={INVESTIGATE_FORM}
           variant="primary"
-          isDisabled={investigate.isPending}
-          onClick={() => {
-            investigate.mutate({ since: beginningAt(operation.began), asked: {} });
-            navigate(query('/case', { place, incident }), { replace: true });
-          }}
+          isDisabled={underway?.problem === null}
+          isLoading={underway?.problem === null}
         >
           Find out what was done
         </Button>
@@ -55,50 +45,199 @@ export function NotOverAfter({ operation }: { readonly operation: Operation }): 
   );
 }
 
+/** A lockdown that ended, as its result has it; null for another change, and for one that opened no incident. */
+function endedLockdown({ place, kind, result }: Operation) {
+  const { incident = null, plan } = (result?.json ?? {}) as {
+    readonly incident?: string | null;
+    readonly plan?: { readonly scope: Scope };
+  };
+  if (kind !== 'incident lockdown' || place === null || incident === null || plan === undefined) return null;
+  return { place, incident, scope: plan.scope };
+}
+
+/** In the dialog of a lockdown that ended. */
+export function NotOverAfter({ operation }: { readonly operation: Operation }): ReactNode {
+  const ended = endedLockdown(operation);
+  return ended === null ? null : <Warning {...ended} />;
+}
+
+/** The one next step after a lockdown, and the way to its case. */
+export function NextStep({ operation }: { readonly operation: Operation }): ReactNode {
+  const ended = endedLockdown(operation);
+  return ended === null ? null : <Steps {...ended} began={operation.began} />;
+}
+
+function Steps(props: {
+  readonly place: string;
+  readonly incident: string;
+  readonly scope: Scope;
+  readonly began: string;
+}): ReactNode {
+  const { place, incident, scope, began } = props;
+  const navigate = useNavigate();
+  const snapshot = useSnapshot({ place, incident });
+  const investigate = useInvestigate({ place, incident });
+  // In the place of this dialog: going back from the case does not open it again.
+  const toCase = (of: string) => navigate(query('/case', { place, incident: of }), { replace: true });
+  const { of, since, token } = snapshot?.theft ?? {};
+  if (of !== undefined) {
+    return (
+      <Button variant="primary" onClick={() => toCase(of)}>
+        Go on with the case {of}
+      </Button>
+    );
+  }
+  const isOfOne = scope.kind === 'users' && scope.names.length === 1;
+  if (!isOfOne || snapshot?.isInvestigated === true) {
+    return (
+      <Button variant="primary" onClick={() => toCase(incident)}>
+        Go on with the case
+      </Button>
+    );
+  }
+  return (
+    <>
+      <Button
+        variant={live(snapshot).length > 0 ? 'secondary' : 'primary'}
+        isDisabled={investigate.isPending}
+        onClick={() => {
+          investigate.mutate({
+            since: since === undefined ? beginningAt(began) : new Date(since),
+            asked: token === undefined ? {} : { token },
+          });
+          toCase(incident);
+        }}
+      >
+        Find out what was done
+      </Button>
+      <Button variant="link" onClick={() => toCase(incident)}>
+        Go on with the case
+      </Button>
+    </>
+  );
+}
+
+/** Whom the thief may have made, and no lockdown holds. */
+function live(snapshot: Snapshot | undefined): NonNullable<Snapshot['made']>['users'] {
+  const users = snapshot?.made?.users ?? [];
+  return users.filter(({ isBefore, lockedIn }) => !isBefore && lockedIn === null);
+}
+
 function Warning(props: {
   readonly place: string;
   readonly incident: string;
   readonly scope: Scope;
-  readonly children: ReactNode;
+  /** An investigation that was made meanwhile. */
+  readonly found?: CaseRead['investigations'][number] | undefined;
+  readonly children?: ReactNode;
 }): ReactNode {
-  const { place, incident, scope, children } = props;
-  const { made = null, isInvestigated = false } = useSnapshot({ place, incident }) ?? {};
+  const { place, incident, scope, found, children } = props;
+  const { readOnly } = useFacts();
+  const snapshot = useSnapshot({ place, incident });
+  const { made = null, isInvestigated = false, theft = {} } = snapshot ?? {};
   // As for a lockdown that is finished after it.
-  if (isInvestigated) return null;
+  if (isInvestigated && found === undefined) return null;
+  const toStop = live(snapshot);
+  // The case that it belongs to warns.
+  if (theft.of !== undefined && toStop.length === 0 && children === undefined) return null;
+  const others = made?.users.filter((each) => !toStop.includes(each)) ?? [];
   return (
-    <Message isLiveRegion variant="warning" title="The thief may still have access">
-      <p>
-        This lockdown is about {whose(scope)} only. Whoever had a stolen token may have made other accounts
-        and tokens: it did not end those.
-      </p>
-      {made !== null && made.users.length > 0 && (
-        <>
-          <p>
-            By the activity since <When at={made.since} />:
-          </p>
-          <ul>
-            {made.users.map(({ user, by, tokens }) => (
-              <li key={user}>
-                {by} made the user <strong>{user}</strong>
-                {tokens.length > 0 &&
-                  `, and ${user} made ${countText(tokens.length, 'token')}${numbersOf(tokens)}`}
-              </li>
-            ))}
-          </ul>
+    <Message
+      isLiveRegion
+      variant={found === undefined ? 'warning' : 'info'}
+      title={
+        found === undefined
+          ? 'The thief may still have access'
+          : `Investigated: ${countText(found.items, 'item')} found`
+      }
+    >
+      <p>This lockdown ends {whose(scope)}, not what was made with a stolen token.</p>
+      {toStop.length > 0 && (
+        <ul className="made">
+          {toStop.map((each, index) => (
+            <li key={each.user}>
+              <span>{madeText(each)}</span>
+              {!readOnly && (
+                <StopButton
+                  place={place}
+                  of={theft.of ?? incident}
+                  known={snapshot}
+                  user={each.user}
+                  isFirst={index === 0}
+                />
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+      {others.map(({ user, lockedIn }) => (
+        <p key={user}>
+          {lockedIn === null ? (
+            `${user}: made before the theft.`
+          ) : (
+            <>
+              {user}: locked down, <Link to={query('/case', { place, incident: lockedIn })}>{lockedIn}</Link>.
+            </>
+          )}
+        </p>
+      ))}
+      {found !== undefined ? (
+        <p>
+          Read: the activity since <When at={found.since} />.
+        </p>
+      ) : (
+        made !== null && (
           <p>
             {made.more > 0 && `${countText(made.more, 'more user')}. `}
-            What was done before that, and other changes, were not read: find out what else was done.
+            Not read: other changes, and before <When at={made.since} />.
           </p>
-        </>
+        )
       )}
-      <div className="buttons">{children}</div>
+      {children !== undefined && <div className="buttons">{children}</div>}
     </Message>
   );
 }
 
-function numbersOf(tokens: readonly (number | null)[]): string {
-  const known = tokens.filter((id) => id !== null);
-  return known.length === 0 ? '' : ` (${known.join(', ')})`;
+type Made = NonNullable<Snapshot['made']>['users'][number];
+
+function madeText({ user, by, isSuperuser, tokens }: Made): ReactNode {
+  return (
+    <>
+      {by} made the {isSuperuser ? 'superuser' : 'user'} <strong>{user}</strong>
+      {tokens.length > 0 && ` with ${countText(tokens.length, 'token')}`}
+    </>
+  );
+}
+
+/** To a lockdown of a user whom the thief made, filled in with the reason and ticket of this one. */
+function StopButton(props: {
+  readonly place: string;
+  /** The case that the theft belongs to. */
+  readonly of: string;
+  readonly user: string;
+  readonly known: Snapshot | undefined;
+  /** The loudest control there is: what it stops works on until somebody uses it. */
+  readonly isFirst: boolean;
+}): ReactNode {
+  const { place, of, user, known, isFirst } = props;
+  const navigate = useNavigate();
+  const { pathname } = useLocation();
+  return (
+    <Button
+      variant={isFirst ? 'danger' : 'secondary'}
+      isDanger={!isFirst}
+      size="sm"
+      onClick={() =>
+        navigate(query('/theft', { place, user, of }), {
+          // From the dialog, the page behind it is done; from the case, one goes back to it.
+          replace: pathname !== '/case',
+          state: { account: known?.account },
+        })
+      }
+    >
+      Stop {user}…
+    </Button>
+  );
 }
 
 function whose(scope: Scope): string {

@@ -19,7 +19,7 @@ import {
 } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { Link, useNavigate } from 'react-router';
+import { Link } from 'react-router';
 import type { RevocationJson } from '../../cli/revocation/revocation-flow.ts';
 import {
   call,
@@ -33,7 +33,7 @@ import {
 } from './api.ts';
 import { CommandLine } from './commands.tsx';
 import { DocumentView, Report } from './document.tsx';
-import { NotOverAfter } from './not-over.tsx';
+import { NextStep, NotOverAfter } from './not-over.tsx';
 import { Message, outcomeText, WithTimes } from './parts.tsx';
 
 /** Begins an operation, and shows it. */
@@ -171,13 +171,16 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
       )}
       {result !== null && (
         <StackItem>
-          {result.failure === null ? (
-            <OutcomeMessage
-              outcome={outcome}
-              isClosed={operation.kind === 'incident lift' && !isGivingBack(asked?.act ?? '')}
-            />
-          ) : (
+          {result.failure !== null ? (
             <ProblemAlert problem={result.failure} />
+          ) : (
+            // The first line of a lockdown says it itself.
+            !(operation.kind === 'incident lockdown' && outcome === 'done') && (
+              <OutcomeMessage
+                outcome={outcome}
+                isClosed={operation.kind === 'incident lift' && !isGivingBack(asked?.act ?? '')}
+              />
+            )
           )}
         </StackItem>
       )}
@@ -229,13 +232,6 @@ function SavedPlanLink({ json }: { readonly json: unknown }): ReactNode {
   return <Link to={query('/plans', { path: planFile })}>Show the saved plan with its approval</Link>;
 }
 
-/** The page of the case of a lockdown that was made; null for anything else. */
-function caseOf({ kind, place, result }: Operation): string | null {
-  const { incident = null } = (result?.json ?? {}) as { readonly incident?: string | null };
-  if (kind !== 'incident lockdown' || incident === null) return null;
-  return query('/case', { place: place ?? undefined, incident });
-}
-
 /** A failure in the words of the command. */
 export function ProblemAlert({ problem }: { readonly problem: Problem }): ReactNode {
   return (
@@ -285,7 +281,6 @@ function Actions({
   readonly onClose: () => void;
 }): ReactNode {
   const { id, state, asked } = operation;
-  const navigate = useNavigate();
   const cancel = useMutation({
     mutationFn: () => call(`/api/operations/${id}/cancel`, { body: {} }),
     // What goes on without the answer is followed further.
@@ -296,15 +291,9 @@ function Actions({
   if (state === 'asking' && asked !== null) {
     return <ConfirmForm key={asked.digest} id={id} asked={asked} onCancel={() => cancel.mutate()} />;
   }
-  const casePage = caseOf(operation);
   return (
     <>
-      {casePage !== null && (
-        // In the place of this dialog: going back from the case does not open it again.
-        <Button variant="primary" onClick={() => navigate(casePage, { replace: true })}>
-          Go on with the case
-        </Button>
-      )}
+      <NextStep operation={operation} />
       <Button variant="secondary" onClick={onClose}>
         Close
       </Button>

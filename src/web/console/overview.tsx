@@ -30,7 +30,20 @@ export function Overview(): ReactNode {
   if (waits !== isWaiting) setWaiting(waits);
   return (
     <>
-      <Heading title={only === null ? 'Overview' : only} actions={<ReadAgain />} />
+      <Heading
+        title={only === null ? 'Overview' : only}
+        actions={
+          <div className="buttons">
+            <Link
+              className="pf-v6-c-button pf-m-danger pf-m-secondary"
+              to={query('/theft', { place: only ?? undefined })}
+            >
+              A token was stolen: start here
+            </Link>
+            <ReadAgain />
+          </div>
+        }
+      />
       <Loaded query={read}>
         {({ controllers }) => {
           const states = controllers.map((each): ControllerState => {

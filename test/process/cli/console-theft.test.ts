@@ -1,0 +1,124 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import type { CaseRead } from '../../../src/console/cases.ts';
+import type { LockdownSnapshot } from '../../../src/console/lockdown-snapshot.ts';
+import type { OperationState } from '../../../src/console/operations.ts';
+import { testConsole, tokensOf } from '../../support/console.ts';
+import { theft } from '../../support/theft.ts';
+import { temporaryFolder } from './program.ts';
+
+/** A console of a controller on which bob's token was stolen. */
+async function console() {
+  const folder = temporaryFolder();
+  const service = await theft(folder);
+  const opened = await testConsole({ home: folder, allContexts: true });
+  onTestFinished(async () => {
+    await opened.operations.close();
+    await opened.app.close();
+    await service.close();
+  });
+  const begin = async (request: object) => {
+    const sent = { kind: 'incident lockdown', place: 'east-db', deactivate: true, ...request };
+    const { id } = (await opened.send('/api/operations', sent)).json() as OperationState;
+    return await opened.reached(id, 'asking', 'done', 'failed');
+  };
+  const confirm = async ({ id, asked }: OperationState) => {
+    await opened.send(`/api/operations/${id}/confirm`, { digest: asked?.digest, answer: asked?.type });
+    return await opened.reached(id, 'done', 'failed');
+  };
+  const read = async <T>(path: string, incident: string) =>
+    (await opened.send(`${path}?place=east-db&incident=${incident}`)).json() as T;
+  return { folder, opened, begin, confirm, read, cases: join(folder, '.local/state/tokenctl/cases') };
+}
+
+function incidentOf({ result }: OperationState): string {
+  const { incident = '' } = (result?.json ?? {}) as { readonly incident?: string };
+  return incident;
+}
+
+it('keeps what is known of a theft with its case once the lockdown is confirmed, and not before', async () => {
+  const { opened, begin, confirm, read, cases } = await console();
+  // Each word is looked for, in any order.
+  // Each word is looked for on its own.
+  const token = (await tokensOf(opened, '&text=ob+b')).rows[0]?.id ?? 0;
+  const since = new Date(Date.now() - 60_000).toISOString();
+  const request = { user: ['bob'], reason: 'stolen', ticket: 'SEC-7', theft: { token, since } };
+  await opened.send('/api/plans', { kind: 'incident lockdown', place: 'east-db', ...request });
+  const dropped = await begin(request);
+  await opened.send(`/api/operations/${dropped.id}/cancel`, {});
+  await opened.reached(dropped.id, 'cancelled');
+  expect(existsSync(cases)).toBe(false);
+  for (const wrong of [{ token: 'laptop' }, { since: 'yesterday' }, { of: '../other' }, { what: 1 }]) {
+    const sent = { kind: 'incident lockdown', place: 'east-db', ...request, theft: wrong };
+    expect([wrong, (await opened.send('/api/operations', sent)).statusCode]).toEqual([wrong, 400]);
+  }
+
+  const incident = incidentOf(await confirm(await begin(request)));
+  expect((await read<CaseRead>('/api/case', incident)).theft).toEqual({ token, since });
+  const [file = ''] = readdirSync(join(cases, incident));
+  expect([file, statSync(join(cases, incident, file)).mode & 0o777]).toEqual(['theft.json', 0o600]);
+  // Locked down again without anything that is known, what was said stays.
+  expect((await begin({ user: ['bob'], reason: 'again' })).state).toBe('done');
+  expect((await read<CaseRead>('/api/case', incident)).theft).toEqual({ token, since });
+});
+
+it('tells whom the thief made from whom the owner made before, and what holds them', async () => {
+  const { opened, begin, confirm, read } = await console();
+  // Each word is looked for, in any order.
+  const token = (await tokensOf(opened, '&text=bob')).rows[0]?.id ?? 0;
+  const request = { user: ['bob'], reason: 'stolen', ticket: 'SEC-7', theft: { token } };
+  const incident = incidentOf(await confirm(await begin(request)));
+  const snapshot = () => read<LockdownSnapshot>('/api/case/snapshot', incident);
+  expect(await snapshot()).toMatchObject({
+    account: { reason: 'stolen', ticket: 'SEC-7' },
+    theft: { token },
+    made: {
+      users: [
+        { user: 'colleague', isSuperuser: false, isBefore: true, lockedIn: null },
+        { user: 'mole', isSuperuser: true, isBefore: false, lockedIn: null },
+      ],
+    },
+  });
+  const stopped = incidentOf(await confirm(await begin({ user: ['mole'], theft: { of: incident } })));
+  expect(stopped).not.toBe(incident);
+  const { made } = await snapshot();
+  expect(made?.users.map(({ user, lockedIn }) => [user, lockedIn])).toEqual([
+    ['colleague', null],
+    ['mole', stopped],
+  ]);
+  expect((await read<CaseRead>('/api/case', stopped)).theft).toEqual({ of: incident });
+});
+
+it('says the plan and the result of a lockdown in a few words, and holds the rest ready', async () => {
+  const { begin, confirm } = await console();
+  const asking = await begin({ user: ['bob'] });
+  const folds = (parts: OperationState['asked']) =>
+    (parts?.document ?? []).flatMap((part) => (part.kind === 'lines' && part.fold !== null ? part : []));
+  expect(folds(asking.asked).map(({ fold }) => fold)).toEqual(['Deactivates bob, ends 1 access token']);
+  expect(folds(asking.asked)[0]?.lines.map(({ text }) => text)).toContain('1. Deactivate 1 user: bob.');
+  // The command of the terminal says it in whole, with the command that lifts it.
+  expect(asking.asked?.plan).toMatch(/^At postgresql:.*\(context east-db, as /m);
+  const { result } = await confirm(asking);
+  const shown = result?.document ?? [];
+  expect(shown.flatMap((part) => (part.kind === 'lines' && part.fold !== null ? part.fold : []))).toEqual([
+    '3 steps done',
+    '6 ways in: all closed',
+  ]);
+  expect(result?.text).toContain('To lift it: tokenctl incident lift inc-');
+  expect(JSON.stringify(shown)).not.toContain('tokenctl incident lift');
+});
+
+it('locks down also where what is known of the theft cannot be kept, and says so', async () => {
+  const { folder, begin, confirm, cases } = await console();
+  mkdirSync(join(folder, '.local/state/tokenctl'), { recursive: true });
+  writeFileSync(cases, 'no folder');
+  const done = await confirm(await begin({ user: ['bob'], theft: { token: 1 } }));
+  expect(done).toMatchObject({ state: 'done', outcome: 'done', failure: null });
+  expect(done.notices).toEqual([
+    expect.stringMatching(
+      /^What is known of the theft was not kept with the case: .*The page will ask again\.$/,
+    ),
+  ]);
+  expect(readFileSync(cases, 'utf8')).toBe('no folder');
+});
