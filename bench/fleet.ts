@@ -44,40 +44,45 @@ function configure(urls: readonly string[]): void {
   writeFileSync(join(home, '.config/tokenctl/tokenctl.yaml'), `contexts:\n${contexts.join('')}`);
 }
 
-/** The pages of all controllers, one after the other of each, as JSON. */
-async function barePages(urls: readonly string[]): Promise<number> {
+/** The pages of these lists of all controllers, one after the other of each controller, as JSON. */
+async function barePages(urls: readonly string[], lists: readonly string[]): Promise<number> {
   const started = performance.now();
   const ofOne = async (url: string) => {
     const pool = new Pool(url, { connections: 10 });
     let count = 0;
-    for (let after = 0; after < tokens; after += PAGE) {
-      const path = `/api/v2/tokens/?id__gt=${after}&order_by=id&page_size=${PAGE}&count_disabled=1`;
-      const { body } = await pool.request({ method: 'GET', path });
-      count += ((await body.json()) as { results: unknown[] }).results.length;
+    for (const list of lists) {
+      for (let after = 0; after < tokens; after += PAGE) {
+        const path = `/api/v2/tokens/?${list}id__gt=${after}&order_by=id&page_size=${PAGE}&count_disabled=1`;
+        const { body } = await pool.request({ method: 'GET', path });
+        count += ((await body.json()) as { results: unknown[] }).results.length;
+      }
     }
     await pool.close();
-    if (count !== tokens) throw new Error(`${url} listed ${count} tokens`);
+    if (count !== tokens * lists.length) throw new Error(`${url} listed ${count} tokens`);
   };
   await Promise.all(urls.map(ofOne));
   return performance.now() - started;
 }
 
+/** A controller's JSON does not show when a token was last used: an audit asks for the unused ones, here all, in a list of its own. */
+const UNUSED = 'or__last_used__lt=2026-01-01&or__last_used__isnull=true&';
+
 const COMMANDS = [
-  { name: 'tokens list --count-by', args: ['tokens', 'list', '--count-by', 'user'], readsAll: true },
-  { name: 'tokens audit --summary', args: ['tokens', 'audit', '--summary'], readsAll: true },
+  { name: 'tokens list --count-by', args: ['tokens', 'list', '--count-by', 'user'], lists: [''] },
+  { name: 'tokens audit --summary', args: ['tokens', 'audit', '--summary'], lists: [UNUSED, ''] },
   {
     name: 'tokens revoke --user (dry run)',
     args: ['tokens', 'revoke', '--user', 'alice', '--dry-run'],
-    readsAll: false,
+    lists: [],
   },
-  { name: 'incident status', args: ['incident', 'status'], readsAll: false },
+  { name: 'incident status', args: ['incident', 'status'], lists: [] },
 ];
 
 const fleet = await startFleet();
 configure(fleet.urls);
 const run = (args: readonly string[]) => runProgram(args, { HOME: home });
 await run(['tokens', 'list', '--context', 'c0', '--count-by', 'user']);
-for (const { name, args, readsAll } of COMMANDS) {
+for (const { name, args, lists } of COMMANDS) {
   const [one, all, bare, memory]: [number[], number[], number[], number[]] = [[], [], [], []];
   for (let round = 0; round < rounds; round += 1) {
     const alone = await run([...args, '--context', 'c0']);
@@ -85,10 +90,10 @@ for (const { name, args, readsAll } of COMMANDS) {
     one.push(alone.whole);
     all.push(together.whole);
     memory.push(together.memory / alone.memory);
-    if (readsAll) bare.push(await barePages(fleet.urls));
+    if (lists.length > 0) bare.push(await barePages(fleet.urls, lists));
   }
   judge(`${name}, ${controllers} controllers / one alone`, perTurn(all, one), { atMost: 1.3 });
-  if (!readsAll) continue;
+  if (lists.length === 0) continue;
   judge(`${name}, ${controllers} controllers / the same pages by bare undici`, perTurn(all, bare), {
     atMost: 1.3,
   });
