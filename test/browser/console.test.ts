@@ -364,6 +364,14 @@ describe.skipIf(chromium === null)('the console', () => {
     await page.getByText(/^Not checked: whether entries are missing at the end, .*choose it below/).waitFor();
     expect(await barriers(page, 'moderate')).toEqual([]);
     await takePictures(page, 'console-log');
+    await page
+      .getByRole('button', { name: /^Details of run/ })
+      .first()
+      .click();
+    const facts = page.getByRole('dialog').locator('.facts');
+    await facts.getByText('Entries', { exact: true }).waitFor();
+    expect(await facts.textContent()).not.toMatch(/\dT\d/);
+    await page.getByRole('button', { name: 'Close' }).first().click();
     await go('Jobs');
     await page.getByRole('button', { name: 'Dry run of nightly@east' }).click();
     await page

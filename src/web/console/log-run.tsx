@@ -19,7 +19,7 @@ import { PlainTable } from '../shared/table.tsx';
 import { unbroken } from '../shared/times.tsx';
 import { call, type Json, query, saved, useRead } from './api.ts';
 import { OwnCommand } from './commands.tsx';
-import { Message, When } from './parts.tsx';
+import { Message, When, WithTimes } from './parts.tsx';
 
 export function RunDialog({
   run,
@@ -37,12 +37,12 @@ export function RunDialog({
           {({ sentence, facts, entries }) => (
             <>
               <p>{unbroken(sentence)}</p>
-              <DescriptionList isHorizontal isCompact>
+              <DescriptionList isHorizontal isCompact className="facts">
                 {facts.map(({ name, value }) => (
                   <DescriptionListGroup key={name}>
                     <DescriptionListTerm>{name}</DescriptionListTerm>
                     <DescriptionListDescription>
-                      {unbroken(typeof value === 'string' ? value : value.join(', '))}
+                      <WithTimes text={typeof value === 'string' ? value : value.join(', ')} withSeconds />
                     </DescriptionListDescription>
                   </DescriptionListGroup>
                 ))}
@@ -75,7 +75,7 @@ function Entries({ entries }: { readonly entries: Json<LogRun>['entries'] }): Re
         keyOf={({ seq }) => seq}
         columns={[
           { title: 'Number', show: ({ seq }) => seq },
-          { title: 'At', show: ({ at }) => <When at={at} /> },
+          { title: 'At', show: ({ at }) => <When at={at} withSeconds /> },
           {
             title: 'Entry',
             show: (entry) => (
