@@ -125,5 +125,6 @@ function addGauges(registry: Registry, { database, jobs, version }: MetricsSourc
  * label for each id. `none` if no route matched.
  */
 export function routePattern(url: string | undefined): string {
-  return url?.replace(/:(\w+)(\(\^[^)]*\))?/g, '{$1}') ?? 'none';
+  // Only what has parameters is searched: this is asked for every request.
+  return url?.includes(':') ? url.replace(/:(\w+)(\(\^[^)]*\))?/g, '{$1}') : (url ?? 'none');
 }

@@ -43,11 +43,11 @@ export function publicOrigin(text: string): string {
  */
 export function setIssuer(app: FastifyInstance, publicUrl: string | null): void {
   app.decorateRequest('issuer', '');
-  app.addHook('onRequest', async (request) => {
+  app.addHook('onRequest', (request, _reply, done) => {
     if (hostHeaders(request) > 1) throw badRequest('The request has more than one Host header.');
     const requested = requestedUrl(request);
     request.issuer = publicUrl ?? requested?.origin ?? '';
-    if (requested !== null && isKnown(requested, publicUrl)) return;
+    if (requested !== null && isKnown(requested, publicUrl)) return done();
     throw new RequestFailure(421, {
       detail:
         publicUrl === null
@@ -62,10 +62,16 @@ function hostHeaders({ raw }: FastifyRequest): number {
   return raw.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length;
 }
 
+/** The address of the last request: the next one has the same, as a rule. */
+let last: { readonly text: string; readonly url: URL | null } = { text: '', url: null };
+
 function requestedUrl({ protocol, host }: FastifyRequest): URL | null {
   const text = `${protocol}://${host}`;
-  const url = URL.canParse(text) ? new URL(text) : null;
-  return url !== null && url.href === `${url.origin}/` ? url : null;
+  if (text !== last.text) {
+    const url = URL.canParse(text) ? new URL(text) : null;
+    last = { text, url: url !== null && url.href === `${url.origin}/` ? url : null };
+  }
+  return last.url;
 }
 
 function isKnown({ hostname, host }: URL, publicUrl: string | null): boolean {

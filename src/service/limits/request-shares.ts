@@ -41,10 +41,11 @@ export function shareRequests(
   app.decorateRequest('credentials', null);
   app.addHook('preParsing', async (request, reply, payload) => {
     const sender = owners.senderOf(request);
-    const left = signalOf(reply);
-    const body = hasBody(request) ? await bodies.receive(request, payload, { sender, left }) : null;
+    const body = hasBody(request)
+      ? await bodies.receive(request, payload, { sender, left: signalOf(reply) })
+      : null;
     try {
-      const turn = new Turn(service.shares.requests, sender, left);
+      const turn = new Turn(service.shares.requests, sender, reply);
       await turn.begin();
       request.turn = turn;
       reply.raw.once('close', () => turn.abandon());
@@ -55,9 +56,10 @@ export function shareRequests(
       ? payload
       : Object.assign(Readable.from([body]), { receivedEncodedLength: body.length });
   });
-  app.addHook('onSend', async (request, reply) => {
+  app.addHook('onSend', (request, reply, _payload, done) => {
     request.turn?.end();
     owners.learn(request, reply.statusCode);
+    done();
   });
 }
 
@@ -85,31 +87,35 @@ export async function inTurn<T>({ turn }: FastifyRequest, work: () => Promise<T>
 /** Aborted when the client closes the connection before it has its answer. */
 export function signalOf(reply: FastifyReply): AbortSignal {
   const left = new AbortController();
-  const { raw } = reply;
   const leave = () => {
-    if (!raw.writableFinished) left.abort(clientLeft());
+    if (hasLeft(reply)) left.abort(clientLeft());
   };
-  if (raw.destroyed) leave();
-  else raw.once('close', leave);
+  if (reply.raw.destroyed) leave();
+  else reply.raw.once('close', leave);
   return left.signal;
+}
+
+function hasLeft({ raw }: FastifyReply): boolean {
+  return raw.destroyed && !raw.writableFinished;
 }
 
 /** The turn of a request in the share of its sender. */
 class Turn {
   readonly #share: FairShare;
   readonly #sender: string;
-  readonly #left: AbortSignal;
+  readonly #reply: FastifyReply;
   #end: (() => void) | null = null;
 
-  constructor(share: FairShare, sender: string, left: AbortSignal) {
+  constructor(share: FairShare, sender: string, reply: FastifyReply) {
     this.#share = share;
     this.#sender = sender;
-    this.#left = left;
+    this.#reply = reply;
   }
 
   /** Waits for the turn. Throws RequestFailure 429, or that the client left. */
   async begin(): Promise<void> {
-    this.#end ??= await this.#share.enter(this.#sender, this.#left);
+    if (hasLeft(this.#reply)) throw clientLeft();
+    this.#end ??= await this.#share.enter(this.#sender, () => signalOf(this.#reply));
   }
 
   end(): void {
@@ -161,8 +167,9 @@ class Owners {
     const session = cookies?.[this.#cookie] ?? '';
     const { authorization = '' } = headers;
     if (authorization === '' && session === '') return null;
-    // The key makes the length and the start of the text unknown to others; no one else ever sees the digest.
-    return hash('sha256', JSON.stringify([this.#key, authorization, session]), 'base64');
+    // The key makes the length and the start of the text unknown to others; no one else ever sees the digest. A header has no
+    // line break.
+    return hash('sha256', `${this.#key}\n${authorization}\n${session}`, 'base64');
   }
 }
 
