@@ -4,7 +4,7 @@ import { literal, type Sql, sql } from '../../db/sql.ts';
 import type { Exchange } from '../endpoint.ts';
 import { badRequest, notFound } from '../failure.ts';
 import { outsideTurn, signalOf } from '../limits/request-shares.ts';
-import { parseTarget } from '../request.ts';
+import { parseTarget, queryOf } from '../request.ts';
 import type { FieldSet } from './fields.ts';
 import { allOf, compileFilters, compileOrder, type Filters, filterEntries, lastValue } from './filters.ts';
 import { scanIds } from './scan.ts';
@@ -114,17 +114,16 @@ async function page<R extends object, T>(request: {
   // Without a count the controller knows of one page only.
   const count = query.has('count_disabled')
     ? null
-    : await countRows(database, sql`${counted} WHERE ${where}`);
+    : await countRows(database, often(sql`SELECT count(*) AS count FROM ${counted} WHERE ${where}`, query));
   const last = Math.max(1, Math.ceil((count ?? 0) / size));
   const number = pageNumber(query, last);
   // Numbers, and not parameters: without any parameter PostgreSQL plans a prepared statement once.
-  const statement = sql`SELECT ${columns} FROM ${from} WHERE ${where} ORDER BY ${order}
-    LIMIT ${literal(size)} OFFSET ${literal((number - 1) * size)}`;
-  const isOften = statement.values.length === 0 && isOfFewTexts(query);
-  const rows = await (isOften ? statement.prepared(hash('sha1', statement.text)) : statement).rows<R>(
-    database,
+  const statement = often(
+    sql`SELECT ${columns} FROM ${from} WHERE ${where} ORDER BY ${order}
+    LIMIT ${literal(size)} OFFSET ${literal((number - 1) * size)}`,
+    query,
   );
-  const results = [...(await listing.render(rows))];
+  const results = [...(await listing.render(await statement.rows<R>(database)))];
   if (count === null) return { results };
   const link = (to: number) => `${path}?${linkQuery(query, to, size)}`;
   return {
@@ -143,13 +142,15 @@ function namesOnly({ text }: Sql, table: Sql): boolean {
   );
 }
 
-/** Whether nothing of the request is in the text of its statement: each place of a list then has few texts. */
-function isOfFewTexts(query: URLSearchParams): boolean {
-  return [...query.keys()].every((name) => name === 'count_disabled');
+/** Prepared, if it has no values and nothing of the request is in its text: each place of a list then has few texts. */
+function often(statement: Sql, query: URLSearchParams): Sql {
+  const isOften =
+    statement.values.length === 0 && [...query.keys()].every((name) => name === 'count_disabled');
+  return isOften ? statement.prepared(hash('sha1', statement.text)) : statement;
 }
 
-async function countRows(database: Queryable, rows: Sql): Promise<number> {
-  const row = await sql`SELECT count(*) AS count FROM ${rows}`.first<{ count: number }>(database);
+async function countRows(database: Queryable, counting: Sql): Promise<number> {
+  const row = await counting.first<{ count: number }>(database);
   return row?.count ?? 0;
 }
 
@@ -165,7 +166,7 @@ export async function requireMatch(
   rows: Pick<Listing<never>, 'fields' | 'from' | 'visible'>,
 ): Promise<void> {
   const { database } = exchange.service;
-  const query = new URLSearchParams(parseTarget(exchange.request.url).query);
+  const query = queryOf(exchange.request);
   compileOrder(rows.fields, query);
   if (query.has('role_level')) throw badRequest('role_level: only lists have it.');
   const entries = filterEntries(query);
