@@ -65,7 +65,7 @@ export class IncidentLoad {
     this.#url = url;
   }
 
-  /** Logs everybody in and begins. */
+  /** Logs everybody in, begins, and returns once something was accepted by each way. */
   static async start(url: string, size: LoadSize): Promise<IncidentLoad> {
     const load = new IncidentLoad(url);
     try {
@@ -78,6 +78,7 @@ export class IncidentLoad {
   }
 
   async #begin({ users, tokens }: LoadSize): Promise<void> {
+    const begin: (() => void)[] = [];
     for (let user = 1; user <= users; user += 1) {
       const browser = new Client(this.#url);
       const login = await browser.logIn(`load-${user}`, PASSWORD);
@@ -89,11 +90,16 @@ export class IncidentLoad {
       });
       if (pair === null) throw new Error('no pair of tokens');
       const header = basic(`load-${user}`, PASSWORD);
-      this.#repeat('session', async () => (await browser.get('/api/v2/me/')).status === 200);
-      this.#repeat('basic authentication', () => this.#me(header));
-      this.#repeat('token', () => this.#me(bearer(`token-${1 + Math.floor(Math.random() * tokens)}`)));
-      this.#refresh(pair);
+      begin.push(() => {
+        this.#repeat('session', async () => (await browser.get('/api/v2/me/')).status === 200);
+        this.#repeat('basic authentication', () => this.#me(header));
+        this.#repeat('token', () => this.#me(bearer(`token-${1 + Math.floor(Math.random() * tokens)}`)));
+        this.#refresh(pair);
+      });
     }
+    // Nobody begins before all are logged in: logins among the work of the others would take minutes.
+    for (const user of begin) user();
+    while (this.#failure === null && WAYS.some((way) => !this.accepted.has(way))) await pause(10);
   }
 
   /** Ends it and waits for the requests under way. Throws if a request had no answer. */
