@@ -22,7 +22,7 @@ const { values } = parseArgs({
 const SECONDS = Math.min(60, Number(values.seconds));
 const CONNECTIONS = Math.min(100, Number(values.connections));
 const LIMIT_MS = 500;
-const IDLE_MS = 500;
+const IDLE_MS = 300;
 const PAUSE_MS = 10;
 
 interface Operation {
@@ -69,6 +69,7 @@ async function measureRoutes(database: string, url: string): Promise<void> {
   const agent = new Agent({ keepAlive: true });
   for (const [route, item] of Object.entries(paths)) {
     if (!route.includes(values.route)) continue;
+    const idle = await p99OfOther({ url, token: other, agent }, performance.now() + IDLE_MS);
     for (const [sender, headers] of [
       ['anonymous', {}],
       ['read token', { authorization: `Bearer ${reader}` }],
@@ -77,7 +78,6 @@ async function measureRoutes(database: string, url: string): Promise<void> {
         ...each,
         headers: { ...each.headers, ...headers },
       }));
-      const idle = await p99OfOther({ url, token: other, agent }, performance.now() + IDLE_MS);
       const flood = send({ url, requests, connections: CONNECTIONS, seconds: SECONDS });
       await sleep(50);
       const p99 = await p99OfOther({ url, token: other, agent }, performance.now() + SECONDS * 1000);

@@ -19,7 +19,7 @@ unit in its name.
 
 /** Arguments of benchmarks that would take hours with their own defaults. */
 const ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
-  'fair-routes': ['--seconds', '1', '--database', 'postgresql'],
+  'fair-routes': ['--seconds', '0.7', '--database', 'postgresql'],
 };
 
 /** What became of one benchmark. */
