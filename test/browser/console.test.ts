@@ -271,6 +271,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await page.getByText('No lockdown is open in east.').waitFor();
     await page.getByLabel('Names, separated by commas').fill('monitoring');
     await page.getByText(/^Would lock down the access of monitoring/).waitFor();
+    await page.getByRole('button', { name: /^Measures: / }).click();
     await page.getByLabel('Stop external users from creating tokens').check();
     await page
       .getByText(/Set ALLOW_OAUTH2_FOR_EXTERNAL_USERS|Keep ALLOW_OAUTH2_FOR_EXTERNAL_USERS/)

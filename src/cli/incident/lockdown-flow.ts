@@ -222,7 +222,7 @@ async function lockdownEnding(
         renamedText(kindOf(scope), renamed),
       ),
       ...accessParts(accessPaths),
-      lines(keptText(kept), await untilText(runtime, report), runLine(run), rescue),
+      lines(keptText(kept), await untilText(runtime, report), shortRunLine(run), rescue),
     ],
     amount: stepAmount(steps),
     failure:
@@ -245,6 +245,12 @@ function uncheckedFailure(
   return new TokenctlError('partly_done', `Not checked: ${pathNames(unchecked)}`, {
     hint: hintForPaths(accessPaths, { description }),
   });
+}
+
+/** The console names a run by its first characters, as its pages do. */
+function shortRunLine(run: string | null): Line | null {
+  const text = runLine(run);
+  return text === null ? null : { text, inConsole: `Audit log: run ${run?.slice(0, 8)}.` };
 }
 
 function keptText(kept: readonly number[]): string {

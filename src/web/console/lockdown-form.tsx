@@ -251,7 +251,7 @@ function SinceField(props: {
 }): ReactNode {
   const { since, onChange } = props;
   return (
-    <FormGroup label="When it began, if you know (your time zone)" fieldId="theft-since">
+    <FormGroup label="When it began, if known (your time zone)" fieldId="theft-since">
       <TextInput
         id="theft-since"
         type="datetime-local"
@@ -308,9 +308,7 @@ function Measures({
       isExpanded={isOpen}
       onToggle={(_event, value) => setOpen(value)}
     >
-      <section aria-label="Measures" className="stacked">
-        {children}
-      </section>
+      <div className="stacked">{children}</div>
     </ExpandableSection>
   );
 }

@@ -117,10 +117,13 @@ function Steps(props: {
   );
 }
 
-/** Whom the thief may have made, and no lockdown holds. */
+/** Whom the thief may have made, and no lockdown holds: those who can do the most come first. */
 function live(snapshot: Snapshot | undefined): NonNullable<Snapshot['made']>['users'] {
   const users = snapshot?.made?.users ?? [];
-  return users.filter(({ isBefore, lockedIn }) => !isBefore && lockedIn === null);
+  const weight = ({ isSuperuser, tokens }: Made) => Number(isSuperuser) + Number(tokens.length > 0);
+  return users
+    .filter(({ isBefore, lockedIn }) => !isBefore && lockedIn === null)
+    .toSorted((one, other) => weight(other) - weight(one));
 }
 
 function Warning(props: {
@@ -151,7 +154,9 @@ function Warning(props: {
           : `Investigated: ${countText(found.items, 'item')} found`
       }
     >
-      <p>This lockdown ends {whose(scope)}, not what was made with a stolen token.</p>
+      <p>
+        This lockdown ends {whose(scope)} only{toStop.length === 0 ? '.' : ':'}
+      </p>
       {toStop.length > 0 && (
         <ul className="made">
           {toStop.map((each, index) => (
