@@ -1,5 +1,6 @@
 import type { Runtime } from '../app/runtime.ts';
 import { cleaningOf } from '../domain/investigation/cleaning.ts';
+import { inDatabase } from '../domain/investigation/cleaning-in-database.ts';
 import {
   type BeforeToken,
   describedSummary,
@@ -14,7 +15,12 @@ import { gatherRecord } from '../operations/incident/gather-report.ts';
 import { type Marks, marksOf, standingOf } from '../operations/incident/marked-items.ts';
 import { type OwnAct, ownActOf } from '../operations/incident/own-acts.ts';
 import { verifiedItems } from '../operations/incident/verified-items.ts';
-import { neverCleaned, notInDatabase, takesNaming } from '../operations/investigation/plan-cleaning.ts';
+import {
+  isIrreversible,
+  neverCleaned,
+  notInDatabase,
+  takesNaming,
+} from '../operations/investigation/plan-cleaning.ts';
 import { unknownsOf } from '../operations/investigation/unknowns.ts';
 import { controllerOfCase } from './case-controller.ts';
 import { CaseFiles } from './case-files.ts';
@@ -29,19 +35,21 @@ const MAX_BEFORE = 200;
 
 /** How the console reaches a controller, as far as it decides what can be cleaned. */
 export interface Ways {
-  /** Whether the context is a database, and none over REST stands beside it. */
+  /** Whether the context is a database, and whether none over REST stands beside it. */
+  readonly isDatabase: boolean;
   readonly isDatabaseOnly: boolean;
   /** The address of the REST API; null where no context has it. */
   readonly rest: string | null;
 }
 
-export const NO_WAYS: Ways = { isDatabaseOnly: false, rest: null };
+export const NO_WAYS: Ways = { isDatabase: false, isDatabaseOnly: false, rest: null };
 
 export function waysOf({ places }: Pick<Controller, 'places'>, place: string): Ways {
   // The name of a component of a platform is no context of a command.
   const rest = places.find(({ via, place: name }) => via === 'rest' && !name.includes('/'));
   const own = places.find((each) => each.place === place);
-  return { isDatabaseOnly: own?.via === 'database' && rest === undefined, rest: rest?.address ?? null };
+  const isDatabase = own?.via === 'database';
+  return { isDatabase, isDatabaseOnly: isDatabase && rest === undefined, rest: rest?.address ?? null };
 }
 
 /** What is known of items beside an investigation. */
@@ -78,9 +86,9 @@ export function fateOf(
   of: Investigation,
 ): ItemFate {
   const { madeAt } = of;
-  if (isStolenToken(item, of) && (!isStillThere(item) || cleanedAfter(cleaned, item.id, madeAt) !== null))
-    return 'stolen';
-  if (cleanedAfter(cleaned, item.id, madeAt) !== null) return 'cleaned';
+  const isCleaned = cleanedAtOf(item, cleaned, madeAt) !== null;
+  if (isStolenToken(item, of) && (!isStillThere(item) || isCleaned)) return 'stolen';
+  if (isCleaned) return 'cleaned';
   if (marks.honest.has(item.id)) return 'honest';
   return standingOf(item, { madeAt, marks })?.is ?? 'over';
 }
@@ -124,10 +132,17 @@ export function summaryOf(
   };
 }
 
-/** When a cleaning after an investigation verified that an item does not remain; null if none did. */
-function cleanedAfter(cleaned: ReadonlyMap<string, string>, id: string, madeAt: string): string | null {
-  const at = cleaned.get(id);
-  return at !== undefined && Date.parse(at) > Date.parse(madeAt) ? at : null;
+/**
+ * When a cleaning verified that an item does not remain; null if none did, or an investigation after it found the item there or did not
+ * check it.
+ */
+function cleanedAtOf(
+  item: InvestigationItem,
+  cleaned: ReadonlyMap<string, string>,
+  madeAt: string,
+): string | null {
+  const at = cleaned.get(item.id);
+  return at !== undefined && (Date.parse(at) > Date.parse(madeAt) || !isStillThere(item)) ? at : null;
 }
 
 /** An investigation as the page shows it. */
@@ -199,7 +214,7 @@ function shownItem(item: InvestigationItem, of: Investigation, known: Known & Ow
     remains: fate === 'remains' || fate === 'seen_again',
     /** When the investigation read it. */
     readAt: of.madeAt,
-    cleanedAt: cleanedAfter(cleaned, item.id, of.madeAt),
+    cleanedAt: cleanedAtOf(item, cleaned, of.madeAt),
     mark: marks.honest.get(id) ?? null,
     /** Who said that it was dealt with by hand; where it remains, it was found again since. */
     handled: marks.byHand.get(id) ?? null,
@@ -207,6 +222,8 @@ function shownItem(item: InvestigationItem, of: Investigation, known: Known & Ow
     handedOver: marks.handedOver.get(id) ?? null,
     /** Why it cannot be cleaned here; null where it can be picked. */
     notCleanable: notCleanable(item, ways),
+    /** What a cleaning does to end it; null where none may. */
+    ending: notCleanable(item, ways) === null ? endingOf(item, ways) : null,
     page: pageOf(item, of, ways),
     /** Perhaps the work of somebody else: it is cleaned only where it is picked. */
     takesNaming: takesNaming(item, of),
@@ -225,6 +242,15 @@ function shownItem(item: InvestigationItem, of: Investigation, known: Known & Ow
         ? null
         : { status: item.job.status, hosts: item.job.hosts, credentials: item.job.credentials },
   };
+}
+
+/** How a cleaning ends an item, and whether nothing gives that back; null where it does not. */
+function endingOf(item: InvestigationItem, { isDatabase }: Ways) {
+  const cleaning = cleaningOf(item);
+  if (cleaning === null || cleaning.act === 'manual') return null;
+  const direct = isDatabase ? inDatabase(item, cleaning) : cleaning;
+  const act = 'act' in direct ? direct : cleaning;
+  return { act: act.act, isForGood: isIrreversible({ act }) };
 }
 
 /** The fields that a cleaning sets back; null where it does something else. */

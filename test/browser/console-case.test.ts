@@ -99,8 +99,10 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page.getByRole('heading', { name: `Case ${incident}` }).waitFor();
     await page.reload();
     await page.getByRole('heading', { name: /^Case inc-/ }).waitFor();
+    // What is next is open, the rest folded.
+    await page.getByRole('heading', { name: 'Find out what was done' }).waitFor();
+    await section('Lockdown').getByRole('heading').click();
     await section('Lockdown').getByText('Access tokens', { exact: true }).waitFor();
-    await page.getByText('Next:').getByRole('link', { name: 'find out what was done' }).waitFor();
     expect(await barriers(page, 'minor')).toEqual([]);
   });
 
@@ -109,6 +111,9 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page.getByText(/^bob made the superuser mole with 1 token$/).waitFor();
     await takePictures(page, 'console-case-not-over');
     // The stolen token is one of those that the lockdown found; a name is no number.
+    await section('Investigation')
+      .getByText(/^Since .*, stolen token not known: change$/)
+      .click();
     const stolen = page.getByLabel('The stolen token', { exact: true });
     const [dashboard = ''] = (await stolen.locator('option').allTextContents()).filter((text) =>
       /^\d+: “dashboard”, scope read, made /.test(text),
@@ -127,9 +132,10 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page.getByRole('button', { name: 'Find out what was done' }).click();
     await page.getByText('The thief may still have access').waitFor({ state: 'detached' });
     const tree = page.getByRole('tree', { name: 'Who made what' });
+    await section('Cleaning').getByText('Who made what', { exact: true }).click();
     await tree.getByText('mole', { exact: true }).waitFor();
     await section('Cleaning')
-      .getByText(/^Found .*: \d+ items\. As of .*: \d+ to clean or to mark, /)
+      .getByText(/ found .*: \d+ to decide, /)
       .waitFor();
     expect(await barriers(page, 'minor')).toEqual([]);
     await takePictures(page, 'console-case');
@@ -148,145 +154,101 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
       dialog
         .locator('footer button')
         .evaluateAll((all) => all.map((each) => [each.textContent, each.scrollWidth - each.clientWidth]));
-    expect(await wide()).toEqual([
-      ...['Mark as honest work', 'Mark as done by hand', 'Hand over…', 'Close'].map((text) => [text, 0]),
-    ]);
+    expect(await wide()).toEqual([['Close', 0]]);
     await page.setViewportSize({ width: 1280, height: 900 });
     await dialog.getByRole('button', { name: 'Close' }).last().click();
   });
 
-  it('leaves what is marked as honest, and cleans what is picked', async () => {
+  it('does what was chosen for each item after one confirmation', async () => {
     const items = page.getByRole('grid', { name: 'Items of the investigation' });
-    const colleague = items.getByRole('row', { name: /created the user colleague/ });
-    const honest = colleague.getByRole('checkbox', { name: /^Honest work/ });
-    const placeOf = async () =>
-      (await items.getByRole('row').allTextContents()).findIndex((text) => text.includes('user colleague'));
-    const place = await placeOf();
-    // The row stays under the pointer, says what it is now, and the mark can be taken back there.
-    await honest.click();
-    await colleague.getByText('Marked as honest work.').waitFor();
-    await colleague.getByText('honest work', { exact: true }).waitFor();
-    expect(await placeOf()).toBe(place);
-    await takePictures(page, 'console-case-marked');
-    await colleague.getByRole('button', { name: /^Undo the mark of/ }).click();
-    await colleague.getByText('remains', { exact: true }).waitFor();
-    // The keyboard keeps its place as well.
-    await honest.focus();
-    await page.keyboard.press('Space');
-    await colleague.getByText('Marked as honest work.').waitFor();
-    expect(await honest.evaluate((box) => box === document.activeElement)).toBe(true);
-    // What is shown is chosen again: then it is among what is marked.
-    await page.getByLabel('Which items').selectOption('all');
-    await page.getByLabel('Which items').selectOption('remains');
-    await colleague.waitFor({ state: 'detached' });
-    await page.getByLabel('Which items').selectOption('marked');
-    await items.getByText('honest work').first().waitFor();
-    await page.getByLabel('Which items').selectOption('remains');
-    // Nothing is picked by itself, and what no cleaning ends cannot be picked.
-    expect(await page.getByRole('button', { name: 'Clean what is picked…' }).isDisabled()).toBe(true);
-    expect(await items.getByRole('checkbox', { name: /^Clean .*copy of production/ }).isDisabled()).toBe(
-      true,
-    );
-    await items.getByText(/^By hand: Others may use it/).waitFor();
-    await items.getByRole('checkbox', { name: /^Clean changed the organization Default/ }).waitFor();
-    await items
-      .getByText('Cleaning keeps it, and sets back: description: "looked after by nobody" → back to ""')
-      .waitFor();
-    await page.getByRole('button', { name: /^Pick all \d+ that can be cleaned/ }).click();
-    await page.getByRole('button', { name: /^Clean \d+ items…$/ }).click();
+    const fateOf = (name: RegExp) =>
+      items.getByRole('row', { name }).getByRole('combobox', { name: /^What becomes of: / });
+    const bar = section('Cleaning').locator('.decide-bar');
+    // Nothing is chosen by itself, and what no cleaning ends has only what is possible.
+    expect(await bar.getByRole('button', { name: 'Choose what becomes of each' }).isDisabled()).toBe(true);
+    const optionsOf = (name: RegExp) => fateOf(name).locator('option').allTextContents();
+    const said = ['Honest work', 'Done by hand', 'Hand over'];
+    expect(await optionsOf(/copy of production/)).toEqual(['Choose…', ...said]);
+    expect(await optionsOf(/user mole/)).toEqual(['Choose…', 'Deactivate', ...said]);
+    expect(await optionsOf(/application backdoor/)).toEqual(['Choose…', 'Delete for good', ...said]);
+    await items.getByText('description: "looked after by nobody" → back to ""').waitFor();
+    await items.getByRole('button', { name: /^Only by hand: how, for .*copy of production/ }).click();
+    const link = page.getByRole('dialog').getByRole('link', { name: 'Open its page in the web interface' });
+    expect(await link.getAttribute('href')).toBe(new URL('/inventories/2', service.url).href);
+    await page.getByRole('dialog').getByText('A cleaning does not end it: Others may use it').waitFor();
+    await close();
+    await bar.getByRole('button', { name: /^End all \d+ possible$/ }).click();
+    await fateOf(/user colleague/).selectOption('honest');
+    await bar.getByText('1 item not decided').waitFor();
+    await fateOf(/copy of production/).selectOption('by_hand');
+    const button = bar.getByRole('button', { name: /^End \d+, keep 1 as honest, mark 1 as done by hand…$/ });
+    await button.waitFor();
+    // The button stays in sight, whatever is scrolled.
+    await page.setViewportSize({ width: 1280, height: 500 });
+    await section('Cleaning').getByRole('heading').first().scrollIntoViewIfNeeded();
+    expect(await button.evaluate((each) => each.getBoundingClientRect().bottom < innerHeight)).toBe(true);
+    await page.setViewportSize({ width: 1280, height: 900 });
     expect(await barriers(page, 'minor')).toEqual([]);
-    await page.getByRole('button', { name: 'Show the plan' }).click();
-    const answer = page.getByLabel(/^Type \d+ to clean \d+ items? that can be undone later/);
+    await takePictures(page, 'console-case-decide');
+    await page.setViewportSize({ width: 375, height: 800 });
+    expect(await cutOff()).toEqual([]);
+    await page.setViewportSize({ width: 1280, height: 900 });
+    // Why is asked once, and nothing begins without it.
+    await button.click();
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe('decide-honest');
+    await page.getByLabel('Why it is honest work').fill('hired in May');
+    await page.getByLabel('What was done by hand').fill('deleted by the platform team');
+    await page.keyboard.press('Enter');
+    const answer = page.getByLabel(
+      /^Type inc-\w+ to end \d+ items, keep 1 as honest work, mark 1 as done by hand$/,
+    );
     await answer.waitFor();
-    await page.getByRole('heading', { name: /question 1 of 2: what can be undone later$/ }).waitFor();
-    await page.getByText(/^Question 2 is about the \d+ items? that cannot be undone/).waitFor();
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('confirm-answer');
     expect(await barriers(page, 'minor')).toEqual([]);
-    await page.getByText('description: "looked after by nobody" -> back to ""').waitFor();
-    await takePictures(page, 'console-case-plan');
-    // The plan has one clock with the page.
     const plan = page.getByRole('dialog').getByLabel('Plan', { exact: true });
-    await plan.getByText(/by bob, \d{4}-\d\d-\d\d \d\d:\d\d \[user:/).waitFor();
+    await plan.getByText('Cannot be undone:').waitFor();
+    await plan.getByText('description: "looked after by nobody" -> back to ""').waitFor();
+    await plan.getByText('Kept as honest work, because "hired in May":').waitFor();
+    await plan.getByText(/^In this order: what you say is recorded/).waitFor();
+    // The plan has one clock with the page.
     expect(await plan.textContent()).not.toMatch(/\dT\d\d:\d\d/);
-    const [, number = ''] =
-      /^Type (\d+)/.exec((await page.getByText(/^Type \d+ to clean/).textContent()) ?? '') ?? [];
-    await answer.fill(number);
-    await page.keyboard.press('Enter');
-    // What cannot be undone is asked on its own, and can be left.
-    const final = page.getByLabel(/^Type \d+ for good to also do what cannot be undone/);
-    await final.waitFor();
-    await page.getByRole('heading', { name: /question 2 of 2: what cannot be undone$/ }).waitFor();
-    await page.getByRole('button', { name: 'No: clean the rest only' }).waitFor();
-    await takePictures(page, 'console-case-final');
-    const asked = (await page.getByText(/^Type \d+ for good to also/).textContent()) ?? '';
-    // The answer to the first question is none to the second.
-    const [, answered = '', count = ''] = /^Type ((\d+) for good)/.exec(asked) ?? [];
-    await final.fill(count);
-    expect(await page.getByRole('button', { name: /^Also do what cannot be undone/ }).isDisabled()).toBe(
-      true,
-    );
-    await page.getByText(`Type exactly: ${answered}`).waitFor();
-    await final.fill(answered);
-    await page.getByText('Type exactly:', { exact: false }).waitFor({ state: 'detached' });
+    await takePictures(page, 'console-case-plan');
+    const incident = /inc-\w+/.exec(page.url())?.[0] ?? '';
+    await answer.fill('4');
+    await page.getByText(`Type exactly: ${incident}`).waitFor();
+    await answer.fill(incident);
     await page.keyboard.press('Enter');
     await page.getByText(/^Verified: none of these items remains/).waitFor();
+    await page.getByText('Investigated again: nothing new was found.').waitFor();
     await takePictures(page, 'console-case-cleaned');
     await close();
-    // Only what takes a person is left: there is nothing to clean.
-    await items.getByRole('row', { name: /copy of production/ }).waitFor();
-    await page.getByRole('button', { name: /^Clean / }).waitFor({ state: 'detached' });
+    // What was said to be done by hand was read again: it is still there, and somebody else decides.
+    const copy = items.getByRole('row', { name: /copy of production/ });
+    await copy.getByText(/^marked as done by hand .*, still there \d/).waitFor();
     await page.getByLabel('Which items').selectOption('all');
     await items
       .getByText(/^cleaned, verified/)
       .first()
       .waitFor();
-    await page.getByLabel('Which items').selectOption('remains');
-    await page
-      .getByText('Next:')
-      .getByRole('button', { name: 'investigate again, to see what remains' })
-      .waitFor();
-    // Where the closing misses an investigation, it is begun there.
-    await section('Close the case').getByRole('button', { name: 'Investigate again' }).click();
-    await page
-      .getByText('Next:')
-      .getByRole('link', { name: 'deal with 1 item by hand, or hand over' })
-      .waitFor();
-    // The way by hand: what to do, where, and what to say afterwards.
-    const copy = items.getByRole('row', { name: /copy of production/ });
-    const link = copy.getByRole('link', { name: 'Open its page in the web interface' });
-    expect(await link.getAttribute('href')).toBe(new URL('/inventories/2', service.url).href);
-    await copy.getByText('Then mark it as done by hand, or hand it over.', { exact: false }).waitFor();
-    await copy.getByRole('checkbox', { name: /^Done by hand/ }).click();
-    await page.getByText('Next:').getByRole('link', { name: 'lift the lockdown and close the case' }).click();
-    await section('Cleaning').getByText('by hand, not checked', { exact: true }).first().waitFor();
-    await takePictures(page, 'console-case-by-hand');
-  });
-
-  it('shows what was said beside what an investigation finds, and hands over what others decide', async () => {
-    const items = page.getByRole('grid', { name: 'Items of the investigation' });
-    const copy = items.getByRole('row', { name: /copy of production/ });
-    await page.getByRole('button', { name: 'Investigate again' }).click();
-    await copy.getByText('still there', { exact: true }).waitFor();
-    await copy.getByText(/^marked as done by hand .*, still there \d/).waitFor();
-    const closing = section('Close the case');
-    await closing.getByText('Marked as done by hand, and found again or not checked:').waitFor();
-    await copy.getByRole('button', { name: /^Hand over/ }).click();
-    const dialog = page.getByRole('dialog');
-    expect(await barriers(page, 'minor')).toEqual([]);
+    const colleague = items.getByRole('row', { name: /user colleague/ });
+    await colleague.getByText('honest work', { exact: true }).waitFor();
+    // A mark is taken back in its place, and said again.
+    await colleague.getByRole('button', { name: /^Undo the mark of/ }).click();
+    await fateOf(/user colleague/).selectOption('honest');
+    await fateOf(/copy of production/).selectOption('handed_over');
+    await page.getByLabel('Why it is honest work').fill('hired in May');
+    await page.getByLabel('Who decides').fill('platform team');
+    await page.getByLabel('Why others decide').fill('their hosts are in it');
     await takePictures(page, 'console-case-hand-over');
-    expect(await page.evaluate(() => document.activeElement?.id)).toBe('hand-over-to');
-    await dialog.getByLabel('Who decides').fill('platform team');
-    expect(await dialog.getByRole('button', { name: 'Hand it over' }).isDisabled()).toBe(true);
-    await dialog.getByRole('textbox', { name: 'Why' }).fill('their hosts are in it');
+    await bar.getByRole('button', { name: 'Keep 1 as honest, hand 1 over…' }).click();
+    await page.getByLabel(/^Type inc-\w+ to keep 1 as honest work, hand 1 over$/).fill(incident);
     await page.keyboard.press('Enter');
-    await dialog.waitFor({ state: 'detached' });
-    await copy.getByText('handed over', { exact: true }).waitFor();
-    await copy.getByText('Marked as handed over.').waitFor();
-    await closing.getByText('Handed over, so that others decide:').waitFor();
     await page
-      .getByText('Next:')
-      .getByRole('link', { name: 'lift the lockdown and close the case' })
+      .getByText(/^Recorded: 1 item kept as honest work; 1 item handed over to platform team/)
       .waitFor();
+    await close();
+    await page.getByRole('heading', { name: 'Close the case' }).first().waitFor();
+    await section('Close the case').getByText('Handed over, so that others decide:').waitFor();
     await takePictures(page, 'console-case-handed-over');
   });
 
@@ -302,9 +264,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     expect(await cutOff()).toEqual([]);
     await page.setViewportSize({ width: 1280, height: 900 });
     expect(await barriers(page, 'minor')).toEqual([]);
-    await section('Close the case')
-      .getByRole('button', { name: 'Lift the lockdown and close the case…' })
-      .click();
+    await section('Close the case').getByRole('button', { name: 'Close the case…' }).click();
     const lifting = page.getByRole('dialog');
     await lifting.getByText('bob stays deactivated.').waitFor();
     await page.getByRole('heading', { name: /^Lift the lockdown and close the case at/ }).waitFor();
@@ -321,25 +281,27 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
       .waitFor();
     await page.getByText('Done. The lockdown is lifted: the case is closed.').waitFor();
     await close();
+    await section('About this case').getByRole('heading').click();
     await page.getByText('It was open for', { exact: false }).waitFor();
     await page.getByRole('list', { name: 'The users now' }).getByText('stays deactivated').waitFor();
     const download = page.waitForEvent('download');
-    await page
-      .getByText('Next:')
-      .getByRole('link', { name: 'download the report of the closed case' })
-      .click();
+    await page.getByRole('heading', { name: 'Download the report' }).waitFor();
     await section('Report').getByRole('button', { name: 'Download the report' }).click();
     await section('Report')
-      .getByText(/your browser saves it as inc-.*\.html/)
+      .getByText(/^Saved by your browser as inc-.*\.html/)
       .waitFor();
     const file = join(home, 'report.html');
     await (await download).saveAs(file);
     expect(readFileSync(file, 'utf8')).toMatch(/<title>Incident inc-.*mole/s);
     expect(readFileSync(file, 'utf8')).toContain('handed over to platform team by');
+    await section('Report')
+      .getByText(/^Last made /)
+      .click();
     const kept = (await section('Report').locator('code').textContent()) ?? '';
     expect(statSync(kept).mode & 0o777).toBe(0o600);
-    await page.getByText('This case is closed', { exact: false }).waitFor();
+    await page.getByText('case closed', { exact: true }).waitFor();
     // What the lockdown closed is still told, as of then.
+    await section('Lockdown').getByRole('heading').click();
     await section('Lockdown').getByText('Access tokens', { exact: true }).waitFor();
     await section('Lockdown').getByText('nothing of this is checked now', { exact: false }).waitFor();
     expect(await barriers(page, 'minor')).toEqual([]);
@@ -360,6 +322,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     expect(await page.getByRole('dialog').count()).toBe(1);
     expect(page.url()).not.toContain('operation=');
     await page.reload();
+    await section('Close the case').getByRole('heading').click();
     await section('Close the case').getByRole('button', { name: 'Give access back…' }).click();
     await page.getByRole('dialog').getByText('Activate bob.').waitFor();
     await page
@@ -383,7 +346,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await section('Investigate').getByRole('button', { name: 'Investigate' }).click();
     await page.getByRole('tree', { name: 'Who made what' }).getByText('mole', { exact: true }).waitFor();
     await section('What was found')
-      .getByText(/^Found .*: \d+ items\. At that time: /)
+      .getByText(/ found .*: \d+ still there or not checked/)
       .waitFor();
     await section('What was found').getByText('What is not known').click();
     await section('What was found').getByText('Who did it', { exact: true }).waitFor();

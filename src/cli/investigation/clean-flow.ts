@@ -98,7 +98,13 @@ export interface CleaningJson extends MaybeMade<Omit<CleaningReport, 'left' | 'l
   readonly counts: CleaningCounts | null;
 }
 
-export type CleanRequest = ChangeRequest<FlagsOf<typeof cleanFlags>>;
+export interface CleanRequest extends ChangeRequest<FlagsOf<typeof cleanFlags>> {
+  /**
+   * Whether each item was picked in a list that says whose it is, and whether it ends for good: the plan does not repeat that, and one
+   * confirmation covers all of it.
+   */
+  readonly isPicked?: boolean;
+}
 
 /**
  * Plans, confirms, cleans, reads again and reports.
@@ -143,6 +149,7 @@ export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJ
       cleaningChange(plan, {
         description,
         beginning: [theft.text, ...left, ...notFoundText(marks, now), ...othersText(investigation, flags)],
+        isPicked: request.isPicked === true,
         confirmed: () => confirmedPlan(request, plan),
         clean: (begun, confirmed) => clean({ ...begun, plan: confirmed, evidence }),
       }),
@@ -165,7 +172,7 @@ async function marksFor(
 /** The plan, less what cannot be undone unless that is confirmed on its own. */
 async function confirmedPlan(request: CleanRequest, plan: CleaningPlan): Promise<CleaningPlan> {
   const final = plan.clean.filter(isIrreversible);
-  const isAsked = final.length < plan.clean.length;
+  const isAsked = final.length < plan.clean.length && request.isPicked !== true;
   if (request.flags.yes === true || final.length === 0 || !isAsked) return plan;
   try {
     const first = plan.clean.length - final.length;
@@ -197,6 +204,7 @@ async function undoFlow(request: CleanRequest, run: string): Promise<Report<Clea
       cleaningChange(plan, {
         description,
         beginning: [],
+        isPicked: request.isPicked === true,
         confirmed: async () => plan,
         clean: (opened, confirmed) => undoCleaning({ ...opened, plan: confirmed, evidence }),
       }),
@@ -213,13 +221,14 @@ function cleaningChange<Plan extends AnyPlan>(
     readonly description: TargetDescription;
     /** From when on it cleans, as sentences. */
     readonly beginning: readonly string[];
+    readonly isPicked: boolean;
     /** The plan as far as it is confirmed. */
     readonly confirmed: () => Promise<Plan>;
     readonly clean: (opened: Begun, confirmed: Plan) => Promise<CleaningReport>;
   },
 ): PlannedChange<CleaningReport, CleaningJson> {
-  const { description, beginning } = options;
-  const document = planDocument(plan, beginning);
+  const { description, beginning, isPicked } = options;
+  const document = planDocument(plan, { beginning, isBrief: isPicked });
   let confirmed = plan;
   return {
     plan: document,
@@ -230,7 +239,7 @@ function cleaningChange<Plan extends AnyPlan>(
       confirmed = await options.confirmed();
       return await options.clean(await begin(), confirmed);
     },
-    ended: (done) => cleaningEnding(confirmed, done),
+    ended: (done) => cleaningEnding(confirmed, done, { isBrief: isPicked }),
     json: ({ dryRun, done }) => ({
       dryRun,
       plan: planJson(confirmed),

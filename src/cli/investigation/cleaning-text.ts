@@ -24,14 +24,25 @@ const INVESTIGATE_AGAIN =
   'Whoever is cleaned up after still acts, or did until now: investigate again, and clean what that lists.';
 const AGAIN_AND_BY_HAND = 'Run the same command again, and do what is listed under "Needs manual action".';
 
+/** How much a text says of each item. */
+interface Detail {
+  /** Whose it is, and its id, stand beside the text already; one confirmation covers all. */
+  readonly isBrief: boolean;
+}
+
 /** What a cleaning, or the undoing of one, would do; from when on, as sentences. */
-export function planDocument(plan: AnyPlan, beginning: readonly string[]): Document {
+export function planDocument(
+  plan: AnyPlan,
+  { beginning, isBrief }: Detail & { readonly beginning: readonly string[] },
+): Document {
   const { clean: planned } = plan;
+  const plannedLines = isBrief ? briefLines : wholeLines;
   const [none, would] = isUndo(plan)
     ? ['Nothing to undo.', `Would undo, of the cleaning ${plan.undoes},`]
     : ['No items to clean.', 'Would clean'];
   const final = planned.filter(isIrreversible);
-  const isMixed = final.length > 0 && final.length < planned.length;
+  const isMixed = final.length > 0 && (isBrief || final.length < planned.length);
+  const later = planned.filter((each) => !isIrreversible(each));
   // How many items a plan has: one that takes two acts counts once.
   const items = new Set(plan.clean.map(({ item }) => item.id)).size;
   return [
@@ -39,14 +50,10 @@ export function planDocument(plan: AnyPlan, beginning: readonly string[]): Docum
     lines(
       items === 0
         ? none
-        : `${would} ${countText(items, 'item')}${final.length === 0 ? '' : `, ${final.length} of them for good, after a confirmation of its own`}:`,
+        : `${would} ${countText(items, 'item')}${final.length === 0 ? '' : `, ${final.length} of them for good${isBrief ? '' : ', after a confirmation of its own'}`}:`,
       !isMixed && list(...planned.map(plannedLines)),
     ),
-    isMixed &&
-      lines(
-        'Can be undone later:',
-        list(...planned.filter((each) => !isIrreversible(each)).map(plannedLines)),
-      ),
+    isMixed && later.length > 0 && lines('Can be undone later:', list(...later.map(plannedLines))),
     isMixed && lines('Cannot be undone:', list(...final.map(plannedLines))),
     keepPart(plan),
   ];
@@ -54,12 +61,18 @@ export function planDocument(plan: AnyPlan, beginning: readonly string[]): Docum
 
 /** What cannot be undone, above the question about it. */
 export function irreversibleDocument(final: readonly Planned[]): Document {
-  return [lines('This cannot be undone:', list(...final.map(plannedLines)))];
+  return [lines('This cannot be undone:', list(...final.map(wholeLines)))];
 }
 
-/** An act, and the values that it sets back. */
-function plannedLines(planned: Planned): Lines {
-  return [plannedText(planned), setBackText(planned)];
+/** An act with whose work its item is, and the values that it sets back. */
+function wholeLines(planned: Planned): Lines {
+  const { item } = planned;
+  return [`${actText(planned, { isBrief: false })}${authorText(item)} [${item.id}]`, setBackText(planned)];
+}
+
+/** What cannot be undone stands under a title that says so. */
+function briefLines(planned: Planned): Lines {
+  return [actText(planned, { isBrief: true }), setBackText(planned)];
 }
 
 /** The fields of one item that a plan shows. */
@@ -81,8 +94,8 @@ function setBackText({ item: { changes = [] }, act }: Planned): Line | null {
   return texts.length === 0 ? null : { text: `${texts.join('; ')}${more}`, depth: 2 };
 }
 
-function plannedText(planned: Planned): string {
-  return `${titleOf(planned)}${notesOf(planned)}${authorText(planned.item)} [${planned.item.id}]`;
+function actText(planned: Planned, { isBrief }: Detail): string {
+  return `${titleOf(planned)}${notesOf(planned, { isBrief })}`;
 }
 
 /** Whose work an item is, and of when. */
@@ -105,9 +118,9 @@ export function nothingFailure(plan: AnyPlan): TokenctlError | undefined {
 }
 
 /** What to know of an act before it is confirmed. */
-function notesOf({ act, way }: Planned): string {
+function notesOf({ act, way }: Planned, { isBrief }: Detail): string {
   const notes = [
-    ...(act.undoable ? [] : ['not undoable']),
+    ...(act.undoable || isBrief ? [] : ['not undoable']),
     ...(act.act === 'restore' && act.survey !== null ? ['the survey is not undoable'] : []),
     ...(act.act === 'restore' && act.newWebhookKey !== null
       ? ['the key of the webhook is not undoable']
@@ -182,7 +195,7 @@ function countsText(plan: AnyPlan, done: CleaningReport): string {
   return `${WORDS[isUndo(plan) ? 'undone' : 'cleaned'][done.result]}: ${ended} of ${countText(planned, 'item')}.${more}`;
 }
 
-export function cleaningEnding(plan: AnyPlan, done: CleaningReport): Ending {
+export function cleaningEnding(plan: AnyPlan, done: CleaningReport, { isBrief }: Detail): Ending {
   const { result, steps, left, later, run, interrupted, stopped } = done;
   const undoes = isUndo(plan);
   const counts = countsOf(plan, done);
@@ -201,7 +214,8 @@ export function cleaningEnding(plan: AnyPlan, done: CleaningReport): Ending {
       ),
       keepPart(plan),
       lines(
-        !isUndo(plan) &&
+        !isBrief &&
+          !isUndo(plan) &&
           plan.clean.some(({ act }) => act.undoable) &&
           `To undo what can be undone: tokenctl incident clean --context ${shellWord(plan.investigation.target.context)} --undo ${run}`,
         runLine(run),

@@ -33,14 +33,14 @@ export interface ItemMark {
   readonly by: string;
   /** The number of the entry. */
   readonly seq: number;
+  /** As the mark says it; null where it does not. */
+  readonly why: string | null;
 }
 
-/** Who decides about an item that was handed over, and why. */
+/** Who decides about an item that was handed over. */
 export interface HandedOver extends ItemMark {
   /** A person or a team. */
   readonly to: string;
-  /** As the mark says it; null where it does not. */
-  readonly why: string | null;
 }
 
 /** What people said of the items of an incident, by the ids of the items. */
@@ -115,9 +115,8 @@ export async function marksOf(options: NotesOf): Promise<Marks> {
       else marks.byHand.delete(item);
       if (as === 'by_hand' || as === 'handed_over') marks.handedOver.delete(item);
       if (!isMarked) continue;
-      const mark = { item, at, by, seq };
-      const [to = 'somebody', why = null] = [textOf(data['to']), textOf(data['reason'])];
-      if (as === 'handed_over') marks.handedOver.set(item, { ...mark, to, why });
+      const mark = { item, at, by, seq, why: textOf(data['reason']) ?? null };
+      if (as === 'handed_over') marks.handedOver.set(item, { ...mark, to: textOf(data['to']) ?? 'somebody' });
       else marks[MEMBERS[as]].set(item, mark);
     }
   }

@@ -1,7 +1,6 @@
-/** What an investigation found: as a tree of who made what, and as a list to pick from; and the cleanings. */
+/** What an investigation found: as a list in which each item gets its fate, and as a tree of who made what; and the cleanings. */
 import {
   Button,
-  Checkbox,
   Modal,
   ModalBody,
   ModalFooter,
@@ -14,16 +13,17 @@ import { type ReactNode, useState } from 'react';
 import { Choice } from '../shared/choice.tsx';
 import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
-import { countText, numberText } from '../shared/times.tsx';
+import { numberText } from '../shared/times.tsx';
 import { query, useFacts, useRead } from './api.ts';
 import type { CaseRead, InvestigationRead, Item } from './case-stages.ts';
 import { ChainTree } from './case-tree.tsx';
-import { CleanDialog, Cleanings } from './cleanings.tsx';
+import { Cleanings } from './cleanings.tsx';
 import { TextSearch } from './commands.tsx';
 import type { ChosenPlace } from './controller.tsx';
+import { Decide } from './decide.tsx';
 import { FoundText, Limits, OwnersWork } from './found-text.tsx';
-import { ItemDetails, ObjectLink, SeenAgain, SetsBack, StateLabel, StolenLabel } from './item-details.tsx';
-import { HandOverDialog, MarkButtons, MarkCell, useMark } from './item-marks.tsx';
+import { ItemDetails, SeenAgain, SetsBack, StolenLabel } from './item-details.tsx';
+import { type Fate, FateCell, type Fates, UndoMark } from './item-fates.tsx';
 import { Message, Severity, When } from './parts.tsx';
 
 /** What is left to do about the last investigation of a case, and what cleanings did. */
@@ -66,14 +66,18 @@ const GROUPS = [
   ['other', 'Other changes'],
 ] as const;
 
+/** Which items are shown, with how many there are. */
 const SHOWN = [
-  ['remains', 'What remains'],
+  ['remains', 'To decide'],
   ['marked', 'Honest, by hand or handed over'],
   ['all', 'All'],
 ] as const;
 
-/** The rows that are drawn at first. */
+type Shown = (typeof SHOWN)[number][0];
+
+/** The rows that are drawn at first, and those that take a search. */
 const MOST_ROWS = 100;
+const MANY_ROWS = 12;
 
 interface FoundProps {
   readonly read: CaseRead;
@@ -87,7 +91,7 @@ function Found(props: FoundProps): ReactNode {
   const { items, total } = found;
   const [active, setActive] = useState<string | null>(null);
   const [isOpen, setOpen] = useState<Item | null>(null);
-  // What was marked stays in its place, or the next row would come under the pointer.
+  // What is to be decided again stays in its place, or the next row would come under the pointer.
   const [kept, setKept] = useState<ReadonlySet<string>>(new Set());
   const keep = (id: string) => setKept((before) => new Set([...before, id]));
   const choose = (id: string) => {
@@ -103,22 +107,23 @@ function Found(props: FoundProps): ReactNode {
         />
       )}
       <p>
-        <FoundText found={found} at={props.read.at} />
+        <FoundText found={found} />
       </p>
-      <h3>Who made what</h3>
-      <ChainTree found={found} active={active} onChoose={choose} />
-      <h3>Items</h3>
       <ItemList {...props} kept={kept} onKeep={keep} onFilter={() => setKept(new Set())} onOpen={setOpen} />
+      <details className="evidence">
+        <summary>Who made what</summary>
+        <ChainTree found={found} active={active} onChoose={choose} />
+      </details>
       <OwnersWork found={found} />
+      <Limits found={found} />
       {isOpen !== null && (
         <ItemDialog
           {...props}
           item={items.find(({ id }) => id === isOpen.id) ?? isOpen}
-          onSay={() => keep(isOpen.id)}
+          onUndo={() => keep(isOpen.id)}
           onClose={() => setOpen(null)}
         />
       )}
-      <Limits found={found} />
     </>
   );
 }
@@ -142,21 +147,24 @@ function ItemList({
 }): ReactNode {
   const { readOnly } = useFacts();
   const { items } = found;
-  const [shown, setShown] = useState<(typeof SHOWN)[number][0]>('remains');
+  const [shown, setShown] = useState<Shown>('remains');
   const [group, setGroup] = useState('');
   const [text, setText] = useState('');
   const [most, setMost] = useState(MOST_ROWS);
-  const [changed, setChanged] = useState<ReadonlyMap<string, boolean>>(new Map());
-  const [isCleaning, setCleaning] = useState(false);
-  const [handing, setHanding] = useState<Item | null>(null);
-  // Nothing is picked before somebody picked it: the owner's honest work looks the same.
-  const isPicked = (item: Item) => isPickable(item) && changed.get(item.id) === true;
+  // Nothing is chosen before somebody chose it: the owner's honest work looks the same.
+  const [fates, setFates] = useState<Fates>(new Map());
+  const choose = (some: readonly Item[], fate: Fate | null) => {
+    const next = new Map(fates);
+    for (const { id } of some) {
+      if (fate === null) next.delete(id);
+      else next.set(id, fate);
+    }
+    setFates(next);
+  };
   const rows = items.filter(
     (item) =>
       kept.has(item.id) ||
-      ((shown === 'all' || (shown === 'marked' ? MARKED.has(item.fate) : item.remains)) &&
-        (group === '' || item.group === group) &&
-        matches(item, text)),
+      (isShown(item, shown) && (group === '' || item.group === group) && matches(item, text)),
   );
   const filtering =
     <Value,>(set: (value: Value) => void) =>
@@ -164,27 +172,36 @@ function ItemList({
       onFilter();
       set(value);
     };
-  const picked = items.filter(isPicked);
-  const pick = (some: readonly Item[], isOn: boolean) =>
-    setChanged(new Map([...changed, ...some.map(({ id }) => [id, isOn] as const)]));
-  const pickable = rows.filter(isPickable);
-  const mark = useMark({ read, chosen });
   return (
     <>
       <Toolbar>
         <ToolbarContent>
           <ToolbarItem>
-            <TextSearch label="Search items" value={text} onChange={filtering(setText)} />
+            <Choice
+              aria-label="Which items"
+              value={shown}
+              options={SHOWN.map(
+                ([value, label]) =>
+                  [
+                    value,
+                    `${label} (${numberText(items.filter((item) => isShown(item, value)).length)})`,
+                  ] as const,
+              )}
+              onChange={filtering(setShown)}
+            />
           </ToolbarItem>
-          <ToolbarItem>
-            <Choice aria-label="Which items" value={shown} options={SHOWN} onChange={filtering(setShown)} />
-          </ToolbarItem>
-          <ToolbarItem>
-            <Choice aria-label="Kind" value={group} options={GROUPS} onChange={filtering(setGroup)} />
-          </ToolbarItem>
+          {items.length > MANY_ROWS && (
+            <>
+              <ToolbarItem>
+                <Choice aria-label="Kind" value={group} options={GROUPS} onChange={filtering(setGroup)} />
+              </ToolbarItem>
+              <ToolbarItem>
+                <TextSearch label="Search items" value={text} onChange={filtering(setText)} />
+              </ToolbarItem>
+            </>
+          )}
         </ToolbarContent>
       </Toolbar>
-      {mark.error !== null && <Message isLiveRegion variant="danger" title={mark.error.message} />}
       {rows.length === 0 ? (
         <p>{shown === 'remains' ? nothingText(items) : 'No items.'}</p>
       ) : (
@@ -193,76 +210,26 @@ function ItemList({
           rows={rows.slice(0, most)}
           keyOf={({ id }) => id}
           columns={[
-            ...(readOnly
-              ? []
-              : [
-                  {
-                    title: 'Clean',
-                    show: (item: Item) => (
-                      <Checkbox
-                        id={`pick ${item.id}`}
-                        aria-label={`Clean ${item.summary}`}
-                        isChecked={isPicked(item)}
-                        isDisabled={!isPickable(item)}
-                        onChange={(_event, isOn) => pick([item], isOn)}
-                      />
-                    ),
-                  },
-                ]),
+            {
+              title: 'Fate',
+              show: (item) => (
+                <FateCell
+                  {...{ item, read, chosen, fates }}
+                  onChoose={(fate) => choose([item], fate)}
+                  onUndo={() => {
+                    onKeep(item.id);
+                    choose([item], null);
+                  }}
+                />
+              ),
+            },
+            { title: 'What', show: (item) => <What item={item} onOpen={onOpen} /> },
             {
               title: 'Risk',
               show: ({ risk }) => (risk === null ? 'none found' : <Severity severity={risk} />),
             },
-            {
-              title: 'What',
-              show: (item) => (
-                <div className="what">
-                  <Button variant="link" isInline onClick={() => onOpen(item)}>
-                    {item.summary}
-                  </Button>{' '}
-                  <StolenLabel item={item} />
-                  <div className="hint">
-                    <SeenAgain item={item} />
-                  </div>
-                  {isPickable(item) && <SetsBack item={item} />}
-                  {item.takesNaming && <div className="hint">Perhaps the work of somebody else.</div>}
-                  {(item.remains || kept.has(item.id)) && item.notCleanable !== null && (
-                    // What is marked is not to be done by hand any more; the row keeps its height under the pointer.
-                    <div className={item.mark === null && item.handedOver === null ? 'hint' : 'hint settled'}>
-                      By hand: {item.notCleanable}{' '}
-                      {item.page !== null && (
-                        <>
-                          <ObjectLink page={item.page} />{' '}
-                        </>
-                      )}
-                      {item.remains && 'Then mark it as done by hand, or hand it over.'}
-                    </div>
-                  )}
-                </div>
-              ),
-            },
             { title: 'By', show: ({ by }) => (by.length === 0 ? 'not recorded' : by.join(', ')) },
             { title: 'When', show: ({ first: at }) => <When at={at} /> },
-            { title: 'Now', show: (item) => <StateLabel item={item} isShort /> },
-            ...(readOnly
-              ? []
-              : [
-                  {
-                    title: 'Mark',
-                    // With words of their own: where a wide row pushes the titles away, one must not be taken for the other.
-                    show: (item: Item) => (
-                      <MarkCell
-                        {...{ item, mark }}
-                        onSay={() => onKeep(item.id)}
-                        onHandOver={() => {
-                          mark.reset();
-                          onKeep(item.id);
-                          setHanding(item);
-                        }}
-                      />
-                    ),
-                  },
-                ]),
           ]}
         />
       )}
@@ -271,57 +238,52 @@ function ItemList({
           Show more of {numberText(rows.length)}
         </Button>
       )}
-      {!readOnly && (
-        <div className="actions">
-          {items.some(isPickable) && (
-            <Button variant="danger" isDisabled={picked.length === 0} onClick={() => setCleaning(true)}>
-              {picked.length === 0 ? 'Clean what is picked…' : `Clean ${countText(picked.length, 'item')}…`}
-            </Button>
-          )}
-          {pickable.length > 0 && (
-            <>
-              <Button variant="link" onClick={() => pick(pickable, true)}>
-                Pick all {pickable.length} that can be cleaned
-              </Button>
-              <Button variant="link" onClick={() => pick(pickable, false)}>
-                Pick none of them
-              </Button>
-            </>
-          )}
-        </div>
-      )}
-      {handing !== null && <HandOverDialog item={handing} mark={mark} onClose={() => setHanding(null)} />}
-      {isCleaning && (
-        <CleanDialog
-          read={read}
-          title={`Clean ${countText(picked.length, 'item')}`}
-          request={{
-            kind: 'incident clean',
-            place: chosen.place,
-            incident: read.incident.id,
-            investigation: name,
-            items: picked.map(({ id }) => id),
-            ...(chosen.restContext !== undefined && { restContext: chosen.restContext }),
-          }}
-          onClose={() => setCleaning(false)}
-        />
+      {!readOnly && (rows.length > 0 || fates.size > 0) && (
+        <Decide {...{ read, chosen, name, items, rows, fates }} onChoose={choose} />
       )}
     </>
   );
 }
 
-const MARKED: ReadonlySet<Item['fate']> = new Set(['honest', 'by_hand', 'handed_over']);
-
-/** What is said where nothing is left to clean: what people marked was there all the same. */
-function nothingText(items: readonly Item[]): string {
-  return items.some(({ fate }) => MARKED.has(fate))
-    ? 'No items to clean or to mark. Choose "Honest, by hand or handed over" for those that are marked.'
-    : 'None of these remained.';
+/** An item in few words; the rest is in its dialog. */
+function What({ item, onOpen }: { readonly item: Item; readonly onOpen: (item: Item) => void }): ReactNode {
+  return (
+    <div className="what">
+      <Button variant="link" isInline onClick={() => onOpen(item)}>
+        {item.summary}
+      </Button>{' '}
+      <StolenLabel item={item} />
+      {item.fate === 'seen_again' && (
+        <div className="hint">
+          <SeenAgain item={item} />
+        </div>
+      )}
+      {item.remains && item.ending !== null && <SetsBack item={item} />}
+      {item.takesNaming && <div className="hint">Perhaps the work of somebody else.</div>}
+      {item.remains && item.notCleanable !== null && (
+        <Button
+          variant="link"
+          isInline
+          className="hint"
+          aria-label={`Only by hand: how, for ${item.summary}`}
+          onClick={() => onOpen(item)}
+        >
+          Only by hand: how
+        </Button>
+      )}
+    </div>
+  );
 }
 
-/** Whether a cleaning can end an item that remains. */
-function isPickable({ remains, notCleanable }: Item): boolean {
-  return remains && notCleanable === null;
+const MARKED: ReadonlySet<Item['fate']> = new Set(['honest', 'by_hand', 'handed_over']);
+
+function isShown({ fate, remains }: Item, shown: Shown): boolean {
+  return shown === 'all' || (shown === 'marked' ? MARKED.has(fate) : remains);
+}
+
+/** What is said where nothing is left to decide: what people marked was there all the same. */
+function nothingText(items: readonly Item[]): string {
+  return items.some(({ fate }) => MARKED.has(fate)) ? 'Nothing left to decide.' : 'None of these remained.';
 }
 
 function matches({ summary, id, by, findings }: Item, text: string): boolean {
@@ -334,31 +296,27 @@ function matches({ summary, id, by, findings }: Item, text: string): boolean {
 
 function ItemDialog({
   item,
-  onSay,
+  onUndo,
   onClose,
   ...props
 }: FoundProps & {
   readonly item: Item;
-  /** Called before something is said of the item. */
-  readonly onSay: () => void;
+  /** Called before what is said of the item is taken back. */
+  readonly onUndo: () => void;
   readonly onClose: () => void;
 }): ReactNode {
   const { readOnly } = useFacts();
-  const mark = useMark(props);
-  const [isHanding, setHanding] = useState(false);
-  if (isHanding) return <HandOverDialog item={item} mark={mark} onClose={() => setHanding(false)} />;
   return (
     <Modal isOpen variant="medium" onClose={onClose} aria-labelledby="item-title">
       <ModalHeader title={item.summary} labelId="item-title" />
       <ModalBody tabIndex={0} aria-label="The item">
         <ItemDetails item={item} />
-        {mark.error !== null && <Message isLiveRegion variant="danger" title={mark.error.message} />}
       </ModalBody>
       <ModalFooter>
-        {!readOnly && <MarkButtons {...{ item, mark, onSay }} onHandOver={() => setHanding(true)} />}
-        <Button variant="link" onClick={onClose}>
+        <Button variant="secondary" onClick={onClose}>
           Close
         </Button>
+        {!readOnly && <UndoMark {...props} {...{ item, onUndo }} />}
       </ModalFooter>
     </Modal>
   );

@@ -4,8 +4,8 @@ import { type ReactNode, useState } from 'react';
 import { countText } from '../shared/times.tsx';
 import { useFacts } from './api.ts';
 import { accountOf, type CaseRead } from './case-stages.ts';
-import { InvestigateAgain } from './investigate-form.tsx';
-import { AccountFields, useBegin } from './operation.tsx';
+import { FoldedAccount } from './cleanings.tsx';
+import { useBegin } from './operation.tsx';
 import { Message, When } from './parts.tsx';
 
 type CaseProps = { readonly read: CaseRead; readonly place: string };
@@ -30,16 +30,13 @@ export function LiftForm({ read, place, isNext }: CaseProps & { readonly isNext:
         begin.mutate({ kind: 'incident lift', place, incident: incident.id, ...choice, ...account });
       }}
     >
-      <p>
-        This closes the case. {setBackText(read)} Revoked tokens do not come back. The plan is shown first.
-      </p>
       {held !== null && (
         <FormGroup role="radiogroup" label={held} fieldId="lift-keeps">
           <Radio
             id="lift-keeps"
             name="lift-access"
             label={staysText(incident)}
-            description="The case ends all the same. Access can be given back later, on this page."
+            description="Access can be given back later, on this page."
             isChecked={keeps}
             onChange={() => setKeeps(true)}
           />
@@ -53,8 +50,12 @@ export function LiftForm({ read, place, isNext }: CaseProps & { readonly isNext:
         </FormGroup>
       )}
       {held !== null && !keeps && <ActiveAgain incident={incident} />}
-      <StillThere read={read} place={place} />
-      <AccountFields account={account} onChange={setAccount} name="lift" />
+      <StillThere read={read} />
+      <FoldedAccount account={account} onChange={setAccount} name="lift" />
+      <details>
+        <summary>What the lift does</summary>
+        {setBackText(read)} Revoked tokens do not come back. The plan is shown first.
+      </details>
       {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
       <div className="buttons">
         <Button
@@ -63,7 +64,7 @@ export function LiftForm({ read, place, isNext }: CaseProps & { readonly isNext:
           isDisabled={begin.isPending}
           isLoading={begin.isPending}
         >
-          Lift the lockdown and close the case…
+          Close the case…
         </Button>
       </div>
     </Form>
@@ -167,7 +168,7 @@ export function GiveBackForm({ read, place }: CaseProps): ReactNode {
 }
 
 /** Warns of what is not ended, which works on once the lockdown is lifted. */
-function StillThere({ read, place }: CaseProps): ReactNode {
+function StillThere({ read }: Pick<CaseProps, 'read'>): ReactNode {
   const { left, open, investigations } = read;
   const last = investigations.at(-1);
   const isGrave = open.some(({ fate }) => fate === 'remains' || fate === 'seen_again');
@@ -195,14 +196,8 @@ function StillThere({ read, place }: CaseProps): ReactNode {
       {last?.isOutdated && (
         <Message
           variant="warning"
-          title={
-            last.remaining === 0 && last.cleaned > 0
-              ? 'The last cleaning verified what it cleaned. To see whether anything else remains, investigate again.'
-              : 'The last investigation is older than the last cleaning. To see what remains, investigate again.'
-          }
-        >
-          <InvestigateAgain read={read} place={place} />
-        </Message>
+          title="The last investigation is older than the last cleaning: investigate again first."
+        />
       )}
       {last !== undefined && open.length > 0 && (
         <Message
@@ -210,7 +205,7 @@ function StillThere({ read, place }: CaseProps): ReactNode {
           title={`Closing the case leaves ${countText(
             open.reduce((sum, { count }) => sum + count, 0),
             'item',
-          )} of those that the last investigation found.`}
+          )}`}
         >
           <dl className="left">
             {open.map(({ fate, what, count, named }) => (

@@ -2,7 +2,6 @@
 import { Button, FormGroup, FormSelect, FormSelectOption } from '@patternfly/react-core';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
-import { countText } from '../shared/times.tsx';
 import { query, saved, send } from './api.ts';
 import type { CaseRead } from './case-stages.ts';
 import { Message, When } from './parts.tsx';
@@ -45,14 +44,6 @@ export function ReportButtons({
   const { report, investigations } = read;
   return (
     <>
-      <p>
-        What happened, whether it is over and how that is known, for people who were not there: from the audit
-        log and{' '}
-        {investigations.length === 0
-          ? 'no investigation yet'
-          : countText(investigations.length, 'investigation')}
-        .
-      </p>
       <div className="actions">
         <FormGroup label="Format" fieldId="report-format">
           <FormSelect
@@ -83,19 +74,19 @@ export function ReportButtons({
         {isBusy && 'Making the report…'}
         {!isBusy && made !== null && (
           <>
-            Made: your browser saves it as <strong>{made}</strong>, usually in its folder “Downloads”.
+            Saved by your browser as <strong>{made}</strong>, usually in “Downloads”.
           </>
         )}
       </p>
       {error !== null && <Message isLiveRegion variant="danger" title={error.message} />}
       {report !== null && (
-        <p>
-          The last report was made <When at={report.at} />
-          {report.isOutdated && ', before the last change: download it again'}.{' '}
-          <span className="hint">
-            A copy is on the machine of the console: <code>{report.path}</code>
-          </span>
-        </p>
+        <details>
+          <summary>
+            Last made <When at={report.at} />
+            {report.isOutdated && ', before the last change: download it again'}
+          </summary>
+          A copy is on the machine of the console: <code>{report.path}</code>
+        </details>
       )}
     </>
   );

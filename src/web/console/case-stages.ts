@@ -18,6 +18,11 @@ export function accountOf({ incident: { reason, ticket } }: Pick<CaseRead, 'inci
   return { reason: reason ?? '', ticket: ticket ?? '' };
 }
 
+/** A phrase with a capital at its beginning. */
+export function sentence(text: string): string {
+  return text.replace(/^./, (first) => first.toUpperCase());
+}
+
 /** One stage of a case: how it is, and what to do. */
 export interface Stage {
   /** The id of its section on the page. */
@@ -74,8 +79,8 @@ function investigationOf(read: CaseRead): Known {
   if (last.isOutdated)
     return {
       ...stage,
-      text: 'made before the cleaning',
-      act: 'investigate again, to see what remains',
+      text: 'older than the last cleaning',
+      act: 'investigate again',
       variant: 'warning',
       isDone: false,
     };
@@ -85,14 +90,15 @@ function investigationOf(read: CaseRead): Known {
 
 function cleaningOf(read: CaseRead): Known {
   const last = read.investigations.at(-1);
-  const stage = { id: 'cleaning', title: 'Cleaning', act: 'pick what to end' } as const;
+  const stage = { id: 'cleaning', title: 'Cleaning' } as const;
   if (last === undefined)
-    return { ...stage, text: 'after the investigation', variant: 'pending', isDone: false };
-  const { remaining, seenAgain, honest, cleaned, byHand, handedOver, notCleanable } = last;
+    return { ...stage, act: 'investigate first', text: 'later', variant: 'pending', isDone: false };
+  const { remaining, seenAgain, honest, cleaned, byHand, handedOver } = last;
+  const act = `decide about ${countText(remaining, 'item')}`;
   const other = remaining - seenAgain;
   const parts = [
-    ...(other === 0 ? [] : [countText(other, 'item remains', 'items remain')]),
-    ...(seenAgain === 0 ? [] : [`${seenAgain} marked as done by hand, and found again or not checked`]),
+    ...(other === 0 ? [] : [`${countText(other, 'item')} to decide`]),
+    ...(seenAgain === 0 ? [] : [`${seenAgain} done by hand, and found again or not checked`]),
     ...(cleaned === 0 ? [] : [`${cleaned} cleaned and verified`]),
     ...(byHand === 0 ? [] : [`${byHand} by hand, not checked`]),
     ...(handedOver === 0 ? [] : [`${handedOver} handed over`]),
@@ -101,17 +107,14 @@ function cleaningOf(read: CaseRead): Known {
   if (remaining === 0) {
     const isAll = byHand + handedOver === 0;
     const text = isAll && cleaned === 0 ? ['nothing remains', ...parts] : parts;
-    return { ...stage, text: text.join('; '), variant: isAll ? 'success' : 'warning', isDone: true };
+    return { ...stage, act, text: text.join('; '), variant: isAll ? 'success' : 'warning', isDone: true };
   }
-  const act =
-    notCleanable < remaining ? stage.act : `deal with ${countText(remaining, 'item')} by hand, or hand over`;
   return { ...stage, act, text: parts.join('; '), variant: 'danger', isDone: false };
 }
 
 /** The report comes last: it tells how the case was closed. One that is made before is a draft. */
-function reportOf({ report, incident }: CaseRead): Known {
-  const act = incident.state === 'lifted' ? 'download the report of the closed case' : 'download the report';
-  const stage = { id: 'report', title: 'Report', act } as const;
+function reportOf({ report }: CaseRead): Known {
+  const stage = { id: 'report', title: 'Report', act: 'download the report' } as const;
   if (report === null) return { ...stage, text: 'not made', variant: 'pending', isDone: false };
   return report.isOutdated
     ? { ...stage, text: 'older than the last change', variant: 'warning', isDone: false }
@@ -122,9 +125,9 @@ function liftOf({ incident }: CaseRead): Known {
   const stage = {
     id: 'lift',
     title: 'Close the case',
-    act: 'lift the lockdown and close the case',
+    act: 'close the case',
   } as const;
   return incident.state === 'lifted'
     ? { ...stage, text: 'closed', variant: 'success', isDone: true }
-    : { ...stage, text: 'not closed yet', variant: 'pending', isDone: false };
+    : { ...stage, text: 'open', variant: 'pending', isDone: false };
 }

@@ -4,14 +4,13 @@ import {
   Button,
   Card,
   CardBody,
-  CardTitle,
   Label,
   PageSection,
   ProgressStep,
   ProgressStepper,
   TextInput,
 } from '@patternfly/react-core';
-import { type ReactNode, useEffect, useState } from 'react';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useSearchParams } from 'react-router';
 import { Loaded, Loading } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
@@ -20,7 +19,7 @@ import { query, useFacts, useRead } from './api.ts';
 import { CaseItems } from './case-items.tsx';
 import { GiveBackForm, LiftForm } from './case-lift.tsx';
 import { ReportButtons } from './case-report.tsx';
-import { accountOf, type CaseRead, type Stage, stagesOf } from './case-stages.ts';
+import { accountOf, type CaseRead, type Stage, sentence, stagesOf } from './case-stages.ts';
 import { type ChosenPlace, PlaceNote, usePlace } from './controller.tsx';
 import { EffectLabel, PathsTable, WhyText } from './incident-parts.tsx';
 import { InvestigateForm } from './investigate-form.tsx';
@@ -28,7 +27,7 @@ import { NotOver } from './not-over.tsx';
 import { useBegin } from './operation.tsx';
 import { Heading, Message, When } from './parts.tsx';
 import { RunbookSteps } from './runbook-steps.tsx';
-import { INVESTIGATE_FORM } from './use-investigate.ts';
+import './stages.css';
 
 /** How often a case is read again while an investigation is under way. */
 const AGAIN_MS = 2_000;
@@ -81,10 +80,26 @@ export function Case(): ReactNode {
 
 function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: ChosenPlace }): ReactNode {
   const { incident, unread } = read;
-  const { selection, state, since, by, until, isOverdue, lifted } = incident;
+  const { selection, state, isOverdue } = incident;
   const stages = stagesOf(read);
-  const next = stages.find(({ isNext }) => isNext);
   const isOpen = state !== 'lifted';
+  const { place } = chosen;
+  // Of a closed case with its report nothing is next: the report stays where it was made.
+  const next = stages.find(({ isNext }) => isNext)?.id ?? 'report';
+  useHeadOf(next);
+  const content: Readonly<Record<Stage['id'], ReactNode>> = {
+    lockdown: (
+      <>
+        <FinishButton read={read} place={place} />
+        <PathsTable incident={incident} place={place} recorded={read.lockdown} />
+        {isOpen && <ExtendForm read={read} place={place} />}
+      </>
+    ),
+    investigation: <InvestigateForm read={read} place={place} />,
+    cleaning: <CaseItems read={read} chosen={chosen} />,
+    lift: <Closing read={read} place={place} isNext={stages[3]?.isNext ?? false} />,
+    report: <ReportButtons read={read} place={place} isNext={stages[4]?.isNext ?? false} />,
+  };
   return (
     <>
       <PageSection className="case-head">
@@ -94,7 +109,7 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
             <LastChecked last={unread.last} />
           </Message>
         )}
-        <NotOver key={incident.id} read={read} place={chosen.place} />
+        <NotOver key={incident.id} read={read} place={place} />
         <p>
           <strong>{selection}</strong>{' '}
           {isOpen ? <EffectLabel incident={incident} /> : <Label color="grey">case closed</Label>}{' '}
@@ -106,29 +121,6 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
           )}
         </p>
         {!isOpen && <UsersNow read={read} />}
-        <p>
-          Locked down <When at={since} /> by {by['user']}.
-          <WhyText incident={incident} />{' '}
-          {isOpen ? (
-            <>
-              Open for <Duration key={read.at} from={since} to={null} now={read.at} />
-            </>
-          ) : (
-            <>
-              It was open for <Duration from={since} to={lifted?.at ?? null} now={read.at} />
-            </>
-          )}
-          {until !== null && isOpen && (
-            <>
-              , until <When at={until} />
-            </>
-          )}
-          .
-        </p>
-        <p>
-          <PlaceNote chosen={chosen} />
-        </p>
-        <NextLine next={next} read={read} />
         <ProgressStepper aria-label="What is done and what is next">
           {stages.map(({ id, title, text, variant, isNext }) => (
             <ProgressStep
@@ -144,92 +136,114 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
             </ProgressStep>
           ))}
         </ProgressStepper>
-        {isOpen && (
-          <p className="hint">
-            A case ends when its lockdown is lifted: the users stay deactivated or get access back, as you
-            choose. Then it is closed, and stays in the list of incidents.
-          </p>
-        )}
       </PageSection>
       <PageSection className="stacked">
-        <Section stage={stages[0]}>
-          <PathsTable incident={incident} place={chosen.place} recorded={read.lockdown} />
-          <FinishButton read={read} place={chosen.place} />
-          {isOpen && <ExtendForm read={read} place={chosen.place} />}
-        </Section>
-        <Section stage={stages[1]}>
-          <InvestigateForm read={read} place={chosen.place} />
-        </Section>
-        <Section stage={stages[2]}>
-          <CaseItems read={read} chosen={chosen} />
-        </Section>
-        <Section stage={stages[3]}>
-          {isOpen ? (
-            <LiftForm
-              key={incident.state}
-              read={read}
-              place={chosen.place}
-              isNext={stages[3]?.isNext ?? false}
-            />
-          ) : (
-            <>
-              <p>
-                Closed <When at={lifted?.at} />
-                {lifted !== null && ` by ${lifted.by['user'] ?? 'unknown'}`}.
-              </p>
-              <GiveBackForm read={read} place={chosen.place} />
-            </>
-          )}
-        </Section>
-        <Section stage={stages[4]}>
-          <ReportButtons read={read} place={chosen.place} isNext={stages[4]?.isNext ?? false} />
-        </Section>
-        <Card component="section" aria-label="Runbook">
-          <CardTitle component="h2">Runbook</CardTitle>
-          <CardBody>
-            <RunbookSteps place={chosen.place} incident={incident} />
-          </CardBody>
-        </Card>
-        <Card component="section" aria-label="What responders did">
-          <CardTitle component="h2">What responders did</CardTitle>
-          <CardBody>
-            <PlainTable
-              label="Runs of this case in the audit log"
-              rows={read.runs}
-              keyOf={({ run }) => run}
-              columns={[
-                { title: 'When', show: ({ at }) => <When at={at} /> },
-                { title: 'What', show: ({ sentence }) => sentence },
-                {
-                  title: 'Run',
-                  show: ({ run }) => <Link to={query('/log', { run })}>{run.slice(0, 8)}</Link>,
-                },
-              ]}
-            />
-          </CardBody>
-        </Card>
+        {/* What is next stands in the same place each time. */}
+        {stages
+          .toSorted((one, other) => Number(other.id === next) - Number(one.id === next))
+          .map((stage) => (
+            <Section key={stage.id} stage={stage} isOpen={stage.id === next}>
+              {content[stage.id]}
+            </Section>
+          ))}
+        <Folded label="About this case">
+          <About read={read} chosen={chosen} />
+        </Folded>
+        <Folded label="Runbook">
+          <RunbookSteps place={place} incident={incident} />
+        </Folded>
+        <Folded label="What responders did">
+          <PlainTable
+            label="Runs of this case in the audit log"
+            rows={read.runs}
+            keyOf={({ run }) => run}
+            columns={[
+              { title: 'When', show: ({ at }) => <When at={at} /> },
+              { title: 'What', show: ({ sentence: text }) => text },
+              {
+                title: 'Run',
+                show: ({ run }) => <Link to={query('/log', { run })}>{run.slice(0, 8)}</Link>,
+              },
+            ]}
+          />
+        </Folded>
       </PageSection>
     </>
   );
 }
 
-/** What to go on with. While an investigation is under way there is no link: what is next changes once it ended. */
-function NextLine({ next, read }: { readonly next: Stage | undefined; readonly read: CaseRead }): ReactNode {
-  if (next === undefined)
-    return <p className="next">This case is closed: its lockdown is lifted. Its report is made.</p>;
-  const { underway, investigations } = read;
-  const isInvestigation = next.id === 'investigation';
-  const act =
-    isInvestigation && underway?.problem === null ? (
-      next.act
-    ) : isInvestigation && investigations.length > 0 && underway === null ? (
-      <Button type="submit" form={INVESTIGATE_FORM} variant="link" isInline>
-        {next.act}
-      </Button>
-    ) : (
-      <a href={`#${next.id}`}>{next.act}</a>
-    );
-  return <p className="next">Next: {act}</p>;
+/** Brings the head of the case back into view when another step is next: after a step, the eye is at its end. */
+function useHeadOf(next: string): void {
+  const shown = useRef(next);
+  useEffect(() => {
+    if (shown.current === next) return;
+    shown.current = next;
+    document.querySelector('.case-head')?.scrollIntoView();
+  }, [next]);
+}
+
+/** Since when, by whom, why and through what; and how a case ends. */
+function About({ read, chosen }: { readonly read: CaseRead; readonly chosen: ChosenPlace }): ReactNode {
+  const { incident, at } = read;
+  const { since, by, until, lifted } = incident;
+  const isOpen = incident.state !== 'lifted';
+  return (
+    <>
+      <p>
+        Locked down <When at={since} /> by {by['user']}.
+        <WhyText incident={incident} />{' '}
+        {isOpen ? (
+          <>
+            Open for <Duration key={at} from={since} to={null} now={at} />
+          </>
+        ) : (
+          <>
+            It was open for <Duration from={since} to={lifted?.at ?? null} now={at} />
+          </>
+        )}
+        {until !== null && isOpen && (
+          <>
+            , until <When at={until} />
+          </>
+        )}
+        .
+      </p>
+      <p>
+        <PlaceNote chosen={chosen} />
+      </p>
+      {isOpen && (
+        <p className="hint">
+          A case ends when its lockdown is lifted: the users stay deactivated or get access back, as you
+          choose. Then it is closed, and stays in the list of incidents.
+        </p>
+      )}
+    </>
+  );
+}
+
+/** The form that closes the case; of a closed one, when, and how access is given back. */
+function Closing({
+  read,
+  place,
+  isNext,
+}: {
+  readonly read: CaseRead;
+  readonly place: string;
+  readonly isNext: boolean;
+}): ReactNode {
+  const { incident } = read;
+  const { lifted } = incident;
+  if (incident.state !== 'lifted')
+    return <LiftForm key={incident.state} read={read} place={place} isNext={isNext} />;
+  return (
+    <>
+      <p>
+        Closed <When at={lifted?.at} />
+        {lifted !== null && ` by ${lifted.by['user'] ?? 'unknown'}`}.
+      </p>
+      <GiveBackForm read={read} place={place} />
+    </>
+  );
 }
 
 /** What is now of the users of a closed case: the ways in below are of then. */
@@ -281,21 +295,38 @@ function LastChecked({ last }: { readonly last: NonNullable<CaseRead['unread']>[
   );
 }
 
-/** One stage of the case as a card. */
+/** One stage of the case as a card: the next one open, under what is to be done; the others folded, with how they are. */
 function Section({
-  stage,
+  stage: { id, title, text, act, isNext },
+  isOpen,
   children,
 }: {
-  readonly stage: Stage | undefined;
+  readonly stage: Stage;
+  readonly isOpen: boolean;
   readonly children: ReactNode;
 }): ReactNode {
-  if (stage === undefined) return null;
   return (
-    <Card component="section" id={stage.id} aria-label={stage.title}>
-      <CardTitle component="h2">
-        {stage.title} {stage.isNext && <Label color="blue">next</Label>}
-      </CardTitle>
-      <CardBody>{children}</CardBody>
+    <Card component="section" id={id} aria-label={title} className="stage">
+      <details open={isOpen}>
+        <summary>
+          <h2>{isNext ? sentence(act) : title}</h2> {!isNext && <span className="hint">{text}</span>}
+        </summary>
+        <CardBody>{children}</CardBody>
+      </details>
+    </Card>
+  );
+}
+
+/** What is seldom needed, as a folded card. */
+function Folded({ label, children }: { readonly label: string; readonly children: ReactNode }): ReactNode {
+  return (
+    <Card component="section" aria-label={label} className="stage">
+      <details>
+        <summary>
+          <h2>{label}</h2>
+        </summary>
+        <CardBody>{children}</CardBody>
+      </details>
     </Card>
   );
 }

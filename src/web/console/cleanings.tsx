@@ -1,51 +1,24 @@
-/** The cleanings of a case: the way to the plan of one, and those that were made. */
-import { Button, Form, Label, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
+/** The cleanings of a case, and the account of what is done for it. */
+import { Button, Label } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
 import { PlainTable } from '../shared/table.tsx';
 import { useFacts } from './api.ts';
 import { accountOf, type CaseRead } from './case-stages.ts';
 import type { ChosenPlace } from './controller.tsx';
-import { type Account, AccountFields, useBegin } from './operation.tsx';
+import { AccountFields, useBegin } from './operation.tsx';
 import { END_COLORS, Message, When } from './parts.tsx';
 
-/** Asks for the reason and the ticket, and goes on to the plan. */
-export function CleanDialog(props: {
-  readonly read: CaseRead;
-  readonly title: string;
-  readonly request: object;
-  readonly onClose: () => void;
-}): ReactNode {
-  const { read, title, request, onClose } = props;
-  const [account, setAccount] = useState<Account>(accountOf(read));
-  const begin = useBegin();
-  const plan = () => begin.mutate({ ...request, ...account }, { onSuccess: onClose });
+/** The reason and the ticket, folded where they are known: what is done for an incident has those of it. */
+export function FoldedAccount(props: Parameters<typeof AccountFields>[0]): ReactNode {
+  const { requireReason, requireTicket } = useFacts();
+  const { reason, ticket } = props.account;
+  const [isMissing] = useState((requireReason && reason === '') || (requireTicket && ticket === ''));
+  if (isMissing) return <AccountFields {...props} />;
   return (
-    <Modal isOpen variant="small" onClose={onClose} aria-labelledby="clean-title">
-      <ModalHeader title={title} labelId="clean-title" />
-      <ModalBody tabIndex={0} aria-label="What to clean">
-        <Form
-          id="clean-form"
-          onSubmit={(event) => {
-            event.preventDefault();
-            plan();
-          }}
-        >
-          <p>
-            Everything is investigated again, and the plan is shown. Nothing is changed before you confirm it.
-          </p>
-          <AccountFields account={account} onChange={setAccount} name="clean" />
-        </Form>
-        {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
-      </ModalBody>
-      <ModalFooter>
-        <Button type="submit" form="clean-form" isDisabled={begin.isPending} isLoading={begin.isPending}>
-          Show the plan
-        </Button>
-        <Button variant="link" onClick={onClose}>
-          Cancel
-        </Button>
-      </ModalFooter>
-    </Modal>
+    <details>
+      <summary>Reason and ticket</summary>
+      <AccountFields {...props} />
+    </details>
   );
 }
 
@@ -58,7 +31,7 @@ export function Cleanings({
   readonly chosen: ChosenPlace;
 }): ReactNode {
   const { readOnly } = useFacts();
-  const [undone, setUndone] = useState<string | null>(null);
+  const begin = useBegin();
   const made = read.runs.filter(({ operation }) => operation === 'incident.clean').toReversed();
   if (made.length === 0) return null;
   return (
@@ -84,7 +57,21 @@ export function Cleanings({
                   title: 'Undo',
                   isAction: true as const,
                   show: ({ run }: { readonly run: string }) => (
-                    <Button variant="link" isInline onClick={() => setUndone(run)}>
+                    <Button
+                      variant="link"
+                      isInline
+                      isDisabled={begin.isPending}
+                      onClick={() =>
+                        begin.mutate({
+                          kind: 'incident clean',
+                          place: chosen.place,
+                          incident: read.incident.id,
+                          undo: run,
+                          ...(chosen.restContext !== undefined && { restContext: chosen.restContext }),
+                          ...accountOf(read),
+                        })
+                      }
+                    >
                       Undo…
                     </Button>
                   ),
@@ -92,20 +79,7 @@ export function Cleanings({
               ]),
         ]}
       />
-      {undone !== null && (
-        <CleanDialog
-          read={read}
-          title="Undo a cleaning"
-          request={{
-            kind: 'incident clean',
-            place: chosen.place,
-            incident: read.incident.id,
-            undo: undone,
-            ...(chosen.restContext !== undefined && { restContext: chosen.restContext }),
-          }}
-          onClose={() => setUndone(null)}
-        />
-      )}
+      {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
     </>
   );
 }

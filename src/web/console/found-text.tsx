@@ -43,42 +43,29 @@ export function Limits({
   );
 }
 
-/** How many items were found, and when; and what became of them since, each counted once. */
+/** How many items were found, and when; and what became of each by marks and cleanings since, each counted once. */
 export function FoundText({
   found: { items, total, madeAt },
-  at,
+  isOfCase = true,
 }: {
   readonly found: InvestigationRead;
-  /** When the marks and cleanings since were read; null where there are none. */
-  readonly at: string | null;
+  /** Whether there is anything to decide about: an investigation without a case only reads. */
+  readonly isOfCase?: boolean;
 }): ReactNode {
   const stolen = items.filter(({ isStolen }) => isStolen);
   const fates = Map.groupBy(
     items.filter(({ isStolen }) => !isStolen),
     ({ fate }) => fate,
   );
-  const over = fates.get('honest')?.filter((item) => !item.isStillThere).length ?? 0;
   const parts = FATES.flatMap(([fate, text]) => {
     const count = fates.get(fate)?.length ?? 0;
-    const more = fate === 'honest' && over > 0 ? ` (${numberText(over)} of them gone or undone)` : '';
-    return count === 0 ? [] : [`${numberText(count)} ${text}${more}`];
+    const what = fate === 'remains' && !isOfCase ? 'still there or not checked' : text;
+    return count === 0 ? [] : [`${numberText(count)} ${what}`];
   });
   return (
     <>
-      Found <When at={madeAt} />: {countText(total - stolen.length, 'item')}
-      {stolen.length > 0 && ', beside the stolen token'}.{' '}
-      {parts.length > 0 && (
-        <>
-          {at === null ? (
-            'At that time'
-          ) : (
-            <>
-              As of <When at={at} />, by what was marked and cleaned since
-            </>
-          )}
-          : {parts.join(', ')}.
-        </>
-      )}{' '}
+      <strong>{countText(total - stolen.length, 'item')}</strong> found <When at={madeAt} />
+      {parts.length > 0 && `: ${parts.join(', ')}`}.{' '}
       {stolen.some(({ remains }) => remains) && (
         <strong>The stolen token is still there, or was not checked.</strong>
       )}
@@ -87,11 +74,11 @@ export function FoundText({
 }
 
 const FATES: readonly (readonly [fate: Item['fate'], text: string])[] = [
-  ['remains', 'to clean or to mark'],
+  ['remains', 'to decide'],
   ['seen_again', 'done by hand as somebody said, and found again or not checked'],
-  ['by_hand', 'dealt with by hand, not checked'],
+  ['by_hand', 'done by hand, not checked'],
   ['handed_over', 'handed over'],
-  ['honest', 'marked as honest'],
+  ['honest', 'honest'],
   ['cleaned', 'cleaned and verified'],
   ['over', 'gone, undone or finished'],
 ];
@@ -105,11 +92,10 @@ export function OwnersWork({
   if (beforeToken === null) return null;
   const { madeAt, count, items, isWhole } = beforeToken;
   return (
-    <>
-      <h3>The owner's own work</h3>
+    <details className="evidence">
+      <summary>The owner's own work: {countText(count, 'item')} from before the stolen token</summary>
       <p>
-        From before the stolen token was made, <When at={madeAt} />; taken for the owner's own work:{' '}
-        {countText(count, 'item')}. {count > 0 && 'No cleaning takes them. '}
+        The token was made <When at={madeAt} />. {count > 0 && 'No cleaning takes these items. '}
         {!isWhole && 'More was done than was read.'}
       </p>
       {items.length > 0 && (
@@ -122,6 +108,6 @@ export function OwnersWork({
           {count > items.length && <li>and {numberText(count - items.length)} more, in the file</li>}
         </ul>
       )}
-    </>
+    </details>
   );
 }

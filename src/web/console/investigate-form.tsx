@@ -30,8 +30,8 @@ function isOfOneOf({ incident: { scope } }: CaseRead): boolean {
   return scope.kind !== 'applications' && !(scope.kind === 'users' && scope.names.length === 1);
 }
 
-/** Makes the last investigation once more, from where it is missed: with the same token or user, and period. */
-export function InvestigateAgain({ read, place }: CaseProps): ReactNode {
+/** Makes the last investigation once more, where it is missed: with the same token or user, and period. */
+function InvestigateAgain({ read, place }: CaseProps): ReactNode {
   const investigate = useInvestigate({ place, incident: read.incident.id });
   const last = read.investigations.at(-1);
   const isBusy = investigate.isPending || read.underway?.problem === null;
@@ -46,16 +46,13 @@ export function InvestigateAgain({ read, place }: CaseProps): ReactNode {
         ? { user: subject.name }
         : {};
   return (
-    <p>
-      <Button
-        variant="link"
-        isInline
-        onClick={() => investigate.mutate({ since: new Date(last.since), asked })}
-      >
+    <>
+      <p>It is older than the last cleaning: what remains is not known. It reads only.</p>
+      <Button variant="primary" onClick={() => investigate.mutate({ since: new Date(last.since), asked })}>
         Investigate again
       </Button>
-      , which reads only. {problem !== null && `It failed: ${problem.message}`}
-    </p>
+      {problem !== null && <p>It failed: {problem.message}</p>}
+    </>
   );
 }
 
@@ -79,86 +76,111 @@ export function InvestigateForm({ read, place }: CaseProps): ReactNode {
   const [isTried, setTried] = useState(false);
   return (
     <>
+      {last?.isOutdated && <InvestigateAgain read={read} place={place} />}
       {investigations.length > 0 && <Made investigations={investigations} />}
-      <Form
-        id={INVESTIGATE_FORM}
-        className="narrow"
-        onSubmit={(event) => {
-          event.preventDefault();
-          setTried(true);
-          if (isReady && !isBusy) investigate.mutate({ since: new Date(since), asked: subject.asked });
-        }}
-      >
-        {takesUser && token === '' && (
-          <NameField
-            id="investigate-user"
-            label="User to investigate"
-            kind="users"
-            place={place}
-            value={user}
-            onChange={setUser}
-            isRequired
-            isOne
-          />
-        )}
-        {scope.kind === 'users' && (
-          <TokenField place={place} incident={incident.id} token={token} onChange={setToken} />
-        )}
-        <FormGroup label="The theft began" fieldId="investigate-since" isRequired>
-          <TextInput
-            id="investigate-since"
-            type="datetime-local"
-            value={since}
-            isRequired
-            onChange={(_event, value) => setSince(value)}
-          />
-          <FormHelperText>
-            <HelperText>
-              <HelperTextItem>
-                {guessText(read, since)}In your time zone. What was done before it is neither listed nor
-                cleaned.
-              </HelperTextItem>
-            </HelperText>
-          </FormHelperText>
-        </FormGroup>
-        {isTried && !isReady && (
-          <Message
-            isLiveRegion
-            variant="danger"
-            title="Not begun: enter whom to investigate, and when the theft began."
-          />
-        )}
-        {investigate.error !== null && (
-          <Message isLiveRegion variant="danger" title={investigate.error.message} />
-        )}
-        {investigate.error === null && underway !== null && underway.problem !== null && (
-          <ProblemAlert problem={underway.problem} />
-        )}
-        <div className="buttons">
-          <Button
-            type="submit"
-            variant={last === undefined ? 'primary' : 'secondary'}
-            isDisabled={!isReady || isBusy}
-            isLoading={isBusy}
-          >
-            {last === undefined ? 'Investigate' : 'Investigate again'}
-          </Button>
-        </div>
-        {isBusy && (
-          <p role="status">
-            <Spinner size="md" aria-label="Investigating" /> Reading the activity stream. Closing this page
-            does not stop it.
-          </p>
-        )}
-        {isReady && (
-          <OwnCommand
-            words={`incident investigate --incident ${incident.id}${subject.flag} --since ${new Date(since).toISOString()}`}
-            place={place}
-          />
-        )}
-      </Form>
+      <Problems error={investigate.error} read={read} />
+      {isBusy && (
+        <p role="status">
+          <Spinner size="md" aria-label="Investigating" /> Reading the activity stream. Closing this page does
+          not stop it.
+        </p>
+      )}
+      <details open={takesUser && last === undefined}>
+        <summary>
+          <Given since={since} token={token} isFirst={last === undefined} />
+        </summary>
+        <Form
+          id={INVESTIGATE_FORM}
+          className="narrow"
+          onSubmit={(event) => {
+            event.preventDefault();
+            setTried(true);
+            if (isReady && !isBusy) investigate.mutate({ since: new Date(since), asked: subject.asked });
+          }}
+        >
+          {takesUser && token === '' && (
+            <NameField
+              id="investigate-user"
+              label="User to investigate"
+              kind="users"
+              place={place}
+              value={user}
+              onChange={setUser}
+              isRequired
+              isOne
+            />
+          )}
+          {scope.kind === 'users' && (
+            <TokenField place={place} incident={incident.id} token={token} onChange={setToken} />
+          )}
+          <FormGroup label="The theft began" fieldId="investigate-since" isRequired>
+            <TextInput
+              id="investigate-since"
+              type="datetime-local"
+              value={since}
+              isRequired
+              onChange={(_event, value) => setSince(value)}
+            />
+            <FormHelperText>
+              <HelperText>
+                <HelperTextItem>
+                  {guessText(read, since)}In your time zone. What was done before it is neither listed nor
+                  cleaned.
+                </HelperTextItem>
+              </HelperText>
+            </FormHelperText>
+          </FormGroup>
+          {isTried && !isReady && (
+            <Message
+              isLiveRegion
+              variant="danger"
+              title="Not begun: enter whom to investigate, and when the theft began."
+            />
+          )}
+          <div className="buttons">
+            <Button type="submit" variant="secondary" isDisabled={!isReady || isBusy} isLoading={isBusy}>
+              {last === undefined ? 'Investigate' : 'Investigate again'}
+            </Button>
+          </div>
+          {isReady && (
+            <OwnCommand
+              words={`incident investigate --incident ${incident.id}${subject.flag} --since ${new Date(since).toISOString()}`}
+              place={place}
+            />
+          )}
+        </Form>
+      </details>
     </>
   );
+}
+
+/** What the next investigation goes by. */
+function Given(props: {
+  readonly since: string;
+  readonly token: string;
+  readonly isFirst: boolean;
+}): ReactNode {
+  const { since, token, isFirst } = props;
+  if (!isFirst) return 'Investigate again, also with another token or time';
+  return (
+    <>
+      Since <When at={Number.isNaN(Date.parse(since)) ? null : new Date(since).toISOString()} none="?" />,
+      stolen token {token === '' ? 'not known' : token}: change
+    </>
+  );
+}
+
+/** Why no investigation was made: of this try, or of the last one. */
+function Problems({
+  error,
+  read: { underway },
+}: {
+  readonly error: Error | null;
+  readonly read: CaseRead;
+}): ReactNode {
+  if (error !== null) return <Message isLiveRegion variant="danger" title={error.message} />;
+  const problem = underway?.problem ?? null;
+  return problem !== null && <ProblemAlert problem={problem} />;
 }
 
 /** Whom the form asks for: the owner of a token, or a user; nobody where the incident is about one. Null for what cannot be asked. */

@@ -218,7 +218,7 @@ function Found({ found, place }: { readonly found: InvestigationRead; readonly p
       <CardTitle component="h2">What was found</CardTitle>
       <CardBody>
         <p>
-          <FoundText found={found} at={null} />
+          <FoundText found={found} isOfCase={false} />
         </p>
         <h3>Who made what</h3>
         <ChainTree

@@ -86,11 +86,7 @@ export function StolenLabel({ item }: { readonly item: Pick<Item, 'isStolen'> })
 }
 
 /** To an object at its controller, with what opens there. */
-export function ObjectLink({
-  page: { href, opens },
-}: {
-  readonly page: NonNullable<Item['page']>;
-}): ReactNode {
+function ObjectLink({ page: { href, opens } }: { readonly page: NonNullable<Item['page']> }): ReactNode {
   return (
     <>
       <a href={href} target="_blank" rel="noreferrer">
@@ -114,7 +110,6 @@ export function SetsBack({ item: { setsBack, changes } }: { readonly item: Item 
   const more = setsBack.length - Math.min(meant.length, MOST_FIELDS);
   return (
     <div className="hint">
-      Cleaning keeps it, and sets back:{' '}
       {meant.slice(0, MOST_FIELDS).map(({ field, hidden, before = null, after = null }, index) => (
         <span key={field}>
           {index > 0 && '; '}
@@ -154,9 +149,6 @@ export function ItemDetails({ item }: { readonly item: Item }): ReactNode {
     changedSince,
     job,
     remedy,
-    mark,
-    handled,
-    handedOver,
     notCleanable,
     page,
   } = item;
@@ -175,23 +167,7 @@ export function ItemDetails({ item }: { readonly item: Item }): ReactNode {
           intruder.
         </Fact>
       )}
-      {mark !== null && (
-        <Fact term="Honest">
-          marked by {mark.by}, <When at={mark.at} />, entry {mark.seq} of the audit log
-        </Fact>
-      )}
-      {handled !== null && (
-        <Fact term="By hand">
-          marked as done by {handled.by}, <When at={handled.at} />, entry {handled.seq} of the audit log
-          {item.fate === 'by_hand' && '; the next investigation says what it finds'}
-        </Fact>
-      )}
-      {handedOver !== null && (
-        <Fact term="Handed over">
-          to {handedOver.to} by {handedOver.by}, <When at={handedOver.at} />, entry {handedOver.seq} of the
-          audit log{handedOver.why !== null && `: ${handedOver.why}`}
-        </Fact>
-      )}
+      <SaidFacts item={item} />
       <Fact term="Risk">{risk === null ? 'no rule finds anything' : <Severity severity={risk} />}</Fact>
       {findings.length > 0 && (
         <Fact term="Because">
@@ -266,6 +242,34 @@ export function ItemDetails({ item }: { readonly item: Item }): ReactNode {
   );
 }
 
+/** What people said of the item, each with why. */
+function SaidFacts({ item }: { readonly item: Item }): ReactNode {
+  const { mark, handled, handedOver, fate } = item;
+  return (
+    <>
+      {mark !== null && (
+        <Fact term="Honest">
+          {mark.why !== null && `${mark.why}: `}marked by {mark.by}, <When at={mark.at} />, entry {mark.seq}{' '}
+          of the audit log
+        </Fact>
+      )}
+      {handled !== null && (
+        <Fact term="By hand">
+          {handled.why !== null && `${handled.why}: `}marked as done by {handled.by}, <When at={handled.at} />
+          , entry {handled.seq} of the audit log
+          {fate === 'by_hand' && '; the next investigation says what it finds'}
+        </Fact>
+      )}
+      {handedOver !== null && (
+        <Fact term="Handed over">
+          to {handedOver.to} by {handedOver.by}, <When at={handedOver.at} />, entry {handedOver.seq} of the
+          audit log{handedOver.why !== null && `: ${handedOver.why}`}
+        </Fact>
+      )}
+    </>
+  );
+}
+
 /** How the item is ended by a responder; nothing of it was done by the intruder. */
 const REMEDIES = { command: 'To end it, run', call: 'To end it, send', manual: 'To end it' } as const;
 
@@ -279,8 +283,18 @@ function Values({
   if (before === null && after === null) return null;
   return (
     <>
-      : {before === null ? '' : <code>{before}</code>} {before !== null && after !== null && 'became '}
-      {after === null ? '' : <code>{after}</code>}
+      {before !== null && (
+        <>
+          {' '}
+          from <code>{before}</code>
+        </>
+      )}
+      {after !== null && (
+        <>
+          {' '}
+          to <code>{after}</code>
+        </>
+      )}
     </>
   );
 }

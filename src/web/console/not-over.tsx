@@ -1,6 +1,6 @@
 /** What a lockdown did not end, and the next step: said above what is green, until somebody investigated. */
 import { Button } from '@patternfly/react-core';
-import { type ReactNode, useState } from 'react';
+import type { ReactNode } from 'react';
 import { Link, useLocation, useNavigate } from 'react-router';
 import type { LockdownSnapshot } from '../../console/lockdown-snapshot.ts';
 import { countText } from '../shared/times.tsx';
@@ -14,19 +14,13 @@ import './lockdown.css';
 type Scope = CaseRead['incident']['scope'];
 type Snapshot = Json<LockdownSnapshot>;
 
-/** On the page of a case. It stays where it is while the investigation runs and once it ended: nothing moves under the pointer. */
+/** On the page of a case. It stays where it is while the investigation runs; what that found has its place. */
 export function NotOver({ read, place }: { readonly read: CaseRead; readonly place: string }): ReactNode {
   const { incident, investigations, underway, theft } = read;
-  const [isNew] = useState(investigations.length === 0);
-  const last = investigations.at(-1);
-  if (incident.state === 'lifted' || !isNew) return null;
+  if (incident.state === 'lifted' || investigations.length > 0) return null;
   return (
-    <Warning place={place} incident={incident.id} scope={incident.scope} found={last}>
-      {last !== undefined ? (
-        <a className="pf-v6-c-button pf-m-primary" href="#cleaning">
-          Look at what was found
-        </a>
-      ) : theft.of !== undefined ? (
+    <Warning place={place} incident={incident.id} scope={incident.scope}>
+      {theft.of !== undefined ? (
         <Link className="pf-v6-c-button pf-m-primary" to={query('/case', { place, incident: theft.of })}>
           Go on with the case {theft.of}
         </Link>
@@ -130,30 +124,20 @@ function Warning(props: {
   readonly place: string;
   readonly incident: string;
   readonly scope: Scope;
-  /** An investigation that was made meanwhile. */
-  readonly found?: CaseRead['investigations'][number] | undefined;
   readonly children?: ReactNode;
 }): ReactNode {
-  const { place, incident, scope, found, children } = props;
+  const { place, incident, scope, children } = props;
   const { readOnly } = useFacts();
   const snapshot = useSnapshot({ place, incident });
   const { made = null, isInvestigated = false, theft = {} } = snapshot ?? {};
   // As for a lockdown that is finished after it.
-  if (isInvestigated && found === undefined) return null;
+  if (isInvestigated) return null;
   const toStop = live(snapshot);
   // The case that it belongs to warns.
   if (theft.of !== undefined && toStop.length === 0 && children === undefined) return null;
   const others = made?.users.filter((each) => !toStop.includes(each)) ?? [];
   return (
-    <Message
-      isLiveRegion
-      variant={found === undefined ? 'warning' : 'info'}
-      title={
-        found === undefined
-          ? 'The thief may still have access'
-          : `Investigated: ${countText(found.items, 'item')} found`
-      }
-    >
+    <Message isLiveRegion variant="warning" title="The thief may still have access">
       <p>
         This lockdown ends {whose(scope)} only{toStop.length === 0 ? '.' : ':'}
       </p>
@@ -186,17 +170,11 @@ function Warning(props: {
           )}
         </p>
       ))}
-      {found !== undefined ? (
+      {made !== null && (
         <p>
-          Read: the activity since <When at={found.since} />.
+          {made.more > 0 && `${countText(made.more, 'more user')}. `}
+          Not read: other changes, and before <When at={made.since} />.
         </p>
-      ) : (
-        made !== null && (
-          <p>
-            {made.more > 0 && `${countText(made.more, 'more user')}. `}
-            Not read: other changes, and before <When at={made.since} />.
-          </p>
-        )
       )}
       {children !== undefined && <div className="buttons">{children}</div>}
     </Message>

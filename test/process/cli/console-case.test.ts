@@ -15,7 +15,7 @@ import type { OperationState } from '../../../src/console/operations.ts';
 import type { ShownInvestigation } from '../../../src/console/shown-investigation.ts';
 import { type TestConsole, testConsole } from '../../support/console.ts';
 import { theft } from '../../support/theft.ts';
-import { temporaryFolder } from './program.ts';
+import { temporaryFolder, tokenctl } from './program.ts';
 
 /** A theft whose victim is locked down, in a console with both contexts of the controller. */
 async function lockedDown() {
@@ -50,20 +50,14 @@ async function lockedDown() {
 }
 
 /** Begins a change, and confirms what it asks for, as often as it asks; gives how it ended. */
-async function carryOut(
-  { send, reached }: TestConsole,
-  change: object,
-  isConfirmed: (question: string) => boolean = () => true,
-): Promise<OperationState> {
+async function carryOut({ send, reached }: TestConsole, change: object): Promise<OperationState> {
   const begun = await send('/api/operations', change);
   expect([begun.statusCode, begun.body]).toEqual([201, expect.anything()]);
   const { id } = begun.json() as OperationState;
   let state = await reached(id, 'asking', 'done', 'failed');
   while (state.state === 'asking' && state.asked !== null) {
-    const { type: answer, digest, act } = state.asked;
-    await (isConfirmed(act)
-      ? send(`/api/operations/${id}/confirm`, { answer, digest })
-      : send(`/api/operations/${id}/cancel`, {}));
+    const { type: answer, digest } = state.asked;
+    await send(`/api/operations/${id}/confirm`, { answer, digest });
     state = await reached(id, 'asking', 'done', 'failed', 'cancelled');
   }
   return state;
@@ -200,9 +194,13 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     expect(plan.command).toBe(
       `tokenctl incident clean --from ${first?.path} --incident ${incident} --rest-context east --context east-db`,
     );
-    const picked = { ...clean, items: [idOf('mole'), idOf('backdoor')] };
-    const part = await carryOut(opened, picked, (act) => !act.startsWith('also do what cannot be undone'));
-    expect(part.result?.text).toMatch(/mole/);
+    // A command that is not asked leaves what cannot be undone.
+    const args = ['--from', first?.path ?? '', '--incident', incident, '--rest-context', 'east'];
+    const named = ['--item', idOf('mole'), '--item', idOf('backdoor')];
+    const part = await tokenctl(['incident', 'clean', '--context', 'east-db', ...args, ...named, '--yes'], {
+      env: { HOME: folder },
+    });
+    expect(part.stdout).toMatch(/mole/);
     // What was not confirmed works on: a lift says so.
     const left = (await read()).left?.items ?? [];
     expect(left.length).toBeGreaterThan(0);
@@ -220,13 +218,16 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     expect(rest).toMatchObject({ state: 'done', result: { failure: null } });
     expect(rest.result?.text).toContain('Verified: none of these items remains.');
     expect(rest.outcome).toBe('done');
-    // Before anybody investigates again, what was verified is no more to be cleaned.
-    expect((await read()).investigations.at(-1)).toMatchObject({ remaining: 0, honest: 1, isOutdated: true });
+    // It is investigated again by the cleaning: nobody has to begin that.
+    expect(rest.result?.text).toContain('Investigated again: nothing new was found.');
+    expect((await read()).investigations.at(-1)).toMatchObject({
+      remaining: 0,
+      honest: 1,
+      isOutdated: false,
+    });
     const cleaned = (await found()).items.filter(({ cleanedAt }) => cleanedAt !== null);
     expect(cleaned.length).toBeGreaterThan(0);
     expect(cleaned.every(({ remains }) => !remains)).toBe(true);
-    await investigate();
-    expect((await read()).investigations.at(-1)).toMatchObject({ remaining: 0, honest: 1 });
     // What became of an item does not change its place.
     const orderOf = (some: typeof items, others: typeof items) =>
       some.map(({ id }) => id).filter((id) => others.some((other) => other.id === id));
@@ -241,7 +242,9 @@ describe('a case in a console', { timeout: 60_000 }, () => {
       ...{ kind: 'incident clean', place: 'east-db', incident, undo: cleanings[0]?.run },
     });
     expect(undone.result?.text).toMatch(/ndone/);
-    expect((await found()).items.filter(({ cleanedAt }) => cleanedAt !== null)).toEqual([]);
+    expect((await found()).items.find(({ id }) => id === idOf('user mole'))).toMatchObject({
+      ...{ cleanedAt: null, remains: true },
+    });
 
     const report = (format: string) =>
       send(`/api/case/report?place=east-db&incident=${incident}&format=${format}`);
@@ -253,7 +256,7 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     expect(body).toMatch(/Investigated: User bob, from .*, taken as the earliest beginning of the theft, to/);
     expect((await report('json')).json()).toMatchObject({
       incident: { id: incident },
-      investigations: [{}, {}, {}],
+      investigations: [{}, {}, {}, {}],
     });
     expect((await report('svg')).headers).toMatchObject({
       'content-disposition': `attachment; filename="${incident}.svg"`,
@@ -261,6 +264,112 @@ describe('a case in a console', { timeout: 60_000 }, () => {
     expect((await read()).report).toMatchObject({ isOutdated: false });
     expect((await read()).report?.path).toMatch(/report-\d{8}T\d{9}Z\.(html|json|svg)$/);
     expect(JSON.stringify(await read())).not.toContain('long enough for it');
+  });
+
+  it('does all that was decided after one confirmation, and investigates again', async () => {
+    const { folder, opened, incident, read, investigate, found } = await lockedDown();
+    const { send, reached } = opened;
+    await investigate();
+    const { items } = await found();
+    const idOf = (text: string) => items.find(({ summary }) => summary.includes(text))?.id ?? '';
+    const [first] = (await read()).investigations;
+    expect(items.find(({ id }) => id === idOf('user mole'))?.ending).toEqual({
+      act: 'disable',
+      isForGood: false,
+    });
+    expect(items.find(({ id }) => id === idOf('backdoor'))?.ending).toEqual({
+      act: 'delete',
+      isForGood: true,
+    });
+    const honest = { items: [idOf('colleague')], reason: 'hired in May' };
+    const decide = {
+      ...{
+        kind: 'incident clean',
+        place: 'east-db',
+        incident,
+        investigation: first?.name,
+        restContext: 'east',
+      },
+      ...{ items: [idOf('user mole')], reason: 'stolen', ticket: 'SEC-7' },
+      decided: { honest, handedOver: { items: [idOf('backdoor')], to: 'carol', reason: 'hers' } },
+    };
+    const log = join(folder, '.local/state/tokenctl/audit.jsonl');
+    const before = readFileSync(log, 'utf8');
+    for (const [wrong, message] of [
+      [{ ...decide, decided: { honest: { ...honest, reason: ' ' } } }, /reason/],
+      [
+        { ...decide, decided: { honest: { ...honest, items: decide.items } } },
+        /Two things are decided about/,
+      ],
+    ] as const) {
+      const { statusCode, body } = await send('/api/operations', wrong);
+      expect([statusCode, body]).toEqual([400, expect.stringMatching(message)]);
+    }
+    const plan = (await send('/api/plans', decide)).json();
+    expect(plan.text).toMatch(/Kept as honest work, because "hired in May":\n +created the user colleague/);
+    // What is dropped records nothing.
+    const begun = (await send('/api/operations', decide)).json() as OperationState;
+    const asked = (await reached(begun.id, 'asking')).asked;
+    expect(asked).toMatchObject({
+      ...{ type: incident, part: null, note: null, otherwise: null },
+      act: 'end 1 item, keep 1 as honest work, hand 1 over',
+    });
+    expect(asked?.plan).toContain(
+      'In this order: what you say is recorded, or it stops there; each item is recorded and ended; all is investigated again.',
+    );
+    await send(`/api/operations/${begun.id}/cancel`, {});
+    await reached(begun.id, 'cancelled');
+    expect(readFileSync(log, 'utf8')).toBe(before);
+
+    // While the audit log is down, nothing of it happens.
+    const kept = (await send('/api/operations', decide)).json() as OperationState;
+    const waiting = (await reached(kept.id, 'asking')).asked;
+    renameSync(log, `${log}.aside`);
+    mkdirSync(log);
+    await send(`/api/operations/${kept.id}/confirm`, { answer: incident, digest: waiting?.digest });
+    expect(await reached(kept.id, 'failed', 'done')).toMatchObject({
+      failure: { code: 'audit_unavailable' },
+    });
+    rmdirSync(log);
+    renameSync(`${log}.aside`, log);
+    expect(readFileSync(log, 'utf8')).toBe(before);
+
+    const done = await carryOut(opened, decide);
+    expect(done).toMatchObject({ state: 'done', outcome: 'done', result: { failure: null } });
+    expect(done.result?.text).toMatch(
+      /^Recorded: 1 item kept as honest work; 1 item handed over to carol: tell them\.\n/,
+    );
+    expect(done.command).toMatch(
+      /^tokenctl incident mark .* && tokenctl incident mark .* && tokenctl incident clean /,
+    );
+    // The marks are from before the cleaning, each with a reason of its own.
+    const ours = (await read()).runs.map(({ operation, sentence }) => [
+      operation,
+      /, ([^,]*)$/.exec(sentence)?.[1],
+    ]);
+    expect(ours.slice(-3)).toEqual([
+      ['incident.mark', 'hired in May'],
+      ['incident.hand-over', 'hers'],
+      ['incident.clean', 'stolen'],
+    ]);
+    expect((await read()).investigations.at(-1)).toMatchObject({
+      isOutdated: false,
+      honest: 1,
+      handedOver: 1,
+    });
+    expect((await found()).items.find(({ id }) => id === idOf('user mole'))).toMatchObject({
+      fate: 'cleaned',
+    });
+    expect((await found()).items.find(({ id }) => id === idOf('colleague'))?.mark).toMatchObject({
+      why: 'hired in May',
+    });
+    // Once more, nothing is left to end: what is said is asked for, and recorded once.
+    const again = await carryOut(opened, {
+      ...decide,
+      investigation: (await read()).investigations.at(-1)?.name,
+    });
+    expect([again.state, again.asked?.act]).toEqual(['done', 'keep 1 as honest work, hand 1 over']);
+    expect((await read()).runs.filter(({ operation }) => operation === 'incident.mark')).toHaveLength(1);
   });
 
   it('tells the stolen token from what was done with it, and what is honest from whether it is there', async () => {
