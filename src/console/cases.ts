@@ -142,7 +142,7 @@ export function serveCases(app: FastifyInstance, { places, controllers, version 
       .extend({ format: z.enum(['html', 'json', 'markdown', 'svg']) })
       .parse(query);
     const text = await places.work(place, (runtime) =>
-      reportOf(runtime, { place, incident, format, version }),
+      reportOf(runtime, { place, incident, format, version, statuses }),
     );
     new CaseFiles(places.environment, incident).keepReport(text, {
       extension: extensions[format],
@@ -162,12 +162,16 @@ async function reportOf(
     readonly incident: string;
     readonly format: 'html' | 'json' | 'markdown' | 'svg';
     readonly version: string;
+    readonly statuses: CaseStatuses;
   },
 ): Promise<string> {
-  const { incident, format, version } = given;
+  const { incident, format, version, statuses } = given;
   const files = new CaseFiles(runtime.environment, incident);
+  const { incident: status, at, unread } = await statuses.read(runtime, given);
+  const users = await caseUsers(runtime, { incident: status, isRead: unread === null });
   const made = await incidentReportFlow({
     ...{ runtime, incident, version, controller: await controllerOfCase(runtime, given) },
+    usersNow: users === null || unread !== null ? undefined : { at, users },
     flags: {
       from: files.investigations().map(({ path }) => path),
       format: format === 'json' ? 'markdown' : format,

@@ -11,6 +11,7 @@ import {
   gatherReport,
   type IncidentReport,
   type LogEvidence,
+  type UsersNow,
 } from '../../operations/incident/gather-report.ts';
 import type { OwnWork, TheftBegan } from '../../operations/incident/own-work.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
@@ -58,6 +59,8 @@ export interface IncidentReportRequest {
   readonly version: string;
   /** Which controller it is; by default the target is asked. */
   readonly controller?: Pick<TargetDescription, 'address' | 'installUuid'>;
+  /** What was read of its users, where it was. */
+  readonly usersNow?: UsersNow | undefined;
 }
 
 /**
@@ -77,7 +80,7 @@ export async function incidentReportFlow(
   for (const { path, investigation } of saved) requireSameController(path, investigation, description);
   const investigations = saved.map(({ investigation }) => investigation);
   const log = await runtime.auditLog();
-  const gathered = await gatherReport({
+  const record = await gatherReport({
     log,
     description,
     investigations,
@@ -86,6 +89,7 @@ export async function incidentReportFlow(
     now: runtime.clock.now(),
     checkpoint: () => checkpointOf(runtime),
   });
+  const gathered: IncidentReport = { ...record, usersNow: request.usersNow };
   const place = auditLogPlace(runtime.configuration);
   const document = documentOf(gathered, { format, place, version });
   if (output !== undefined) await writeReport(output, document());
@@ -152,7 +156,12 @@ function documentOf(
     : () => markdownDocument(parts());
 }
 
-function jsonOf({ investigations, madeAt, ...gathered }: IncidentReport): IncidentReportJson {
+function jsonOf({
+  investigations,
+  madeAt,
+  usersNow: _users,
+  ...gathered
+}: IncidentReport): IncidentReportJson {
   const { incident, address, runs, lockdown, cleaned, undone, evidence, own, began } = gathered;
   return {
     incident,

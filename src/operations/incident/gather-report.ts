@@ -73,6 +73,14 @@ export interface IncidentRecord {
 export interface IncidentReport extends IncidentRecord {
   readonly madeAt: Date;
   readonly evidence: LogEvidence;
+  /** What was read of the users of a closed incident, where somebody read it for the report. */
+  readonly usersNow?: UsersNow | undefined;
+}
+
+/** Whether users are active, and when that was read, by the clock of the controller. */
+export interface UsersNow {
+  readonly at: Date;
+  readonly users: readonly { readonly name: string; readonly isActive: boolean | null }[];
 }
 
 /** How long before the lockdown the log is read, in milliseconds: a token may have been revoked first. */

@@ -112,9 +112,18 @@ function isItOver(report: IncidentReport): Document {
       incident.lifted !== null &&
         `By the audit log, it was lifted at ${secondText(incident.lifted.at)}. What was revoked stays revoked.`,
       incident.stays.length > 0 &&
-        `By the audit log, the lift did not give back: ${incident.stays.map(({ what, name }) => (what === 'user' ? `the user ${name}, who stays deactivated` : `the role ${name}`)).join('; ')}. Whether that is so now was not read.`,
+        `By the audit log, the lift did not give back: ${incident.stays.map(({ what, name }) => (what === 'user' ? `the user ${name}, who stays deactivated` : `the role ${name}`)).join('; ')}. ${nowText(report)}`,
     ),
   ];
+}
+
+/** What the users are whom the lift left, as far as it was read. */
+function nowText({ incident, usersNow }: IncidentReport): string {
+  const left = new Set(incident.stays.flatMap(({ what, name }) => (what === 'user' ? name : [])));
+  const read = usersNow?.users.filter(({ name, isActive }) => left.has(name) && isActive !== null) ?? [];
+  if (usersNow === undefined || read.length < incident.stays.length)
+    return 'Whether that is so now was not read.';
+  return `Read at ${secondText(usersNow.at.toISOString())}: ${read.map(({ name, isActive }) => `${name} is ${isActive ? 'ACTIVE' : 'deactivated'}`).join(', ')}.`;
 }
 
 function lockdownText({ at, result, accessPaths }: NonNullable<IncidentReport['lockdown']>): string {

@@ -52,7 +52,10 @@ function listed(title: string, some: readonly OwnWork[]): Document {
 function workText({ item, mark }: OwnWork): string {
   const who = item.by.map(({ username }) => username).join(', ');
   const state = stateOf(item);
-  const by = mark === null ? '' : `; marked by ${mark.by}, ${secondText(mark.at)}`;
+  const by =
+    mark === null
+      ? ''
+      : `; marked by ${mark.by}, ${secondText(mark.at)}${mark.why === null ? ', without a reason' : `: "${mark.why}"`}`;
   return `${secondText(item.first)}: ${who === '' ? '' : `${who}: `}${item.summary}${state}${by}`;
 }
 

@@ -2,6 +2,7 @@ import {
   describedSummary,
   type Investigation,
   type InvestigationItem,
+  isStillThere,
   stateText,
 } from '../../domain/investigation/investigation.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
@@ -20,7 +21,12 @@ export function whatHappened({ investigations, incident, own }: IncidentReport):
   const { items } = combined(investigations);
   const stolen = stolenIn(investigations);
   const acts = items.filter(({ id }) => !stolen.has(id));
-  const worst = acts.filter(isSerious).sort(byRisk).slice(0, 12);
+  const unsure = stolen.size > 0 ? [] : acts.filter((item) => isOwnersToken(item, investigations));
+  const worst = acts
+    .filter((item) => isSerious(item) && !unsure.includes(item))
+    .sort(byRisk)
+    .slice(0, 12);
+  const marked = own.filter(({ why }) => why === 'marked').length;
   const { reason } = incident;
   return [
     lines(items.filter(({ id }) => stolen.has(id)).map(stolenText)),
@@ -30,6 +36,9 @@ export function whatHappened({ investigations, incident, own }: IncidentReport):
       ),
     ),
     lines(
+      marked > 0 &&
+        `In all, ${countText(acts.length + marked, 'thing was', 'things were')} found: these ${acts.length}, and ${marked} marked as honest work.`,
+      unsure.length > 0 && unsureText(unsure),
       `${ACCOUNTS_ONLY} ${apartText(own)}`,
       reason !== null && `The lockdown gives as its reason: ${reason}.`,
     ),
@@ -39,6 +48,31 @@ export function whatHappened({ investigations, incident, own }: IncidentReport):
     ),
   ];
 }
+
+/** Whether it is a token that an investigated account made for itself, and that is not there any more: perhaps the stolen one. */
+function isOwnersToken(item: InvestigationItem, investigations: readonly Investigation[]): boolean {
+  const owners = new Set(
+    investigations.flatMap(({ chain }) =>
+      chain.flatMap(({ how, user }) => (how === 'subject' ? user.username : [])),
+    ),
+  );
+  return (
+    item.act === 'made' &&
+    item.object.kind === 'o_auth2_access_token' &&
+    !isStillThere(item) &&
+    item.by.length > 0 &&
+    item.by.every(({ username }) => owners.has(username))
+  );
+}
+
+/** No stolen token was given: whose work these are is not known. */
+function unsureText(items: readonly InvestigationItem[]): string {
+  const named = items.slice(0, MAX_UNSURE).map(describedSummary);
+  if (items.length > MAX_UNSURE) named.push(`${items.length - MAX_UNSURE} more`);
+  return `Not told apart: ${named.join('; ')}. They are tokens of the investigated account itself: the stolen one may be among them, as no stolen token was given, and the intruder may have made others.`;
+}
+
+const MAX_UNSURE = 5;
 
 /** The earliest beginning of the theft: no act of the intruder. */
 function stolenText(item: InvestigationItem): string {

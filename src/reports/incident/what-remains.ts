@@ -49,6 +49,11 @@ interface Said<Mark extends ItemMark = ItemMark> {
 /** What people said, as far as it is about what remains. */
 type Marked = Pick<IncidentReport, 'byHand' | 'handedOver'>;
 
+/** How many of the things that were found are marked as honest work; 0 where several accounts were investigated. */
+function honestIn({ own, investigations }: Pick<IncidentReport, 'own' | 'investigations'>): number {
+  return bySubject(investigations).length > 1 ? 0 : own.filter(({ why }) => why === 'marked').length;
+}
+
 /** What is left of an investigation: each item once. */
 interface Left {
   /** Those included that were dealt with by hand as a person said before, and that the investigation still found. */
@@ -119,16 +124,16 @@ export function remainingTexts(report: IncidentReport): readonly string[] {
   if (groups.length === 0) return ['Not known: what the intruder left behind was not investigated.'];
   return groups.map((each) => {
     const found = combined(each);
-    const text = remainingText(found, report);
+    const text = remainingText(found, report, honestIn(report));
     return groups.length === 1 ? text : `${subjectText(found.subject)}: ${text}`;
   });
 }
 
-function remainingText(last: Investigation, marked: Marked): string {
+function remainingText(last: Investigation, marked: Marked, honest: number): string {
   const left = leftOf(last, marked);
   const { handled, handedOver, seenAgain } = left;
   return [
-    knownText(last, left),
+    knownText(last, left, honest),
     ...(seenAgain.length === 0
       ? []
       : [`Of these: ${namedOf(seenAgain, (said) => seenAgainText(said, last))}.`]),
@@ -166,7 +171,7 @@ function handedOverText({ to, by, at, why }: HandedOver): string {
   return `handed over to ${to} by ${by} at ${secondText(at)}${why === null ? '' : ` ("${why}")`}`;
 }
 
-function knownText(last: Investigation, { remaining: left, ...said }: Left): string {
+function knownText(last: Investigation, { remaining: left, ...said }: Left, honest: number): string {
   const [handled, handedOver] = [said.handled.length, said.handedOver.length];
   const isSaid = handled + handedOver > 0;
   const unknown = left.filter(({ state }) => state === 'unknown').length;
@@ -180,10 +185,10 @@ function knownText(last: Investigation, { remaining: left, ...said }: Left): str
     return othersText(last, others, { handled, handedOver });
   }
   if (left.length === 0 && handedOver > 0) {
-    return `Not in full. The investigation of ${last.madeAt} read again what the accounts are known to have done. ${endedText(last, said)} What was still there or not checked is handed over${handled > 0 ? ', or said to be dealt with since' : ''}.`;
+    return `Not in full. The investigation of ${last.madeAt} read again what the accounts are known to have done. ${endedText(last, said, honest)} What was still there or not checked is handed over${handled > 0 ? ', or said to be dealt with since' : ''}.`;
   }
   if (left.length === 0 && handled > 0) {
-    return `Not checked in full. The investigation of ${last.madeAt} read again what the accounts are known to have done. ${endedText(last, said)} What was still there or not checked is said to be dealt with since.`;
+    return `Not checked in full. The investigation of ${last.madeAt} read again what the accounts are known to have done. ${endedText(last, said, honest)} What was still there or not checked is said to be dealt with since.`;
   }
   if (left.length === 0) {
     return `Nothing is known to remain. The investigation of ${last.madeAt} read again what the accounts are known to have done, and none of it remains. What it could not know is listed below.`;
@@ -202,10 +207,14 @@ function knownText(last: Investigation, { remaining: left, ...said }: Left): str
 function endedText(
   last: Investigation,
   { handled, handedOver }: Pick<Left, 'handled' | 'handedOver'>,
+  honest: number,
 ): string {
   const found = last.items.filter((item) => !isStolenToken(item, last)).length;
   const left = [...handled, ...handedOver].filter(({ item }) => !isStolenToken(item, last)).length;
-  return `It found ${countText(found, 'thing')}, of which ${numberText(found - left)} ${found - left === 1 ? 'does' : 'do'} not remain.`;
+  const ended = `${numberText(found - left)} ${found - left === 1 ? 'does' : 'do'} not remain`;
+  return honest === 0
+    ? `It found ${countText(found, 'thing')}, of which ${ended}.`
+    : `It found ${countText(found + honest, 'thing')}: ${numberText(honest)} marked as honest work; of the others, ${ended}.`;
 }
 
 /** Where nothing remains but changes that give no access and run no code by any rule. */
