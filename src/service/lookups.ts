@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import type { Database } from '../db/database.ts';
 import { currentSettings } from './settings/settings.ts';
 import { findClients } from './store/applications.ts';
@@ -38,14 +37,12 @@ interface PendingLookup<V> {
 }
 
 /**
- * Looks up values by key, one statement at a time: all keys that are requested in the same tick of the event loop, or while
- * the statement before is running, are in the next one. It caches nothing: every lookup reads after it was requested, so it
- * sees every earlier revocation and change.
+ * Looks up values by key, with one statement for all keys requested in the same tick of the event loop. It
+ * caches nothing: every lookup reads after it was requested, so it sees every earlier revocation and change.
  */
 class BatchedLookup<V> {
   readonly #load: (keys: readonly string[]) => Promise<ReadonlyMap<string, V>>;
   #pending = new Map<string, PendingLookup<V>[]>();
-  #isRunning = false;
 
   /** @param load Looks up several keys; missing keys resolve to null. */
   constructor(load: (keys: readonly string[]) => Promise<ReadonlyMap<string, V>>) {
@@ -53,19 +50,12 @@ class BatchedLookup<V> {
   }
 
   find(key: string): Promise<V | null> {
+    if (this.#pending.size === 0) setImmediate(() => this.#resolve());
     return new Promise((resolve, reject) => {
       const pending = this.#pending.get(key) ?? [];
       pending.push({ resolve, reject });
       this.#pending.set(key, pending);
-      if (!this.#isRunning) this.#run();
     });
-  }
-
-  async #run(): Promise<void> {
-    this.#isRunning = true;
-    await setImmediate();
-    while (this.#pending.size > 0) await this.#resolve();
-    this.#isRunning = false;
   }
 
   async #resolve(): Promise<void> {
