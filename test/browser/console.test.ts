@@ -294,6 +294,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await takePictures(page, 'console-board');
     await page.getByRole('link', { name: /^Go on with the case inc-/ }).click();
     await page.getByRole('heading', { name: /^Case inc-/ }).waitFor();
+    await page.getByText('Runbook', { exact: true }).click();
     await page.getByLabel(/^Choose the runbook for inc-/).selectOption('stolen-token');
     // It is ticked once the audit log has it.
     const step = page.getByRole('checkbox', { name: '2. End all access of monitoring' });
