@@ -111,7 +111,7 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
 
 /** Logs one line per request, without query string and headers, which may hold secrets. */
 function logRequests(app: FastifyInstance): void {
-  app.addHook('onResponse', (request, reply, done) => {
+  app.addHook('onResponse', async (request, reply) => {
     request.log.info(
       {
         request: request.id,
@@ -122,13 +122,12 @@ function logRequests(app: FastifyInstance): void {
       },
       'answered',
     );
-    done();
   });
 }
 
 /** Adds the headers of section 5.1 of the specification and the security headers to every response. */
 function addCommonHeaders(app: FastifyInstance): void {
-  app.addHook('onSend', (request, reply, _payload, done) => {
+  app.addHook('onSend', async (request, reply) => {
     reply.headers({
       'X-API-Request-Id': request.id,
       'X-API-Total-Time': `${(reply.elapsedTime / 1000).toFixed(3)}s`,
@@ -141,7 +140,6 @@ function addCommonHeaders(app: FastifyInstance): void {
       'Referrer-Policy': 'same-origin',
     });
     if (reply.getHeader('Cache-Control') === undefined) reply.header('Cache-Control', 'no-store');
-    done();
   });
 }
 
@@ -150,14 +148,13 @@ function addCommonHeaders(app: FastifyInstance): void {
  * if ALLOW_METRICS_FOR_ANONYMOUS_USERS is on.
  */
 function serveMetrics(app: FastifyInstance, service: ServiceContext): void {
-  app.addHook('onResponse', (request, reply, done) => {
+  app.addHook('onResponse', async (request, reply) => {
     service.metrics.answered({
       method: request.method,
       route: routePattern(request.routeOptions.url),
       status: reply.statusCode,
       milliseconds: reply.elapsedTime,
     });
-    done();
   });
   const summary = 'What the service counts about itself, for Prometheus';
   const controllerPath = '/api/v2/metrics/';

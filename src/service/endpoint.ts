@@ -5,7 +5,7 @@ import { forbidden, notFound, RequestFailure, unauthenticated } from './failure.
 import { type Field, type FieldSet, MAX_INTEGER } from './listing/fields.ts';
 import { lastValue } from './listing/filters.ts';
 import { type ConstantAnswer, constantAnswer, sendConstant } from './pages/constant-answer.ts';
-import { parseTarget, queryOf } from './request.ts';
+import { parseTarget } from './request.ts';
 
 /** An authenticated request to an endpoint. */
 export interface Exchange {
@@ -92,11 +92,10 @@ export function serveEndpoint(app: FastifyInstance, service: ServiceContext, end
     method: METHODS,
     url: endpoint.path,
     config: { endpoint },
-    onRequest: (request, reply, done) => {
+    onRequest: async (request, reply) => {
       reply.header('Allow', allow);
       requireAcceptable(request);
       if (endpoint.formats !== 'own') requireFormat(request);
-      done();
     },
     handler: async (request, reply) => {
       const caller = await authenticate(service, request, reply);
@@ -137,11 +136,10 @@ export function servePublic(
     method: METHODS,
     url: endpoint.path,
     config: { describes: { summary: endpoint.summary ?? endpoint.path, anonymous: true } },
-    onRequest: (request, reply, done) => {
+    onRequest: async (request, reply) => {
       reply.header('Allow', 'GET, HEAD, OPTIONS');
       requireAcceptable(request);
       requireFormat(request);
-      done();
     },
     handler: async (request, reply) => {
       if (!isSafe(request.method)) throw methodNotAllowed(request.method);
@@ -198,7 +196,7 @@ function requireAcceptable(request: FastifyRequest): void {
  * JSON, too.
  */
 function requireFormat(request: FastifyRequest): void {
-  const format = lastValue(queryOf(request), 'format');
+  const format = lastValue(new URLSearchParams(parseTarget(request.url).query), 'format');
   if (format !== null && !['', 'json', 'api'].includes(format)) throw notFound();
 }
 
@@ -219,7 +217,8 @@ const QUERY = '?format=json';
  * controller does.
  */
 function carryFormat(body: unknown, request: FastifyRequest, reply: FastifyReply): unknown {
-  if (queryOf(request).get('format') !== 'json' || !isRecord(body)) return body;
+  const { query } = parseTarget(request.url);
+  if (new URLSearchParams(query).get('format') !== 'json' || !isRecord(body)) return body;
   const location = reply.getHeader('Location');
   if (location !== undefined) reply.header('Location', `${location}${QUERY}`);
   const { results } = body;

@@ -125,6 +125,5 @@ function addGauges(registry: Registry, { database, jobs, version }: MetricsSourc
  * label for each id. `none` if no route matched.
  */
 export function routePattern(url: string | undefined): string {
-  // Only what has parameters is searched: this is asked for every request.
-  return url?.includes(':') ? url.replace(/:(\w+)(\(\^[^)]*\))?/g, '{$1}') : (url ?? 'none');
+  return url?.replace(/:(\w+)(\(\^[^)]*\))?/g, '{$1}') ?? 'none';
 }

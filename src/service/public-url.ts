@@ -43,11 +43,11 @@ export function publicOrigin(text: string): string {
  */
 export function setIssuer(app: FastifyInstance, publicUrl: string | null): void {
   app.decorateRequest('issuer', '');
-  app.addHook('onRequest', (request, _reply, done) => {
+  app.addHook('onRequest', async (request) => {
     if (hostHeaders(request) > 1) throw badRequest('The request has more than one Host header.');
     const requested = requestedUrl(request);
     request.issuer = publicUrl ?? requested?.origin ?? '';
-    if (requested !== null && isKnown(requested, publicUrl)) return done();
+    if (requested !== null && isKnown(requested, publicUrl)) return;
     throw new RequestFailure(421, {
       detail:
         publicUrl === null
@@ -62,16 +62,10 @@ function hostHeaders({ raw }: FastifyRequest): number {
   return raw.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length;
 }
 
-/** The address of the last request: the next one has the same, as a rule. */
-let last: { readonly text: string; readonly url: URL | null } = { text: '', url: null };
-
 function requestedUrl({ protocol, host }: FastifyRequest): URL | null {
   const text = `${protocol}://${host}`;
-  if (text !== last.text) {
-    const url = URL.canParse(text) ? new URL(text) : null;
-    last = { text, url: url !== null && url.href === `${url.origin}/` ? url : null };
-  }
-  return last.url;
+  const url = URL.canParse(text) ? new URL(text) : null;
+  return url !== null && url.href === `${url.origin}/` ? url : null;
 }
 
 function isKnown({ hostname, host }: URL, publicUrl: string | null): boolean {

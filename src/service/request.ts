@@ -20,12 +20,11 @@ export function parametersProblem(what: string, text: string, separator: '&' | '
 
 /** Refuses requests with too many query parameters or cookies, before any other hook reads them. */
 export function limitParameters(app: FastifyInstance): void {
-  app.addHook('onRequest', ({ url, headers: { cookie = '' } }, _reply, done) => {
+  app.addHook('onRequest', async ({ url, headers: { cookie = '' } }) => {
     const problem =
       parametersProblem('The query string', parseTarget(url).query) ??
       parametersProblem('The Cookie header', cookie, ';');
     if (problem !== null) throw badRequest(problem);
-    done();
   });
 }
 
@@ -134,11 +133,6 @@ export function parseTarget(url: string): Target {
   return { path: path.replace(/^\/*/, '/'), query };
 }
 
-/** The parameters of a request's query string. Most requests have none: then nothing is parsed. */
-export function queryOf({ url }: Pick<FastifyRequest, 'url'>): URLSearchParams {
-  return new URLSearchParams(/[?#]/.test(url) ? parseTarget(url).query : '');
-}
-
 declare module 'fastify' {
   interface FastifyRequest {
     /**
@@ -152,9 +146,8 @@ declare module 'fastify' {
 /** Sets the network of each request before any other hook. */
 export function setClientNetworks(app: FastifyInstance): void {
   app.decorateRequest('network', '');
-  app.addHook('onRequest', (request, _reply, done) => {
+  app.addHook('onRequest', async (request) => {
     // Missing from the types: the address of a closed connection is undefined.
     request.network = clientNetwork(request.ip ?? 'gone');
-    done();
   });
 }

@@ -5,7 +5,7 @@ import type { HashShare } from '../limits/hash-queue.ts';
 import type { Attempt } from '../limits/limits.ts';
 import { outsideTurn } from '../limits/request-shares.ts';
 import { scopeWords } from '../oauth2/oauth-request.ts';
-import { queryOf } from '../request.ts';
+import { parseTarget } from '../request.ts';
 import { currentSettings } from '../settings/settings.ts';
 import { type BearerRecord, touchLastUsed } from '../store/tokens.ts';
 import { findUserByName, type UserRecord } from '../store/users.ts';
@@ -45,7 +45,7 @@ export async function authenticate(
   reply: FastifyReply,
 ): Promise<Caller | null> {
   const { authorization } = request.headers;
-  if (queryOf(request).has('access_token')) {
+  if (new URLSearchParams(parseTarget(request.url).query).has('access_token')) {
     throw badRequest('A token in the query string is not accepted: send it in the Authorization header.');
   }
   const bearer = await findBearer(service, authorization);

@@ -46,8 +46,7 @@ export class FairShare {
    * reason of `left`.
    */
   async run<T>(user: User, left: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    left.throwIfAborted();
-    const end = await this.enter(user, () => left);
+    const end = await this.enter(user, left);
     const ended = new AbortController();
     const signals = [left, this.#stopped.signal];
     const abort = ({ target }: Event) => ended.abort((target as AbortSignal).reason);
@@ -63,16 +62,13 @@ export class FairShare {
   /**
    * Waits for a turn of a user.
    *
-   * @param left As in {@link run}; asked for only if there is a wait.
    * @returns Ends the turn.
    * @throws RequestFailure as {@link run} does.
    */
-  async enter(user: User, left: () => AbortSignal): Promise<() => void> {
-    this.#stopped.signal.throwIfAborted();
-    // Others wait for a share of their own, or for one of all: neither holds up a user with one left.
-    if (!this.#waiting.has(user) && this.#hasRoom(user)) this.#take(user);
+  async enter(user: User, left: AbortSignal): Promise<() => void> {
+    const hasWaited = await this.#turn(user, left);
     // Those that waited begin one by one: what arrived meanwhile is read in between.
-    else if (await this.#turn(user, left())) await setImmediate();
+    if (hasWaited) await setImmediate();
     return () => {
       this.#running.set(user, (this.#running.get(user) ?? 1) - 1);
       if (this.#running.get(user) === 0) this.#running.delete(user);
@@ -88,10 +84,17 @@ export class FairShare {
       waiting.refuse(stopping());
   }
 
-  /** Waits behind what is waiting of the user. Returns whether its turn had not come yet. */
+  /** Whether it had to wait. */
   async #turn(user: User, signal: AbortSignal): Promise<boolean> {
+    this.#stopped.signal.throwIfAborted();
     signal.throwIfAborted();
-    const queue = this.#waiting.get(user) ?? new Set();
+    const waitingBefore = this.#waiting.get(user);
+    // Others wait for a share of their own, or for one of all: neither holds up a user with one left.
+    if (waitingBefore === undefined && this.#hasRoom(user)) {
+      this.#take(user);
+      return false;
+    }
+    const queue = waitingBefore ?? new Set();
     if (queue.size >= MAX_WAITING) throw tooManyRequests('Too many of your requests are waiting.', 1);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const waiting: Waiting = {

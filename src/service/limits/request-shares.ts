@@ -41,11 +41,10 @@ export function shareRequests(
   app.decorateRequest('credentials', null);
   app.addHook('preParsing', async (request, reply, payload) => {
     const sender = owners.senderOf(request);
-    const body = hasBody(request)
-      ? await bodies.receive(request, payload, { sender, left: signalOf(reply) })
-      : null;
+    const left = signalOf(reply);
+    const body = hasBody(request) ? await bodies.receive(request, payload, { sender, left }) : null;
     try {
-      const turn = new Turn(service.shares.requests, sender, reply);
+      const turn = new Turn(service.shares.requests, sender, left);
       await turn.begin();
       request.turn = turn;
       reply.raw.once('close', () => turn.abandon());
@@ -56,10 +55,9 @@ export function shareRequests(
       ? payload
       : Object.assign(Readable.from([body]), { receivedEncodedLength: body.length });
   });
-  app.addHook('onSend', (request, reply, _payload, done) => {
+  app.addHook('onSend', async (request, reply) => {
     request.turn?.end();
     owners.learn(request, reply.statusCode);
-    done();
   });
 }
 
@@ -87,35 +85,31 @@ export async function inTurn<T>({ turn }: FastifyRequest, work: () => Promise<T>
 /** Aborted when the client closes the connection before it has its answer. */
 export function signalOf(reply: FastifyReply): AbortSignal {
   const left = new AbortController();
+  const { raw } = reply;
   const leave = () => {
-    if (hasLeft(reply)) left.abort(clientLeft());
+    if (!raw.writableFinished) left.abort(clientLeft());
   };
-  if (reply.raw.destroyed) leave();
-  else reply.raw.once('close', leave);
+  if (raw.destroyed) leave();
+  else raw.once('close', leave);
   return left.signal;
-}
-
-function hasLeft({ raw }: FastifyReply): boolean {
-  return raw.destroyed && !raw.writableFinished;
 }
 
 /** The turn of a request in the share of its sender. */
 class Turn {
   readonly #share: FairShare;
   readonly #sender: string;
-  readonly #reply: FastifyReply;
+  readonly #left: AbortSignal;
   #end: (() => void) | null = null;
 
-  constructor(share: FairShare, sender: string, reply: FastifyReply) {
+  constructor(share: FairShare, sender: string, left: AbortSignal) {
     this.#share = share;
     this.#sender = sender;
-    this.#reply = reply;
+    this.#left = left;
   }
 
   /** Waits for the turn. Throws RequestFailure 429, or that the client left. */
   async begin(): Promise<void> {
-    if (hasLeft(this.#reply)) throw clientLeft();
-    this.#end ??= await this.#share.enter(this.#sender, () => signalOf(this.#reply));
+    this.#end ??= await this.#share.enter(this.#sender, this.#left);
   }
 
   end(): void {
@@ -167,9 +161,8 @@ class Owners {
     const session = cookies?.[this.#cookie] ?? '';
     const { authorization = '' } = headers;
     if (authorization === '' && session === '') return null;
-    // The key makes the length and the start of the text unknown to others; no one else ever sees the digest. A header has no
-    // line break.
-    return hash('sha256', `${this.#key}\n${authorization}\n${session}`, 'base64');
+    // The key makes the length and the start of the text unknown to others; no one else ever sees the digest.
+    return hash('sha256', JSON.stringify([this.#key, authorization, session]), 'base64');
   }
 }
 

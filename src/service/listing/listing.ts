@@ -4,7 +4,7 @@ import { literal, type Sql, sql } from '../../db/sql.ts';
 import type { Exchange } from '../endpoint.ts';
 import { badRequest, notFound } from '../failure.ts';
 import { outsideTurn, signalOf } from '../limits/request-shares.ts';
-import { parseTarget, queryOf } from '../request.ts';
+import { parseTarget } from '../request.ts';
 import type { FieldSet } from './fields.ts';
 import { allOf, compileFilters, compileOrder, type Filters, filterEntries, lastValue } from './filters.ts';
 import { scanIds } from './scan.ts';
@@ -166,7 +166,7 @@ export async function requireMatch(
   rows: Pick<Listing<never>, 'fields' | 'from' | 'visible'>,
 ): Promise<void> {
   const { database } = exchange.service;
-  const query = queryOf(exchange.request);
+  const query = new URLSearchParams(parseTarget(exchange.request.url).query);
   compileOrder(rows.fields, query);
   if (query.has('role_level')) throw badRequest('role_level: only lists have it.');
   const entries = filterEntries(query);

@@ -13,7 +13,7 @@ import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { RequestFailure } from '../failure.ts';
 import { lastValue } from '../listing/filters.ts';
-import { queryOf } from '../request.ts';
+import { parseTarget } from '../request.ts';
 import { countEach, countFinishedJobs, countParts, failedInventories } from '../store/dashboard.ts';
 import { heldRoles } from '../store/object-roles.ts';
 import type { UserRecord } from '../store/users.ts';
@@ -127,7 +127,7 @@ async function countJobs({ database }: ServiceContext, visible: Sql): Promise<un
 }
 
 async function showJobs({ service, caller, request }: Exchange): Promise<unknown> {
-  const query = queryOf(request);
+  const query = new URLSearchParams(parseTarget(request.url).query);
   const period = lastValue(query, 'period') ?? 'month';
   const now = service.now();
   const start = startOf(period, now);

@@ -4,7 +4,7 @@ import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, notFound } from '../failure.ts';
 import { lastValue } from '../listing/filters.ts';
 import { readVariables, type Variables, writeVariables } from '../playbooks/variables.ts';
-import { jsonObject, queryOf } from '../request.ts';
+import { jsonObject, parseTarget } from '../request.ts';
 import { type InventoryContent, inventoryContent } from '../store/groups.ts';
 import type { ResourceRecord } from '../store/resources.ts';
 import { GROUP } from './groups.ts';
@@ -62,7 +62,7 @@ function variablesOf(text: string): Variables {
 async function showScript(exchange: Exchange): Promise<unknown> {
   const { service, request, reply } = exchange;
   const { id } = await seenResource(exchange, INVENTORY);
-  const query = queryOf(request);
+  const query = new URLSearchParams(parseTarget(request.url).query);
   const given = (name: string) => lastValue(query, name) ?? '';
   if (given('subset') !== '') throw badRequest('This service does not slice inventories.');
   const content = await inventoryContent(service.database, id, { all: given('all') !== '' });

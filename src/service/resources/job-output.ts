@@ -5,7 +5,7 @@ import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest } from '../failure.ts';
 import { inTurn } from '../limits/request-shares.ts';
 import { escapeHtml } from '../pages/page.ts';
-import { queryOf } from '../request.ts';
+import { parseTarget } from '../request.ts';
 import { type JobRecord, readOutput } from '../store/jobs.ts';
 import { isActive, seenJob } from './jobs.ts';
 
@@ -33,7 +33,7 @@ export function serveJobOutput(app: FastifyInstance, service: ServiceContext): v
 async function show(exchange: Exchange): Promise<unknown> {
   const { request, reply } = exchange;
   const job = await seenJob(exchange);
-  const format = queryOf(request).get('format') ?? formatFor(exchange);
+  const format = new URLSearchParams(parseTarget(request.url).query).get('format') ?? formatFor(exchange);
   switch (format) {
     case 'json':
       return sendParts(exchange, 'application/json', outputJson(exchange, job));
@@ -103,7 +103,7 @@ const IGNORED_EVENT_FILTERS = ['order_by', 'no_truncate', 'page_size', 'format']
 async function listEvents(exchange: Exchange): Promise<unknown> {
   const { request } = exchange;
   const job = await seenJob(exchange);
-  const query = queryOf(request);
+  const query = new URLSearchParams(parseTarget(request.url).query);
   const unknown = [...query.keys()].find(
     (key) => key !== 'start_line__gte' && !IGNORED_EVENT_FILTERS.includes(key),
   );
