@@ -218,7 +218,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page.getByText(`Type exactly: ${incident}`).waitFor();
     await answer.fill(incident);
     await page.keyboard.press('Enter');
-    await page.getByText(/^Verified: none of these items remains/).waitFor();
+    await page.getByText(/^Verified: these items are ended/).waitFor();
     await page.getByText('Investigated again: nothing new was found.').waitFor();
     await takePictures(page, 'console-case-cleaned');
     await close();

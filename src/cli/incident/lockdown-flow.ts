@@ -332,7 +332,7 @@ function tokensPart({ tokens, revocation }: LockdownPlan): Part | null {
   if (tokens === null || all === 0) return null;
   const more = all - tokens.length;
   return lines(
-    'Access tokens to revoke:',
+    'Access tokens to revoke, for good:',
     list(...tokens.map(tokenText), more > 0 && `and ${numberText(more)} more.`),
   );
 }

@@ -1,4 +1,5 @@
 import type { TokenctlError } from '../../domain/errors.ts';
+import { objectText } from '../../domain/investigation/collect-items.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import { type CleaningReport, titleOf } from '../../operations/investigation/clean.ts';
 import { type CleaningPlan, isIrreversible } from '../../operations/investigation/plan-cleaning.ts';
@@ -185,6 +186,23 @@ export function countsOf(plan: AnyPlan, done: CleaningReport): CleaningCounts {
   };
 }
 
+/** What was verified to be switched off only: it can be switched on again. Empty without any. */
+function switchedOffText(plan: AnyPlan, done: CleaningReport): string {
+  const unended = new Set(done.left?.map(({ id }) => id));
+  const failed = new Set(
+    done.steps.flatMap(({ step, result }) => (result === 'done' || result === 'unchanged' ? [] : [step])),
+  );
+  const off = plan.clean.filter(
+    ({ item: { id }, act }) => act.act === 'disable' && !unended.has(id) && !failed.has(id),
+  );
+  if (off.length === 0) return '';
+  const named = off.slice(0, MOST_NAMED).map(({ item }) => objectText(item.object));
+  if (off.length > MOST_NAMED) named.push(`${off.length - MOST_NAMED} more`);
+  return `Switched off, not deleted: ${named.join(', ')}.`;
+}
+
+const MOST_NAMED = 20;
+
 function countsText(plan: AnyPlan, done: CleaningReport): string {
   const { planned, ended, inPart, remaining } = countsOf(plan, done);
   const rest = [
@@ -206,9 +224,8 @@ export function cleaningEnding(plan: AnyPlan, done: CleaningReport, { isBrief }:
         stepLines(steps),
         left === null && 'Not verified: what remains was not read.',
         left?.length === 0 &&
-          (undoes
-            ? 'Verified: these items are as before the cleaning.'
-            : 'Verified: none of these items remains.'),
+          (undoes ? 'Verified: these items are as before the cleaning.' : 'Verified: these items are ended.'),
+        left !== null && !undoes && switchedOffText(plan, done),
         left?.map(({ summary, id }) => `${undoes ? 'NOT UNDONE' : 'REMAINS'}: ${summary} [${id}]`),
         later?.map((item) => `CAME SINCE THE PLAN: ${item.summary}${authorText(item)} [${item.id}]`),
       ),
