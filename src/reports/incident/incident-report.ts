@@ -10,10 +10,10 @@ import {
 import { shellWord } from '../../domain/remedies.ts';
 import { coveredBy, type IncidentReport } from '../../operations/incident/gather-report.ts';
 import { unknownsOf } from '../../operations/investigation/unknowns.ts';
-import type { RunCounts } from '../../operations/journal/run-account.ts';
 import { code, type Document, lines, list, type Part, section, strong } from '../document.ts';
-import { countText, numberText, secondText, timeText } from '../tables/text.ts';
+import { countText, secondText, timeText } from '../tables/text.ts';
 import { STOLEN } from './chain-picture.ts';
+import { endedCounts } from './ended-counts.ts';
 import { bySubject, chainParts, changesText, combined, stolenIn, timeline } from './incident-timeline.ts';
 import { endText, madeAccess, openAfterText } from './made-access.ts';
 import { OWN_WORK, ownWorkParts } from './own-work.ts';
@@ -173,14 +173,7 @@ function lastOfEach(investigations: readonly Investigation[]): readonly Investig
 }
 
 function whatWasEnded(report: IncidentReport): Part {
-  const { lockdown, runs, cleaned: acts, undone, investigations, ownActs } = report;
-  const sum = (name: keyof RunCounts) => runs.reduce((total, { counts }) => total + counts[name], 0);
-  const counted = [
-    `${countText(sum('revoked') + cleanedTokens(acts), 'access token')} revoked`,
-    ...switched(ownActs, false).map((count) => `${countText(count, 'user')} deactivated`),
-    ...switched(ownActs, true).map((count) => `${countText(count, 'user')} activated again`),
-    ...ENDED.flatMap(([name, what]) => (sum(name) === 0 ? [] : [what(sum(name))])),
-  ];
+  const { lockdown, cleaned: acts, undone, investigations } = report;
   const cleaned = dealtWith(investigations);
   const stolen = stolenIn(investigations);
   const found = new Map(
@@ -188,7 +181,7 @@ function whatWasEnded(report: IncidentReport): Part {
   );
   return lines(
     list(
-      `By the outcomes in the audit log: ${counted.join(', ')}.`,
+      `By the outcomes in the audit log: ${endedCounts(report).join(', ')}.`,
       lockdown !== null && `Steps of the lockdown: ${stepsText(lockdown.steps)}.`,
       (['closed', 'open', 'not_checked'] as const).map((state) =>
         pathsText(lockdown?.accessPaths ?? [], state).trim(),
@@ -210,27 +203,9 @@ function whatWasEnded(report: IncidentReport): Part {
     ).lines,
     withTitle(
       'Of what these accounts did, gone, undone or changed back by the last investigation:',
-      cleaned.map(
-        (item) =>
-          `${item.summary}${stolen.has(item.id) ? STOLEN : ''}: ${stateText(item)}${changesText(item)}`,
-      ),
+      cleaned.map((item) => `${item.summary}${stolen.has(item.id) ? STOLEN : ''}: ${stateText(item)}${changesText(item)}`),
     ).lines,
   );
-}
-
-/** Access tokens that cleanings deleted: the runs of revocations do not count them. */
-function cleanedTokens(acts: IncidentReport['cleaned']): number {
-  const tokens = acts.filter(
-    ({ item, act, result }) =>
-      item.startsWith('o_auth2_access_token:') && act === 'delete' && result === 'done',
-  );
-  return new Set(tokens.map(({ item }) => item)).size;
-}
-
-/** How many users were switched off, or on, each counted once; empty for none. */
-function switched(acts: IncidentReport['ownActs'], active: boolean): readonly number[] {
-  const users = acts.filter((act) => act.kind === 'user' && act.active === active).map(({ id }) => id);
-  return users.length === 0 ? [] : [new Set(users).size];
 }
 
 /** By result: `passwords, roles (done); tokens (failed)`. */
@@ -264,13 +239,6 @@ function cleanedText(
       return found.summary;
   }
 }
-
-const ENDED: readonly (readonly [keyof RunCounts, (count: number) => string])[] = [
-  ['refreshTokensRevoked', (count) => `${countText(count, 'refresh token')} revoked`],
-  ['deleted', (count) => `${countText(count, 'row')} deleted`],
-  ['sessionsEnded', (count) => `${countText(count, 'session')} ended`],
-  ['failed', (count) => `${numberText(count)} failed`],
-];
 
 /** What the accounts did to access and to what runs, and other changes, that does not remain. */
 function dealtWith(investigations: readonly Investigation[]): readonly InvestigationItem[] {

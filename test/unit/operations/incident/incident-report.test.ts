@@ -467,6 +467,37 @@ describe('the report of an incident', () => {
     }
   });
 
+  test('counts all that cleanings did', async () => {
+    await using at = await locked();
+    const { address, context } = at.target.self;
+    const entry = {
+      ...{ operation: 'incident.clean', run: 'run-of-cleaning', actor: { user: 'root' } },
+      target: { address, context },
+    };
+    const clean = async (named: string, act: string, result = 'done') => {
+      const data = { step: named, item: named, incident: at.incident };
+      const [kind = '', id] = named.split(':');
+      const object = { kind, id: Number(id) };
+      const { seq: closes } = await at.log.append({
+        ...entry,
+        kind: 'intent',
+        data: { ...data, act, object },
+      });
+      await at.log.append({ ...entry, kind: 'outcome', closes, data: { ...data, result } });
+    };
+    await clean('o_auth2_access_token:50', 'delete');
+    await clean('o_auth2_application:5', 'delete');
+    await clean('organization:1', 'restore');
+    await clean('inventory:1', 'delete');
+    await clean('inventory:2', 'delete');
+    await clean('inventory:3', 'delete', 'failed');
+    await clean('role:7', 'disassociate');
+    await clean('schedule:8', 'disable');
+    expect(await texts(incidentParts(await at.report([]), PLACE), 'What was ended')).toMatch(
+      /By the outcomes in the audit log: \d+ access tokens revoked, 1 application deleted, 1 organization restored, 2 inventories deleted, 1 role or link removed, 1 schedule switched off/,
+    );
+  });
+
   test('orders what is not known, and takes its own entries for known', async () => {
     await using at = await locked();
     const { address, context } = at.target.self;
