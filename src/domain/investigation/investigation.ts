@@ -289,6 +289,11 @@ export function isStillThere({ state }: Pick<InvestigationItem, 'state'>): boole
   return remainingStates.includes(state);
 }
 
+/** Whether it is a user, schedule or host that was made and is off now: it can be switched on again. */
+export function isSwitchedOff({ state, act }: Pick<InvestigationItem, 'state' | 'act'>): boolean {
+  return state === 'undone' && act === 'made';
+}
+
 /** The state of an item in words, as it was read: nothing in it says who did it. */
 export function stateText({
   state,

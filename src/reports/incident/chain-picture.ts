@@ -3,6 +3,8 @@ import {
   type Investigation,
   type InvestigationItem,
   isStillThere,
+  isSwitchedOff,
+  stateText,
 } from '../../domain/investigation/investigation.ts';
 import { html } from '../html.ts';
 
@@ -12,6 +14,8 @@ export interface ChainNode {
   readonly text: string;
   /** `open` remains, `closed` is gone, undone or finished, `unknown` was not checked. */
   readonly state: 'user' | 'open' | 'closed' | 'unknown';
+  /** How a thing that is there was switched off: deactivated, for a user. */
+  readonly off?: string;
   /** The place of the node that it hangs on; null for a root. */
   readonly parent: number | null;
 }
@@ -71,6 +75,7 @@ export function chainNodes(
         ...{ depth, parent },
         state: note?.isUnknown === true ? 'unknown' : stateOf(item),
         text: `${item.summary}${note === undefined ? '' : ` (${note.text})`}${stolen.has(item.id) ? STOLEN : ''}`,
+        ...(isSwitchedOff(item) && note === undefined && { off: stateText(item) }),
       });
       for (const made of byItem.get(item.id) ?? []) addUser(made, depth + 1, place);
     }
@@ -127,7 +132,8 @@ export function chainPicture(nodes: readonly ChainNode[], { standalone = false }
   });
   const texts = nodes.map((node, place) => {
     const most = MAX_TEXT - node.depth * CHARACTERS_OF_INDENT;
-    const text = node.text.length > most ? `${node.text.slice(0, most - 1)}…` : node.text;
+    const whole = node.off === undefined ? node.text : `${node.text} (${node.off})`;
+    const text = whole.length > most ? `${whole.slice(0, most - 1)}…` : whole;
     const mark =
       node.state === 'user'
         ? `<rect class="chain-user" x="${x(node) - 6}" y="${y(place) - 6}" width="12" height="12" rx="3"/>`

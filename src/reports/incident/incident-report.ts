@@ -5,7 +5,6 @@ import {
   type Investigation,
   type InvestigationItem,
   isStillThere,
-  stateText,
 } from '../../domain/investigation/investigation.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import { coveredBy, type IncidentReport } from '../../operations/incident/gather-report.ts';
@@ -14,7 +13,7 @@ import { code, type Document, lines, list, type Part, section, strong } from '..
 import { countText, secondText, timeText } from '../tables/text.ts';
 import { STOLEN } from './chain-picture.ts';
 import { endedCounts } from './ended-counts.ts';
-import { bySubject, chainParts, changesText, combined, stolenIn, timeline } from './incident-timeline.ts';
+import { bySubject, chainParts, combined, overText, stolenIn, timeline } from './incident-timeline.ts';
 import { endText, madeAccess, openAfterText } from './made-access.ts';
 import { OWN_WORK, ownWorkParts } from './own-work.ts';
 import { MAX_ITEMS, whatHappened, withTitle } from './what-happened.ts';
@@ -203,7 +202,7 @@ function whatWasEnded(report: IncidentReport): Part {
     ).lines,
     withTitle(
       'Of what these accounts did, gone, undone or changed back by the last investigation:',
-      cleaned.map((item) => `${item.summary}${stolen.has(item.id) ? STOLEN : ''}: ${stateText(item)}${changesText(item)}`),
+      cleaned.map((item) => `${item.summary}${stolen.has(item.id) ? STOLEN : ''}: ${overText(item)}`),
     ).lines,
   );
 }

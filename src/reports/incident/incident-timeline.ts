@@ -6,6 +6,8 @@ import {
   type InvestigationItem,
   isStillThere,
   isStolenToken,
+  isSwitchedOff,
+  stateText,
 } from '../../domain/investigation/investigation.ts';
 import type { Severity } from '../../domain/policy/rule.ts';
 import type { IncidentReport } from '../../operations/incident/gather-report.ts';
@@ -175,6 +177,22 @@ export function changesText({ act, changes }: Pick<InvestigationItem, 'act' | 'c
   return ` (${named.join('; ')})`;
 }
 
+/** What was set back, and what it was; the state in words for anything else that does not remain. */
+export function overText(item: InvestigationItem): string {
+  if (isSwitchedOff(item)) return `${stateText(item)}, not deleted`;
+  if (item.state !== 'undone' || item.act !== 'changed' || item.changes.length === 0)
+    return `${stateText(item)}${changesText(item)}`;
+  const named = item.changes.slice(0, MAX_FIELDS).map((change) => {
+    const { field, hidden, after, isDefault } = change;
+    if (hidden) return `${field} (not shown)`;
+    const back = 'now' in change ? change.now : change.before;
+    const to = isDefault === true ? ' to its default' : back === undefined ? '' : ` to ${valueText(back)}`;
+    return `${field}${to} (it was ${valueText(after)})`;
+  });
+  if (item.changes.length > MAX_FIELDS) named.push(`${item.changes.length - MAX_FIELDS} more`);
+  return `set back: ${named.join('; ')}`;
+}
+
 function valueText(value: unknown): string {
   const text = JSON.stringify(value ?? null);
   return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}…`;
@@ -187,7 +205,10 @@ export function chainParts(nodes: readonly ChainNode[]): Document {
     {
       kind: 'picture',
       svg: chainPicture(nodes),
-      lines: nodes.map(({ depth, text, state }) => ({ depth: depth + 1, text: `${text}${STATES[state]}` })),
+      lines: nodes.map(({ depth, text, state, off }) => ({
+        depth: depth + 1,
+        text: `${text}${off === undefined ? STATES[state] : `: ${off}, not deleted`}`,
+      })),
     },
   ];
 }

@@ -5,6 +5,7 @@ import {
   type InvestigationSubject,
   isOtherChangeLeft,
   isStolenToken,
+  isSwitchedOff,
   stateText,
 } from '../../domain/investigation/investigation.ts';
 import { shellWord } from '../../domain/remedies.ts';
@@ -191,7 +192,7 @@ function knownText(last: Investigation, { remaining: left, ...said }: Left, hone
     return `Not checked in full. The investigation of ${last.madeAt} read again what the accounts are known to have done. ${endedText(last, said, honest)} What was still there or not checked is said to be dealt with since.`;
   }
   if (left.length === 0) {
-    return `Nothing is known to remain. The investigation of ${last.madeAt} read again what the accounts are known to have done, and none of it remains. What it could not know is listed below.`;
+    return `Nothing is known to remain. The investigation of ${last.madeAt} read again all things that the accounts are known to have done. They are ended${offText(last)}. What it could not know is listed below.`;
   }
   const serious = left.filter((item) => item.state !== 'unknown' && isSerious(item)).length;
   return [
@@ -211,10 +212,17 @@ function endedText(
 ): string {
   const found = last.items.filter((item) => !isStolenToken(item, last)).length;
   const left = [...handled, ...handedOver].filter(({ item }) => !isStolenToken(item, last)).length;
-  const ended = `${numberText(found - left)} ${found - left === 1 ? 'does' : 'do'} not remain`;
+  const ended = `${numberText(found - left)} ${found - left === 1 ? 'is' : 'are'} ended${offText(last)}`;
   return honest === 0
     ? `It found ${countText(found, 'thing')}, of which ${ended}.`
     : `It found ${countText(found + honest, 'thing')}: ${numberText(honest)} marked as honest work; of the others, ${ended}.`;
+}
+
+/** What is ended and not deleted: it can be switched on again. Empty without any. */
+function offText({ items }: Investigation): string {
+  const off = Map.groupBy(items.filter(isSwitchedOff), stateText);
+  const named = [...off].map(([state, some]) => `${numberText(some.length)} of them ${state}`);
+  return named.length === 0 ? '' : `, ${named.join(' and ')}, not deleted`;
 }
 
 /** Where nothing remains but changes that give no access and run no code by any rule. */

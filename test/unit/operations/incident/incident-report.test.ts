@@ -437,7 +437,9 @@ describe('the report of an incident', () => {
       'changed the organization Default (1) (description changed from "ours" to "theirs"; secret (not shown))';
     expect(await texts(parts, 'Timeline')).toContain(values);
     const ended = await texts(parts, 'What was ended');
-    expect(ended).toContain('changed the organization Default (1): as before again (description');
+    expect(ended).toContain(
+      'changed the organization Default (1): set back: description to "ours" (it was "theirs"); secret (not shown)',
+    );
     expect(ended).toMatch(/created the access token \(50\): ended at \S+Z by run of-ours-/);
     expect(ended).toContain('created the user mole (44): superuser: when it ended is not known');
     expect(await whole(markdownDocument(parts))).not.toMatch(/no value|of a secret/);
@@ -562,7 +564,7 @@ describe('the report of an incident', () => {
     const over = await texts(parts, 'Is it over?');
     expect(over).toContain('Not checked in full.');
     expect(over).toMatch(
-      /It found 1 thing, of which 0 do not remain\. What was still there or not checked is said to be dealt/,
+      /It found 1 thing, of which 0 are ended\. What was still there or not checked is said to be dealt/,
     );
     expect(over).toContain('1 thing was dealt with by hand, as its person says; that was not checked.');
     expect(over).not.toMatch(/Nothing is known|^\*\*No\./);
