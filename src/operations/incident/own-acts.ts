@@ -7,6 +7,8 @@ import type { Entry } from '../ports/audit-log.ts';
 export interface OwnAct {
   readonly kind: string;
   readonly id: number;
+  /** Of a user whom a step on users switched on or off, where the log has it. */
+  readonly name?: string;
   /** As the activity stream calls it. */
   readonly operation: 'delete' | 'update';
   /** The changed fields; empty for a deletion. */
@@ -34,6 +36,7 @@ export class OwnActs {
     const intent = kind === 'outcome' ? this.#intents.get(closes ?? -1) : undefined;
     if (intent === undefined) return;
     const { step, result } = data;
+    const names = namesIn(intent);
     const common = {
       from: controllerTime(intent).getTime() - CLOCKS_MS,
       to: controllerTime(entry).getTime() + CLOCKS_MS,
@@ -46,7 +49,8 @@ export class OwnActs {
       act: Pick<OwnAct, 'operation' | 'fields' | 'active'>,
     ) => {
       for (const id of listOf(ids)) {
-        if (typeof id === 'number') this.all.push({ ...common, ...act, kind: kindOfObject, id });
+        if (typeof id === 'number')
+          this.all.push({ ...common, ...act, ...names.get(id), kind: kindOfObject, id });
       }
     };
     if (operation === 'tokens.revoke' && step === 'batch')
@@ -54,6 +58,7 @@ export class OwnActs {
     const { active } = intent.data;
     if (step === 'users' && typeof active === 'boolean')
       push('user', data['changed'], { operation: 'update', fields: ['is_active'], active });
+    if (step === 'passwords') push('user', data['reset'], { operation: 'update', fields: ['password'] });
     if (textOf(data['item']) !== undefined && result === 'done') {
       const { kind: cleanedKind, id } = objectOf(intent.data['object']) ?? {};
       const act = intent.data['act'];
@@ -70,6 +75,16 @@ export class OwnActs {
       });
     }
   }
+}
+
+/** The names of the users of a step on users, by their ids; empty for any other. */
+function namesIn({ data }: Entry): ReadonlyMap<unknown, Pick<OwnAct, 'name'>> {
+  return new Map(
+    [...objectsIn(data['locks']), ...objectsIn(data['users'])].map(({ userId, name }) => [
+      userId,
+      typeof name === 'string' ? { name } : {},
+    ]),
+  );
 }
 
 /**

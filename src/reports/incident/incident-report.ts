@@ -14,7 +14,9 @@ import { countText, secondText, timeText } from '../tables/text.ts';
 import { STOLEN } from './chain-picture.ts';
 import { endedCounts } from './ended-counts.ts';
 import { bySubject, chainParts, combined, overText, stolenIn, timeline } from './incident-timeline.ts';
+import { outText } from './intruder-out.ts';
 import { endText, madeAccess, openAfterText } from './made-access.ts';
+import { oldPasswords } from './old-passwords.ts';
 import { OWN_WORK, ownWorkParts } from './own-work.ts';
 import { MAX_ITEMS, whatHappened, withTitle } from './what-happened.ts';
 import { chainOf, notInvestigated, remainingTexts, subjectText, whatRemains } from './what-remains.ts';
@@ -101,7 +103,7 @@ function isItOver(report: IncidentReport): Document {
   const { lockdown, incident, own } = report;
   const paths = lockdown?.accessPaths ?? [];
   return [
-    ...remainingTexts(report).map(strong),
+    ...[outText(report), ...remainingTexts(report)].filter((text) => text !== '').map(strong),
     lines(
       own.length > 0 &&
         `Not counted as the intruder's: ${countText(own.length, 'thing', 'things')}. They are listed under "${OWN_WORK}", with the reason.`,
@@ -251,7 +253,8 @@ function dealtWith(investigations: readonly Investigation[]): readonly Investiga
   );
 }
 
-function whatIsNotKnown({ investigations, lockdown, incident, ownActs }: IncidentReport): Document {
+function whatIsNotKnown(report: IncidentReport): Document {
+  const { investigations, lockdown, incident, ownActs } = report;
   const { groups, unattributed, unattributedCount, ours } = unknownsOf(lastOfEach(investigations), ownActs);
   const paths = lockdown?.accessPaths ?? [];
   const ways = [
@@ -269,6 +272,7 @@ function whatIsNotKnown({ investigations, lockdown, incident, ownActs }: Inciden
   return [
     investigations.length === 0 && lines(notInvestigated(incident)),
     withTitle('Ways in:', ways),
+    withTitle('Passwords that were not reset:', oldPasswords(report)),
     withTitle(
       `${countText(unattributedCount, 'entry', 'entries')} about access without an actor, which may be part of this:`,
       unattributed

@@ -165,7 +165,7 @@ const MAX_FIELDS = 5;
 const MAX_VALUE = 80;
 
 /** What was changed from what to what; nothing for other acts. Values that may be secrets are not told. */
-export function changesText({ act, changes }: Pick<InvestigationItem, 'act' | 'changes'>): string {
+function changesText({ act, changes }: Pick<InvestigationItem, 'act' | 'changes'>): string {
   if (act !== 'changed' || changes.length === 0) return '';
   const named = changes.slice(0, MAX_FIELDS).map(({ field, before, after, hidden }) => {
     if (hidden) return `${field} (not shown)`;

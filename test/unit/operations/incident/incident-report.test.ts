@@ -80,12 +80,16 @@ function investigation(other: Partial<Investigation> = {}): Investigation {
 }
 
 /** An incident about alice, with its lockdown and the revocation of a token before it. */
-async function locked() {
-  const at = await incidentFixture('rest');
+async function locked({ deactivate = false } = {}) {
+  const at = await incidentFixture(deactivate ? 'database' : 'rest');
   at.target.alive.set(9, token({ id: 9, user: { id: 3, username: 'bob' } }));
   await at.revokeAll({ selector: { ids: [9] } });
   const scope = { kind: 'users' as const, names: ['alice'] };
-  const { incident } = await at.lockDown({ scope, measures: NO_MEASURE, reason: HOSTILE[1] ?? '' });
+  const { incident } = await at.lockDown({
+    scope,
+    measures: { ...NO_MEASURE, deactivate },
+    reason: HOSTILE[1] ?? '',
+  });
   const report = (
     investigations: readonly Investigation[],
     other: Partial<Parameters<typeof gatherReport>[0]> = {},
@@ -163,7 +167,7 @@ describe('the report of an incident', () => {
     });
     const parts = incidentParts(await at.report([after, before]), PLACE);
     expect(await texts(parts, 'Is it over?')).toMatch(
-      /^\*\*No\. By the investigation of 2026-11-20T12:00:00\.000Z, 1 thing.* 5 more were not checked/,
+      /^\*\*By the last investigation \(2026-11-20T12:00:00Z\), 1 way in that these accounts made or changed remains, 5 things that run code later may remain; no run in the audit log deactivated alice; the lockdown did not check 4 ways in\.\*\*\s+\*\*No\. By the investigation of 2026-11-20T12:00:00\.000Z, 1 thing.* 5 more were not checked/,
     );
     expect(await texts(parts, 'What was ended')).toContain(': gone');
     const { items } = combined([before, after]);
@@ -375,7 +379,7 @@ describe('the report of an incident', () => {
     expect(first).toMatchObject({ text: 'created the access token (9) (the stolen token, made here)' });
     // One that is still there remains, whatever it is called.
     const alive = incidentParts(await at.report([found('there')]), PLACE);
-    expect(await texts(alive, 'Is it over?')).toMatch(/^\*\*No\. .*1 thing remains/);
+    expect(await texts(alive, 'Is it over?')).toMatch(/^\*\*No\. .*1 thing remains/m);
     expect(await texts(alive, 'What happened')).toContain('it is still there.');
     const text = documentText(investigationDocument(found('gone'), { all: false }));
     expect(text).toContain('1 item: 0 remain.');
@@ -396,7 +400,7 @@ describe('the report of an incident', () => {
     );
     const eve = investigation({ subject: { kind: 'user', name: 'eve' }, items: [] });
     expect((await at.report([earlier, eve, late])).own).toEqual([]);
-    expect(await texts(both, 'Is it over?')).toMatch(/^\*\*Nothing is known to remain\./);
+    expect(await texts(both, 'Is it over?')).toMatch(/^\*\*Nothing is known to remain\./m);
   });
 
   test('says what rights a made user has, what was changed, and what was open after the lockdown', async () => {
@@ -467,6 +471,80 @@ describe('the report of an incident', () => {
       expect(text).toContain('changed the organization Default (1)');
       expect(text).not.toContain('created the label');
     }
+  });
+
+  test('answers first whether the intruder is out, by the last investigation and the log', async () => {
+    await using at = await locked({ deactivate: true });
+    const verdict = async (...investigations: Investigation[]) =>
+      (await texts(incidentParts(await at.report(investigations), PLACE), 'Is it over?')).split('\n')[0];
+    const gone = investigation({ items: [item({ id: 'user:11', state: 'gone' })] });
+    expect(await verdict(gone)).toMatch(
+      /^\*\*By the last investigation \(2026-11-20T10:00:00Z\), no way in that these accounts made or changed is known to remain; alice was deactivated at \S+Z and not activated since, by the audit log(; the lockdown did not check \d ways? in)?\.\*\*$/,
+    );
+    expect(await verdict(investigation())).toMatch(
+      /1 way in that these accounts made or changed remains, 6 things that run code later may remain; alice was/,
+    );
+    const unsure = investigation({ items: [item({ id: 'user:11', state: 'unknown' })] });
+    expect(await verdict(unsure)).toContain('is known to remain, 1 way in was not checked; alice was');
+    const bob = investigation({ subject: { kind: 'user', name: 'bob' }, items: [], chain: [] });
+    expect(await verdict(gone, bob)).toContain('By the last investigations (2026-11-20T10:00:00Z, 2026');
+    const read = { ...(await at.report([gone])), usersNow: { at: at.common.clock.now(), users: [] } };
+    const active = { ...read, usersNow: { ...read.usersNow, users: [{ name: 'alice', isActive: true }] } };
+    expect(await texts(incidentParts(active, PLACE), 'Is it over?')).toContain(
+      'alice was ACTIVE when read at',
+    );
+    expect(await texts(incidentParts(read, PLACE), 'Is it over?')).toContain('alice was deactivated at');
+    await at.lift(at.incident);
+    expect(await verdict(gone)).toMatch(/remain; alice was activated again at \S+Z, by the audit log/);
+  });
+
+  test('says which passwords were not reset, and counts who is deactivated and not deleted', async () => {
+    await using at = await locked({ deactivate: true });
+    const made = { hidden: false, state: 'as_left' as const, entry: 1, lastEntry: 1 };
+    const mole = item({
+      ...{ id: 'user:44', summary: 'created the user mole (44)', state: 'undone', changes: [] },
+      object: { kind: 'user', id: 44, name: 'mole' },
+    });
+    const superuser = { ...mole, changes: [{ field: 'is_superuser', after: true, now: true, ...made }] };
+    const of = async (one: InvestigationItem) =>
+      incidentParts(await at.report([investigation({ items: [one] })]), PLACE);
+    const parts = await of(superuser);
+    const open = await texts(parts, 'What is not known');
+    expect(open).toContain(
+      'The lockdown did not reset the password of alice: unless it was changed since, it works again once the account is active.',
+    );
+    const ofMole =
+      'No run reset the password of user mole (44), which is deactivated, not deleted: it works again once the account is active.';
+    expect(open).toContain(`${ofMole} It is still a superuser.`);
+    const words = await texts(await of(mole), 'What is not known');
+    expect(words).toContain(ofMole);
+    expect(words).not.toContain('superuser');
+    const unset = { ...superuser.changes[0], ...made, field: 'is_superuser', now: false };
+    expect(await texts(await of({ ...mole, changes: [unset] }), 'What is not known')).not.toMatch(
+      /superuser/,
+    );
+    expect(await texts(await of({ ...mole, state: 'gone' }), 'What is not known')).not.toContain('mole');
+    expect(await texts(parts, 'Is it over?')).toContain(
+      'They are ended, 1 of them deactivated, not deleted.',
+    );
+    expect(await texts(parts, 'Who made what')).toContain(
+      'created the user mole (44): deactivated, not deleted',
+    );
+    expect(await texts(parts, 'What was ended')).toContain(
+      'created the user mole (44): deactivated, not deleted',
+    );
+    expect(chainPicture(chainNodes(investigation({ items: [mole] })))).toContain('mole (44) (deactivated)');
+
+    // A reset in the log is not missing.
+    const { address, context } = at.target.self;
+    const entry = {
+      ...{ operation: 'incident.lockdown', run: 'again', actor: { user: 'root' } },
+      target: { address, context },
+    };
+    const data = { step: 'passwords', incident: at.incident };
+    const { seq: closes } = await at.log.append({ ...entry, kind: 'intent', data });
+    await at.log.append({ ...entry, kind: 'outcome', closes, data: { ...data, reset: [2, 44] } });
+    expect(await texts(await of(superuser), 'What is not known')).not.toContain('password');
   });
 
   test('counts all that cleanings did', async () => {
@@ -725,10 +803,14 @@ describe('the report of an incident', () => {
     };
     const parts = incidentParts(await at.report([investigation({ visibility: part, items: [] })]), PLACE);
     expect(await texts(parts, 'What happened')).toContain('sees only part of the activity stream');
-    expect(await texts(parts, 'Is it over?')).toMatch(/^\*\*Not known\..* sees only part/);
+    expect(await texts(parts, 'Is it over?')).toMatch(
+      /^\*\*Whether the intruder is out is not known: admin sees only part .*\s+\*\*Not known\..* sees only part/,
+    );
     expect(await texts(parts, 'What remains')).toMatch(/^Not known\..* sees only part/);
     const some = incidentParts(await at.report([investigation({ visibility: part })]), PLACE);
-    expect(await texts(some, 'Is it over?')).toMatch(/^\*\*No\..* More may remain/);
+    expect(await texts(some, 'Is it over?')).toMatch(
+      /^\*\*By the last investigation .* remains.*\s+\*\*No\..* More may remain/,
+    );
   });
 
   test('shows a log that does not hold as one, and signs nothing of it', async () => {

@@ -1,0 +1,92 @@
+import {
+  type Investigation,
+  type InvestigationItem,
+  isStillThere,
+} from '../../domain/investigation/investigation.ts';
+import type { IncidentReport } from '../../operations/incident/gather-report.ts';
+import { CLOCKS_MS } from '../../operations/incident/own-acts.ts';
+import { countText, secondText } from '../tables/text.ts';
+import { bySubject, combined } from './incident-timeline.ts';
+import { lastSwitch } from './old-passwords.ts';
+
+/** The most users that are named. */
+const MAX_USERS = 5;
+
+/** Whether the intruder is out, by what was read and when, as one sentence; empty where nothing was investigated. */
+export function outText(report: IncidentReport): string {
+  const { investigations, lockdown } = report;
+  if (investigations.length === 0) return '';
+  const last = bySubject(investigations).flatMap((each) => each.slice(-1));
+  const part = last.find(({ visibility }) => visibility.kind !== 'all');
+  const by = `last ${last.length === 1 ? 'investigation' : 'investigations'} (${timesText(last)})`;
+  const { items } = combined(investigations);
+  if (part !== undefined && !items.some((item) => isWayIn(item) && item.state !== 'unknown'))
+    return `Whether the intruder is out is not known: ${part.as} sees only part of the controller, by the ${by}.`;
+  const paths = (lockdown?.accessPaths ?? []).filter(({ covered }) => covered);
+  const open = paths.filter(({ state }) => state === 'open').length;
+  const unchecked = paths.filter(({ state }) => state === 'not_checked').length;
+  const left = [
+    waysText(items, report),
+    ...accountsTexts(report, last),
+    ...(open === 0 ? [] : [`the lockdown left ${countText(open, 'way in', 'ways in')} open`]),
+    ...(unchecked === 0 ? [] : [`the lockdown did not check ${countText(unchecked, 'way in', 'ways in')}`]),
+  ];
+  return `By the ${by}, ${left.join('; ')}.`;
+}
+
+function timesText(last: readonly Investigation[]): string {
+  return last.map(({ madeAt }) => secondText(madeAt)).join(', ');
+}
+
+function isWayIn(item: InvestigationItem): boolean {
+  return item.group === 'ways_in' && isStillThere(item);
+}
+
+/** What of the ways in that the accounts made may be there still. */
+function waysText(items: readonly InvestigationItem[], { byHand, handedOver }: IncidentReport): string {
+  const said = new Set([...byHand, ...handedOver].map(({ item }) => item));
+  const ways = items.filter(isWayIn);
+  const unknown = ways.filter(({ state }) => state === 'unknown').length;
+  const there = ways.length - unknown;
+  const code = items.filter((item) => item.group === 'code_later' && isStillThere(item)).length;
+  const marked = ways.filter(({ id }) => said.has(id)).length;
+  return [
+    there === 0
+      ? 'no way in that these accounts made or changed is known to remain'
+      : countText(
+          there,
+          'way in that these accounts made or changed remains',
+          'ways in that these accounts made or changed remain',
+        ),
+    ...(unknown === 0 ? [] : [`${countText(unknown, 'way in was', 'ways in were')} not checked`]),
+    ...(marked === 0 ? [] : [`of these, ${marked} marked as done by hand or handed over`]),
+    ...(code === 0
+      ? []
+      : [`${countText(code, 'thing that runs code later', 'things that run code later')} may remain`]),
+  ].join(', ');
+}
+
+/** Whether the accounts that were investigated are switched off, as the audit log has it. */
+function accountsTexts(
+  { ownActs, usersNow }: IncidentReport,
+  last: readonly Investigation[],
+): readonly string[] {
+  const users = last.flatMap(({ chain }) =>
+    chain.flatMap(({ how, user }) => (how === 'subject' ? user : [])),
+  );
+  const named = [...new Map(users.map((user) => [user.username, user])).values()];
+  const texts = named.slice(0, MAX_USERS).map(({ id, username }) => {
+    const act = lastSwitch(ownActs, id);
+    const now = usersNow?.users.find(({ name, isActive }) => name === username && isActive !== null);
+    if (usersNow !== undefined && now !== undefined)
+      return `${username} was ${now.isActive === true ? 'ACTIVE' : 'deactivated'} when read at ${secondText(usersNow.at.toISOString())}`;
+    if (act === undefined) return `no run in the audit log deactivated ${username}`;
+    const at = secondText(new Date(act.to - CLOCKS_MS).toISOString());
+    return act.active === true
+      ? `${username} was activated again at ${at}, by the audit log`
+      : `${username} was deactivated at ${at} and not activated since, by the audit log`;
+  });
+  return named.length > MAX_USERS
+    ? [...texts, `${countText(named.length - MAX_USERS, 'more account')} not told here`]
+    : texts;
+}
