@@ -59,6 +59,8 @@ function Picker({
   const { places } = useFacts();
   const [typed, setTyped] = useState('');
   const [isWaiting, setWaiting] = useState(false);
+  /** The text of which the rows are shown before all are read. */
+  const [early, setEarly] = useState('');
   const text = useDeferredValue(typed.trim());
   const where = place ?? undefined;
   const order = { sort: 'lastUsed', descending: 'true', limit: MOST_ROWS };
@@ -72,6 +74,10 @@ function Picker({
   const names = useRead<{ readonly names: readonly string[] }>(
     text === '' ? null : query('/api/names', { place: where ?? places[0], kind: 'users', text }),
   );
+  // Rows that grow and move under the pointer are not chosen by mistake.
+  const isWhole =
+    tokens.data !== undefined && !isReading && (names.data !== undefined || names.error !== null);
+  const isShown = text !== '' && (isWhole || tokens.error !== null || early === text);
   const severalPlaces = new Set(rows.map((row) => row.place)).size > 1;
   const accounts = accountsOf(rows, {
     names: names.data?.names ?? [],
@@ -94,35 +100,37 @@ function Picker({
       />
       {text !== '' && (
         <>
-          <PlainTable<Row | Account>
-            label="What was found"
-            rows={[...rows, ...accounts]}
-            keyOf={(row) => ('id' in row ? `${row.place} ${row.id}` : `${row.place} ${row.account}`)}
-            columns={[
-              {
-                title: 'Account',
-                show: (row) => ('id' in row ? (row.user?.username ?? row.application?.name) : row.account),
-              },
-              {
-                title: 'Token',
-                show: (row) => ('id' in row ? tokenName(row) : <em>not known which</em>),
-              },
-              {
-                title: 'Last use',
-                show: (row) =>
-                  'id' in row ? row.lastUsed === undefined ? 'not told' : <When at={row.lastUsed} /> : '',
-              },
-              ...(severalPlaces
-                ? [{ title: 'Controller', show: ({ place: each }: Row | Account) => each }]
-                : []),
-              {
-                title: 'Choose',
-                isAction: true as const,
-                show: (row) => <PickButton row={row} onPick={onPick} />,
-              },
-            ]}
-          />
-          {total > rows.length && (
+          {isShown && (
+            <PlainTable<Row | Account>
+              label="What was found"
+              rows={[...rows, ...accounts]}
+              keyOf={(row) => ('id' in row ? `${row.place} ${row.id}` : `${row.place} ${row.account}`)}
+              columns={[
+                {
+                  title: 'Account',
+                  show: (row) => ('id' in row ? (row.user?.username ?? row.application?.name) : row.account),
+                },
+                {
+                  title: 'Token',
+                  show: (row) => ('id' in row ? tokenName(row) : <em>not known which</em>),
+                },
+                {
+                  title: 'Last use',
+                  show: (row) =>
+                    'id' in row ? row.lastUsed === undefined ? 'not told' : <When at={row.lastUsed} /> : '',
+                },
+                ...(severalPlaces
+                  ? [{ title: 'Controller', show: ({ place: each }: Row | Account) => each }]
+                  : []),
+                {
+                  title: 'Choose',
+                  isAction: true as const,
+                  show: (row) => <PickButton row={row} onPick={onPick} />,
+                },
+              ]}
+            />
+          )}
+          {isShown && total > rows.length && (
             <p>
               {countText(total - rows.length, 'more token')}: type the person as well, as in “bob laptop”.
             </p>
@@ -137,7 +145,12 @@ function Picker({
                 readings.reduce((sum, each) => sum + each.tokens, 0),
                 'token',
               )}{' '}
-              so far.
+              so far.{' '}
+              {!isShown && (
+                <Button variant="link" isInline onClick={() => setEarly(text)}>
+                  Show what is read
+                </Button>
+              )}
             </p>
           )}
           {[tokens.error, names.error].map(
