@@ -101,13 +101,13 @@ function cleaningOf(read: CaseRead): Known {
     ...(seenAgain === 0 ? [] : [`${seenAgain} done by hand, and found again or not checked`]),
     ...(cleaned === 0 ? [] : [`${cleaned} cleaned and verified`]),
     ...(byHand === 0 ? [] : [`${byHand} by hand, not checked`]),
-    ...(handedOver === 0 ? [] : [`${handedOver} handed over`]),
+    ...(handedOver === 0 ? [] : [`${handedOver} handed over, so that others decide`]),
     ...(honest === 0 ? [] : [`${honest} honest`]),
   ];
   if (remaining === 0) {
-    const isAll = byHand + handedOver === 0;
-    const text = isAll && cleaned === 0 ? ['nothing remains', ...parts] : parts;
-    return { ...stage, act, text: text.join('; '), variant: isAll ? 'success' : 'warning', isDone: true };
+    const isNone = cleaned + byHand + handedOver === 0;
+    const text = isNone ? ['nothing remains', ...parts] : parts;
+    return { ...stage, act, text: text.join('; '), variant: 'success', isDone: true };
   }
   return { ...stage, act, text: parts.join('; '), variant: 'danger', isDone: false };
 }
