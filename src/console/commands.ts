@@ -1,18 +1,20 @@
 import { z } from 'zod';
 import { instantFor } from '../cli/flags.ts';
 import { extendFlags, liftFlags, lockdownFlags, lockdownForm } from '../cli/incident/incident-flags.ts';
-import { extendFlow, liftFlow } from '../cli/incident/lift-flow.ts';
+import { extendFlow } from '../cli/incident/lift-flow.ts';
 import { lockdownFlow } from '../cli/incident/lockdown-flow.ts';
 import { lockdownOrder } from '../cli/incident/lockdown-order.ts';
 import { revocationSelection, revokeFlags, revokeForm } from '../cli/revocation/revocation-flags.ts';
 import { revocationFlow } from '../cli/revocation/revocation-flow.ts';
 import { TokenctlError } from '../domain/errors.ts';
+import type { LockdownScope } from '../domain/incident/incident.ts';
 import { shellWord } from '../domain/remedies.ts';
 import { lines } from '../reports/document.ts';
+import type { Report } from '../reports/result.ts';
 import { CaseFiles } from './case-files.ts';
 import { cleanSchema, prepareCleaning } from './cleaning.ts';
+import { closeCase } from './close-case.ts';
 import { account, commandOf, membersOf, type Prepared, type Typed, typedOf } from './command-line.ts';
-import { closingOf } from './open-items.ts';
 import type { Places } from './places.ts';
 import { prepareSaved, savedSchema } from './saved-plans.ts';
 import { keepingTheft, theftSchema } from './theft.ts';
@@ -101,10 +103,7 @@ export async function prepare(request: ChangeRequest, preparation: Preparation):
       const { command, flags, dryRun } = await commandOf(liftFlags, lift);
       return {
         command,
-        flow: (plans) => async (run) => {
-          const closes = await closingOf(run.runtime, incident);
-          return await liftFlow({ ...run, incident, closes, flags: plans ? dryRun : flags });
-        },
+        flow: (plans) => closeCase(incident, plans ? dryRun : flags),
       };
     }
     case 'incident clean':
@@ -252,8 +251,33 @@ async function prepareLockdown(request: Lockdown, { places }: Preparation): Prom
         filesOf: (incident) => new CaseFiles(places.environment, incident),
         onFailure: run.notify,
       });
-      return lockdownFlow({ ...run, confirmation, order, several: false, flags: plans ? dryRun : flags });
+      return lockdownFlow({
+        ...{ ...run, confirmation, order, several: false },
+        flags: plans ? dryRun : flags,
+      }).then((locked) => ofWhom(locked, locked.json.plan.scope));
     },
+  };
+}
+
+/** How many users or applications are named. */
+const MOST_NAMED = 3;
+
+/** Says whose ways in are closed, because others may be open. */
+function ofWhom<Locked extends Report>(locked: Locked, scope: LockdownScope): Locked {
+  const { document } = locked;
+  const names = 'names' in scope ? scope.names : [];
+  if (document === undefined || names.length === 0 || names.length > MOST_NAMED) return locked;
+  return {
+    ...locked,
+    document: () =>
+      document().map((part) =>
+        part && part.kind === 'lines' && part.fold !== undefined
+          ? {
+              ...part,
+              fold: part.fold.replace(/^(\d+ ways? in): all closed$/, `${names.join(', ')}: $1 closed`),
+            }
+          : part,
+      ),
   };
 }
 

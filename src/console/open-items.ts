@@ -3,7 +3,7 @@ import { describedSummary, type Investigation } from '../domain/investigation/in
 import { marksOf } from '../operations/incident/marked-items.ts';
 import { readIncidentHistories, requireIncident } from '../operations/incident/recorded-incidents.ts';
 import { verifiedItems } from '../operations/incident/verified-items.ts';
-import { type Document, lines, list } from '../reports/document.ts';
+import { type Document, folded, lines, list } from '../reports/document.ts';
 import { countText, secondText } from '../reports/tables/text.ts';
 import { CaseFiles } from './case-files.ts';
 import { fateOf, type Known } from './shown-investigation.ts';
@@ -70,11 +70,15 @@ export async function closingOf(runtime: Runtime, id: string): Promise<Document 
     lines(
       open.length === 0 ? `${closes} ${by} nothing is known to be left.` : `${closes} ${by} this is left:`,
     ),
-    ...open.map(({ what, count, named }) =>
-      lines(
-        `${what}: ${countText(count, 'item')}:`,
+    ...open.map(({ fate, what, count, named }) => {
+      const title = `${what}: ${countText(count, 'item')}`;
+      // The form above the plan names them as well; what nobody dealt with is in view all the same.
+      const isFolded = fate === 'handed_over' || fate === 'by_hand';
+      return folded(
+        isFolded && title,
+        { text: `${title}:`, ...(isFolded && { inConsole: '' }) },
         list(...named, count > named.length && `and ${count - named.length} more`),
-      ),
-    ),
+      );
+    }),
   ];
 }

@@ -8,7 +8,7 @@ import type { cleanFlags } from '../cli/investigation/investigation-flags.ts';
 import { markFlow } from '../cli/investigation/mark-flow.ts';
 import { describedSummary, type Investigation } from '../domain/investigation/investigation.ts';
 import type { MarkKind } from '../operations/incident/marked-items.ts';
-import { type Document, lines, list } from '../reports/document.ts';
+import { type Document, folded, type Line, lines, list, partsOf } from '../reports/document.ts';
 import { type Report, report } from '../reports/result.ts';
 import { countText } from '../reports/tables/text.ts';
 import type { CaseFiles } from './case-files.ts';
@@ -57,6 +57,13 @@ const TITLES: Readonly<Record<MarkKind, (decision: Decision) => string>> = {
   handed_over: ({ reason, to = '' }) => `Handed over to ${to}, because "${reason}". Tell them:`,
 };
 
+/** The same beside the list, where the reason was typed a moment ago. */
+const SHORT_TITLES: Readonly<Record<MarkKind, (to: string) => string>> = {
+  honest: () => 'Kept as honest work:',
+  by_hand: () => 'Marked as done by hand, which is not checked:',
+  handed_over: (to) => `Handed over to ${to}. Tell them:`,
+};
+
 /**
  * Plans all that was decided, asks once, and then does it in this order: what is said of items is recorded, each kind as an entry of
  * its own; then what is to be ended is cleaned, as `incident clean` does; then everything is investigated again, into a file of the case.
@@ -92,8 +99,28 @@ export function settle(settling: Settling): Flow {
     if (!isAsked && decisions.length > 0) await ask({ ...settling, clean: null })({ ...ASKED, plan: made });
     const again = isMade(cleaned) ? await investigateAgain(run, settling) : [];
     const first = lines(said.length > 0 && saidText(said));
-    return { ...(cleaned ?? noneCleaned()), ...written([first, ...made, ...again]) };
+    return { ...(cleaned ?? noneCleaned()), ...written([first, ...withoutSteps(made), ...again]) };
   };
+}
+
+/** Steps that were all done are folded, with the run that recorded them; any other step leaves all in view. */
+function withoutSteps(document: Document): Document {
+  const parts = partsOf(document);
+  const marks = parts.flatMap((part) => (part.kind === 'lines' ? part.lines.flatMap(markOf) : []));
+  if (marks.length === 0 || marks.some((mark) => mark !== 'done' && mark !== 'as before')) return document;
+  const isFolded = (line: Line) =>
+    markOf(line).length > 0 || (typeof line === 'string' && line.startsWith('Audit log: run '));
+  const all = parts.flatMap((part) => (part.kind === 'lines' ? part.lines : []));
+  return [
+    ...parts.map((part) =>
+      part.kind === 'lines' ? lines(part.lines.filter((line) => !isFolded(line))) : part,
+    ),
+    folded(`${countText(marks.length, 'step')} done`, all.filter(isFolded)),
+  ];
+}
+
+function markOf(line: Line): readonly string[] {
+  return typeof line === 'string' || !('mark' in line) || line.mark === undefined ? [] : [line.mark];
 }
 
 function saidText(said: readonly string[]): string {
@@ -137,10 +164,15 @@ function planOf(settling: Settling, cleaning: Document): Document {
       ? []
       : [`each item is recorded and ${isUndo ? 'given back' : 'ended'}`, 'all is investigated again']),
   ];
+  const order = [
+    ...(decisions.length === 0 ? [] : ['record']),
+    ...(clean === null ? [] : [isUndo ? 'undo' : 'end', 'investigate again']),
+  ];
   return [
     ...cleaning,
     ...decided(settling),
-    lines(
+    folded(
+      `Order: ${order.join(', ')}`,
       `In this order: ${steps.join('; ')}.${clean === null ? '' : ' If a part fails, the list shows what is left.'}`,
     ),
   ];
@@ -149,7 +181,10 @@ function planOf(settling: Settling, cleaning: Document): Document {
 function decided({ saved, decisions }: Settling): Document {
   const summaries = new Map(saved?.items.map((item) => [item.id, describedSummary(item)]));
   return decisions.map((decision) =>
-    lines(TITLES[decision.as](decision), list(...decision.items.map((id) => summaries.get(id) ?? id))),
+    lines(
+      { text: TITLES[decision.as](decision), inConsole: SHORT_TITLES[decision.as](decision.to ?? '') },
+      list(...decision.items.map((id) => summaries.get(id) ?? id)),
+    ),
   );
 }
 

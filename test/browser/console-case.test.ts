@@ -95,7 +95,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await ended.getByRole('button', { name: 'Find out what was done' }).waitFor();
     expect(await barriers(page, 'minor')).toEqual([]);
     await takePictures(page, 'console-case-not-over-dialog');
-    await page.getByRole('button', { name: 'Go on with the case' }).click();
+    await page.getByRole('button', { name: 'Open the case only' }).click();
     await page.getByRole('heading', { name: `Case ${incident}` }).waitFor();
     await page.reload();
     await page.getByRole('heading', { name: /^Case inc-/ }).waitFor();
@@ -208,7 +208,8 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     const plan = page.getByRole('dialog').getByLabel('Plan', { exact: true });
     await plan.getByText('Cannot be undone:').waitFor();
     await plan.getByText('description: "looked after by nobody" -> back to ""').waitFor();
-    await plan.getByText('Kept as honest work, because "hired in May":').waitFor();
+    await plan.getByText('Kept as honest work:').waitFor();
+    await plan.getByText('Order: record, end, investigate again').click();
     await plan.getByText(/^In this order: what you say is recorded/).waitFor();
     // The plan has one clock with the page.
     expect(await plan.textContent()).not.toMatch(/\dT\d\d:\d\d/);
@@ -267,19 +268,18 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await section('Close the case').getByRole('button', { name: 'Close the case…' }).click();
     const lifting = page.getByRole('dialog');
     await lifting.getByText('bob stays deactivated.').waitFor();
-    await page.getByRole('heading', { name: /^Lift the lockdown and close the case at/ }).waitFor();
+    await page.getByRole('heading', { name: /^Close the case at .*: bob stays deactivated$/ }).waitFor();
     await lifting.getByText(/^This closes the case inc-.*this is left:$/).waitFor();
+    await lifting.getByText('Handed over, so that others decide: 1 item', { exact: true }).click();
     await lifting.getByText(/copy of production.*, to platform team$/).waitFor();
-    const answer = page.getByLabel(/^Type .* to lift .* and close the case/);
+    const answer = page.getByLabel(/^Type .* to close the case: bob stays deactivated$/);
     const [, word = ''] =
-      /^Type (\S+)/.exec((await page.getByText(/^Type .* to lift/).textContent()) ?? '') ?? [];
+      /^Type (\S+)/.exec((await page.getByText(/^Type .* to close/).textContent()) ?? '') ?? [];
     await answer.fill(word);
     await page.keyboard.press('Enter');
-    await page
-      .getByText(/^Lifted/)
-      .first()
-      .waitFor();
-    await page.getByText('Done. The lockdown is lifted: the case is closed.').waitFor();
+    await page.getByText('Case closed. bob stays deactivated.').waitFor();
+    await lifting.getByText('Steps', { exact: true }).click();
+    await lifting.getByText(/^Lifted: inc-/).waitFor();
     await close();
     await section('About this case').getByRole('heading').click();
     await page.getByText('It was open for', { exact: false }).waitFor();
@@ -288,7 +288,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page.getByRole('heading', { name: 'Download the report' }).waitFor();
     await section('Report').getByRole('button', { name: 'Download the report' }).click();
     await section('Report')
-      .getByText(/^Saved by your browser as inc-.*\.html/)
+      .getByText(/^Saved as inc-.*\.html/)
       .waitFor();
     const file = join(home, 'report.html');
     await (await download).saveAs(file);
@@ -396,5 +396,14 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await tabTo(page, /^Show the case inc-/);
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: /^Case inc-/ }).waitFor();
+  });
+
+  it('lists the tokens of a name once all are read, with the account alone last', async () => {
+    await page.goto(new URL('/theft', page.url()).href);
+    await page.getByLabel(/^Whose token, or which\?/).fill('bob');
+    await page.getByRole('button', { name: 'Choose bob, token not known' }).waitFor();
+    // While tokens are read there are no rows to move, but a way to see them.
+    expect(await page.getByText(/^Reading tokens: /).count()).toBe(0);
+    await page.getByRole('row').last().getByText('not known which').waitFor();
   });
 });

@@ -53,8 +53,9 @@ export function LiftForm({ read, place, isNext }: CaseProps & { readonly isNext:
       <StillThere read={read} />
       <FoldedAccount account={account} onChange={setAccount} name="lift" />
       <details>
-        <summary>What the lift does</summary>
-        {setBackText(read)} Revoked tokens do not come back. The plan is shown first.
+        <summary>What closing does</summary>
+        Closing lifts the lockdown. {setBackText(read)} Revoked tokens do not come back. The plan is shown
+        first.
       </details>
       {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
       <div className="buttons">

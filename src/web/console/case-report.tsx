@@ -7,10 +7,10 @@ import type { CaseRead } from './case-stages.ts';
 import { Message, When } from './parts.tsx';
 
 const FORMATS = [
-  ['html', 'HTML, to read'],
-  ['json', 'JSON, for programs'],
+  ['html', 'HTML'],
+  ['json', 'JSON'],
   ['markdown', 'Markdown'],
-  ['svg', 'the picture alone (SVG)'],
+  ['svg', 'Picture (SVG)'],
 ] as const;
 type Format = (typeof FORMATS)[number][0];
 
@@ -74,7 +74,7 @@ export function ReportButtons({
         {isBusy && 'Making the report…'}
         {!isBusy && made !== null && (
           <>
-            Saved by your browser as <strong>{made}</strong>, usually in “Downloads”.
+            Saved as <strong>{made}</strong>, usually in “Downloads”.
           </>
         )}
       </p>

@@ -105,7 +105,7 @@ function Steps(props: {
         Find out what was done
       </Button>
       <Button variant="link" onClick={() => toCase(incident)}>
-        Go on with the case
+        Open the case only
       </Button>
     </>
   );

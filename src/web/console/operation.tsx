@@ -20,7 +20,9 @@ import {
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link } from 'react-router';
+import type { LiftJson } from '../../cli/incident/lift-flow.ts';
 import type { RevocationJson } from '../../cli/revocation/revocation-flow.ts';
+import type { ShownPart } from '../../console/shown-document.ts';
 import {
   call,
   type Json,
@@ -31,6 +33,7 @@ import {
   useFacts,
   useOperation,
 } from './api.ts';
+import { sentence } from './case-stages.ts';
 import { CommandLine } from './commands.tsx';
 import { DocumentView, Report } from './document.tsx';
 import { NextStep, NotOverAfter } from './not-over.tsx';
@@ -103,14 +106,20 @@ export function OperationDialog({
 /** What the change is, in words, and how far it is. */
 function titleOf({ kind, place, state, asked }: Operation): string {
   const what = kind === 'incident lift' ? liftTitle(asked?.act) : (KINDS[kind] ?? kind);
-  const step = (state === 'asking' ? asked?.part : null) ?? TITLES[state];
+  const step = (state === 'asking' ? (asked?.part ?? closeOf(asked?.act)) : null) ?? TITLES[state];
   return `${what}${place === null ? '' : ` at ${place}`}: ${step}`;
 }
 
 /** A lift closes the case, or gives back later what it left. */
 function liftTitle(act: string | undefined): string {
-  if (act === undefined) return 'Lift the lockdown';
-  return isGivingBack(act) ? 'Give access back' : 'Lift the lockdown and close the case';
+  if (act === undefined) return 'The case';
+  if (isGivingBack(act)) return 'Give access back';
+  return closeOf(act) === null ? 'Lift the lockdown and close the case' : 'Close the case';
+}
+
+/** Who stays deactivated once the case is closed, where the act says so. */
+function closeOf(act: string | undefined): string | null {
+  return /^close the case: (.*)$/.exec(act ?? '')?.[1] ?? null;
 }
 
 function isGivingBack(act: string): boolean {
@@ -149,7 +158,7 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
           <Message variant="info" title={failure?.message ?? 'Cancelled. Nothing was changed.'} />
         </StackItem>
       )}
-      {state === 'asking' && asked !== null && <PlanItem asked={asked} />}
+      {state === 'asking' && asked !== null && <PlanItem asked={asked} place={operation.place} />}
       {state === 'working' && (
         <StackItem>
           <Progress
@@ -176,10 +185,7 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
           ) : (
             // The first line of a lockdown says it itself.
             !(operation.kind === 'incident lockdown' && outcome === 'done') && (
-              <OutcomeMessage
-                outcome={outcome}
-                isClosed={operation.kind === 'incident lift' && !isGivingBack(asked?.act ?? '')}
-              />
+              <OutcomeMessage operation={operation} />
             )
           )}
         </StackItem>
@@ -198,17 +204,12 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
 }
 
 /** How a change ended whose report names no failure: as the audit log has it. */
-function OutcomeMessage({
-  outcome,
-  isClosed,
-}: Pick<Operation, 'outcome'> & {
-  /** Whether it is the lift that closes a case. */
-  readonly isClosed: boolean;
-}): ReactNode {
-  if (outcome === 'done' && isClosed)
-    return (
-      <Message isLiveRegion variant="success" title="Done. The lockdown is lifted: the case is closed." />
-    );
+function OutcomeMessage({ operation }: { readonly operation: Operation }): ReactNode {
+  const { kind, outcome, asked, result } = operation;
+  if (outcome === 'done' && kind === 'incident lift' && !isGivingBack(asked?.act ?? ''))
+    return <Message isLiveRegion variant="success" title={closedText(result?.json)} />;
+  if (outcome === 'done' && kind === 'incident clean')
+    return <Message isLiveRegion variant="success" title="Done. What was checked:" />;
   if (outcome === 'done' || outcome === 'noted')
     return <Message isLiveRegion variant="success" title="Done. The text below says what was checked." />;
   const ended = outcomeText(outcome);
@@ -223,6 +224,17 @@ function OutcomeMessage({
       }
     />
   );
+}
+
+/** What a lift that closed a case left of its users comes before all else. */
+function closedText(json: unknown): string {
+  const { reports = [] } = (json ?? {}) as Partial<Json<LiftJson>>;
+  const stays = reports.flatMap(({ left }) =>
+    left.flatMap(({ what, action, name }) => (what === 'user' && action === 'stays' ? [name] : [])),
+  );
+  if (stays.length === 0) return 'Case closed. The lockdown is lifted.';
+  const who = new Intl.ListFormat('en').format(stays);
+  return `Case closed. ${who} ${stays.length === 1 ? 'stays' : 'stay'} deactivated.`;
 }
 
 /** To the plan that was saved instead of being carried out. */
@@ -241,7 +253,10 @@ export function ProblemAlert({ problem }: { readonly problem: Problem }): ReactN
   );
 }
 
-function PlanItem({ asked }: { readonly asked: NonNullable<Operation['asked']> }): ReactNode {
+function PlanItem({
+  asked,
+  place,
+}: { readonly asked: NonNullable<Operation['asked']> } & Pick<Operation, 'place'>): ReactNode {
   // Changes without tokens have no such plan.
   const { plan } = (asked.json ?? {}) as Partial<Json<RevocationJson>>;
   return (
@@ -254,7 +269,7 @@ function PlanItem({ asked }: { readonly asked: NonNullable<Operation['asked']> }
         </StackItem>
       )}
       <StackItem>
-        <DocumentView parts={asked.document} label="Plan" />
+        <DocumentView parts={withoutPlace(asked.document, place)} label="Plan" />
       </StackItem>
       {plan != null && plan.accessPaths.length > 0 && (
         <StackItem>
@@ -270,6 +285,15 @@ function PlanItem({ asked }: { readonly asked: NonNullable<Operation['asked']> }
         </StackItem>
       )}
     </>
+  );
+}
+
+/** The title of the dialog names the context. */
+function withoutPlace(parts: readonly ShownPart[], place: string | null): readonly ShownPart[] {
+  return parts.map((part) =>
+    part.kind === 'lines' && part.fold === null
+      ? { ...part, lines: part.lines.filter(({ text }) => text !== `Context ${place}.`) }
+      : part,
   );
 }
 
@@ -289,7 +313,10 @@ function Actions({
     },
   });
   if (state === 'asking' && asked !== null) {
-    return <ConfirmForm key={asked.digest} id={id} asked={asked} onCancel={() => cancel.mutate()} />;
+    const isOfSeveral = operation.kind === 'incident clean' && asked.act.includes(', ');
+    return (
+      <ConfirmForm key={asked.digest} {...{ id, asked, isOfSeveral }} onCancel={() => cancel.mutate()} />
+    );
   }
   return (
     <>
@@ -304,10 +331,13 @@ function Actions({
 function ConfirmForm({
   id,
   asked,
+  isOfSeveral,
   onCancel,
 }: {
   readonly id: string;
   readonly asked: NonNullable<Operation['asked']>;
+  /** Whether it does several things: the field names them. */
+  readonly isOfSeveral: boolean;
   readonly onCancel: () => void;
 }): ReactNode {
   const field = useRef<HTMLInputElement>(null);
@@ -350,7 +380,7 @@ function ConfirmForm({
       {confirm.error !== null && <Message isLiveRegion variant="danger" title={confirm.error.message} />}
       <div className="buttons">
         <Button type="submit" variant="danger" isDisabled={typed !== type || confirm.isPending}>
-          {act.slice(0, 1).toUpperCase() + act.slice(1)}
+          {isOfSeveral ? 'Do all of it' : sentence(act)}
         </Button>
         <Button variant="link" onClick={onCancel}>
           {otherwise === null ? 'Cancel' : `No: ${otherwise}`}

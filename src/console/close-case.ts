@@ -1,0 +1,109 @@
+/** The lift of a lockdown as the close of a case: what becomes of its users comes first, what a lift always says is folded. */
+
+import type { Confirmation, Question } from '../cli/change/confirmation.ts';
+import { liftFlow } from '../cli/incident/lift-flow.ts';
+import {
+  type Document,
+  folded,
+  type Line,
+  lines,
+  type Part,
+  partsOf,
+  plainText,
+} from '../reports/document.ts';
+import type { Report } from '../reports/result.ts';
+import { countText } from '../reports/tables/text.ts';
+import { closingOf } from './open-items.ts';
+import type { Flow } from './operations.ts';
+
+/** Closes the case of an incident; of a closed one, gives back what its lift left. */
+export function closeCase(
+  incident: string,
+  flags: Parameters<typeof liftFlow>[0]['flags'],
+): (run: Parameters<Flow>[0]) => Promise<Report> {
+  return async (run) => {
+    const closes = await closingOf(run.runtime, incident);
+    if (closes === undefined) return await liftFlow({ ...run, incident, flags });
+    const confirmation = closing(run.confirmation);
+    const lifted = await liftFlow({ ...run, confirmation, incident, closes, flags });
+    const { document, failure } = lifted;
+    // What is not as it should be is said in whole.
+    return document === undefined || failure !== undefined
+      ? lifted
+      : { ...lifted, document: () => resultOf(document()) };
+  };
+}
+
+function closing(confirmation: Confirmation): Confirmation {
+  return {
+    ...confirmation,
+    confirm: (question) => confirmation.confirm({ ...question, ...closingQuestion(question) }),
+  };
+}
+
+const STAYS = / stays deactivated\.$/;
+/** Of a user who has access, or gets it back. */
+const ACTIVE = /^Activate |^Keep .* deactivated|is active already\.$/;
+
+/** What the close does to the users stands in the question: it is what people are in doubt about. */
+function closingQuestion({ plan, act }: Question): Pick<Question, 'plan' | 'act'> {
+  const texts = partsOf(plan).flatMap((part) => (part.kind === 'lines' ? part.lines.map(textOf) : []));
+  const isActive = texts.some((text) => ACTIVE.test(text));
+  const staying = isActive ? [] : texts.filter((text) => STAYS.test(text));
+  const [only = ''] = staying;
+  const stays =
+    staying.length === 1
+      ? only.replace(/\.$/, '')
+      : `${countText(staying.length, 'user stays', 'users stay')} deactivated`;
+  return {
+    act: staying.length === 0 ? act : `close the case: ${stays}`,
+    plan: partsOf(plan).flatMap((part, index) =>
+      index === 0 && part.kind === 'lines' ? parted(part, isSaidOfAnyLift) : [part],
+    ),
+  };
+}
+
+/** What stands above the plan, or holds for each lift. */
+function isSaidOfAnyLift(line: Line): boolean {
+  const text = textOf(line);
+  return /^Would lift |^Revoked tokens stay revoked\.$|^Context \S+\.$/.test(text) || isGiveBack(text);
+}
+
+function isGiveBack(text: string): boolean {
+  return text.startsWith('Access can be given back later');
+}
+
+/** A step that was done, what its title says, and where it is recorded. */
+function isDone(line: Line): boolean {
+  const text = textOf(line);
+  const mark = typeof line !== 'string' && 'mark' in line ? line.mark : undefined;
+  return (
+    mark === 'done' ||
+    mark === 'as before' ||
+    (mark === 'left' && STAYS.test(text)) ||
+    /^Lifted: |^Audit log: /.test(text) ||
+    isGiveBack(text)
+  );
+}
+
+function resultOf(document: Document): Document {
+  return partsOf(document).flatMap((part, index) =>
+    index === 0 && part.kind === 'lines' ? parted(part, isDone, 'Steps') : [part],
+  );
+}
+
+/** The lines of a part, with those that need not be read folded under them. */
+function parted(
+  part: Extract<Part, { kind: 'lines' }>,
+  isFolded: (line: Line) => boolean,
+  title = 'Details of the lift',
+): readonly Part[] {
+  return [lines(part.lines.filter((line) => !isFolded(line))), folded(title, part.lines.filter(isFolded))];
+}
+
+/** In the words of the console. */
+function textOf(line: Line): string {
+  return typeof line !== 'string' && 'text' in line && line.inConsole !== undefined
+    ? line.inConsole
+    : plainText(line);
+}
