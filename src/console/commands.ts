@@ -274,7 +274,10 @@ function ofWhom<Locked extends Report>(locked: Locked, scope: LockdownScope): Lo
         part && part.kind === 'lines' && part.fold !== undefined
           ? {
               ...part,
-              fold: part.fold.replace(/^(\d+ ways? in): all closed$/, `${names.join(', ')}: $1 closed`),
+              fold: part.fold.replace(
+                /^(\d+ ways? in): all closed$/,
+                (_, ways: string) => `${names.join(', ')}: ${ways} closed`,
+              ),
             }
           : part,
       ),
