@@ -324,6 +324,13 @@ interface Cost {
 
 type Measure = (row: string, size: number) => Promise<Cost>;
 
+/** A request line that is too long is refused and its connection closed, perhaps before it was sent whole. */
+function closedIn(error: Error): string {
+  const { code } = error.cause as { readonly code?: string };
+  if (code === 'EPIPE' || code === 'ECONNRESET') return 'closed';
+  throw error;
+}
+
 async function measureParser(row: string, size: number): Promise<Cost> {
   return measureRun((await PARSERS[row]?.(size)) ?? (() => undefined));
 }
@@ -390,14 +397,16 @@ async function measureAll(): Promise<void> {
   const measureRequest: Measure = async (row, size) => {
     const { path = '/', method = 'GET', headers, body } = REQUESTS[row]?.(size) ?? {};
     const before = await processorTime();
-    const response = await fetch(url + path, {
+    const result = await fetch(url + path, {
       method,
       headers: { ...headers },
       redirect: 'manual',
       ...(body !== undefined && { body }),
-    });
-    await response.arrayBuffer();
-    return { ms: (await processorTime()) - before, result: String(response.status) };
+    }).then(async (response) => {
+      await response.arrayBuffer();
+      return String(response.status);
+    }, closedIn);
+    return { ms: (await processorTime()) - before, result };
   };
   const only = process.argv[2] ?? '';
   const chosen = (rows: object) => Object.keys(rows).filter((row) => row.includes(only));
