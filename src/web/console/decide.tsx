@@ -93,10 +93,13 @@ export function Decide(props: {
         event.preventDefault();
         setTried(isMissing);
         if (!isMissing) begin.mutate(request());
-        else
-          [...(form.current?.querySelectorAll('input') ?? [])]
-            .find(({ value }) => value.trim() === '')
-            ?.focus();
+        else {
+          const fields = [...(form.current?.querySelectorAll('input') ?? [])];
+          const empty = fields.find(({ value }) => value.trim() === '');
+          empty?.focus();
+          // The bar that sticks below would cover it.
+          empty?.scrollIntoView({ block: 'center' });
+        }
       }}
     >
       {asked.flatMap(({ fate, why: label }) => [
@@ -116,6 +119,7 @@ export function Decide(props: {
         >
           {acts.length === 0 ? 'Choose what becomes of each' : `${sentence(acts.join(', '))}…`}
         </Button>
+        {isTried && isMissing && <span role="alert">Fill in the fields above.</span>}
         {acts.length > 0 && open > 0 && <span>{countText(open, 'item')} not decided</span>}
         {endable.length > 1 && (
           <Button variant="link" isInline onClick={() => onChoose(endable, 'end')}>
