@@ -238,6 +238,11 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await fateOf(/user colleague/).selectOption('honest');
     await fateOf(/copy of production/).selectOption('handed_over');
     await page.getByLabel('Why it is honest work').fill('hired in May');
+    // What is missing is shown above the bar, not under it.
+    await bar.getByRole('button', { name: 'Keep 1 as honest, hand 1 over…' }).click();
+    await page.getByText('Fill in the fields above.').waitFor();
+    const [missing, below] = [await page.getByLabel('Who decides').boundingBox(), await bar.boundingBox()];
+    expect((missing?.y ?? 0) + (missing?.height ?? 0)).toBeLessThanOrEqual(below?.y ?? 0);
     await page.getByLabel('Who decides').fill('platform team');
     await page.getByLabel('Why others decide').fill('their hosts are in it');
     await takePictures(page, 'console-case-hand-over');
