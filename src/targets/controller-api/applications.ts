@@ -4,7 +4,8 @@ import type { Application } from '../../domain/token.ts';
 import type { ApplicationDetails } from '../../operations/ports/target-parts.ts';
 import { type Api, id, instant } from './api.ts';
 import { onlyAskedFor } from './asked-for.ts';
-import { applicationQueries, type Listing, listItems } from './listing.ts';
+import { type Listing, listItems } from './listing.ts';
+import { applicationQueries } from './queries.ts';
 import { parseJson, responseError } from './responses.ts';
 
 const fields = z.object({

@@ -11,7 +11,7 @@ import {
   type Query,
   type SettingsDialect,
 } from './api.ts';
-import { listFilter } from './listing.ts';
+import { listFilter } from './queries.ts';
 
 const user = z
   .object({

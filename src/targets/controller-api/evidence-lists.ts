@@ -11,7 +11,8 @@ import type {
 } from '../../operations/ports/evidence.ts';
 import { type Api, id, instant, type Query } from './api.ts';
 import { STREAM } from './evidence-records.ts';
-import { firstItem, type Listing, listFilter, listItems, queryString } from './listing.ts';
+import { firstItem, type Listing, listItems } from './listing.ts';
+import { listFilter, queryString } from './queries.ts';
 
 /** How much later than its user the entry of a creation may be written, in milliseconds. */
 const ENTRY_MARGIN_MS = 3_600_000;

@@ -41,7 +41,8 @@ import {
   ROLES,
   STREAM,
 } from './evidence-records.ts';
-import { listFilter, listItems, newestItems, queryString } from './listing.ts';
+import { listItems, newestItems } from './listing.ts';
+import { listFilter, queryString } from './queries.ts';
 import { readDefaults } from './setting-defaults.ts';
 
 /** Which controller, and how to reach it. */

@@ -13,7 +13,7 @@ import {
   type Reader,
   type SettingsDialect,
 } from './api.ts';
-import { listFilter } from './listing.ts';
+import { listFilter } from './queries.ts';
 import { parseJson } from './responses.ts';
 
 /** The kind of identity provider of each authenticator, by the authenticator's id; null for local accounts. */

@@ -31,7 +31,8 @@ import { recognizeApi } from './controller-api.ts';
 import type { ApiEvidenceOptions } from './evidence.ts';
 import { listById, MADE_USERS, oldestOf, orMissing, within } from './evidence-lists.ts';
 import { assignments, currentObjects, DEFINITIONS } from './evidence-records.ts';
-import { type Listing, listFilter, listItems, newestItems, queryString } from './listing.ts';
+import { type Listing, listItems, newestItems } from './listing.ts';
+import { listFilter, queryString } from './queries.ts';
 
 /** How many entries without an actor are read. */
 const MAX_WITHOUT_ACTOR = 2000;

@@ -3,7 +3,8 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { Token } from '../../domain/token.ts';
 import { readCaller } from './account.ts';
 import type { Api, Query } from './api.ts';
-import { listFilter, listItems, queryString } from './listing.ts';
+import { listItems } from './listing.ts';
+import { listFilter, queryString } from './queries.ts';
 import { isUnauthenticated, responseError } from './responses.ts';
 import { TOKEN_LISTING } from './tokens.ts';
 

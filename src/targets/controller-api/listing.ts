@@ -1,19 +1,17 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import { usedToken } from '../../domain/recorded-use.ts';
 import { Rows } from '../../domain/rows.ts';
-import type { Selector } from '../../domain/selector.ts';
 import type { Activity } from '../../domain/token.ts';
-import type { ActivitySelector, UserSelector } from '../../operations/ports/target-parts.ts';
+import type { ActivitySelector } from '../../operations/ports/target-parts.ts';
 import type { Api, Query, Reader } from './api.ts';
 import type { HttpResponse } from './connection.ts';
+import { queryString } from './queries.ts';
 import { parseJson, type Responder } from './responses.ts';
 
 /** The largest page size of a controller and of a gateway. */
 const PAGE_SIZE = 200;
 /** The longest list that is read: twenty times the largest one that was tried. */
 const MAX_ITEMS = 20_000_000;
-/** The longest list of values in one query, in characters: proxies reject URLs above 4 to 8 KiB. */
-const MAX_LIST_LENGTH = 3000;
 
 export interface Listing<Item extends { readonly id: number }> {
   /** `tokens/` */
@@ -283,111 +281,6 @@ function unexpectedShapeError({ address }: Responder, what: string): TokenctlErr
     `${address} sent ${what} in a format that no controller or gateway uses`,
     { hint: 'Run `tokenctl context check` to see what answers at this address.' },
   );
-}
-
-/**
- * The queries that together return the tokens of a selector, each token once, with those that its negations leave out. There is more than one only where a list of
- * ids, users or applications is too long for one URL.
- */
-export function tokenQueries(selector: Selector): Query[] {
-  const { scope, createdBefore, createdSince, unusedSince, neverUsed, expiredAt, expiresAfter } = selector;
-  if (selector.none === true) return [];
-  const common: Query = [
-    ...(scope === undefined ? [] : [['scope__contains', scope] as const]),
-    ...(createdBefore === undefined ? [] : [['created__lt', createdBefore.toISOString()] as const]),
-    ...(createdSince === undefined ? [] : [['created__gte', createdSince.toISOString()] as const]),
-    ...(expiredAt === undefined ? [] : [['expires__lte', expiredAt.toISOString()] as const]),
-    ...(expiresAfter === undefined ? [] : [['expires__gt', expiresAfter.toISOString()] as const]),
-    ...(unusedSince === undefined ? [] : unusedFilter(unusedSince)),
-    ...(neverUsed === true ? [['last_used__isnull', 'true'] as const] : []),
-  ];
-  const ids = listFilter('id', selector.ids && ascending(selector.ids));
-  const users = idOrName('user', { ids: selector.userIds, field: 'username', names: selector.users });
-  const applications = idOrName('application', {
-    ids: selector.applicationIds,
-    field: 'name',
-    names: selector.applications,
-  });
-  return ids.flatMap((id) =>
-    users.flatMap((user) => applications.map((application) => [...common, ...id, ...user, ...application])),
-  );
-}
-
-/** Last used before a time, or never used and created before it. */
-function unusedFilter(since: Date): Query {
-  const instant = since.toISOString();
-  return [
-    ['created__lt', instant],
-    ['or__last_used__lt', instant],
-    ['or__last_used__isnull', 'true'],
-  ];
-}
-
-/** The filters for what a token belongs to: by ids where they are known, by names otherwise. */
-function idOrName(
-  what: 'user' | 'application',
-  by: {
-    readonly ids: readonly number[] | undefined;
-    readonly field: string;
-    readonly names: readonly string[] | undefined;
-  },
-): Query[] {
-  return by.ids === undefined
-    ? listFilter(`${what}__${by.field}`, by.names)
-    : listFilter(`${what}__id`, ascending(by.ids));
-}
-
-function ascending(ids: readonly number[]): string[] {
-  return ids.toSorted((a, b) => a - b).map(String);
-}
-
-/** The queries that together return the users of a selector. */
-export function userQueries({ ids, names, inactive }: UserSelector): Query[] {
-  const active: Query = inactive === true ? [['is_active', 'false']] : [];
-  const byId = listFilter('id', ids && ascending(ids));
-  return byId.flatMap((id) => listFilter('username', names).map((name) => [...active, ...id, ...name]));
-}
-
-/** The queries that together return the applications with these names, or all applications. */
-export function applicationQueries(names: readonly string[] | undefined): Query[] {
-  return listFilter('name', names);
-}
-
-/**
- * The filters for a field with one of these values: `field=value`, or `field__in=a,b` in as many queries as the length
- * requires. One empty filter if there is no list. `__in` splits at commas, so a value with a comma gets its own query.
- */
-export function listFilter(field: string, values: readonly string[] | undefined): Query[] {
-  if (values === undefined) return [[]];
-  const distinct = [...new Set(values)];
-  const withComma = distinct.filter((value) => value.includes(','));
-  const groups = groupByLength(distinct.filter((value) => !value.includes(',')));
-  return [...groups, ...withComma.map((value) => [value])].map((group) => {
-    const [first, ...others] = group;
-    return others.length === 0 ? [[field, first ?? '']] : [[`${field}__in`, group.join(',')]];
-  });
-}
-
-function groupByLength(values: readonly string[]): string[][] {
-  const groups: string[][] = [];
-  let space = 0;
-  for (const value of values) {
-    const length = encodeURIComponent(value).length + 1;
-    space -= length;
-    if (space < 0) {
-      groups.push([]);
-      space = MAX_LIST_LENGTH - length;
-    }
-    groups.at(-1)?.push(value);
-  }
-  return groups;
-}
-
-/** Encodes a query, but leaves commas as they are. */
-export function queryString(query: Query): string {
-  return query
-    .map(([name, value]) => `${name}=${encodeURIComponent(value).replaceAll('%2C', ',')}`)
-    .join('&');
 }
 
 const ACTIVITY = 'the activity stream';

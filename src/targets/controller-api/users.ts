@@ -13,7 +13,8 @@ import type {
 } from '../../operations/ports/target-parts.ts';
 import { type Api, id, type Query } from './api.ts';
 import { authorizationHeader } from './connection.ts';
-import { type Listing, listFilter, listItems, userQueries } from './listing.ts';
+import { type Listing, listItems } from './listing.ts';
+import { listFilter, userQueries } from './queries.ts';
 import { isUnauthenticated, parseJson, responseError } from './responses.ts';
 
 /**

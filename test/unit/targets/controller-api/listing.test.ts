@@ -8,7 +8,7 @@ import {
   queryString,
   tokenQueries,
   userQueries,
-} from '../../../../src/targets/controller-api/listing.ts';
+} from '../../../../src/targets/controller-api/queries.ts';
 
 const day = new Date('2026-08-22T00:00:00.000Z');
 
