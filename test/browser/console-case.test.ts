@@ -3,31 +3,28 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import type { RunningService } from '../../src/service/server.ts';
-import { type TestConsole, testConsole } from '../support/console.ts';
 import { basic, Client } from '../support/service.ts';
-import { theft } from '../support/theft.ts';
+import { type TheftConsole, theftConsole } from '../support/theft.ts';
 import { barriers, findChromium, startChromium, takePictures } from './chromium.ts';
 import { tabTo } from './web-stories.ts';
 
 const chromium = findChromium();
 describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }, () => {
   const home = mkdtempSync(join(tmpdir(), 'tokenctl-console-'));
-  let service: RunningService;
   let browser: Browser;
-  let opened: TestConsole;
+  let stage: TheftConsole;
   let page: Page;
   const problems: string[] = [];
 
   beforeAll(async () => {
     browser = await startChromium(chromium ?? '');
-    service = await theft(home);
+    stage = await theftConsole(home);
+    const { service, opened } = stage;
     // What no cleaning ends, and what gives no access.
     const bob = new Client(service.url, basic('bob', 'long enough for it'));
     await bob.post('/api/v2/inventories/', { name: 'copy of production', organization: 1 });
     await bob.patch('/api/v2/organizations/1/', { description: 'looked after by nobody' });
     await bob.post('/api/v2/tokens/', { scope: 'read', description: 'dashboard' });
-    opened = await testConsole({ home, allContexts: true });
     page = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
     page.setDefaultTimeout(15_000);
     page.on('pageerror', ({ message }) => problems.push(message));
@@ -39,9 +36,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
   });
   afterAll(async () => {
     await browser.close();
-    await opened.operations.close();
-    await opened.app.close();
-    await service.close();
+    await stage.close();
     rmSync(home, { recursive: true });
   });
 
@@ -174,7 +169,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await items.getByText('description: "looked after by nobody" → back to ""').waitFor();
     await items.getByRole('button', { name: /^Only by hand: how, for .*copy of production/ }).click();
     const link = page.getByRole('dialog').getByRole('link', { name: 'Open its page in the web interface' });
-    expect(await link.getAttribute('href')).toBe(new URL('/inventories/2', service.url).href);
+    expect(await link.getAttribute('href')).toBe(new URL('/inventories/2', stage.service.url).href);
     await page.getByRole('dialog').getByText('A cleaning does not end it: Others may use it').waitFor();
     await close();
     await bar.getByRole('button', { name: /^End all \d+ possible$/ }).click();

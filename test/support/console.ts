@@ -108,6 +108,28 @@ export async function consoleOf(
   return opened;
 }
 
+/** Begins a change, and gives what it asks for, or how it ended without asking. */
+export async function begin({ send, reached }: TestConsole, change: object): Promise<OperationState> {
+  const begun = await send('/api/operations', change);
+  if (begun.statusCode !== 201) throw new Error(`${begun.statusCode}: ${begun.body}`);
+  const { id } = begun.json() as OperationState;
+  return await reached(id, 'asking', 'done', 'failed');
+}
+
+/** Confirms what a change asks for, as often as it asks; gives how it ended. */
+export async function confirmed(
+  { send, reached }: TestConsole,
+  asking: OperationState,
+): Promise<OperationState> {
+  let state = asking;
+  while (state.state === 'asking' && state.asked !== null) {
+    const { type: answer, digest } = state.asked;
+    await send(`/api/operations/${state.id}/confirm`, { answer, digest });
+    state = await reached(state.id, 'asking', 'done', 'failed', 'cancelled');
+  }
+  return state;
+}
+
 /** The tokens of a console that match a query, once all are read. */
 export async function tokensOf({ send }: TestConsole, more = ''): Promise<TokenPage> {
   const read = async () => (await send(`/api/tokens?limit=500${more}`)).json() as TokenPage;

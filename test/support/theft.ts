@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { inject } from 'vitest';
 import { Secret } from '../../src/domain/secret.ts';
 import type { RunningService } from '../../src/service/server.ts';
+import { type TestConsole, testConsole } from './console.ts';
 import { configure } from './drafts.ts';
 import { createDatabase } from './embedded-postgres.ts';
 import { ADMIN, basic, bearer, Client, startTestService } from './service.ts';
@@ -27,8 +28,37 @@ async function playTheft(url: string): Promise<void> {
   });
 }
 
+/** A console of a controller on which bob's token was stolen, with both of its contexts. */
+export interface TheftConsole {
+  readonly service: RunningService;
+  readonly opened: TestConsole;
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * @param home An empty folder, which gets the configuration.
+ * @param options.more Other contexts, as lines of the configuration.
+ */
+export async function theftConsole(
+  home: string,
+  options: { readonly more?: readonly string[]; readonly readOnly?: boolean } = {},
+): Promise<TheftConsole> {
+  const { more = [], readOnly = false } = options;
+  const service = await theft(home, more);
+  const opened = await testConsole({ home, allContexts: true, readOnly });
+  return {
+    service,
+    opened,
+    async close() {
+      await opened.operations.close();
+      await opened.app.close();
+      await service.close();
+    },
+  };
+}
+
 /** A service on which bob's token was stolen, and a home with its contexts `east` (REST) and `east-db` (database). */
-export async function theft(home: string): Promise<RunningService> {
+async function theft(home: string, more: readonly string[]): Promise<RunningService> {
   const url = await createDatabase(inject('postgresUrl'));
   const service = await startTestService('PostgreSQL', { database: { url: new Secret(url) } });
   await playTheft(service.url);
@@ -42,7 +72,7 @@ export async function theft(home: string): Promise<RunningService> {
 contexts:
   east: { url: "${service.url}", username: admin, password: { file: "${file('password', ADMIN.password)}" } }
   east-db: { database: { file: "${file('database', url)}" } }
-`,
+${more.map((line) => `  ${line}\n`).join('')}`,
   );
   return service;
 }

@@ -13,20 +13,15 @@ import type { CaseRead } from '../../../src/console/cases.ts';
 import type { LockdownSnapshot } from '../../../src/console/lockdown-snapshot.ts';
 import type { OperationState } from '../../../src/console/operations.ts';
 import type { ShownInvestigation } from '../../../src/console/shown-investigation.ts';
-import { type TestConsole, testConsole } from '../../support/console.ts';
-import { theft } from '../../support/theft.ts';
+import { begin, confirmed, type TestConsole } from '../../support/console.ts';
+import { theftConsole } from '../../support/theft.ts';
 import { temporaryFolder, tokenctl } from './program.ts';
 
 /** A theft whose victim is locked down, in a console with both contexts of the controller. */
 async function lockedDown() {
   const folder = temporaryFolder();
-  const service = await theft(folder);
-  const opened = await testConsole({ home: folder, allContexts: true });
-  onTestFinished(async () => {
-    await opened.operations.close();
-    await opened.app.close();
-    await service.close();
-  });
+  const { opened, close } = await theftConsole(folder);
+  onTestFinished(close);
   const locked = await carryOut(opened, {
     ...{ kind: 'incident lockdown', place: 'east-db', user: ['bob'], reason: 'stolen', ticket: 'SEC-7' },
   });
@@ -50,17 +45,8 @@ async function lockedDown() {
 }
 
 /** Begins a change, and confirms what it asks for, as often as it asks; gives how it ended. */
-async function carryOut({ send, reached }: TestConsole, change: object): Promise<OperationState> {
-  const begun = await send('/api/operations', change);
-  expect([begun.statusCode, begun.body]).toEqual([201, expect.anything()]);
-  const { id } = begun.json() as OperationState;
-  let state = await reached(id, 'asking', 'done', 'failed');
-  while (state.state === 'asking' && state.asked !== null) {
-    const { type: answer, digest } = state.asked;
-    await send(`/api/operations/${id}/confirm`, { answer, digest });
-    state = await reached(id, 'asking', 'done', 'failed', 'cancelled');
-  }
-  return state;
+async function carryOut(opened: TestConsole, change: object): Promise<OperationState> {
+  return await confirmed(opened, await begin(opened, change));
 }
 
 describe('a case in a console', { timeout: 60_000 }, () => {

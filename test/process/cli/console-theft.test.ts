@@ -4,32 +4,22 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { CaseRead } from '../../../src/console/cases.ts';
 import type { LockdownSnapshot } from '../../../src/console/lockdown-snapshot.ts';
 import type { OperationState } from '../../../src/console/operations.ts';
-import { testConsole, tokensOf } from '../../support/console.ts';
-import { theft } from '../../support/theft.ts';
+import { begin, confirmed, tokensOf } from '../../support/console.ts';
+import { theftConsole } from '../../support/theft.ts';
 import { temporaryFolder } from './program.ts';
 
 /** A console of a controller on which bob's token was stolen. */
 async function console() {
   const folder = temporaryFolder();
-  const service = await theft(folder);
-  const opened = await testConsole({ home: folder, allContexts: true });
-  onTestFinished(async () => {
-    await opened.operations.close();
-    await opened.app.close();
-    await service.close();
-  });
-  const begin = async (request: object) => {
-    const sent = { kind: 'incident lockdown', place: 'east-db', deactivate: true, ...request };
-    const { id } = (await opened.send('/api/operations', sent)).json() as OperationState;
-    return await opened.reached(id, 'asking', 'done', 'failed');
-  };
-  const confirm = async ({ id, asked }: OperationState) => {
-    await opened.send(`/api/operations/${id}/confirm`, { digest: asked?.digest, answer: asked?.type });
-    return await opened.reached(id, 'done', 'failed');
-  };
+  const { opened, close } = await theftConsole(folder);
+  onTestFinished(close);
+  const beginLockdown = (request: object) =>
+    begin(opened, { kind: 'incident lockdown', place: 'east-db', deactivate: true, ...request });
+  const confirm = (asking: OperationState) => confirmed(opened, asking);
   const read = async <T>(path: string, incident: string) =>
     (await opened.send(`${path}?place=east-db&incident=${incident}`)).json() as T;
-  return { folder, opened, begin, confirm, read, cases: join(folder, '.local/state/tokenctl/cases') };
+  const cases = join(folder, '.local/state/tokenctl/cases');
+  return { folder, opened, begin: beginLockdown, confirm, read, cases };
 }
 
 function incidentOf({ result }: OperationState): string {
@@ -40,7 +30,6 @@ function incidentOf({ result }: OperationState): string {
 it('keeps what is known of a theft with its case once the lockdown is confirmed, and not before', async () => {
   const { opened, begin, confirm, read, cases } = await console();
   // Each word is looked for, in any order.
-  // Each word is looked for on its own.
   const token = (await tokensOf(opened, '&text=ob+b')).rows[0]?.id ?? 0;
   const since = new Date(Date.now() - 60_000).toISOString();
   const request = { user: ['bob'], reason: 'stolen', ticket: 'SEC-7', theft: { token, since } };
