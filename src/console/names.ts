@@ -1,7 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
+import { nearestName } from '../domain/nearest-name.ts';
 import { Answers } from './answers.ts';
 import { placeQuery } from './command-line.ts';
+import type { Controllers } from './controllers.ts';
+import { type Problem, problemOf } from './operations.ts';
 import type { Places } from './places.ts';
 
 /** How long names are taken for true: a new user has no history worth a lockdown. */
@@ -17,8 +20,31 @@ const namesQuery = placeQuery.extend({
   text: z.string().max(300).default(''),
 });
 
-/** Serves the names of users and applications that forms suggest: those that begin with a text first, then those that contain it. */
-export function serveNames(app: FastifyInstance, places: Places): void {
+const accountsQuery = z.object({
+  /** Without it, all controllers. */
+  place: z.string().max(300).optional(),
+  text: z.string().max(300),
+});
+
+/** The users of a context that are called so. */
+export interface AccountsRead {
+  readonly place: string;
+  /** Null while they are read, and where they could not be. */
+  readonly names: readonly string[] | null;
+  /** The name that is nearest to the text where no name has it; null without one. */
+  readonly near: string | null;
+  /** Why they could not be read. */
+  readonly problem: Problem | null;
+}
+
+/**
+ * Serves the names of users and applications that forms suggest: those that begin with a text first, then those that contain it; and
+ * the users of all controllers that are called so.
+ */
+export function serveNames(
+  app: FastifyInstance,
+  { places, controllers }: { readonly places: Places; readonly controllers: Controllers },
+): void {
   const users = new Answers<readonly string[]>(
     (place) =>
       places.work(place, async (runtime) => {
@@ -39,13 +65,32 @@ export function serveNames(app: FastifyInstance, places: Places): void {
   );
   app.get('/api/names', async ({ query }) => {
     const { place, kind, text } = namesQuery.parse(query);
-    const names = await (kind === 'users' ? users : applications).whole(place);
-    const wanted = text.trim().toLowerCase();
-    const having = names.filter((name) => name.toLowerCase().includes(wanted));
-    const isFirst = (name: string) => name.toLowerCase().startsWith(wanted);
-    // A short name would never come up among many longer ones that begin the same.
-    const firsts = having.filter(isFirst).toSorted((one, other) => one.length - other.length);
-    const ordered = [...firsts, ...having.filter((name) => !isFirst(name))];
-    return { names: ordered.slice(0, MAX_SUGGESTED) };
+    return { names: matching(await (kind === 'users' ? users : applications).whole(place), text) };
   });
+  app.get('/api/accounts', async ({ query }): Promise<{ readonly accounts: readonly AccountsRead[] }> => {
+    const { place, text } = accountsQuery.parse(query);
+    const best = (await controllers.all()).flatMap(({ places: [first] }) => first?.place ?? []);
+    const wanted = place === undefined ? best : [place];
+    await users.soon(wanted);
+    const accounts = wanted.map((each): AccountsRead => {
+      const { value, error } = users.of(each);
+      const problem = error === undefined ? null : problemOf(error);
+      if (value === undefined) return { place: each, names: null, near: null, problem };
+      const names = matching(value, text);
+      const near = names.length > 0 ? null : (nearestName(text.trim(), value) ?? null);
+      return { place: each, names, near, problem: null };
+    });
+    return { accounts };
+  });
+}
+
+/** The first of those that have a text in them. */
+function matching(names: readonly string[], text: string): readonly string[] {
+  const wanted = text.trim().toLowerCase();
+  const having = names.filter((name) => name.toLowerCase().includes(wanted));
+  const isFirst = (name: string) => name.toLowerCase().startsWith(wanted);
+  // A short name would never come up among many longer ones that begin the same.
+  const firsts = having.filter(isFirst).toSorted((one, other) => one.length - other.length);
+  const ordered = [...firsts, ...having.filter((name) => !isFirst(name))];
+  return ordered.slice(0, MAX_SUGGESTED);
 }

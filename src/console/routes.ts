@@ -23,6 +23,7 @@ import type { Places } from './places.ts';
 import { serveSavedPlans } from './saved-plans.ts';
 import { filterOf, filterSchema, pageSchema } from './token-filter.ts';
 import { type TokenTable, waitingReading } from './token-table.ts';
+import { serveValues } from './token-values.ts';
 
 /** What the routes work with. */
 export interface ConsoleParts {
@@ -43,7 +44,8 @@ export function serveConsole(app: FastifyInstance, parts: ConsoleParts): void {
   app.get('/api/console', () => parts.places.anywhere((runtime) => factsOf(runtime, parts)));
   app.get('/api/alive', () => ({}));
   serveFleet(app, parts);
-  serveNames(app, parts.places);
+  serveNames(app, parts);
+  serveValues(app, parts.places);
   serveTokens(app, parts);
   serveChanges(app, parts);
   serveIncidents(app, parts);

@@ -301,5 +301,8 @@ const orders: Readonly<Record<Page['sort'], (one: Token, other: Token) => number
   scope: byText(({ scope }) => scope),
   created: (one, other) => one.created.getTime() - other.created.getTime(),
   expires: (one, other) => one.expires.getTime() - other.expires.getTime(),
-  lastUsed: (one, other) => (one.lastUsed?.getTime() ?? 0) - (other.lastUsed?.getTime() ?? 0),
+  // Of those that were never used, or whose use is not told, the newest counts as the last.
+  lastUsed: (one, other) =>
+    (one.lastUsed?.getTime() ?? 0) - (other.lastUsed?.getTime() ?? 0) ||
+    one.created.getTime() - other.created.getTime(),
 };

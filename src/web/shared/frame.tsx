@@ -118,6 +118,9 @@ function FocusOnNewPage({ pathname }: { readonly pathname: string }): ReactNode 
     last.current = pathname;
     const main = document.getElementById(MAIN);
     main?.scrollTo(0, 0);
+    // The field that a page is for has it already.
+    const focused = document.activeElement;
+    if (focused instanceof HTMLInputElement && main?.contains(focused)) return;
     main?.focus({ preventScroll: true });
   }, [pathname]);
   return null;

@@ -106,7 +106,7 @@ describe('who may use a console', () => {
     const readsOnly = [
       ...['/api/plans', '/api/saved-plan', '/api/tokens/read-again', '/api/log/verification'],
       '/api/case/investigation',
-      '/api/investigations',
+      ...['/api/investigations', '/api/tokens/value'],
       ...audits,
     ];
     expect(changes.map(({ url }) => url)).toEqual(expect.arrayContaining(['/api/operations', ...readsOnly]));
