@@ -51,24 +51,32 @@ export function planDocument(
     lines(
       items === 0
         ? none
-        : `${would} ${countText(items, 'item')}${final.length === 0 ? '' : `, ${final.length} of them for good${isBrief ? '' : ', after a confirmation of its own'}`}:`,
+        : `${would} ${countText(items, 'item')}${final.length === 0 ? '' : `, ${final.length} of them for good${isBrief ? '' : ', after a second confirmation'}`}:`,
       !isMixed && list(...planned.map(plannedLines)),
     ),
     isMixed && later.length > 0 && lines('Can be undone later:', list(...later.map(plannedLines))),
-    isMixed && lines('Cannot be undone:', list(...final.map(plannedLines))),
+    isMixed && lines('Cannot be undone:', list(...final.map(isBrief ? briefLines : titledLines))),
     keepPart(plan),
   ];
 }
 
 /** What cannot be undone, above the question about it. */
 export function irreversibleDocument(final: readonly Planned[]): Document {
-  return [lines('This cannot be undone:', list(...final.map(wholeLines)))];
+  return [lines('This cannot be undone:', list(...final.map(titledLines)))];
 }
 
 /** An act with whose work its item is, and the values that it sets back. */
 function wholeLines(planned: Planned): Lines {
-  const { item } = planned;
-  return [`${actText(planned, { isBrief: false })}${authorText(item)} [${item.id}]`, setBackText(planned)];
+  return [`${actText(planned, { isBrief: false })}${whoseText(planned)}`, setBackText(planned)];
+}
+
+/** The same under a title that says that it cannot be undone. */
+function titledLines(planned: Planned): Lines {
+  return [`${actText(planned, { isBrief: true })}${whoseText(planned)}`, setBackText(planned)];
+}
+
+function whoseText({ item }: Planned): string {
+  return `${authorText(item)} [${item.id}]`;
 }
 
 /** What cannot be undone stands under a title that says so. */
@@ -104,7 +112,8 @@ function authorText({ by = [], first, last }: Planned['item']): string {
   if (first === undefined) return '';
   const who =
     by.length === 0 ? 'by nobody who is recorded' : `by ${by.map(({ username }) => username).join(', ')}`;
-  return `: ${who}, ${secondText(first)}${last === undefined || last === first ? '' : ` to ${secondText(last)}`}`;
+  const [from, to] = [secondText(first), secondText(last ?? first)];
+  return `: ${who}, ${from}${to === from ? '' : ` to ${to}`}`;
 }
 
 /** Why nothing to do is no success. */

@@ -2,7 +2,10 @@ import { openEvidence } from '../../app/open-evidence.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Incident } from '../../domain/incident/incident.ts';
-import type { Investigation } from '../../domain/investigation/investigation.ts';
+import { type Investigation, isStillThere } from '../../domain/investigation/investigation.ts';
+import { shellWord } from '../../domain/remedies.ts';
+import { gatherRecord } from '../../operations/incident/gather-report.ts';
+import { marksOf } from '../../operations/incident/marked-items.ts';
 import { readIncidentHistories, requireIncident } from '../../operations/incident/recorded-incidents.ts';
 import { investigate } from '../../operations/investigation/investigate.ts';
 import { lines } from '../../reports/document.ts';
@@ -10,7 +13,7 @@ import { type Report, report } from '../../reports/result.ts';
 import { type FlagsOf, instantOf } from '../flags.ts';
 import { requireNewFile, writeInvestigationFile } from './investigation-file.ts';
 import type { investigateFlags } from './investigation-flags.ts';
-import { investigationDocument } from './investigation-text.ts';
+import { type CaseKnown, investigationDocument, NO_CASE_KNOWN } from './investigation-text.ts';
 
 export interface InvestigateRequest {
   readonly runtime: Runtime;
@@ -39,16 +42,37 @@ export async function investigateFlow(request: InvestigateRequest): Promise<Repo
       until: until && instantOf(until, now),
     });
     if (out !== undefined) writeInvestigationFile(out, investigation);
+    const known = await knownOf(runtime, investigation);
     return report({
       json: investigation,
       document: () => [
-        ...investigationDocument(investigation, { all }),
-        lines(out !== undefined && `Saved to ${out}.`),
+        ...investigationDocument(investigation, { all, known }),
+        lines(out !== undefined && [`Saved to ${out}.`, nextText(investigation, { out, known })]),
       ],
     });
   } finally {
     await evidence.close();
   }
+}
+
+/** What the audit log has of the incident that it belongs to. */
+async function knownOf(runtime: Runtime, { incident }: Investigation): Promise<CaseKnown> {
+  if (incident === null) return NO_CASE_KNOWN;
+  const [log, description] = [await runtime.auditLog(), await runtime.description()];
+  const { ownActs } = await gatherRecord({ log, description, incident, investigations: [] });
+  return { marks: await marksOf({ log, description, incident }), ownActs };
+}
+
+/** What to type next, where something remains that nobody decided about. */
+function nextText(
+  { items, target }: Investigation,
+  { out, known: { marks } }: { readonly out: string; readonly known: CaseKnown },
+): string | false {
+  const isOpen = items.some(
+    (item) => isStillThere(item) && !marks.honest.has(item.id) && !marks.handedOver.has(item.id),
+  );
+  const command = `tokenctl incident clean --context ${shellWord(target.context)} --from ${shellWord(out)} --dry-run`;
+  return isOpen && `To see what a cleaning would do: ${command}`;
 }
 
 /** Whose deeds: as the flags say, or the one user or application of the incident. */

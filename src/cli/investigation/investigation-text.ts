@@ -10,7 +10,9 @@ import {
   stateText,
 } from '../../domain/investigation/investigation.ts';
 import { nounOf } from '../../domain/investigation/kinds.ts';
-import { unknownsOf } from '../../operations/investigation/unknowns.ts';
+import { type ItemMark, type Marks, standingOf } from '../../operations/incident/marked-items.ts';
+import type { OwnAct } from '../../operations/incident/own-acts.ts';
+import { type Unknowns, unknownsOf } from '../../operations/investigation/unknowns.ts';
 import { type Document, type Lines, lines, list, type Part } from '../../reports/document.ts';
 import { countText, numberText, secondText } from '../../reports/tables/text.ts';
 
@@ -28,23 +30,40 @@ const HEADINGS: Readonly<Record<ItemGroup, string>> = {
   other: 'Other changes',
 };
 
-/** An investigation for people: the chain, the items that remain by group, what ran, what is not known. */
+/** What the audit log has of the incident that an investigation belongs to. */
+export interface CaseKnown {
+  readonly marks: Pick<Marks, 'honest' | 'byHand' | 'handedOver'>;
+  /** What runs of tokenctl did: its own entries of the activity stream are not the intruder's. */
+  readonly ownActs: readonly OwnAct[];
+}
+
+/** Without an incident, nobody has said anything of an item. */
+export const NO_CASE_KNOWN: CaseKnown = {
+  marks: { honest: new Map(), byHand: new Map(), handedOver: new Map() },
+  ownActs: [],
+};
+
+/** An investigation for people: the chain, the items that remain by group, what ran, what people said of items, what is not known. */
 export function investigationDocument(
   investigation: Investigation,
-  { all }: { readonly all: boolean },
+  { all, known = NO_CASE_KNOWN }: { readonly all: boolean; readonly known?: CaseKnown },
 ): Document {
-  const { items, chain, stream, target, since, until } = investigation;
-  const remaining = items.filter(isStillThere);
+  const { items, chain, stream, target, since, until, madeAt } = investigation;
+  const { marks } = known;
+  const there = items.filter(isStillThere);
+  const decided = there.filter(({ id }) => marks.honest.has(id) || marks.handedOver.has(id));
+  const remaining = there.filter((item) => !decided.includes(item));
   const [stolen] = items.filter((item) => isStolenToken(item, investigation));
   const acts = items.length - (stolen === undefined ? 0 : 1);
   const left = remaining.length - (stolen !== undefined && isStillThere(stolen) ? 1 : 0);
   const dealtWith = items.filter(
     (item) => !isStillThere(item) && item.group !== 'ran' && item.group !== 'other',
   );
+  const unknowns = unknownsOf([investigation], known.ownActs);
   return [
     lines(
       `Investigated ${subjectText(investigation.subject)} at ${target.address} (context ${target.context}), from ${secondText(since)} to ${secondText(until)}.`,
-      `${countText(stream.read, 'entry', 'entries')} of the activity stream, ${countText(acts, 'item')}: ${numberText(left)} ${left === 1 ? 'remains' : 'remain'}.`,
+      `${countText(stream.read, 'entry', 'entries')} of the activity stream, ${countText(acts, 'item')}: ${numberText(left)} ${left === 1 ? 'remains' : 'remain'}${decided.length === 0 ? '' : `, beside ${numberText(decided.length)} that people decided about`}.`,
       stolen !== undefined &&
         `The stolen token is not counted: ${describedSummary(stolen)}, ${secondText(stolen.first)}. The theft did not begin before. Now: ${stateText(stolen)}.`,
       investigation.visibility.kind !== 'all' &&
@@ -55,16 +74,52 @@ export function investigationDocument(
     groupPart('ways_in', remaining, all),
     groupPart('code_later', remaining, all),
     groupPart('ran', items, all),
-    groupPart('other', all ? items : remaining, all),
+    groupPart('other', all ? items.filter((item) => !decided.includes(item)) : remaining, all),
+    decidedPart(decided, known),
+    seenAgainPart(remaining, { madeAt, known }),
     lines(
       dealtWith.length > 0 &&
         (all
           ? ['Deleted, undone or changed since:', ...dealtWith.flatMap(itemLines)]
           : `Deleted, undone or changed since: ${numberText(dealtWith.length)}. Add --all to see them.`),
     ),
-    unattributedPart(investigation, all),
-    ...unknownsOf([investigation], []).groups.map(({ title, texts }) => lines(`${title}:`, list(...texts))),
+    unattributedPart(unknowns, all),
+    ...unknowns.groups.map(({ title, texts }) => lines(`${title}:`, list(...texts))),
   ];
+}
+
+/** What people marked as honest work, or handed over; nothing without it. */
+function decidedPart(items: readonly InvestigationItem[], { marks }: CaseKnown): Part {
+  return lines(
+    items.length > 0 && 'Still there, and marked. A mark says what its person says, and was not checked:',
+    list(
+      ...items.map(({ id, summary }) => {
+        const handed = marks.handedOver.get(id);
+        const mark = handed ?? marks.honest.get(id);
+        const what = handed === undefined ? 'honest work' : `handed over to ${handed.to}`;
+        return `${summary} [${id}]: ${what}${mark === undefined ? '' : markText(mark)}`;
+      }),
+    ),
+  );
+}
+
+/** What somebody said to have dealt with by hand, and what is found there still. */
+function seenAgainPart(
+  items: readonly InvestigationItem[],
+  { madeAt, known }: { readonly madeAt: string; readonly known: CaseKnown },
+): Part {
+  const seen = items.flatMap((item) => {
+    const standing = standingOf(item, { madeAt, marks: known.marks });
+    return standing?.is === 'seen_again' ? [`${item.summary} [${item.id}]${markText(standing.mark)}`] : [];
+  });
+  return lines(
+    seen.length > 0 && 'Dealt with by hand, as its person said, but there still or not checked:',
+    list(...seen),
+  );
+}
+
+function markText({ by, at, why }: ItemMark): string {
+  return `, by ${by}, ${secondText(at)}${why === null ? '' : `: "${why}"`}`;
 }
 
 /** The owner's own work, as far as the stolen token's age tells it; nothing where the period has none. */
@@ -83,10 +138,7 @@ function beforeTokenPart({ beforeToken }: Investigation, all: boolean): Part {
   );
 }
 
-function unattributedPart(
-  { unattributed, unattributedCount = unattributed.length }: Investigation,
-  all: boolean,
-): Part {
+function unattributedPart({ unattributed, unattributedCount }: Unknowns, all: boolean): Part {
   const shown = all ? unattributed : unattributed.slice(0, MAX_UNATTRIBUTED);
   const more = unattributedCount - shown.length;
   return lines(

@@ -370,7 +370,7 @@ describe('over REST', () => {
     const clean = await home.run(['incident', 'clean', '--from', found, '--yes', '--irreversible']);
     expect([clean.code, clean.stdout]).toEqual([0, expect.stringContaining('Cleaned: 2 of 2 items.')]);
     expect(clean.stdout).toMatch(
-      /Will clean 2 items, 2 of them for good, after a confirmation of its own:\n.*: by mallory, 20/,
+      /Will clean 2 items, 2 of them for good, after a second confirmation:\n.*: by mallory, 20/,
     );
     expect((await home.run([...investigate, after])).stdout).toContain('Ways in that remain: 0.');
 
@@ -449,6 +449,21 @@ describe('over REST', () => {
     ]);
     expect(dry.stdout).toContain('Not in the file, and left: 1 item that remains.');
     expect(dry.stdout).toContain('Marked, but not found by this investigation: user:999999.');
+    // The next investigation has the marks of the incident, and names the command that comes next.
+    const marked = ['incident', 'mark', incident, '--item', `user:${id}`, '--reason', 'on shift'];
+    expect((await home.run(marked)).code).toBe(0);
+    const again = join(home.folder, 'again.json');
+    const next = await home.run([
+      'incident',
+      'investigate',
+      ...['--incident', incident, '--since', '1d', '--out', again],
+    ]);
+    expect(next.stdout).toContain('beside 1 that people decided about');
+    expect(next.stdout).toMatch(/\[user:\d+\]: honest work, by .*: "on shift"/);
+    expect(next.stdout).toContain(
+      `To see what a cleaning would do: tokenctl incident clean --context test --from ${again} --dry-run`,
+    );
+    expect((await home.run([...marked.slice(0, 5), '--undo'])).code).toBe(0);
     const { code, stdout, stderr } = await home.run(['incident', 'clean', '--from', saved, '--yes']);
     expect(stdout).toMatch(/^ +done +Restore email of user victim/m);
     expect(stdout).toContain('Partly cleaned: 0 of 1 item. 1 in part: ');

@@ -916,6 +916,54 @@ test('an investigation of very many items shows some of each kind, and all if as
   expect(all).not.toContain('--all');
 });
 
+test('an investigation of an incident tells what people decided, and what tokenctl itself did', () => {
+  const user = (id: number) =>
+    item({ id: `user:${id}`, object: { kind: 'user', id, name: null }, summary: `created the user ${id}` });
+  const entry = (id: number, at: string) => ({
+    ...{ entry: id, at, operation: 'delete', owner: null, fields: [], summary: '' },
+    object: { kind: 'o_auth2_access_token', id, name: null },
+  });
+  const found = investigation({
+    madeAt: '2026-11-20T11:00:00.000Z',
+    items: [user(20), user(21), user(22), user(23)],
+    unattributed: [entry(5, '2026-11-20T10:30:00.500Z'), entry(6, '2026-11-20T10:30:00.500Z')],
+    unattributedCount: 2,
+    limits: [{ limit: 'no_actor', text: '2 entries in the period have no actor.' }],
+  });
+  const mark = (id: number) => ({
+    ...{ item: `user:${id}`, at: '2026-11-20T10:40:00.000Z', by: 'eve', seq: 9, why: 'on shift' },
+  });
+  const known = {
+    marks: {
+      honest: new Map([['user:20', mark(20)]]),
+      byHand: new Map([['user:21', mark(21)]]),
+      handedOver: new Map([['user:22', { ...mark(22), to: 'the platform team' }]]),
+    },
+    ownActs: [
+      {
+        ...{ kind: 'o_auth2_access_token', id: 5, operation: 'delete', fields: [], run: 'r', by: 'eve' },
+        ...{ from: Date.parse('2026-11-20T10:30:00Z'), to: Date.parse('2026-11-20T10:30:01Z') },
+      } as const,
+    ],
+  };
+  const text = documentText(investigationDocument(found, { all: false, known }));
+  expect(text).toContain('4 items: 2 remain, beside 2 that people decided about.');
+  expect(text).toMatch(/Ways in that remain: 2\.\n.*\[user:21\](?:.*\n)+?.*\[user:23\]/);
+  expect(text).toContain(
+    'created the user 20 [user:20]: honest work, by eve, 2026-11-20T10:40:00Z: "on shift"',
+  );
+  expect(text).toContain('created the user 22 [user:22]: handed over to the platform team, by eve, ');
+  expect(text).toMatch(
+    /Dealt with by hand, .* there still or not checked:\n +created the user 21 \[user:21\]/,
+  );
+  expect(text).toMatch(/^ .*delete o_auth2_access_token 6$/m);
+  expect(text).not.toContain('delete o_auth2_access_token 5');
+  expect(text).toContain("1 more is tokenctl's own, by its audit log.");
+  const unknown = documentText(investigationDocument(found, { all: false }));
+  expect(unknown).toContain('4 items: 4 remain.');
+  expect(unknown).toContain('delete o_auth2_access_token 5');
+});
+
 test('the chain hangs what a made user did below that user, bounded', () => {
   const nodes = chainNodes(investigation());
   expect(nodes.slice(0, 4).map(({ depth, state, parent }) => [depth, state, parent])).toEqual([
