@@ -155,6 +155,7 @@ export const runbookFlags = {
   application: string({ summary: 'Fill in this application.', helpValue: 'NAME' }),
   reason: string({ summary: 'Fill in this reason.', helpValue: 'TEXT' }),
   ticket: string({ summary: 'Fill in this ticket.', helpValue: 'ID' }),
+  since: moment({ summary: 'Fill in this beginning of the theft: a date, or how long ago (2h).' }),
 };
 
 /** The flags of `incident step`. */

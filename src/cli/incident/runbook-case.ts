@@ -1,26 +1,78 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Runtime } from '../../app/runtime.ts';
 import type { Configuration } from '../../config/configuration.ts';
 import { databaseContextOf, restContextsOf } from '../../config/contexts.ts';
 import { gatherRecord } from '../../operations/incident/gather-report.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
+import { instantOf, type Moment } from '../flags.ts';
 import { NO_CASE, type RunbookCase } from './runbook-document.ts';
 
 /** What is given of a case on the command line. */
 export type GivenCase = {
   readonly [Name in 'incident' | 'user' | 'application' | 'reason' | 'ticket']?: string | undefined;
-};
+} & { readonly since?: Moment | undefined };
+
+/** For how long contexts are asked whether they are the same controller, in milliseconds. */
+const ASKED_MS = 3_000;
 
 /**
  * What a runbook is filled in with: what is given, over what the audit log has of the incident, and the contexts of the
- * controller by the configuration. Without an incident, nothing is asked of the controller.
+ * controller: by the configuration, or by the id of the installation, of those that say it soon.
  *
- * @throws TokenctlError `not_found` for an incident that the log does not have, `audit_unavailable`, and as the target's description.
+ * @throws TokenctlError `not_found` for an incident that the log does not have, `audit_unavailable`, and with an incident as the
+ * target's description.
  */
-export async function caseGiven(runtime: Runtime, { incident, ...flags }: GivenCase): Promise<RunbookCase> {
+export async function caseGiven(
+  runtime: Runtime,
+  { incident, since, ...flags }: GivenCase,
+): Promise<RunbookCase> {
   const said = Object.fromEntries(Object.entries(flags).filter(([, value]) => value !== undefined));
   const recorded = incident === undefined ? NO_CASE : await recordedCase(runtime, incident);
-  const contexts = contextsBeside(runtime.configuration, runtime.configuration.currentContext);
-  return { ...recorded, ...contexts, ...said };
+  const contexts = await contextsOf(runtime);
+  const [directory = null, ...others] = Object.keys(runtime.configuration.directories);
+  return {
+    ...recorded,
+    ...contexts,
+    ...said,
+    ...(since !== undefined && { since: instantOf(since, runtime.clock.now()).toISOString() }),
+    directory: others.length === 0 ? directory : null,
+  };
+}
+
+/** The contexts of the controller: by the configuration, or else those that name the same installation. */
+async function contextsOf(runtime: Runtime): Promise<Pick<RunbookCase, 'rest' | 'database'>> {
+  const { configuration } = runtime;
+  const { currentContext: name, contexts } = configuration;
+  const named = contextsBeside(configuration, name);
+  const missing = named.rest === null ? 'rest' : named.database === null ? 'database' : null;
+  if (name === undefined || missing === null || (named.rest ?? named.database) === null) return named;
+  const others = Object.keys(contexts).filter(
+    (other) => (contexts[other]?.url === undefined ? 'database' : 'rest') === missing,
+  );
+  if (others.length === 0) return named;
+  const [own, ...found] = await Promise.all([name, ...others].map((each) => soon(runtime, each)));
+  const same = others.filter(
+    (_, index) => own?.installUuid != null && found[index]?.installUuid === own.installUuid,
+  );
+  const seesAll = same.find((other) => found[others.indexOf(other)]?.visibility.kind === 'all');
+  return { ...named, [missing]: seesAll ?? same[0] ?? null };
+}
+
+/** What a context says of its controller; null where it does not within {@link ASKED_MS}. */
+async function soon(runtime: Runtime, context: string): Promise<TargetDescription | null> {
+  const place = runtime.in({ context, progress: runtime.progress });
+  const late = new AbortController();
+  try {
+    return await Promise.race([
+      place.description(),
+      setTimeout(ASKED_MS, null, { ref: false, signal: late.signal }),
+    ]);
+  } catch {
+    // What does not answer is not filled in.
+    return null;
+  } finally {
+    late.abort();
+  }
 }
 
 /** What the audit log has of an incident. The contexts are not in it. The target is asked who it is, unless that is given. */

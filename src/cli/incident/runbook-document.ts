@@ -15,6 +15,10 @@ export interface RunbookCase {
   readonly since: string | null;
   /** The run of the last cleaning, in the audit log. */
   readonly cleaning: string | null;
+  /** The only directory of the configuration. */
+  readonly directory?: string | null;
+  /** The REST API does not answer: it does not stand in for a missing context of the database. */
+  readonly isRestDown?: boolean;
 }
 
 /** Nothing is known. */
@@ -46,9 +50,26 @@ function filled(value: string | null, name: string): string {
 /** A command of a runbook with what is known of the case; what is not known is a placeholder that cannot run. */
 export function filledCommand(command: string, known: RunbookCase): string {
   const words = command.match(/"[^"]*"|\S+/g) ?? [];
+  const place = command.startsWith('tokenctl ') ? withEitherContext(command, known) : known;
   return words
-    .map((word, place) => filledFlag(words[place - 1] ?? '', word, known) ?? filledName(word, known))
+    .map((word, index) => filledFlag(words[index - 1] ?? '', word, place) ?? filledName(word, place))
     .join(' ');
+}
+
+/** What only a database does, and what only the REST API does. */
+const DATABASE_ONLY = /--deactivate\b|--identity-provider\b|^tokenctl (?:refresh-tokens|sessions) /;
+const REST_ONLY = /--reset-password\b/;
+
+/** Where only one context of the controller is known, it stands in for the other one in the commands that both run. */
+function withEitherContext(command: string, known: RunbookCase): RunbookCase {
+  const { rest, database, isRestDown = false } = known;
+  return {
+    ...known,
+    // Why an item is honest is another reason than that of the incident.
+    ...(command.startsWith('tokenctl incident mark ') && { reason: null }),
+    rest: rest ?? (REST_ONLY.test(command) ? null : database),
+    database: database ?? (isRestDown || DATABASE_ONLY.test(command) ? null : rest),
+  };
 }
 
 /** The value of a flag; null for what is no value of a flag that a case decides. */
@@ -67,6 +88,13 @@ function filledFlag(flag: string, value: string, known: RunbookCase): string | n
       return filled(known.application, 'application');
     case '--keep-active':
       return placeholder('administrator');
+    case '--item':
+      return placeholder('item');
+    case '--gone':
+      return filled(known.directory ?? null, 'directory');
+    case 'release':
+    case 'dismiss':
+      return placeholder('event');
     case '--since':
       // How long ago is the same in every case; a date is not.
       return value.includes('T') ? filled(known.since, 'beginning-of-the-theft') : null;
@@ -143,9 +171,9 @@ export function runbookDocument(markdown: string, known: RunbookCase): Document 
   });
 }
 
-/** A line to copy: a command for the case, anything else as it is. */
+/** A line to copy: a command for the case, also behind a pipe; anything else as it is. */
 function commandOf(row: string, known: RunbookCase): string {
-  return row.startsWith('tokenctl ') ? filledCommand(row, known) : row;
+  return row.replace(/(^|\| )(tokenctl .*)$/, (_, before, command) => before + filledCommand(command, known));
 }
 
 /** The items of a list; a line that is indented goes on with the one above. */

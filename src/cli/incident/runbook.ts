@@ -30,11 +30,24 @@ export async function runbookResult(
   known: RunbookCase | null = null,
 ): Promise<Report<RunbookJson>> {
   if (name === undefined) {
-    return report({ json: { runbooks }, document: [lines(runbooks)] });
+    const titles = await Promise.all(runbooks.map((each) => runbookText(root, each).then(titleOf)));
+    const longest = Math.max(...runbooks.map((each) => each.length));
+    return report({
+      json: { runbooks },
+      document: [
+        lines(...runbooks.map((each, index) => `${each.padEnd(longest)}  ${titles[index]}`)),
+        lines('To print one: tokenctl incident runbook NAME'),
+      ],
+    });
   }
   const written = await runbookText(root, name);
-  const text = known === null ? written : filledMarkdown(written, known);
+  const text =
+    known === null ? written : filledMarkdown(written, { ...known, isRestDown: name === 'controller-down' });
   return report({ json: { name, text }, text: () => text, verbatim: true });
+}
+
+function titleOf(text: string): string {
+  return /^# (.*)$/m.exec(text)?.[1] ?? '';
 }
 
 function runbookText(root: string, name: string): Promise<string> {

@@ -131,7 +131,12 @@ signals:
       args.map((word) => (/^\w+\.(txt|json|html|secret)$/.test(word) ? join(folder, word) : word)),
       { env },
     );
-  return { run, down, events };
+  /** The same contexts, which nothing in the configuration says to be one controller. */
+  const unlink = () => {
+    const file = join(folder, 'tokenctl.yaml');
+    write('tokenctl.yaml', readFileSync(file, 'utf8').replace(' databaseContext: production-db,', ''));
+  };
+  return { run, down, events, unlink };
 }
 
 describe('a runbook does what it says, command by command as written', () => {
@@ -172,6 +177,24 @@ describe('a runbook for a case', () => {
     ]);
     expect(stdout).toContain('--incident <incident> --since <beginning-of-the-theft> --out theft.json');
     expect(stdout).not.toContain('inc-1a2b3c4d');
+  });
+
+  test('finds the contexts of one controller by its installation, where nothing names them', async () => {
+    const { run, down, unlink } = await place();
+    unlink();
+    const given = ['incident', 'runbook', 'stolen-token', '--user', 'bob', '--since', '2h'];
+    for (const context of ['production', 'production-db']) {
+      const { code, stdout } = await run([...given, '--context', context]);
+      expect([code, stdout]).toEqual([
+        0,
+        expect.stringContaining('incident lockdown --context production-db --user bob --deactivate'),
+      ]);
+      expect(stdout).toContain('tokens list --context production --user bob\n');
+      expect(stdout).toMatch(/--since 20\d\d-\d\d-\d\dT[\d:.]+Z --out theft\.json/);
+    }
+    await down();
+    const { code, stdout } = await run([...given, '--context', 'production']);
+    expect([code, stdout]).toEqual([0, expect.stringContaining('--context <database-context> --user bob')]);
   });
 
   test('has what the audit log knows of the incident, in either context', async () => {

@@ -488,8 +488,10 @@ describe('over REST', () => {
 
 test('runbooks are printed as they come with the program', async () => {
   const { stdout } = await tokenctl(['incident', 'runbook']);
-  const names = stdout.trim().split('\n');
+  const rows = stdout.split('\n\n')[0]?.split('\n') ?? [];
+  const names = rows.map((row) => row.replace(/ .*/, ''));
   expect(names).toHaveLength(5);
+  expect(rows[0]).toMatch(/^stolen-token +A token or a laptop was stolen$/);
   for (const name of names) {
     const printed = await tokenctl(['incident', 'runbook', name]);
     expect(printed.code).toBe(0);

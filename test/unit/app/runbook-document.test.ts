@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { runbooks } from '../../../src/cli/incident/incident-flags.ts';
 import {
   filledCommand,
+  filledMarkdown,
   filledText,
   NO_CASE,
   type RunbookCase,
@@ -27,14 +28,41 @@ describe('a runbook for a case', () => {
     expect(filledCommand(command, CASE)).toBe(
       "tokenctl incident lockdown --context east --user 'o'\\''brien' --deactivate --reason 'token stolen in a train' --ticket SEC-99",
     );
-    expect(filledCommand('tokenctl incident status --context production-db', CASE)).toBe(
-      'tokenctl incident status --context <database-context>',
+    expect(filledCommand('tokenctl sessions list --context production-db', CASE)).toBe(
+      'tokenctl sessions list --context <database-context>',
     );
     expect(filledCommand('tokenctl users offboard bob --since 7d', NO_CASE)).toBe(
       'tokenctl users offboard <user> --since 7d',
     );
     expect(filledText('All access of alice ends: `tokens list --user alice`.', CASE)).toBe(
       "All access of o'brien ends: `tokens list --user 'o'\\''brien'`.",
+    );
+  });
+
+  it('uses the only context of a controller in the commands that both kinds run', () => {
+    const onlyRest = { ...CASE, user: 'carol' };
+    const onlyDatabase = { ...onlyRest, rest: null, database: 'east-db' };
+    const investigate = 'tokenctl incident investigate --context production-db --user alice';
+    const list = 'tokenctl tokens list --context production --user alice';
+    expect(filledCommand(investigate, onlyRest)).toContain('--context east --user carol');
+    expect(filledCommand(list, onlyDatabase)).toContain('--context east-db --user carol');
+    expect(filledCommand(`${investigate} --deactivate`, onlyRest)).toContain('<database-context>');
+    expect(filledCommand(`${list} --reset-password`, onlyDatabase)).toContain('<rest-context>');
+    expect(filledCommand('tokenctl refresh-tokens list --context production-db', onlyRest)).toContain('<d');
+    expect(filledCommand(investigate, { ...onlyRest, isRestDown: true })).toContain('<database-context>');
+    expect(filledText('`production-db` is the database', onlyRest)).toContain('<database-context>');
+  });
+
+  it('fills in commands behind a pipe, and leaves no id, item or directory of the example', () => {
+    const leaked = filledMarkdown(textOf('leaked-repository'), { ...CASE, database: 'east-db' });
+    expect(leaked).toContain('| tokenctl tokens find --context east-db --leaked - --revoke');
+    const leaving = filledMarkdown(textOf('leaving-employee'), CASE);
+    expect(leaving).toContain('tokenctl signals release <event> --user ');
+    expect(leaving).toContain('tokenctl users offboard --gone <directory> ');
+    const known = filledMarkdown(textOf('leaving-employee'), { ...CASE, directory: 'people' });
+    expect(known).toContain('tokenctl users offboard --gone people ');
+    expect(filledMarkdown(textOf('stolen-token'), CASE)).toContain(
+      'tokenctl incident mark inc-99887766 --context east --item <item> --reason <reason>\n',
     );
   });
 

@@ -12,6 +12,7 @@ import type {
 } from '../../../../src/domain/investigation/investigation.ts';
 import { gatherReport, type IncidentReport } from '../../../../src/operations/incident/gather-report.ts';
 import { markItems } from '../../../../src/operations/incident/marked-items.ts';
+import type { OwnAct } from '../../../../src/operations/incident/own-acts.ts';
 import { type Document, documentText, partsOf } from '../../../../src/reports/document.ts';
 import { htmlDocument, markdownDocument } from '../../../../src/reports/document-formats.ts';
 import { chainNodes, chainPicture } from '../../../../src/reports/incident/chain-picture.ts';
@@ -933,18 +934,16 @@ test('an investigation of an incident tells what people decided, and what tokenc
   const mark = (id: number) => ({
     ...{ item: `user:${id}`, at: '2026-11-20T10:40:00.000Z', by: 'eve', seq: 9, why: 'on shift' },
   });
+  const [from, to] = [Date.parse('2026-11-20T10:30:00Z'), Date.parse('2026-11-20T10:30:01Z')];
+  const kind = 'o_auth2_access_token';
+  const ours: OwnAct = { kind, id: 5, operation: 'delete', fields: [], run: 'r', by: 'eve', from, to };
   const known = {
     marks: {
       honest: new Map([['user:20', mark(20)]]),
       byHand: new Map([['user:21', mark(21)]]),
       handedOver: new Map([['user:22', { ...mark(22), to: 'the platform team' }]]),
     },
-    ownActs: [
-      {
-        ...{ kind: 'o_auth2_access_token', id: 5, operation: 'delete', fields: [], run: 'r', by: 'eve' },
-        ...{ from: Date.parse('2026-11-20T10:30:00Z'), to: Date.parse('2026-11-20T10:30:01Z') },
-      } as const,
-    ],
+    ownActs: [ours],
   };
   const text = documentText(investigationDocument(found, { all: false, known }));
   expect(text).toContain('4 items: 2 remain, beside 2 that people decided about.');
