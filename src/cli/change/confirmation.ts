@@ -69,10 +69,8 @@ export function confirmationFrom(
       this.requirePossible();
       const asks = flags.yes !== true;
       const about = part?.replace(/^./, (first) => first.toUpperCase());
-      await showPlan(asks ? [...plan, lines(about !== undefined && `${about}.`, note)] : toCome(plan), {
-        json: flags.json === true,
-        asks,
-      });
+      const asked = asks ? [lines(about !== undefined && `${about}.`, note)] : [];
+      await showPlan([...toCome(plan), ...asked], { json: flags.json === true, asks });
       if (flags.yes === true) return;
       const answer = await ask(`Type ${type} to ${act} (anything else cancels): `, options);
       if (answer.trim() === type) return;
@@ -81,7 +79,7 @@ export function confirmationFrom(
   };
 }
 
-/** A plan that nothing stops any more, as what will be done. */
+/** A plan that is carried out, once it is confirmed: what will be done, above what was done. */
 function toCome(plan: Document): Document {
   const will = (text: string) => text.replace(/^Would /, 'Will ');
   return plan.map((part) => {

@@ -159,8 +159,8 @@ const TINTS: readonly (readonly [RegExp, Tone])[] = [
   [/^(done|closed|Context "[\w./-]*" works)(?= {2}|\.$)/, 'good'],
   [/^as before(?= {2})/, 'faint'],
   // It has no count; the digits of its incident are none.
-  [/^Would lock down\b/, 'strong'],
-  [/^(Would|Revoked|Deleted|Ended) .*?[\d,]+( of [\d,]+)?\b/, 'strong'],
+  [/^(?:Would|Will) lock down\b/, 'strong'],
+  [/^(Would|Will|Revoked|Deleted|Ended) .*?[\d,]+( of [\d,]+)?\b/, 'strong'],
   [/^== .* ==$/, 'strong'],
   [/^(Steps|Access paths|By [a-z ]+):$/, 'strong'],
   [/^(Dry run\.|Audit log: run .*)$/, 'faint'],

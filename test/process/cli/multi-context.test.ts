@@ -149,7 +149,7 @@ describe('changing', () => {
     expect(entriesOf(place)).toEqual([]);
     const yes = await typedInto(args, { home: place.folder, question, answer: '5' });
     expect(yes.code).toBe(0);
-    expect(yes.screen).toMatch(/== s1 ==\s+Would revoke 2 tokens/);
+    expect(yes.screen).toMatch(/== s1 ==\s+Will revoke 2 tokens/);
     expect(yes.screen).toMatch(/== s2 ==\s+Revoked 3 of 3 tokens/);
     expect(contextsIn(place).sort()).toEqual(['s1', 's2']);
   });

@@ -76,8 +76,8 @@ test('a plan has colours on a terminal of its own, and stdout has it beside the 
     answer: 'no',
     env: { NO_COLOR: '' },
   });
-  expect(typed.screen).toContain(`${ESCAPE}1mWould revoke`);
-  expect(typed.screen.match(/Would revoke/g)).toHaveLength(1);
+  expect(typed.screen).toContain(`${ESCAPE}1mWill revoke`);
+  expect(typed.screen.match(/Will revoke/g)).toHaveLength(1);
   const yes = await run(['tokens', 'revoke', '--user', 'chatops', '--yes']);
   expect(yes.stdout).toMatch(/^Will revoke \d+ tokens[\s\S]*\nRevoked \d+ of/);
   expect(yes.stderr).toBe('');
