@@ -91,7 +91,10 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report<Loc
     plan: [
       lines(rescueFile !== null && rescuePlanLine(rescueFile, description)),
       ...lockdownPlanDocument(plan, description, await endText(runtime, { ...description, ...plan })),
+      // Without a question, the result that says it follows at once.
+      ...(flags.yes === true ? [] : accessParts(plan.accessPaths)),
     ],
+    preview: flags.yes === true ? accessParts(plan.accessPaths) : [],
     question: held === null ? { act: `lock down ${plan.selection}`, ...answerFor(plan) } : null,
     planJson: { incident: plan.incident },
     save: (path) => writeLockdownFile(runtime, { path, flags, lasts, ...ordered(plan) }),
@@ -222,7 +225,13 @@ async function lockdownEnding(
         renamedText(kindOf(scope), renamed),
       ),
       ...accessParts(accessPaths),
-      lines(keptText(kept), await untilText(runtime, report), shortRunLine(run), rescue),
+      lines(
+        keptText(kept),
+        await untilText(runtime, report),
+        nextText(scope, { incident, context: description.context }),
+        shortRunLine(run),
+        rescue,
+      ),
     ],
     amount: stepAmount(steps),
     failure:
@@ -269,6 +278,22 @@ async function untilText(
   };
 }
 
+/** The way on: what was done is not known yet. The console has a button for it. */
+function nextText(
+  scope: LockdownPlan['scope'],
+  { incident, context }: { readonly incident: string; readonly context: string },
+): Line | null {
+  const runbook = RUNBOOKS[scope.kind];
+  if (runbook === undefined) return null;
+  const command = `tokenctl incident runbook ${runbook} --incident ${incident} --context ${shellWord(context)}`;
+  return { text: `To go on, from what was done to the report: ${command}`, inConsole: '' };
+}
+
+const RUNBOOKS: Readonly<Partial<Record<LockdownPlan['scope']['kind'], string>>> = {
+  users: 'stolen-token',
+  applications: 'leaked-repository',
+};
+
 /** User names to list. */
 const SHOWN = 8;
 
@@ -290,7 +315,6 @@ function lockdownPlanDocument(plan: LockdownPlan, description: TargetDescription
       usersGone.length > 0 && `Not found any more: ${usersGone.join(', ')}.`,
       renamedText(kindOf(plan.scope), plan.renamed),
     ),
-    ...accessParts(plan.accessPaths),
   ];
 }
 
