@@ -270,7 +270,9 @@ function isCalendarDay(day: string): boolean {
  */
 export function requireReadable(path: string, what: string): void {
   const problem = problemWith(path);
-  if (problem !== undefined) throw new TokenctlError('configuration', `${what}, ${path}, ${problem}`);
+  if (problem !== undefined) {
+    throw new TokenctlError('configuration', `${what}, ${path}, ${problem}`, { hint: 'Check the path.' });
+  }
 }
 
 function problemWith(path: string): string | undefined {

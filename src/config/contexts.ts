@@ -305,6 +305,18 @@ export function renameContext(configuration: Configuration, name: string, to: st
   });
 }
 
+/**
+ * Names the context of the database of a context in the configuration file.
+ *
+ * @throws TokenctlError `not_found` if the file does not have both
+ */
+export function linkDatabase(configuration: Configuration, name: string, database: string): void {
+  for (const each of [name, database]) contextInFile(configuration, each);
+  editFile(writableFile(configuration), (document) =>
+    document.setIn(['contexts', name, 'databaseContext'], database),
+  );
+}
+
 /** Renames a context in the map of contexts, and where others name it as their database. */
 function renameKey(contexts: unknown, name: string, to: string): void {
   if (!isMap(contexts)) return;

@@ -89,7 +89,13 @@ function openSecret(path: string): number {
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`;
-    throw new TokenctlError('configuration', `The secret file ${path} ${why}.`, { cause });
+    throw new TokenctlError('configuration', `The secret file ${path} ${why}`, {
+      hint:
+        code === 'ENOENT'
+          ? `Check the path, or write the file so that only you can read it (mode 0600).`
+          : undefined,
+      cause,
+    });
   }
 }
 

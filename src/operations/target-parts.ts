@@ -26,7 +26,11 @@ export function partOf<Part extends OptionalPart>(target: Target, part: Part): N
 
 export function partMissing({ identifies }: Pick<Target, 'identifies'>, part: OptionalPart): TokenctlError {
   if (identifies === 'by_trying') {
-    return lacking(part, 'over the REST API', 'Use a database context.');
+    return lacking(
+      part,
+      'over the REST API',
+      'Use a database context: `tokenctl context add NAME --database-file FILE` makes one.',
+    );
   }
   if (part === 'passwords' || part === 'roles') {
     return lacking(part, 'in a database', 'Deactivate the user with --deactivate, which ends both.');

@@ -6,9 +6,11 @@ import {
   type NamedContext,
   requireFreeName,
   requireGroupNames,
+  restContextsOf,
 } from '../../config/contexts.ts';
 import { insecureWarning } from '../../config/insecure.ts';
 import { absolutePath, type Environment } from '../../config/paths.ts';
+import { ENVIRONMENT_CONTEXT } from '../../config/schema.ts';
 import { databaseConnection, readSecret, secretFrom, storeSecret } from '../../config/secrets.ts';
 import type { DatabaseSetting, SecretReference } from '../../config/value-schemas.ts';
 import { TokenctlError } from '../../domain/errors.ts';
@@ -56,9 +58,22 @@ export async function contextFlow(request: ContextRequest): Promise<Report<Added
         `Added context "${name}" to ${file}.`,
         !current && `To use it: tokenctl context use ${name}, or --context ${name}.`,
         `To check it: tokenctl context check ${name}`,
+        outline.database !== undefined && restText(configuration, name),
       ),
     ],
   });
+}
+
+/** How reports over REST come to name a database; nothing where a context names it already. */
+function restText(configuration: Configuration, name: string): string | false {
+  if (restContextsOf(configuration, name).length > 0) return false;
+  const rest = Object.entries(configuration.contexts).flatMap(([other, { url }]) =>
+    url === undefined || other === ENVIRONMENT_CONTEXT ? [] : [other],
+  );
+  return (
+    rest.length > 0 &&
+    `If it is the database of ${rest.length === 1 ? `"${rest[0]}"` : 'one of the other contexts'}, say so: tokenctl context link ${rest.length === 1 ? rest[0] : 'NAME'} ${name}`
+  );
 }
 
 /** The context of the flags, without its credential. */

@@ -31,7 +31,7 @@ export function checkResult(checked: CheckedTarget): Report<CheckedTarget> {
           ['Network', credential === 'database_role' && TRANSPORTS[transport]],
           ['Cache', sessionCache?.problem === null && `sessions at ${sessionCache.addresses.join(', ')}`],
           ['Can do', able.join(', ')],
-          ['Cannot', unable.join(', ')],
+          ['Cannot', unableText(checked, unable)],
           ...warnings.map((warning) => ['Warning', warning] as const),
         ],
         `Context "${context}" ${worksText(checked, able)}.`,
@@ -39,6 +39,18 @@ export function checkResult(checked: CheckedTarget): Report<CheckedTarget> {
       ...missingParts(missingRights),
     ],
   });
+}
+
+/** What it cannot do, and where the REST API is what lacks it, what can. */
+function unableText(
+  { capabilities, credential, databaseContext }: CheckedTarget,
+  unable: readonly string[],
+): string {
+  if (credential === 'database_role' || (capabilities.refreshTokens && capabilities.sessions)) {
+    return unable.join(', ');
+  }
+  const place = databaseContext === undefined ? 'a database context' : `the context ${databaseContext}`;
+  return `${unable.join(', ')}. Refresh tokens and sessions take ${place}`;
 }
 
 function worksText({ standby }: CheckedTarget, able: readonly string[]): string {
@@ -52,7 +64,11 @@ export function identityResult(checked: Identity): Report<IdentityJson> {
     json: { context, address, identity, credential, ownToken, compatibility },
     document: [
       facts(
-        [['At', `${address} (context ${context})`], ...triedFacts(checked), ['Expires', expiryOf(checked)]],
+        [
+          ['At', `${address} (context ${context})`],
+          ['Tried', compatibility.text],
+          ['Expires', expiryOf(checked)],
+        ],
         `${identityText(checked)}, ${CREDENTIALS[credential]}`,
       ),
     ],
@@ -63,7 +79,7 @@ export function identityResult(checked: Identity): Report<IdentityJson> {
 function triedFacts({ compatibility, dialect, version }: Identity) {
   return [
     ['Tried', compatibility.text],
-    ['Assumed', assumptions({ dialect, version }).join(' ')],
+    ['Assumed', assumptions({ dialect, version })],
   ] as const;
 }
 

@@ -85,6 +85,7 @@ export type LoginFlags = FlagsOf<typeof loginFlags>;
 export const addContextFlags = {
   url: string({
     summary: 'The address of the controller.',
+    helpValue: 'URL',
     exclusive: ['database', 'database-file', 'database-env'],
   }),
   username: string({ summary: 'The user name for a password.', helpValue: 'NAME' }),

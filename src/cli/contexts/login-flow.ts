@@ -70,8 +70,9 @@ const TYPED = 'TOKENCTL_LOGIN';
 export async function loginFlow(request: LoginRequest): Promise<Report<LoginJson>> {
   const { configuration, environment, flags } = request;
   const file = writableFile(configuration);
+  const given = request.address === undefined ? null : addressOf(request.address);
   requireAnswers(request);
-  const url = addressOf(request.address ?? (await ask('Address of the controller: ')).trim());
+  const url = given ?? addressOf((await ask('Address of the controller: ')).trim());
   const outline = outlineOf(url, request);
   requireDatabaseContext(configuration, outline);
   requireSecure(outline);
@@ -195,7 +196,7 @@ function requireAnswers({ address, flags }: LoginRequest): void {
 /** The URL of an address, whose scheme may be missing. Throws `usage`. */
 export function addressOf(text: string): string {
   const url = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`;
-  if (text !== '' && URL.canParse(url)) return url;
+  if (text !== '' && /^https?:/i.test(url) && URL.canParse(url)) return url;
   throw new TokenctlError('usage', `"${text}" is not the address of a controller`, {
     hint: 'Give a URL such as https://controller.example.org.',
   });
@@ -210,6 +211,12 @@ function outlineOf(url: string, { configuration, environment, flags }: LoginRequ
   );
   const known = same.find(({ name }) => flags.name === undefined || name === flags.name);
   const name = flags.name ?? known?.name ?? nameOf(url, configuration);
+  const taken = known === undefined ? configuration.contexts[name] : undefined;
+  if (taken !== undefined && name !== ENVIRONMENT_CONTEXT) {
+    throw new TokenctlError('usage', `The context "${name}" is another place: ${taken.url ?? 'a database'}`, {
+      hint: 'Log in at that address, or give the new context another name with --name.',
+    });
+  }
   requireFreeName(configuration, name, known !== undefined);
   const caFile = flags['ca-file'];
   const context = checkedContext(name, {

@@ -200,6 +200,26 @@ describe('login', () => {
       }, 2),
     );
 
+    test('for an address that is none of a controller', async () => {
+      const { run } = home();
+      const { code, stderr } = await run(['login', 'ftp://lab.example.org']);
+      expect([code, stderr]).toEqual([
+        2,
+        expect.stringContaining('"ftp://lab.example.org" is not the address of a controller.'),
+      ]);
+    });
+
+    test('for a name whose context is another place', async () => {
+      const { run, login, password } = home();
+      expect((await run(login('--password-file', password))).code).toBe(0);
+      const args = ['login', 'https://lab.example.org', '--name', 'lab', '--username', 'admin'];
+      const { code, stderr } = await run([...args, '--password-file', password]);
+      expect(code).toBe(2);
+      expect(stderr).toBe(
+        `Error: The context "lab" is another place: ${url()}.\nLog in at that address, or give the new context another name with --name.\n`,
+      );
+    });
+
     test('without a terminal to ask on', () =>
       unchanged(async ({ run }) => (await run(['login', url(), '--username', 'admin'])).code, 2));
   });

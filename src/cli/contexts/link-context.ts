@@ -1,0 +1,74 @@
+import type { Runtime } from '../../app/runtime.ts';
+import { writableFile } from '../../config/configuration.ts';
+import { contextOf, databaseContextOf, linkDatabase } from '../../config/contexts.ts';
+import { TokenctlError } from '../../domain/errors.ts';
+import { lines } from '../../reports/document.ts';
+import { type Report, report } from '../../reports/result.ts';
+
+/** What `context link` prints with `--json`. */
+export interface LinkedContextJson {
+  /** The context over REST. */
+  readonly name: string;
+  /** The context of its database. */
+  readonly databaseContext: string;
+  /** The configuration file. */
+  readonly file: string;
+  /** False if it was named before. */
+  readonly changed: boolean;
+  /** The id of the installation that both name; null where one of them names none. */
+  readonly installUuid: string | null;
+}
+
+/**
+ * Names the context of a database in the context over REST of the same controller. Both are asked for the id of their installation.
+ *
+ * @throws TokenctlError `usage` for contexts of the wrong kind, of two installations, or of a platform with both its components;
+ * `not_found`, and as the targets' descriptions. Nothing is written then.
+ */
+export async function linkFlow(
+  runtime: Runtime,
+  { name, database }: { readonly name: string; readonly database: string },
+): Promise<Report<LinkedContextJson>> {
+  const { configuration } = runtime;
+  const file = writableFile(configuration);
+  const [rest, its] = [contextOf(configuration, name), contextOf(configuration, database)];
+  if (rest.database !== undefined) throw wrongKind(name, 'a database', 'Give the context over REST first.');
+  if (its.database === undefined) throw wrongKind(database, 'the REST API', 'Give the database second.');
+  const [here, there] = [name, database].map((context) =>
+    runtime.in({ context, progress: runtime.progress }),
+  ) as [Runtime, Runtime];
+  if ((await here.components()).length > 1) {
+    throw new TokenctlError('usage', `"${name}" is a platform, whose two components have a database each`, {
+      hint: 'Name them in the configuration: databaseContext: { gateway: NAME, controller: NAME }.',
+    });
+  }
+  const [installUuid, other] = [
+    (await here.description()).installUuid,
+    (await there.description()).installUuid,
+  ];
+  if (installUuid !== null && other !== null && installUuid !== other) {
+    throw new TokenctlError('usage', `"${name}" and "${database}" are two different controllers`, {
+      hint: `Their installations are ${installUuid} and ${other}. Check the addresses with \`tokenctl context check\`.`,
+    });
+  }
+  const isChecked = installUuid !== null && other !== null;
+  const changed = databaseContextOf(rest) !== database;
+  if (changed) linkDatabase(configuration, name, database);
+  return report({
+    json: { name, databaseContext: database, file, changed, installUuid: isChecked ? installUuid : null },
+    document: [
+      lines(
+        changed
+          ? `"${database}" is the database of "${name}" now, in ${file}.`
+          : `"${database}" was the database of "${name}" before. Nothing was changed.`,
+        isChecked
+          ? `Both are the installation ${installUuid}.`
+          : 'Not checked: whether both are the same controller. One of them does not name its installation.',
+      ),
+    ],
+  });
+}
+
+function wrongKind(name: string, kind: string, hint: string): TokenctlError {
+  return new TokenctlError('usage', `"${name}" is the context of ${kind}`, { hint });
+}
