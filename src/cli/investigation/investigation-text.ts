@@ -243,7 +243,7 @@ function jobText({
 const FIELD_STATES: Readonly<Record<FieldChange['state'], string>> = {
   as_left: '',
   left_in_part: ' (changed since by others, in force in part)',
-  as_before: ' (as before again)',
+  as_before: ' (set back)',
   changed: ' (changed since, not in force)',
   not_reviewed: ' (changed since by others, not reviewed)',
   unknown: ' (not checked)',

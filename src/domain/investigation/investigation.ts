@@ -301,7 +301,7 @@ export function stateText({
   object,
 }: Pick<InvestigationItem, 'state' | 'act' | 'object'>): string {
   if (state !== 'undone') return state.replaceAll('_', ' ');
-  if (act !== 'made') return 'as before again';
+  if (act !== 'made') return 'set back';
   return object.kind === 'user' ? 'deactivated' : 'switched off';
 }
 

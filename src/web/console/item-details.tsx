@@ -129,7 +129,7 @@ function cut(text: string): string {
 const FIELDS: Readonly<Record<Item['changes'][number]['state'], string>> = {
   as_left: '',
   left_in_part: 'changed since by others, in force in part',
-  as_before: 'as before again',
+  as_before: 'set back',
   changed: 'changed since, not in force',
   not_reviewed: 'changed since by others, not reviewed',
   unknown: 'not checked',
