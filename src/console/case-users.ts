@@ -1,5 +1,7 @@
 import type { Runtime } from '../app/runtime.ts';
+import { nameToType } from '../cli/incident/lockdown-flow.ts';
 import type { Incident } from '../domain/incident/incident.ts';
+import { readIncidentHistories, requireIncident } from '../operations/incident/recorded-incidents.ts';
 import { usersOf } from '../operations/incident/scope-selection.ts';
 
 /** A user of a closed case, as it is now. */
@@ -45,4 +47,16 @@ export async function caseUsers(
       stays: left.some(({ name, userId }) => ('id' in each ? userId === each.id : name === each.name)),
     };
   });
+}
+
+/**
+ * What is typed to confirm a change of a case: as for its lockdown the name of the one account that it is about, or else its id. Which
+ * case it is stands above the field, and the answer counts for the plan that was shown only.
+ *
+ * @throws TokenctlError `not_found` for an unknown incident, `audit_unavailable`.
+ */
+export async function wordOfCase(runtime: Runtime, id: string): Promise<string> {
+  const histories = await readIncidentHistories(await runtime.auditLog());
+  const { incident } = requireIncident(histories.ofController(await runtime.description()), id);
+  return nameToType(incident.scope, incident.id) ?? incident.id;
 }

@@ -9,6 +9,8 @@ import { type Decision, settle } from './settle-case.ts';
 /** The most items that a request names, and the most in a command to copy. */
 const MAX_ITEMS = 5_000;
 const MAX_ITEMS_SHOWN = 50;
+/** To how many one confirmation hands items over. */
+const MAX_RECEIVERS = 20;
 
 const items = z.array(z.string().min(1).max(300)).min(1).max(MAX_ITEMS);
 
@@ -19,7 +21,12 @@ const decision = z.strictObject({ items, reason: z.string().trim().min(1).max(10
 const decided = z.strictObject({
   honest: decision.optional(),
   byHand: decision.optional(),
-  handedOver: decision.extend({ to: z.string().trim().min(1).max(200) }).optional(),
+  /** Each to others. */
+  handedOver: z
+    .array(decision.extend({ to: z.string().trim().min(1).max(200) }))
+    .min(1)
+    .max(MAX_RECEIVERS)
+    .optional(),
 });
 
 const KINDS = { honest: 'honest', byHand: 'by_hand', handedOver: 'handed_over' } as const;
@@ -72,10 +79,9 @@ export async function prepareCleaning(
 }
 
 function decisionsOf({ decided: given = {} }: z.infer<typeof cleanSchema>): readonly Decision[] {
-  return Object.entries(KINDS).flatMap(([name, as]) => {
-    const decision = given[name as keyof typeof KINDS];
-    return decision === undefined ? [] : [{ as, ...decision }];
-  });
+  return Object.entries(KINDS).flatMap(([name, as]) =>
+    [given[name as keyof typeof KINDS] ?? []].flat().map((each) => ({ as, ...each })),
+  );
 }
 
 /** @throws TokenctlError `usage` for an item of which two things are decided. */

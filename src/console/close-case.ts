@@ -13,6 +13,7 @@ import {
 } from '../reports/document.ts';
 import type { Report } from '../reports/result.ts';
 import { countText } from '../reports/tables/text.ts';
+import { wordOfCase } from './case-users.ts';
 import { closingOf } from './open-items.ts';
 import type { Flow } from './operations.ts';
 
@@ -23,8 +24,9 @@ export function closeCase(
 ): (run: Parameters<Flow>[0]) => Promise<Report> {
   return async (run) => {
     const closes = await closingOf(run.runtime, incident);
-    if (closes === undefined) return await liftFlow({ ...run, incident, flags });
-    const confirmation = closing(run.confirmation);
+    const typed = typing(run.confirmation, await wordOfCase(run.runtime, incident));
+    if (closes === undefined) return await liftFlow({ ...run, confirmation: typed, incident, flags });
+    const confirmation = closing(typed);
     const lifted = await liftFlow({ ...run, confirmation, incident, closes, flags });
     const { document, failure } = lifted;
     // What is not as it should be is said in whole.
@@ -32,6 +34,10 @@ export function closeCase(
       ? lifted
       : { ...lifted, document: () => resultOf(document()) };
   };
+}
+
+function typing(confirmation: Confirmation, type: string): Confirmation {
+  return { ...confirmation, confirm: (question) => confirmation.confirm({ ...question, type }) };
 }
 
 function closing(confirmation: Confirmation): Confirmation {

@@ -12,6 +12,7 @@ import { shellWord } from '../domain/remedies.ts';
 import { lines } from '../reports/document.ts';
 import type { Report } from '../reports/result.ts';
 import { CaseFiles } from './case-files.ts';
+import { wordOfCase } from './case-users.ts';
 import { cleanSchema, prepareCleaning } from './cleaning.ts';
 import { closeCase } from './close-case.ts';
 import { account, commandOf, membersOf, type Prepared, type Typed, typedOf } from './command-line.ts';
@@ -132,7 +133,7 @@ async function prepareExtension(request: Extension, { places }: Preparation): Pr
         await confirmation.confirm({
           plan: [lines(`Would change when ${incident} ends: ${end}.`)],
           act: `change the end of ${incident}`,
-          type: incident,
+          type: await wordOfCase(runtime, incident),
         });
         return await extendFlow({ runtime, incident, flags });
       },

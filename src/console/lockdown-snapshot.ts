@@ -46,12 +46,29 @@ interface Made {
   readonly tokens: readonly (number | null)[];
 }
 
+/** From when on deeds count as the thief's, and what that time is: said by somebody, when the stolen token was made, or a guess. */
+export interface Beginning {
+  /** RFC 3339, by the clock of the controller. */
+  readonly at: string;
+  readonly is: 'said' | 'token' | 'day before';
+}
+
+/** An open lockdown of an account that belongs to the case. */
+interface OtherLockdown {
+  readonly incident: string;
+  /** Whom it is about. */
+  readonly names: readonly string[];
+}
+
 /** What the page of a case gets of the snapshots. */
 export interface LockdownSnapshot {
   /** Whether the case has an investigation. */
   readonly isInvestigated: boolean;
   /** What was said of the theft at the lockdown. */
   readonly theft: Theft;
+  readonly beginning: Beginning;
+  /** The other lockdowns of the same theft that nobody lifted, by the audit log. */
+  readonly others: readonly OtherLockdown[];
   /** The reason and the ticket of the lockdown. */
   readonly account: { readonly reason: string; readonly ticket: string };
   /** The newest first; null where no snapshot could be read. */
@@ -97,16 +114,46 @@ export class LockdownSnapshots {
       if (!listOf(data['missing']).includes('activity')) active.push(read);
     }
     const kept = new CaseFiles(runtime.environment, incident.id);
-    const isInvestigated = kept.investigations().length > 0;
+    const last = kept.investigations().at(-1);
     const [theft, found] = [kept.theft(), tokensOf(files, incident)];
     const stolen = found.tokens?.find(({ id }) => id === theft.token)?.created;
+    const open = histories.flatMap((each) => each.open);
     const made = madeOf(active, incident, {
       from: Math.max(...[theft.since, stolen].map((at) => (at === undefined ? 0 : Date.parse(at)))),
-      open: histories.flatMap((each) => each.open),
+      open,
     });
-    const account = { reason: incident.reason ?? '', ticket: incident.ticket ?? '' };
-    return { isInvestigated, theft, account, ...found, made };
+    const chain = last === undefined ? [] : kept.investigation(last.name).chain;
+    const belonging = new Set([
+      ...(made?.users ?? []).flatMap(({ user, isBefore }) => (isBefore ? [] : user)),
+      ...chain.flatMap(({ how, user }) => (how === 'subject' ? [] : user.username)),
+    ]);
+    const others = open.flatMap(({ id, scope }): OtherLockdown[] => {
+      const names = scope.kind === 'users' ? scope.names : [];
+      const isOther = id !== incident.id && names.length > 0;
+      const belongs = () =>
+        new CaseFiles(runtime.environment, id).theft().of === incident.id ||
+        names.every((name) => belonging.has(name));
+      return isOther && belongs() ? [{ incident: id, names: names.slice(0, MOST_MADE) }] : [];
+    });
+    return {
+      ...{ isInvestigated: last !== undefined, theft, beginning: beginningOf(incident, theft, stolen) },
+      account: { reason: incident.reason ?? '', ticket: incident.ticket ?? '' },
+      ...{ others, ...found, made },
+    };
   }
+}
+
+const DAY_MS = 86_400_000;
+
+/** Nothing was done with a token before it was made; and where nobody gave a time, too early lists more, too late misses it. */
+function beginningOf({ since }: Incident, theft: Theft, made: string | undefined): Beginning {
+  const given: Beginning =
+    theft.since === undefined
+      ? { at: new Date(Date.parse(since) - DAY_MS).toISOString(), is: 'day before' }
+      : { at: theft.since, is: 'said' };
+  return made !== undefined && Date.parse(made) > Date.parse(given.at)
+    ? { at: new Date(made).toISOString(), is: 'token' }
+    : given;
 }
 
 /** Null for a file that cannot be read, is too large, or is another than the audit log has. */

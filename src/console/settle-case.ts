@@ -12,6 +12,7 @@ import { type Document, folded, type Line, lines, list, partsOf } from '../repor
 import { type Report, report } from '../reports/result.ts';
 import { countText } from '../reports/tables/text.ts';
 import type { CaseFiles } from './case-files.ts';
+import { wordOfCase } from './case-users.ts';
 import { type Flow, problemOf } from './operations.ts';
 
 /** What is said of items, and why. */
@@ -74,23 +75,29 @@ const SHORT_TITLES: Readonly<Record<MarkKind, (to: string) => string>> = {
 export function settle(settling: Settling): Flow {
   return async (run) => {
     const { clean, plans, decisions } = settling;
-    let said: readonly string[] = [];
+    const said: string[] = [];
     let isAsked = false;
+    let isSaid = false;
     const ask =
       (asked: Settling): Confirmation['confirm'] =>
       async ({ plan, act }) => {
         const isUndo = asked.clean?.undo !== undefined;
-        const question = { act: isUndo ? act : actText(asked), type: asked.incident };
+        const type = await wordOfCase(run.runtime, asked.incident);
+        const question = { act: isUndo ? act : actText(asked), type };
         await run.confirmation.confirm({ ...question, plan: planOf(asked, plan) });
         isAsked = true;
-        said = await recordDecisions(run, asked);
+        await recordDecisions(run, { ...asked, said }).catch((error: unknown) => {
+          if (said.length > 0) run.notify(`${saidText(said)} ${NOT_SAID}`);
+          throw error;
+        });
+        isSaid = true;
       };
     const confirmation = { ...run.confirmation, confirm: ask(settling) };
     const cleaned =
       clean === null
         ? null
         : await cleanFlow({ ...run, confirmation, flags: clean, isPicked: true }).catch((error: unknown) => {
-            if (said.length > 0) run.notify(saidText(said));
+            if (isSaid && said.length > 0) run.notify(saidText(said));
             throw error;
           });
     const made = cleaned?.document?.() ?? [];
@@ -127,6 +134,9 @@ function saidText(said: readonly string[]): string {
   return `Recorded: ${said.join('; ')}.`;
 }
 
+/** After a record that failed. */
+const NOT_SAID = 'The rest was not recorded, and nothing was ended.';
+
 const ASKED = { act: '', type: '' } as const;
 
 function noneCleaned(): Report {
@@ -150,7 +160,9 @@ function actText({ clean, decisions }: Settling): string {
     ...(clean === null
       ? []
       : [ended === undefined ? 'end all that is listed' : `end ${countText(ended, 'item')}`]),
-    ...decisions.map(({ as, items }) => ACTS[as](items.length)),
+    ...[...Map.groupBy(decisions, ({ as }) => as)].map(([as, some]) =>
+      ACTS[as](some.reduce((sum, { items }) => sum + items.length, 0)),
+    ),
   ].join(', ');
 }
 
@@ -169,13 +181,29 @@ function planOf(settling: Settling, cleaning: Document): Document {
     ...(clean === null ? [] : [isUndo ? 'undo' : 'end', 'investigate again']),
   ];
   return [
-    ...cleaning,
+    ...withoutCount(cleaning),
     ...decided(settling),
     folded(
       `Order: ${order.join(', ')}`,
       `In this order: ${steps.join('; ')}.${clean === null ? '' : ' If a part fails, the list shows what is left.'}`,
     ),
   ];
+}
+
+/** The titles of its two lists say it, and the question has the number. */
+function withoutCount(cleaning: Document): Document {
+  return partsOf(cleaning).map((part) =>
+    part.kind === 'lines'
+      ? {
+          ...part,
+          lines: part.lines.map((line) =>
+            typeof line === 'string' && /^Would clean .* for good:$/.test(line)
+              ? { text: line, inConsole: '' }
+              : line,
+          ),
+        }
+      : part,
+  );
 }
 
 function decided({ saved, decisions }: Settling): Document {
@@ -188,12 +216,11 @@ function decided({ saved, decisions }: Settling): Document {
   );
 }
 
-/** Records what is said, each kind on its own: it has a reason of its own. */
+/** Records what is said, each kind on its own, and each hand-over: it has a reason of its own. What was recorded is added to `said`. */
 async function recordDecisions(
   { runtime }: Parameters<Flow>[0],
-  { incident, decisions, ticket }: Settling,
-): Promise<readonly string[]> {
-  const said: string[] = [];
+  { incident, decisions, ticket, said }: Settling & { readonly said: string[] },
+): Promise<void> {
   for (const { as, items, reason, to } of decisions) {
     const flags = {
       ...{ item: [...items], reason, ticket, to },
@@ -202,7 +229,6 @@ async function recordDecisions(
     await markFlow({ runtime, incident, flags });
     said.push(`${countText(items.length, 'item')} ${SAID[as](to)}`);
   }
-  return said;
 }
 
 /** The same investigation up to now. Where it fails, the case says that its last one is older than the cleaning. */

@@ -1,6 +1,7 @@
 import type { Runtime } from '../app/runtime.ts';
 import { cleaningOf } from '../domain/investigation/cleaning.ts';
 import { inDatabase } from '../domain/investigation/cleaning-in-database.ts';
+import { objectText } from '../domain/investigation/collect-items.ts';
 import {
   type BeforeToken,
   describedSummary,
@@ -205,6 +206,8 @@ function shownItem(item: InvestigationItem, of: Investigation, known: Known & Ow
   return {
     ...{ id, group, act, summary, first, last, entryCount, state, stateReason, risk, remedy, fate },
     stateText: stateText(item),
+    /** What it is about, in a few words. */
+    name: shortName(object),
     isStillThere: isStillThere(item),
     /** The theft began with it, at the earliest when it was made. */
     isStolen: isStolenToken(item, of),
@@ -242,6 +245,14 @@ function shownItem(item: InvestigationItem, of: Investigation, known: Known & Ow
         ? null
         : { status: item.job.status, hosts: item.job.hosts, credentials: item.job.credentials },
   };
+}
+
+/** An object without its number, where it has a name. */
+function shortName(object: InvestigationItem['object']): string {
+  const { id, name } = object;
+  return id === null
+    ? objectText(object)
+    : objectText(object).replace(name === null ? /[()]/g : / \(\d+\)$/, '');
 }
 
 /** How a cleaning ends an item, and whether nothing gives that back; null where it does not. */

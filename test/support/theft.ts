@@ -38,13 +38,18 @@ export interface TheftConsole {
 /**
  * @param home An empty folder, which gets the configuration.
  * @param options.more Other contexts, as lines of the configuration.
+ * @param options.settings Lines of the configuration beside its contexts.
  */
 export async function theftConsole(
   home: string,
-  options: { readonly more?: readonly string[]; readonly readOnly?: boolean } = {},
+  options: {
+    readonly more?: readonly string[];
+    readonly settings?: string;
+    readonly readOnly?: boolean;
+  } = {},
 ): Promise<TheftConsole> {
-  const { more = [], readOnly = false } = options;
-  const service = await theft(home, more);
+  const { more = [], settings = '', readOnly = false } = options;
+  const service = await theft(home, `${more.map((line) => `  ${line}\n`).join('')}${settings}`);
   const opened = await testConsole({ home, allContexts: true, readOnly });
   return {
     service,
@@ -58,7 +63,7 @@ export async function theftConsole(
 }
 
 /** A service on which bob's token was stolen, and a home with its contexts `east` (REST) and `east-db` (database). */
-async function theft(home: string, more: readonly string[]): Promise<RunningService> {
+async function theft(home: string, more: string): Promise<RunningService> {
   const url = await createDatabase(inject('postgresUrl'));
   const service = await startTestService('PostgreSQL', { database: { url: new Secret(url) } });
   await playTheft(service.url);
@@ -72,7 +77,7 @@ async function theft(home: string, more: readonly string[]): Promise<RunningServ
 contexts:
   east: { url: "${service.url}", username: admin, password: { file: "${file('password', ADMIN.password)}" } }
   east-db: { database: { file: "${file('database', url)}" } }
-${more.map((line) => `  ${line}\n`).join('')}`,
+${more}`,
   );
   return service;
 }

@@ -192,11 +192,17 @@ async function inTurn<T>(
 
 /** What to type: the name of the one user or application, or else the number of access tokens. */
 function answerFor({ scope, incident, revocation }: LockdownPlan): Pick<Question, 'type' | 'tokens'> {
-  const names = 'names' in scope ? scope.names : [];
-  const [only = ''] = names;
-  if (names.length === 1) return { type: typedName(only, incident) };
+  const name = nameToType(scope, incident);
+  if (name !== null) return { type: name };
   const tokens = revocation === null ? 0 : amountsOf(revocation).accessTokens;
   return { type: String(tokens), tokens };
+}
+
+/** The name of the one user or application of an incident, or its id where that cannot be typed; null for several. */
+export function nameToType(scope: LockdownScope, incident: string): string | null {
+  const names = 'names' in scope ? scope.names : [];
+  const [only = ''] = names;
+  return names.length === 1 ? typedName(only, incident) : null;
 }
 
 /** How a lockdown reads that was done, or was in effect already. */

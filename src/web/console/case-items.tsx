@@ -23,7 +23,7 @@ import type { ChosenPlace } from './controller.tsx';
 import { Decide } from './decide.tsx';
 import { FoundText, Limits, OwnersWork } from './found-text.tsx';
 import { ItemDetails, SeenAgain, SetsBack, StolenLabel } from './item-details.tsx';
-import { type Fate, FateCell, type Fates, UndoMark } from './item-fates.tsx';
+import { type Fate, FateCell, type Fates, type Receivers, UndoMark } from './item-fates.tsx';
 import { Message, Severity, When } from './parts.tsx';
 
 /** What is left to do about the last investigation of a case, and what cleanings did. */
@@ -153,6 +153,8 @@ function ItemList({
   const [most, setMost] = useState(MOST_ROWS);
   // Nothing is chosen before somebody chose it: the owner's honest work looks the same.
   const [fates, setFates] = useState<Fates>(new Map());
+  const [receivers, setReceivers] = useState<Receivers>(new Map());
+  const [isTried, setTried] = useState(false);
   const choose = (some: readonly Item[], fate: Fate | null) => {
     const next = new Map(fates);
     for (const { id } of some) {
@@ -160,6 +162,11 @@ function ItemList({
       else next.set(id, fate);
     }
     setFates(next);
+    // Several items mostly go to the same people: the name that was typed last is a beginning.
+    const last = [...receivers.values()].at(-1);
+    const given = some.filter(({ id }) => fate === 'handed_over' && !receivers.has(id));
+    if (last !== undefined)
+      setReceivers(new Map([...receivers, ...given.map(({ id }) => [id, last] as const)]));
   };
   const rows = items.filter(
     (item) =>
@@ -214,8 +221,9 @@ function ItemList({
               title: 'Fate',
               show: (item) => (
                 <FateCell
-                  {...{ item, read, chosen, fates }}
+                  {...{ item, read, chosen, fates, receivers, isTried }}
                   onChoose={(fate) => choose([item], fate)}
+                  onReceiver={(to) => setReceivers(new Map([...receivers, [item.id, to]]))}
                   onUndo={() => {
                     onKeep(item.id);
                     choose([item], null);
@@ -239,7 +247,11 @@ function ItemList({
         </Button>
       )}
       {!readOnly && (rows.length > 0 || fates.size > 0) && (
-        <Decide {...{ read, chosen, name, items, rows, fates }} onChoose={choose} />
+        <Decide
+          {...{ read, chosen, name, items, rows, fates, receivers, isTried }}
+          onChoose={choose}
+          onTry={setTried}
+        />
       )}
     </>
   );

@@ -3,9 +3,9 @@ import { Button, Label } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
 import { PlainTable } from '../shared/table.tsx';
 import { useFacts } from './api.ts';
+import { AccountFields, useBegin } from './begin.tsx';
 import { accountOf, type CaseRead } from './case-stages.ts';
 import type { ChosenPlace } from './controller.tsx';
-import { AccountFields, useBegin } from './operation.tsx';
 import { END_COLORS, Message, When } from './parts.tsx';
 
 /** The reason and the ticket, folded where they are known: what is done for an incident has those of it. */

@@ -3,10 +3,10 @@ import { Button, Form, FormGroup, TextInput } from '@patternfly/react-core';
 import { type ReactNode, useRef, useState } from 'react';
 import { countText } from '../shared/times.tsx';
 import { useFacts } from './api.ts';
+import { AccountFields, useBegin } from './begin.tsx';
 import { accountOf, type CaseRead, type Item, sentence } from './case-stages.ts';
 import type { ChosenPlace } from './controller.tsx';
-import { chosenFate, type Fate, type Fates, fatesOf } from './item-fates.tsx';
-import { AccountFields, useBegin } from './operation.tsx';
+import { chosenFate, DECIDE_FORM, type Fate, type Fates, fatesOf, type Receivers } from './item-fates.tsx';
 import { Message } from './parts.tsx';
 
 /** What is asked of each kind, with the member of the request. */
@@ -25,7 +25,12 @@ const ACTS: readonly (readonly [Fate, (count: number) => string])[] = [
 ];
 
 const MAX_REASON = 1000;
-const MAX_NAME = 200;
+
+/** Why no cleaning ends any of these, which is why others decide; empty where one could. */
+function groundOf(items: readonly Item[]): string {
+  const grounds = items.map(({ notCleanable }) => notCleanable);
+  return grounds.includes(null) ? '' : [...new Set(grounds)].join(' ').slice(0, MAX_REASON);
+}
 
 export function Decide(props: {
   readonly read: CaseRead;
@@ -36,22 +41,31 @@ export function Decide(props: {
   /** Those that are shown. */
   readonly rows: readonly Item[];
   readonly fates: Fates;
+  readonly receivers: Receivers;
+  /** Whether somebody asked for the plan while something was missing. */
+  readonly isTried: boolean;
+  readonly onTry: (isMissing: boolean) => void;
   readonly onChoose: (items: readonly Item[], fate: Fate) => void;
 }): ReactNode {
-  const { read, chosen, name, items, rows, fates, onChoose } = props;
+  const { read, chosen, name, items, rows, fates, receivers, isTried, onTry, onChoose } = props;
   const { requireReason, requireTicket } = useFacts();
   const form = useRef<HTMLFormElement>(null);
-  const [why, setWhy] = useState<Readonly<Record<string, string>>>({});
-  const [to, setTo] = useState('');
+  const [typed, setTyped] = useState<Readonly<Partial<Record<Fate, string>>>>({});
   const [account, setAccount] = useState(accountOf(read));
-  const [isTried, setTried] = useState(false);
+  const [isAsked] = useState(
+    (requireReason && account.reason === '') || (requireTicket && account.ticket === ''),
+  );
   const begin = useBegin();
   const byFate = Map.groupBy(items, (item) => chosenFate(item, fates));
   const idsOf = (fate: Fate) => (byFate.get(fate) ?? []).map(({ id }) => id);
   const asked = QUESTIONS.filter(({ fate }) => byFate.has(fate));
-  const isHanding = byFate.has('handed_over');
-  const texts = [...asked.map(({ fate }) => why[fate] ?? ''), ...(isHanding ? [to] : [])];
-  const isMissing = texts.some((text) => text.trim() === '');
+  const handed = byFate.get('handed_over') ?? [];
+  const why = (fate: Fate) => typed[fate] ?? (fate === 'handed_over' ? groundOf(handed) : '');
+  const to = ({ id }: Item) => (receivers.get(id) ?? '').trim();
+  const isMissing =
+    [...asked.map(({ fate }) => why(fate)), ...handed.map(to)].some((text) => text.trim() === '') ||
+    (requireReason && account.reason.trim() === '') ||
+    (requireTicket && account.ticket.trim() === '');
   const acts = ACTS.flatMap(([fate, text]) => (byFate.has(fate) ? [text(idsOf(fate).length)] : []));
   const isOpen = (item: Item) => item.remains && chosenFate(item, fates) === null;
   const open = items.filter(isOpen).length;
@@ -66,7 +80,12 @@ export function Decide(props: {
       decided: Object.fromEntries(
         asked.map(({ fate, member }) => [
           member,
-          { items: idsOf(fate), reason: why[fate] ?? '', ...(fate === 'handed_over' && { to }) },
+          fate === 'handed_over'
+            ? [...Map.groupBy(handed, to)].map(([receiver, some]) => ({
+                items: some.map(({ id }) => id),
+                ...{ to: receiver, reason: why(fate) },
+              }))
+            : { items: idsOf(fate), reason: why(fate) },
         ]),
       ),
     }),
@@ -79,7 +98,7 @@ export function Decide(props: {
         id={id}
         value={value}
         isRequired
-        maxLength={id === 'decide-to' ? MAX_NAME : MAX_REASON}
+        maxLength={MAX_REASON}
         validated={isTried && value.trim() === '' ? 'error' : 'default'}
         onChange={(_event, text) => onChange(text)}
       />
@@ -88,27 +107,30 @@ export function Decide(props: {
   return (
     <Form
       ref={form}
+      id={DECIDE_FORM}
       className="decide"
+      noValidate
       onSubmit={(event) => {
         event.preventDefault();
-        setTried(isMissing);
+        onTry(isMissing);
         if (!isMissing) begin.mutate(request());
         else {
-          const fields = [...(form.current?.querySelectorAll('input') ?? [])];
-          const empty = fields.find(({ value }) => value.trim() === '');
-          empty?.focus();
+          // Those of the rows belong to it as well; what is first on the page is first here.
+          const fields = [...(form.current?.elements ?? [])];
+          const empty = fields.find(
+            (each): each is HTMLInputElement =>
+              each instanceof HTMLInputElement && each.required && each.value.trim() === '',
+          );
+          empty?.focus({ preventScroll: true });
           // The bar that sticks below would cover it.
           empty?.scrollIntoView({ block: 'center' });
         }
       }}
     >
-      {asked.flatMap(({ fate, why: label }) => [
-        ...(fate === 'handed_over' ? [field('decide-to', 'Who decides: a person or a team', to, setTo)] : []),
-        field(`decide-${fate}`, label, why[fate] ?? '', (text) => setWhy({ ...why, [fate]: text })),
-      ])}
-      {((requireReason && account.reason === '') || (requireTicket && account.ticket === '')) && (
-        <AccountFields account={account} onChange={setAccount} name="decide" />
+      {asked.map(({ fate, why: label }) =>
+        field(`decide-${fate}`, label, why(fate), (text) => setTyped({ ...typed, [fate]: text })),
       )}
+      {isAsked && <AccountFields account={account} onChange={setAccount} name="decide" />}
       {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
       <div className="decide-bar">
         <Button
@@ -119,7 +141,7 @@ export function Decide(props: {
         >
           {acts.length === 0 ? 'Choose what becomes of each' : `${sentence(acts.join(', '))}…`}
         </Button>
-        {isTried && isMissing && <span role="alert">Fill in the fields above.</span>}
+        {isTried && isMissing && <span role="alert">Fill in the marked fields.</span>}
         {acts.length > 0 && open > 0 && <span>{countText(open, 'item')} not decided</span>}
         {endable.length > 1 && (
           <Button variant="link" isInline onClick={() => onChoose(endable, 'end')}>

@@ -22,6 +22,7 @@ import { Loaded, Loading } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
 import { countText } from '../shared/times.tsx';
 import { call, type Json, query, useAddress, useFacts, useRead } from './api.ts';
+import { ProblemAlert } from './begin.tsx';
 import type { InvestigationRead, Item } from './case-stages.ts';
 import { ChainTree } from './case-tree.tsx';
 import { OwnCommand } from './commands.tsx';
@@ -30,7 +31,6 @@ import { FoundText, Limits, OwnersWork } from './found-text.tsx';
 import { localValue, Made } from './investigate-form.tsx';
 import { ItemDetails, StateLabel, StolenLabel } from './item-details.tsx';
 import { NameField } from './name-field.tsx';
-import { ProblemAlert } from './operation.tsx';
 import { Heading, Message, Severity, When } from './parts.tsx';
 
 type Read = Json<LooseInvestigations>;

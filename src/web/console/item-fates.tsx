@@ -1,5 +1,5 @@
 /** What becomes of an item of an investigation: chosen in its row, or taken back there. */
-import { Button } from '@patternfly/react-core';
+import { Button, TextInput } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Choice } from '../shared/choice.tsx';
@@ -13,6 +13,14 @@ export type Fate = 'end' | 'honest' | 'by_hand' | 'handed_over';
 
 /** What was chosen, by the ids of the items. */
 export type Fates = ReadonlyMap<string, Fate>;
+
+/** Who decides about what is handed over, by the ids of the items. */
+export type Receivers = ReadonlyMap<string, string>;
+
+const MAX_NAME = 200;
+
+/** The id of the form that takes the choices: the fields of the rows are outside of it. */
+export const DECIDE_FORM = 'decide-form';
 
 const SAID = [
   ['honest', 'Honest work'],
@@ -100,11 +108,18 @@ export function UndoMark({ item, read, chosen, onUndo }: MarkProps): ReactNode {
 /** The first cell of a row: what is to become of the item, or what became of it. */
 export function FateCell({
   fates,
+  receivers,
+  isTried,
   onChoose,
+  onReceiver,
   ...props
 }: MarkProps & {
   readonly fates: Fates;
+  readonly receivers: Receivers;
+  /** Whether somebody asked for the plan: then what is missing is marked. */
+  readonly isTried: boolean;
   readonly onChoose: (fate: Fate | null) => void;
+  readonly onReceiver: (to: string) => void;
 }): ReactNode {
   const { item } = props;
   const { readOnly } = useFacts();
@@ -116,13 +131,30 @@ export function FateCell({
       </>
     );
   }
+  const fate = chosenFate(item, fates);
+  const to = receivers.get(item.id) ?? '';
   return (
-    <Choice<Fate>
-      className="fate"
-      aria-label={`What becomes of: ${item.summary}`}
-      value={chosenFate(item, fates) ?? ('' as Fate)}
-      options={[['', item.remains ? 'Choose…' : item.stateText], ...options]}
-      onChange={(fate) => onChoose((fate as string) === '' ? null : fate)}
-    />
+    <>
+      <Choice<Fate>
+        className="fate"
+        aria-label={`What becomes of: ${item.summary}`}
+        value={fate ?? ('' as Fate)}
+        options={[['', item.remains ? 'Choose…' : item.stateText], ...options]}
+        onChange={(chosen) => onChoose((chosen as string) === '' ? null : chosen)}
+      />
+      {fate === 'handed_over' && (
+        <TextInput
+          className="fate"
+          aria-label={`Who decides about: ${item.summary}`}
+          placeholder="To whom?"
+          value={to}
+          isRequired
+          maxLength={MAX_NAME}
+          form={DECIDE_FORM}
+          validated={isTried && to.trim() === '' ? 'error' : 'default'}
+          onChange={(_event, text) => onReceiver(text)}
+        />
+      )}
+    </>
   );
 }

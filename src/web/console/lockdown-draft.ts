@@ -3,9 +3,9 @@ import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import type { FormChoice } from '../../console/command-line.ts';
 import { type ContextRead, call, type Ended } from './api.ts';
+import type { Account } from './begin.tsx';
 import { type Choices, isPossible } from './choices.tsx';
 import { type Guards, noGuards } from './guards.tsx';
-import type { Account } from './operation.tsx';
 
 export const SCOPES = [
   ['user', 'Users'],

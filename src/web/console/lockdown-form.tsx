@@ -23,9 +23,9 @@ import { Report } from './document.tsx';
 import { GuardFields, guardsOf, SavePlan } from './guards.tsx';
 import { type Draft, EMPTY, namesIn, plannedId, requestOf, SCOPES, usePlan } from './lockdown-draft.ts';
 import { NameField } from './name-field.tsx';
-import { AccountFields, ProblemAlert, useBegin } from './operation.tsx';
 import { Message } from './parts.tsx';
 import './lockdown.css';
+import { AccountFields, ProblemAlert, useBegin } from './begin.tsx';
 
 /** A theft that is locked down: the account is picked, and what is known goes on into the case. */
 export interface KnownTheft {

@@ -16,10 +16,10 @@ import { type ReactNode, useState } from 'react';
 import type { ShownPlan } from '../../console/saved-plans.ts';
 import { Loaded } from '../shared/states.tsx';
 import { call, type Json, query, useAddress, useFacts, useRead } from './api.ts';
+import { type Account, AccountFields, useBegin } from './begin.tsx';
 import { CommandLine } from './commands.tsx';
 import { Report } from './document.tsx';
 import { GuardFields, noGuards, ruleText } from './guards.tsx';
-import { type Account, AccountFields, useBegin } from './operation.tsx';
 import { Heading, Message } from './parts.tsx';
 
 /** A plan as the console read it from its file. */

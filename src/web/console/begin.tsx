@@ -1,0 +1,76 @@
+/** What all forms of changes share: how the change begins, why it is made, and why it cannot be. */
+import { FormGroup, TextInput } from '@patternfly/react-core';
+import { useMutation } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { useSearchParams } from 'react-router';
+import { call, type Operation, type Problem, useFacts } from './api.ts';
+import { Message } from './parts.tsx';
+
+/**
+ * Begins an operation, and shows it.
+ *
+ * @param how.replaces Whether it comes in the place of what is shown: going back does not lead there.
+ */
+export function useBegin({ replaces = false }: { readonly replaces?: boolean } = {}) {
+  const [, setSearch] = useSearchParams();
+  return useMutation({
+    mutationFn: (request: object) => call<Operation>('/api/operations', { body: request }),
+    onSuccess: ({ id }) =>
+      setSearch(
+        (before) => {
+          before.set('operation', id);
+          return before;
+        },
+        { replace: replaces },
+      ),
+  });
+}
+
+/** The reason and the ticket of a change. */
+export interface Account {
+  readonly reason: string;
+  readonly ticket: string;
+}
+
+/** The fields for the reason and the ticket, for the audit log. */
+export function AccountFields({
+  account,
+  onChange,
+  name = 'account',
+}: {
+  readonly account: Account;
+  readonly onChange: (account: Account) => void;
+  /** Tells the fields from those of another form of the page. */
+  readonly name?: string;
+}): ReactNode {
+  const { requireReason, requireTicket } = useFacts();
+  return (
+    <>
+      <FormGroup label="Reason" fieldId={`${name}-reason`} isRequired={requireReason}>
+        <TextInput
+          id={`${name}-reason`}
+          value={account.reason}
+          isRequired={requireReason}
+          onChange={(_event, reason) => onChange({ ...account, reason })}
+        />
+      </FormGroup>
+      <FormGroup label="Ticket" fieldId={`${name}-ticket`} isRequired={requireTicket}>
+        <TextInput
+          id={`${name}-ticket`}
+          value={account.ticket}
+          isRequired={requireTicket}
+          onChange={(_event, ticket) => onChange({ ...account, ticket })}
+        />
+      </FormGroup>
+    </>
+  );
+}
+
+/** A failure in the words of the command. */
+export function ProblemAlert({ problem }: { readonly problem: Problem }): ReactNode {
+  return (
+    <Message isLiveRegion variant="danger" title={problem.message}>
+      {problem.hint}
+    </Message>
+  );
+}
