@@ -76,7 +76,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page.getByRole('button', { name: 'Lock down…' }).click();
     // What is confirmed is the incident that the plan on the page had.
     await page.getByRole('dialog').getByText(`as ${incident}.`, { exact: false }).waitFor();
-    await page.getByLabel(/^Type bob to lock down/).fill('bob');
+    await page.getByLabel(/^Type bob to confirm/).fill('bob');
     await page.keyboard.press('Enter');
     await page.getByText(/^Locked down.*: the access of bob/).waitFor();
     // What is closed is not all that the thief had: what was made in the last hour is named, as far as it was read.
@@ -90,7 +90,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await ended.getByRole('button', { name: 'Find out what was done' }).waitFor();
     expect(await barriers(page, 'minor')).toEqual([]);
     await takePictures(page, 'console-case-not-over-dialog');
-    await page.getByRole('button', { name: 'Open the case only' }).click();
+    await page.getByRole('button', { name: 'Open the case' }).click();
     await page.getByRole('heading', { name: `Case ${incident}` }).waitFor();
     await page.reload();
     await page.getByRole('heading', { name: /^Case inc-/ }).waitFor();
@@ -130,7 +130,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await section('Cleaning').getByText('Who made what', { exact: true }).click();
     await tree.getByText('mole', { exact: true }).waitFor();
     await section('Cleaning')
-      .getByText(/ found .*: \d+ to decide, /)
+      .getByText(/^\d+ items found /)
       .waitFor();
     expect(await barriers(page, 'minor')).toEqual([]);
     await takePictures(page, 'console-case');
@@ -194,9 +194,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page.getByLabel('Why it is honest work').fill('hired in May');
     await page.getByLabel('What was done by hand').fill('deleted by the platform team');
     await page.keyboard.press('Enter');
-    const answer = page.getByLabel(
-      /^Type inc-\w+ to end \d+ items, keep 1 as honest work, mark 1 as done by hand$/,
-    );
+    const answer = page.getByLabel('Type bob to confirm');
     await answer.waitFor();
     expect(await page.evaluate(() => document.activeElement?.id)).toBe('confirm-answer');
     expect(await barriers(page, 'minor')).toEqual([]);
@@ -209,11 +207,12 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     // The plan has one clock with the page.
     expect(await plan.textContent()).not.toMatch(/\dT\d\d:\d\d/);
     await takePictures(page, 'console-case-plan');
-    const incident = /inc-\w+/.exec(page.url())?.[0] ?? '';
     await answer.fill('4');
-    await page.getByText(`Type exactly: ${incident}`).waitFor();
-    await answer.fill(incident);
-    await page.keyboard.press('Enter');
+    await page.getByText('Type exactly: bob').waitFor();
+    await answer.fill('bob');
+    await page
+      .getByRole('button', { name: /^End \d+ items, keep 1 as honest work, mark 1 as done by hand$/ })
+      .click();
     await page.getByText(/^Verified: these items are ended/).waitFor();
     await page.getByText('Investigated again: nothing new was found.').waitFor();
     await takePictures(page, 'console-case-cleaned');
@@ -235,14 +234,19 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await page.getByLabel('Why it is honest work').fill('hired in May');
     // What is missing is shown above the bar, not under it.
     await bar.getByRole('button', { name: 'Keep 1 as honest, hand 1 over…' }).click();
-    await page.getByText('Fill in the fields above.').waitFor();
-    const [missing, below] = [await page.getByLabel('Who decides').boundingBox(), await bar.boundingBox()];
+    await page.getByText('Fill in the marked fields.').waitFor();
+    const receiver = page.getByLabel(/^Who decides about: .*copy of production/);
+    expect(await receiver.evaluate((each) => each === document.activeElement)).toBe(true);
+    const [missing, below] = [await receiver.boundingBox(), await bar.boundingBox()];
     expect((missing?.y ?? 0) + (missing?.height ?? 0)).toBeLessThanOrEqual(below?.y ?? 0);
-    await page.getByLabel('Who decides').fill('platform team');
+    await receiver.fill('platform team');
+    // Why no cleaning ends it is why others decide, unless somebody says something else.
+    expect(await page.getByLabel('Why others decide').inputValue()).toMatch(/^Others may use it/);
     await page.getByLabel('Why others decide').fill('their hosts are in it');
     await takePictures(page, 'console-case-hand-over');
     await bar.getByRole('button', { name: 'Keep 1 as honest, hand 1 over…' }).click();
-    await page.getByLabel(/^Type inc-\w+ to keep 1 as honest work, hand 1 over$/).fill(incident);
+    await page.getByRole('button', { name: 'Keep 1 as honest work, hand 1 over' }).waitFor();
+    await page.getByLabel('Type bob to confirm').fill('bob');
     await page.keyboard.press('Enter');
     await page
       .getByText(/^Recorded: 1 item kept as honest work; 1 item handed over to platform team/)
@@ -272,10 +276,8 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await lifting.getByText(/^This closes the case inc-.*this is left:$/).waitFor();
     await lifting.getByText('Handed over, so that others decide: 1 item', { exact: true }).click();
     await lifting.getByText(/copy of production.*, to platform team$/).waitFor();
-    const answer = page.getByLabel(/^Type .* to close the case: bob stays deactivated$/);
-    const [, word = ''] =
-      /^Type (\S+)/.exec((await page.getByText(/^Type .* to close/).textContent()) ?? '') ?? [];
-    await answer.fill(word);
+    await page.getByRole('button', { name: 'Close the case: bob stays deactivated' }).waitFor();
+    await page.getByLabel('Type bob to confirm').fill('bob');
     await page.keyboard.press('Enter');
     await page.getByText('Case closed. bob stays deactivated.').waitFor();
     await lifting.getByText('Steps', { exact: true }).click();
@@ -324,9 +326,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await section('Close the case').getByRole('heading').click();
     await section('Close the case').getByRole('button', { name: 'Give access back…' }).click();
     await page.getByRole('dialog').getByText('Activate bob.').waitFor();
-    await page
-      .getByLabel(/^Type inc-\w+ to give back what was left by/)
-      .fill(/inc-\w+/.exec(page.url())?.[0] ?? '');
+    await page.getByLabel('Type bob to confirm').fill('bob');
     await page.keyboard.press('Enter');
     await page
       .getByText(/^Gave back/)

@@ -76,10 +76,10 @@ approval: { approvers: { bob: "${bob}" }, aloneUpTo: 100 }
     await page.getByRole('button', { name: /^Revoke all \d+…$/ }).click();
     await page.getByText(/More than 100 tokens, .* needs a plan that bob approved\./).waitFor();
     await page.getByRole('button', { name: 'Plan', exact: true }).click();
-    const label = page.getByText(/^Type \d+ to revoke \d+ tokens$/);
+    const label = page.getByText(/^Type \d+ to confirm$/);
     const [, total = ''] = /^Type (\d+)/.exec((await label.textContent()) ?? '') ?? [];
     gate.shut();
-    await page.getByLabel(`Type ${total} to revoke ${total} tokens`).fill(total);
+    await page.getByLabel(`Type ${total} to confirm`).fill(total);
     await page.getByRole('button', { name: `Revoke ${total} tokens` }).click();
     await page.getByText('Closing this page does not stop the work.').waitFor();
     const id = new URL(page.url()).searchParams.get('operation') ?? '';
@@ -159,8 +159,8 @@ approval: { approvers: { bob: "${bob}" }, aloneUpTo: 100 }
     await page.getByText(/^Would lock down the access of monitoring/).waitFor();
     await tabTo(page, /^Lock down…$/);
     await page.keyboard.press('Enter');
-    await page.getByLabel('Type monitoring to lock down').waitFor();
-    await tabTo(page, /^Type monitoring to lock down/);
+    await page.getByLabel('Type monitoring to confirm').waitFor();
+    await tabTo(page, /^Type monitoring to confirm/);
     await page.keyboard.type('monitoring');
     await page.keyboard.press('Enter');
     await page.getByText(/^Locked down.*: the access of monitoring/).waitFor();

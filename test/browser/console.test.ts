@@ -122,7 +122,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await page.getByRole('dialog').getByText(`${total} tokens match.`, { exact: true }).waitFor();
     await page.getByLabel('Ticket').fill('OPS-1');
     await page.getByRole('button', { name: 'Plan', exact: true }).click();
-    const answer = page.getByLabel(`Type ${total} to revoke ${total} tokens`);
+    const answer = page.getByLabel(`Type ${total} to confirm`);
     await answer.waitFor();
     expect(await barriers(page, 'moderate')).toEqual([]);
     await takePictures(page, 'console-plan');
@@ -131,6 +131,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await page.getByRole('button', { name: `Revoke ${total} tokens` }).click();
     await page.reload();
     await page.getByText(`Revoked ${total} of ${total} tokens`).waitFor();
+    await page.getByText('Command', { exact: true }).click();
     expect(await page.getByRole('textbox', { name: 'The command for this' }).inputValue()).toBe(
       'tokenctl tokens revoke --user backup --context east --ticket OPS-1',
     );
@@ -193,7 +194,7 @@ describe.skipIf(chromium === null)('the console', () => {
     expect(await dialog.getByLabel('Leave refresh tokens alive').isDisabled()).toBe(true);
     expect(await barriers(page, 'minor')).toEqual([]);
     await dialog.getByRole('button', { name: 'Plan', exact: true }).click();
-    await page.getByLabel(/^Type 1 to revoke 1 token/).waitFor();
+    await page.getByLabel(/^Type 1 to confirm/).waitFor();
     await page.getByRole('button', { name: 'Cancel' }).click();
     await page.goto(new URL('/tokens', page.url()).href);
   });
@@ -277,7 +278,7 @@ describe.skipIf(chromium === null)('the console', () => {
       .getByText(/Set ALLOW_OAUTH2_FOR_EXTERNAL_USERS|Keep ALLOW_OAUTH2_FOR_EXTERNAL_USERS/)
       .waitFor();
     await page.getByRole('button', { name: 'Lock down…' }).click();
-    await page.getByLabel(/^Type monitoring to lock down/).fill('monitoring');
+    await page.getByLabel(/^Type monitoring to confirm/).fill('monitoring');
     await page.getByRole('button', { name: 'Lock down the access of monitoring' }).click();
     await page.getByText(/^Locked down.*: the access of monitoring/).waitFor();
     await takePictures(page, 'console-lockdown');

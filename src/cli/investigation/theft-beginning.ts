@@ -33,7 +33,7 @@ export async function theftBeginning(
   const given = since ?? (saved?.begins === 'given' ? listed : undefined);
   if (given !== undefined) {
     const asked = later(given, listed);
-    return made !== undefined && made > asked
+    return made !== undefined && made >= asked
       ? beginning(made, ', when the stolen token was made')
       : beginning(asked);
   }

@@ -3,9 +3,9 @@ import { Button, Form, FormGroup, Radio } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
 import { countText } from '../shared/times.tsx';
 import { useFacts } from './api.ts';
+import { useBegin } from './begin.tsx';
 import { accountOf, type CaseRead } from './case-stages.ts';
 import { FoldedAccount } from './cleanings.tsx';
-import { useBegin } from './operation.tsx';
 import { Message, When } from './parts.tsx';
 
 type CaseProps = { readonly read: CaseRead; readonly place: string };
@@ -15,10 +15,7 @@ export function LiftForm({ read, place, isNext }: CaseProps & { readonly isNext:
   const { incident } = read;
   const [account, setAccount] = useState(accountOf(read));
   const held = heldUsers(incident);
-  // An account with a new password may be given back; what a lift was begun with stays chosen.
-  const [keeps, setKeeps] = useState(
-    incident.state === 'lifting' ? incident.keepsDeactivated : incident.measures.resetPasswords !== true,
-  );
+  const [keeps, setKeeps] = useState(keepsByDefault(incident));
   const begin = useBegin();
   if (readOnly) return <p>The console was started with --read-only.</p>;
   return (
@@ -72,11 +69,28 @@ export function LiftForm({ read, place, isNext }: CaseProps & { readonly isNext:
   );
 }
 
-/** Of whom a lift decides, in words; null where the lockdown deactivated nobody and took no roles. */
-function heldUsers({ measures, scope, values }: CaseRead['incident']): string | null {
-  if (!measures.deactivate && measures.stripRoles !== true) return null;
+/** An account with a new password may be given back; what a lift was begun with stays chosen. */
+export function keepsByDefault({ state, keepsDeactivated, measures }: CaseRead['incident']): boolean {
+  return state === 'lifting' ? keepsDeactivated : measures.resetPasswords !== true;
+}
+
+/** The one user whom the lockdown deactivated, and took no roles from; null for another lockdown. */
+export function oneHeld(incident: CaseRead['incident']): string | null {
+  const [name, ...others] = heldNames(incident);
+  const isOne = incident.measures.deactivate && !tookRoles(incident) && others.length === 0;
+  return isOne ? (name ?? null) : null;
+}
+
+function heldNames({ scope, values }: CaseRead['incident']): readonly string[] {
   const users = values.filter(({ what }) => what === 'user').map(({ name }) => name);
-  const names = users.length > 0 ? users : scope.kind === 'users' ? scope.names : [];
+  return users.length > 0 ? users : scope.kind === 'users' ? scope.names : [];
+}
+
+/** Of whom a lift decides, in words; null where the lockdown deactivated nobody and took no roles. */
+function heldUsers(incident: CaseRead['incident']): string | null {
+  const { measures } = incident;
+  if (!measures.deactivate && measures.stripRoles !== true) return null;
+  const names = heldNames(incident);
   const [name] = names;
   if (names.length === 1) return `The user ${name}`;
   return names.length === 0 || names.length > MOST_NAMED

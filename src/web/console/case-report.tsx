@@ -14,6 +14,49 @@ const FORMATS = [
 ] as const;
 type Format = (typeof FORMATS)[number][0];
 
+/** Makes the report of a case and saves it. */
+export function useReport({ place, incident }: { readonly place: string; readonly incident: string }) {
+  const queries = useQueryClient();
+  const [isBusy, setBusy] = useState(false);
+  const [error, setError] = useState<Error | null>(null);
+  /** The name of the file. */
+  const [made, setMade] = useState<string | null>(null);
+  const download = (format: Format) => {
+    const name = `${incident}.${format === 'markdown' ? 'md' : format}`;
+    setBusy(true);
+    setError(null);
+    setMade(null);
+    send(query('/api/case/report', { place, incident, format }))
+      .then((response) => saved(response, name))
+      .then(() => setMade(name))
+      .then(() => queries.invalidateQueries())
+      .catch(setError)
+      .finally(() => setBusy(false));
+  };
+  return { isBusy, error, made, download };
+}
+
+/** What became of a report that was asked for. */
+export function SavedText({
+  report: { isBusy, made, error },
+}: {
+  readonly report: Omit<ReturnType<typeof useReport>, 'download'>;
+}): ReactNode {
+  return (
+    <>
+      <p role="status">
+        {isBusy && 'Making the report…'}
+        {!isBusy && made !== null && (
+          <>
+            Saved as <strong>{made}</strong>, usually in “Downloads”.
+          </>
+        )}
+      </p>
+      {error !== null && <Message isLiveRegion variant="danger" title={error.message} />}
+    </>
+  );
+}
+
 export function ReportButtons({
   read,
   place,
@@ -24,23 +67,8 @@ export function ReportButtons({
   readonly isNext: boolean;
 }): ReactNode {
   const { id } = read.incident;
-  const queries = useQueryClient();
   const [format, setFormat] = useState<Format>('html');
-  const [isBusy, setBusy] = useState(false);
-  const [error, setError] = useState<Error | null>(null);
-  const [made, setMade] = useState<string | null>(null);
-  const download = () => {
-    const name = `${id}.${format === 'markdown' ? 'md' : format}`;
-    setBusy(true);
-    setError(null);
-    setMade(null);
-    send(query('/api/case/report', { place, incident: id, format }))
-      .then((response) => saved(response, name))
-      .then(() => setMade(name))
-      .then(() => queries.invalidateQueries())
-      .catch(setError)
-      .finally(() => setBusy(false));
-  };
+  const made = useReport({ place, incident: id });
   const { report, investigations } = read;
   return (
     <>
@@ -63,22 +91,14 @@ export function ReportButtons({
         </FormGroup>
         <Button
           variant={isNext ? 'primary' : 'secondary'}
-          onClick={download}
-          isLoading={isBusy}
-          isDisabled={isBusy}
+          onClick={() => made.download(format)}
+          isLoading={made.isBusy}
+          isDisabled={made.isBusy}
         >
           Download the report
         </Button>
       </div>
-      <p role="status">
-        {isBusy && 'Making the report…'}
-        {!isBusy && made !== null && (
-          <>
-            Saved as <strong>{made}</strong>, usually in “Downloads”.
-          </>
-        )}
-      </p>
-      {error !== null && <Message isLiveRegion variant="danger" title={error.message} />}
+      <SavedText report={made} />
       {report !== null && (
         <details>
           <summary>

@@ -23,12 +23,22 @@ export function sentence(text: string): string {
   return text.replace(/^./, (first) => first.toUpperCase());
 }
 
+/** Whom a lockdown is about: the names, or else what it takes. */
+export function whomText({ scope, selection }: Pick<CaseRead['incident'], 'scope' | 'selection'>): string {
+  const names = scope.kind === 'users' ? scope.names : [];
+  return names.length === 0 || names.length > MOST_NAMED
+    ? selection
+    : new Intl.ListFormat('en').format(names);
+}
+
+const MOST_NAMED = 3;
+
 /** One stage of a case: how it is, and what to do. */
 export interface Stage {
   /** The id of its section on the page. */
   readonly id: 'lockdown' | 'investigation' | 'cleaning' | 'report' | 'lift';
   readonly title: string;
-  /** How it is, in a few words. */
+  /** How it is, in a few words; empty where nothing was done yet. */
   readonly text: string;
   /** What to do there, as a phrase. */
   readonly act: string;
@@ -47,14 +57,21 @@ export function stagesOf(read: CaseRead): readonly Stage[] {
   return known.map(({ isDone: _isDone, ...stage }) => ({ ...stage, isNext: stage.id === next?.id }));
 }
 
-function lockdownOf({ incident, finish }: CaseRead): Known {
+function lockdownOf({ incident, finish, users }: CaseRead): Known {
   const { state, holds, notSeen } = incident;
   const stage = {
     id: 'lockdown',
     title: 'Lockdown',
     act: finish === null ? 'look at the ways in that are not closed' : 'finish the lockdown',
   } as const;
-  if (state === 'lifted') return { ...stage, text: 'lifted', variant: 'info', isDone: true };
+  if (state === 'lifted') {
+    const held = (users ?? []).flatMap(({ name, isActive, stays }) =>
+      stays && isActive === false ? name : [],
+    );
+    const who = held.length === 1 ? `${held[0]} stays` : `${countText(held.length, 'user')} stay`;
+    const text = held.length === 0 ? 'lifted' : `lifted, but ${who} deactivated`;
+    return { ...stage, text, variant: 'info', isDone: true };
+  }
   if (holds === false) return { ...stage, text: 'not in effect', variant: 'danger', isDone: false };
   const unchecked = uncheckedIn(incident);
   if (holds === null || notSeen !== null)
@@ -75,7 +92,7 @@ function investigationOf(read: CaseRead): Known {
   if (read.underway?.problem === null)
     return { ...stage, text: 'under way', act: 'wait for it', variant: 'info', isDone: false };
   if (last === undefined)
-    return { ...stage, text: 'not made', act: 'find out what was done', variant: 'pending', isDone: false };
+    return { ...stage, text: '', act: 'find out what was done', variant: 'pending', isDone: false };
   if (last.isOutdated)
     return {
       ...stage,
@@ -92,16 +109,16 @@ function cleaningOf(read: CaseRead): Known {
   const last = read.investigations.at(-1);
   const stage = { id: 'cleaning', title: 'Cleaning' } as const;
   if (last === undefined)
-    return { ...stage, act: 'investigate first', text: 'later', variant: 'pending', isDone: false };
+    return { ...stage, act: 'investigate first', text: '', variant: 'pending', isDone: false };
   const { remaining, seenAgain, honest, cleaned, byHand, handedOver } = last;
   const act = `decide about ${countText(remaining, 'item')}`;
   const other = remaining - seenAgain;
   const parts = [
-    ...(other === 0 ? [] : [`${countText(other, 'item')} to decide`]),
+    ...(other === 0 ? [] : [`${other} to decide`]),
     ...(seenAgain === 0 ? [] : [`${seenAgain} done by hand, and found again or not checked`]),
     ...(cleaned === 0 ? [] : [`${cleaned} cleaned and verified`]),
     ...(byHand === 0 ? [] : [`${byHand} by hand, not checked`]),
-    ...(handedOver === 0 ? [] : [`${handedOver} handed over, so that others decide`]),
+    ...(handedOver === 0 ? [] : [`${handedOver} handed over`]),
     ...(honest === 0 ? [] : [`${honest} honest`]),
   ];
   if (remaining === 0) {
@@ -115,7 +132,7 @@ function cleaningOf(read: CaseRead): Known {
 /** The report comes last: it tells how the case was closed. One that is made before is a draft. */
 function reportOf({ report }: CaseRead): Known {
   const stage = { id: 'report', title: 'Report', act: 'download the report' } as const;
-  if (report === null) return { ...stage, text: 'not made', variant: 'pending', isDone: false };
+  if (report === null) return { ...stage, text: '', variant: 'pending', isDone: false };
   return report.isOutdated
     ? { ...stage, text: 'older than the last change', variant: 'warning', isDone: false }
     : { ...stage, text: 'made', variant: 'success', isDone: true };
@@ -129,5 +146,5 @@ function liftOf({ incident }: CaseRead): Known {
   } as const;
   return incident.state === 'lifted'
     ? { ...stage, text: 'closed', variant: 'success', isDone: true }
-    : { ...stage, text: 'open', variant: 'pending', isDone: false };
+    : { ...stage, text: '', variant: 'pending', isDone: false };
 }

@@ -19,15 +19,15 @@ import { query, useFacts, useRead } from './api.ts';
 import { CaseItems } from './case-items.tsx';
 import { GiveBackForm, LiftForm } from './case-lift.tsx';
 import { ReportButtons } from './case-report.tsx';
-import { accountOf, type CaseRead, type Stage, sentence, stagesOf } from './case-stages.ts';
+import { accountOf, type CaseRead, type Stage, sentence, stagesOf, whomText } from './case-stages.ts';
 import { type ChosenPlace, PlaceNote, usePlace } from './controller.tsx';
 import { EffectLabel, PathsTable, WhyText } from './incident-parts.tsx';
 import { InvestigateForm } from './investigate-form.tsx';
-import { NotOver } from './not-over.tsx';
-import { useBegin } from './operation.tsx';
+import { NotOver, OtherLockdowns } from './not-over.tsx';
 import { Heading, Message, When } from './parts.tsx';
 import { RunbookSteps } from './runbook-steps.tsx';
 import './stages.css';
+import { useBegin } from './begin.tsx';
 
 /** How often a case is read again while an investigation is under way. */
 const AGAIN_MS = 2_000;
@@ -80,7 +80,7 @@ export function Case(): ReactNode {
 
 function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: ChosenPlace }): ReactNode {
   const { incident, unread } = read;
-  const { selection, state, isOverdue } = incident;
+  const { state, isOverdue } = incident;
   const stages = stagesOf(read);
   const isOpen = state !== 'lifted';
   const { place } = chosen;
@@ -111,7 +111,7 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
         )}
         <NotOver key={incident.id} read={read} place={place} />
         <p>
-          <strong>{selection}</strong>{' '}
+          <strong>{isOpen ? `Lockdown of ${whomText(incident)}:` : whomText(incident)}</strong>{' '}
           {isOpen ? <EffectLabel incident={incident} /> : <Label color="grey">case closed</Label>}{' '}
           {isOverdue && <Label color="red">overdue</Label>}{' '}
           {unread === null && isOpen && (
@@ -121,6 +121,7 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
           )}
         </p>
         {!isOpen && <UsersNow read={read} />}
+        {(next === 'lift' || next === 'report') && <OtherLockdowns place={place} incident={incident.id} />}
         <ProgressStepper aria-label="What is done and what is next">
           {stages.map(({ id, title, text, variant, isNext }) => (
             <ProgressStep
@@ -130,7 +131,7 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
               variant={variant}
               isCurrent={isNext}
               description={text}
-              aria-label={`${title}: ${text}`}
+              aria-label={`${title}: ${text === '' ? 'not yet' : text}`}
             >
               {title}
             </ProgressStep>
@@ -295,9 +296,9 @@ function LastChecked({ last }: { readonly last: NonNullable<CaseRead['unread']>[
   );
 }
 
-/** One stage of the case as a card: the next one open, under what is to be done; the others folded, with how they are. */
+/** One stage of the case as a card: the next one open, under what is to be done; the others folded: how they are stands in the steps above. */
 function Section({
-  stage: { id, title, text, act, isNext },
+  stage: { id, title, act, isNext },
   isOpen,
   children,
 }: {
@@ -309,7 +310,7 @@ function Section({
     <Card component="section" id={id} aria-label={title} className="stage">
       <details open={isOpen}>
         <summary>
-          <h2>{isNext ? sentence(act) : title}</h2> {!isNext && <span className="hint">{text}</span>}
+          <h2>{isNext ? sentence(act) : title}</h2>
         </summary>
         <CardBody>{children}</CardBody>
       </details>

@@ -59,8 +59,10 @@ export function FoundText({
   );
   const parts = FATES.flatMap(([fate, text]) => {
     const count = fates.get(fate)?.length ?? 0;
-    const what = fate === 'remains' && !isOfCase ? 'still there or not checked' : text;
-    return count === 0 ? [] : [`${numberText(count)} ${what}`];
+    // In a case, the list below has the number.
+    if (fate === 'remains' && isOfCase) return [];
+    const named = fate === 'over' ? `: ${overText(fates.get(fate) ?? [])}` : '';
+    return count === 0 ? [] : [`${numberText(count)} ${text}${named}`];
   });
   return (
     <>
@@ -74,14 +76,23 @@ export function FoundText({
 }
 
 const FATES: readonly (readonly [fate: Item['fate'], text: string])[] = [
-  ['remains', 'to decide'],
+  ['remains', 'still there or not checked'],
   ['seen_again', 'done by hand as somebody said, and found again or not checked'],
   ['by_hand', 'done by hand, not checked'],
   ['handed_over', 'handed over'],
   ['honest', 'honest'],
   ['cleaned', 'cleaned and verified'],
-  ['over', 'gone, undone or finished'],
+  ['over', 'over'],
 ];
+
+const MOST_NAMED = 5;
+
+/** What is gone, undone or finished, by name. */
+function overText(items: readonly Item[]): string {
+  const named = items.slice(0, MOST_NAMED).map(({ name, stateText }) => `${name} ${stateText}`);
+  const more = items.length - named.length;
+  return [...named, ...(more > 0 ? [`and ${numberText(more)} more`] : [])].join(', ');
+}
 
 /** What the owner of a stolen token did before there was that token. */
 export function OwnersWork({

@@ -10,14 +10,15 @@ import {
   TextInput,
 } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
+import type { Beginning } from '../../console/lockdown-snapshot.ts';
 import { PlainTable } from '../shared/table.tsx';
 import { countText, numberText } from '../shared/times.tsx';
+import { ProblemAlert } from './begin.tsx';
 import type { CaseRead } from './case-stages.ts';
 import { OwnCommand } from './commands.tsx';
 import { NameField } from './name-field.tsx';
-import { ProblemAlert } from './operation.tsx';
 import { Message, When } from './parts.tsx';
-import { isTokenNumber, TokenField } from './stolen-token.tsx';
+import { isTokenNumber, TokenField, useSnapshot } from './stolen-token.tsx';
 import { type Asked, beginningAt, INVESTIGATE_FORM, useInvestigate } from './use-investigate.ts';
 
 interface CaseProps {
@@ -56,6 +57,18 @@ function InvestigateAgain({ read, place }: CaseProps): ReactNode {
   );
 }
 
+/** From when on, as the field has it; and what that time is, null for one that was typed or used before. */
+function useSince({ read, place }: CaseProps) {
+  const beginning = useSnapshot({ place, incident: read.incident.id })?.beginning;
+  const [typed, setSince] = useState<string | null>(null);
+  const isGiven = typed === null && read.investigations.length === 0;
+  return {
+    since: typed ?? localValue(beginningOf(read, beginning)),
+    setSince,
+    is: isGiven ? (beginning?.is ?? null) : null,
+  };
+}
+
 /** The form. It reads only: what is found is kept in a file of the case. */
 export function InvestigateForm({ read, place }: CaseProps): ReactNode {
   const { incident, investigations, underway } = read;
@@ -68,7 +81,7 @@ export function InvestigateForm({ read, place }: CaseProps): ReactNode {
   const [token, setToken] = useState(
     last?.subject.kind === 'token' ? String(last.subject.id) : String(read.theft.token ?? ''),
   );
-  const [since, setSince] = useState(localValue(beginningOf(read)));
+  const { since, setSince, is } = useSince({ read, place });
   const investigate = useInvestigate({ place, incident: incident.id });
   const isBusy = investigate.isPending || underway?.problem === null;
   const subject = subjectOf({ token, user, takesUser });
@@ -87,7 +100,12 @@ export function InvestigateForm({ read, place }: CaseProps): ReactNode {
       )}
       <details open={takesUser && last === undefined}>
         <summary>
-          <Given since={since} token={token} isFirst={last === undefined} />
+          <Given
+            since={since}
+            token={token}
+            isFirst={last === undefined}
+            isMade={is === 'token' && token === String(read.theft.token)}
+          />
         </summary>
         <Form
           id={INVESTIGATE_FORM}
@@ -113,23 +131,9 @@ export function InvestigateForm({ read, place }: CaseProps): ReactNode {
           {scope.kind === 'users' && (
             <TokenField place={place} incident={incident.id} token={token} onChange={setToken} />
           )}
-          <FormGroup label="The theft began" fieldId="investigate-since" isRequired>
-            <TextInput
-              id="investigate-since"
-              type="datetime-local"
-              value={since}
-              isRequired
-              onChange={(_event, value) => setSince(value)}
-            />
-            <FormHelperText>
-              <HelperText>
-                <HelperTextItem>
-                  {guessText(read, since)}In your time zone. What was done before it is neither listed nor
-                  cleaned.
-                </HelperTextItem>
-              </HelperText>
-            </FormHelperText>
-          </FormGroup>
+          <SinceField since={since} onChange={setSince}>
+            {is !== null && BEGINNINGS[is]}
+          </SinceField>
           {isTried && !isReady && (
             <Message
               isLiveRegion
@@ -154,18 +158,48 @@ export function InvestigateForm({ read, place }: CaseProps): ReactNode {
   );
 }
 
+function SinceField(props: {
+  readonly since: string;
+  readonly onChange: (since: string) => void;
+  /** Where the time is from. */
+  readonly children: ReactNode;
+}): ReactNode {
+  const { since, onChange, children } = props;
+  return (
+    <FormGroup label="The theft began" fieldId="investigate-since" isRequired>
+      <TextInput
+        id="investigate-since"
+        type="datetime-local"
+        value={since}
+        isRequired
+        onChange={(_event, value) => onChange(value)}
+      />
+      <FormHelperText>
+        <HelperText>
+          <HelperTextItem>
+            {children}In your time zone. What was done before it is neither listed nor cleaned.
+          </HelperTextItem>
+        </HelperText>
+      </FormHelperText>
+    </FormGroup>
+  );
+}
+
 /** What the next investigation goes by. */
 function Given(props: {
   readonly since: string;
   readonly token: string;
   readonly isFirst: boolean;
+  /** Whether the time is that of the token. */
+  readonly isMade: boolean;
 }): ReactNode {
-  const { since, token, isFirst } = props;
+  const { since, token, isFirst, isMade } = props;
   if (!isFirst) return 'Investigate again, also with another token or time';
   return (
     <>
       Since <When at={Number.isNaN(Date.parse(since)) ? null : new Date(since).toISOString()} none="?" />,
-      stolen token {token === '' ? 'not known' : token}: change
+      {isMade ? ' when the' : ''} stolen token {token === '' ? 'not known' : token}
+      {isMade && ' was made'}: change
     </>
   );
 }
@@ -199,18 +233,17 @@ function subjectOf({
   return user.trim() === '' ? null : { asked: { user }, flag: ` --user ${user}` };
 }
 
-/** What a time is that nobody gave; empty for one that somebody did. */
-function guessText({ incident, investigations, theft }: CaseRead, since: string): string {
-  const isGuess = investigations.length === 0 && theft.since === undefined;
-  const isLeft = since === localValue(beginningAt(incident.since));
-  return isGuess && isLeft ? '1 day before the lockdown, as nothing was given. ' : '';
-}
+/** What a time is that nobody typed here. */
+const BEGINNINGS: Readonly<Record<Beginning['is'], string>> = {
+  said: '',
+  token: 'When the stolen token was made. ',
+  'day before': '1 day before the lockdown, as nothing was given. ',
+};
 
-/** Where to begin: as the last investigation, as was said at the lockdown, or a day before it: too early lists more, too late misses it. */
-function beginningOf({ incident, investigations, theft }: CaseRead): Date {
-  const said = investigations.at(-1)?.since ?? theft.since;
-  if (said !== undefined) return new Date(said);
-  return beginningAt(incident.since);
+/** Where to begin: as the last investigation did, or as it is known from the lockdown. */
+function beginningOf({ incident, investigations }: CaseRead, known: Beginning | undefined): Date {
+  const said = investigations.at(-1)?.since ?? known?.at;
+  return said === undefined ? beginningAt(incident.since) : new Date(said);
 }
 
 /** A time as the field for one takes it: local, to the minute. */

@@ -4,12 +4,14 @@ import type { ReactNode } from 'react';
 import { Link, useLocation, useNavigate } from 'react-router';
 import type { LockdownSnapshot } from '../../console/lockdown-snapshot.ts';
 import { countText } from '../shared/times.tsx';
-import { type Json, type Operation, query, useFacts } from './api.ts';
+import { type ContextRead, type Json, type Operation, query, useFacts, useRead } from './api.ts';
 import type { CaseRead } from './case-stages.ts';
+import { EMPTY, requestOf } from './lockdown-draft.ts';
 import { Message, When } from './parts.tsx';
 import { useSnapshot } from './stolen-token.tsx';
-import { beginningAt, INVESTIGATE_FORM, useInvestigate } from './use-investigate.ts';
+import { INVESTIGATE_FORM } from './use-investigate.ts';
 import './lockdown.css';
+import { useBegin } from './begin.tsx';
 
 type Scope = CaseRead['incident']['scope'];
 type Snapshot = Json<LockdownSnapshot>;
@@ -39,8 +41,14 @@ export function NotOver({ read, place }: { readonly read: CaseRead; readonly pla
   );
 }
 
+export interface EndedLockdown {
+  readonly place: string;
+  readonly incident: string;
+  readonly scope: Scope;
+}
+
 /** A lockdown that ended, as its result has it; null for another change, and for one that opened no incident. */
-function endedLockdown({ place, kind, result }: Operation) {
+export function endedLockdown({ place, kind, result }: Operation): EndedLockdown | null {
   const { incident = null, plan } = (result?.json ?? {}) as {
     readonly incident?: string | null;
     readonly plan?: { readonly scope: Scope };
@@ -49,75 +57,25 @@ function endedLockdown({ place, kind, result }: Operation) {
   return { place, incident, scope: plan.scope };
 }
 
-/** In the dialog of a lockdown that ended. */
+/** In the dialog of a lockdown that ended: of an account that the thief made, what the case that it belongs to says. */
 export function NotOverAfter({ operation }: { readonly operation: Operation }): ReactNode {
   const ended = endedLockdown(operation);
-  return ended === null ? null : <Warning {...ended} />;
-}
-
-/** The one next step after a lockdown, and the way to its case. */
-export function NextStep({ operation }: { readonly operation: Operation }): ReactNode {
-  const ended = endedLockdown(operation);
-  return ended === null ? null : <Steps {...ended} began={operation.began} />;
-}
-
-function Steps(props: {
-  readonly place: string;
-  readonly incident: string;
-  readonly scope: Scope;
-  readonly began: string;
-}): ReactNode {
-  const { place, incident, scope, began } = props;
-  const navigate = useNavigate();
-  const snapshot = useSnapshot({ place, incident });
-  const investigate = useInvestigate({ place, incident });
-  // In the place of this dialog: going back from the case does not open it again.
-  const toCase = (of: string) => navigate(query('/case', { place, incident: of }), { replace: true });
-  const { of, since, token } = snapshot?.theft ?? {};
-  if (of !== undefined) {
-    return (
-      <Button variant="primary" onClick={() => toCase(of)}>
-        Go on with the case {of}
-      </Button>
-    );
-  }
-  const isOfOne = scope.kind === 'users' && scope.names.length === 1;
-  if (!isOfOne || snapshot?.isInvestigated === true) {
-    return (
-      <Button variant="primary" onClick={() => toCase(incident)}>
-        Go on with the case
-      </Button>
-    );
-  }
-  return (
-    <>
-      <Button
-        variant={live(snapshot).length > 0 ? 'secondary' : 'primary'}
-        isDisabled={investigate.isPending}
-        onClick={() => {
-          investigate.mutate({
-            since: since === undefined ? beginningAt(began) : new Date(since),
-            asked: token === undefined ? {} : { token },
-          });
-          toCase(incident);
-        }}
-      >
-        Find out what was done
-      </Button>
-      <Button variant="link" onClick={() => toCase(incident)}>
-        Open the case only
-      </Button>
-    </>
-  );
+  const snapshot = useSnapshot(ended);
+  const { of } = snapshot?.theft ?? {};
+  const main = useSnapshot(ended === null || of === undefined ? null : { place: ended.place, incident: of });
+  if (ended === null) return null;
+  if (of === undefined) return <Warning {...ended} />;
+  return live(snapshot, main).length > 0 && <Warning {...ended} />;
 }
 
 /** Whom the thief may have made, and no lockdown holds: those who can do the most come first. */
-function live(snapshot: Snapshot | undefined): NonNullable<Snapshot['made']>['users'] {
-  const users = snapshot?.made?.users ?? [];
+export function live(...snapshots: readonly (Snapshot | undefined)[]): readonly Made[] {
+  const users = snapshots.flatMap((snapshot) => snapshot?.made?.users ?? []);
   const weight = ({ isSuperuser, tokens }: Made) => Number(isSuperuser) + Number(tokens.length > 0);
-  return users
-    .filter(({ isBefore, lockedIn }) => !isBefore && lockedIn === null)
-    .toSorted((one, other) => weight(other) - weight(one));
+  const held = users.filter(({ isBefore, lockedIn }) => !isBefore && lockedIn === null);
+  return [...new Map(held.map((each) => [each.user, each])).values()].toSorted(
+    (one, other) => weight(other) - weight(one),
+  );
 }
 
 function Warning(props: {
@@ -129,18 +87,25 @@ function Warning(props: {
   const { place, incident, scope, children } = props;
   const { readOnly } = useFacts();
   const snapshot = useSnapshot({ place, incident });
-  const { made = null, isInvestigated = false, theft = {} } = snapshot ?? {};
+  const { made = null, isInvestigated = false, theft = {}, beginning } = snapshot ?? {};
+  const main = useSnapshot(theft.of === undefined ? null : { place, incident: theft.of });
   // As for a lockdown that is finished after it.
   if (isInvestigated) return null;
-  const toStop = live(snapshot);
-  // The case that it belongs to warns.
-  if (theft.of !== undefined && toStop.length === 0 && children === undefined) return null;
-  const others = made?.users.filter((each) => !toStop.includes(each)) ?? [];
+  const toStop = live(snapshot, main);
+  const others = made?.users.filter(({ user }) => toStop.every((each) => each.user !== user)) ?? [];
+  const isCut = beginning !== undefined && made !== null && Date.parse(beginning.at) < Date.parse(made.since);
+  const isRead = made !== null && made.more === 0 && !isCut && toStop.length === 0;
   return (
-    <Message isLiveRegion variant="warning" title="The thief may still have access">
-      <p>
-        This lockdown ends {whose(scope)} only{toStop.length === 0 ? '.' : ':'}
-      </p>
+    <Message
+      isLiveRegion
+      variant="warning"
+      title={isRead ? 'Not known yet: what else the thief did' : 'The thief may still have access'}
+    >
+      {!isRead && (
+        <p>
+          This lockdown ends {whose(scope)} only{toStop.length === 0 ? '.' : ':'}
+        </p>
+      )}
       {toStop.length > 0 && (
         <ul className="made">
           {toStop.map((each, index) => (
@@ -173,7 +138,13 @@ function Warning(props: {
       {made !== null && (
         <p>
           {made.more > 0 && `${countText(made.more, 'more user')}. `}
-          Not read: other changes, and before <When at={made.since} />.
+          Not read: other changes
+          {isCut && (
+            <>
+              , and before <When at={made.since} />
+            </>
+          )}
+          .
         </p>
       )}
       {children !== undefined && <div className="buttons">{children}</div>}
@@ -192,7 +163,10 @@ function madeText({ user, by, isSuperuser, tokens }: Made): ReactNode {
   );
 }
 
-/** To a lockdown of a user whom the thief made, filled in with the reason and ticket of this one. */
+/**
+ * To the plan of a lockdown of a user whom the thief made, with the usual measures, and the reason and ticket of this one. Where
+ * something is to be chosen or filled in, to its form.
+ */
 function StopButton(props: {
   readonly place: string;
   /** The case that the theft belongs to. */
@@ -203,24 +177,58 @@ function StopButton(props: {
   readonly isFirst: boolean;
 }): ReactNode {
   const { place, of, user, known, isFirst } = props;
+  const { forms, requireReason, requireTicket } = useFacts();
   const navigate = useNavigate();
   const { pathname } = useLocation();
+  const { data: context } = useRead<ContextRead>(query('/api/overview', { place }));
+  const begin = useBegin({ replaces: pathname !== '/case' });
+  const { account = { reason: '', ticket: '' } } = known ?? {};
+  const isWhole = !(requireReason && account.reason === '') && !(requireTicket && account.ticket === '');
+  const isPlain = context?.lockdownRefusal === null && context.approval.approvers.length === 0 && isWhole;
+  const stop = () => {
+    const { request } = requestOf({
+      ...{ ...EMPTY, place, picked: user },
+      ...{ fields: forms['incident lockdown'], gaps: context?.measureGaps ?? {} },
+    });
+    begin.mutate({ ...request, ...account, theft: { of } });
+  };
+  const toForm = () =>
+    navigate(query('/theft', { place, user, of }), {
+      // From the dialog, the page behind it is done; from the case, one goes back to it.
+      replace: pathname !== '/case',
+      state: { account: known?.account },
+    });
   return (
-    <Button
-      variant={isFirst ? 'danger' : 'secondary'}
-      isDanger={!isFirst}
-      size="sm"
-      onClick={() =>
-        navigate(query('/theft', { place, user, of }), {
-          // From the dialog, the page behind it is done; from the case, one goes back to it.
-          replace: pathname !== '/case',
-          state: { account: known?.account },
-        })
-      }
-    >
-      Stop {user}…
-    </Button>
+    <>
+      <Button
+        variant={isFirst ? 'danger' : 'secondary'}
+        isDanger={!isFirst}
+        size="sm"
+        isDisabled={begin.isPending}
+        onClick={isPlain ? stop : toForm}
+      >
+        Stop {user}…
+      </Button>
+      {begin.error !== null && <span className="problem">{begin.error.message}</span>}
+    </>
   );
+}
+
+/** What is open beside a case, or was left open by it: the lockdowns of accounts that the thief made. */
+export function OtherLockdowns({
+  place,
+  incident,
+}: {
+  readonly place: string;
+  readonly incident: string;
+}): ReactNode {
+  const others = useSnapshot({ place, incident })?.others ?? [];
+  return others.map(({ incident: other, names }) => (
+    <p key={other}>
+      The lockdown of {new Intl.ListFormat('en').format(names)} is still open:{' '}
+      <Link to={query('/case', { place, incident: other })}>{other}</Link>
+    </p>
+  ));
 }
 
 function whose(scope: Scope): string {

@@ -2,11 +2,6 @@
 
 import {
   Button,
-  Form,
-  FormGroup,
-  FormHelperText,
-  HelperText,
-  HelperTextItem,
   Modal,
   ModalBody,
   ModalFooter,
@@ -15,38 +10,21 @@ import {
   Spinner,
   Stack,
   StackItem,
-  TextInput,
 } from '@patternfly/react-core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { type ReactNode, useEffect } from 'react';
 import { Link } from 'react-router';
 import type { LiftJson } from '../../cli/incident/lift-flow.ts';
 import type { RevocationJson } from '../../cli/revocation/revocation-flow.ts';
 import type { ShownPart } from '../../console/shown-document.ts';
-import {
-  call,
-  type Json,
-  type Operation,
-  type Problem,
-  query,
-  useAddress,
-  useFacts,
-  useOperation,
-} from './api.ts';
-import { sentence } from './case-stages.ts';
+import { call, type Json, type Operation, query, useOperation } from './api.ts';
+import { ProblemAlert } from './begin.tsx';
 import { CommandLine } from './commands.tsx';
+import { ConfirmForm } from './confirm-form.tsx';
 import { DocumentView, Report } from './document.tsx';
-import { NextStep, NotOverAfter } from './not-over.tsx';
+import { NextStep } from './next-step.tsx';
+import { NotOverAfter, OtherLockdowns } from './not-over.tsx';
 import { Message, outcomeText, WithTimes } from './parts.tsx';
-
-/** Begins an operation, and shows it. */
-export function useBegin() {
-  const [, change] = useAddress();
-  return useMutation({
-    mutationFn: (request: object) => call<Operation>('/api/operations', { body: request }),
-    onSuccess: ({ id }) => change({ operation: id }),
-  });
-}
 
 const TITLES: Readonly<Record<Operation['state'], string>> = {
   planning: 'planning',
@@ -104,9 +82,12 @@ export function OperationDialog({
 }
 
 /** What the change is, in words, and how far it is. */
-function titleOf({ kind, place, state, asked }: Operation): string {
+function titleOf({ kind, place, state, asked, notices }: Operation): string {
   const what = kind === 'incident lift' ? liftTitle(asked?.act) : (KINDS[kind] ?? kind);
-  const step = (state === 'asking' ? (asked?.part ?? closeOf(asked?.act)) : null) ?? TITLES[state];
+  // Of several decisions, a part may have been recorded before.
+  const isInPart = state === 'failed' && notices.some((text) => text.startsWith('Recorded: '));
+  const asking = state === 'asking' ? (asked?.part ?? closeOf(asked?.act)) : null;
+  const step = asking ?? (isInPart ? 'carried out in part' : TITLES[state]);
   return `${what}${place === null ? '' : ` at ${place}`}: ${step}`;
 }
 
@@ -133,6 +114,8 @@ const KINDS: Readonly<Record<string, string>> = {
   'incident clean': 'Clean up',
   'jobs run': 'Dry run of a job',
 };
+
+const SAYS_ITSELF: ReadonlySet<string> = new Set(['incident lockdown', 'incident clean']);
 
 function Stage({ operation }: { readonly operation: Operation }): ReactNode {
   const { state, asked, progress, result, outcome, failure, command, notices } = operation;
@@ -183,8 +166,8 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
           {result.failure !== null ? (
             <ProblemAlert problem={result.failure} />
           ) : (
-            // The first line of a lockdown says it itself.
-            !(operation.kind === 'incident lockdown' && outcome === 'done') && (
+            // The first line of a lockdown or a cleaning says it itself.
+            !(SAYS_ITSELF.has(operation.kind) && outcome === 'done') && (
               <OutcomeMessage operation={operation} />
             )
           )}
@@ -197,7 +180,10 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
         </StackItem>
       )}
       <StackItem>
-        <CommandLine command={command} />
+        <details>
+          <summary>Command</summary>
+          <CommandLine command={command} />
+        </details>
       </StackItem>
     </>
   );
@@ -205,11 +191,9 @@ function Stage({ operation }: { readonly operation: Operation }): ReactNode {
 
 /** How a change ended whose report names no failure: as the audit log has it. */
 function OutcomeMessage({ operation }: { readonly operation: Operation }): ReactNode {
-  const { kind, outcome, asked, result } = operation;
+  const { kind, outcome, asked } = operation;
   if (outcome === 'done' && kind === 'incident lift' && !isGivingBack(asked?.act ?? ''))
-    return <Message isLiveRegion variant="success" title={closedText(result?.json)} />;
-  if (outcome === 'done' && kind === 'incident clean')
-    return <Message isLiveRegion variant="success" title="Done. What was checked:" />;
+    return <ClosedMessage operation={operation} />;
   if (outcome === 'done' || outcome === 'noted')
     return <Message isLiveRegion variant="success" title="Done. The text below says what was checked." />;
   const ended = outcomeText(outcome);
@@ -226,9 +210,18 @@ function OutcomeMessage({ operation }: { readonly operation: Operation }): React
   );
 }
 
-/** What a lift that closed a case left of its users comes before all else. */
-function closedText(json: unknown): string {
-  const { reports = [] } = (json ?? {}) as Partial<Json<LiftJson>>;
+/** What a lift that closed a case left of its users comes before all else, and then what is open beside it. */
+function ClosedMessage({ operation: { place, result } }: { readonly operation: Operation }): ReactNode {
+  const { reports = [] } = (result?.json ?? {}) as Partial<Json<LiftJson>>;
+  return (
+    <Message isLiveRegion variant="success" title={closedText(reports)}>
+      {place !== null &&
+        reports.map(({ incident }) => <OtherLockdowns key={incident} {...{ place, incident }} />)}
+    </Message>
+  );
+}
+
+function closedText(reports: Json<LiftJson>['reports']): string {
   const stays = reports.flatMap(({ left }) =>
     left.flatMap(({ what, action, name }) => (what === 'user' && action === 'stays' ? [name] : [])),
   );
@@ -242,15 +235,6 @@ function SavedPlanLink({ json }: { readonly json: unknown }): ReactNode {
   const { planFile = null } = (json ?? {}) as { readonly planFile?: string | null };
   if (planFile === null) return null;
   return <Link to={query('/plans', { path: planFile })}>Show the saved plan with its approval</Link>;
-}
-
-/** A failure in the words of the command. */
-export function ProblemAlert({ problem }: { readonly problem: Problem }): ReactNode {
-  return (
-    <Message isLiveRegion variant="danger" title={problem.message}>
-      {problem.hint}
-    </Message>
-  );
 }
 
 function PlanItem({
@@ -313,10 +297,7 @@ function Actions({
     },
   });
   if (state === 'asking' && asked !== null) {
-    const isOfSeveral = operation.kind === 'incident clean' && asked.act.includes(', ');
-    return (
-      <ConfirmForm key={asked.digest} {...{ id, asked, isOfSeveral }} onCancel={() => cancel.mutate()} />
-    );
+    return <ConfirmForm key={asked.digest} {...{ id, asked }} onCancel={() => cancel.mutate()} />;
   }
   return (
     <>
@@ -324,108 +305,6 @@ function Actions({
       <Button variant="secondary" onClick={onClose}>
         Close
       </Button>
-    </>
-  );
-}
-
-function ConfirmForm({
-  id,
-  asked,
-  isOfSeveral,
-  onCancel,
-}: {
-  readonly id: string;
-  readonly asked: NonNullable<Operation['asked']>;
-  /** Whether it does several things: the field names them. */
-  readonly isOfSeveral: boolean;
-  readonly onCancel: () => void;
-}): ReactNode {
-  const field = useRef<HTMLInputElement>(null);
-  // The dialog was open before there was anything to type.
-  useEffect(() => field.current?.focus(), []);
-  const [answer, setAnswer] = useState('');
-  const { act, type, note, digest, otherwise } = asked;
-  const typed = answer.trim();
-  const confirm = useMutation({
-    mutationFn: () => call(`/api/operations/${id}/confirm`, { body: { digest, answer } }),
-  });
-  return (
-    <Form
-      className="confirm"
-      onSubmit={(event) => {
-        event.preventDefault();
-        confirm.mutate();
-      }}
-    >
-      {note !== null && <p>{note}</p>}
-      <FormGroup label={`Type ${type} to ${act}`} fieldId="confirm-answer">
-        <TextInput
-          id="confirm-answer"
-          ref={field}
-          value={answer}
-          autoComplete="off"
-          validated={type.startsWith(typed) ? 'default' : 'error'}
-          onChange={(_event, value) => setAnswer(value)}
-        />
-        <FormHelperText>
-          <HelperText isLiveRegion>
-            {typed !== '' && typed !== type && (
-              <HelperTextItem variant={type.startsWith(typed) ? 'default' : 'error'}>
-                Type exactly: {type}
-              </HelperTextItem>
-            )}
-          </HelperText>
-        </FormHelperText>
-      </FormGroup>
-      {confirm.error !== null && <Message isLiveRegion variant="danger" title={confirm.error.message} />}
-      <div className="buttons">
-        <Button type="submit" variant="danger" isDisabled={typed !== type || confirm.isPending}>
-          {isOfSeveral ? 'Do all of it' : sentence(act)}
-        </Button>
-        <Button variant="link" onClick={onCancel}>
-          {otherwise === null ? 'Cancel' : `No: ${otherwise}`}
-        </Button>
-      </div>
-    </Form>
-  );
-}
-
-/** The reason and the ticket of a change. */
-export interface Account {
-  readonly reason: string;
-  readonly ticket: string;
-}
-
-/** The fields for the reason and the ticket, for the audit log. */
-export function AccountFields({
-  account,
-  onChange,
-  name = 'account',
-}: {
-  readonly account: Account;
-  readonly onChange: (account: Account) => void;
-  /** Tells the fields from those of another form of the page. */
-  readonly name?: string;
-}): ReactNode {
-  const { requireReason, requireTicket } = useFacts();
-  return (
-    <>
-      <FormGroup label="Reason" fieldId={`${name}-reason`} isRequired={requireReason}>
-        <TextInput
-          id={`${name}-reason`}
-          value={account.reason}
-          isRequired={requireReason}
-          onChange={(_event, reason) => onChange({ ...account, reason })}
-        />
-      </FormGroup>
-      <FormGroup label="Ticket" fieldId={`${name}-ticket`} isRequired={requireTicket}>
-        <TextInput
-          id={`${name}-ticket`}
-          value={account.ticket}
-          isRequired={requireTicket}
-          onChange={(_event, ticket) => onChange({ ...account, ticket })}
-        />
-      </FormGroup>
     </>
   );
 }

@@ -30,7 +30,7 @@ export const consoleInBrowser: AcceptanceSuite = {
           await page.getByLabel('Reason').fill('acceptance');
           await page.getByText(new RegExp(`^Would lock down the access of ${account.name}`)).waitFor();
           await page.getByRole('button', { name: 'Lock down…' }).click();
-          await page.getByLabel(`Type ${account.name} to lock down`).fill(account.name);
+          await page.getByLabel(`Type ${account.name} to confirm`).fill(account.name);
           await page.getByRole('button', { name: `Lock down the access of ${account.name}` }).click();
           const report = (await page.getByRole('region', { name: 'Result' }).textContent()) ?? '';
           assert.match(report, /^Locked down as far as this context can check/);

@@ -1,0 +1,75 @@
+/** The confirmation of a plan. */
+import {
+  Button,
+  Form,
+  FormGroup,
+  FormHelperText,
+  HelperText,
+  HelperTextItem,
+  TextInput,
+} from '@patternfly/react-core';
+import { useMutation } from '@tanstack/react-query';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { call, type Operation } from './api.ts';
+import { sentence } from './case-stages.ts';
+import { Message } from './parts.tsx';
+
+/** What is typed to confirm a plan, and the button that says what it does. */
+export function ConfirmForm({
+  id,
+  asked,
+  onCancel,
+}: {
+  readonly id: string;
+  readonly asked: NonNullable<Operation['asked']>;
+  readonly onCancel: () => void;
+}): ReactNode {
+  const field = useRef<HTMLInputElement>(null);
+  // The dialog was open before there was anything to type.
+  useEffect(() => field.current?.focus(), []);
+  const [answer, setAnswer] = useState('');
+  const { act, type, note, digest, otherwise } = asked;
+  const typed = answer.trim();
+  const confirm = useMutation({
+    mutationFn: () => call(`/api/operations/${id}/confirm`, { body: { digest, answer } }),
+  });
+  return (
+    <Form
+      className="confirm"
+      onSubmit={(event) => {
+        event.preventDefault();
+        confirm.mutate();
+      }}
+    >
+      {note !== null && <p>{note}</p>}
+      <FormGroup label={`Type ${type} to confirm`} fieldId="confirm-answer">
+        <TextInput
+          id="confirm-answer"
+          ref={field}
+          value={answer}
+          autoComplete="off"
+          validated={type.startsWith(typed) ? 'default' : 'error'}
+          onChange={(_event, value) => setAnswer(value)}
+        />
+        <FormHelperText>
+          <HelperText isLiveRegion>
+            {typed !== '' && typed !== type && (
+              <HelperTextItem variant={type.startsWith(typed) ? 'default' : 'error'}>
+                Type exactly: {type}
+              </HelperTextItem>
+            )}
+          </HelperText>
+        </FormHelperText>
+      </FormGroup>
+      {confirm.error !== null && <Message isLiveRegion variant="danger" title={confirm.error.message} />}
+      <div className="buttons">
+        <Button type="submit" variant="danger" isDisabled={typed !== type || confirm.isPending}>
+          {sentence(act)}
+        </Button>
+        <Button variant="link" onClick={onCancel}>
+          {otherwise === null ? 'Cancel' : `No: ${otherwise}`}
+        </Button>
+      </div>
+    </Form>
+  );
+}
