@@ -363,6 +363,8 @@ export interface Audit {
   readonly now: Date;
   /** Which tokens are audited, in words. */
   readonly selection: string;
+  /** The rules that were asked for; null for all that the policy has enabled. */
+  readonly only: readonly RuleName[] | null;
   /** Streams what is found, to be read once: what is read is counted, and nothing is kept. Some may only be counted. */
   readonly findings: Rows<Finding>;
   /** What was counted, once the findings have ended. */

@@ -80,6 +80,7 @@ export async function auditTokens(options: AuditTokensOptions): Promise<Audit> {
     policy,
     now,
     selection: describeSelector(selector),
+    only: options.rules === undefined ? null : rules,
     findings: run.findings(),
     summary: () => run.summary(),
     fixed: () => run.fixed(),

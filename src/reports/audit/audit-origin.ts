@@ -24,13 +24,15 @@ export interface AuditOriginJson {
   readonly policy: {
     /** The rules whose settings are not the default ones. */
     readonly changed: readonly string[];
+    /** The rules that alone were applied; null for all that are enabled. */
+    readonly only: readonly string[] | null;
     /** Every rule of the policy as it is set. */
     readonly rules: Readonly<Record<string, object>>;
   };
 }
 
 /** Where an audit comes from. */
-export function auditOrigin({ now, selection, policy }: Audit, target: AuditedTarget): AuditOriginJson {
+export function auditOrigin({ now, selection, policy, only }: Audit, target: AuditedTarget): AuditOriginJson {
   const { context, address, installUuid, version, identity: account } = target;
   return {
     context,
@@ -38,7 +40,7 @@ export function auditOrigin({ now, selection, policy }: Audit, target: AuditedTa
     account,
     at: now,
     selection,
-    policy: { changed: changedRules(policy), rules: policy },
+    policy: { changed: changedRules(policy), only, rules: policy },
   };
 }
 
@@ -50,14 +52,17 @@ export function originCells(audit: Audit, target: AuditedTarget): Readonly<Recor
     account: target.identity.username,
     audited_at: timeText(audit.now),
     audited: audit.selection,
-    policy: policyText(audit.policy),
+    policy: policyText(audit),
   };
 }
 
-/** A policy in words, by how it differs from the default one. */
-export function policyText(policy: Policy): string {
+/** A policy in words: how it differs from the default one, and which of its rules were applied, if not all. */
+export function policyText({ policy, only }: Pick<Audit, 'policy' | 'only'>): string {
   const changed = changedRules(policy);
-  return changed.length === 0 ? 'default' : `default, with changes to ${changed.join(', ')}`;
+  return [
+    changed.length === 0 ? 'default' : `default, with changes to ${changed.join(', ')}`,
+    ...(only === null ? [] : [`of it only ${only.length === 0 ? 'no rule' : only.join(', ')}`]),
+  ].join('; ');
 }
 
 function changedRules(policy: Policy): string[] {

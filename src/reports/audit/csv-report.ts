@@ -1,5 +1,7 @@
+import { incompleteText } from '../../domain/claims.ts';
 import type { Audit, Finding, FixedFinding } from '../../domain/policy/judge.ts';
 import { csvLines, type Listing, listing } from '../tables/listing.ts';
+import { countText } from '../tables/text.ts';
 import { type AuditedTarget, originCells } from './audit-origin.ts';
 import { firstOf, type LastUseReader, worstFirstWhereFew } from './audit-result.ts';
 import { findingListing } from './json-report.ts';
@@ -13,9 +15,17 @@ export function csvReport(
   target: AuditedTarget,
   lastUses?: LastUseReader,
 ): AsyncIterable<string> {
-  async function* rows(): AsyncIterable<ComparedFinding> {
-    yield* firstOf(worstFirstWhereFew(audit.findings), { lastUses });
-    yield* audit.fixed();
+  async function* rows(): AsyncIterable<Row> {
+    let isEmpty = true;
+    for await (const finding of firstOf(worstFirstWhereFew(audit.findings), { lastUses })) {
+      isEmpty = false;
+      yield finding;
+    }
+    for (const fixed of audit.fixed()) {
+      isEmpty = false;
+      yield fixed;
+    }
+    if (isEmpty) yield { nothing: nothingText(audit, target) };
   }
   return csvLines(
     comparedListing(rows(), {
@@ -25,8 +35,24 @@ export function csvReport(
   );
 }
 
-/** A finding, or one of the baseline that is fixed. */
-type ComparedFinding = Finding | FixedFinding;
+/** A finding, one of the baseline that is fixed, or that there is none: a file without a row would not say what it is about. */
+type Row = Finding | FixedFinding | { readonly nothing: string };
+
+/** That nothing was found, and what was not looked at. */
+function nothingText(audit: Audit, target: AuditedTarget): string {
+  const { found, known, notChecked: unchecked } = audit.summary();
+  const notChecked = unchecked.map(({ rule }) => rule);
+  const incomplete = incompleteText(target);
+  return [
+    found > 0
+      ? `${countText(found, 'finding')} of lower severity, not listed.`
+      : known !== null && known > 0
+        ? 'No new findings.'
+        : 'No findings.',
+    ...(notChecked.length === 0 ? [] : [`Not checked: ${notChecked.join(', ')}.`]),
+    ...(incomplete === null ? [] : [`${incomplete}.`]),
+  ].join(' ');
+}
 
 /** What is said of a fixed finding. */
 export const FIXED = 'Neither found nor excused any more: fixed.';
@@ -35,7 +61,7 @@ export const FIXED = 'Neither found nor excused any more: fixed.';
  * Findings and fixed findings as rows, for CSV: the columns of {@link findingListing}, the state, and those of the origin.
  */
 function comparedListing(
-  rows: AsyncIterable<ComparedFinding>,
+  rows: AsyncIterable<Row>,
   {
     isCompared,
     origin,
@@ -44,24 +70,36 @@ function comparedListing(
     readonly isCompared: boolean;
     readonly origin: Readonly<Record<string, string>>;
   },
-): Listing<ComparedFinding> {
+): Listing<Row> {
   const { columns, none, json } = findingListing([]);
-  return listing<ComparedFinding>({
+  return listing<Row>({
     rows,
     columns: [
       ...columns.map(({ name, cell, csv = cell }) => ({
         name,
-        cell: (row: ComparedFinding) => ('key' in row ? fixedCell(row, name) : csv(row)),
+        cell: (row: Row) => cellOf(row, name, csv),
       })),
       {
         name: 'state',
-        cell: (row) => ('key' in row ? 'fixed' : row.isKnown ? 'known' : isCompared ? 'new' : ''),
+        cell: (row) => stateOf(row, isCompared),
       },
       ...Object.entries(origin).map(([name, value]) => ({ name, cell: () => value })),
     ],
-    json: (row) => ('key' in row ? row : json(row)),
+    json: (row) => ('key' in row || 'nothing' in row ? row : json(row)),
     none,
   });
+}
+
+function cellOf(row: Row, name: string, cell: (finding: Finding) => string): string {
+  if ('nothing' in row) return name === 'finding' ? row.nothing : '';
+  return 'key' in row ? fixedCell(row, name) : cell(row);
+}
+
+function stateOf(row: Row, isCompared: boolean): string {
+  if ('nothing' in row) return 'none';
+  if ('key' in row) return 'fixed';
+  if (row.isKnown) return 'known';
+  return isCompared ? 'new' : '';
 }
 
 /** What is known of a fixed finding: no more than the baseline has. */

@@ -3,8 +3,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { describe, expect, test } from 'vitest';
 import { TokenctlError } from '../../../src/domain/errors.ts';
-import { Baseline } from '../../../src/domain/policy/judge.ts';
-import { defaultPolicy, ruleNames } from '../../../src/domain/policy/policy.ts';
+import { type Audit, Baseline } from '../../../src/domain/policy/judge.ts';
+import { defaultPolicy, type RuleName, ruleNames } from '../../../src/domain/policy/policy.ts';
 import { type Severity, severities } from '../../../src/domain/policy/rule.ts';
 import { Rows } from '../../../src/domain/rows.ts';
 import { auditTokens } from '../../../src/operations/token-audit/audit-tokens.ts';
@@ -19,7 +19,7 @@ import { grouped } from '../../../src/reports/audit/groups.ts';
 import { htmlReport } from '../../../src/reports/audit/html-report.ts';
 import { jsonReport } from '../../../src/reports/audit/json-report.ts';
 import { sarifReport } from '../../../src/reports/audit/sarif-report.ts';
-import { noScreen } from '../../../src/reports/tables/text.ts';
+import { noScreen, timeText } from '../../../src/reports/tables/text.ts';
 import { stillClock } from '../../support/drafts.ts';
 import { databaseDescription, description, MemoryTarget, user } from '../../support/memory-target.ts';
 import { application } from '../../support/policy-facts.ts';
@@ -357,6 +357,40 @@ describe('table and CSV', () => {
     );
     expect(first).toMatch(/^critical,owner-inactive,token:1,/);
     expect(first).toMatch(/,1,write,2026-06-01T00:00:00Z,2027-06-01T00:00:00Z,2026-11-19T00:00:00Z,/);
+  });
+
+  test('CSV without a finding says so in a row, and where it comes from', async () => {
+    const by = (rule: RuleName, target = new MemoryTarget()) =>
+      auditTokens({
+        ...{ target, selector: { all: true }, policy: defaultPolicy, clock: stillClock },
+        rules: [rule],
+      });
+    const csvOf = async (one: Audit, target = self) => (await text(csvReport(one, target))).split('\n');
+    const [, row = '', end] = await csvOf(await by('never-used'));
+    expect(row).toMatch(/^,,,,,No findings\.,,,,,,,none,/);
+    expect(row).toContain(`${FROM}${timeText(stillClock.now())},`);
+    expect(row).toMatch(/,default; of it only never-used$/);
+    expect(end).toBe('');
+    // What was not looked at is no finding less.
+    const part: typeof self = {
+      ...self,
+      visibility: { kind: 'part', tokens: 'own', users: 'own', applications: 'own', organizations: [] },
+    };
+    expect((await csvOf(await by('never-used'), part))[1]).toContain('No findings. Not all tokens are');
+    const [, lower] = await csvOf(atOrAbove(await by('write-scope', estate()), 'critical'));
+    expect(lower).toMatch(/^,,,,,"2 findings of lower severity, not listed\.",/);
+  });
+
+  test('HTML and JSON name the rules where not all of the policy were applied', async () => {
+    const one = () =>
+      auditTokens({
+        ...{ target: estate(), selector: { all: true }, policy: defaultPolicy, clock: stillClock },
+        rules: ['never-used'],
+        statistics: true,
+      });
+    expect(await text(htmlReport(await one(), context))).toContain('Policy: default; of it only never-used.');
+    expect(await text(jsonReport(await one(), self))).toMatch(/"only": \[\s*"never-used"\s*\]/);
+    expect(await text(htmlReport(await audit(), context))).not.toContain('of it only');
   });
 
   test('every format tells how many findings are new, known and fixed', async () => {
