@@ -11,7 +11,7 @@ h3{font-size:15px;margin:22px 0 6px}
 dl{display:grid;grid-template-columns:minmax(9em,max-content) 1fr;gap:4px 16px;margin:0;background:var(--card);border:1px solid var(--line);border-radius:8px;padding:12px 14px;break-inside:avoid}
 dt{color:var(--muted)}dd{margin:0;overflow-wrap:anywhere}dd ul{margin:0;padding-left:1.2em}
 pre{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:10px 14px;overflow-x:auto;font-size:13px}
-ul{margin:0 0 10px;padding-left:1.3em}li{overflow-wrap:anywhere}td{overflow-wrap:anywhere}td:not(.fixed){min-width:9em}
+ul{margin:0 0 10px;padding-left:1.3em}li{overflow-wrap:anywhere}td{overflow-wrap:anywhere}@media(min-width:641px){td:not(.fixed){min-width:9em}}
 .picture{overflow-x:auto}.picture svg{min-width:900px}
 `;
 
@@ -35,10 +35,15 @@ function presentParts(parts: Parts): Iterable<Part> | AsyncIterable<Part> {
   return Symbol.asyncIterator in parts ? parts : partsOf(parts);
 }
 
-/** Escaped, and no number of a duration is parted from its unit where a line breaks. */
+/** Escaped, and no number of a duration is parted from its unit where a line breaks, nor a time or a flag in itself. */
 function htmlText(text: string): string {
-  return html(text).replace(/(?<=\d) (?=(?:ms|s|min|h|d)\b)/g, '&nbsp;');
+  return html(text)
+    .replace(/(?<=\d) (?=(?:ms|s|min|h|d)\b)/g, '&nbsp;')
+    .replace(WHOLE, '<span class="nb">$&</span>');
 }
+
+/** What is read as one word although it has hyphens: instants and days, and flags of commands. */
+const WHOLE = /\b\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?|(?<![\w-])--[a-z][a-z-]*/g;
 
 function htmlPart(part: Part): string {
   switch (part.kind) {
@@ -56,14 +61,20 @@ function htmlPart(part: Part): string {
     case 'facts':
       return `${htmlTitle(part.title)}<dl>\n${part.facts.map(htmlFact).join('\n')}\n</dl>`;
     case 'table':
-      return `<div class="scroll"><table><thead><tr>${part.heads.map((head) => `<th>${html(head)}</th>`).join('')}</tr></thead><tbody>
-${part.rows.map((row) => `<tr>${row.map((cell, place) => `<td${place === 0 ? ' class="fixed"' : ''}>${htmlText(cell)}</td>`).join('')}</tr>`).join('\n')}
+      return `<div class="scroll"><table class="stack"><thead><tr>${part.heads.map((head) => `<th>${html(head)}</th>`).join('')}</tr></thead><tbody>
+${part.rows.map((row) => `<tr>${row.map((cell, place) => htmlCell(cell, place === 0 ? null : part.heads[place])).join('')}</tr>`).join('\n')}
 </tbody></table></div>`;
     case 'code':
       return `<pre><code>${part.lines.map(html).join('\n')}</code></pre>`;
     case 'picture':
-      return `<figure class="wide picture">${part.svg}</figure>`;
+      return `<figure class="wide picture" tabindex="0" role="group" aria-label="Picture">${part.svg}</figure>`;
   }
+}
+
+/** A cell; on a phone it has the title of its column beside it, as its row is a list there. */
+function htmlCell(cell: string, title: string | null | undefined): string {
+  const about = title == null ? ' class="fixed"' : cell === '' ? '' : ` data-label="${html(title)}"`;
+  return `<td${about}>${htmlText(cell)}</td>`;
 }
 
 function htmlTitle(title: string | undefined): string {

@@ -30,7 +30,7 @@ p{margin:0 0 8px}.muted,.legend{color:var(--muted)}.legend{font-size:13px;margin
 .tile b{display:block;font-size:25px;line-height:1.2;font-variant-numeric:tabular-nums}
 .tile span{color:var(--muted);font-size:13px}
 .critical b,td.critical{color:var(--critical)}.high b,td.high{color:var(--high)}.medium b,td.medium{color:var(--medium)}.low b,td.low{color:var(--low)}
-.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(300px,100%),1fr));gap:12px}
+.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(400px,100%),1fr));gap:12px}
 figure{margin:0;background:var(--card);border:1px solid var(--line);border-radius:8px;padding:12px 14px}
 figure.wide{grid-column:1/-1}
 figure:not(.wide) svg{max-width:400px}
@@ -39,15 +39,18 @@ svg{display:block;width:100%;height:auto}svg.inline{display:inline-block;width:6
 svg text{fill:var(--text);font-size:13px;dominant-baseline:central}svg .small{font-size:9px;fill:var(--muted)}svg .number{font-variant-numeric:tabular-nums}
 .track{fill:var(--track)}.bar{fill:var(--bar)}
 .level0{fill:var(--track)}.level1{fill:var(--day1)}.level2{fill:var(--day2)}.level3{fill:var(--day3)}.level4{fill:var(--day4)}
-.sideways{overflow-x:auto}.sideways svg{min-width:560px}
+.sideways{overflow-x:auto}.sideways svg{min-width:720px}
 .scroll{overflow-x:auto;background:var(--card);border:1px solid var(--line);border-radius:8px}
-table{border-collapse:collapse;width:100%;min-width:720px;font-size:14px}
+.scroll+p{margin-top:12px}
+table{border-collapse:collapse;width:100%;font-size:14px}
 th,td{text-align:left;padding:7px 12px;border-bottom:1px solid var(--line);vertical-align:top}
 tr:last-child td{border-bottom:0}
 th{font-size:12px;letter-spacing:.03em;text-transform:uppercase;color:var(--muted);white-space:nowrap}
 h3{font-size:15px;margin:22px 0 4px}.severity{font-weight:600}span.critical{color:var(--critical)}span.high{color:var(--high)}span.medium{color:var(--medium)}span.low{color:var(--low)}
 td.fixed,td.name{white-space:nowrap}td.severity{font-weight:600}td.count{text-align:right;font-variant-numeric:tabular-nums}th.count{text-align:right}
-td.text{min-width:16em;overflow-wrap:break-word}
+td.text{min-width:12em;overflow-wrap:break-word}.nb{white-space:nowrap}
+@media(max-width:640px){.stack thead{position:absolute;clip-path:inset(50%)}.stack,.stack tbody,.stack tr{display:block}.stack tr{padding:8px 12px;border-bottom:1px solid var(--line)}.stack tr:last-child{border-bottom:0}
+.stack td{display:block;border:0;padding:1px 0;min-width:0;text-align:left}.stack td:empty{padding:0}.stack td.short{display:inline;margin-right:12px}td.text{min-width:10em}.stack td[data-label]::before{content:attr(data-label) ": ";color:var(--muted)}}
 @media print{body{background:#fff}.tile,figure,.scroll{break-inside:avoid}.scroll{break-inside:auto}}
 `;
 

@@ -46,19 +46,20 @@ export async function* htmlReport(audit: Audit, context: HtmlContext): AsyncIter
   yield `<p class="muted">Written by tokenctl ${html(context.version)}. Times are UTC.</p>\n${PAGE_END}`;
 }
 
-function head({ now, selection, policy }: Audit, { description }: HtmlContext): string {
+function head(audit: Audit, { description }: HtmlContext): string {
+  const { now, selection } = audit;
   const product = description.version === null ? '' : `, version ${description.version}`;
   const incomplete = incompleteText(description);
   const title = `Token audit of ${description.context}`;
   return `${pageStart(`${title}, ${timeText(now).slice(0, 10)}`)}<h1>${html(title)}</h1>
 <p class="muted">${html(description.address)}${html(product)}, at ${timeText(now)}, as ${html(description.identity.username)}</p>
-<p class="muted">Audited: ${html(selection)}. Policy: ${html(policyText(policy))}.</p>
+<p class="muted">Audited: ${html(selection)}. Policy: ${html(policyText(audit))}.</p>
 ${incomplete === null ? '' : `<p><strong>${html(incomplete)}.</strong></p>\n`}`;
 }
 
 function tiles({ tokensRead, found, bySeverity, known, fixed }: AuditSummary): string {
   const tile = (name: string, value: number, kind = '') =>
-    `<div class="tile ${kind}"><b>${numberText(value)}</b><span>${name}</span></div>`;
+    `<div class="tile ${value === 0 ? '' : kind}"><b>${numberText(value)}</b><span>${name}</span></div>`;
   return `<div class="tiles">
 ${tile('tokens', tokensRead)}
 ${tile(known === null ? 'findings' : 'new findings', found)}
@@ -92,11 +93,11 @@ function ruleTable({ byRule }: AuditSummary, policy: Policy): string {
     .map((name) => {
       const { severity } = policy[name];
       const { finds, remedy } = rules[name].help;
-      return `<tr><td class="severity fixed ${severity}">${severity}</td><td class="fixed">${name}</td><td class="count">${numberText(byRule[name] ?? 0)}</td><td class="text">${html(finds)}<br><span class="muted">${html(remedy)}</span></td></tr>`;
+      return `<tr><td class="severity fixed short ${severity}">${severity}</td><td class="fixed short">${name}</td><td class="count" data-label="Findings">${numberText(byRule[name] ?? 0)}</td><td class="text">${html(finds)}<br><span class="muted">${html(remedy)}</span></td></tr>`;
     });
   if (rows.length === 0) return '';
   return `<h2>What was found</h2>
-<div class="scroll"><table><thead><tr><th>Severity</th><th>Rule</th><th class="count">Findings</th><th>What, and what to do</th></tr></thead><tbody>
+<div class="scroll"><table class="stack"><thead><tr><th>Severity</th><th>Rule</th><th class="count">Findings</th><th>What, and what to do</th></tr></thead><tbody>
 ${rows.join('\n')}
 </tbody></table></div>
 `;
@@ -131,9 +132,14 @@ function ruleFindings(rule: RuleName, findings: readonly Finding[]): string {
   });
   return `<h3><span class="severity ${severity}">${severity}</span> ${rule} <span class="muted">${countText(findings.length, 'finding')}</span></h3>
 <p>${html(common === null ? finds : `${finds} ${common}`)}</p>
-<div class="scroll"><table><thead><tr>${heads}</tr></thead><tbody>
+${scrolling(`Findings of ${rule}`)}<table><thead><tr>${heads}</tr></thead><tbody>
 ${rows.join('')}</tbody></table></div>
 `;
+}
+
+/** What a table is in that may be wider than the page: those without a pointer scroll it by its focus. */
+function scrolling(label: string): string {
+  return `<div class="scroll" tabindex="0" role="group" aria-label="${html(label)}">`;
 }
 
 /** How many owners are ranked. */
@@ -170,7 +176,7 @@ class Owners {
     });
     const more = ranked.length - rows.length;
     return `<h2>Owners</h2>
-<div class="scroll"><table><thead><tr><th>User</th>${worst.map((severity) => `<th class="count">${severity}</th>`).join('')}</tr></thead><tbody>
+${scrolling('Owners')}<table><thead><tr><th>User</th>${worst.map((severity) => `<th class="count">${severity}</th>`).join('')}</tr></thead><tbody>
 ${rows.join('\n')}
 </tbody></table></div>
 ${more === 0 ? '' : `<p class="muted">and ${countText(more, 'more owner')}</p>\n`}`;

@@ -114,7 +114,15 @@ const WIDTH = 980;
 const MAX_TEXT = 120;
 const CHARACTERS_OF_INDENT = 4;
 
-const STYLE = `<style>.chain-line{stroke:#8a94a3;fill:none;stroke-width:1.5}.chain-user{fill:#2f6fb5}.chain-open{fill:#b42318}.chain-closed{fill:#3f8f4f}.chain-unknown{fill:#8a6a00}.chain-name{font-weight:600}</style>`;
+/**
+ * Its styles: in the colours of the page that it is in, light or dark. A file of its own has colours alone, as viewers of pictures know
+ * no variables. What is over is a ring: not everybody tells the colours apart.
+ */
+function styleOf(standalone: boolean): string {
+  const color = (name: string, own: string) => (standalone ? own : `var(--${name})`);
+  const [over, unknown] = [color('muted', '#5d6b7e'), color('medium', '#8a6a00')];
+  return `<style>.chain-line{stroke:#8a94a3;fill:none;stroke-width:1.5}.chain-user{fill:${color('bar', '#2f6fb5')}}.chain-open{fill:${color('critical', '#b42318')}}.chain-closed{fill:none;stroke:${over};stroke-width:2}.chain-unknown{fill:${unknown};fill-opacity:.4;stroke:${unknown}}.chain-name{font-weight:600}</style>`;
+}
 
 /**
  * The tree as SVG without scripts or links. All texts are escaped.
@@ -149,7 +157,7 @@ export function chainPicture(nodes: readonly ChainNode[], { standalone = false }
     ? ' xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" font-size="13" dominant-baseline="central"'
     : '';
   const ground = standalone ? `<rect width="${WIDTH}" height="${height}" fill="#fff"/>` : '';
-  return `<svg${own} viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Who made what">${STYLE}${ground}
+  return `<svg${own} viewBox="0 0 ${WIDTH} ${height}" role="img" aria-label="Who made what">${styleOf(standalone)}${ground}
 ${[...lines, ...texts, ...legend].join('\n')}
 </svg>`;
 }
