@@ -57,7 +57,10 @@ export function unknownsOf(investigations: readonly Found[], acts: readonly OwnA
     ...GROUPS.map(([title, kinds]) => ({ title, texts: textsOf(kinds) })),
     { title: READ, texts: investigations.flatMap(({ mayHaveRead }) => mayHaveRead) },
     { title: REST, texts: limits.flatMap(({ limit, text }) => (grouped.has(limit) ? [] : text)) },
-  ].map(({ title, texts }) => ({ title, texts: [...new Set(texts)].filter((text) => text !== '') }));
+  ].map(({ title, texts }) => ({
+    title,
+    texts: [...new Set(texts)].filter((text) => text !== '').map(withoutFractions),
+  }));
   const all = investigations.flatMap(({ unattributed }) => unattributed);
   const unattributed = all.filter((entry) => !isOurs(entry));
   const ours = all.length - unattributed.length;
@@ -71,6 +74,11 @@ export function unknownsOf(investigations: readonly Found[], acts: readonly OwnA
     unattributedCount: counted - ours,
     ours,
   };
+}
+
+/** The same with its instants to the second: people read it. */
+function withoutFractions(text: string): string {
+  return text.replace(/(?<=T\d\d:\d\d:\d\d)\.\d+(?=Z)/g, '');
 }
 
 /** How many entries without an actor there are beside those of tokenctl, and how many are about access; empty for none. */

@@ -159,7 +159,7 @@ function howDoWeKnow({ investigations, evidence, runs }: IncidentReport): Part {
     list(
       lastOfEach(investigations).map(
         (last) =>
-          `What these accounts did: ${countText(last.stream.read, 'entry', 'entries')} of the controller's activity stream${last.stream.oldest === null ? '' : `, which reaches back to ${last.stream.oldest}`}, read as ${last.as}${last.visibility.kind === 'all' ? '' : ', who sees only part'}. What it cannot show is listed below.`,
+          `What these accounts did: ${countText(last.stream.read, 'entry', 'entries')} of the controller's activity stream${last.stream.oldest === null ? '' : `, which reaches back to ${secondText(last.stream.oldest)}`}, read as ${last.as}${last.visibility.kind === 'all' ? '' : ', who sees only part'}. What it cannot show is listed below.`,
       ),
       `What was done about it: ${countText(runs.length, 'run')} in the audit log of tokenctl, which records each change before it is made.`,
       evidence.intact
@@ -254,8 +254,12 @@ function dealtWith(investigations: readonly Investigation[]): readonly Investiga
 }
 
 function whatIsNotKnown(report: IncidentReport): Document {
-  const { investigations, lockdown, incident, ownActs } = report;
-  const { groups, unattributed, unattributedCount, ours } = unknownsOf(lastOfEach(investigations), ownActs);
+  const { investigations, lockdown, incident, ownActs, began } = report;
+  // Where the report was told when the theft began, that an investigation was not is no gap of the report.
+  const found = lastOfEach(investigations).map((each) =>
+    began === null ? each : { ...each, limits: each.limits.filter(({ limit }) => limit !== 'honest_work') },
+  );
+  const { groups, unattributed, unattributedCount, ours } = unknownsOf(found, ownActs);
   const paths = lockdown?.accessPaths ?? [];
   const ways = [
     ...uncheckedPaths(paths).map(

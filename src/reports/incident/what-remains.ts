@@ -23,7 +23,7 @@ const MAX_OTHERS = 5;
 
 export function notInvestigated({ id, context }: IncidentReport['incident']): string {
   const command = `tokenctl incident investigate --context ${shellWord(context)} --incident ${id} --out FILE`;
-  return `What the intruder did is not part of this report: no investigation was made. Make one with \`${command}\`.`;
+  return `What the intruder did is not part of this report: no investigation was given (--from FILE). Make one with: ${command}`;
 }
 
 export function subjectText(subject: InvestigationSubject): string {
@@ -122,7 +122,7 @@ function notesOf(
 /** What remains of each subject, which is named where there are several. */
 export function remainingTexts(report: IncidentReport): readonly string[] {
   const groups = bySubject(report.investigations);
-  if (groups.length === 0) return ['Not known: what the intruder left behind was not investigated.'];
+  if (groups.length === 0) return ['Not known: no investigation of what the intruder left behind was given.'];
   return groups.map((each) => {
     const found = combined(each);
     const text = remainingText(found, report, honestIn(report));
@@ -197,8 +197,8 @@ function knownText(last: Investigation, { remaining: left, ...said }: Left, hone
   const serious = left.filter((item) => item.state !== 'unknown' && isSerious(item)).length;
   return [
     seen === 0
-      ? `By the investigation of ${last.madeAt}, nothing is known to remain.`
-      : `No. By the investigation of ${last.madeAt}, ${countText(seen, 'thing remains', 'things remain')}, ${serious} of the risk high or critical.`,
+      ? `By the investigation of ${secondText(last.madeAt)}, nothing is known to remain.`
+      : `No. By the investigation of ${secondText(last.madeAt)}, ${countText(seen, 'thing remains', 'things remain')}, ${serious} of the risk high or critical.`,
     ...(unknown === 0 ? [] : [`${countText(unknown, 'more was', 'more were')} not checked.`]),
     ...(isPart ? [`More may remain: ${last.as} sees only part of the controller.`] : []),
   ].join(' ');

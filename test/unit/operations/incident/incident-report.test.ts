@@ -137,11 +137,27 @@ describe('the report of an incident', () => {
     expect(evidence).toMatchObject({ intact: true, checkpoint: null });
   });
 
+  test('a report that is told when the theft began does not say that it was not', async () => {
+    const given = 'When the theft began was not given';
+    const unknown = investigation({
+      limits: [
+        { limit: 'honest_work', text: `${given}: what the user did in the period before it is included.` },
+        { limit: 'stream_pruned', text: 'Nothing is known from before 2026-11-20T08:00:00.123Z.' },
+      ],
+    });
+    await using at = await locked();
+    const unknownAfter = async (options?: { readonly since: Date }) =>
+      texts(incidentParts(await at.report([unknown], options), PLACE), 'What is not known');
+    expect(await unknownAfter()).toContain(given);
+    expect(await unknownAfter()).toContain('from before 2026-11-20T08:00:00Z.');
+    expect(await unknownAfter({ since: new Date('2026-11-20T09:00:00Z') })).not.toContain(given);
+  });
+
   test('answers nothing that was not investigated', async () => {
     await using at = await locked();
     const parts = incidentParts(await at.report([]), PLACE);
     expect(await texts(parts, 'Is it over?')).toMatch(/^\*\*Not known/);
-    expect(await texts(parts, 'What happened')).toContain('no investigation was made');
+    expect(await texts(parts, 'What happened')).toContain('no investigation was given');
   });
 
   test('says of the lockdown what it did at its time, as its run says it, not that all access has ended', async () => {
@@ -168,7 +184,7 @@ describe('the report of an incident', () => {
     });
     const parts = incidentParts(await at.report([after, before]), PLACE);
     expect(await texts(parts, 'Is it over?')).toMatch(
-      /^\*\*By the last investigation \(2026-11-20T12:00:00Z\), 1 way in that these accounts made or changed remains, 5 things that run code later may remain; no run in the audit log deactivated alice; the lockdown did not check 4 ways in\.\*\*\s+\*\*No\. By the investigation of 2026-11-20T12:00:00\.000Z, 1 thing.* 5 more were not checked/,
+      /^\*\*By the last investigation \(2026-11-20T12:00:00Z\), 1 way in that these accounts made or changed remains, 5 things that run code later may remain; no run in the audit log deactivated alice; the lockdown did not check 4 ways in\.\*\*\s+\*\*No\. By the investigation of 2026-11-20T12:00:00Z, 1 thing.* 5 more were not checked/,
     );
     expect(await texts(parts, 'What was ended')).toContain(': gone');
     const { items } = combined([before, after]);
@@ -750,7 +766,7 @@ describe('the report of an incident', () => {
     // What a rule rates high is never told as no way in.
     const high = investigation({ items: [{ ...other, risk: 'high' }] });
     expect(await texts(incidentParts(await at.report([high]), PLACE), 'Is it over?')).toContain(
-      'No. By the investigation of 2026-11-20T10:00:00.000Z, 1 thing remains, 1 of the risk high or critical.',
+      'No. By the investigation of 2026-11-20T10:00:00Z, 1 thing remains, 1 of the risk high or critical.',
     );
     const unsure = investigation({ items: [item({ id: 'user:11', state: 'unknown' })] });
     expect(await texts(incidentParts(await at.report([unsure]), PLACE), 'Is it over?')).toContain(
@@ -845,7 +861,7 @@ describe('hostile names', () => {
     const tags = new Set([...page.matchAll(/<([a-z!][a-z0-9]*)/gi)].map(([, name]) => name?.toLowerCase()));
     const allowed = ['!doctype', 'html', 'head', 'meta', 'title', 'style', 'body', 'main', 'h1', 'h2', 'p'];
     allowed.push('strong', 'ul', 'li', 'div', 'table', 'thead', 'tbody', 'tr', 'th', 'td', 'pre', 'code');
-    allowed.push('figure', 'svg', 'g', 'path', 'rect', 'circle', 'text');
+    allowed.push('figure', 'svg', 'g', 'path', 'rect', 'circle', 'text', 'span');
     expect([...tags].filter((name) => !allowed.includes(name ?? ''))).toEqual([]);
     expect(page).not.toMatch(/<[^>]*\son\w+=/i);
     expect(page).toContain("default-src 'none'");
