@@ -55,6 +55,26 @@ describe.skipIf(chromium === null)('in a browser', () => {
     await page.locator('#username:focus').waitFor();
   }
 
+  /** Words that are in two lines. */
+  function brokenWords(page: Page): Promise<readonly string[]> {
+    return page.evaluate(() => {
+      const walker = document.createTreeWalker(
+        document.querySelector('main') ?? document.body,
+        NodeFilter.SHOW_TEXT,
+      );
+      const broken: string[] = [];
+      for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+        for (const { 0: word, index } of (node.textContent ?? '').matchAll(/\w{2,}/g)) {
+          const range = document.createRange();
+          range.setStart(node, index);
+          range.setEnd(node, index + word.length);
+          if (new Set([...range.getClientRects()].map(({ top }) => top)).size > 1) broken.push(word);
+        }
+      }
+      return broken;
+    });
+  }
+
   /** From the login page by a provider's button through its pages, and back. */
   async function logInWith(
     page: Page,
@@ -140,6 +160,7 @@ describe.skipIf(chromium === null)('in a browser', () => {
       await page.goto(`${service.url}/accounts/profile/`);
       await takePictures(page, 'profile');
       await page.getByRole('button', { name: 'Log out' }).click();
+      await page.waitForURL(`${service.url}/api/login/`);
       expect(await whoIs(page)).toBeUndefined();
     }));
 
@@ -208,7 +229,7 @@ describe.skipIf(chromium === null)('in a browser', () => {
 
   it('an application that interrupts itself for the login is asked about after it', () =>
     inPage(async (page) => {
-      const redirect = `${servers[0]?.url}/nothing`;
+      const redirect = `${servers[0]?.url}/nothing/of/the/reporting/dashboard?source=automation`;
       // A user who is in no organization does not see the application.
       await set(service, 'github', { SOCIAL_AUTH_GITHUB_ORGANIZATION_MAP: { Default: { users: true } } });
       const application = await adminOf(service).post('/api/v2/applications/', {
@@ -233,8 +254,12 @@ describe.skipIf(chromium === null)('in a browser', () => {
         'Allow Reporting dashboard to use your account?',
       );
       expect(await paleTexts(page)).toEqual([]);
+      // Where the answer goes is read before it is given: no name in it is broken.
+      await page.setViewportSize({ width: 375, height: 812 });
+      expect(await page.getByText(redirect).count()).toBe(1);
+      expect(await brokenWords(page)).toEqual([]);
       await page.getByRole('button', { name: 'Allow' }).click();
-      expect(page.url()).toMatch(`${redirect}?code=`);
+      expect(page.url()).toMatch(`${redirect}&code=`);
     }));
 
   it('a login that the provider refuses ends at a page that says so, and leads back', () =>

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
 import { ADMIN, type Body, startTestService } from '../support/service.ts';
 import { adminOf } from '../support/sso/world.ts';
-import { findChromium, startChromium } from './chromium.ts';
+import { barriers, findChromium, startChromium } from './chromium.ts';
 import { createAndDeleteToken, launchWithLimit, logIn, tabTo, turnBasicOffAndOn } from './web-stories.ts';
 
 const chromium = findChromium();
@@ -53,8 +53,24 @@ describe.skipIf(chromium === null)('the web interface', () => {
       await page.getByRole('button', { name: 'Remove the filter Username: adm' }).click();
       await page.waitForURL(`${service.url}/users`);
       await page.getByRole('button', { name: 'admin' }).click();
+      await page.getByRole('menuitem', { name: 'Log out' }).waitFor();
+      expect(await barriers(page, 'minor')).toEqual([]);
       await page.getByRole('menuitem', { name: 'Log out' }).click();
       await page.waitForURL(`${service.url}/api/login/?next=%2F`);
+    }));
+
+  it('the title of a dialog is whole on a phone, and what was saved is said without a barrier', () =>
+    open('/organizations/1', async (page) => {
+      await page.setViewportSize({ width: 375, height: 812 });
+      await page.getByRole('button', { name: 'Delete', exact: true }).click();
+      const title = page.getByRole('dialog').getByText('Delete organization?');
+      expect(await title.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
+      await page.getByRole('button', { name: 'Cancel' }).click();
+      await page.getByRole('link', { name: 'Edit' }).click();
+      await page.getByLabel('Description').fill('All that we run');
+      await page.getByRole('button', { name: 'Save' }).click();
+      await page.getByText('Saved Default.').waitFor();
+      expect(await barriers(page, 'minor')).toEqual([]);
     }));
 
   it('says at the login that the session has expired, and leads back', () =>

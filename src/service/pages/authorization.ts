@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import { escapeHtml, sendPage, textHtml } from './page.ts';
+import { addressHtml, escapeHtml, sendPage, textHtml } from './page.ts';
 
 /** What a user is asked to agree to. */
 interface ConsentQuestion {
@@ -30,7 +30,7 @@ export function sendConsent(reply: FastifyReply, question: ConsentQuestion): Fas
       application,
     )}</strong> asks to do this in your name:</p>
 <ul>${powers(scope)}</ul>
-<p>You will be sent to <strong>${textHtml(redirectUri)}</strong>. If you did not start this yourself, cancel.</p>
+<p>You will be sent to <strong>${addressHtml(redirectUri)}</strong>. If you did not start this yourself, cancel.</p>
 <form method="post" action="${endpoint}">
 ${hidden.join('\n')}
 <button type="submit" name="allow" value="Authorize">Allow</button>

@@ -20,7 +20,7 @@ import { type LoginProvider, loginProviders } from '../sso/configuration.ts';
 import { remainingSession } from '../sso/logout.ts';
 import type { UserRecord } from '../store/users.ts';
 import { constantAnswer, sendConstant } from './constant-answer.ts';
-import { escapeHtml, STYLE, sendPage, textHtml } from './page.ts';
+import { addressHtml, escapeHtml, STYLE, sendPage, textHtml } from './page.ts';
 import { sendLoggedOut } from './sso.ts';
 
 /** The login (specification, section 5.1), GET and POST, and the logout. */
@@ -334,9 +334,10 @@ export function serveProfile(app: FastifyInstance, service: ServiceContext): voi
       title: `You are logged in as ${owner.username}`,
       main: `<p><a href="/">To the start page</a></p>
 <dl><dt>Role</dt><dd>${role}</dd><dt>API</dt><dd><a href="/api/v2/">/api/v2/</a></dd>
-<dt>Your tokens</dt><dd><a href="${tokens}">${tokens}</a></dd></dl>
+<dt>Your tokens</dt><dd><a href="${tokens}">${addressHtml(tokens)}</a></dd></dl>
 <form method="post" action="/api/logout/">
 <input type="hidden" name="csrfmiddlewaretoken" value="${escapeHtml(token)}">
+<input type="hidden" name="next" value="/api/login/">
 <button type="submit">Log out</button>
 </form>`,
     });

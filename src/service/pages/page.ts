@@ -18,6 +18,14 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => entities[character] ?? character);
 }
 
+/** An address that people read, for HTML: where it is too long for a line, it breaks after a separator and not within a name. */
+export function addressHtml(address: string): string {
+  return address
+    .split(/(?<=[/.?&=])(?=[\w-])/)
+    .map(textHtml)
+    .join('<wbr>');
+}
+
 interface Page {
   readonly status: number;
   readonly title: string;

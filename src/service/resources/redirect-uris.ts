@@ -18,7 +18,7 @@ export function redirectProblem(uris: string, grantType: string): string | null 
   const wrong = separate.find((uri) => !isRegistrable(uri));
   return wrong === undefined
     ? null
-    : `${wrong} is not an absolute http, https or app URI without a fragment.`;
+    : `The redirect URI "${wrong}" is not an absolute http, https or app URI without a fragment.`;
 }
 
 function isRegistrable(uri: string): boolean {

@@ -187,12 +187,12 @@ const AZURE: Parts = {
   ),
   TENANT_ID: line(
     'Tenant',
-    'The directory (tenant) ID whose users may log in. `organizations` or `common` for users of several ' +
+    'The directory (tenant) ID whose users may log in. "organizations" or "common" for users of several ' +
       'tenants; list them in the allowed tenants then.',
   ),
   WHITELISTED_TENANTS: names(
     'Allowed tenants',
-    'Only users of the tenants with these IDs; all users of TENANT_ID if empty.',
+    'Only users of the tenants with these IDs; all users of the tenant above if empty.',
   ),
   AUTH_EXTRA_ARGUMENTS: EXTRA_ARGUMENTS,
   AUTHORITY_HOST: line('Authority', 'The address of the cloud; the issuer is this, the tenant and /v2.0.', {

@@ -43,6 +43,11 @@ function operationOf({ operation }: ActivityEntry): string {
   return OPERATIONS.find(([each]) => each === operation)?.[1] ?? operation;
 }
 
+/** Whether a user did it: what the service itself changes, as at a login through a provider, names nobody. */
+export function hasActor({ summary_fields }: ActivityEntry): boolean {
+  return summary_fields['actor'] !== undefined;
+}
+
 /** Who did it: a link, or a name if the user is deleted. */
 export function actorOf(entry: ActivityEntry): ReactNode {
   const actor = entry.summary_fields['actor'] as { id: number | null; username: string } | undefined;

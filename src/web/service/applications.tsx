@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import { Link } from 'react-router';
 import type { FormField } from '../shared/form.tsx';
 import { CopyText } from '../shared/secrets.tsx';
+import { withBreaks } from '../shared/table.tsx';
 import { Time } from '../shared/times.tsx';
 import { pagesOf } from './resource-forms.tsx';
 import {
@@ -83,7 +84,7 @@ export const APPLICATION: ResourceKind<Application> = {
       'Redirect URIs',
       application.redirect_uris === ''
         ? ''
-        : application.redirect_uris.split(/\s+/).map((uri) => <div key={uri}>{uri}</div>),
+        : application.redirect_uris.split(/\s+/).map((uri) => <div key={uri}>{withBreaks(uri)}</div>),
     ],
     ['Skip authorization', application.skip_authorization ? 'Yes' : 'No'],
   ],

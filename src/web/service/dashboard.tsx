@@ -17,7 +17,7 @@ import { PageHeading } from '../shared/heading.tsx';
 import { seesEverything, useApi, useMe } from '../shared/queries.ts';
 import { Loaded } from '../shared/states.tsx';
 import { countText, NEVER_DAYS, numberText, Time } from '../shared/times.tsx';
-import { type ActivityEntry, actorOf, sentenceOf } from './activity-events.tsx';
+import { type ActivityEntry, actorOf, hasActor, sentenceOf } from './activity-events.tsx';
 import { FINISHED_JOBS, LAST_CHANGES, TOTALS } from './first-reads.ts';
 
 interface CountedList {
@@ -297,7 +297,8 @@ function RecentActivity(): ReactNode {
             <ul className="dashboard-events">
               {results.map((entry) => (
                 <li key={entry.id}>
-                  <Time value={entry.timestamp} /> {actorOf(entry)}: {sentenceOf(entry)}
+                  <Time value={entry.timestamp} /> {hasActor(entry) && <>{actorOf(entry)}: </>}
+                  {sentenceOf(entry)}
                 </li>
               ))}
               {results.length === 0 && <li>{seesAll ? 'Nothing yet.' : 'Nothing that you may see.'}</li>}

@@ -28,7 +28,7 @@ export function UserMenu({
     <Dropdown
       isOpen={isShown}
       onOpenChange={onOpenChange}
-      popperProps={{ position: 'right' }}
+      popperProps={{ position: 'right', appendTo: 'inline' }}
       toggle={{ toggleNode: null, toggleRef: toggle }}
     >
       <DropdownList>

@@ -218,7 +218,7 @@ function Field(props: FieldProps): ReactNode {
     );
   }
   return (
-    <FormGroup label={label} fieldId={id} isRequired={required}>
+    <FormGroup label={label} fieldId={id} isRequired={required && !isDisabled}>
       {value === REMOVED ? (
         <TextInput id={id} readOnlyVariant="default" value="Removed when the form is saved" />
       ) : (

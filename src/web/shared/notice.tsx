@@ -22,6 +22,7 @@ export function ShownNotice({
 }): ReactNode {
   return (
     <Alert
+      component="p"
       title={text}
       variant={variant}
       timeout={variant === 'success' ? SHOWN_MS : false}
