@@ -57,14 +57,16 @@ function closingQuestion({ plan, act }: Question): Pick<Question, 'plan' | 'act'
   const isActive = texts.some((text) => ACTIVE.test(text));
   const staying = isActive ? [] : texts.filter((text) => STAYS.test(text));
   const [only = ''] = staying;
-  const stays =
-    staying.length === 1
-      ? only.replace(/\.$/, '')
-      : `${countText(staying.length, 'user stays', 'users stay')} deactivated`;
+  const isOne = staying.length === 1;
+  const stays = isOne
+    ? only.replace(/\.$/, '')
+    : `${countText(staying.length, 'user stays', 'users stay')} deactivated`;
+  // Of one, the title of the dialog and its button say it.
+  const isSaid = (line: Line) => isSaidOfAnyLift(line) || (isOne && textOf(line) === only);
   return {
     act: staying.length === 0 ? act : `close the case: ${stays}`,
     plan: partsOf(plan).flatMap((part, index) =>
-      index === 0 && part.kind === 'lines' ? parted(part, isSaidOfAnyLift) : [part],
+      index === 0 && part.kind === 'lines' ? parted(part, isSaid) : [part],
     ),
   };
 }

@@ -68,7 +68,13 @@ export async function closingOf(runtime: Runtime, id: string): Promise<Document 
   const by = `By its last investigation, of ${secondText(investigation.madeAt)},`;
   return [
     lines(
-      open.length === 0 ? `${closes} ${by} nothing is known to be left.` : `${closes} ${by} this is left:`,
+      open.length === 0
+        ? `${closes} ${by} nothing is known to be left.`
+        : {
+            text: `${closes} ${by} this is left:`,
+            // The title of the dialog says what it closes.
+            inConsole: `Left, by the investigation of ${secondText(investigation.madeAt)}:`,
+          },
     ),
     ...open.map(({ fate, what, count, named }) => {
       const title = `${what}: ${countText(count, 'item')}`;

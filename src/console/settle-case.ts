@@ -1,11 +1,13 @@
 /** What somebody decided about the items of a case, as one change with one confirmation. */
 
 import type { Confirmation } from '../cli/change/confirmation.ts';
+import { GO_ON } from '../cli/change/ending.ts';
 import type { FlagsOf } from '../cli/flags.ts';
 import { cleanFlow } from '../cli/investigation/clean-flow.ts';
 import { investigateFlow } from '../cli/investigation/investigate-flow.ts';
 import type { cleanFlags } from '../cli/investigation/investigation-flags.ts';
 import { markFlow } from '../cli/investigation/mark-flow.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import { describedSummary, type Investigation } from '../domain/investigation/investigation.ts';
 import type { MarkKind } from '../operations/incident/marked-items.ts';
 import { type Document, folded, type Line, lines, list, partsOf } from '../reports/document.ts';
@@ -106,9 +108,22 @@ export function settle(settling: Settling): Flow {
     if (!isAsked && decisions.length > 0) await ask({ ...settling, clean: null })({ ...ASKED, plan: made });
     const again = isMade(cleaned) ? await investigateAgain(run, settling) : [];
     const first = lines(said.length > 0 && saidText(said));
-    return { ...(cleaned ?? noneCleaned()), ...written([first, ...withoutSteps(made), ...again]) };
+    const done = cleaned ?? noneCleaned();
+    return {
+      ...done,
+      ...written([first, ...withoutSteps(made), ...again]),
+      failure: done.failure && withWayOn(done.failure),
+    };
   };
 }
+
+/** Where the command is to be run again, the page has a list. */
+function withWayOn(failure: TokenctlError): TokenctlError {
+  const { code, message, hint, details } = failure;
+  return hint === GO_ON ? new TokenctlError(code, message, { hint: DECIDE_AGAIN, details }) : failure;
+}
+
+const DECIDE_AGAIN = 'The list of the case shows what is left: decide about it again.';
 
 /** Steps that were all done are folded, with the run that recorded them; any other step leaves all in view. */
 function withoutSteps(document: Document): Document {

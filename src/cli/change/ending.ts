@@ -17,7 +17,8 @@ interface Ending {
   readonly hint?: string | undefined;
 }
 
-const GO_ON = 'Run the same command again to finish.';
+/** What to do where the same again finishes it. */
+export const GO_ON = 'Run the same command again to finish.';
 
 /** The failure of an operation that did not finish; undefined if it did. */
 export function unfinishedWork({

@@ -226,7 +226,9 @@ export function OtherLockdowns({
   return others.map(({ incident: other, names }) => (
     <p key={other}>
       The lockdown of {new Intl.ListFormat('en').format(names)} is still open:{' '}
-      <Link to={query('/case', { place, incident: other })}>{other}</Link>
+      <Link className="incident-id" to={query('/case', { place, incident: other })}>
+        {other}
+      </Link>
     </p>
   ));
 }

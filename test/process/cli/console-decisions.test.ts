@@ -92,7 +92,10 @@ describe('decisions about the items of a case', { timeout: 60_000 }, () => {
       decided: { handedOver: [{ items: [idOf('colleague')], to: 'carol', reason: 'hers' }] },
     });
     expect(inPart).toMatchObject({ state: 'done', outcome: 'partly', notices: [] });
-    expect(inPart.result?.failure).toMatchObject({ code: 'partly_done' });
+    expect(inPart.result?.failure).toMatchObject({
+      code: 'partly_done',
+      hint: 'The list of the case shows what is left: decide about it again.',
+    });
     const { text = '' } = inPart.result ?? {};
     expect(text).toMatch(/^Recorded: 1 item handed over to carol: tell them\.\n/);
     expect(text).toContain('Partly cleaned: 1 of 2 items. 1 remains.');

@@ -1,0 +1,102 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { basic, Client } from '../support/service.ts';
+import { type TheftConsole, theftConsole } from '../support/theft.ts';
+import { barriers, findChromium, startChromium, takePictures } from './chromium.ts';
+
+const chromium = findChromium();
+describe.skipIf(chromium === null)('from a theft to the report', { timeout: 120_000 }, () => {
+  const home = mkdtempSync(join(tmpdir(), 'tokenctl-console-'));
+  let browser: Browser;
+  let stage: TheftConsole;
+  let page: Page;
+
+  beforeAll(async () => {
+    browser = await startChromium(chromium ?? '');
+    stage = await theftConsole(home);
+    const bob = new Client(stage.service.url, basic('bob', 'long enough for it'));
+    await bob.post('/api/v2/inventories/', { name: 'copy of production', organization: 1 });
+    await bob.patch('/api/v2/organizations/1/', { description: 'looked after by nobody' });
+    page = await (await browser.newContext({ viewport: { width: 1280, height: 800 } })).newPage();
+    page.setDefaultTimeout(15_000);
+    await page.goto(await stage.opened.listen());
+  });
+  afterAll(async () => {
+    await browser.close();
+    await stage.close();
+    rmSync(home, { recursive: true });
+  });
+
+  const button = (name: string | RegExp) => page.getByRole('button', { name });
+  const dialog = () => page.getByRole('dialog');
+  /** Types the name, and presses the button that says what is done. */
+  const confirm = async (name: string, act: string) => {
+    await page.getByLabel(`Type ${name} to confirm`).fill(name);
+    await dialog().getByRole('button', { name: act, exact: true }).click();
+  };
+  /** The loudest control there is. */
+  const loudest = () =>
+    dialog().locator('.pf-m-danger:not(.pf-m-secondary), .pf-m-primary').allTextContents();
+
+  it('leads from each step to the next one', async () => {
+    await page.getByRole('link', { name: 'A token was stolen: start here' }).click();
+    await page.getByRole('searchbox').fill('bob');
+    await page.getByRole('row', { name: /write/ }).getByRole('button').first().click();
+    await page.getByText(/^Would lock down the access of bob/).waitFor();
+    await page.getByLabel('Reason').fill('stolen');
+    await page.getByLabel('Ticket').fill('SEC-7');
+    await button('Lock down…').click();
+    await confirm('bob', 'Lock down the access of bob');
+    // The plan, without a form: reason and ticket are those of this lockdown.
+    await button('Stop mole…').click();
+    await page.getByLabel('Type mole to confirm').waitFor();
+    await dialog().getByText('Command', { exact: true }).click();
+    expect(await page.getByRole('textbox', { name: 'The command for this' }).inputValue()).toMatch(
+      /^tokenctl incident lockdown --user mole --deactivate .*--reason stolen --ticket SEC-7$/,
+    );
+    await confirm('mole', 'Lock down the access of mole');
+    await button('Find out what was done').waitFor();
+    expect(await loudest()).toEqual(['Find out what was done']);
+    await button('Find out what was done').click();
+
+    // What is found is decided about in the case of bob, from when the stolen token was made.
+    await button(/^End all \d possible$/).click();
+    await page.getByText('Lockdown of bob:').waitFor();
+    await page
+      .getByText(/items found .*user mole deactivated, access token \d+ gone/)
+      .first()
+      .waitFor();
+    await page.getByLabel(/^What becomes of: .*copy of production/).selectOption('handed_over');
+    await page.getByLabel(/^Who decides about: .*copy of production/).fill('platform team');
+    expect(await barriers(page, 'minor')).toEqual([]);
+    await takePictures(page, 'console-path-decide');
+    await button(/^End \d, hand 1 over…$/).click();
+    await dialog()
+      .getByText(/^Cleans only what was done since .*, when the stolen token was made\.$/)
+      .waitFor();
+    await page.getByLabel('Type bob to confirm').fill('bob');
+    await page.keyboard.press('Enter');
+    await button('Close the case: bob stays deactivated…').click();
+    await confirm('bob', 'Close the case: bob stays deactivated');
+    await dialog().getByText('Case closed. bob stays deactivated.').waitFor();
+    // The lockdown of the user that the thief made is an incident of its own.
+    await dialog().getByText('The lockdown of mole is still open:').waitFor();
+    const download = page.waitForEvent('download');
+    await dialog().getByRole('button', { name: 'Download the report' }).click();
+    await dialog()
+      .getByText(/^Saved as inc-.*\.html/)
+      .waitFor();
+    const file = join(home, 'report.html');
+    await (await download).saveAs(file);
+    expect(readFileSync(file, 'utf8')).toContain('handed over to platform team by');
+    expect(await barriers(page, 'minor')).toEqual([]);
+    await takePictures(page, 'console-path-closed');
+    await dialog().getByRole('button', { name: 'Close', exact: true }).last().click();
+    await page.getByText('lifted, but bob stays deactivated').waitFor();
+    await page.getByText('The lockdown of mole is still open:').getByRole('link').click();
+    await page.getByText('Lockdown of mole:').waitFor();
+  });
+});
