@@ -111,10 +111,20 @@ function unclear({ found }: LeakedTokens): TokenctlError | undefined {
     'partly_done',
     `${countText(open.length, 'live token', 'live tokens')} could not be identified and ${open.length === 1 ? 'was' : 'were'} not revoked`,
     {
-      hint: 'Revoke all candidates with `tokenctl tokens revoke --id`, or use a database context, which finds tokens by hash.',
+      hint: `${candidatesText(open)}Or use a database context, which finds tokens by hash.`,
     },
   );
 }
+
+/** The command that revokes all that the values may be; nothing without candidates, or with too many to print. */
+function candidatesText(open: LeakedTokens['found']): string {
+  const ids = [...new Set(open.flatMap((token) => token.ids))];
+  if (ids.length === 0 || ids.length > MAX_CANDIDATES) return '';
+  const named = ids.map((id) => `--id ${id}`).join(' ');
+  return `To revoke all candidates: \`tokenctl tokens revoke ${named}\`. `;
+}
+
+const MAX_CANDIDATES = 20;
 
 /** The failure if the report hides secrets: those may be live tokens. */
 function unchecked({ report }: LeakedTokens): TokenctlError | undefined {

@@ -54,6 +54,8 @@ export async function* identifyBySending(
   if (sent.length === 0) return;
   const { quiet, started } = await useRecording(api);
   const listed = options.liveOnly === true ? new Map() : await listedLastUses(api);
+  // Afterwards, a value that is a token of the same user was just used as well, and the two cannot be told apart.
+  const own = options.liveOnly === true ? [] : await ownTokenIds(api);
   if (!quiet) await options.beforeUse?.({ values: sent.length, tokens: [] });
   const accepted: Accepted[] = [];
   for (const each of sent) {
@@ -68,7 +70,8 @@ export async function* identifyBySending(
     }
   }
   if (accepted.length === 0) return;
-  const search = await TokenSearch.begin(api, { quiet, started, listed, known: options.known ?? new Map() });
+  const known = options.known ?? new Map();
+  const search = await TokenSearch.begin(api, { quiet, started, listed, known, own });
   await search.readCandidates(accepted);
   const open = accepted.filter((each) => search.single(each) === null);
   const withoutUse = quiet && options.withoutUse === true;
@@ -146,6 +149,8 @@ interface SearchFacts {
   /** The last uses as a list showed them before. */
   readonly listed: LastUses;
   readonly known: ReadonlyMap<string, KnownToken>;
+  /** The tokens that may be the caller's credential. */
+  readonly own: readonly number[];
 }
 
 /** Finds out which token a value is, of those that its owner has. */
@@ -160,10 +165,7 @@ class TokenSearch {
   /** Identified tokens by fingerprint. */
   readonly #identified = new Map<string, readonly number[]>();
 
-  private constructor(
-    api: Api,
-    facts: SearchFacts & { readonly caller: Caller; readonly own: readonly number[] },
-  ) {
+  private constructor(api: Api, facts: SearchFacts & { readonly caller: Caller }) {
     this.#api = api;
     this.#facts = facts;
     this.#caller = facts.caller;
@@ -174,7 +176,7 @@ class TokenSearch {
   static async begin(api: Api, facts: SearchFacts): Promise<TokenSearch> {
     const { user } = await readCaller(api);
     const caller = { id: user.id, seesAll: user.isSuperuser || user.isSystemAuditor === true };
-    return new TokenSearch(api, { ...facts, caller, own: await ownTokenIds(api) });
+    return new TokenSearch(api, { ...facts, caller });
   }
 
   /** Reads the tokens of the owners that are known, and their last uses. */

@@ -80,6 +80,20 @@ describe('login', () => {
     expect(everything).not.toContain(ADMIN.password);
   });
 
+  test('a leaked token of the same user is told apart from the one of the login', async () => {
+    const { run, login, password, folder } = home();
+    expect((await run(login('--password-file', password))).code).toBe(0);
+    const leaked = join(folder, 'leaked');
+    const made = await run(['tokens', 'create', '--scope', 'read', '--output', leaked, '--yes', '--json']);
+    const { id } = JSON.parse(made.stdout).token ?? JSON.parse(made.stdout);
+    const found = await run(['tokens', 'find', '--leaked', leaked, '--revoke', '--yes', '--json']);
+    expect([found.code, JSON.parse(found.stdout)]).toEqual([
+      0,
+      expect.objectContaining({ found: [expect.objectContaining({ live: true, ids: [id] })] }),
+    ]);
+    expect((await run(['whoami'])).code).toBe(0);
+  });
+
   test('asks for user and password on a terminal, and shows only the user', async () => {
     const { folder, run, secret } = home();
     const { screen, code } = await typedInto(['login', url(), '--name', 'lab'], {
