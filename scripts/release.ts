@@ -88,6 +88,9 @@ const TOOLS: readonly Tool[] = [
   { program: 'rpmbuild', from: 'rpm', makes: 'RPM packages' },
 ];
 
+/** Gives the date of the last change, for times in the files that are the same each time. */
+const GIT: Tool = { program: 'git', from: 'git', makes: null };
+
 const started = performance.now();
 
 function say(text: string): void {
@@ -96,7 +99,8 @@ function say(text: string): void {
 }
 
 function writeRelease(processors: readonly Processor[]): void {
-  const missing = TOOLS.filter(
+  const tools = process.env['SOURCE_DATE_EPOCH'] === undefined ? [...TOOLS, GIT] : TOOLS;
+  const missing = tools.filter(
     ({ program }) => spawnSync(program, ['--version'], { stdio: 'ignore' }).error !== undefined,
   );
   const needed = missing.filter(({ makes }) => makes === null);

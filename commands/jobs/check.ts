@@ -14,9 +14,9 @@ Exits with 2 if a job is invalid. Warns of credentials that cannot be read here.
     const { configuration, environment } = runtime;
     const unprotected = unprotectedLog(configuration);
     const warnings = unreadableCredentials(configuration, environment);
-    return jobCheckResult(
-      checkedJobs(configuration),
-      unprotected === null ? warnings : [...warnings, unprotected],
-    );
+    return jobCheckResult(checkedJobs(configuration), {
+      file: configuration.file ?? null,
+      warnings: unprotected === null ? warnings : [...warnings, unprotected],
+    });
   },
 });

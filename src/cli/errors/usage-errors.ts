@@ -16,6 +16,7 @@ interface ParserError {
   };
 }
 
+const SEE_INCIDENTS = '`tokenctl incident status --all` lists the incidents.';
 const SEE_HELP = 'Add --help to the command for its usage.';
 
 /**
@@ -36,7 +37,9 @@ export function usageMistake(error: CLIError): TokenctlError | undefined {
   const message = Array.isArray(args)
     ? wrongArguments(args, Object.keys(parse?.input?.args ?? {}))
     : (wrongValue(error.message) ?? wrongTogether(known, parse?.output?.flags));
-  return message === undefined ? undefined : new TokenctlError('usage', message, { hint: SEE_HELP });
+  if (message === undefined) return undefined;
+  const lacksIncident = args?.some((arg) => isDeclared(arg) && arg.name === 'incident') === true;
+  return new TokenctlError('usage', message, { hint: lacksIncident ? SEE_INCIDENTS : SEE_HELP });
 }
 
 function unknownFlag(typed: readonly string[], known: readonly string[]): TokenctlError {

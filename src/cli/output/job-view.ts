@@ -90,11 +90,12 @@ export function jobListing(rows: readonly JobState[]): Listing<JobState, JobJson
 /**
  * What was checked, as a command's result.
  *
- * @param warnings Of the audit log and of credentials.
+ * @param about.file The configuration that they are in; null without one.
+ * @param about.warnings Of the audit log and of credentials.
  */
 export function jobCheckResult(
   jobs: readonly CheckedJob[],
-  warnings: readonly string[],
+  { file, warnings }: { readonly file: string | null; readonly warnings: readonly string[] },
 ): Report<readonly CheckedJobJson[]> {
   const wrong = jobs.filter(({ problem }) => problem !== null);
   return report({
@@ -106,7 +107,8 @@ export function jobCheckResult(
     })),
     document: [
       lines(
-        jobs.length === 0 && 'No jobs.',
+        jobs.length === 0 &&
+          `No jobs in ${file ?? 'the configuration'}. To write a first one: tokenctl jobs init`,
         jobs.map((job) => `${job.name}: ${job.problem?.message ?? `fine (${modeText(job)})`}`),
         warnings,
       ),

@@ -338,7 +338,9 @@ function summaryDocument(audit: Audit, output?: string): Document {
       ruleLines(summary, audit.policy),
       trendText(summary),
       kept > 0 && `Excused by exceptions of the policy: ${countText(kept, 'finding')}.`,
-      notChecked.map(({ rule, why }) => `Not checked: ${rule}: ${why}.`),
+      [...Map.groupBy(notChecked, ({ why }) => why)].map(
+        ([why, rules]) => `Not checked: ${rules.map(({ rule }) => rule).join(', ')}: ${why}.`,
+      ),
       output !== undefined && `Written to ${output}`,
     ),
   ];

@@ -38,6 +38,12 @@ describe('what cannot be meant ends with 2, and says what might be', () => {
       /--help/,
     ],
     [
+      'a missing incident',
+      ['incident', 'report'],
+      /Missing argument INCIDENT\./,
+      /`tokenctl incident status --all` lists the incidents/,
+    ],
+    [
       'a wrong choice',
       ['tokens', 'audit', '--fail-on', 'huge'],
       /Invalid value for --fail-on: expected one of low, medium, high, critical/,

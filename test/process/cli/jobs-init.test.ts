@@ -21,6 +21,9 @@ function besides(folder: string): string {
 describe('jobs init', () => {
   test('writes a job that is valid, shows what it would do, and revokes nothing', async () => {
     const { run, folder } = home();
+    expect((await run(['jobs', 'check'])).stdout).toMatch(
+      /^No jobs in .*tokenctl\.yaml\. To write a first one: tokenctl jobs init\n/,
+    );
     const done = await run(['jobs', 'init', ...flags, '--json']);
     expect([done.code, done.stderr]).toEqual([0, '']);
     const printed = JSON.parse(done.stdout);
