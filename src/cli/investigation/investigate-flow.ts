@@ -2,7 +2,11 @@ import { openEvidence } from '../../app/open-evidence.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Incident } from '../../domain/incident/incident.ts';
-import { type Investigation, isStillThere } from '../../domain/investigation/investigation.ts';
+import {
+  type Investigation,
+  isOtherChangeLeft,
+  isStillThere,
+} from '../../domain/investigation/investigation.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import { gatherRecord } from '../../operations/incident/gather-report.ts';
 import { marksOf } from '../../operations/incident/marked-items.ts';
@@ -69,7 +73,11 @@ function nextText(
   { out, known: { marks } }: { readonly out: string; readonly known: CaseKnown },
 ): string | false {
   const isOpen = items.some(
-    (item) => isStillThere(item) && !marks.honest.has(item.id) && !marks.handedOver.has(item.id),
+    (item) =>
+      isStillThere(item) &&
+      !isOtherChangeLeft(item) &&
+      !marks.honest.has(item.id) &&
+      !marks.handedOver.has(item.id),
   );
   const command = `tokenctl incident clean --context ${shellWord(target.context)} --from ${shellWord(out)} --dry-run`;
   return isOpen && `To see what a cleaning would do: ${command}`;
