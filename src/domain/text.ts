@@ -19,3 +19,11 @@ export function escapeUnsafe(text: string, kept = ''): string {
 export function words(text: string): readonly string[] {
   return text.split(/\s+/);
 }
+
+/** Where a comma goes in a whole number. */
+const THOUSANDS = /\B(?=(?:\d{3})+$)/g;
+
+/** A whole number for people: thousands apart. `Intl.NumberFormat` would take 10 ms at the start of every command. */
+export function numberText(value: number): string {
+  return String(value).replace(THOUSANDS, ',');
+}

@@ -12,6 +12,7 @@ import type { Lock, LockdownScope } from '../../domain/incident/incident.ts';
 import type { Hold } from '../../domain/incident/incident-history.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import { whoseOf } from '../../domain/selector.ts';
+import { numberText } from '../../domain/text.ts';
 import { refreshTokenExpiry, refreshTokenState } from '../../domain/token.ts';
 import { settingNamed } from '../incident/lock-settings.ts';
 import { readUsers, selectorOf, usersOf } from '../incident/scope-selection.ts';
@@ -318,13 +319,17 @@ async function users(target: Target, closed: ClosedPaths): Promise<AccessPath> {
   return active === 0
     ? closedPath(
         'users',
-        `Verified: ${found.length} of ${ids.length} deactivated.`.concat(
-          gone === 0 ? '' : ` ${gone} deleted since.`,
+        `Verified: ${numberText(found.length)} of ${numberText(ids.length)} deactivated.`.concat(
+          gone === 0 ? '' : ` ${numberText(gone)} deleted since.`,
         ),
       )
-    : openPath('users', `${active} of ${ids.length} ${active === 1 ? 'is' : 'are'} active.`, {
-        count: active,
-      });
+    : openPath(
+        'users',
+        `${numberText(active)} of ${numberText(ids.length)} ${active === 1 ? 'is' : 'are'} active.`,
+        {
+          count: active,
+        },
+      );
 }
 
 function notListed(

@@ -8,6 +8,7 @@ import {
 } from '../../domain/incident/incident.ts';
 import type { IncidentHistory } from '../../domain/incident/incident-history.ts';
 import { Secret } from '../../domain/secret.ts';
+import { numberText } from '../../domain/text.ts';
 import type { UserReference } from '../../domain/token.ts';
 import { endApplication } from '../applications/change-application.ts';
 import { tokensOf } from '../applications/show-application.ts';
@@ -220,7 +221,7 @@ export async function resetPasswords(
         done: done.length,
         failed,
         of: users.length,
-        message: `Reset the password of ${done.length} of ${users.length} users; ${tried} accepted when tried.`,
+        message: `Reset the password of ${numberText(done.length)} of ${numberText(users.length)} users; ${numberText(tried)} accepted when tried.`,
         data: { reset: done.map(({ id }) => id), untried },
       });
     },
@@ -251,7 +252,7 @@ export async function stripRoles(
         done: done.length,
         failed,
         of: present.length,
-        message: `Took ${done.length} of ${present.length} roles.`,
+        message: `Took ${numberText(done.length)} of ${numberText(present.length)} roles.`,
         data: { refusedKeys: refused.map(lockKey) },
       });
     },
@@ -279,7 +280,7 @@ export function giveRoles(
         done: done.length,
         failed,
         of: locks.length,
-        message: `Gave back ${done.length} of ${locks.length} roles.`,
+        message: `Gave back ${numberText(done.length)} of ${numberText(locks.length)} roles.`,
         data: {},
       });
     },

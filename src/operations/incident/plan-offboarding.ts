@@ -1,6 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { matchesAny } from '../../domain/policy/subject.ts';
+import { numberText } from '../../domain/text.ts';
 import type { ReadTarget, Target } from '../ports/target.ts';
 import { requireFullView } from '../visibility.ts';
 import { planAccess } from './offboard-user.ts';
@@ -150,7 +151,7 @@ function refuseTooMany(shares: Shares, stopAbovePercent: number): void {
 }
 
 function shareText(share: Share, name: string): string {
-  return `${share.planned} of ${share.all} ${name} (${percentOf(share)} %)`;
+  return `${numberText(share.planned)} of ${numberText(share.all)} ${name} (${percentOf(share)} %)`;
 }
 
 function percentOf({ planned, all }: Share): number {

@@ -1,6 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { type Selector, whoseOf } from '../../domain/selector.ts';
+import { numberText } from '../../domain/text.ts';
 import { type SettledRequests, settleRequests } from '../access/requests-under-way.ts';
 import { BatchOutcome } from '../journal/batches.ts';
 import {
@@ -180,18 +181,21 @@ function passResult(pass: number, report: RevocationReport): StepResult {
   const isVerified =
     verified || (verification.result === 'not_checked' && verification.cause === 'sessions_unseen');
   const parts = [
-    `revoked ${revoked} of ${planned} access tokens${unchanged > 0 ? ` (${unchanged} already deleted)` : ''}`,
+    `revoked ${numberText(revoked)} of ${numberText(planned)} access tokens${unchanged > 0 ? ` (${numberText(unchanged)} already deleted)` : ''}`,
     ...(refreshTokens === null
       ? []
-      : [`${refreshTokens.revoked} of ${refreshTokens.planned} refresh tokens`]),
+      : [`${numberText(refreshTokens.revoked)} of ${numberText(refreshTokens.planned)} refresh tokens`]),
     ...(codes === null || codes.planned === 0
       ? []
-      : [`deleted ${codes.revoked} of ${codes.planned} authorization codes`]),
-    ...(sessions === null ? [] : [`ended ${sessions.ended} of ${sessions.planned} sessions`]),
+      : [`deleted ${numberText(codes.revoked)} of ${numberText(codes.planned)} authorization codes`]),
+    ...(sessions === null
+      ? []
+      : [`ended ${numberText(sessions.ended)} of ${numberText(sessions.planned)} sessions`]),
   ];
   const problem = failed[0] ?? refreshTokens?.failed[0] ?? codes?.failed[0];
   const stopped = report.stopped === null ? '' : `; stopped: ${report.stopped.message}`;
-  const left = problem === undefined ? '' : `; ${failed.length} failed, first error: ${problem.reason}`;
+  const left =
+    problem === undefined ? '' : `; ${numberText(failed.length)} failed, first error: ${problem.reason}`;
   const codesLeft = (codes?.failed.length ?? 0) + (codes?.notTried ?? 0);
   const whole =
     failed.length === 0 &&

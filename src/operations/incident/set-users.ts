@@ -1,6 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Lock, LockdownScope, Measures } from '../../domain/incident/incident.ts';
 import type { IncidentHistory } from '../../domain/incident/incident-history.ts';
+import { numberText } from '../../domain/text.ts';
 import {
   endsRun,
   isRefusal,
@@ -99,11 +100,12 @@ function resultOf(outcomes: Outcomes, users: number, active: boolean): StepResul
   const { changed, unchanged, failed } = outcomes;
   const [first] = failed;
   const done = active ? 'Activated' : 'Deactivated';
-  const more = unchanged.length === 0 ? '' : `, ${unchanged.length} already were`;
-  const left = first === undefined ? '' : ` ${failed.length} failed, first error: ${first.reason}.`;
+  const more = unchanged.length === 0 ? '' : `, ${numberText(unchanged.length)} already were`;
+  const left =
+    first === undefined ? '' : ` ${numberText(failed.length)} failed, first error: ${first.reason}.`;
   return {
     result: failed.length > 0 ? 'partly' : changed.length > 0 ? 'done' : 'unchanged',
-    message: `${done} ${changed.length} of ${users} users${more}.${left}`,
+    message: `${done} ${numberText(changed.length)} of ${numberText(users)} users${more}.${left}`,
     data: { ...outcomes },
   };
 }

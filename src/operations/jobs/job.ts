@@ -3,6 +3,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { Audit, Baseline } from '../../domain/policy/judge.ts';
 import type { Policy } from '../../domain/policy/policy.ts';
 import type { Severity } from '../../domain/policy/rule.ts';
+import { numberText } from '../../domain/text.ts';
 import type { AuditLog, LogKeys } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Directory } from '../ports/directory.ts';
@@ -184,7 +185,7 @@ export function revocationJobReport(
     auditRun: run,
   };
   const doubt = verification.result === 'not_checked' ? `. Not verified: ${verification.why}` : '';
-  const message = `Revoked ${revoked} of ${planned} tokens${doubt}`;
+  const message = `Revoked ${numberText(revoked)} of ${numberText(planned)} tokens${doubt}`;
   if (report.interrupted)
     return { message: `${message} before it was told to end`, summary, revoked, interrupted: true };
   const alive =

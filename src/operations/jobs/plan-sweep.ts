@@ -1,6 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { type Policy, type RuleName, requireUsable } from '../../domain/policy/policy.ts';
+import { numberText } from '../../domain/text.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import type { ReadTarget } from '../ports/target.ts';
 import { planRevocation } from '../revocation/plan-revocation.ts';
@@ -99,7 +100,7 @@ function refuseTooMany(
   const percent = Math.round((found / tokens) * 1000) / 10;
   throw new TokenctlError(
     'plan_too_large',
-    `The policy would revoke ${found} of ${tokens} tokens (${percent} %), and the sweep stops above ${stopAbovePercent} %: nothing was revoked`,
+    `The policy would revoke ${numberText(found)} of ${numberText(tokens)} tokens (${percent} %), and the sweep stops above ${stopAbovePercent} %: nothing was revoked`,
     {
       hint: 'Look at what it finds with `tokenctl tokens audit --group-by rule`. Where that is right, revoke it by hand once with `tokenctl tokens revoke --finding RULE`.',
       details: { tokens, found, percent, stopAbovePercent, byRule },

@@ -3,6 +3,7 @@ import { pathNames } from '../../domain/access.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { amountsOf, isNothing } from '../../domain/plan.ts';
 import type { SignalAction } from '../../domain/signals/signal-event.ts';
+import { numberText } from '../../domain/text.ts';
 import type { User } from '../../domain/token.ts';
 import { lockDown } from '../incident/lock-down.ts';
 import {
@@ -69,12 +70,20 @@ async function endSessions(change: Change, { username }: User): Promise<Carried>
   if (report.interrupted)
     throw new TokenctlError('interrupted', 'Interrupted before all sessions were ended');
   if (report.stopped !== null || stillAlive !== 0) {
-    throw new TokenctlError('partly_done', `Ended ${ended} of ${planned} sessions of ${username}`, {
-      hint: report.stopped?.hint,
-    });
+    throw new TokenctlError(
+      'partly_done',
+      `Ended ${numberText(ended)} of ${numberText(planned)} sessions of ${username}`,
+      {
+        hint: report.stopped?.hint,
+      },
+    );
   }
   const rest = unseen === null ? '' : '; not checked: sessions in the cache of a gateway';
-  return { result: 'done', text: `ended ${ended} of ${planned} sessions${rest}`, run };
+  return {
+    result: 'done',
+    text: `ended ${numberText(ended)} of ${numberText(planned)} sessions${rest}`,
+    run,
+  };
 }
 
 async function revoke(change: Change, { id, username }: User): Promise<Carried> {

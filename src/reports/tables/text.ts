@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { escapeUnsafe } from '../../domain/text.ts';
+import { escapeUnsafe, numberText } from '../../domain/text.ts';
 
 /**
  * Makes text safe to print. User names and descriptions are untrusted: they
@@ -12,13 +12,7 @@ export const printable = {
   lines: (text: string): string => escapeUnsafe(text, '\n\t'),
 };
 
-/** Where a comma goes in a whole number. */
-const THOUSANDS = /\B(?=(?:\d{3})+$)/g;
-
-/** A whole number for people: thousands apart. `Intl.NumberFormat` would take 10 ms at the start of every command. */
-export function numberText(value: number): string {
-  return String(value).replace(THOUSANDS, ',');
-}
+export { numberText };
 
 /** A number and what it counts, in its plural where it is not one. */
 export function countText(value: number, one: string, many = `${one}s`): string {

@@ -51,6 +51,14 @@ describe('a lockdown of everything', () => {
     });
   });
 
+  test('of more than a thousand tokens writes them as every other number', async () => {
+    await using at = await incidentFixture('rest', 1200);
+    const { steps } = await at.lockDown();
+    expect(steps.find(({ step }) => step === 'tokens')?.message).toMatch(
+      /^Pass 1: revoked 1,\d{3} of 1,\d{3} access tokens/,
+    );
+  });
+
   test.each(['rest', 'database'] as const)('names the first ten tokens of its plan (%s)', async (kind) => {
     await using at = await incidentFixture(kind, 12);
     at.target.alive.set(
