@@ -280,8 +280,22 @@ describe.skipIf(chromium === null)('the web interface for users with different r
         expect([path, await offers.allTextContents()]).toEqual([path, []]);
         expect([path, await page.getByRole('main').getByRole('checkbox').count()]).toEqual([path, 0]);
       }
+      const boxes = page.getByRole('main').getByRole('row').getByRole('checkbox', { disabled: false });
+      await made('tokens', { scope: 'read', description: 'of another user' });
       await page.goto(`${service.url}/tokens`);
       await page.getByRole('link', { name: 'Create token' }).waitFor();
+      await page.getByText('of another user').waitFor();
+      expect(await boxes.count()).toBe(0);
+      const own = await page.evaluate(async () => {
+        const [, token = ''] = /csrftoken=([^;]*)/.exec(document.cookie) ?? [];
+        const headers = { 'X-CSRFToken': token, 'Content-Type': 'application/json' };
+        return (await fetch('/api/v2/tokens/', { method: 'POST', headers, body: '{"scope":"read"}' })).status;
+      });
+      expect(own).toBe(201);
+      await page.reload();
+      // That of the auditor, and the one for all of these.
+      await boxes.nth(1).waitFor();
+      expect(await boxes.count()).toBe(2);
     }));
 
   it('tells an external user why no token can be created, until the settings allow it', async () => {

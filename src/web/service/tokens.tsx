@@ -134,6 +134,7 @@ export function TokenList({
   /** Whether they are all that there are, for every user. */
   readonly isWhole?: boolean;
 }): ReactNode {
+  const me = useMe();
   const columns = [
     DESCRIPTION,
     ...(about === 'user' ? [] : [OWNER]),
@@ -170,6 +171,9 @@ export function TokenList({
           describe: ({ id, description, scope, summary_fields: { user } }) =>
             `${description || `Token ${id}`} (${scope})${user === undefined ? '' : ` of ${user.username}`}`,
           consequence: 'Programs lose this access at once.',
+          // Who is no auditor sees only what may be deleted. Administrators of its organization may delete an application's token.
+          mayDelete: ({ user, application }) =>
+            me.is_superuser || !me.is_system_auditor || user === me.id || application !== null,
         }}
       />
     </>
