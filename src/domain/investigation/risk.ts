@@ -175,11 +175,19 @@ const RULES: readonly RiskRule[] = [
 ];
 
 /** What the rules find in an item, the most severe first. */
-export function findingsOn(item: Judged): ItemFinding[] {
-  return RULES.filter(([, , finds]) => Boolean(finds(item)))
+export function findingsOn(item: Judged, now: Readonly<Record<string, unknown>> = {}): ItemFinding[] {
+  return [...RULES.filter(([, , finds]) => Boolean(finds(item))), ...rulesOfNow(item, now)]
     .map(([rule, severity, , message]) => ({
       ...{ rule, severity },
       message: typeof message === 'string' ? message : message(item),
     }))
     .sort((a, b) => severities.indexOf(b.severity) - severities.indexOf(a.severity));
+}
+
+/** What a user may do whom the actor made counts as well where no entry has it: SQL leaves none. */
+function rulesOfNow(item: Judged, now: Readonly<Record<string, unknown>>): readonly RiskRule[] {
+  const isSuperuserSince =
+    made('user')(item) && after(item, 'is_superuser') !== true && now['is_superuser'] === true;
+  const message = 'The user is a superuser now, as the controller has it. No entry of the actor made it one.';
+  return isSuperuserSince ? [['superuser-now', 'critical', () => true, message]] : [];
 }

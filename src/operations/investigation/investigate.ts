@@ -318,7 +318,7 @@ async function withDefaults(evidence: Evidence, drafts: readonly ItemDraft[]): P
 
 function itemOf(draft: ItemDraft, found: Since & { readonly context: string }): InvestigationItem {
   const { id, group, act, object, other, role, link, by, first, last, entries, entryCount } = draft;
-  const findings = findingsOn(draft);
+  const findings = findingsOn(draft, found.now.kind === 'exists' ? found.now.fields : {});
   const item: InvestigationItem = {
     id,
     group,

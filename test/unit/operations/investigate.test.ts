@@ -97,6 +97,26 @@ test('what was planted is found with what became of it, and nothing of others', 
   );
 });
 
+test('a made user is rated by what it may do now, also where no entry made it a superuser', async () => {
+  const { evidence, run } = await estate();
+  evidence.write(IVY, 'create', 'user:12', { id: 12, username: 'eve', is_superuser: false });
+  evidence.write(IVY, 'update', 'user:14', { email: ['', 'x@example.com'] });
+  evidence.now.set('user:14', { is_superuser: true });
+  const riskOf = async (id: string) => (await run()).items.find((item) => item.id === id);
+  evidence.now.set('user:12', { is_superuser: false });
+  expect(await riskOf('user:12')).toMatchObject({ risk: 'high' });
+  evidence.now.set('user:12', { is_superuser: true });
+  expect(await riskOf('user:12')).toMatchObject({
+    risk: 'critical',
+    findings: [
+      { rule: 'superuser-now', message: expect.stringMatching(/now, as the controller has it/) },
+      {},
+    ],
+  });
+  // A superuser of before, of whom the actor changed something else, is nobody whom the actor made.
+  expect((await riskOf('user:14'))?.findings.map(({ rule }) => rule)).not.toContain('superuser-now');
+});
+
 test('what is left of the values that an actor put in remains, whoever edited the field since', async () => {
   const { evidence, run } = await estate();
   const hostile = 'a: 1\nansible_connection: local';

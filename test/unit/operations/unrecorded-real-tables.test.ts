@@ -111,6 +111,22 @@ describe.each(PEERS.filter((peer) => REAL_PEERS.includes(peer)))('what %s does n
     expect(later.find(({ object }) => object.kind === 'user')).toMatchObject({ state: 'undone' });
   });
 
+  it('rates a made user by the rights that SQL gave it since', async () => {
+    const [eve] = await real.database.query<{ id: number }>(
+      `INSERT INTO auth_user (password, is_superuser, username, first_name, last_name, email, is_staff, is_active, date_joined)
+       VALUES ('x', false, 'latecomer', '', '', '', false, true, now()) RETURNING id`,
+    );
+    const id = eve?.id ?? 0;
+    await real.write({
+      ...{ actor: real.id['bob'] ?? 0, operation: 'create', object1: 'user' },
+      ...{ changes: { id, username: 'latecomer', is_superuser: false }, links: { user: id } },
+    });
+    const found = async () => (await real.investigate('bob')).items.find((item) => item.id === `user:${id}`);
+    expect(await found()).toMatchObject({ act: 'made', risk: 'high' });
+    await real.database.execute('UPDATE auth_user SET is_superuser = true WHERE id = $1', [id]);
+    expect(await found()).toMatchObject({ risk: 'critical', findings: [{ rule: 'superuser-now' }, {}] });
+  });
+
   it('names entries that were deleted, in the middle and at the end', async () => {
     const remove = async (...ids: number[]) => {
       const links = await real.database.query<{ name: string }>(
