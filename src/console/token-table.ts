@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Runtime } from '../app/runtime.ts';
 import { selectTokens } from '../cli/tokens/token-selection.ts';
 import { incompleteText } from '../domain/claims.ts';
+import { TokenctlError } from '../domain/errors.ts';
 import type { Selector } from '../domain/selector.ts';
 import type { Token } from '../domain/token.ts';
 import { tokenToJson } from '../reports/tables/token-view.ts';
@@ -159,8 +160,21 @@ export class TokenTable {
     return { found, counts: chartsOf({ found, forExpiry, forUse }, now) };
   }
 
-  /** The ids of all tokens of one context that match, ascending. */
+  /**
+   * The ids of all tokens of one context that match, ascending.
+   *
+   * @throws TokenctlError `usage` while the tokens are read.
+   */
   async ids(filter: TokenFilter): Promise<number[]> {
+    const reading = filter.places
+      .map((place) => this.reading(place))
+      .find(({ state }) => state === 'reading');
+    if (reading !== undefined) {
+      const { place, tokens } = reading;
+      throw new TokenctlError('usage', `Not all tokens of ${place} are read yet: ${tokens.length} so far`, {
+        hint: 'Plan again when the page says that all are read.',
+      });
+    }
     const found = await this.#matching(filter, this.#now(filter.places));
     return found.map(({ token }) => token.id).sort((a, b) => a - b);
   }

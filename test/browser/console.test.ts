@@ -61,7 +61,9 @@ describe.skipIf(chromium === null)('the console', () => {
     await card.getByRole('link', { name: '400', exact: true }).waitFor();
     await card.getByText(/^\d+ high$/).waitFor();
     await card.getByText('never ran').waitFor();
+    await card.getByText(/^Expiries by day: [1-9]/).click();
     await card.getByRole('img', { name: /^Expiries in the coming year: [1-9]/ }).waitFor();
+    await card.getByText('Settings (2 weak), leavers').click();
     await card.getByText('new tokens live 1,000 years').waitFor();
     expect(page.url()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
     expect(await barriers(page, 'moderate')).toEqual([]);
@@ -411,6 +413,7 @@ describe.skipIf(chromium === null)('the console', () => {
     onTestFinished(() => other.context().close());
     await other.goto(new URL(`/open?code=${opened.access.newCode()}`, page.url()).href);
     await other.getByText('Times: UTC+05:30', { exact: true }).waitFor();
+    await other.getByText(/^Expiries by day: [1-9]/).click();
     await other.getByRole('img', { name: /^Expiries in the coming year: [1-9]/ }).waitFor();
     const days = await other.locator('.calendar rect').evaluateAll((each) =>
       each.map((day) => {

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inject } from 'vitest';
 import { Secret } from '../../src/domain/secret.ts';
@@ -33,6 +33,11 @@ export interface TheftConsole {
   readonly service: RunningService;
   readonly opened: TestConsole;
   readonly close: () => Promise<void>;
+  /** Another console, of the REST context alone, with the account of a user. */
+  readonly consoleAs: (
+    username: string,
+    password: string,
+  ) => Promise<Omit<TheftConsole, 'service' | 'consoleAs'>>;
 }
 
 /**
@@ -51,12 +56,24 @@ export async function theftConsole(
   const { more = [], settings = '', readOnly = false } = options;
   const service = await theft(home, `${more.map((line) => `  ${line}\n`).join('')}${settings}`);
   const opened = await testConsole({ home, allContexts: true, readOnly });
+  const closeConsole = async ({ operations, app }: TestConsole) => {
+    await operations.close();
+    await app.close();
+  };
   return {
+    async consoleAs(username, password) {
+      const folder = join(home, username);
+      mkdirSync(folder);
+      writeFileSync(join(folder, 'password'), password, { mode: 0o600 });
+      const login = `username: ${username}, password: { file: "${join(folder, 'password')}" }`;
+      configure(folder, `currentContext: own\ncontexts:\n  own: { url: "${service.url}", ${login} }\n`);
+      const own = await testConsole({ home: folder });
+      return { opened: own, close: () => closeConsole(own) };
+    },
     service,
     opened,
     async close() {
-      await opened.operations.close();
-      await opened.app.close();
+      await closeConsole(opened);
       await service.close();
     },
   };

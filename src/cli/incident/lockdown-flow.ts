@@ -235,7 +235,7 @@ async function lockdownEnding(
         keptText(kept),
         await untilText(runtime, report),
         nextText(scope, { incident, context: description.context }),
-        shortRunLine(run),
+        runOutsideConsole(run),
         rescue,
       ),
     ],
@@ -262,10 +262,10 @@ function uncheckedFailure(
   });
 }
 
-/** The console names a run by its first characters, as its pages do. */
-function shortRunLine(run: string | null): Line | null {
+/** The console has the run on its page of changes. */
+function runOutsideConsole(run: string | null): Line | null {
   const text = runLine(run);
-  return text === null ? null : { text, inConsole: `Audit log: run ${run?.slice(0, 8)}.` };
+  return text === null ? null : { text, inConsole: '' };
 }
 
 function keptText(kept: readonly number[]): string {
@@ -280,7 +280,8 @@ async function untilText(
   if (until !== null) return await endText(runtime, { context, until });
   return {
     text: `No end time: nothing lifts it by itself. To lift it: tokenctl incident lift ${incident} --context ${shellWord(context)}`,
-    inConsole: 'No end time.',
+    // The plan said so.
+    inConsole: '',
   };
 }
 

@@ -24,17 +24,17 @@ export function Calendar({ picture }: { readonly picture: CalendarPicture }): Re
   }
   const most = busiest.tokens === 0 ? '' : `, ${numberText(busiest.tokens)} of them on ${busiest.day}`;
   return (
-    <figure className="calendar">
-      <div role="img" aria-label={`Expiries in the coming year: ${countText(coming, 'token')}${most}`}>
-        {stretchesOf(picture, isNarrow ? WEEKS_OF_NARROW : Number.POSITIVE_INFINITY).map((stretch) => (
-          <Stretch key={stretch.from} picture={picture} stretch={stretch} />
-        ))}
-      </div>
-      <figcaption>
-        Expiries by day (UTC): {countText(coming, 'token')} in the coming year{most}.
-        {rest !== '' && ` Others: ${rest}.`}
-      </figcaption>
-    </figure>
+    <details className="calendar">
+      <summary>Expiries by day: {numberText(coming)} in the coming year</summary>
+      <figure>
+        <div role="img" aria-label={`Expiries in the coming year: ${countText(coming, 'token')}${most}`}>
+          {stretchesOf(picture, isNarrow ? WEEKS_OF_NARROW : Number.POSITIVE_INFINITY).map((stretch) => (
+            <Stretch key={stretch.from} picture={picture} stretch={stretch} />
+          ))}
+        </div>
+        <figcaption>Days of UTC.{rest !== '' && ` Others: ${rest}.`}</figcaption>
+      </figure>
+    </details>
   );
 }
 

@@ -1,15 +1,24 @@
 /** What is known of one controller, in full, and its facts in a line. */
 import { Card, CardBody, CardTitle, DescriptionList, Label, Spinner } from '@patternfly/react-core';
-import type { ReactNode } from 'react';
+import { lazy, type ReactNode, Suspense } from 'react';
 import { Link } from 'react-router';
 import { countText, numberText, unbroken } from '../shared/times.tsx';
 import { type ContextRead, type ControllerRead, query, unreadText } from './api.ts';
-import { Calendar } from './calendar.tsx';
 import type { ControllerState, Sweep } from './needs.ts';
 import { Fact, Message, RunState, Severity, When } from './parts.tsx';
 
+/** Folded, and so no part of the first view. */
+const Calendar = lazy(async () => ({ default: (await import('./calendar.tsx')).Calendar }));
+
 /** One controller. */
-export function ControllerCard({ state }: { readonly state: ControllerState }): ReactNode {
+export function ControllerCard({
+  state,
+  isAlone,
+}: {
+  readonly state: ControllerState;
+  /** Whether it is the only one: what the tiles above say of all is said of it. */
+  readonly isAlone: boolean;
+}): ReactNode {
   const { read } = state;
   const { place, context } = read;
   const { value, problem, waits } = context;
@@ -17,7 +26,9 @@ export function ControllerCard({ state }: { readonly state: ControllerState }): 
     <Card component="section" aria-label={place}>
       <CardTitle component="h2">
         {place}{' '}
-        {problem === null && (state.needs.length > 0 ? <Needs state={state} /> : <NotNeeded read={read} />)}
+        {problem === null &&
+          !isAlone &&
+          (state.needs.length > 0 ? <Needs state={state} /> : <NotNeeded read={read} />)}
       </CardTitle>
       <CardBody>
         {problem !== null && (
@@ -30,7 +41,7 @@ export function ControllerCard({ state }: { readonly state: ControllerState }): 
             <Spinner size="md" aria-label={`Reading ${place}`} /> No answer for {unbroken(`${waits} s`)}.
           </p>
         )}
-        {value !== null && <ControllerFacts value={value} state={state} />}
+        {value !== null && <ControllerFacts value={value} state={state} isAlone={isAlone} />}
       </CardBody>
     </Card>
   );
@@ -45,11 +56,13 @@ function roleText({ identity, credential }: ContextRead): string {
 function ControllerFacts({
   value,
   state: { read, sweep },
+  isAlone,
 }: {
   readonly value: ContextRead;
   readonly state: ControllerState;
+  readonly isAlone: boolean;
 }): ReactNode {
-  const { others, audit } = read;
+  const { others, audit, incidents } = read;
   const { address, dialect, product, identity, warnings, ownToken, incomplete } = value;
   const role = roleText(value);
   const calendar = audit.value?.calendar;
@@ -62,9 +75,11 @@ function ControllerFacts({
         <Message key={warning} isPlain variant="warning" title={warning} />
       ))}
       <FactList>
-        <Fact term="Incidents">
-          <IncidentsText read={read} />
-        </Fact>
+        {(!isAlone || incidents.problem !== null) && (
+          <Fact term="Incidents">
+            <IncidentsText read={read} />
+          </Fact>
+        )}
         <Fact term="Findings">
           <Findings read={read} />
         </Fact>
@@ -74,13 +89,18 @@ function ControllerFacts({
             <SweepText sweep={sweep} />
           </Fact>
         )}
-        <SettingFacts settings={value.settings} />
-        <Fact term="Leavers">
-          {value.directories.map((line) => (
-            <Remark key={line} text={line} />
-          ))}
-        </Fact>
       </FactList>
+      <details>
+        <summary>{settingsTitle(value.settings)}</summary>
+        <FactList>
+          <SettingFacts settings={value.settings} />
+          <Fact term="Leavers">
+            {value.directories.map((line) => (
+              <div key={line}>{line}</div>
+            ))}
+          </Fact>
+        </FactList>
+      </details>
       <details>
         <summary>
           As {identity.username} ({role}){others.length > 0 && `, also through ${others.join(', ')}`}
@@ -90,6 +110,12 @@ function ControllerFacts({
             {dialect} {product ?? ''} at {address}
           </Fact>
           {others.length > 0 && <Fact term="Also">the same controller through {others.join(', ')}</Fact>}
+          {audit.value?.kinds != null && (
+            <Fact term="Tokens">
+              {numberText(audit.value.kinds.personal)} personal,{' '}
+              {numberText(audit.value.kinds.ofApplications)} of applications
+            </Fact>
+          )}
           {ownToken !== null && (
             <Fact term="Own token">
               expires <When at={ownToken.earliest} />
@@ -97,7 +123,11 @@ function ControllerFacts({
           )}
         </FactList>
       </details>
-      {calendar != null && <Calendar picture={calendar} />}
+      {calendar != null && (
+        <Suspense>
+          <Calendar picture={calendar} />
+        </Suspense>
+      )}
     </>
   );
 }
@@ -113,18 +143,6 @@ function FactList({ children }: { readonly children: ReactNode }): ReactNode {
     >
       {children}
     </DescriptionList>
-  );
-}
-
-/** What is said of the directories: what follows from it is folded. */
-function Remark({ text }: { readonly text: string }): ReactNode {
-  const [, what, why] = /^(No directory [^:]*): (.*)$/.exec(text) ?? [];
-  if (why === undefined) return <div>{text}</div>;
-  return (
-    <details>
-      <summary>{what}</summary>
-      {why.slice(0, 1).toUpperCase() + why.slice(1)}
-    </details>
   );
 }
 
@@ -243,14 +261,10 @@ export function SweepText({
 function TokenFact({ read: { place, audit } }: { readonly read: ControllerRead }): ReactNode {
   const { value } = audit;
   if (value === null) return null;
-  const { tokensRead, kinds, at } = value;
+  const { tokensRead, at } = value;
   return (
     <Fact term="Tokens">
-      <Link to={query('/tokens', { place })}>{numberText(tokensRead)}</Link>
-      {kinds !== null &&
-        tokensRead > 0 &&
-        `: ${numberText(kinds.personal)} personal, ${numberText(kinds.ofApplications)} of applications`}
-      , as of <When at={at} />
+      <Link to={query('/tokens', { place })}>{numberText(tokensRead)}</Link>, as of <When at={at} />
     </Fact>
   );
 }
@@ -261,22 +275,39 @@ const SWITCHES = [
 ] as const;
 const YEAR_SECONDS = 31_536_000;
 
-function SettingFacts({ settings }: { readonly settings: ContextRead['settings'] }): ReactNode {
-  if (settings === null) return <Fact term="Settings">not readable with this account</Fact>;
+/** The settings with whether each is as it should be; null where they cannot be read. */
+function settingsIn(
+  settings: ContextRead['settings'],
+): readonly { readonly text: string; readonly isGood: boolean }[] | null {
+  if (settings === null) return null;
   const lifetime = settings['OAUTH2_PROVIDER']?.ACCESS_TOKEN_EXPIRE_SECONDS;
+  return [
+    ...SWITCHES.map(([key, name]) => {
+      const isOn = settings[key] === true;
+      return { text: `${name} ${isOn ? 'on' : 'off'}`, isGood: !isOn };
+    }),
+    ...(lifetime === undefined
+      ? []
+      : [{ text: `new tokens live ${lifetimeText(lifetime)}`, isGood: lifetime <= YEAR_SECONDS }]),
+  ];
+}
+
+/** What stands for the settings until they are unfolded. */
+function settingsTitle(settings: ContextRead['settings']): string {
+  const weak = settingsIn(settings)?.filter(({ isGood }) => !isGood).length;
+  if (weak === undefined) return 'Settings (not readable), leavers';
+  return weak === 0 ? 'Settings, leavers' : `Settings (${weak} weak), leavers`;
+}
+
+function SettingFacts({ settings }: { readonly settings: ContextRead['settings'] }): ReactNode {
   return (
     <Fact term="Settings">
       <span className="labels">
-        {SWITCHES.map(([key, name]) => (
-          <Label key={key} color={settings[key] === true ? 'orange' : 'green'}>
-            {name} {settings[key] === true ? 'on' : 'off'}
+        {settingsIn(settings)?.map(({ text, isGood }) => (
+          <Label key={text} color={isGood ? 'green' : 'orange'}>
+            {text}
           </Label>
-        ))}
-        {lifetime !== undefined && (
-          <Label color={lifetime > YEAR_SECONDS ? 'orange' : 'green'}>
-            new tokens live {lifetimeText(lifetime)}
-          </Label>
-        )}
+        )) ?? 'not readable with this account'}
       </span>
     </Fact>
   );

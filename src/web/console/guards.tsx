@@ -2,7 +2,7 @@
 import { Button, Checkbox, ExpandableSection, FormGroup, TextInput } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
 import { numberText } from '../shared/times.tsx';
-import type { ApprovalRule } from './api.ts';
+import { type ApprovalRule, useFacts } from './api.ts';
 import { Message } from './parts.tsx';
 
 /** The rule of a context in words; null without approvers. */
@@ -63,14 +63,16 @@ export function GuardFields(props: {
   );
 }
 
-/** Saves the plan of a form to a file instead of carrying it out. */
+/** Saves the plan of a form to a file instead of carrying it out; a console that is read only writes none. */
 export function SavePlan(props: {
   readonly isDisabled: boolean;
   readonly onSave: (path: string) => void;
 }): ReactNode {
   const { isDisabled, onSave } = props;
+  const { readOnly } = useFacts();
   const [isOpen, setOpen] = useState(false);
   const [path, setPath] = useState('~/plan.json');
+  if (readOnly) return null;
   return (
     <ExpandableSection
       toggleText="Save the plan to a file"

@@ -33,9 +33,15 @@ export function Incidents(): ReactNode {
       <Heading
         title="Incidents"
         actions={
-          <Button variant="secondary" isLoading={read.isFetching} onClick={() => void read.refetch()}>
-            Check again
-          </Button>
+          <div className="buttons">
+            {/* The form is below what is open, and its button may be out of sight. */}
+            <Button variant="secondary" isDanger onClick={toForm}>
+              New lockdown
+            </Button>
+            <Button variant="secondary" isLoading={read.isFetching} onClick={() => void read.refetch()}>
+              Check again
+            </Button>
+          </div>
         }
       />
       <PageSection className="stacked">
@@ -103,6 +109,15 @@ export function Incidents(): ReactNode {
       </PageSection>
     </>
   );
+}
+
+/** To the form of a new lockdown: its first field has the cursor. */
+function toForm(): void {
+  const form = document.querySelector('.pf-v6-c-form.lockdown');
+  form?.scrollIntoView({ block: 'nearest' });
+  const names =
+    form?.querySelector<HTMLElement>('#names') ?? form?.querySelector<HTMLElement>('select, input');
+  names?.focus();
 }
 
 /** Says that a controller could not be asked, and what is shown instead. */

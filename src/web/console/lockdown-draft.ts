@@ -34,6 +34,17 @@ export interface Draft {
   readonly since: string;
 }
 
+/** A theft that is locked down: the account is picked, and what is known goes on into the case. */
+export interface KnownTheft {
+  readonly scope: 'user' | 'application';
+  /** The number of the stolen token; null for not known. */
+  readonly token: number | null;
+  /** The incident that it belongs to, of an account that the thief made. */
+  readonly of: string | undefined;
+  /** What was filled in elsewhere. */
+  readonly known: Partial<Pick<Draft, 'account' | 'since'>>;
+}
+
 export const EMPTY: Draft = {
   ...{ scope: 'user', names: '', provider: 'any', choices: {}, hours: '' },
   ...{ account: { reason: '', ticket: '' }, keepActive: '', rescueToken: '', guards: noGuards, since: '' },

@@ -16,27 +16,25 @@ import {
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
 import { Choice } from '../shared/choice.tsx';
-import { type ContextRead, type Problem, query, useFacts, useRead } from './api.ts';
+import { type ContextRead, query, useFacts, useRead } from './api.ts';
 import { ChoiceFields } from './choices.tsx';
-import { CommandLine } from './commands.tsx';
-import { Report } from './document.tsx';
 import { GuardFields, guardsOf, SavePlan } from './guards.tsx';
-import { type Draft, EMPTY, namesIn, plannedId, requestOf, SCOPES, usePlan } from './lockdown-draft.ts';
+import {
+  type Draft,
+  EMPTY,
+  type KnownTheft,
+  namesIn,
+  plannedId,
+  requestOf,
+  SCOPES,
+  usePlan,
+} from './lockdown-draft.ts';
+import { PlanView } from './lockdown-plan.tsx';
+import { RightsMessage, TheftRefused } from './lockdown-refused.tsx';
 import { NameField } from './name-field.tsx';
 import { Message } from './parts.tsx';
 import './lockdown.css';
-import { AccountFields, ProblemAlert, useBegin } from './begin.tsx';
-
-/** A theft that is locked down: the account is picked, and what is known goes on into the case. */
-export interface KnownTheft {
-  readonly scope: 'user' | 'application';
-  /** The number of the stolen token; null for not known. */
-  readonly token: number | null;
-  /** The incident that it belongs to, of an account that the thief made. */
-  readonly of: string | undefined;
-  /** What was filled in elsewhere. */
-  readonly known: Partial<Pick<Draft, 'account' | 'since'>>;
-}
+import { AccountFields, useBegin } from './begin.tsx';
 
 interface FormProps {
   readonly place: string;
@@ -60,7 +58,7 @@ export function LockdownForm(props: FormProps): ReactNode {
       <CardTitle component="h2">Lock down</CardTitle>
       <CardBody>
         {context.data !== undefined ? (
-          <LoadedForm {...props} context={context.data} />
+          <PossibleForm {...props} context={context.data} />
         ) : context.error !== null ? (
           <Message variant="danger" title={context.error.message} />
         ) : (
@@ -73,10 +71,20 @@ export function LockdownForm(props: FormProps): ReactNode {
   );
 }
 
+type LoadedProps = FormProps & { readonly context: ContextRead };
+
+/** Of a theft that the account may not lock down, what else it may do; otherwise the form, which shows all that there is to know. */
+function PossibleForm(props: LoadedProps): ReactNode {
+  const { place, user, theft, context } = props;
+  const refusal = context.lockdownRefusal;
+  if (theft === undefined || refusal === null) return <LoadedForm {...props} />;
+  return <TheftRefused {...{ place, user, theft, refusal }} />;
+}
+
 /** Plans as one chooses; the plan is the dry run of the command. */
-function LoadedForm(props: FormProps & { readonly context: ContextRead }): ReactNode {
+function LoadedForm(props: LoadedProps): ReactNode {
   const { place, user, theft, context, onSwitch } = props;
-  const { readOnly, forms } = useFacts();
+  const { forms } = useFacts();
   const fields = forms['incident lockdown'];
   const [draft, setDraft] = useState<Draft>(
     props.draft ?? { ...EMPTY, names: user, ...theft?.known, scope: theft?.scope ?? 'user' },
@@ -99,22 +107,27 @@ function LoadedForm(props: FormProps & { readonly context: ContextRead }): React
     ...{ ...request, ...guardsOf(guards), ...account, ...plannedId(planned.data) },
     ...(theft !== undefined && { theft: theftOf(theft, since) }),
   };
+  const savePlan = (
+    <SavePlan isDisabled={!isReady} onSave={(planOut) => begin.mutate({ ...whole, planOut })} />
+  );
+  // Where no second person has to approve, a theft is no time for files.
+  const isSavedLater = theft !== undefined && context.approval.approvers.length === 0;
   return (
     <Form className="lockdown" onSubmit={(event) => event.preventDefault()}>
       {refusal !== null && <RightsMessage refusal={refusal} />}
       <div className="fields">
-        {theft === undefined ? (
-          <WhoFields place={place} draft={draft} set={set} />
-        ) : (
-          theft.of === undefined && <SinceField since={since} onChange={(at) => set({ since: at })} />
-        )}
+        <Subject {...{ place, draft, set, theft }} />
         <div className="pair account">
           <AccountFields account={account} onChange={(account) => set({ account })} />
         </div>
         {isBasicOff && credential === 'password' && (
           <RescueField value={draft.rescueToken} onChange={(rescueToken) => set({ rescueToken })} />
         )}
-        <Measures taken={taken} isWide={scope === 'all' || scope === 'identityProvider'}>
+        <Measures
+          // The plan of a theft says in a line what is done.
+          taken={theft === undefined ? taken : null}
+          isWide={scope === 'all' || scope === 'identityProvider'}
+        >
           <ChoiceFields
             fields={fields}
             choices={choices}
@@ -142,12 +155,13 @@ function LoadedForm(props: FormProps & { readonly context: ContextRead }): React
               onChange={(_event, value) => set({ hours: value })}
             />
           </FormGroup>
+          {isSavedLater && savePlan}
         </Measures>
         <GuardFields rule={context.approval} guards={guards} onChange={(guards) => set({ guards })} />
       </div>
       <div className="plan stacked">
         {!isWhole && refusal === null && <p>Name a user or an application to see the plan.</p>}
-        <PlanView planned={planned}>
+        <PlanView place={place} planned={planned} isShort={theft !== undefined}>
           {theft === undefined && (
             <InvestigateFirst place={place} names={scope === 'user' ? namesIn(names) : []} />
           )}
@@ -155,43 +169,15 @@ function LoadedForm(props: FormProps & { readonly context: ContextRead }): React
       </div>
       <div className="begin">
         {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
-        {readOnly ? (
-          <p className="hint">This console is read only: it shows the plan, and locks nobody down.</p>
-        ) : (
-          <LockdownButtons
-            refusal={refusal}
-            isReady={isReady}
-            isPending={begin.isPending}
-            onBegin={(more) => begin.mutate({ ...whole, ...more })}
-          />
-        )}
+        <BeginButton
+          refusal={refusal}
+          isReady={isReady}
+          isPending={begin.isPending}
+          onBegin={() => begin.mutate(whole)}
+        />
+        {!isSavedLater && savePlan}
       </div>
     </Form>
-  );
-}
-
-/** The plan of what is filled in, as far as it is read. */
-function PlanView({
-  planned: { isFetching, error, data },
-  children,
-}: {
-  readonly planned: ReturnType<typeof usePlan>;
-  /** What stands below it. */
-  readonly children: ReactNode;
-}): ReactNode {
-  return (
-    <>
-      {isFetching && <Spinner size="md" aria-label="Planning" />}
-      {error !== null && <Message variant="danger" title={error.message} />}
-      {data != null && (
-        <>
-          {data.failure !== null && <ProblemAlert problem={data.failure} />}
-          <Report ended={data} label="Plan" />
-          <CommandLine command={data.command} />
-          {children}
-        </>
-      )}
-    </>
   );
 }
 
@@ -203,6 +189,17 @@ function theftOf({ token, of }: KnownTheft, since: string): object {
     ...(!Number.isNaN(at.getTime()) && { since: at.toISOString() }),
     ...(of !== undefined && { of }),
   };
+}
+
+/** Whom it is about; of a theft, which was picked, when it began. */
+function Subject(
+  props: Parameters<typeof WhoFields>[0] & { readonly theft: KnownTheft | undefined },
+): ReactNode {
+  const { theft, draft, set } = props;
+  if (theft === undefined) return <WhoFields {...props} />;
+  // What the thief made is part of a case that has it.
+  if (theft.of !== undefined) return null;
+  return <SinceField since={draft.since} onChange={(since) => set({ since })} />;
 }
 
 /** Whom a lockdown is about. */
@@ -251,7 +248,7 @@ function SinceField(props: {
 }): ReactNode {
   const { since, onChange } = props;
   return (
-    <FormGroup label="When it began, if known (your time zone)" fieldId="theft-since">
+    <FormGroup label="When it began, if known" fieldId="theft-since">
       <TextInput
         id="theft-since"
         type="datetime-local"
@@ -294,17 +291,19 @@ function Measures({
   isWide,
   children,
 }: {
-  readonly taken: readonly string[];
+  /** Null where that is said elsewhere. */
+  readonly taken: readonly string[] | null;
   /** Whether it is about more than named users or applications: then each measure is to be looked at. */
   readonly isWide: boolean;
   readonly children: ReactNode;
 }): ReactNode {
   const [chosen, setOpen] = useState<boolean | null>(null);
   const isOpen = chosen ?? isWide;
-  const also = taken.length === 0 ? 'ends tokens and sessions only' : taken.join('; ');
+  const also = taken?.length === 0 ? 'ends tokens and sessions only' : taken?.join('; ');
+  const closed = also === undefined ? 'Change the measures' : `Measures: ${also}. Change…`;
   return (
     <ExpandableSection
-      toggleText={isOpen ? 'Measures' : `Measures: ${also}. Change…`}
+      toggleText={isOpen ? 'Measures' : closed}
       isExpanded={isOpen}
       onToggle={(_event, value) => setOpen(value)}
     >
@@ -345,34 +344,34 @@ function useGaps(
   );
 }
 
-/** What begins the lockdown, or saves its plan; with why it cannot be begun. */
-function LockdownButtons(props: {
+/** What begins the lockdown; with why it cannot be begun. */
+function BeginButton(props: {
   readonly refusal: ContextRead['lockdownRefusal'];
   readonly isReady: boolean;
   readonly isPending: boolean;
-  readonly onBegin: (more: { readonly planOut?: string }) => void;
+  readonly onBegin: () => void;
 }): ReactNode {
   const { refusal, isReady, isPending, onBegin } = props;
+  const { readOnly } = useFacts();
+  if (readOnly)
+    return <p className="hint">This console is read only: it shows the plan, and locks nobody down.</p>;
   return (
-    <>
-      <div>
-        <Button
-          variant="danger"
-          isDisabled={!isReady}
-          isLoading={isPending}
-          {...(refusal !== null && { 'aria-describedby': 'lock-down-refusal' })}
-          onClick={() => onBegin({})}
-        >
-          Lock down…
-        </Button>
-        {refusal !== null && (
-          <p id="lock-down-refusal" className="hint">
-            Not possible. {refusal.message}
-          </p>
-        )}
-      </div>
-      <SavePlan isDisabled={!isReady} onSave={(planOut) => onBegin({ planOut })} />
-    </>
+    <div>
+      <Button
+        variant="danger"
+        isDisabled={!isReady}
+        isLoading={isPending}
+        {...(refusal !== null && { 'aria-describedby': 'lock-down-refusal' })}
+        onClick={onBegin}
+      >
+        Lock down…
+      </Button>
+      {refusal !== null && (
+        <p id="lock-down-refusal" className="hint">
+          Not possible. {refusal.message}
+        </p>
+      )}
+    </div>
   );
 }
 
@@ -390,14 +389,5 @@ function InvestigateFirst({
       Not sure yet? <Link to={query('/investigation', { place, user: name })}>Investigate {name} first</Link>.
       An investigation reads only.
     </p>
-  );
-}
-
-/** Says before anything is typed that the account may not do it. */
-function RightsMessage({ refusal }: { readonly refusal: Problem }): ReactNode {
-  return (
-    <Message variant="warning" title={`This account may not lock down. ${refusal.message}`}>
-      {refusal.hint}
-    </Message>
   );
 }

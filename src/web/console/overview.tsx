@@ -71,7 +71,11 @@ export function Overview(): ReactNode {
                 ) : (
                   <div className="cards">
                     {ordered.map((state) => (
-                      <ControllerCard key={state.read.place} state={state} />
+                      <ControllerCard
+                        key={state.read.place}
+                        state={state}
+                        isAlone={only === null && ordered.length === 1}
+                      />
                     ))}
                   </div>
                 )}
@@ -138,7 +142,9 @@ function Summary({ states }: { readonly states: readonly ControllerState[] }): R
         </Tile>
         <Tile
           term="Open incidents"
-          value={told.some(({ incidents }) => incidents.value !== null) ? numberText(open.length) : none}
+          value={
+            told.some(({ incidents }) => incidents.value !== null) ? <OpenCount count={open.length} /> : none
+          }
           isBad={broken > 0}
         >
           {[
@@ -154,16 +160,21 @@ function Summary({ states }: { readonly states: readonly ControllerState[] }): R
           value={counted.length > 0 ? countText(month, 'token') : none}
           isBad={false}
         >
-          {counted.length > 0 && `${numberText(week)} within a week`}
+          {week > 0 && `${numberText(week)} within a week`}
           {counted.length < states.length &&
             states.length > 1 &&
-            `${counted.length > 0 ? '; ' : ''}counted at ${numberText(counted.length)} of ${numberText(states.length)}`}
+            `${week > 0 ? '; ' : ''}counted at ${numberText(counted.length)} of ${numberText(states.length)}`}
         </Tile>
         <SweepTile states={states} />
       </dl>
       <Waiting told={told} />
     </PageSection>
   );
+}
+
+/** How many lockdowns are open, with the way to them. */
+function OpenCount({ count }: { readonly count: number }): ReactNode {
+  return count === 0 ? '0' : <Link to="/incidents">{numberText(count)}</Link>;
 }
 
 /** The last sweep of all controllers; without one why, and where it is set up. */
@@ -185,8 +196,7 @@ function SweepTile({ states }: { readonly states: readonly ControllerState[] }):
     );
   }
   const isRead = states.every(({ sweep }) => sweep !== undefined);
-  const which =
-    states.length === 1 ? 'this controller' : `${numberText(unswept)} of ${numberText(states.length)}`;
+  const which = states.length === 1 ? 'it' : `${numberText(unswept)} of ${numberText(states.length)}`;
   return (
     <Tile term="Last sweep" value={isRead ? 'never' : '…'} isBad={false}>
       {isRead && (

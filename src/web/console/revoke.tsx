@@ -20,15 +20,19 @@ export function RevokeButton(props: {
   readonly filter: Readonly<Record<string, string>>;
   readonly total: number;
   readonly selected: readonly Row[];
+  /** Whether there may be more: their number so far would look like that of all. */
+  readonly isReading: boolean;
 }): ReactNode {
-  const { filter, total, selected } = props;
+  const { filter, total, selected, isReading } = props;
   // What would revoke all that is listed is not the loudest of the page: only what was selected by hand is.
   const isNarrowed = Object.keys(filter).some((name) => name !== 'place');
   const [isOpen, setOpen] = useState(false);
   const text =
     selected.length > 0
       ? `Revoke ${numberText(selected.length)} selected…`
-      : `Revoke all ${numberText(total)}…`;
+      : isReading
+        ? 'Revoke all…'
+        : `Revoke all ${numberText(total)}…`;
   return (
     <>
       <Button
@@ -49,9 +53,10 @@ export function RevokeDialog(props: {
   readonly filter: Readonly<Record<string, string>>;
   readonly total: number;
   readonly selected: readonly Row[];
+  readonly isReading: boolean;
   readonly onClose: () => void;
 }): ReactNode {
-  const { places, filter, total, selected, onClose } = props;
+  const { places, filter, total, selected, isReading, onClose } = props;
   const { readOnly, forms } = useFacts();
   const meant =
     selected.length > 0
@@ -100,6 +105,7 @@ export function RevokeDialog(props: {
           <Meant
             selected={selected.filter((row) => row.place === place)}
             total={total}
+            isReading={isReading}
             isAll={selected.length === 0}
             place={meant.length > 1 ? place : null}
           />
@@ -107,12 +113,10 @@ export function RevokeDialog(props: {
           <ChoiceFields fields={forms['tokens revoke']} choices={choices} onChange={setChoices} gaps={gaps} />
           <AccountFields account={account} onChange={setAccount} />
           <GuardFields rule={context.data?.approval} guards={guards} onChange={setGuards} />
-          {!readOnly && (
-            <SavePlan
-              isDisabled={begin.isPending}
-              onSave={(planOut) => begin.mutate({ ...request, planOut }, { onSuccess: onClose })}
-            />
-          )}
+          <SavePlan
+            isDisabled={begin.isPending}
+            onSave={(planOut) => begin.mutate({ ...request, planOut }, { onSuccess: onClose })}
+          />
         </Form>
         {(error ?? begin.error) !== null && (
           <Message isLiveRegion variant="danger" title={(error ?? begin.error)?.message} />
@@ -161,11 +165,13 @@ const MOST_NAMED = 20;
 function Meant({
   selected,
   total,
+  isReading,
   isAll,
   place,
 }: {
   readonly selected: readonly Row[];
   readonly total: number;
+  readonly isReading: boolean;
   readonly isAll: boolean;
   /** The context, where there are several. */
   readonly place: string | null;
@@ -175,6 +181,7 @@ function Meant({
     return (
       <p>
         {numberText(total)} {total === 1 ? 'token matches' : 'tokens match'}
+        {isReading && ' so far; more are being read'}
         {place === null ? '' : `, in all contexts. The plan is about those in ${place}`}.
       </p>
     );

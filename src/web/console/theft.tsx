@@ -5,8 +5,8 @@ import { Link, useLocation } from 'react-router';
 import type { TokenPage } from '../../console/token-table.ts';
 import { type Json, query, useAddress, useFacts, useRead } from './api.ts';
 import { PlaceNote, usePlace } from './controller.tsx';
-import type { Draft } from './lockdown-draft.ts';
-import { type KnownTheft, LockdownForm } from './lockdown-form.tsx';
+import type { Draft, KnownTheft } from './lockdown-draft.ts';
+import { LockdownForm } from './lockdown-form.tsx';
 import { Heading, When } from './parts.tsx';
 import { TheftSearch, tokenName } from './theft-search.tsx';
 
@@ -80,7 +80,7 @@ function Picked(props: {
       )}
       {of !== undefined && (
         <p>
-          A lockdown of its own, to be closed as well. What {name} did is found and cleaned in{' '}
+          An incident of its own: close it too. What {name} did is cleaned in{' '}
           <Link to={query('/case', { place: asked, incident: of })}>{of}</Link>.
         </p>
       )}

@@ -103,6 +103,7 @@ export function Tokens(): ReactNode {
               filter={filter}
               total={data.total}
               selected={[...selected.values()]}
+              isReading={stillReading}
             />
           )}
           <OwnerLockdown filter={filter} />
@@ -138,6 +139,7 @@ export function Tokens(): ReactNode {
             filter={{}}
             total={1}
             selected={[revoked]}
+            isReading={false}
             onClose={() => setRevoked(null)}
           />
         )}

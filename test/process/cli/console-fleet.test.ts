@@ -39,6 +39,26 @@ async function fleet() {
 }
 
 describe('the overview of several controllers', { timeout: 60_000 }, () => {
+  it('plans no revocation of tokens that are not all read', async () => {
+    const { folder, file } = await fleet();
+    const { send, app, operations } = await testConsole({ home: folder, config: file, allContexts: true });
+    onTestFinished(async () => {
+      await operations.close();
+      await app.close();
+    });
+    const request = { kind: 'tokens revoke', place: 'silent', filter: { text: 'laptop' } };
+    const answer = await send('/api/plans', request);
+    expect([answer.statusCode, answer.json()]).toMatchObject([
+      400,
+      {
+        error: {
+          code: 'usage',
+          message: expect.stringMatching(/^Not all tokens of silent are read yet: 0 so far/),
+        },
+      },
+    ]);
+  });
+
   it('shows those that answer, and names the one that does not', async () => {
     const { folder, file } = await fleet();
     const { send, app, operations } = await testConsole({ home: folder, config: file, allContexts: true });
