@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { percent } from '../src/config/value-schemas.ts';
 import { pathNames } from '../src/domain/access.ts';
+import { numberText } from '../src/domain/text.ts';
 import type { DirectoryAnswer } from '../src/operations/directories/answer-history.ts';
 import { defineJob, revocationJobReport, type TargetJobContext } from '../src/operations/jobs/job.ts';
 
@@ -55,7 +56,7 @@ export const offboarding = defineJob({
         sessions: plan.sessions?.count ?? 0,
         owners,
       };
-      return { message: `Would end the access of ${users.length} users who left`, summary };
+      return { message: `Would end the access of ${numberText(users.length)} users who left`, summary };
     }
     const { revokeTokens } = await import('../src/operations/revocation/revoke-tokens.ts');
     const report = revocationJobReport(

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { policyFrom, policySchema, ruleName } from '../src/config/policy.ts';
 import { MAX_AGE, milliseconds, percent, whole } from '../src/config/value-schemas.ts';
 import { requireUsable } from '../src/domain/policy/policy.ts';
+import { numberText } from '../src/domain/text.ts';
 import { defineJob, revocationJobReport } from '../src/operations/jobs/job.ts';
 
 /** Revokes the tokens that a policy's rules find. */
@@ -34,13 +35,13 @@ export const revocationSweep = defineJob({
     const { plan, ...counted } = await planSweep({ ...context, ...parameters, policy });
     if (plan === null)
       return {
-        message: `Found nothing to revoke among ${numbered(counted.tokens)} tokens`,
+        message: `Found nothing to revoke among ${numberText(counted.tokens)} tokens`,
         summary: counted,
       };
     if (context.dryRun) {
       const planned = plan.tokenIds.length;
       return {
-        message: `Would revoke ${numbered(planned)} of ${numbered(counted.tokens)} tokens`,
+        message: `Would revoke ${numberText(planned)} of ${numberText(counted.tokens)} tokens`,
         summary: { ...counted, planned },
       };
     }
@@ -49,8 +50,3 @@ export const revocationSweep = defineJob({
     return revocationJobReport(await revokeTokens({ ...context, plan, reason }), counted);
   },
 });
-
-/** A number as commands print it. */
-function numbered(number: number): string {
-  return number.toLocaleString('en-US');
-}

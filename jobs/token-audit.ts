@@ -6,6 +6,7 @@ import { type Audit, type Finding, findingKey } from '../src/domain/policy/judge
 import { atLeast, type Severity, severities } from '../src/domain/policy/rule.ts';
 import { subjectName } from '../src/domain/policy/subject.ts';
 import { Rows } from '../src/domain/rows.ts';
+import { numberText } from '../src/domain/text.ts';
 import { defineJob, type JobNotice } from '../src/operations/jobs/job.ts';
 
 /** How many findings a notice lists. */
@@ -63,7 +64,7 @@ export const tokenAudit = defineJob({
     if (path !== undefined && !dryRun) await files.writeBaseline(path, keys, clock.now());
     const summary = audit.summary();
     const limit = incompleteText(description);
-    const message = `Found ${summary.found} findings in ${summary.tokensRead} tokens, ${grave} to notify about`;
+    const message = `Found ${numberText(summary.found)} findings in ${numberText(summary.tokensRead)} tokens, ${numberText(grave)} to notify about`;
     return {
       message: limit === null ? message : `${message}. ${limit}`,
       summary: { ...summary, told: grave, visibility: description.visibility },
@@ -97,8 +98,8 @@ function notice(
   const { grave, told, fresh, notifyAt } = found;
   const more = grave - told.length;
   return {
-    subject: `${grave} ${fresh ? 'new ' : ''}findings of severity ${notifyAt} or above in ${context}`,
-    text: [...told, ...(more > 0 ? [`and ${more} more`] : [])].join('\n'),
+    subject: `${numberText(grave)} ${fresh ? 'new ' : ''}findings of severity ${notifyAt} or above in ${context}`,
+    text: [...told, ...(more > 0 ? [`and ${numberText(more)} more`] : [])].join('\n'),
     severity: 'warning',
   };
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { MAX_AGE, milliseconds, whole } from '../src/config/value-schemas.ts';
 import { TokenctlError } from '../src/domain/errors.ts';
+import { numberText } from '../src/domain/text.ts';
 import { defineJob } from '../src/operations/jobs/job.ts';
 
 /** Deletes expired tokens and old revoked refresh tokens. */
@@ -36,7 +37,8 @@ export const tokenCleanup = defineJob({
     if (plan.total === 0) {
       return { message: `Nothing${limit === '' ? '' : ' visible'} to clean up${limit}`, summary: counted };
     }
-    if (context.dryRun) return { message: `Would delete ${plan.total} tokens${limit}`, summary: counted };
+    if (context.dryRun)
+      return { message: `Would delete ${numberText(plan.total)} tokens${limit}`, summary: counted };
     const { cleanupTokens } = await import('../src/operations/cleanup/cleanup-tokens.ts');
     const report = await cleanupTokens({ ...context, plan, reason: 'scheduled cleanup' });
     const { deleted, planned, stopped, run } = report;
@@ -45,7 +47,7 @@ export const tokenCleanup = defineJob({
       0,
     );
     const summary = { ...counted, deleted, failed, auditRun: run };
-    const message = `Deleted ${deleted} of ${planned} tokens${limit}`;
+    const message = `Deleted ${numberText(deleted)} of ${numberText(planned)} tokens${limit}`;
     if (report.interrupted) return { message, summary, interrupted: true };
     if (failed === 0 && stopped === null) return { message, summary };
     throw new TokenctlError('partly_done', stopped === null ? message : `${message}: ${stopped.message}`, {
