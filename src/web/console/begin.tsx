@@ -4,7 +4,7 @@ import { useMutation } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { useSearchParams } from 'react-router';
 import { call, type Operation, type Problem, useFacts } from './api.ts';
-import { Message } from './parts.tsx';
+import { Message, Said } from './parts.tsx';
 
 /**
  * Begins an operation, and shows it.
@@ -70,7 +70,7 @@ export function AccountFields({
 export function ProblemAlert({ problem }: { readonly problem: Problem }): ReactNode {
   return (
     <Message isLiveRegion variant="danger" title={problem.message}>
-      {problem.hint}
+      {problem.hint !== null && <Said text={problem.hint} />}
     </Message>
   );
 }

@@ -15,7 +15,7 @@ import type { ShownLine, ShownPart } from '../../console/shown-document.ts';
 import { PlainTable } from '../shared/table.tsx';
 import type { Ended } from './api.ts';
 import { Printed } from './commands.tsx';
-import { Bars, WithTimes } from './parts.tsx';
+import { Bars, Said, WithTimes } from './parts.tsx';
 
 /** The lines of a part that are drawn at first. */
 const MOST_LINES = 200;
@@ -279,39 +279,11 @@ const COMMAND = /^(.*?:) (tokenctl .+)$/;
 /** A sentence; a command at its end can be copied. */
 function Sentence({ text }: { readonly text: string }): ReactNode {
   const [, before, command] = COMMAND.exec(text) ?? [];
-  if (command === undefined) return codeIn(text);
+  if (command === undefined) return <Said text={text} />;
   return (
     <>
       {before} <Command command={command} />
     </>
-  );
-}
-
-/** What stands in backticks is a command, a setting or a name. */
-function codeIn(text: string): ReactNode {
-  const parts = text.split('`');
-  if (parts.length < 3 || parts.length % 2 === 0) return <WithTimes text={text} />;
-  return parts.map((part, place) =>
-    // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a sentence stay where they are
-    place % 2 === 0 ? <WithTimes key={place} text={part} /> : <Code key={place} text={part} />,
-  );
-}
-
-/** A command; a line breaks between its flags, not after their hyphens. */
-function Code({ text }: { readonly text: string }): ReactNode {
-  return (
-    <code>
-      {text.split(/(--[\w-]+)/).map((part, place) =>
-        place % 2 === 0 ? (
-          part
-        ) : (
-          // biome-ignore lint/suspicious/noArrayIndexKey: as above
-          <span key={place} className="flag">
-            {part}
-          </span>
-        ),
-      )}
-    </code>
   );
 }
 

@@ -16,7 +16,6 @@ import type { ReactNode } from 'react';
 import type { LogRun } from '../../console/log-records.ts';
 import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
-import { unbroken } from '../shared/times.tsx';
 import { call, type Json, query, saved, useRead } from './api.ts';
 import { OwnCommand } from './commands.tsx';
 import { Message, When, WithTimes } from './parts.tsx';
@@ -36,7 +35,9 @@ export function RunDialog({
         <Loaded query={read}>
           {({ sentence, facts, entries }) => (
             <>
-              <p>{unbroken(sentence)}</p>
+              <p>
+                <WithTimes text={sentence} />
+              </p>
               <DescriptionList isHorizontal isCompact className="facts">
                 {facts.map(({ name, value }) => (
                   <DescriptionListGroup key={name}>

@@ -6,13 +6,14 @@ import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
 import type { Log as Answer } from '../../console/log-records.ts';
 import { Choice } from '../shared/choice.tsx';
+import { Code } from '../shared/code.tsx';
 import { Loaded } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
 import { countText, numberText } from '../shared/times.tsx';
 import { call, type Json, type Operation, query, saved, useAddress, useRead } from './api.ts';
 import { TextSearch } from './commands.tsx';
 import { RunDialog } from './log-run.tsx';
-import { END_COLORS, Heading, Message, outcomeText, When } from './parts.tsx';
+import { END_COLORS, Heading, Message, outcomeText, Said, When, WithTimes } from './parts.tsx';
 
 type Run = LogRead['runs'][number];
 
@@ -83,7 +84,10 @@ export function Log(): ReactNode {
               <Choice
                 aria-label="State"
                 value={given('state')}
-                options={[['', 'Any state'], ...RUN_STATES]}
+                options={[
+                  ['', 'Any state'],
+                  ...RUN_STATES.map((state) => [state, outcomeText(state)] as const),
+                ]}
                 onChange={(state) => change({ state })}
               />
             </ToolbarItem>
@@ -133,8 +137,11 @@ function RunTable({
       keyOf={({ run }) => run}
       columns={[
         { title: 'Ended', show: ({ ended }) => <When at={ended} /> },
-        { title: 'State', show: ({ state }) => <Label color={END_COLORS[state] ?? 'grey'}>{state}</Label> },
-        { title: 'What', show: ({ sentence }) => sentence },
+        {
+          title: 'State',
+          show: ({ state }) => <Label color={END_COLORS[state] ?? 'grey'}>{outcomeText(state)}</Label>,
+        },
+        { title: 'What', show: ({ sentence }) => <WithTimes text={sentence} /> },
         {
           title: 'Details',
           isAction: true,
@@ -210,7 +217,7 @@ function VerificationAlert({
   if (verified === null) {
     return (
       <Message isLiveRegion variant="danger" title={problem?.message ?? 'The audit log is broken.'}>
-        Verified <When at={at} />. {problem?.hint}
+        Verified <When at={at} />. {problem?.hint != null && <Said text={problem.hint} />}
       </Message>
     );
   }
@@ -264,7 +271,7 @@ export function Operations(): ReactNode {
                       </Label>
                     ),
                   },
-                  { title: 'Command', show: ({ command }) => <code>{command}</code> },
+                  { title: 'Command', show: ({ command }) => <Code text={command} /> },
                   {
                     title: 'Open',
                     isAction: true,

@@ -12,6 +12,8 @@ import {
   Title,
 } from '@patternfly/react-core';
 import { Fragment, type ReactNode, useEffect } from 'react';
+import { Link } from 'react-router';
+import { WithCode } from '../shared/code.tsx';
 import { withBreaks } from '../shared/table.tsx';
 import { localText, numberText } from '../shared/times.tsx';
 import type { Operation } from './api.ts';
@@ -29,7 +31,10 @@ export function Heading({
   }, [title]);
   return (
     <PageSection>
-      <Flex justifyContent={{ default: 'justifyContentSpaceBetween' }}>
+      <Flex
+        justifyContent={{ default: 'justifyContentSpaceBetween' }}
+        alignItems={{ default: 'alignItemsCenter' }}
+      >
         <FlexItem>
           <Title headingLevel="h1">{title}</Title>
         </FlexItem>
@@ -49,7 +54,13 @@ export function Bars({
   readonly title?: string;
   /** What the bars count, in the plural. */
   readonly unit?: string;
-  readonly bars: readonly { readonly label: string; readonly count: number; readonly isChosen?: boolean }[];
+  readonly bars: readonly {
+    readonly label: string;
+    readonly count: number;
+    readonly isChosen?: boolean;
+    /** A page that it leads to, instead of being chosen. */
+    readonly to?: string;
+  }[];
   readonly onChoose?: (index: number) => void;
 }): ReactNode {
   const most = Math.max(1, ...bars.map(({ count }) => count));
@@ -58,9 +69,13 @@ export function Bars({
     <div className="bars">
       {title !== undefined && <ChartTitle title={title} unit={unit} />}
       <ul>
-        {bars.map(({ label, count, isChosen = false }, index) => (
+        {bars.map(({ label, count, isChosen = false, to }, index) => (
           <li key={label}>
-            <BarRow isChosen={isChosen} onChoose={onChoose === undefined ? undefined : () => onChoose(index)}>
+            <BarRow
+              isChosen={isChosen}
+              to={to}
+              onChoose={onChoose === undefined ? undefined : () => onChoose(index)}
+            >
               <Bar label={label} count={count} unit={unit} width={(100 * count) / most} />
             </BarRow>
           </li>
@@ -87,10 +102,18 @@ export function ChartTitle({
 
 function BarRow(props: {
   readonly isChosen: boolean;
+  readonly to: string | undefined;
   readonly onChoose: (() => void) | undefined;
   readonly children: ReactNode;
 }): ReactNode {
-  const { isChosen, onChoose, children } = props;
+  const { isChosen, to, onChoose, children } = props;
+  if (to !== undefined) {
+    return (
+      <Link to={to} className="bar-row">
+        {children}
+      </Link>
+    );
+  }
   if (onChoose === undefined) return <div className="bar-row">{children}</div>;
   return (
     <button type="button" className="bar-row" aria-pressed={isChosen} onClick={onChoose}>
@@ -171,6 +194,11 @@ export function WithTimes({
   ));
 }
 
+/** What the program says, with its commands as such and its times as the page shows all others. */
+export function Said({ text }: { readonly text: string }): ReactNode {
+  return <WithCode text={text} plain={(part) => <WithTimes text={part} />} />;
+}
+
 const COLORS = { critical: 'red', high: 'orangered', medium: 'orange', low: 'grey' } as const;
 
 /** The severity of findings, with their number if it is given. */
@@ -203,9 +231,10 @@ export function RunState({
 }): ReactNode {
   return (
     <>
-      <Label color={RUN_COLORS[run.state] ?? 'grey'}>{run.state}</Label> {run.isDryRun && 'dry run'}
-      {run.isDryRun && run.kind === 'manual' && ', '}
-      {run.kind === 'manual' && 'by hand'}
+      <Label color={RUN_COLORS[run.state] ?? 'grey'}>{run.state}</Label>{' '}
+      <span className="whole">
+        {[run.isDryRun && 'dry run', run.kind === 'manual' && 'by hand'].filter(Boolean).join(', ')}
+      </span>
     </>
   );
 }
@@ -253,7 +282,7 @@ export function OneMessage({
   if (others.length === 0) {
     return (
       <Message variant={variant} title={only[0]}>
-        {only[1]}
+        {only[1] != null && <Said text={only[1]} />}
       </Message>
     );
   }
@@ -262,7 +291,7 @@ export function OneMessage({
       <ul className="reasons">
         {pairs.map(([text, hint]) => (
           <li key={text}>
-            {text} {hint}
+            {text} {hint != null && <Said text={hint} />}
           </li>
         ))}
       </ul>

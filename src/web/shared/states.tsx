@@ -16,6 +16,7 @@ import type { UseQueryResult } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useState } from 'react';
 import { useLocation } from 'react-router';
 import { ApiError, problemText } from './api.ts';
+import { WithCode } from './code.tsx';
 import { ButtonLink } from './links.tsx';
 import { unbroken } from './times.tsx';
 
@@ -83,11 +84,13 @@ export function Failed({
   return (
     <EmptyState headingLevel={isPage ? 'h1' : 'h2'} titleText={title} status="danger">
       <EmptyStateBody role="alert">
-        {isGone
-          ? 'It was deleted or never existed, or you may not see it.'
-          : isRefused
-            ? 'An administrator can give you access.'
-            : problemText(error)}
+        {isGone ? (
+          'It was deleted or never existed, or you may not see it.'
+        ) : isRefused ? (
+          'An administrator can give you access.'
+        ) : (
+          <WithCode text={problemText(error)} />
+        )}
       </EmptyStateBody>
       {(isGone || isRefused) && (
         <EmptyStateFooter>
@@ -98,7 +101,7 @@ export function Failed({
           </EmptyStateActions>
         </EmptyStateFooter>
       )}
-      {retry !== undefined && status !== 403 && status !== 404 && (
+      {retry !== undefined && ![400, 403, 404].includes(status) && (
         <EmptyStateFooter>
           <EmptyStateActions>
             <Button onClick={retry} isDisabled={wait > 0}>
