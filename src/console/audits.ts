@@ -8,6 +8,7 @@ import { policySchema } from '../config/policy.ts';
 import { incompleteText } from '../domain/claims.ts';
 import type { Baseline, Finding } from '../domain/policy/judge.ts';
 import { ruleNames, rules } from '../domain/policy/policy.ts';
+import { severities } from '../domain/policy/rule.ts';
 import { applicationOf, ownerOf, subjectKey } from '../domain/policy/subject.ts';
 import { auditTokens } from '../operations/token-audit/audit-tokens.ts';
 import { trendText, Worst } from '../reports/audit/audit-result.ts';
@@ -16,8 +17,10 @@ import { baselineHeading, parseBaseline } from '../reports/report-file.ts';
 import { noScreen } from '../reports/tables/text.ts';
 import { inTurns, type Places } from './places.ts';
 
-/** The findings of an audit that the page lists, of each state; the exports have all. */
-const MAX_FINDINGS = 1_000;
+/** The findings of each rule that the page can list, of each state; the exports have all. */
+const MAX_OF_RULE = 200;
+/** The findings that are gone since the baseline. */
+const MAX_FIXED = 1_000;
 /** The owners and applications that are named, of each rule. */
 const MAX_NAMES = 30;
 /** Audits at a time: over REST each reads every token. */
@@ -77,7 +80,7 @@ async function audited(runtime: Runtime, baseline: Baseline | undefined) {
   });
   const owners = new Counts();
   const ofRules = new Map<string, { readonly owners: Counts; readonly applications: Counts }>();
-  const [found, known] = [new Worst(MAX_FINDINGS), new Worst(MAX_FINDINGS)];
+  const [found, known] = [new WorstByRule(), new WorstByRule()];
   await audit.findings.each((page) => {
     for (const finding of page) {
       const { rule, subject, isKnown } = finding;
@@ -92,7 +95,7 @@ async function audited(runtime: Runtime, baseline: Baseline | undefined) {
   const whole = audit.summary();
   const { byRule, ...summary } = whole;
   const fixed = [];
-  for (const finding of audit.fixed()) if (fixed.push(finding) >= MAX_FINDINGS) break;
+  for (const finding of audit.fixed()) if (fixed.push(finding) >= MAX_FIXED) break;
   return {
     at: audit.now,
     incomplete: incompleteText(await runtime.description()),
@@ -150,6 +153,23 @@ function findingRow({ rule, severity, subject, message }: Finding, state: 'new' 
     owner: ownerOf(subject)?.username ?? null,
     tokenId: subject.kind === 'token' ? subject.token.id : null,
   };
+}
+
+/** The worst findings of each rule: whatever the page narrows its list to, it has the first of them. */
+class WorstByRule {
+  readonly #ofRules = new Map<string, Worst>();
+
+  add(finding: Finding): void {
+    const kept = this.#ofRules.get(finding.rule) ?? new Worst(MAX_OF_RULE);
+    this.#ofRules.set(finding.rule, kept);
+    kept.add(finding);
+  }
+
+  /** The worst first. */
+  all(): Finding[] {
+    const kept = [...this.#ofRules.values()].flatMap((worst) => worst.all());
+    return kept.sort((one, other) => severities.indexOf(other.severity) - severities.indexOf(one.severity));
+  }
 }
 
 class Counts {

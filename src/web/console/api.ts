@@ -67,7 +67,12 @@ const REFUSED: ReadonlySet<string> = new Set(['credentials_refused', 'permission
 /** What a context that cannot be read is called: one that refuses the credential was reached. */
 export function unreadText({ code }: Pick<Problem, 'code'>): string {
   if (UNREACHABLE.has(code)) return 'not reachable';
-  return REFUSED.has(code) ? 'refused' : 'not read';
+  return REFUSED.has(code) ? 'login or rights refused' : 'not read';
+}
+
+/** A name as the pattern that means exactly it. */
+export function patternOf(name: string): string {
+  return name.replaceAll(/[*?]/g, '\\$&');
 }
 
 /** Saves an answer as a file. */

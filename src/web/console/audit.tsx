@@ -17,7 +17,7 @@ import { Choice } from '../shared/choice.tsx';
 import { Loaded } from '../shared/states.tsx';
 import { type Column, PlainTable } from '../shared/table.tsx';
 import { countText, numberText } from '../shared/times.tsx';
-import { call, type Json, query, saved, send, useAddress, useFacts } from './api.ts';
+import { call, type Json, patternOf, query, saved, send, useAddress, useFacts } from './api.ts';
 import { OwnCommand } from './commands.tsx';
 import { PlaceNote, usePlace } from './controller.tsx';
 import { ExceptionDialog, type RuleRead } from './exception.tsx';
@@ -51,6 +51,7 @@ export function Audit(): ReactNode {
   const chosen = usePlace(asked);
   const place = chosen?.place ?? asked;
   const rule = search.get('rule');
+  const severity = search.get('severity');
   const [baseline, setBaseline] = useState<Chosen | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const read = useQuery({
@@ -118,7 +119,16 @@ export function Audit(): ReactNode {
         )}
         {error !== null && <Message isLiveRegion variant="danger" title={error.message} />}
         <Loaded query={read}>
-          {(data) => <Findings data={data} rule={rule} onRule={(rule) => change({ rule })} place={place} />}
+          {(data) => (
+            <Findings
+              data={data}
+              rule={rule}
+              severity={rule === null ? severity : null}
+              // Each rule has its severity: one of both says what is listed.
+              onChoose={(rule, severity) => change({ rule, severity })}
+              place={place}
+            />
+          )}
         </Loaded>
       </PageSection>
     </>
@@ -173,24 +183,30 @@ async function download(given: {
   await saved(response, `audit-${place.replace('/', '+')}.${ending}`);
 }
 
+/** The worst first. */
+const SEVERITIES = ['critical', 'high', 'medium', 'low'] as const;
+
 const STATES: readonly State[] = ['new', 'known', 'fixed'];
 
 function Findings(props: {
   readonly data: AuditRead;
   readonly rule: string | null;
-  readonly onRule: (rule: string | null) => void;
+  readonly severity: string | null;
+  readonly onChoose: (rule: string | null, severity: string | null) => void;
   readonly place: string;
 }): ReactNode {
-  const { data, rule, onRule, place } = props;
+  const { data, rule, severity, onChoose, place } = props;
+  const onRule = (next: string | null) => onChoose(next, null);
   const { summary, rules, owners, findings, incomplete, at, trend } = data;
   const [state, setState] = useState<State | null>(null);
   const shown = findings.filter(
     (finding) =>
       (rule === null || finding.rule === rule) &&
+      (severity === null || finding.severity === severity) &&
       (trend === null || state === null || finding.state === state),
   );
   const findingOf = trend === null ? 'finding' : 'new finding';
-  const found = rules.filter(({ count }) => count > 0);
+  const found = rules.filter((each) => each.count > 0 && (severity === null || each.severity === severity));
   const chosen = rules.find((each) => each.rule === rule);
   const states = [summary.found, summary.known, summary.fixed].flatMap((count, index) => {
     const label = STATES[index];
@@ -205,6 +221,11 @@ function Findings(props: {
         {countText(summary.found, findingOf)} in {countText(summary.tokensRead, 'token')}, <When at={at} />.{' '}
         <Excused excused={summary.excused} />
       </p>
+      <Severities
+        counts={summary.bySeverity}
+        chosen={severity}
+        onChoose={(next) => onChoose(null, next === severity ? null : next)}
+      />
       {trend !== null && (
         <p role="status" className="counts">
           {trend}
@@ -220,7 +241,15 @@ function Findings(props: {
         <Bars
           title={chosen === undefined ? 'By owner' : `By owner, of ${chosen.rule}`}
           unit="findings"
-          bars={(chosen?.owners ?? owners).slice(0, 10).map(({ name, count }) => ({ label: name, count }))}
+          bars={(chosen?.owners ?? owners).slice(0, 10).map(({ name, count }) => ({
+            label: name,
+            count,
+            to: query('/tokens', {
+              place,
+              user: patternOf(name),
+              finding: chosen?.selects === true ? chosen.rule : undefined,
+            }),
+          }))}
         />
         {trend !== null && (
           <Bars
@@ -239,13 +268,64 @@ function Findings(props: {
         </Label>
       )}
       {chosen !== undefined && <AboutRule key={chosen.rule} read={chosen} place={place} />}
-      <FindingTable
-        findings={shown}
-        total={trend === null ? (chosen?.count ?? summary.found) : shown.length}
-        isCompared={trend !== null}
-        place={place}
-      />
+      {shown.length === 0 ? (
+        <p>
+          {rule === null || chosen !== undefined
+            ? 'No finding.'
+            : `The rule ${rule} was not checked, or there is no such rule.`}
+        </p>
+      ) : (
+        <FindingTable
+          findings={shown}
+          total={totalOf(data, { rule, severity, state })}
+          isCompared={trend !== null}
+          place={place}
+        />
+      )}
     </>
+  );
+}
+
+/** How many findings there are of what is listed, listed or not; null where the audit does not count just these. */
+function totalOf(
+  { summary, rules, trend }: AuditRead,
+  chosen: { readonly rule: string | null; readonly severity: string | null; readonly state: State | null },
+): number | null {
+  const { rule, severity, state } = chosen;
+  if (trend === null) {
+    if (severity !== null) return summary.bySeverity[severity as keyof typeof summary.bySeverity] ?? 0;
+    return rule === null ? summary.found : (rules.find((each) => each.rule === rule)?.count ?? 0);
+  }
+  if (rule !== null || severity !== null || state === null) return null;
+  return { new: summary.found, known: summary.known, fixed: summary.fixed }[state];
+}
+
+/** How many findings there are of each severity, to list only those. */
+function Severities({
+  counts,
+  chosen,
+  onChoose,
+}: {
+  readonly counts: AuditRead['summary']['bySeverity'];
+  readonly chosen: string | null;
+  readonly onChoose: (severity: string) => void;
+}): ReactNode {
+  const found = SEVERITIES.filter((severity) => counts[severity] > 0 || severity === chosen);
+  if (found.length === 0) return null;
+  return (
+    <section aria-label="By severity" className="severities">
+      {found.map((severity) => (
+        <button
+          key={severity}
+          type="button"
+          className="severity"
+          aria-pressed={severity === chosen}
+          onClick={() => onChoose(severity)}
+        >
+          <Severity severity={severity} count={counts[severity]} />
+        </button>
+      ))}
+    </section>
   );
 }
 
@@ -310,8 +390,8 @@ const STATE: Column<AuditRead['findings'][number]> = { title: 'State', show: ({ 
 
 function FindingTable(props: {
   readonly findings: AuditRead['findings'];
-  /** How many there are, listed or not. */
-  readonly total: number;
+  /** How many there are, listed or not; null where that is not counted. */
+  readonly total: number | null;
   readonly isCompared: boolean;
   readonly place: string;
 }): ReactNode {
@@ -333,16 +413,19 @@ function FindingTable(props: {
               tokenId === null ? (
                 subject
               ) : (
-                <Link to={query('/tokens', { place, text: tokenId })}>token {tokenId}</Link>
+                <Link className="whole" to={query('/tokens', { place, text: tokenId })}>
+                  token {tokenId}
+                </Link>
               ),
           },
           ...(findings.some(({ owner }) => owner !== null && owner !== '') ? [OWNER] : []),
           { title: 'What', show: ({ message }) => message },
         ]}
       />
-      {listed < total && (
+      {(total === null ? listed === SHOWN : listed < total) && (
         <p>
-          {numberText(listed)} of {numberText(total)} are listed, the worst first. The downloads have all.
+          {numberText(listed)} {total !== null && `of ${numberText(total)} `}are listed, the worst first. The
+          downloads have all.
         </p>
       )}
     </>

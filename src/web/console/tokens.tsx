@@ -5,7 +5,7 @@ import { type ReactNode, useState } from 'react';
 import type { OwnerRead } from '../../console/overview.ts';
 import { Failed, Loading } from '../shared/states.tsx';
 import { countText, numberText } from '../shared/times.tsx';
-import { call, query, useAddress, useFacts, useRead } from './api.ts';
+import { call, patternOf, query, useAddress, useFacts, useRead } from './api.ts';
 import { Histogram } from './charts.tsx';
 import { Bars, Heading, OneMessage, When } from './parts.tsx';
 import { RevokeButton, RevokeDialog } from './revoke.tsx';
@@ -41,6 +41,8 @@ export function Tokens(): ReactNode {
       </>
     );
   }
+  // Without a filter, the sentence in the place of the list says that there is none.
+  const isNarrowed = Object.keys(filter).some((name) => name !== 'place');
   const expiry = data.expiry.filter(({ count }) => count > 0);
   const readAt = (place: string) => data.readings.find((reading) => reading.place === place)?.at;
   const selected = new Map(
@@ -93,7 +95,8 @@ export function Tokens(): ReactNode {
         </div>
         <div className="actions">
           <p aria-live="polite">
-            {(stillReading || data.readings.some(isRead)) && countText(data.total, 'token')}
+            {(stillReading || (isNarrowed && data.readings.some(isRead)) || data.total > 0) &&
+              countText(data.total, 'token')}
             {stillReading ? ' so far' : ''}
             {selected.size > 0 && `, ${numberText(selected.size)} selected`}
           </p>
@@ -348,9 +351,4 @@ function FacetBars({
       }}
     />
   );
-}
-
-/** A name as the pattern that means exactly it. */
-function patternOf(name: string): string {
-  return name.replaceAll(/[*?]/g, '\\$&');
 }

@@ -3,7 +3,9 @@ import { setTimeout } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { inTurns } from '../../../src/console/places.ts';
 import { chartsOf } from '../../../src/console/token-charts.ts';
+import { type Severity, severities } from '../../../src/domain/policy/rule.ts';
 import { TokenStatistics } from '../../../src/domain/token-statistics.ts';
+
 import { openFileLedger } from '../../../src/scheduler/ledger/ledger.ts';
 import { consoleOf, type TestConsole } from '../../support/console.ts';
 import { days, facts, now } from '../../support/policy-facts.ts';
@@ -11,6 +13,7 @@ import { token } from '../../support/tokens.ts';
 import { estate } from './estate.ts';
 
 const { home } = estate({ users: 8, tokens: 60 });
+const large = estate({ users: 320, tokens: 2_000 });
 
 it('audits against a baseline, exports what the command writes, and writes exceptions that it reads', async () => {
   const at = home();
@@ -58,6 +61,17 @@ it('audits against a baseline, exports what the command writes, and writes excep
   expect((await send(`/api/audit?place=${place}`)).json().at).toBe(whole.at);
   await send('/api/tokens/read-again', { place });
   expect((await send(`/api/audit?place=${place}`)).json().summary.excused).toEqual(excused);
+});
+
+it('lists findings of every rule, however many graver ones there are', async () => {
+  const { send } = await consoleOf(large.home());
+  const { summary, rules, findings } = (await send('/api/audit?place=test')).json();
+  expect(summary.bySeverity.critical + summary.bySeverity.high).toBeGreaterThan(1_000);
+  const ranks = findings.map(({ severity }: { severity: Severity }) => severities.indexOf(severity));
+  expect(ranks).toEqual(ranks.toSorted((one: number, other: number) => other - one));
+  const listed = Object.groupBy(findings as { readonly rule: string }[], ({ rule }) => rule);
+  for (const { rule, count } of rules)
+    expect([rule, listed[rule]?.length ?? 0]).toEqual([rule, Math.min(count, 200)]);
 });
 
 it('filters the runs of the audit log, verifies it, and gives checkpoints and proofs that the commands take', async () => {
