@@ -44,7 +44,7 @@ async function overviewOf(runtime: Runtime, place: string) {
     revocationGaps: revocationGapsOf(target),
     databaseContext: found.databaseContext ?? null,
     capabilities: found.capabilities,
-    settings: await settingsOf(runtime),
+    ...(await settingsOf(runtime)),
     // Lines, as `settings external-tokens status` prints them.
     directories: (await watchingSources(runtime)).remarks,
     approval: ruleOf(runtime, (await runtime.description()).context),
@@ -97,12 +97,12 @@ function lockdownRefusalOf(description: TargetDescription): Problem | null {
   }
 }
 
-/** The settings; null where they may not be read. */
+/** The settings; where they cannot be read, why not. */
 async function settingsOf(runtime: Runtime) {
   try {
-    return await (await runtime.target()).settings.read();
+    return { settings: await (await runtime.target()).settings.read(), settingsProblem: null };
   } catch (error) {
-    if (error instanceof TokenctlError) return null;
+    if (error instanceof TokenctlError) return { settings: null, settingsProblem: problemOf(error) };
     throw error;
   }
 }
@@ -223,7 +223,12 @@ function auditOf(
     /** How many rules were not checked. */
     notChecked: notChecked.length,
     /** How many tokens expire within a week, and within 30 days; null where the audit does not count it. */
-    expiring: calendar && { week: within(DAYS_OF_WEEK), month: within(DAYS_OF_MONTH) },
+    expiring: calendar && {
+      week: within(DAYS_OF_WEEK),
+      month: within(DAYS_OF_MONTH),
+      /** The first day (UTC) that these no longer count. */
+      until: calendar.days[DAYS_OF_MONTH]?.day,
+    },
     calendar: withCalendar ? calendar : null,
   };
 }

@@ -9,7 +9,7 @@ import type { RunningService } from '../../src/service/server.ts';
 import { type TestConsole, testConsole } from '../support/console.ts';
 import { configure } from '../support/drafts.ts';
 import { ADMIN, basic, Client, startTestService } from '../support/service.ts';
-import { barriers, findChromium, startChromium, takePictures } from './chromium.ts';
+import { barriers, findChromium, paleTexts, startChromium, takePictures } from './chromium.ts';
 
 const chromium = findChromium();
 
@@ -167,12 +167,40 @@ describe.skipIf(chromium === null)('the console', () => {
     expect(new URL(page.url()).search).toBe('');
   });
 
+  it('leads from the count of tokens that expire to the list of just these, which says when the next ones do', async () => {
+    await go('Overview');
+    // It expires in 30 hours.
+    await service.database.execute(
+      "UPDATE main_oauth2accesstoken SET expires = now() + interval '30 hours' WHERE id = 1",
+    );
+    await page.getByRole('button', { name: 'Read again' }).click();
+    const tile = page.locator('.tile', { hasText: 'Expire in 30 days' });
+    await tile.getByText(/^[1-9]\d* within a week$/).waitFor();
+    const counted = (await tile.getByRole('link').textContent()) ?? '';
+    await tile.getByRole('link').click();
+    await page.getByText(counted, { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Remove Expires by' }).click();
+    await page.waitForURL((url) => !url.searchParams.has('expiresBefore'));
+    await page.getByRole('combobox', { name: 'Expiry' }).selectOption('Expires within 7 days');
+    await page.getByRole('button', { name: 'Remove Expires within days' }).waitFor();
+    await page.getByText('Expires within 7 days', { exact: true }).nth(1).waitFor();
+    const next = page.locator('.rows tr', {
+      has: page.getByRole('button', { name: 'Trace token 1', exact: true }),
+    });
+    await next.getByText(/^ ?in (29|30) hours$/).waitFor();
+    expect(await barriers(page, 'minor')).toEqual([]);
+    await page.getByRole('combobox', { name: 'Expiry' }).selectOption('Expired');
+    await page.getByRole('button', { name: 'Remove Expiry' }).waitFor();
+    expect(new URL(page.url()).search).toBe('?expiry=expired');
+  });
+
   it('says which tokens are expired, and revokes one from its history', async () => {
     await go('Tokens');
     const expired = page.getByRole('region', { name: 'Expiry' }).getByRole('button', { name: /^expired/ });
     const count = Number((await expired.locator('.bar-count').textContent())?.split(' ')[0]);
     expect(count).toBeGreaterThan(1);
-    const marked = () => page.locator('.rows tr', { has: page.locator('.expired') }).count();
+    const marked = () =>
+      page.locator('.rows tr', { has: page.locator('.remark', { hasText: 'expired' }) }).count();
     expect(await marked()).toBeLessThan(await page.locator('.rows tr[aria-rowindex]').count());
     await expired.hover();
     await page.mouse.down();
@@ -333,8 +361,36 @@ describe.skipIf(chromium === null)('the console', () => {
     // What is counted is what is listed.
     await page.getByText(`${count?.replace(/ .*/, '')} findings of never-expires. All rules: `).waitFor();
     await page.getByRole('heading', { name: 'By owner, of never-expires' }).waitFor();
+    const owner = page.locator('a.bar-row').first();
+    expect(new URLSearchParams((await owner.getAttribute('href'))?.split('?')[1]).get('finding')).toBe(
+      'never-expires',
+    );
+    // One severity at a time, and not together with a rule.
+    const low = page.getByRole('region', { name: 'By severity' }).getByRole('button', { name: /low$/ });
+    await low.click();
+    await page.waitForURL(/\?severity=low$/);
+    await rule.waitFor({ state: 'detached' });
+    const severities = page.getByRole('grid', { name: 'Findings' }).locator('tbody tr td:first-child');
+    expect(new Set(await severities.allTextContents())).toEqual(new Set(['low']));
+    await low.click();
+    await rule.click();
     await page.getByRole('button', { name: 'About this rule' }).click();
     expect(await barriers(page, 'moderate')).toEqual([]);
+    const made = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'Download: HTML' }).click();
+    const file = join(home, 'audit.html');
+    await (await made).saveAs(file);
+    const report = await page.context().newPage();
+    await report.goto(`file://${file}`);
+    for (const width of [1300, 375]) {
+      await report.setViewportSize({ width, height: 900 });
+      expect(await barriers(report, 'minor')).toEqual([]);
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await report.emulateMedia({ colorScheme });
+        expect(await paleTexts(report)).toEqual([]);
+      }
+    }
+    await report.close();
     const saving = page.waitForEvent('download');
     await page.getByRole('button', { name: 'Download: Baseline' }).click();
     const baseline = join(home, 'audit.baseline');
@@ -345,7 +401,7 @@ describe.skipIf(chromium === null)('the console', () => {
     await takePictures(page, 'console-audit');
     // Nothing is new, so no chart shows the rule that was chosen before.
     await page.getByText('Rule: never-expires').waitFor();
-    const listed = page.getByText(/^200 of \d+ are listed/);
+    const listed = page.getByText(/^200 (of [\d,]+ )?are listed/);
     const narrowed = await listed.textContent();
     await page.getByRole('button', { name: 'Show all rules' }).click();
     await expect.poll(() => listed.textContent()).not.toBe(narrowed);

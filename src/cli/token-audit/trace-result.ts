@@ -102,11 +102,12 @@ function lastUse({ lastUsed, lastUsedOn }: NonNullable<TokenTrace['token']>): st
 }
 
 function ownerPart({ owner, since, count, more, last }: OwnerActivity): Part {
+  const whose = `Changes by ${owner.username} since ${timeText(since)}`;
+  if (last.length === 0) return lines(`${whose}: ${countText(count, 'change')}`);
   const newest = count > last.length ? `, the last ${numberText(last.length)}` : '';
-  const done = last.length === 0 ? ['nothing'] : last.map(activityText);
   return titled(
-    `Changes by ${owner.username} since ${timeText(since)}: ${more ? 'more than ' : ''}${countText(count, 'change')}${newest}`,
-    done,
+    `${whose}: ${more ? 'more than ' : ''}${countText(count, 'change')}${newest}`,
+    last.map(activityText),
   );
 }
 

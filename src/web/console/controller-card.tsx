@@ -3,9 +3,9 @@ import { Card, CardBody, CardTitle, DescriptionList, Label, Spinner } from '@pat
 import { lazy, type ReactNode, Suspense } from 'react';
 import { Link } from 'react-router';
 import { countText, numberText, unbroken } from '../shared/times.tsx';
-import { type ContextRead, type ControllerRead, query, unreadText } from './api.ts';
+import { type ContextRead, type ControllerRead, query } from './api.ts';
 import type { ControllerState, Sweep } from './needs.ts';
-import { Fact, Message, RunState, Severity, When } from './parts.tsx';
+import { Fact, Message, RunState, Said, Severity, When } from './parts.tsx';
 
 /** Folded, and so no part of the first view. */
 const Calendar = lazy(async () => ({ default: (await import('./calendar.tsx')).Calendar }));
@@ -25,15 +25,12 @@ export function ControllerCard({
   return (
     <Card component="section" aria-label={place}>
       <CardTitle component="h2">
-        {place}{' '}
-        {problem === null &&
-          !isAlone &&
-          (state.needs.length > 0 ? <Needs state={state} /> : <NotNeeded read={read} />)}
+        {place} {!isAlone && (state.needs.length > 0 ? <Needs state={state} /> : <NotNeeded read={read} />)}
       </CardTitle>
       <CardBody>
         {problem !== null && (
-          <Message variant="danger" title={`${unreadText(problem)}: ${problem.message}`}>
-            {problem.hint}
+          <Message variant="danger" title={problem.message}>
+            {problem.hint !== null && <Said text={problem.hint} />}
           </Message>
         )}
         {waits !== null && (
@@ -93,7 +90,7 @@ function ControllerFacts({
       <details>
         <summary>{settingsTitle(value.settings)}</summary>
         <FactList>
-          <SettingFacts settings={value.settings} />
+          <SettingFacts read={value} />
           <Fact term="Leavers">
             {value.directories.map((line) => (
               <div key={line}>{line}</div>
@@ -182,7 +179,7 @@ export function IncidentsText({ read }: { readonly read: ControllerRead }): Reac
   if (problem !== null) return `not read: ${problem.message}`;
   if (value === null) return incidents.waits === null ? 'not read' : 'reading';
   const { open } = value;
-  if (open.length === 0) return 'none open';
+  if (open.length === 0) return <span className="whole">none open</span>;
   const broken = open.filter(({ holds }) => holds === false).length;
   const unchecked = open.filter(({ holds, unchecked: ways }) => holds === null || ways > 0).length;
   return (
@@ -241,7 +238,9 @@ export function SweepText({
   if (sweep === null) return isShort ? 'no job' : 'No job sweeps this controller.';
   const { name, last } = sweep;
   if (last === null) {
-    return (
+    return isShort ? (
+      <Link to="/jobs">never ran</Link>
+    ) : (
       <>
         <Link to="/jobs">{name}</Link> never ran
       </>
@@ -295,11 +294,15 @@ function settingsIn(
 /** What stands for the settings until they are unfolded. */
 function settingsTitle(settings: ContextRead['settings']): string {
   const weak = settingsIn(settings)?.filter(({ isGood }) => !isGood).length;
-  if (weak === undefined) return 'Settings (not readable), leavers';
+  if (weak === undefined) return 'Settings (not read), leavers';
   return weak === 0 ? 'Settings, leavers' : `Settings (${weak} weak), leavers`;
 }
 
-function SettingFacts({ settings }: { readonly settings: ContextRead['settings'] }): ReactNode {
+function SettingFacts({
+  read: { settings, settingsProblem },
+}: {
+  readonly read: Pick<ContextRead, 'settings' | 'settingsProblem'>;
+}): ReactNode {
   return (
     <Fact term="Settings">
       <span className="labels">
@@ -307,7 +310,7 @@ function SettingFacts({ settings }: { readonly settings: ContextRead['settings']
           <Label key={text} color={isGood ? 'green' : 'orange'}>
             {text}
           </Label>
-        )) ?? 'not readable with this account'}
+        )) ?? `not read: ${settingsProblem?.message}`}
       </span>
     </Fact>
   );

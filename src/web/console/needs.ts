@@ -22,8 +22,8 @@ export interface ControllerState {
   readonly needs: readonly Need[];
 }
 
-/** When a token of the context itself expires soon, in milliseconds. */
-const SOON_MS = 14 * 86_400_000;
+/** A token that expires within this time expires soon: two weeks, in milliseconds. */
+export const SOON_MS = 14 * 86_400_000;
 
 /** The sweep of a controller: of a platform, one of both components. Several: the one that ran last. */
 export function sweepOf({ jobs }: JobsRead, places: readonly string[]): Sweep | null {
@@ -55,7 +55,7 @@ export function needsOf(read: ControllerRead, sweep: Sweep | null | undefined): 
     [3, open.length > 0 && `${open.length} ${open.length === 1 ? 'incident' : 'incidents'} open`],
     [2, incidents.problem !== null && 'incidents not read'],
     [2, audit.problem !== null && 'not audited'],
-    [1, value !== null && value.incomplete !== null && 'does not see all tokens'],
+    [1, value !== null && value.incomplete !== null && 'its account does not see all tokens'],
   ];
   return reasons.flatMap(([weight, text]) =>
     typeof text === 'string' ? [{ text, weight, isGrave: weight >= GRAVE }] : [],

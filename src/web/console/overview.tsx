@@ -124,7 +124,6 @@ function Summary({ states }: { readonly states: readonly ControllerState[] }): R
   const broken = open.filter(({ holds }) => holds === false).length;
   const unsure = open.filter(({ holds, unchecked }) => holds === null || unchecked > 0).length;
   const counted = told.flatMap(({ audit }) => audit.value?.expiring ?? []);
-  const month = counted.reduce((sum, each) => sum + each.month, 0);
   const week = counted.reduce((sum, each) => sum + each.week, 0);
   const pending = told.filter(isPending).length;
   const none = pending > 0 ? '…' : 'not read';
@@ -157,7 +156,7 @@ function Summary({ states }: { readonly states: readonly ControllerState[] }): R
         </Tile>
         <Tile
           term="Expire in 30 days"
-          value={counted.length > 0 ? countText(month, 'token') : none}
+          value={counted.length > 0 ? <ExpiringLink expiring={counted} /> : none}
           isBad={false}
         >
           {week > 0 && `${numberText(week)} within a week`}
@@ -177,6 +176,28 @@ function OpenCount({ count }: { readonly count: number }): ReactNode {
   return count === 0 ? '0' : <Link to="/incidents">{numberText(count)}</Link>;
 }
 
+type Expiring = NonNullable<NonNullable<ControllerRead['audit']['value']>['expiring']>;
+
+/** How many tokens expire in the coming month: to the list of them. */
+function ExpiringLink({
+  expiring,
+  place,
+}: {
+  readonly expiring: readonly Expiring[];
+  readonly place?: string;
+}): ReactNode {
+  const count = expiring.reduce((sum, { month }) => sum + month, 0);
+  const text = countText(count, 'token');
+  const last = expiring
+    .flatMap(({ until }) => until ?? [])
+    .toSorted()
+    .at(-1);
+  if (count === 0 || last === undefined) return text;
+  // That day is not counted.
+  const expiresBefore = new Date(Date.parse(last) - 1).toISOString();
+  return <Link to={query('/tokens', { place, expiry: 'live', expiresBefore })}>{text}</Link>;
+}
+
 /** The last sweep of all controllers; without one why, and where it is set up. */
 function SweepTile({ states }: { readonly states: readonly ControllerState[] }): ReactNode {
   const sweeps = states.flatMap(({ sweep }) => sweep?.last ?? []);
@@ -186,7 +207,11 @@ function SweepTile({ states }: { readonly states: readonly ControllerState[] }):
     return (
       <Tile
         term="Last sweep"
-        value={<When at={latest.began} />}
+        value={
+          <Link to="/jobs">
+            <When at={latest.began} />
+          </Link>
+        }
         isBad={latest.state === 'failed' || latest.state === 'lost'}
       >
         {latest.state}
@@ -258,7 +283,8 @@ function Waiting({ told }: { readonly told: readonly ControllerRead[] }): ReactN
   );
 }
 
-const SEVERE = ['critical', 'high'] as const;
+/** What is critical is a reason to look at the controller, and is named as one. */
+const SEVERE = ['high'] as const;
 
 /** One line a controller, those that need somebody first. */
 function ControllerTable({ states }: { readonly states: readonly ControllerState[] }): ReactNode {
@@ -287,8 +313,12 @@ function ControllerTable({ states }: { readonly states: readonly ControllerState
         { title: 'Findings', show: ({ read }) => <Findings read={read} severities={SEVERE} /> },
         {
           title: 'Expire in 30 days',
-          show: ({ read: { audit } }) =>
-            audit.value?.expiring == null ? 'not read' : countText(audit.value.expiring.month, 'token'),
+          show: ({ read: { place, audit } }) =>
+            audit.value?.expiring == null ? (
+              'not read'
+            ) : (
+              <ExpiringLink expiring={[audit.value.expiring]} place={place} />
+            ),
         },
         { title: 'Last sweep', show: ({ sweep }) => <SweepText sweep={sweep} isShort /> },
       ]}

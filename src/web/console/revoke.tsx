@@ -32,7 +32,9 @@ export function RevokeButton(props: {
       ? `Revoke ${numberText(selected.length)} selected…`
       : isReading
         ? 'Revoke all…'
-        : `Revoke all ${numberText(total)}…`;
+        : total === 1
+          ? 'Revoke it…'
+          : `Revoke all ${numberText(total)}…`;
   return (
     <>
       <Button

@@ -42,6 +42,16 @@ const SCOPES = [
   ['read', 'Scope read'],
 ] as const;
 
+const EXPIRIES = [
+  ['', 'Any expiry'],
+  ['expired', 'Expired'],
+  ['live', 'Not expired'],
+  ['days7', 'Expires within 7 days'],
+  ['days30', 'Expires within 30 days'],
+  ['days90', 'Expires within 90 days'],
+  ['never', 'Never expires'],
+] as const;
+
 const LAST_USES = [
   ['', 'Any last use'],
   ['never', 'Never used'],
@@ -58,7 +68,7 @@ interface FiltersProps {
 /** The fields of the filter, and the criteria that are set. */
 export function Filters({ filter, onChange }: FiltersProps): ReactNode {
   const { places } = useFacts();
-  const { place, text = '', scope = '', use, unusedFor, finding = '' } = filter;
+  const { place, text = '', scope = '', expiry, expiresWithin, use, unusedFor, finding = '' } = filter;
   return (
     <>
       <Toolbar>
@@ -91,16 +101,18 @@ export function Filters({ filter, onChange }: FiltersProps): ReactNode {
           </ToolbarItem>
           <ToolbarItem>
             <Choice
+              aria-label="Expiry"
+              value={expiry ?? inDays(expiresWithin)}
+              options={EXPIRIES}
+              onChange={(next) => onChange(choiceOf(next, { word: 'expiry', days: 'expiresWithin' }))}
+            />
+          </ToolbarItem>
+          <ToolbarItem>
+            <Choice
               aria-label="Last use"
-              value={use ?? (unusedFor === undefined ? '' : `days${unusedFor}`)}
+              value={use ?? inDays(unusedFor)}
               options={LAST_USES}
-              onChange={(next) =>
-                onChange(
-                  next.startsWith('days')
-                    ? { use: null, unusedFor: next.slice(4) }
-                    : { use: next, unusedFor: null },
-                )
-              }
+              onChange={(next) => onChange(choiceOf(next, { word: 'use', days: 'unusedFor' }))}
             />
           </ToolbarItem>
           <ToolbarItem>
@@ -111,6 +123,18 @@ export function Filters({ filter, onChange }: FiltersProps): ReactNode {
       <ActiveFilters filter={filter} onChange={onChange} />
     </>
   );
+}
+
+/** A number of days as a choice. */
+function inDays(days: string | undefined): string {
+  return days === undefined ? '' : `days${days}`;
+}
+
+/** A choice as the criteria of it: a word, or a number of days. */
+function choiceOf(choice: string, names: { readonly word: string; readonly days: string }) {
+  return choice.startsWith('days')
+    ? { [names.word]: null, [names.days]: choice.slice(4) }
+    : { [names.word]: choice, [names.days]: null };
 }
 
 /** The rules of the policy that found tokens in a context. */
@@ -143,9 +167,17 @@ function valueText(name: string, value: string): string {
   return at === null || Number.isNaN(at.getTime()) ? value : localText(at);
 }
 
+/** The criteria that are no pair of a name and a value. */
+const SENTENCES: Readonly<Record<string, (value: string) => string>> = {
+  personal: () => 'Personal tokens only',
+  expiry: (which) => EXPIRIES.find(([word]) => word === which)?.[1] ?? which,
+  expiresWithin: (days) => `Expires within ${days} days`,
+  unusedFor: (days) => `Not used for ${days} days`,
+};
+
 /** A criterion in words. */
 export function criterionText(name: string, value: string): string {
-  return `${NAMES[name]}: ${valueText(name, value)}`;
+  return SENTENCES[name]?.(value) ?? `${NAMES[name]}: ${valueText(name, value)}`;
 }
 
 function ActiveFilters({ filter, onChange }: FiltersProps): ReactNode {

@@ -7,10 +7,11 @@ import { memo, type ReactNode, type UIEvent, useCallback, useEffect, useRef, use
 import { Link } from 'react-router';
 import type { TokenPage as Page } from '../../console/token-table.ts';
 import { Loaded } from '../shared/states.tsx';
-import { isNever, localText } from '../shared/times.tsx';
+import { countText, isNever, localText } from '../shared/times.tsx';
 import { type ContextRead, call, type Ended, type Json, query, useRead } from './api.ts';
 import { OwnCommand } from './commands.tsx';
 import { Report } from './document.tsx';
+import { SOON_MS } from './needs.ts';
 
 export type Row = TokenPage['rows'][number];
 
@@ -173,7 +174,7 @@ function TraceDialog({
     <Modal isOpen variant="large" onClose={onClose} aria-labelledby="trace-title">
       <ModalHeader title={`Token ${id} at ${place}`} labelId="trace-title" />
       <ModalBody tabIndex={0} aria-label="The history of the token">
-        <Loaded query={read}>{(ended) => <Report ended={ended} label="History" />}</Loaded>
+        <Loaded query={read}>{(ended) => <Report ended={historyOf(ended, row)} label="History" />}</Loaded>
         <OwnCommand words={`tokens trace ${id}`} place={place} />
       </ModalBody>
       <ModalFooter>
@@ -190,6 +191,19 @@ function TraceDialog({
       </ModalFooter>
     </Modal>
   );
+}
+
+/** What the command prints, under the title of the dialog: which token it is about stands there. */
+function historyOf({ document, text }: Ended, { id, isExpired }: Row): Pick<Ended, 'document' | 'text'> {
+  const parts = document?.map((part) => {
+    if (part.kind !== 'facts' || part.title !== `Token ${id}`) return part;
+    const named = part.facts.map(({ name, values }) => ({
+      name: name.replace(/^./, (first) => first.toUpperCase()),
+      values: isExpired && name === 'expires' ? values.map((value) => `${value} (expired)`) : values,
+    }));
+    return { ...part, title: null, facts: named };
+  });
+  return { document: parts ?? null, text };
 }
 
 /** To the form that ends all access of a user; for an account that may not, what keeps it from that. */
@@ -216,6 +230,7 @@ const TokenRow = memo(function TokenRow(props: {
 }): ReactNode {
   const { row, index, isSelected, hasPlace, hasUse, onSelect, onTrace } = props;
   const owner = row.user?.username ?? '(no owner)';
+  const left = row.isExpired ? null : leftText(row.expires);
   // Plain elements: drawing the components of PatternFly for a screen full of rows takes several times as
   // long.
   return (
@@ -248,8 +263,9 @@ const TokenRow = memo(function TokenRow(props: {
       </Cell>
       <Cell isWide>{row.application?.name ?? '(personal)'}</Cell>
       <Cell>
-        {isNever(row.expires) ? 'never' : <Minute at={row.expires} isDay={row.isExpired} />}
-        {row.isExpired && <span className="expired"> expired</span>}
+        {isNever(row.expires) ? 'never' : <Minute at={row.expires} isDay={row.isExpired || left !== null} />}
+        {row.isExpired && <span className="remark"> expired</span>}
+        {left !== null && <span className="remark soon"> {left}</span>}
       </Cell>
       {hasUse && <Cell>{row.lastUsed === undefined ? 'not told' : <Minute at={row.lastUsed} />}</Cell>}
       <Cell isWide>{row.scope}</Cell>
@@ -262,6 +278,14 @@ const TokenRow = memo(function TokenRow(props: {
     </tr>
   );
 });
+
+/** How long a token that expires soon is valid; null for others. */
+function leftText(expires: string): string | null {
+  const left = Date.parse(expires) - Date.now();
+  if (left > SOON_MS) return null;
+  const hours = Math.max(1, Math.ceil(left / 3_600_000));
+  return `in ${hours < 48 ? countText(hours, 'hour') : countText(Math.floor(hours / 24), 'day')}`;
+}
 
 /** A time, of which a narrow window shows the day. */
 function Minute({ at, isDay = false }: { readonly at: string | null; readonly isDay?: boolean }): ReactNode {
