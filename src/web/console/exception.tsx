@@ -54,7 +54,7 @@ export function ExceptionDialog({
               aria-label="Excuses"
               value={about}
               options={[
-                ['', `everything that the rule finds (${numberText(count)} now)`],
+                ['', `everything it finds (${numberText(count)} now)`],
                 ...options.map(
                   (each) => [each.value, `${each.label} (${numberText(each.count)} now)`] as const,
                 ),

@@ -80,8 +80,14 @@ function JobTable({
         keyOf={({ name }) => name}
         columns={[
           { title: 'Job', show: ({ name }) => name },
-          { title: 'Kind', show: ({ kind }) => kind },
-          { title: 'Mode', show: ({ dryRun }) => (dryRun ? 'dry run' : 'live') },
+          {
+            title: 'Kind',
+            show: ({ kind, dryRun }) => (
+              <>
+                <span className="rule">{kind}</span> ({dryRun ? 'dry run' : 'live'})
+              </>
+            ),
+          },
           {
             title: 'Schedule',
             show: ({ schedule, timeZone }) => (
@@ -93,7 +99,13 @@ function JobTable({
           {
             title: 'Next',
             show: ({ problem, ticks }) =>
-              problem === null ? <Ticks ticks={ticks} /> : <Label color="red">{problem}</Label>,
+              problem === null ? (
+                <Ticks ticks={ticks} />
+              ) : (
+                <span className="labels">
+                  <Label color="red">{problem}</Label>
+                </span>
+              ),
           },
           {
             title: 'Last run',
