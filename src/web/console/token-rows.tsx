@@ -1,5 +1,6 @@
 /** The rows of the table of tokens, of which only those that are seen are read and drawn. */
 
+import './rows.css';
 import { Button, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
 import { Table, Tbody, Th, Thead, Tr } from '@patternfly/react-table';
 import { keepPreviousData, useQueries } from '@tanstack/react-query';
