@@ -48,7 +48,7 @@ contexts:
     .getByText(/^[\d,]+ high$/)
     .first()
     .waitFor();
-  await card.getByRole('link', { name: '1 open' }).waitFor();
+  await page.locator('.tile', { hasText: 'Open incidents' }).getByRole('link', { name: '1' }).waitFor();
   await page.waitForLoadState('networkidle');
   await page.screenshot({ path: join(folder, 'console-overview.png') });
   await page.getByRole('navigation').getByRole('link', { name: 'Incidents', exact: true }).click();
