@@ -81,7 +81,8 @@ function periodText({ since, until, begins, stream, subject, beforeToken }: Inve
 }
 
 function about({ incident, address, madeAt, investigations }: IncidentReport): Part {
-  const { since, by, reason, ticket, context, lifted } = incident;
+  const { since, by, reason, ticket, context, lifted, stays } = incident;
+  const staying = stays.flatMap(({ what, name }) => (what === 'user' ? name : []));
   const who = [by['user'] ?? 'unknown', ...(by['host'] === undefined ? [] : [`on ${by['host']}`])].join(' ');
   return lines(
     list(
@@ -92,6 +93,7 @@ function about({ incident, address, madeAt, investigations }: IncidentReport): P
       lifted === null
         ? 'The audit log has no lift of it.'
         : `Lifted: ${secondText(lifted.at)} by ${lifted.by['user'] ?? 'unknown'}`,
+      staying.length > 0 && `The lift left deactivated, by the audit log: ${staying.join(', ')}`,
       lastOfEach(investigations).map(periodText),
       `This report: ${timeText(madeAt)}. Times are UTC.`,
     ),

@@ -62,7 +62,9 @@ function waysText(items: readonly InvestigationItem[], { byHand, handedOver }: I
     ...(marked === 0 ? [] : [`of these, ${marked} marked as done by hand or handed over`]),
     ...(code === 0
       ? []
-      : [`${countText(code, 'thing that runs code later', 'things that run code later')} may remain`]),
+      : [
+          `${countText(code, 'thing that decides what code runs', 'things that decide what code runs')} may remain`,
+        ]),
   ].join(', ');
 }
 

@@ -184,7 +184,7 @@ describe('the report of an incident', () => {
     });
     const parts = incidentParts(await at.report([after, before]), PLACE);
     expect(await texts(parts, 'Is it over?')).toMatch(
-      /^\*\*By the last investigation \(2026-11-20T12:00:00Z\), 1 way in that these accounts made or changed remains, 5 things that run code later may remain; no run in the audit log deactivated alice; the lockdown did not check 4 ways in\.\*\*\s+\*\*No\. By the investigation of 2026-11-20T12:00:00Z, 1 thing.* 5 more were not checked/,
+      /^\*\*By the last investigation \(2026-11-20T12:00:00Z\), 1 way in that these accounts made or changed remains, 5 things that decide what code runs may remain; no run in the audit log deactivated alice; the lockdown did not check 4 ways in\.\*\*\s+\*\*No\. By the investigation of 2026-11-20T12:00:00Z, 1 thing.* 5 more were not checked/,
     );
     expect(await texts(parts, 'What was ended')).toContain(': gone');
     const { items } = combined([before, after]);
@@ -499,7 +499,7 @@ describe('the report of an incident', () => {
       /^\*\*By the last investigation \(2026-11-20T10:00:00Z\), no way in that these accounts made or changed is known to remain; alice was deactivated at \S+Z and not activated since, by the audit log(; the lockdown did not check \d ways? in)?\.\*\*$/,
     );
     expect(await verdict(investigation())).toMatch(
-      /1 way in that these accounts made or changed remains, 6 things that run code later may remain; alice was/,
+      /1 way in that these accounts made or changed remains, 6 things that decide what code runs may remain; alice was/,
     );
     const unsure = investigation({ items: [item({ id: 'user:11', state: 'unknown' })] });
     expect(await verdict(unsure)).toContain('is known to remain, 1 way in was not checked; alice was');
