@@ -39,6 +39,8 @@ export interface KnownTheft {
   readonly scope: 'user' | 'application';
   /** The number of the stolen token; null for not known. */
   readonly token: number | null;
+  /** When that was made (RFC 3339); null where it is not known. */
+  readonly made: string | null;
   /** The incident that it belongs to, of an account that the thief made. */
   readonly of: string | undefined;
   /** What was filled in elsewhere. */

@@ -32,7 +32,7 @@ import {
 import { PlanView } from './lockdown-plan.tsx';
 import { RightsMessage, TheftRefused } from './lockdown-refused.tsx';
 import { NameField } from './name-field.tsx';
-import { Message } from './parts.tsx';
+import { Message, When } from './parts.tsx';
 import './lockdown.css';
 import { AccountFields, useBegin } from './begin.tsx';
 
@@ -199,7 +199,7 @@ function Subject(
   if (theft === undefined) return <WhoFields {...props} />;
   // What the thief made is part of a case that has it.
   if (theft.of !== undefined) return null;
-  return <SinceField since={draft.since} onChange={(since) => set({ since })} />;
+  return <SinceField since={draft.since} made={theft.made} onChange={(since) => set({ since })} />;
 }
 
 /** Whom a lockdown is about. */
@@ -242,19 +242,43 @@ function WhoFields({
   );
 }
 
+/** When a theft began. What was done is told from then on, and with a stolen token never from before it was made. */
 function SinceField(props: {
   readonly since: string;
+  /** When the stolen token was made; null where it is not known. */
+  readonly made: string | null;
   readonly onChange: (since: string) => void;
 }): ReactNode {
-  const { since, onChange } = props;
+  const { since, made, onChange } = props;
+  const isBefore = made !== null && new Date(since).getTime() < Date.parse(made);
   return (
     <FormGroup label="When it began, if known" fieldId="theft-since">
       <TextInput
         id="theft-since"
         type="datetime-local"
         value={since}
+        validated={isBefore ? 'warning' : 'default'}
+        aria-describedby="theft-since-from"
         onChange={(_event, value) => onChange(value)}
       />
+      {made !== null && (since === '' || isBefore) && (
+        <FormHelperText id="theft-since-from">
+          <HelperText>
+            <HelperTextItem variant={isBefore ? 'warning' : 'default'}>
+              {isBefore ? (
+                <>
+                  Counted from <When at={made} />, when the token was made. If more than the token was stolen,
+                  choose the user without it.
+                </>
+              ) : (
+                <>
+                  Else from <When at={made} />, when the token was made.
+                </>
+              )}
+            </HelperTextItem>
+          </HelperText>
+        </FormHelperText>
+      )}
     </FormGroup>
   );
 }

@@ -80,7 +80,7 @@ function Picked(props: {
       )}
       {of !== undefined && (
         <p>
-          An incident of its own: close it too. What {name} did is cleaned in{' '}
+          An incident of its own, which ends with the case. What {name} did is cleaned in{' '}
           <Link to={query('/case', { place: asked, incident: of })}>{of}</Link>.
         </p>
       )}
@@ -94,7 +94,10 @@ function Picked(props: {
             user={name}
             others={chosen.others}
             draft={draft}
-            theft={{ scope, of, token: token === null ? null : Number(token), known: state ?? {} }}
+            theft={{
+              ...{ scope, of, token: token === null ? null : Number(token) },
+              ...{ made: row?.created ?? null, known: state ?? {} },
+            }}
             onSwitch={(other, held) => {
               setDraft(held);
               onChange({ place: other, only: other });
