@@ -12,22 +12,30 @@ import {
   plainText,
 } from '../reports/document.ts';
 import type { Report } from '../reports/result.ts';
-import { countText } from '../reports/tables/text.ts';
 import { wordOfCase } from './case-users.ts';
 import { closingOf } from './open-items.ts';
 import type { Flow } from './operations.ts';
 
-/** Closes the case of an incident; of a closed one, gives back what its lift left. */
-export function closeCase(
-  incident: string,
-  flags: Parameters<typeof liftFlow>[0]['flags'],
-): (run: Parameters<Flow>[0]) => Promise<Report> {
+/**
+ * Closes the case of an incident, and with it the lockdowns of accounts that belong to it: their users stay deactivated. Of a closed
+ * one, gives back what its lift left.
+ */
+export function closeCase({
+  incident,
+  alongside,
+  flags,
+}: {
+  readonly incident: string;
+  /** The ids of the incidents that are closed with it. */
+  readonly alongside: readonly string[];
+  readonly flags: Parameters<typeof liftFlow>[0]['flags'];
+}): (run: Parameters<Flow>[0]) => Promise<Report> {
   return async (run) => {
     const closes = await closingOf(run.runtime, incident);
     const typed = typing(run.confirmation, await wordOfCase(run.runtime, incident));
     if (closes === undefined) return await liftFlow({ ...run, confirmation: typed, incident, flags });
     const confirmation = closing(typed);
-    const lifted = await liftFlow({ ...run, confirmation, incident, closes, flags });
+    const lifted = await liftFlow({ ...run, confirmation, incident, closes, keeping: alongside, flags });
     const { document, failure } = lifted;
     // What is not as it should be is said in whole.
     return document === undefined || failure !== undefined
@@ -48,6 +56,8 @@ function closing(confirmation: Confirmation): Confirmation {
 }
 
 const STAYS = / stays deactivated\.$/;
+/** The users that the question names. */
+const MOST_NAMED = 3;
 /** Of a user who has access, or gets it back. */
 const ACTIVE = /^Activate |^Keep .* deactivated|is active already\.$/;
 
@@ -56,13 +66,12 @@ function closingQuestion({ plan, act }: Question): Pick<Question, 'plan' | 'act'
   const texts = partsOf(plan).flatMap((part) => (part.kind === 'lines' ? part.lines.map(textOf) : []));
   const isActive = texts.some((text) => ACTIVE.test(text));
   const staying = isActive ? [] : texts.filter((text) => STAYS.test(text));
-  const [only = ''] = staying;
-  const isOne = staying.length === 1;
-  const stays = isOne
-    ? only.replace(/\.$/, '')
-    : `${countText(staying.length, 'user stays', 'users stay')} deactivated`;
-  // Of one, the title of the dialog and its button say it.
-  const isSaid = (line: Line) => isSaidOfAnyLift(line) || (isOne && textOf(line) === only);
+  const names = staying.map((text) => text.replace(STAYS, ''));
+  const isNamed = names.length <= MOST_NAMED;
+  const whose = isNamed ? new Intl.ListFormat('en').format(names) : `${names.length} users`;
+  const stays = `${whose} ${names.length === 1 ? 'stays' : 'stay'} deactivated`;
+  // Of a few, the title of the dialog and its button say it.
+  const isSaid = (line: Line) => isSaidOfAnyLift(line) || (isNamed && staying.includes(textOf(line)));
   return {
     act: staying.length === 0 ? act : `close the case: ${stays}`,
     plan: partsOf(plan).flatMap((part, index) =>

@@ -15,7 +15,15 @@ import { CaseFiles } from './case-files.ts';
 import { wordOfCase } from './case-users.ts';
 import { cleanSchema, prepareCleaning } from './cleaning.ts';
 import { closeCase } from './close-case.ts';
-import { account, commandOf, membersOf, type Prepared, type Typed, typedOf } from './command-line.ts';
+import {
+  account,
+  commandOf,
+  incidentId,
+  membersOf,
+  type Prepared,
+  type Typed,
+  typedOf,
+} from './command-line.ts';
 import type { Places } from './places.ts';
 import { prepareSaved, savedSchema } from './saved-plans.ts';
 import { keepingTheft, theftSchema } from './theft.ts';
@@ -25,6 +33,9 @@ import { filterOf, filterSchema, type TokenFilter } from './token-filter.ts';
 const MAX_IDS = 5_000;
 /** The most ids in a command to copy. */
 const MAX_IDS_SHOWN = 100;
+
+/** The most incidents that are closed with a case. */
+const MAX_ALONGSIDE = 50;
 
 /** The end of a lockdown, in hours. */
 const hours = z.number().positive().max(8_760);
@@ -57,6 +68,8 @@ export const requestSchema = z.discriminatedUnion('kind', [
     incident: z.string().max(100),
     /** Not given, the users are as the last lift of it was begun. */
     keepDeactivated: z.boolean().optional(),
+    /** Incidents of accounts that belong to the case: they are closed with it, and their users stay deactivated. */
+    alongside: z.array(incidentId).max(MAX_ALONGSIDE).optional(),
     ...account,
   }),
   z.strictObject({
@@ -98,13 +111,17 @@ export async function prepare(request: ChangeRequest, preparation: Preparation):
     case 'plan apply':
       return await prepareSaved(request, places);
     case 'incident lift': {
-      const { incident, keepDeactivated } = request;
-      const typed = { 'keep-deactivated': keepDeactivated };
-      const lift = { command: `incident lift ${shellWord(incident)}`, typed, request, places };
-      const { command, flags, dryRun } = await commandOf(liftFlags, lift);
+      const { incident, keepDeactivated, alongside = [] } = request;
+      const liftOf = (id: string, keeps: boolean | undefined) =>
+        commandOf(liftFlags, {
+          ...{ command: `incident lift ${shellWord(id)}`, typed: { 'keep-deactivated': keeps } },
+          ...{ request, places },
+        });
+      const { command, flags, dryRun } = await liftOf(incident, keepDeactivated);
+      const others = await Promise.all(alongside.map((id) => liftOf(id, true)));
       return {
-        command,
-        flow: (plans) => closeCase(incident, plans ? dryRun : flags),
+        command: [command, ...others.map((other) => other.command)].join(' && '),
+        flow: (plans) => closeCase({ incident, alongside, flags: plans ? dryRun : flags }),
       };
     }
     case 'incident clean':

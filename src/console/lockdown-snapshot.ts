@@ -56,6 +56,8 @@ export interface Beginning {
 /** An open lockdown of an account that belongs to the case. */
 interface OtherLockdown {
   readonly incident: string;
+  /** Whether its lockdown ended in full, by the audit log. */
+  readonly isLocked: boolean;
   /** Whom it is about. */
   readonly names: readonly string[];
 }
@@ -127,13 +129,14 @@ export class LockdownSnapshots {
       ...(made?.users ?? []).flatMap(({ user, isBefore }) => (isBefore ? [] : user)),
       ...chain.flatMap(({ how, user }) => (how === 'subject' ? [] : user.username)),
     ]);
-    const others = open.flatMap(({ id, scope }): OtherLockdown[] => {
+    const others = open.flatMap(({ id, state, scope }): OtherLockdown[] => {
       const names = scope.kind === 'users' ? scope.names : [];
       const isOther = id !== incident.id && names.length > 0;
       const belongs = () =>
         new CaseFiles(runtime.environment, id).theft().of === incident.id ||
         names.every((name) => belonging.has(name));
-      return isOther && belongs() ? [{ incident: id, names: names.slice(0, MOST_MADE) }] : [];
+      const isLocked = state === 'locked';
+      return isOther && belongs() ? [{ incident: id, isLocked, names: names.slice(0, MOST_MADE) }] : [];
     });
     return {
       ...{ isInvestigated: last !== undefined, theft, beginning: beginningOf(incident, theft, stolen) },

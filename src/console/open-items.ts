@@ -60,8 +60,15 @@ export async function closingOf(runtime: Runtime, id: string): Promise<Document 
   const files = new CaseFiles(runtime.environment, incident.id);
   const last = files.investigations().at(-1);
   const closes = `This closes the case ${incident.id}.`;
+  const { of: main } = files.theft();
   if (last === undefined)
-    return [lines(`${closes} Nobody investigated what was done: what the intruder left is not known.`)];
+    return [
+      lines(
+        main === undefined
+          ? `${closes} Nobody investigated what was done: what the intruder left is not known.`
+          : `${closes} What was done belongs to the case ${main}.`,
+      ),
+    ];
   const of = { log, description, incident: incident.id };
   const investigation = files.investigation(last.name);
   const open = openItemsOf(investigation, { marks: await marksOf(of), cleaned: await verifiedItems(of) });

@@ -46,6 +46,11 @@ describe.skipIf(chromium === null)('from a theft to the report', { timeout: 120_
     await page.getByRole('searchbox').fill('bob');
     await page.getByRole('row', { name: /write/ }).getByRole('button').first().click();
     await page.getByText(/^Plan: deactivates bob, ends \d+ access tokens?$/).waitFor();
+    // From when it counts is said before it does.
+    await page.getByText(/^Else from .*, when the token was made\.$/).waitFor();
+    await page.getByLabel('When it began, if known').fill('2020-01-01T00:00');
+    await page.getByText(/^Counted from .*, when the token was made\./).waitFor();
+    await page.getByLabel('When it began, if known').fill('');
     await page.getByLabel('Reason').fill('stolen');
     await page.getByLabel('Ticket').fill('SEC-7');
     await button('Lock down…').click();
@@ -80,11 +85,11 @@ describe.skipIf(chromium === null)('from a theft to the report', { timeout: 120_
       .waitFor();
     await page.getByLabel('Type bob to confirm').fill('bob');
     await page.keyboard.press('Enter');
-    await button('Close the case: bob stays deactivated…').click();
-    await confirm('bob', 'Close the case: bob stays deactivated');
-    await dialog().getByText('Case closed. bob stays deactivated.').waitFor();
-    // The lockdown of the user that the thief made is an incident of its own.
-    await dialog().getByText('The lockdown of mole is still open:').waitFor();
+    // The lockdown of the user that the thief made is an incident of its own, and is closed with the case.
+    await button('Close the case: bob and mole stay deactivated…').click();
+    await confirm('bob', 'Close the case: bob and mole stay deactivated');
+    await dialog().getByText('Case closed. bob and mole stay deactivated.').waitFor();
+    expect(await dialog().getByText('is still open').count()).toBe(0);
     const download = page.waitForEvent('download');
     await dialog().getByRole('button', { name: 'Download the report' }).click();
     await dialog()
@@ -97,7 +102,14 @@ describe.skipIf(chromium === null)('from a theft to the report', { timeout: 120_
     await takePictures(page, 'console-path-closed');
     await dialog().getByRole('button', { name: 'Close', exact: true }).last().click();
     await page.getByText('lifted, but bob stays deactivated').waitFor();
-    await page.getByText('The lockdown of mole is still open:').getByRole('link').click();
-    await page.getByText('Lockdown of mole:').waitFor();
+    await page.getByRole('link', { name: 'Incidents' }).click();
+    await page.getByRole('row', { name: /mole/ }).getByRole('link').first().click();
+    await page.getByText('What was done belongs to the case').first().waitFor();
+    await page
+      .getByRole('listitem')
+      .filter({ hasText: 'mole' })
+      .getByText('stays deactivated', { exact: true })
+      .waitFor();
+    expect(await page.getByText('Nobody investigated').count()).toBe(0);
   });
 });

@@ -49,6 +49,8 @@ export interface LiftRequest extends ChangeRequest<LiftFlags> {
   readonly contexts?: readonly string[];
   /** What is left of the case that the lift closes, for the plan; the console knows its investigations. */
   readonly closes?: Document | undefined;
+  /** Incidents that are lifted with it, whose users stay deactivated whatever becomes of its own. */
+  readonly keeping?: readonly string[];
 }
 
 /**
@@ -78,7 +80,7 @@ function onlyOne(open: readonly string[]): readonly string[] {
  * @throws TokenctlError `usage`, `not_confirmed`, and the errors of the operations.
  */
 export async function liftFlow(request: LiftRequest): Promise<Report<LiftJson>> {
-  const { runtime, incident, flags, closes } = request;
+  const { runtime, incident, flags, closes, keeping = [] } = request;
   const reading = await runtime.reading();
   const { description } = reading;
   const isDue = flags.due === true;
@@ -91,8 +93,11 @@ export async function liftFlow(request: LiftRequest): Promise<Report<LiftJson>> 
   for (const id of incident === undefined ? await open() : [incident]) {
     plans.push(await planLift({ ...reading, incident: id, acceptSessions, keepDeactivated }));
   }
+  for (const id of keeping) {
+    plans.push(await planLift({ ...reading, incident: id, acceptSessions, keepDeactivated: true }));
+  }
   const elsewhere = (due?.elsewhere ?? []).filter((each) => !isIncluded(each, request.contexts ?? []));
-  const choices = { acceptSessions, keepDeactivated };
+  const choices = { acceptSessions, keepDeactivated, keeping };
   const result = await change(request, liftChange(plans, { description, choices, elsewhere, closes }));
   if (!isDue) await tellOfDue(runtime);
   return result;
@@ -107,7 +112,11 @@ function liftChange(
     closes,
   }: Pick<LiftRequest, 'closes'> & {
     readonly description: TargetDescription;
-    readonly choices: { readonly acceptSessions: boolean; readonly keepDeactivated: boolean | undefined };
+    readonly choices: {
+      readonly acceptSessions: boolean;
+      readonly keepDeactivated: boolean | undefined;
+      readonly keeping: readonly string[];
+    };
     readonly elsewhere: readonly DueIncident[];
   },
 ): PlannedChange<readonly LiftReport[], LiftJson> {
@@ -147,7 +156,11 @@ function liftChange(
     async act(begin) {
       const opened = await begin();
       const reports: LiftReport[] = [];
-      for (const incident of ids) reports.push(await liftIncident({ ...opened, incident, ...choices }));
+      const { acceptSessions, keepDeactivated, keeping } = choices;
+      for (const incident of ids) {
+        const keeps = keeping.includes(incident) || keepDeactivated;
+        reports.push(await liftIncident({ ...opened, incident, acceptSessions, keepDeactivated: keeps }));
+      }
       return reports;
     },
     ended: (reports) => {

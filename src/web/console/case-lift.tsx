@@ -1,12 +1,14 @@
 /** The end of a case: its lift, what becomes of the users, and what a lift left. */
-import { Button, Form, FormGroup, Radio } from '@patternfly/react-core';
+import { Button, Checkbox, Form, FormGroup, Radio } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
-import { countText } from '../shared/times.tsx';
-import { useFacts } from './api.ts';
+import { Link } from 'react-router';
+import { countText, numberText } from '../shared/times.tsx';
+import { query, useFacts } from './api.ts';
 import { useBegin } from './begin.tsx';
 import { accountOf, type CaseRead } from './case-stages.ts';
 import { FoldedAccount } from './cleanings.tsx';
 import { Message, When } from './parts.tsx';
+import { useSnapshot } from './stolen-token.tsx';
 
 type CaseProps = { readonly read: CaseRead; readonly place: string };
 
@@ -16,6 +18,8 @@ export function LiftForm({ read, place, isNext }: CaseProps & { readonly isNext:
   const [account, setAccount] = useState(accountOf(read));
   const held = heldUsers(incident);
   const [keeps, setKeeps] = useState(keepsByDefault(incident));
+  const [isAlone, setAlone] = useState(false);
+  const others = useAlongside({ place, incident: incident.id }) ?? [];
   const begin = useBegin();
   if (readOnly) return <p>The console was started with --read-only.</p>;
   return (
@@ -24,7 +28,15 @@ export function LiftForm({ read, place, isNext }: CaseProps & { readonly isNext:
       onSubmit={(event) => {
         event.preventDefault();
         const choice = held === null ? {} : { keepDeactivated: keeps };
-        begin.mutate({ kind: 'incident lift', place, incident: incident.id, ...choice, ...account });
+        const alongside = isAlone ? [] : others.map((other) => other.incident);
+        begin.mutate({
+          kind: 'incident lift',
+          place,
+          incident: incident.id,
+          alongside,
+          ...choice,
+          ...account,
+        });
       }}
     >
       {held !== null && (
@@ -47,7 +59,16 @@ export function LiftForm({ read, place, isNext }: CaseProps & { readonly isNext:
         </FormGroup>
       )}
       {held !== null && !keeps && <ActiveAgain incident={incident} />}
-      <StillThere read={read} />
+      {others.length > 0 && (
+        <Checkbox
+          id="lift-others"
+          label={`Also close the lockdown of ${namesOf(others.flatMap(({ names }) => names))}`}
+          description="Its users stay as it left them."
+          isChecked={!isAlone}
+          onChange={(_event, isChecked) => setAlone(!isChecked)}
+        />
+      )}
+      <StillThere read={read} place={place} />
       <FoldedAccount account={account} onChange={setAccount} name="lift" />
       <details>
         <summary>What closing does</summary>
@@ -67,6 +88,17 @@ export function LiftForm({ read, place, isNext }: CaseProps & { readonly isNext:
       </div>
     </Form>
   );
+}
+
+/** The lockdowns of accounts that belong to a case, and that can be closed with it; undefined until they are read. */
+export function useAlongside(of: { readonly place: string; readonly incident: string }) {
+  return useSnapshot(of)?.others.filter(({ isLocked }) => isLocked);
+}
+
+export function namesOf(names: readonly string[]): string {
+  return names.length > MOST_NAMED
+    ? `${numberText(names.length)} users`
+    : new Intl.ListFormat('en').format(names);
 }
 
 /** An account with a new password may be given back; what a lift was begun with stays chosen. */
@@ -182,9 +214,28 @@ export function GiveBackForm({ read, place }: CaseProps): ReactNode {
   );
 }
 
+/** Where the investigation of an account is that belongs to the case of another. */
+export function PartOf({
+  place,
+  incident,
+}: {
+  readonly place: string;
+  readonly incident: string;
+}): ReactNode {
+  return (
+    <p>
+      What was done belongs to the case{' '}
+      <Link className="incident-id" to={query('/case', { place, incident })}>
+        {incident}
+      </Link>
+      .
+    </p>
+  );
+}
+
 /** Warns of what is not ended, which works on once the lockdown is lifted. */
-function StillThere({ read }: Pick<CaseProps, 'read'>): ReactNode {
-  const { left, open, investigations } = read;
+function StillThere({ read, place }: CaseProps): ReactNode {
+  const { left, open, investigations, theft } = read;
   const last = investigations.at(-1);
   const isGrave = open.some(({ fate }) => fate === 'remains' || fate === 'seen_again');
   return (
@@ -202,7 +253,8 @@ function StillThere({ read }: Pick<CaseProps, 'read'>): ReactNode {
           Clean them first: <a href="#cleaning">pick them</a> and confirm the second question.
         </Message>
       )}
-      {last === undefined && (
+      {last === undefined && theft.of !== undefined && <PartOf place={place} incident={theft.of} />}
+      {last === undefined && theft.of === undefined && (
         <Message
           variant="warning"
           title="Nobody investigated what was done. What the intruder made is not known."

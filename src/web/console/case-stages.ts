@@ -87,12 +87,15 @@ function lockdownOf({ incident, finish, users }: CaseRead): Known {
 }
 
 function investigationOf(read: CaseRead): Known {
+  const { theft } = read;
   const last = read.investigations.at(-1);
   const stage = { id: 'investigation', title: 'Investigation' } as const;
   if (read.underway?.problem === null)
     return { ...stage, text: 'under way', act: 'wait for it', variant: 'info', isDone: false };
   if (last === undefined)
-    return { ...stage, text: '', act: 'find out what was done', variant: 'pending', isDone: false };
+    return theft.of === undefined
+      ? { ...stage, text: '', act: 'find out what was done', variant: 'pending', isDone: false }
+      : { ...stage, act: 'find out what was done', ...elsewhere(theft.of) };
   if (last.isOutdated)
     return {
       ...stage,
@@ -105,11 +108,19 @@ function investigationOf(read: CaseRead): Known {
   return { ...stage, text, act: 'investigate again', variant: 'success', isDone: true };
 }
 
+/** What belongs to the case of another account is found out and ended there. */
+function elsewhere(incident: string) {
+  return { text: `in ${incident}`, variant: 'info', isDone: true } as const;
+}
+
 function cleaningOf(read: CaseRead): Known {
+  const { theft } = read;
   const last = read.investigations.at(-1);
   const stage = { id: 'cleaning', title: 'Cleaning' } as const;
   if (last === undefined)
-    return { ...stage, act: 'investigate first', text: '', variant: 'pending', isDone: false };
+    return theft.of === undefined
+      ? { ...stage, act: 'investigate first', text: '', variant: 'pending', isDone: false }
+      : { ...stage, act: 'investigate first', ...elsewhere(theft.of) };
   const { remaining, seenAgain, honest, cleaned, byHand, handedOver } = last;
   const act = `decide about ${countText(remaining, 'item')}`;
   const other = remaining - seenAgain;

@@ -17,7 +17,7 @@ import { PlainTable } from '../shared/table.tsx';
 import { unbroken } from '../shared/times.tsx';
 import { query, useFacts, useRead } from './api.ts';
 import { CaseItems } from './case-items.tsx';
-import { GiveBackForm, LiftForm } from './case-lift.tsx';
+import { GiveBackForm, LiftForm, PartOf } from './case-lift.tsx';
 import { ReportButtons } from './case-report.tsx';
 import { accountOf, type CaseRead, type Stage, sentence, stagesOf, whomText } from './case-stages.ts';
 import { type ChosenPlace, PlaceNote, usePlace } from './controller.tsx';
@@ -121,7 +121,10 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
           )}
         </p>
         {!isOpen && <UsersNow read={read} />}
-        {(next === 'lift' || next === 'report') && <OtherLockdowns place={place} incident={incident.id} />}
+        {read.theft.of !== undefined && <PartOf place={place} incident={read.theft.of} />}
+        {(next === 'lift' || next === 'report') && (
+          <OtherLockdowns place={place} incident={incident.id} isClosing={next === 'lift'} />
+        )}
         <ProgressStepper aria-label="What is done and what is next">
           {stages.map(({ id, title, text, variant, isNext }) => (
             <ProgressStep

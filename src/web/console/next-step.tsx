@@ -4,7 +4,7 @@ import type { ReactNode } from 'react';
 import { useLocation, useNavigate } from 'react-router';
 import { type Operation, query, useAddress, useFacts, useRead } from './api.ts';
 import { useBegin } from './begin.tsx';
-import { keepsByDefault, oneHeld } from './case-lift.tsx';
+import { keepsByDefault, namesOf, oneHeld, useAlongside } from './case-lift.tsx';
 import { SavedText, useReport } from './case-report.tsx';
 import { accountOf, type CaseRead, stagesOf } from './case-stages.ts';
 import { type EndedLockdown, endedLockdown, live } from './not-over.tsx';
@@ -75,23 +75,29 @@ interface CaseName {
 function AfterCleaning({ place, incident }: CaseName): ReactNode {
   const { readOnly, requireReason, requireTicket } = useFacts();
   const { data: read } = useRead<CaseRead>(query('/api/case', { place, incident }));
+  const others = useAlongside({ place, incident });
   const begin = useBegin({ replaces: true });
-  if (read === undefined || readOnly) return null;
+  if (read === undefined || others === undefined || readOnly) return null;
   const account = accountOf(read);
   const isAsked = (requireReason && account.reason === '') || (requireTicket && account.ticket === '');
   const name = oneHeld(read.incident);
   const isNext = stagesOf(read).some(({ id, isNext: next }) => next && id === 'lift');
   if (!isNext || name === null || isAsked || !keepsByDefault(read.incident)) return null;
+  const names = [name, ...others.flatMap((other) => other.names)];
   return (
     <>
       <Button
         variant="primary"
         isDisabled={begin.isPending}
-        onClick={() =>
-          begin.mutate({ kind: 'incident lift', place, incident, keepDeactivated: true, ...account })
-        }
+        onClick={() => {
+          const alongside = others.map((other) => other.incident);
+          begin.mutate({
+            ...{ kind: 'incident lift', place, incident, alongside },
+            ...{ keepDeactivated: true, ...account },
+          });
+        }}
       >
-        Close the case: {name} stays deactivated…
+        Close the case: {namesOf(names)} {names.length === 1 ? 'stays' : 'stay'} deactivated…
       </Button>
       {begin.error !== null && <Message isLiveRegion variant="danger" title={begin.error.message} />}
     </>

@@ -92,6 +92,8 @@ function Warning(props: {
   // As for a lockdown that is finished after it.
   if (isInvestigated) return null;
   const toStop = live(snapshot, main);
+  // What was done belongs to that case, which names what it found.
+  if (main?.isInvestigated === true && toStop.length === 0) return null;
   const others = made?.users.filter(({ user }) => toStop.every((each) => each.user !== user)) ?? [];
   const isCut = beginning !== undefined && made !== null && Date.parse(beginning.at) < Date.parse(made.since);
   const isRead = made !== null && made.more === 0 && !isCut && toStop.length === 0;
@@ -127,7 +129,7 @@ function Warning(props: {
       {others.map(({ user, lockedIn }) => (
         <p key={user}>
           {lockedIn === null ? (
-            `${user}: made before the theft.`
+            `${user}: made before ${beginning?.is === 'token' ? 'the stolen token' : 'the theft'}.`
           ) : (
             <>
               {user}: locked down, <Link to={query('/case', { place, incident: lockedIn })}>{lockedIn}</Link>.
@@ -218,12 +220,21 @@ function StopButton(props: {
 export function OtherLockdowns({
   place,
   incident,
+  isClosing = false,
+  closed = [],
 }: {
   readonly place: string;
   readonly incident: string;
+  /** Whether the form that closes the case is in view: it names those that are closed with it. */
+  readonly isClosing?: boolean;
+  /** The incidents that were just closed, which may have been read before. */
+  readonly closed?: readonly string[];
 }): ReactNode {
   const others = useSnapshot({ place, incident })?.others ?? [];
-  return others.map(({ incident: other, names }) => (
+  const shown = others.filter(
+    ({ isLocked, incident: other }) => !(isClosing && isLocked) && !closed.includes(other),
+  );
+  return shown.map(({ incident: other, names }) => (
     <p key={other}>
       The lockdown of {new Intl.ListFormat('en').format(names)} is still open:{' '}
       <Link className="incident-id" to={query('/case', { place, incident: other })}>

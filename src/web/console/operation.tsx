@@ -213,10 +213,11 @@ function OutcomeMessage({ operation }: { readonly operation: Operation }): React
 /** What a lift that closed a case left of its users comes before all else, and then what is open beside it. */
 function ClosedMessage({ operation: { place, result } }: { readonly operation: Operation }): ReactNode {
   const { reports = [] } = (result?.json ?? {}) as Partial<Json<LiftJson>>;
+  const closed = reports.map(({ incident }) => incident);
   return (
     <Message isLiveRegion variant="success" title={closedText(reports)}>
       {place !== null &&
-        reports.map(({ incident }) => <OtherLockdowns key={incident} {...{ place, incident }} />)}
+        closed.map((incident) => <OtherLockdowns key={incident} {...{ place, incident, closed }} />)}
     </Message>
   );
 }

@@ -136,10 +136,10 @@ describe('decisions about the items of a case', { timeout: 60_000 }, () => {
       },
     });
     const { incident: other = '' } = (locked.result?.json ?? {}) as { readonly incident?: string };
-    expect((await snapshot()).others).toEqual([{ incident: other, names: ['mole'] }]);
+    expect((await snapshot()).others).toEqual([{ incident: other, isLocked: true, names: ['mole'] }]);
     await carryOut(opened, { kind: 'incident lift', place: 'east-db', incident });
     // The case of bob is closed; that of mole is not.
-    expect((await snapshot()).others).toEqual([{ incident: other, names: ['mole'] }]);
+    expect((await snapshot()).others).toEqual([{ incident: other, isLocked: true, names: ['mole'] }]);
     await carryOut(opened, { kind: 'incident lift', place: 'east-db', incident: other });
     expect((await snapshot()).others).toEqual([]);
   });

@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import type { CaseRead } from '../../../src/console/cases.ts';
@@ -77,6 +86,45 @@ it('tells whom the thief made from whom the owner made before, and what holds th
     ['mole', stopped],
   ]);
   expect((await read<CaseRead>('/api/case', stopped)).theft).toEqual({ of: incident });
+});
+
+it('closes the lockdown of an account that belongs to a case with the case: its user stays deactivated', async () => {
+  const { folder, opened, begin: lockDown, confirm, read } = await console();
+  const main = incidentOf(await confirm(await lockDown({ user: ['bob'] })));
+  const other = incidentOf(await confirm(await lockDown({ user: ['mole'], theft: { of: main } })));
+  expect((await read<LockdownSnapshot>('/api/case/snapshot', main)).others).toEqual([
+    { incident: other, isLocked: true, names: ['mole'] },
+  ]);
+  const lift = { kind: 'incident lift', place: 'east-db', incident: main, alongside: [other] };
+  const planOf = async (asked: object) => (await opened.send('/api/plans', asked)).json().text as string;
+  expect(await planOf({ ...lift, keepDeactivated: false })).toMatch(
+    /Activate bob\.[\s\S]*mole stays deactivated\./,
+  );
+  expect((await opened.send('/api/plans', { ...lift, alongside: ['../x'] })).statusCode).toBe(400);
+  expect((await opened.send('/api/plans', { ...lift, alongside: ['inc-00000000'] })).statusCode).toBe(404);
+  const log = join(folder, '.local/state/tokenctl/audit.jsonl');
+  renameSync(log, `${log}.aside`);
+  mkdirSync(log);
+  const asked = await opened.send('/api/operations', { ...lift, keepDeactivated: false });
+  await opened.reached(asked.json().id, 'failed');
+  rmdirSync(log);
+  renameSync(`${log}.aside`, log);
+  expect((await read<CaseRead>('/api/case', other)).incident.state).toBe('locked');
+
+  const done = await confirm(await begin(opened, { ...lift, keepDeactivated: false }));
+  expect(done.command).toMatch(
+    new RegExp(
+      `^tokenctl incident lift ${main} .*&& tokenctl incident lift ${other} --keep-deactivated --context`,
+    ),
+  );
+  expect([done.state, done.outcome]).toEqual(['done', 'done']);
+  expect((await read<CaseRead>('/api/case', main)).users).toMatchObject([{ name: 'bob', isActive: true }]);
+  expect((await read<CaseRead>('/api/case', other)).users).toMatchObject([
+    { name: 'mole', isActive: false, stays: true },
+  ]);
+  expect((await read<LockdownSnapshot>('/api/case/snapshot', main)).others).toEqual([]);
+  // Nothing is left to do for a second time.
+  expect(await planOf(lift)).toMatch(/Nothing to do\./);
 });
 
 it('says the plan and the result of a lockdown in a few words, and holds the rest ready', async () => {
