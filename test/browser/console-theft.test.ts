@@ -162,6 +162,9 @@ describe.skipIf(chromium === null)('a stolen token in the console', { timeout: 1
     tab.setDefaultTimeout(15_000);
     await tab.goto(await other.opened.listen());
     await tab.getByRole('link', { name: 'A token was stolen: start here' }).click();
+    await expect
+      .poll(() => tab.evaluate(() => document.activeElement?.id), { timeout: 15_000 })
+      .toBe('theft-search');
     await tab.keyboard.type('nobody');
     await tab.getByText('Nothing found in what was read.').waitFor();
     await tab.getByLabel(/^Whose token, or which\?/).fill('olga');
