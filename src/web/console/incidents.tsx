@@ -111,12 +111,12 @@ export function Incidents(): ReactNode {
   );
 }
 
-/** To the form of a new lockdown: its first field has the cursor. */
+/** To the form of a new lockdown: its first field has the cursor. Where there is no form, to why. */
 function toForm(): void {
-  const form = document.querySelector('.pf-v6-c-form.lockdown');
-  form?.scrollIntoView({ block: 'nearest' });
+  const section = document.querySelector('section[aria-label="New lockdown"]');
+  section?.scrollIntoView({ block: 'nearest' });
   const names =
-    form?.querySelector<HTMLElement>('#names') ?? form?.querySelector<HTMLElement>('select, input');
+    section?.querySelector<HTMLElement>('#names') ?? section?.querySelector<HTMLElement>('select, input');
   names?.focus();
 }
 
