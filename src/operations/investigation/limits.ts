@@ -208,7 +208,7 @@ function recordingLimits({ description, unreadKinds, roles, missingJobs }: ReadE
         `Not checked: ${gaps.unread.join(', ')}. The activity stream does not record them${
           unreadKinds.length === 0
             ? ', and this context cannot list them'
-            : `. What it has is included, also of these: ${unreadKinds.map(nounsOf).join(', ')}; but this context has no list of them with who made each. Investigate with another context of this controller as well`
+            : `. What it has is included, also of these: ${unreadKinds.map(nounsOf).join(', ')}; but this context has no list of them with who made each. An investigation with another context of this controller may have it`
         }.`,
       ),
     ...missingJobLimits(missingJobs),

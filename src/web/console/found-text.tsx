@@ -17,7 +17,7 @@ export function Limits({
   return (
     <details className="evidence">
       <summary>
-        What is not known
+        What is not known, for the record
         {unattributedCount > 0 &&
           `: ${countText(unattributedCount, 'entry', 'entries')} about access without an actor, and more`}
       </summary>

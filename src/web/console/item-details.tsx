@@ -228,7 +228,9 @@ export function ItemDetails({ item }: { readonly item: Item }): ReactNode {
         </Fact>
       )}
       {notCleanable !== null && item.remains && (
-        <Fact term="By hand">A cleaning does not end it: {notCleanable}</Fact>
+        <Fact term="By hand">
+          A cleaning does not end it{remedy?.text === notCleanable ? '.' : `: ${notCleanable}`}
+        </Fact>
       )}
       {page !== null && (
         <Fact term="Controller">
