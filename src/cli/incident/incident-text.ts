@@ -66,7 +66,7 @@ export async function endText(
   { configuration }: Pick<Runtime, 'configuration'>,
   { context, until }: { readonly context: string; readonly until: Date | null },
 ): Promise<string> {
-  if (until === null) return 'No end time.';
+  if (until === null) return 'The lockdown has no end time.';
   const { liftJobOf } = await import('../../app/jobs/lift-job.ts');
   const job = liftJobOf(configuration, { context, until });
   const command = `Lift it then with: ${liftDueCommand(context)}`;

@@ -186,7 +186,7 @@ function measureLines(plan: Extract<AnyPlan, { readonly format: 'tokenctl-lockdo
       : []),
     'Revokes what there is when it works: refresh tokens, access tokens, sessions.',
     ...(lifetimes ? ['Shortens the lifetimes of new tokens to one hour.'] : []),
-    lasts === null ? 'No end time.' : `Ends ${lasts / 60_000} minutes after it began.`,
+    lasts === null ? 'The lockdown has no end time.' : `Ends ${lasts / 60_000} minutes after it began.`,
   ];
 }
 
