@@ -16,7 +16,7 @@ interface ParserError {
   };
 }
 
-const SEE_INCIDENTS = '`tokenctl incident status --all` lists the incidents.';
+const SEE_INCIDENTS = 'The command `incident status --all` lists the incidents.';
 const SEE_HELP = 'Add --help to the command for its usage.';
 
 /**

@@ -41,7 +41,7 @@ describe('what cannot be meant ends with 2, and says what might be', () => {
       'a missing incident',
       ['incident', 'report'],
       /Missing argument INCIDENT\./,
-      /`tokenctl incident status --all` lists the incidents/,
+      /The command `incident status --all` lists the incidents/,
     ],
     [
       'a wrong choice',
