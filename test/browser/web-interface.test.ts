@@ -84,7 +84,7 @@ describe.skipIf(chromium === null)('the web interface', () => {
       // Who comes without a session is only asked to log in.
       await page.context().clearCookies();
       await page.goto(`${service.url}/users`);
-      await page.getByLabel('Username').waitFor();
+      await page.locator('input[name=username]').waitFor();
       expect(await page.getByText('Your session has expired').count()).toBe(0);
       await logIn(page, ADMIN);
     }));

@@ -138,11 +138,11 @@ describe.each(PEERS.filter((peer) => REAL_PEERS.includes(peer)))('what %s does n
     };
     await remove(40, 41);
     expect(textsOf(await real.investigate('bob'), 'entries_missing')).toEqual([
-      expect.stringContaining('2 of the 84 numbers from 1 to 84 have no entry'),
+      expect.stringContaining('2 of the 85 numbers from 1 to 85 have no entry'),
     ]);
-    await remove(84);
+    await remove(85);
     expect(textsOf(await real.investigate('bob'), 'entries_missing')).toEqual([
-      expect.stringContaining('3 of the 84 numbers from 1 to 84 have no entry'),
+      expect.stringContaining('3 of the 85 numbers from 1 to 85 have no entry'),
     ]);
   });
 
