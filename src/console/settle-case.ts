@@ -60,11 +60,11 @@ const TITLES: Readonly<Record<MarkKind, (decision: Decision) => string>> = {
   handed_over: ({ reason, to = '' }) => `Handed over to ${to}, because "${reason}". Tell them:`,
 };
 
-/** The same beside the list, where the reason was typed a moment ago. */
-const SHORT_TITLES: Readonly<Record<MarkKind, (to: string) => string>> = {
+/** The same beside the list, where a reason was typed a moment ago; that of a hand-over may have been filled in. */
+const SHORT_TITLES: typeof TITLES = {
   honest: () => 'Kept as honest work:',
   by_hand: () => 'Marked as done by hand, which is not checked:',
-  handed_over: (to) => `Handed over to ${to}. Tell them:`,
+  handed_over: TITLES.handed_over,
 };
 
 /**
@@ -225,7 +225,7 @@ function decided({ saved, decisions }: Settling): Document {
   const summaries = new Map(saved?.items.map((item) => [item.id, describedSummary(item)]));
   return decisions.map((decision) =>
     lines(
-      { text: TITLES[decision.as](decision), inConsole: SHORT_TITLES[decision.as](decision.to ?? '') },
+      { text: TITLES[decision.as](decision), inConsole: SHORT_TITLES[decision.as](decision) },
       list(...decision.items.map((id) => summaries.get(id) ?? id)),
     ),
   );

@@ -92,7 +92,7 @@ function about({ incident, address, madeAt, investigations }: IncidentReport): P
       ticket !== null && `Ticket: ${ticket}`,
       lifted === null
         ? 'The audit log has no lift of it.'
-        : `Lifted: ${secondText(lifted.at)} by ${lifted.by['user'] ?? 'unknown'}`,
+        : `Case closed, and the lockdown lifted: ${secondText(lifted.at)} by ${lifted.by['user'] ?? 'unknown'}`,
       staying.length > 0 && `The lift left deactivated, by the audit log: ${staying.join(', ')}`,
       lastOfEach(investigations).map(periodText),
       `This report: ${timeText(madeAt)}. Times are UTC.`,
