@@ -81,7 +81,10 @@ function Picked(props: {
       {of !== undefined && (
         <p>
           An incident of its own, which ends with the case. What {name} did is cleaned in{' '}
-          <Link to={query('/case', { place: asked, incident: of })}>{of}</Link>.
+          <Link className="incident-id" to={query('/case', { place: asked, incident: of })}>
+            {of}
+          </Link>
+          .
         </p>
       )}
       {chosen === null ? (
