@@ -170,7 +170,7 @@ describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }
     await items.getByRole('button', { name: /^Only by hand: how, for .*copy of production/ }).click();
     const link = page.getByRole('dialog').getByRole('link', { name: 'Open its page in the web interface' });
     expect(await link.getAttribute('href')).toBe(new URL('/inventories/2', stage.service.url).href);
-    await page.getByRole('dialog').getByText('A cleaning does not end it: Others may use it').waitFor();
+    await page.getByRole('dialog').getByText('A cleaning does not end it.').waitFor();
     await close();
     await bar.getByRole('button', { name: /^End all \d+ possible$/ }).click();
     await fateOf(/user colleague/).selectOption('honest');
