@@ -16,12 +16,13 @@ import { Loaded, Loading } from '../shared/states.tsx';
 import { PlainTable } from '../shared/table.tsx';
 import { unbroken } from '../shared/times.tsx';
 import { query, useFacts, useRead } from './api.ts';
+import { About, LastChecked, UsersNow } from './case-about.tsx';
 import { CaseItems } from './case-items.tsx';
 import { GiveBackForm, LiftForm, PartOf } from './case-lift.tsx';
 import { ReportButtons } from './case-report.tsx';
 import { accountOf, type CaseRead, type Stage, sentence, stagesOf, whomText } from './case-stages.ts';
-import { type ChosenPlace, PlaceNote, usePlace } from './controller.tsx';
-import { EffectLabel, PathsTable, WhyText } from './incident-parts.tsx';
+import { type ChosenPlace, usePlace } from './controller.tsx';
+import { EffectLabel, PathsTable } from './incident-parts.tsx';
 import { InvestigateForm } from './investigate-form.tsx';
 import { NotOver, OtherLockdowns } from './not-over.tsx';
 import { Heading, Message, When } from './parts.tsx';
@@ -186,45 +187,6 @@ function useHeadOf(next: string): void {
   }, [next]);
 }
 
-/** Since when, by whom, why and through what; and how a case ends. */
-function About({ read, chosen }: { readonly read: CaseRead; readonly chosen: ChosenPlace }): ReactNode {
-  const { incident, at } = read;
-  const { since, by, until, lifted } = incident;
-  const isOpen = incident.state !== 'lifted';
-  return (
-    <>
-      <p>
-        Locked down <When at={since} /> by {by['user']}.
-        <WhyText incident={incident} />{' '}
-        {isOpen ? (
-          <>
-            Open for <Duration key={at} from={since} to={null} now={at} />
-          </>
-        ) : (
-          <>
-            It was open for <Duration from={since} to={lifted?.at ?? null} now={at} />
-          </>
-        )}
-        {until !== null && isOpen && (
-          <>
-            , until <When at={until} />
-          </>
-        )}
-        .
-      </p>
-      <p>
-        <PlaceNote chosen={chosen} />
-      </p>
-      {isOpen && (
-        <p className="hint">
-          A case ends when its lockdown is lifted: the users stay deactivated or get access back, as you
-          choose. Then it is closed, and stays in the list of incidents.
-        </p>
-      )}
-    </>
-  );
-}
-
 /** The form that closes the case; of a closed one, when, and how access is given back. */
 function Closing({
   read,
@@ -246,55 +208,6 @@ function Closing({
         {lifted !== null && ` by ${lifted.by['user'] ?? 'unknown'}`}.
       </p>
       <GiveBackForm read={read} place={place} />
-    </>
-  );
-}
-
-/** What is now of the users of a closed case: the ways in below are of then. */
-function UsersNow({ read }: { readonly read: CaseRead }): ReactNode {
-  const { users, at, incident } = read;
-  const { measures } = incident;
-  if (users === null) return null;
-  const active = users.filter(({ isActive }) => isActive === true).map(({ name }) => name);
-  return (
-    <>
-      <ul aria-label="The users now">
-        {users.map(({ name, isActive, stays }) => (
-          <li key={name}>
-            <strong>{name}</strong>{' '}
-            {isActive === null ? (
-              <>
-                <Label color="orange">not checked now</Label>
-                {stays && ' The lift left this user deactivated, by the audit log.'}
-              </>
-            ) : (
-              <>
-                <Label color={isActive ? 'orange' : 'blue'}>
-                  {isActive ? 'active again' : stays ? 'stays deactivated' : 'deactivated'}
-                </Label>{' '}
-                as of <When at={at} />
-              </>
-            )}
-          </li>
-        ))}
-      </ul>
-      {active.length > 0 && measures.deactivate && measures.resetPasswords !== true && (
-        <p>
-          The lockdown did not reset the password of {active.join(', ')}: unless it was changed since, it
-          works.
-        </p>
-      )}
-    </>
-  );
-}
-
-/** When a lockdown was last compared with the controller. */
-function LastChecked({ last }: { readonly last: NonNullable<CaseRead['unread']>['last'] }): ReactNode {
-  if (last === null) return 'This console has not checked it yet.';
-  return (
-    <>
-      Last checked <When at={last.at} />:{' '}
-      {last.holds === null ? 'in part, or not checked in full' : last.holds ? 'in effect' : 'not in effect'}.
     </>
   );
 }
@@ -333,38 +246,6 @@ function Folded({ label, children }: { readonly label: string; readonly children
       </details>
     </Card>
   );
-}
-
-const MINUTE_MS = 60_000;
-const MINUTES_OF_DAY = 1_440;
-
-/** A length of time in hours and minutes. One that goes on is counted on, by the clock of the controller. */
-function Duration({
-  from,
-  to,
-  now,
-}: {
-  readonly from: string;
-  readonly to: string | null;
-  /** The time of the controller when the page was read. */
-  readonly now: string;
-}): ReactNode {
-  const [passed, setPassed] = useState(0);
-  useEffect(() => {
-    const read = performance.now();
-    const timer = setInterval(() => setPassed(performance.now() - read), MINUTE_MS / 2);
-    return () => clearInterval(timer);
-  }, []);
-  const end = to === null ? Date.parse(now) + passed : Date.parse(to);
-  const minutes = Math.max(0, Math.floor((end - Date.parse(from)) / MINUTE_MS));
-  const days = Math.floor(minutes / MINUTES_OF_DAY);
-  const hours = Math.floor((minutes % MINUTES_OF_DAY) / 60);
-  const parts = [
-    ...(days > 0 ? [`${days} d`] : []),
-    ...(hours > 0 ? [`${hours} h`] : []),
-    ...(days === 0 ? [`${minutes % 60} min`] : []),
-  ];
-  return unbroken(parts.join(' '));
 }
 
 /** Goes on with a lockdown that is not in effect in full. */

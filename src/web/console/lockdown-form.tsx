@@ -7,15 +7,11 @@ import {
   ExpandableSection,
   Form,
   FormGroup,
-  FormHelperText,
-  HelperText,
-  HelperTextItem,
   Spinner,
   TextInput,
 } from '@patternfly/react-core';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'react-router';
-import { Choice } from '../shared/choice.tsx';
 import { type ContextRead, query, useFacts, useRead } from './api.ts';
 import { ChoiceFields } from './choices.tsx';
 import { GuardFields, guardsOf, SavePlan } from './guards.tsx';
@@ -26,13 +22,13 @@ import {
   namesIn,
   plannedId,
   requestOf,
-  SCOPES,
   usePlan,
 } from './lockdown-draft.ts';
+import { RescueField, Subject } from './lockdown-fields.tsx';
 import { PlanView } from './lockdown-plan.tsx';
 import { RightsMessage, TheftRefused } from './lockdown-refused.tsx';
 import { NameField } from './name-field.tsx';
-import { Message, When } from './parts.tsx';
+import { Message } from './parts.tsx';
 import './lockdown.css';
 import { AccountFields, useBegin } from './begin.tsx';
 
@@ -189,124 +185,6 @@ function theftOf({ token, of }: KnownTheft, since: string): object {
     ...(!Number.isNaN(at.getTime()) && { since: at.toISOString() }),
     ...(of !== undefined && { of }),
   };
-}
-
-/** Whom it is about; of a theft, which was picked, when it began. */
-function Subject(
-  props: Parameters<typeof WhoFields>[0] & { readonly theft: KnownTheft | undefined },
-): ReactNode {
-  const { theft, draft, set } = props;
-  if (theft === undefined) return <WhoFields {...props} />;
-  // What the thief made is part of a case that has it.
-  if (theft.of !== undefined) return null;
-  return <SinceField since={draft.since} made={theft.made} onChange={(since) => set({ since })} />;
-}
-
-/** Whom a lockdown is about. */
-function WhoFields({
-  place,
-  draft: { scope, names, provider },
-  set,
-}: {
-  readonly place: string;
-  readonly draft: Draft;
-  readonly set: (some: Partial<Draft>) => void;
-}): ReactNode {
-  return (
-    <div className="pair">
-      <FormGroup label="Who" fieldId="scope">
-        <Choice id="scope" value={scope} options={SCOPES} onChange={(scope) => set({ scope })} />
-      </FormGroup>
-      {(scope === 'user' || scope === 'application') && (
-        <NameField
-          id="names"
-          label="Names, separated by commas"
-          kind={scope === 'user' ? 'users' : 'applications'}
-          place={place}
-          value={names}
-          onChange={(names) => set({ names })}
-          isRequired
-        />
-      )}
-      {scope === 'identityProvider' && (
-        <FormGroup label="Identity provider" fieldId="provider">
-          <Choice
-            id="provider"
-            value={provider}
-            options={['any', 'ldap', 'social', 'enterprise']}
-            onChange={(provider) => set({ provider })}
-          />
-        </FormGroup>
-      )}
-    </div>
-  );
-}
-
-/** When a theft began. What was done is told from then on, and with a stolen token never from before it was made. */
-function SinceField(props: {
-  readonly since: string;
-  /** When the stolen token was made; null where it is not known. */
-  readonly made: string | null;
-  readonly onChange: (since: string) => void;
-}): ReactNode {
-  const { since, made, onChange } = props;
-  const isBefore = made !== null && new Date(since).getTime() < Date.parse(made);
-  return (
-    <FormGroup label="When it began, if known" fieldId="theft-since">
-      <TextInput
-        id="theft-since"
-        type="datetime-local"
-        value={since}
-        validated={isBefore ? 'warning' : 'default'}
-        aria-describedby="theft-since-from"
-        onChange={(_event, value) => onChange(value)}
-      />
-      {made !== null && (since === '' || isBefore) && (
-        <FormHelperText id="theft-since-from">
-          <HelperText>
-            <HelperTextItem variant={isBefore ? 'warning' : 'default'}>
-              {isBefore ? (
-                <>
-                  Counted from <When at={made} />, when the token was made. If more than the token was stolen,
-                  choose the user without it.
-                </>
-              ) : (
-                <>
-                  Else from <When at={made} />, when the token was made.
-                </>
-              )}
-            </HelperTextItem>
-          </HelperText>
-        </FormHelperText>
-      )}
-    </FormGroup>
-  );
-}
-
-function RescueField(props: {
-  readonly value: string;
-  readonly onChange: (path: string) => void;
-}): ReactNode {
-  const { value, onChange } = props;
-  return (
-    <FormGroup label="New file for a rescue token, on the machine of the console" fieldId="rescue-token">
-      <TextInput
-        id="rescue-token"
-        value={value}
-        placeholder="~/rescue.token"
-        autoComplete="off"
-        onChange={(_event, next) => onChange(next)}
-      />
-      <FormHelperText>
-        <HelperText>
-          <HelperTextItem>
-            This context logs in with a password, which stops working. A token of scope write is created in
-            this file first, and used for the lockdown.
-          </HelperTextItem>
-        </HelperText>
-      </FormHelperText>
-    </FormGroup>
-  );
 }
 
 /** The measures, folded under those that will be taken where these are the usual ones. */
