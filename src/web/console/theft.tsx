@@ -80,7 +80,7 @@ function Picked(props: {
       )}
       {of !== undefined && (
         <p>
-          An incident of its own, which ends with the case. What {name} did is cleaned in{' '}
+          An incident of its own, which can end with the case. What {name} did is cleaned in{' '}
           <Link className="incident-id" to={query('/case', { place: asked, incident: of })}>
             {of}
           </Link>
