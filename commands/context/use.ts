@@ -9,7 +9,7 @@ export default defineCommand({
   },
   async run({ args, flags }) {
     const runtime = await this.runtime({ ...flags, context: undefined, 'database-file': undefined });
-    const { useContext } = await import('../../src/config/contexts.ts');
+    const { useContext } = await import('../../src/config/edit-contexts.ts');
     const { chosenResult } = await import('../../src/cli/contexts/context-view.ts');
     useContext(runtime.configuration, args.name);
     return chosenResult(args.name, runtime.configuration.environmentContext);

@@ -1,13 +1,12 @@
 import { text } from 'node:stream/consumers';
 import { type Configuration, writableFile } from '../../config/configuration.ts';
+import { type NamedContext, restContextsOf } from '../../config/contexts.ts';
 import {
   addContext,
   checkedContext,
-  type NamedContext,
   requireFreeName,
   requireGroupNames,
-  restContextsOf,
-} from '../../config/contexts.ts';
+} from '../../config/edit-contexts.ts';
 import { insecureWarning } from '../../config/insecure.ts';
 import { absolutePath, type Environment } from '../../config/paths.ts';
 import { ENVIRONMENT_CONTEXT } from '../../config/schema.ts';

@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from 'node:fs';
 import { type Configuration, writableFile } from '../../config/configuration.ts';
-import { removeContext, renameContext } from '../../config/contexts.ts';
+import { removeContext, renameContext } from '../../config/edit-contexts.ts';
 import { storedSecretPath } from '../../config/secrets.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { lines } from '../../reports/document.ts';

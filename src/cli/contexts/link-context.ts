@@ -1,6 +1,7 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { writableFile } from '../../config/configuration.ts';
-import { contextOf, databaseContextOf, linkDatabase } from '../../config/contexts.ts';
+import { contextOf, databaseContextOf } from '../../config/contexts.ts';
+import { linkDatabase } from '../../config/edit-contexts.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { lines } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';

@@ -4,13 +4,8 @@ import { dirname } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { createRuntime, type Runtime } from '../../app/runtime.ts';
 import { type Configuration, writableFile } from '../../config/configuration.ts';
-import {
-  addContext,
-  checkedContext,
-  type NamedRestContext,
-  requireFreeName,
-  useContext,
-} from '../../config/contexts.ts';
+import type { NamedRestContext } from '../../config/contexts.ts';
+import { addContext, checkedContext, requireFreeName, useContext } from '../../config/edit-contexts.ts';
 import { absolutePath, type Environment } from '../../config/paths.ts';
 import { ENVIRONMENT_CONTEXT } from '../../config/schema.ts';
 import { readSecret, secretFrom, storedSecretPath, storeSecret } from '../../config/secrets.ts';

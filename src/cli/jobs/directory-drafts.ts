@@ -1,7 +1,7 @@
 import { openEvidence } from '../../app/open-evidence.ts';
 import { createRuntime, type Runtime } from '../../app/runtime.ts';
-import { editFile } from '../../config/contexts.ts';
 import { directoriesSchema } from '../../config/directories.ts';
+import { editFile } from '../../config/edit-contexts.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { LDAP_SETTINGS, type LdapDraft, ldapDrafts } from '../../operations/directories/ldap-draft.ts';
 import { PATIENCE } from '../../operations/ports/target-parts.ts';

@@ -1,7 +1,8 @@
 import { requireSchedule } from '../../app/jobs/scheduled-jobs.ts';
 import { createRuntime, type Runtime } from '../../app/runtime.ts';
 import { type Configuration, writableFile } from '../../config/configuration.ts';
-import { contextOf, editFile } from '../../config/contexts.ts';
+import { contextOf } from '../../config/contexts.ts';
+import { editFile } from '../../config/edit-contexts.ts';
 import { MACHINE } from '../../config/machine-place.ts';
 import { replaceFile } from '../../config/paths.ts';
 import { ENVIRONMENT_CONTEXT } from '../../config/schema.ts';

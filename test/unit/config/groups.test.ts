@@ -4,14 +4,13 @@ import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { jobKinds } from '../../../src/app/jobs/job-kinds.ts';
 import { loadConfiguration, type SettingFlags } from '../../../src/config/configuration.ts';
+import { contextOf, resolveContexts } from '../../../src/config/contexts.ts';
 import {
   addContext,
   checkedContext,
-  contextOf,
   requireFreeName,
   requireGroupNames,
-  resolveContexts,
-} from '../../../src/config/contexts.ts';
+} from '../../../src/config/edit-contexts.ts';
 
 const CONTEXTS = 'contexts: { east: { url: "https://e.example" }, west: { url: "https://w.example" } }\n';
 const GROUPS = 'groups: { prod: [west, east], one: [east] }\n';

@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { addContext } from '../../../src/config/contexts.ts';
+import { addContext } from '../../../src/config/edit-contexts.ts';
 import { giveToOwner, machineEnvironment } from '../../../src/config/machine-place.ts';
 import type { Environment } from '../../../src/config/paths.ts';
 

@@ -1,0 +1,258 @@
+/** Writes the contexts of the configuration file: adds, renames, links and removes them. */
+import { statSync } from 'node:fs';
+import { Document, isMap, isScalar, isSeq } from 'yaml';
+import { TokenctlError } from '../domain/errors.ts';
+import { type Configuration, writableFile } from './configuration.ts';
+import {
+  contextOf,
+  jobsIn,
+  type NamedContext,
+  namesSeveral,
+  noSuchContext,
+  severalContexts,
+} from './contexts.ts';
+import { parseConfiguration, readConfiguration } from './layers.ts';
+import { MACHINE } from './machine-place.ts';
+import { replaceFile } from './paths.ts';
+import {
+  contextNamePattern,
+  contextSchema,
+  ENVIRONMENT_CONTEXT,
+  isGroupName,
+  namedDatabases,
+  type RestContext,
+} from './schema.ts';
+import { plainIssue } from './setting-errors.ts';
+
+/**
+ * Checks that a context can be added under this name.
+ *
+ * @throws TokenctlError `usage` if the name is invalid, reserved, a group's, or taken and `replace` is not set
+ */
+export function requireFreeName(configuration: Configuration, name: string, replace: boolean): void {
+  if (name === ENVIRONMENT_CONTEXT) {
+    throw new TokenctlError(
+      'usage',
+      `"${name}" is reserved for the context of CONTROLLER_HOST or TOKENCTL_DATABASE`,
+      { hint: 'Choose another name.' },
+    );
+  }
+  if (!contextNamePattern.test(name)) {
+    throw new TokenctlError(
+      'usage',
+      `"${name}" is not a valid context name: use letters, digits, dots and dashes`,
+    );
+  }
+  if (Object.hasOwn(configuration.groups, name)) {
+    throw new TokenctlError('usage', `"${name}" is the name of a group in ${configuration.file}`, {
+      hint: 'Choose another name.',
+    });
+  }
+  if (Object.hasOwn(configuration.contexts, name) && !replace) {
+    throw new TokenctlError('usage', `The context "${name}" already exists in ${configuration.file}`, {
+      hint: 'Choose another name, or add --replace.',
+    });
+  }
+}
+
+/**
+ * Checks the groups that a new context is to be added to.
+ *
+ * @throws TokenctlError `usage` if one is the name of a context or not a valid name
+ */
+export function requireGroupNames(
+  { contexts }: Pick<Configuration, 'contexts'>,
+  { context, groups }: { readonly context: string; readonly groups: readonly string[] },
+): void {
+  for (const name of groups) {
+    if (name === context || Object.hasOwn(contexts, name)) {
+      throw new TokenctlError('usage', `"${name}" is the name of a context`, {
+        hint: 'Choose another name for the group.',
+      });
+    }
+    if (!isGroupName(name)) {
+      throw new TokenctlError('usage', `Invalid group name "${name}"`, {
+        hint: 'Use letters, digits, dots and dashes.',
+      });
+    }
+  }
+}
+
+/** A context as flags give it: unchecked. */
+export type ContextDraft = { readonly [setting in keyof RestContext]?: unknown };
+
+/**
+ * Checks a context before it is written.
+ *
+ * @throws TokenctlError `usage` that lists the invalid settings
+ */
+export function checkedContext(name: string, draft: ContextDraft): NamedContext {
+  const checked = contextSchema.safeParse(draft, { error: plainIssue });
+  if (checked.success) return { ...checked.data, name };
+  const problems = checked.error.issues.map(({ path, message }) => `${path.join('.') || name} ${message}`);
+  throw new TokenctlError('usage', `Invalid context: ${problems.join('; ')}`);
+}
+
+/**
+ * Writes a context to the configuration file, whose comments are kept, and adds it to groups. A context that it replaces hands
+ * on its rule of two persons. The first context of the
+ * file becomes the current one.
+ */
+export function addContext(
+  file: string,
+  { name, ...settings }: NamedContext,
+  groups: readonly string[] = [],
+): void {
+  editFile(file, (document) => {
+    const approval: unknown = document.getIn(['contexts', name, 'approval']);
+    document.setIn(['contexts', name], document.createNode(settings));
+    if (approval !== undefined) document.setIn(['contexts', name, 'approval'], approval);
+    for (const group of groups) addToGroup(document, { group, name });
+    if (!document.has('currentContext')) document.set('currentContext', name);
+  });
+}
+
+/** Adds a context to a group of the configuration file, and creates the group if needed. */
+function addToGroup(
+  document: Document,
+  { group, name }: { readonly group: string; readonly name: string },
+): void {
+  const members = document.getIn(['groups', group]);
+  if (!isSeq(members)) document.setIn(['groups', group], document.createNode([name]));
+  else if (!members.items.some((item) => isScalar(item) && item.value === name)) members.add(name);
+}
+
+/**
+ * Makes a context of the file the current one.
+ *
+ * @throws TokenctlError `not_found` if the file has no such context
+ */
+export function useContext(configuration: Configuration, name: string): void {
+  contextInFile(configuration, name);
+  editFile(writableFile(configuration), (document) => document.set('currentContext', name));
+}
+
+interface RemovedContext {
+  readonly context: NamedContext;
+  readonly groups: readonly string[];
+  readonly wasCurrent: boolean;
+}
+
+/**
+ * Removes a context from the configuration file and from its groups; a group without another context is removed too.
+ *
+ * @throws TokenctlError `not_found` if the file has no such context, `usage` if a job or another context names it
+ */
+export function removeContext(configuration: Configuration, name: string): RemovedContext {
+  const context = contextInFile(configuration, name);
+  const groups = Object.entries(configuration.groups).filter(([, members]) => members.includes(name));
+  const emptied = groups.filter(([, members]) => members.length === 1).map(([group]) => group);
+  requireUnused(configuration, [name, ...emptied]);
+  let wasCurrent = false;
+  editFile(writableFile(configuration), (document) => {
+    document.deleteIn(['contexts', name]);
+    wasCurrent = document.get('currentContext') === name;
+    if (wasCurrent) document.delete('currentContext');
+    for (const [group] of groups) {
+      const members = document.getIn(['groups', group]);
+      if (emptied.includes(group)) document.deleteIn(['groups', group]);
+      else if (isSeq(members)) members.items = members.items.filter((item) => !isNamed(item, name));
+    }
+  });
+  return { context, groups: groups.map(([group]) => group), wasCurrent };
+}
+
+/**
+ * Renames a context in the configuration file, also where groups, jobs, other contexts or `currentContext` name it.
+ *
+ * @throws TokenctlError `not_found` if the file has no such context, `usage` for a new name that is invalid or taken
+ */
+export function renameContext(configuration: Configuration, name: string, to: string): void {
+  contextInFile(configuration, name);
+  requireFreeName(configuration, to, false);
+  editFile(writableFile(configuration), (document) => {
+    renameKey(document.get('contexts'), name, to);
+    if (document.get('currentContext') === name) document.set('currentContext', to);
+    for (const group of Object.keys(configuration.groups))
+      renameIn(document.getIn(['groups', group]), name, to);
+    for (const job of Object.keys(configuration.jobs)) {
+      renameIn(document.getIn(['jobs', job, 'contexts']), name, to);
+    }
+  });
+}
+
+/**
+ * Names the context of the database of a context in the configuration file.
+ *
+ * @throws TokenctlError `not_found` if the file does not have both
+ */
+export function linkDatabase(configuration: Configuration, name: string, database: string): void {
+  for (const each of [name, database]) contextInFile(configuration, each);
+  editFile(writableFile(configuration), (document) =>
+    document.setIn(['contexts', name, 'databaseContext'], database),
+  );
+}
+
+/** Renames a context in the map of contexts, and where others name it as their database. */
+function renameKey(contexts: unknown, name: string, to: string): void {
+  if (!isMap(contexts)) return;
+  for (const { key, value } of contexts.items) {
+    if (isScalar(key) && key.value === name) key.value = to;
+    if (!isMap(value)) continue;
+    const database = value.get('databaseContext');
+    if (database === name) value.set('databaseContext', to);
+    if (!isMap(database)) continue;
+    for (const { value: each } of database.items) if (isScalar(each) && each.value === name) each.value = to;
+  }
+}
+
+function renameIn(list: unknown, name: string, to: string): void {
+  if (!isSeq(list)) return;
+  for (const item of list.items) if (isScalar(item) && item.value === name) item.value = to;
+}
+
+function isNamed(item: unknown, name: string): boolean {
+  return isScalar(item) && item.value === name;
+}
+
+/** A context that the file holds, which those of the environment and of flags are not. */
+function contextInFile(configuration: Configuration, name: string): NamedContext {
+  const { [ENVIRONMENT_CONTEXT]: _, ...inFile } = configuration.contexts;
+  if (namesSeveral(configuration, name)) throw severalContexts(name);
+  if (!Object.hasOwn(inFile, name)) throw noSuchContext(name, Object.keys(inFile));
+  return contextOf(configuration, name);
+}
+
+/** Refuses the removal of names that would leave a configuration that cannot be read. */
+function requireUnused({ contexts, jobs }: Configuration, names: readonly string[]): void {
+  const others = Object.entries(contexts).filter(([, context]) =>
+    namedDatabases(context).some(([, database]) => names.includes(database)),
+  );
+  const users = [
+    ...others.map(([other]) => `the context "${other}" (databaseContext)`),
+    ...jobsIn(jobs, names).map((job) => `the job "${job}"`),
+  ];
+  if (users.length === 0) return;
+  throw new TokenctlError('usage', `The context is used by ${users.join(', ')}`, {
+    hint: 'Change the configuration file there first.',
+  });
+}
+
+/**
+ * Edits the configuration file, which keeps its mode; a new one is of mode 0600, or that of the machine 0644: its service is
+ * another user, and secrets are in files of their own.
+ *
+ * @throws TokenctlError `configuration` if it cannot be read or written
+ */
+export function editFile(file: string, edit: (document: Document) => void): void {
+  const text = readConfiguration({ path: file, named: false });
+  const document = text === undefined ? new Document({}) : parseConfiguration(text, file).document;
+  edit(document);
+  replaceFile(file, document.toString(), modeOf(file));
+}
+
+function modeOf(file: string): number {
+  const status = statSync(file, { throwIfNoEntry: false });
+  if (status !== undefined) return status.mode & 0o644;
+  return file === MACHINE.configuration ? 0o644 : 0o600;
+}
