@@ -1,15 +1,19 @@
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { recordedDurations } from './test/support/progress-reporter.ts';
 
-/** A project for a folder of `test/`. */
+/** Tests that are too long to run before each commit; `npm run test:long` runs them. */
+const LONG = 'test/**/*.long.test.ts';
+
+/** A project for the short tests of a folder of `test/`. */
 function project(
   name: string,
   test: TestProjectInlineConfiguration['test'] = {},
 ): TestProjectInlineConfiguration {
-  return { extends: true, test: { name, include: [`test/${name}/**/*.test.ts`], ...test } };
+  return { extends: true, test: { name, include: [`test/${name}/**/*.test.ts`], exclude: [LONG], ...test } };
 }
 
 const FOLDERS = ['unit', 'service', 'process', 'browser', 'soak'];
@@ -26,41 +30,29 @@ const onEachDatabase = globSync('test/service/**/*.test.ts', { cwd: import.meta.
   readFileSync(join(import.meta.dirname, path), 'utf8').includes('DATABASES'),
 );
 
-/** The files that take longest, which begin first: one that began last would run alone, on one core. */
-const LONGEST = [
-  'soak/database-revocation-killed',
-  'service/rights-matrix',
-  'service/access',
-  'process/faults/incident-killed',
-  'process/cli/multi-context',
-  'process/cli/version-matrix',
-  'process/cli/drop-ins',
-  'process/faults/revocation-boundaries',
-  'browser/every-page',
-  'browser/login',
-  'service/conformance/conformance',
-  'process/cli/log-export',
-  'service/start',
-  'process/release/image',
-  'service/jobs',
-].map((name) => join(import.meta.dirname, `test/${name}.test.ts`));
+/** The tests with parts that only the long tests run: single tests with the tag, properties that are tried less often. */
+const partlyLong = globSync('test/{unit,service,process}/**/*.test.ts', { cwd: import.meta.dirname }).filter(
+  (path) =>
+    /tags: \['long'\]|\b(?:runs|kinds)\(|'longTests'/.test(
+      readFileSync(join(import.meta.dirname, path), 'utf8'),
+    ),
+);
 
-const missing = LONGEST.filter((path) => !existsSync(path));
-if (missing.length > 0) throw new Error(`Correct the list of the longest tests: ${missing.join(', ')}`);
-
+/** Starts the files first that took longest when `npm run test:durations` last recorded them: one that starts last would run alone. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const position = ({ moduleId }: TestSpecification) => {
-      const index = LONGEST.indexOf(moduleId);
-      return index === -1 ? LONGEST.length : index;
-    };
-    return (await super.sort(files)).sort((a, b) => position(a) - position(b));
+    const durations = recordedDurations();
+    const duration = ({ moduleId }: TestSpecification) =>
+      durations[relative(import.meta.dirname, moduleId)] ?? Number.POSITIVE_INFINITY;
+    return (await super.sort(files)).toSorted((one, other) => duration(other) - duration(one) || 0);
   }
 }
 
 export default defineConfig({
   test: {
+    tags: [{ name: 'long', description: 'Too long to run before each commit; npm run test:long runs them.' }],
     globalSetup: ['test/support/postgres.ts'],
+    reporters: ['./test/support/progress-reporter.ts'],
     setupFiles: ['test/support/closed-network.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
@@ -88,20 +80,8 @@ export default defineConfig({
       project('process', { isolate: false }),
       project('browser'),
       project('soak', {
-        include: [
-          'test/soak/**/*.test.ts',
-          'test/unit/operations/audit-planted-faults.test.ts',
-          'test/unit/operations/investigation-histories.test.ts',
-          'test/unit/operations/chance-real-tables.test.ts',
-          'test/unit/directories/openldap.test.ts',
-          'test/process/cli/users-gone-ldap.test.ts',
-          'test/service/every-route.test.ts',
-          'test/service/collection/collection.test.ts',
-          'test/process/cli/acceptance.test.ts',
-          'test/process/cli/version-matrix.test.ts',
-          'test/process/cli/hidden-settings.test.ts',
-          'test/process/cli/skewed-clock.test.ts',
-        ],
+        include: ['test/soak/**/*.test.ts', LONG, ...partlyLong],
+        exclude: [],
         provide: {
           longTests: true,
           auditedTokens: 100_000,

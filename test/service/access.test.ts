@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { runs } from '../support/runs.ts';
 import { type Answer, bearer, Client, DATABASES, useService } from '../support/service.ts';
 import {
   entriesOf,
@@ -52,7 +53,7 @@ describe.each(DATABASES)('access on %s', (kind) => {
         for (let viewer = 0; viewer < USERS; viewer += 1) await compare(world, viewer);
       }),
       // Making a failing world smaller takes minutes over HTTP.
-      { numRuns: 6, endOnFailure: true },
+      { numRuns: runs(10), endOnFailure: true },
     );
   });
 

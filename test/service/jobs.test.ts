@@ -233,7 +233,7 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
     expect((await admin.post(cancel)).status).toBe(405);
   });
 
-  it('are killed if they ignore SIGTERM', async () => {
+  it('are killed if they ignore SIGTERM', { tags: ['long'] }, async () => {
     const { id } = await launch('stubborn');
     await until(admin, id, (job) => job['status'] === 'running');
     await sleep(300);
@@ -406,7 +406,7 @@ describe('jobs of a service that ends', () => {
     });
   });
 
-  it('end in error at the next start after it was killed', async () => {
+  it('end in error at the next start after it was killed', { tags: ['long'] }, async () => {
     // With PostgreSQL another service may still run the job; a data folder belongs to one.
     const folder = mkdtempSync(join(tmpdir(), 'tokenctl-data-'));
     await prepareEmbedded(folder);

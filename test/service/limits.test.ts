@@ -267,7 +267,9 @@ describe('over HTTP', () => {
     expect(refused.text).toContain('Too many attempts');
   });
 
-  it('under 105 refused logins at a time from one address, 20 of 20 known browsers log in', async () => {
+  it('under 105 refused logins at a time from one address, 20 of 20 known browsers log in', {
+    tags: ['long'],
+  }, async () => {
     const at = from('192.0.2.7');
     const csrf = 'a'.repeat(32);
     const form = (

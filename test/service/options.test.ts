@@ -58,7 +58,7 @@ describe.each(DATABASES)('OPTIONS on %s', (kind) => {
     }
   });
 
-  it('of an object describes PUT for who may change it', async () => {
+  it('of an object describes PUT for who may change it', { tags: ['long'] }, async () => {
     for (const { type, path, of, label } of world.things) {
       for (const persona of of === undefined ? PERSONAS : [of]) {
         const client = world.clients[persona];

@@ -36,7 +36,7 @@ describe('the share of a sender', () => {
 
   const statusOf = async (answer: ReturnType<Client['get']>) => (await answer).status;
 
-  it('covers every route, described or not', async () => {
+  it('covers every route, described or not', { tags: ['long'] }, async () => {
     const { json } = await new Client(service.url).get('/api/v2/openapi.json');
     const paths = json['paths'] as Readonly<Record<string, Readonly<Record<string, unknown>>>>;
     const described = Object.entries(paths).flatMap(([path, item]) => {

@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { runs } from '../support/runs.ts';
 import { ADMIN, basic, bearer, Client, DATABASES, useService } from '../support/service.ts';
 
 const COLLECTIONS = [
@@ -301,10 +302,10 @@ describe.each(DATABASES)('malformed requests on %s', (kind) => {
           }),
         );
       }),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
     // The requests reached what they were to reach.
-    for (const status of [200, 400, 404, 405]) expect(statuses.get(status) ?? 0).toBeGreaterThan(10);
+    for (const status of [200, 400, 404, 405]) expect(statuses.get(status) ?? 0).toBeGreaterThan(0);
     expect((await new Client(service.url, headers).get('/api/v2/me/')).status).toBe(200);
   });
 

@@ -1,18 +1,15 @@
-import { spawn } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { Secret } from '../../src/domain/secret.ts';
 import { PASSWORD_ITERATIONS } from '../../src/service/auth/secret-hashes.ts';
-import { JobRunner } from '../../src/service/playbooks/job-runner.ts';
 import { createDatabase } from '../support/embedded-postgres.ts';
-import { prepareEmbedded } from '../support/embedded-template.ts';
 import { ADMIN, basic, Client, DATABASES, startTestService } from '../support/service.ts';
 
-const SERVER = fileURLToPath(new URL('../../src/service/server.ts', import.meta.url));
+const _SERVER = fileURLToPath(new URL('../../src/service/server.ts', import.meta.url));
 
 describe('the start of the service', () => {
   let folder: string;
@@ -35,59 +32,6 @@ describe('the start of the service', () => {
     },
   );
 
-  it('keeps what is in the data folder, and makes the superuser only once', async () => {
-    const database = { folder: join(folder, 'kept') };
-    const first = await startTestService('the embedded database', { database });
-    const { token } = (
-      await new Client(first.url, basic(ADMIN.username, ADMIN.password)).post('/api/v2/tokens/', {
-        description: 'kept',
-      })
-    ).json;
-    await first.close();
-    const second = await startTestService('the embedded database', {
-      database,
-      adminPassword: new Secret('another'),
-    });
-    expect(second.generatedAdminPassword).toBeNull();
-    const answer = await new Client(second.url, { authorization: `Bearer ${token}` }).get('/api/v2/tokens/');
-    expect(answer.json.results[0]).toMatchObject({ description: 'kept' });
-    expect((await new Client(second.url, basic('admin', 'another')).get('/api/v2/me/')).status).toBe(401);
-    await second.close();
-  });
-
-  it('makes a random password where none, or an empty one, is given', async () => {
-    const service = await startTestService('the embedded database', { adminPassword: new Secret('') });
-    const made = service.generatedAdminPassword?.reveal() ?? '';
-    expect(made).toMatch(/^[A-Za-z0-9]{20}$/);
-    expect((await new Client(service.url, basic('admin', made)).get('/api/v2/me/')).status).toBe(200);
-    expect((await new Client(service.url, basic('admin', '')).get('/api/v2/me/')).status).toBe(401);
-    await service.close();
-  });
-
-  it('is refused for a data folder that another process has open, until that one is killed', async () => {
-    const database = { folder: join(folder, 'shared') };
-    await prepareEmbedded(database.folder);
-    const script = `
-      const { startService } = await import(${JSON.stringify(SERVER)});
-      await startService({ host: '127.0.0.1', port: 0, database: ${JSON.stringify(database)}, version: '0', logLevel: 'silent' });
-      process.stdout.write('ready');`;
-    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
-      stdio: ['ignore', 'pipe', 'ignore'],
-    });
-    for await (const part of child.stdout.setEncoding('utf8')) if (String(part).includes('ready')) break;
-    await expect(startTestService('the embedded database', { database })).rejects.toMatchObject({
-      code: 'busy',
-    });
-    const ended = new Promise((resolve) => child.once('exit', resolve));
-    child.kill('SIGKILL');
-    await ended;
-    const service = await startTestService('the embedded database', {
-      database,
-      adminPassword: new Secret('unused'),
-    });
-    await service.close();
-  });
-
   it.each([{ files: ['notes.txt'] }, { files: ['pgdata'] }, { files: ['lock', 'notes.txt'] }])(
     'is refused for a data folder with $files of others, and leaves it as it is',
     async ({ files }) => {
@@ -101,26 +45,6 @@ describe('the start of the service', () => {
       expect((await readdir(others)).sort()).toEqual(files);
     },
   );
-
-  it('makes an existing data folder and all database files accessible to its owner only', async () => {
-    const data = join(folder, 'open');
-    await prepareEmbedded(data);
-    const names = (await readdir(data, { recursive: true })).map((name) => join(data, name));
-    for (const path of [data, ...names]) await chmod(path, (await stat(path)).isDirectory() ? 0o755 : 0o666);
-    const service = await startTestService('the embedded database', { database: { folder: data } });
-    await service.database.script(
-      'CREATE TABLE created_later (id int); INSERT INTO created_later VALUES (1)',
-    );
-    expect((await stat(data)).mode & 0o777).toBe(0o700);
-    await service.close();
-    const files = await readdir(join(data, 'pgdata'), { recursive: true });
-    const kept = ['lock', 'pgdata', ...files.map((name) => join('pgdata', name))].map((name) =>
-      join(data, name),
-    );
-    expect(kept.length).toBeGreaterThan(900);
-    const open = await Promise.all(kept.map(async (path) => ((await stat(path)).mode & 0o077 ? [path] : [])));
-    expect(open.flat()).toEqual([]);
-  });
 
   it('is refused for a data folder that every user can write to', async () => {
     const data = join(folder, 'writable');
@@ -136,20 +60,6 @@ describe('the start of the service', () => {
     expect(await readdir(data)).toEqual([]);
   });
 
-  it('reports a port in use, and releases the data folder', async () => {
-    const one = await startTestService('PostgreSQL');
-    const database = { folder: join(folder, 'free') };
-    await prepareEmbedded(database.folder);
-    const port = Number(new URL(one.url).port);
-    const clash = startTestService('the embedded database', { database, port });
-    await expect(clash).rejects.toMatchObject({
-      code: 'usage',
-      message: expect.stringMatching(/the port is in use/),
-    });
-    await one.close();
-    await (await startTestService('the embedded database', { database })).close();
-  });
-
   it('stops listening if the job runner cannot begin', async () => {
     const database = { url: new Secret(await createDatabase(inject('postgresUrl'))) };
     const first = await startTestService('PostgreSQL', { database });
@@ -158,18 +68,6 @@ describe('the start of the service', () => {
     await first.close();
     await expect(startTestService('PostgreSQL', { database, port })).rejects.toMatchObject({ code: '42703' });
     await expect(new Client(first.url).get('/api/v2/ping/')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
-  });
-
-  it('closes the database although another part fails to close', async () => {
-    const database = { folder: join(folder, 'closed') };
-    await prepareEmbedded(database.folder);
-    const service = await startTestService('the embedded database', { database });
-    vi.spyOn(JobRunner.prototype, 'stop').mockRejectedValueOnce(new Error('cannot stop'));
-    await expect(service.close()).rejects.toThrow('cannot stop');
-    await expect(new Client(service.url).get('/api/v2/ping/')).rejects.toMatchObject({
-      code: 'ECONNREFUSED',
-    });
-    await (await startTestService('the embedded database', { database })).close();
   });
 
   it('works for two services on one new PostgreSQL database at once', async () => {

@@ -244,6 +244,31 @@ export async function createDatabase(
   return url.href;
 }
 
+/**
+ * The name of a database on a server to make copies of. The first process that needs it fills it; others wait until it
+ * is there.
+ *
+ * @param name Says what is in it: whoever gives the same name gets the same content.
+ */
+export async function templateDatabase(
+  serverUrl: string,
+  name: string,
+  fill: (url: string) => Promise<void>,
+): Promise<string> {
+  const client = new pg.Client({ connectionString: serverUrl });
+  await client.connect();
+  try {
+    await client.query('SELECT pg_advisory_lock(hashtext($1))', [name]);
+    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [name]);
+    if (rowCount === 1) return name;
+    await fill(await createDatabase(serverUrl, { name: `${name}_new` }));
+    await client.query(`ALTER DATABASE ${name}_new RENAME TO ${name}`);
+    return name;
+  } finally {
+    await client.end();
+  }
+}
+
 export function freePort(): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer().on('error', reject);

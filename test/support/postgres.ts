@@ -11,6 +11,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** A PostgreSQL server's URL, of a user who may create databases. */
     postgresUrl: string;
+    /** Tells the databases of this run from those of others on the same server. */
+    testRun: string;
     /** A database there that the service has migrated and filled as on its first start. */
     serviceTemplate: string;
     /** A folder for the template of the embedded databases. */
@@ -37,9 +39,11 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const given = process.env['DATABASE_URL'] ?? '';
   const server = given === '' ? await startPostgres() : null;
   const url = server?.url ?? given;
-  const template = `tokenctl_template_${randomBytes(4).toString('hex')}`;
+  const run = randomBytes(4).toString('hex');
+  const template = `tokenctl_template_${run}`;
   await fillServiceTemplate(await createDatabase(url, { name: template }));
   project.provide('postgresUrl', url);
+  project.provide('testRun', run);
   project.provide('serviceTemplate', template);
   const embedded = mkdtempSync(join(tmpdir(), 'tokenctl-embedded-templates-'));
   project.provide('embeddedTemplate', embedded);

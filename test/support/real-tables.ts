@@ -11,7 +11,7 @@ import {
   openDatabaseTarget,
 } from '../../src/targets/database/database-target.ts';
 import { openOn } from './databases.ts';
-import { createDatabase } from './embedded-postgres.ts';
+import { createDatabase, templateDatabase } from './embedded-postgres.ts';
 
 /** Dumps of the databases of real controllers and gateways; kept beside the project, not in it. */
 const FOLDER = join(import.meta.dirname, '../../../shared/tables');
@@ -103,29 +103,16 @@ export async function loadRealTables(peer: Peer, server = inject('postgresUrl'))
 }
 
 /** The template of a peer on the server, which is made if it is not there yet. */
-async function templateOf(server: string, peer: Peer): Promise<string> {
-  const run = inject('serviceTemplate').replace(/.*_/, '');
-  const name = `real_${peer.replaceAll(/[^a-z0-9]/g, '_')}_${run}`;
-  return await on(server, async (client) => {
-    // Other processes wait here until it is there.
-    await client.query('SELECT pg_advisory_lock(hashtext($1))', [name]);
-    const { rowCount } = await client.query('SELECT FROM pg_database WHERE datname = $1', [name]);
-    if (rowCount === 1) return name;
-    const url = await createDatabase(server, { name: `${name}_new` });
+function templateOf(server: string, peer: Peer): Promise<string> {
+  const name = `real_${peer.replaceAll(/[^a-z0-9]/g, '_')}_${inject('testRun')}`;
+  return templateDatabase(server, name, async (url) => {
     const dump = gunzipSync(readFileSync(join(FOLDER, `${peer}.sql.gz`))).toString();
     // The dump leaves its connection without a search path.
-    for (const sql of [dump, SHIFT]) await on(url, (loading) => loading.query(sql));
-    await client.query(`ALTER DATABASE ${name}_new RENAME TO ${name}`);
-    return name;
+    for (const sql of [dump, SHIFT]) {
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      await client.query(sql);
+      await client.end();
+    }
   });
-}
-
-async function on<Result>(url: string, act: (client: pg.Client) => Promise<Result>): Promise<Result> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return await act(client);
-  } finally {
-    await client.end();
-  }
 }

@@ -12,7 +12,7 @@ import { type Layout, TABLES, type Tables } from '../../src/targets/database/tab
 import { seedGateway } from '../unit/targets/database/gateway-seed.ts';
 import { LAYOUTS as CONTROLLERS, makeTables } from './controller-tables.ts';
 import { openOn } from './databases.ts';
-import { createDatabase } from './embedded-postgres.ts';
+import { createDatabase, templateDatabase } from './embedded-postgres.ts';
 import { makeGatewayTables } from './gateway-tables.ts';
 
 /** Ids in every test database. */
@@ -65,15 +65,11 @@ export async function createTestDatabase(
   layout: (typeof LAYOUTS)[number],
   server = inject('postgresUrl'),
 ): Promise<TestDatabase> {
-  const url = await createDatabase(server);
+  const template = await templateDatabase(server, `test_${layout}_${inject('testRun')}`, (made) =>
+    fill(made, layout),
+  );
+  const url = await createDatabase(server, { template });
   const database = await openOn(url);
-  if (layout === 'gateway') {
-    await makeGatewayTables(database);
-    await seedGateway(database);
-  } else {
-    await makeTables(database, layout);
-    await seed(database);
-  }
   const tables = tableNames(layout);
   const targets: Target[] = [];
   const open = async ({ url: as = url, lockRetryMs = 300, ...more }: OpenOptions = {}) => {
@@ -98,6 +94,18 @@ export async function createTestDatabase(
       await database.close();
     },
   };
+}
+
+async function fill(url: string, layout: (typeof LAYOUTS)[number]): Promise<void> {
+  const database = await openOn(url);
+  if (layout === 'gateway') {
+    await makeGatewayTables(database);
+    await seedGateway(database);
+  } else {
+    await makeTables(database, layout);
+    await seed(database);
+  }
+  await database.close();
 }
 
 function tableNames(layout: Layout): TableNames {

@@ -40,7 +40,7 @@ it('names the users of every controller, what is near, and which controller was 
   ]);
 }, 60_000);
 
-it('finds whose the value of a token is, which goes nowhere', async () => {
+it('finds whose the value of a token is, which goes nowhere', { tags: ['long'] }, async () => {
   const folder = temporaryFolder();
   const { service, opened, close } = await theftConsole(folder, { readOnly: true });
   onTestFinished(close);
@@ -65,4 +65,4 @@ it('finds whose the value of a token is, which goes nowhere', async () => {
   expect(files.length).toBeGreaterThan(0);
   for (const { parentPath, name } of files)
     expect(readFileSync(join(parentPath, name), 'utf8')).not.toContain(value);
-}, 60_000);
+});

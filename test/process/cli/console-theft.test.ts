@@ -61,7 +61,9 @@ it('keeps what is known of a theft with its case once the lockdown is confirmed,
   expect((await read<CaseRead>('/api/case', incident)).theft).toEqual({ token, since });
 });
 
-it('tells whom the thief made from whom the owner made before, and what holds them', async () => {
+it('tells whom the thief made from whom the owner made before, and what holds them', {
+  tags: ['long'],
+}, async () => {
   const { opened, begin, confirm, read } = await console();
   // Each word is looked for, in any order.
   const token = (await tokensOf(opened, '&text=bob')).rows[0]?.id ?? 0;
@@ -88,7 +90,9 @@ it('tells whom the thief made from whom the owner made before, and what holds th
   expect((await read<CaseRead>('/api/case', stopped)).theft).toEqual({ of: incident });
 });
 
-it('closes the lockdown of an account that belongs to a case with the case: its user stays deactivated', async () => {
+it('closes the lockdown of an account that belongs to a case with the case: its user stays deactivated', {
+  tags: ['long'],
+}, async () => {
   const { folder, opened, begin: lockDown, confirm, read } = await console();
   const main = incidentOf(await confirm(await lockDown({ user: ['bob'] })));
   const other = incidentOf(await confirm(await lockDown({ user: ['mole'], theft: { of: main } })));
@@ -127,7 +131,9 @@ it('closes the lockdown of an account that belongs to a case with the case: its 
   expect(await planOf(lift)).toMatch(/Nothing to do\./);
 });
 
-it('says the plan and the result of a lockdown in a few words, and holds the rest ready', async () => {
+it('says the plan and the result of a lockdown in a few words, and holds the rest ready', {
+  tags: ['long'],
+}, async () => {
   const { begin, confirm } = await console();
   const asking = await begin({ user: ['bob'] });
   const folds = (parts: OperationState['asked']) =>
@@ -146,7 +152,9 @@ it('says the plan and the result of a lockdown in a few words, and holds the res
   expect(JSON.stringify(shown)).not.toContain('tokenctl incident lift');
 });
 
-it('locks down also where what is known of the theft cannot be kept, and says so', async () => {
+it('locks down also where what is known of the theft cannot be kept, and says so', {
+  tags: ['long'],
+}, async () => {
   const { folder, begin, confirm, cases } = await console();
   mkdirSync(join(folder, '.local/state/tokenctl'), { recursive: true });
   writeFileSync(cases, 'no folder');

@@ -145,7 +145,9 @@ test('what context check prints is all that it takes', async () => {
 
 const APPLICATIONS = 'Deleting applications and replacing client secrets';
 
-test('applications: a new secret goes into a file and works, then the application goes with its tokens', async () => {
+test('applications: a new secret goes into a file and works, then the application goes with its tokens', {
+  tags: ['long'],
+}, async () => {
   const grants = [
     ...(documented.get('Reading') ?? []),
     ...SERVICE_GRANTS,

@@ -55,7 +55,7 @@ describe('in a database', () => {
     expect((await home.run(['incident', 'status'])).stdout).toContain('No lockdown at');
   });
 
-  test('is lifted without giving the account back, which a later lift does', async () => {
+  test('is lifted without giving the account back, which a later lift does', { tags: ['long'] }, async () => {
     const home = place();
     const { name } = await db.addUser();
     const isActive = async () =>
@@ -135,7 +135,9 @@ describe('in a database', () => {
     await home.run(['incident', 'lift', incident, '--yes']);
   });
 
-  test('whoever runs the next command is told of a lockdown that is over, and nothing is changed by that', async () => {
+  test('whoever runs the next command is told of a lockdown that is over, and nothing is changed by that', {
+    tags: ['long'],
+  }, async () => {
     const home = place();
     const { name } = await db.addUser();
     const { incident } = await home.json('incident', 'lockdown', '--user', name, '--for', '1m', '--yes');
@@ -318,7 +320,7 @@ describe('over REST', () => {
     expect(stdout).toContain('--deactivate');
   });
 
-  test('what an intruder left behind is found, ended and reported', async () => {
+  test('what an intruder left behind is found, ended and reported', { tags: ['long'] }, async () => {
     const home = at.home();
     const send = (user: string, path: string, body: object) =>
       fetch(`${at.url()}/api/v2/${path}`, {
@@ -394,7 +396,9 @@ describe('over REST', () => {
     expect(await home.run(['incident', 'lift', '--yes'])).toMatchObject({ code: 0 });
   });
 
-  test('what a cleaning restores in part is left to do by hand, and not to run again', async () => {
+  test('what a cleaning restores in part is left to do by hand, and not to run again', {
+    tags: ['long'],
+  }, async () => {
     const home = at.home();
     const as = (user: string, method: string, path: string, body: object) =>
       fetch(`${at.url()}/api/v2/${path}`, {

@@ -92,7 +92,7 @@ describe('jobs init', () => {
       ],
     });
 
-    test('asks, logs in and writes', async () => {
+    test('asks, logs in and writes', { tags: ['long'] }, async () => {
       const folder = temporaryFolder();
       const webhook = 'https://hooks.slack.com/services/s3cr3t';
       const { screen, code } = await typedInto(['jobs', 'init'], { home: folder, ...questions(webhook) });

@@ -116,7 +116,9 @@ describe('log export', () => {
     expect(numbersIn(again.stdout.split('\n'))).toEqual([1, 2, 3]);
   });
 
-  test('follows what another process appends, over a sink that breaks, until a signal', async () => {
+  test('follows what another process appends, over a sink that breaks, until a signal', {
+    tags: ['long'],
+  }, async () => {
     const { args, append, cursor } = await place(2);
     const at = await receiver();
     const to = `tcp://127.0.0.1:${at.port}`;
@@ -141,7 +143,9 @@ describe('log export', () => {
     expect(numbersIn(at.text().split('\n'))).toEqual(upTo(1, 205));
   });
 
-  test('killed at any time and started again, it hands over every entry at least once, in order', async () => {
+  test('killed at any time and started again, it hands over every entry at least once, in order', {
+    tags: ['long'],
+  }, async () => {
     const { args, append, cursor } = await place(4_000);
     const at = await receiver();
     const flags = ['--format', 'jsonl', '--to', `tcp://127.0.0.1:${at.port}`, '--cursor', cursor];
@@ -189,7 +193,7 @@ describe('sinks and revocations', () => {
     return tokens.find(({ user }) => user.username !== 'admin')?.user.username ?? '';
   }
 
-  test('an export whose sink hangs keeps no revocation from being done', async () => {
+  test('an export whose sink hangs keeps no revocation from being done', { tags: ['long'] }, async () => {
     const { start, run } = home();
     await run(['tokens', 'revoke', '--user', await userWithToken(run), '--yes']);
     const sink = await silence();

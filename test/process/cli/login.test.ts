@@ -80,7 +80,9 @@ describe('login', () => {
     expect(everything).not.toContain(ADMIN.password);
   });
 
-  test('a leaked token of the same user is told apart from the one of the login', async () => {
+  test('a leaked token of the same user is told apart from the one of the login', {
+    tags: ['long'],
+  }, async () => {
     const { run, login, password, folder } = home();
     expect((await run(login('--password-file', password))).code).toBe(0);
     const leaked = join(folder, 'leaked');

@@ -76,7 +76,9 @@ describe('reading', () => {
     expect(check.stdout).toContain('== s8 ==\nError: ');
   });
 
-  test('one that accepts a connection and is silent has a name while the others wait, as those that failed, and is given up', async () => {
+  test('one that accepts a connection and is silent has a name while the others wait, as those that failed, and is given up', {
+    tags: ['long'],
+  }, async () => {
     const silent = createServer().listen(0, '127.0.0.1');
     await once(silent, 'listening');
     const place = eight();
@@ -327,7 +329,7 @@ describe('changing', () => {
     expect(entriesOf(place)).toHaveLength(entries);
   });
 
-  test('leaked values from standard input are looked for in each of them', async () => {
+  test('leaked values from standard input are looked for in each of them', { tags: ['long'] }, async () => {
     const place = eight();
     const [first = ''] = (await services()[0]?.makeTokens('alice', 1)) ?? [];
     const [second = ''] = (await services()[1]?.makeTokens('alice', 1)) ?? [];
@@ -340,7 +342,9 @@ describe('changing', () => {
     expect(results).toMatchObject([[{ live: true, lines: [2] }], [{ live: true, lines: [3] }]]);
   });
 
-  test('an interruption stops all of them, recorded, and the same command finishes', async () => {
+  test('an interruption stops all of them, recorded, and the same command finishes', {
+    tags: ['long'],
+  }, async () => {
     const place = home(GROUPS);
     for (const service of services().slice(0, 2)) await service.makeTokens('alice', 120);
     const args = ['tokens', 'revoke', '--user', 'alice', '--context', 'east', '--yes'];
@@ -354,7 +358,9 @@ describe('changing', () => {
   });
 });
 
-test('a lockdown of eight over REST: six are locked down as far as can be checked, and again it touches only the other two', async () => {
+test('a lockdown of eight over REST: six are locked down as far as can be checked, and again it touches only the other two', {
+  tags: ['long'],
+}, async () => {
   const place = eight();
   for (const service of services()) await service.makeTokens('alice', 5);
   const command = [
@@ -406,7 +412,7 @@ test('a lockdown of eight over REST: six are locked down as far as can be checke
   expect(lift).toMatchObject({ code: 0 });
   const lifted = await place.run(['incident', 'status', '--context', 'prod']);
   expect(lifted.stdout).not.toContain('locked down\n');
-}, 120_000);
+});
 
 test('two contexts of one controller open an incident once', async () => {
   const place = home();

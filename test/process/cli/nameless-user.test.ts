@@ -66,7 +66,7 @@ test('a change without a folder for its audit log is refused, with the variables
   expect(revoke.stderr).toMatch(/No folder for the audit log: neither XDG_STATE_HOME nor HOME is set/);
 });
 
-test('a state folder is all that a revocation needs', async () => {
+test('a state folder is all that a revocation needs', { tags: ['long'] }, async () => {
   const state = temporaryFolder();
   if (canSwitchUser) chownSync(state, NAMELESS.uid, NAMELESS.gid);
   chmodSync(state, 0o700);

@@ -10,6 +10,7 @@ const bin = fileURLToPath(new URL('../../../bin/tokenctl.js', import.meta.url));
 
 test.each([['--json'], ['--csv'], []])(
   'a reader that goes away ends it quietly: tokens list %s',
+  { tags: ['long'] },
   async (...flags) => {
     const list = home().start(['tokens', 'list', ...flags]);
     list.stopReading();
@@ -17,7 +18,7 @@ test.each([['--json'], ['--csv'], []])(
   },
 );
 
-test('a revocation whose output nobody reads is carried out and recorded', async () => {
+test('a revocation whose output nobody reads is carried out and recorded', { tags: ['long'] }, async () => {
   const { run, start } = home();
   const revocation = start(['tokens', 'revoke', '--user', 'backup', '--yes']);
   revocation.stopReading();

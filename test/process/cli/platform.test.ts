@@ -103,7 +103,9 @@ test('a revocation plans both, asks once, and leaves neither', async () => {
   expect([...targets].sort()).toEqual([platform.url, `${platform.url}/api/controller`]);
 });
 
-test('the token in use goes last, when the controller has been swept with it', async () => {
+test('the token in use goes last, when the controller has been swept with it', {
+  tags: ['long'],
+}, async () => {
   await fillController(300);
   const asAdmin = new Client(platform.gateway.url, basic(ADMIN.username, ADMIN.password));
   const { token } = (await asAdmin.post('/api/gateway/v1/tokens/', { scope: 'write', description: 'own' }))
@@ -147,7 +149,7 @@ test('remedies name the database of their component', async () => {
   );
 });
 
-test('a job sweeps both, and says what became of each', async () => {
+test('a job sweeps both, and says what became of each', { tags: ['long'] }, async () => {
   await fillController(3);
   const { json, run, configure } = home();
   const job =

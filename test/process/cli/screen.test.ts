@@ -54,7 +54,7 @@ test('lines are broken at spaces, deeper than their text, and never within a com
   ]);
 });
 
-test('a terminal gets colours, and NO_COLOR and --no-color turn them off', async () => {
+test('a terminal gets colours, and NO_COLOR and --no-color turn them off', { tags: ['long'] }, async () => {
   const { run } = home();
   const audit = ['tokens', 'audit', '--summary'];
   const coloured = await run(audit, COLOURS);
@@ -68,7 +68,9 @@ test('a terminal gets colours, and NO_COLOR and --no-color turn them off', async
   expect((await run([...audit, '--json'], COLOURS)).stdout).not.toContain(ESCAPE);
 });
 
-test('a plan has colours on a terminal of its own, and stdout has it beside the result', async () => {
+test('a plan has colours on a terminal of its own, and stdout has it beside the result', {
+  tags: ['long'],
+}, async () => {
   const { folder, run } = home();
   const typed = await typedInto(['tokens', 'revoke', '--user', 'backup'], {
     home: folder,

@@ -278,7 +278,7 @@ describe('tokens rotate', () => {
     expect(existsSync(output)).toBe(false);
   });
 
-  test('an interrupted grace time leaves both tokens', async () => {
+  test('an interrupted grace time leaves both tokens', { tags: ['long'] }, async () => {
     const { start, run, id, output } = await rotatable('read');
     const waiting = start(['tokens', 'rotate', id, '--output', output, '--grace', '1h', '--yes']);
     await waiting.says(/Ctrl-C leaves it valid/);

@@ -80,7 +80,9 @@ async function place(first: readonly object[], rules: object = {}) {
 
 const LENIENT = { stopAbovePercent: 100, stopBelowPercent: 90 };
 
-test('audits and the settings say what directories last answered, and go on without a log', async () => {
+test('audits and the settings say what directories last answered, and go on without a log', {
+  tags: ['long'],
+}, async () => {
   const [left, there, elsewhere] = [await external('s1'), await external('s2'), await external('z1')];
   const at = await place([person('s2'), person('s3')], { ...LENIENT, except: ['nobody'] });
   at.add({ policy: { 'owner-left': { enabled: true }, 'provider-not-asked': { enabled: true, days: 1 } } });
@@ -290,7 +292,9 @@ test('over REST the same users are gone, since the controller shows their accoun
   expect(run.stdout).toContain(`${left}: active is false; matched by account t1 of t`);
 }, 60_000);
 
-test('of two superusers whom runs over REST disable at one instant, each by the other, one stays', async () => {
+test('of two superusers whom runs over REST disable at one instant, each by the other, one stays', {
+  tags: ['long'],
+}, async () => {
   const names = [await external('v1'), await external('v2')];
   const at = await place([person('v1', false), person('v2', false)], LENIENT);
   const database = db.database();
@@ -348,7 +352,7 @@ test('of two superusers whom runs over REST disable at one instant, each by the 
     [names[winner]],
   );
   expect(tokens).toHaveLength(2);
-}, 60_000);
+});
 
 test.each([
   [['users', 'offboard'], 'Give either a user or --gone'],

@@ -40,7 +40,7 @@ describe('several processes at once', () => {
   });
 });
 
-describe('a process killed while it appends', () => {
+describe('a process killed while it appends', { tags: ['long'] }, () => {
   test('loses nothing that was acknowledged, and the next append goes on', async () => {
     await using folder = await temporaryFolder();
     const path = join(folder.path, 'audit.jsonl');

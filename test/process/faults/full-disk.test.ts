@@ -51,7 +51,9 @@ describe('with a full disk', () => {
     at = await lockedPlace();
   });
 
-  test('a lift that leaves users deactivated says so wherever it is met, and the next run finishes it', async () => {
+  test('a lift that leaves users deactivated says so wherever it is met, and the next run finishes it', {
+    tags: ['long'],
+  }, async () => {
     const lift = ['incident', 'lift', at.incident, '--keep-deactivated', '--yes'];
     expect(await at.state()).toEqual({ isActive: false, isBasicOff: true });
     const codes: number[] = [];
@@ -72,7 +74,7 @@ describe('with a full disk', () => {
     expect(await at.run(['log', 'verify'])).toMatchObject({ code: 0 });
     const again = await at.run(lift);
     expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('Nothing to do') });
-  }, 240_000);
+  });
 
   test('a mark that an item was dealt with by hand is refused whole, and made by the next run', async () => {
     const mark = ['incident', 'mark', at.incident, '--item', 'inventory:2', '--by-hand'];

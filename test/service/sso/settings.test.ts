@@ -422,7 +422,9 @@ describe('the key of secrets', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tokenctl-key-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it('is made once in the data folder, for its owner only; another key opens nothing, and that is said', async () => {
+  it('is made once in the data folder, for its owner only; another key opens nothing, and that is said', {
+    tags: ['long'],
+  }, async () => {
     const start = (secretKey?: Secret) =>
       startTestService('the embedded database', { database: { folder }, ...(secretKey && { secretKey }) });
     await prepareEmbedded(folder);

@@ -5,6 +5,7 @@ import { parseEntry } from '../../../src/audit-log/entry.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import type { LogVerification } from '../../../src/operations/ports/audit-log.ts';
 import { draft, stillClock } from '../../support/drafts.ts';
+import { runs } from '../../support/runs.ts';
 import { chainOf, logOfLines } from './chains.ts';
 
 function verify(lines: readonly (string | Buffer)[]): Promise<LogVerification> {
@@ -132,7 +133,7 @@ describe('verifyChain', () => {
         const found = await verify(split(mutated));
         expect(found.break !== null || found.head.hash !== original.head.hash).toBe(true);
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     );
   });
 

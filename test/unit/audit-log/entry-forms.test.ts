@@ -5,6 +5,7 @@ import { parseEntry } from '../../../src/audit-log/entry.ts';
 import { EntryForms } from '../../../src/audit-log/entry-forms.ts';
 import type { Entry } from '../../../src/operations/ports/audit-log.ts';
 import { draft } from '../../support/drafts.ts';
+import { runs } from '../../support/runs.ts';
 import { chainOf } from './chains.ts';
 
 const latin1 = (line: string) => Buffer.from(line).toString('latin1');
@@ -77,7 +78,7 @@ test('takes only what parsing finds to be a valid entry in canonical form', () =
         else expect([canonical(entry), String(entry.seq)]).toEqual([changed, String(links.seq)]);
       },
     ),
-    { numRuns: 500 },
+    { numRuns: runs(500) },
   ));
 
 test('grows with no form that repeats lists in lists, or is too long', () => {

@@ -7,6 +7,7 @@ import { makeCheckpoint } from '../../../src/operations/audit-log/checkpoints.ts
 import { verifyLog } from '../../../src/operations/audit-log/verify-log.ts';
 import type { Entry, EntryDraft } from '../../../src/operations/ports/audit-log.ts';
 import { draft } from '../../support/drafts.ts';
+import { runs } from '../../support/runs.ts';
 import { chainOf, logOfLines } from './chains.ts';
 import { verifySecond, verifySecondAgainst } from './second-verifier.ts';
 
@@ -162,7 +163,7 @@ describe('a log that was changed', () => {
         else if (first !== null) expect([index, index + 1]).toContain(first.line);
         expect(await againstCheckpoint(lines, edited)).toBe(first?.problem ?? 'rewritten');
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     ));
 
   test('in any byte of an entry is found there', () =>
@@ -183,7 +184,7 @@ describe('a log that was changed', () => {
           expect(['edited', 'unreadable']).toContain(first?.problem);
         },
       ),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     ));
 
   test('by removing entries is found at the first of them', () =>
@@ -250,7 +251,7 @@ describe('a log that was changed', () => {
         expect(first?.line).toBe(index + 1);
         expect(['edited', 'unreadable']).toContain(first?.problem);
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     ));
 
   test('by cutting off its end is found by a checkpoint', () =>

@@ -178,7 +178,7 @@ describe('a database', () => {
     expect(new Set(settings.map((each) => JSON.stringify(each)))).toEqual(new Set(['{"commit":"on"}']));
   });
 
-  test('that does not sync to the disk is refused', async () => {
+  test('that does not sync to the disk is refused', { tags: ['long'] }, async () => {
     const embedded = await openPrepared();
     const error = await refusal(logOn(() => Promise.resolve(embedded)).append(draft()));
     expect(error).toMatchObject(refused('audit_unavailable', 'does not sync'));

@@ -6,6 +6,7 @@ import type { Line } from '../../../src/audit-log/lines.ts';
 import { verifyChain } from '../../../src/audit-log/verify-chain.ts';
 import type { Entry, EntryDraft } from '../../../src/operations/ports/audit-log.ts';
 import { draft } from '../../support/drafts.ts';
+import { runs } from '../../support/runs.ts';
 import { chainOf, lineOf, logOfLines } from './chains.ts';
 
 /** How many lines are valid from the beginning on: each is parsed, written again in canonical form, and compared. */
@@ -76,7 +77,7 @@ test('accepts exactly the valid lines, whatever bytes are replaced', () =>
         if (found === null) expect(tornBytes).toBe(bytes.length - bytes.lastIndexOf(10) - 1);
       },
     ),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   ));
 
 test('rejects bytes that are not UTF-8', async () => {

@@ -96,7 +96,9 @@ describe.each(EMPTY_DATABASES)('%s', (_name, open) => {
 });
 
 describe('the embedded database', () => {
-  it('refuses a statement outside the transaction that waits for it, which would wait for ever', async () => {
+  it('refuses a statement outside the transaction that waits for it, which would wait for ever', {
+    tags: ['long'],
+  }, async () => {
     const database = await openEmbedded(null);
     const inner = database.transaction(() => database.query('SELECT 1'));
     await expect(inner).rejects.toThrow('outside the transaction');

@@ -81,7 +81,9 @@ describe('jobs start', () => {
   });
   afterAll(() => service.close());
 
-  test('serves health and metrics, reloads, refuses what is invalid, tells of a sweep that stopped, and drains', async () => {
+  test('serves health and metrics, reloads, refuses what is invalid, tells of a sweep that stopped, and drains', {
+    tags: ['long'],
+  }, async () => {
     await using folder = await temporaryFolder();
     const { port, requests: messages } = await webServer(() => 200);
     const config = join(folder.path, 'tokenctl.yaml');

@@ -3,10 +3,11 @@ import { Secret } from '../../../src/domain/secret.ts';
 import { investigate } from '../../../src/operations/investigation/investigate.ts';
 import { openDatabaseEvidence } from '../../../src/targets/database/evidence.ts';
 import { loadRealTables, type Peer, REAL_PEERS } from '../../support/real-tables.ts';
+import { kinds } from '../../support/runs.ts';
 
 const PEERS: readonly Peer[] = ['awx-24.6.1', 'awx-23.5.1'];
 
-describe.each(PEERS.filter((peer) => REAL_PEERS.includes(peer)))('an investigation of %s', (peer) => {
+describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('an investigation of %s', (peer) => {
   it('names entries without an actor newest first, with the owners of the tokens', async () => {
     const real = await loadRealTables(peer);
     const evidence = await openDatabaseEvidence({ connection: new Secret(real.url) });

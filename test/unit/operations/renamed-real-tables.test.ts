@@ -5,6 +5,7 @@ import { offboardUsers, planUserOffboarding } from '../../../src/operations/inci
 import { planLockdown } from '../../../src/operations/incident/plan-lockdown.ts';
 import { incidentFixture, NO_MEASURE } from '../../support/incident-fixture.ts';
 import { loadRealTables, REAL_PEERS, type RealTables } from '../../support/real-tables.ts';
+import { kinds } from '../../support/runs.ts';
 
 const PEERS = REAL_PEERS.filter((peer) => peer === 'awx-24.6.1' || peer === 'gateway-newest');
 const MEASURES = { ...NO_MEASURE, deactivate: true };
@@ -53,7 +54,7 @@ function rowsOf(
 const stateOf = (paths: readonly AccessPath[], path: AccessPath['path']) =>
   paths.find((each) => each.path === path)?.state;
 
-describe.each(PEERS)('a rename while the question waits, in the tables of %s', (peer) => {
+describe.each(kinds(PEERS))('a rename while the question waits, in the tables of %s', (peer) => {
   it('leaves a lockdown of the one who was meant', async () => {
     await using at = await estate(peer);
     const { alice = 0 } = at.users;

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EvidenceLimit, Investigation } from '../../../src/domain/investigation/investigation.ts';
 import { loadRealCase, type RealCase } from '../../support/real-stream.ts';
 import { type Peer, REAL_PEERS } from '../../support/real-tables.ts';
+import { kinds } from '../../support/runs.ts';
 
 const PEERS: readonly Peer[] = ['awx-24.6.1', 'awx-23.5.1', 'awx-21.14.0'];
 
@@ -9,7 +10,7 @@ function textsOf({ limits }: Investigation, name: EvidenceLimit['limit']): strin
   return limits.flatMap(({ limit, text }) => (limit === name ? [text] : []));
 }
 
-describe.each(PEERS.filter((peer) => REAL_PEERS.includes(peer)))('what %s does not record', (peer) => {
+describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('what %s does not record', (peer) => {
   let real: RealCase;
   beforeAll(async () => {
     real = await loadRealCase(peer);

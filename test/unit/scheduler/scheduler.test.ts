@@ -30,7 +30,9 @@ describe('the scheduler', () => {
     return (await store.history({ limit: 1000 })).map(told).reverse();
   }
 
-  it('runs every tick of half a year once, in order, the day on which clocks change included', async () => {
+  it('runs every tick of half a year once, in order, the day on which clocks change included', {
+    tags: ['long'],
+  }, async () => {
     const seen: string[] = [];
     const { scheduler } = schedulerOn(store, clock, { poll: 86_400_000 });
     const work = async ({ due }: { due: Date }) => {
@@ -49,7 +51,9 @@ describe('the scheduler', () => {
     expect(history.every(({ state }) => state === 'completed')).toBe(true);
   });
 
-  it('shares ticks with other replicas: each is run once, and by one at a time', async () => {
+  it('shares ticks with other replicas: each is run once, and by one at a time', {
+    tags: ['long'],
+  }, async () => {
     let running = 0;
     const seen: string[] = [];
     const work = async ({ due }: { due: Date }) => {

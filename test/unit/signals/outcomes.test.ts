@@ -93,7 +93,7 @@ test('the record of an event names as not ended only what is not closed', async 
   expect((await signal('locked'))?.reason).toMatch(/^database: locked locked down as inc-[0-9a-f]{8}$/);
 });
 
-test('a user who is not here is no attack, however often the provider asks', async () => {
+test('a user who is not here is no attack, however often the provider asks', { tags: ['long'] }, async () => {
   const exp = Math.floor(Date.now() / 1000) + 60;
   const revoke = async (name: string) => {
     const claims = { jti: randomUUID(), aud: AUDIENCE, exp };
@@ -145,7 +145,9 @@ test('one context that does not answer keeps no access in the others', async () 
   expect(waiting?.runs).toHaveLength(1);
 });
 
-test('two superusers who are disabled at two receivers at the same time do not both go', async () => {
+test('two superusers who are disabled at two receivers at the same time do not both go', {
+  tags: ['long'],
+}, async () => {
   const [one, other] = [await world.member('root-one'), await world.member('root-other')];
   const { database } = world.service;
   await using second = await world.receive();

@@ -14,6 +14,7 @@ import { offboardUsers, planUserOffboarding } from '../../../../src/operations/i
 import { planLockdown } from '../../../../src/operations/incident/plan-lockdown.ts';
 import { incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
 import { loadRealTables, type Peer, REAL_PEERS } from '../../../support/real-tables.ts';
+import { kinds } from '../../../support/runs.ts';
 
 const PEERS = REAL_PEERS.filter((peer) => peer === 'awx-24.6.1' || peer === 'gateway');
 const clock = { now: () => new Date() };
@@ -76,7 +77,7 @@ function requestsOf(paths: readonly AccessPath[] | undefined): AccessPath | unde
   return paths?.find(({ path }) => path === 'requests');
 }
 
-test.each(PEERS)(
+test.each(kinds(PEERS))(
   '%s: a token that is committed after the first listing is revoked by an offboarding',
   async (peer) => {
     const { request, offboard, tokens } = await withRequest(peer, { transactionTimeoutMs: 20_000 });
@@ -92,7 +93,7 @@ test.each(PEERS)(
   },
 );
 
-test.each(PEERS)(
+test.each(kinds(PEERS))(
   '%s: a token that is committed after the first listing is revoked by a lockdown',
   async (peer) => {
     const { request, lockDown: lock, tokens } = await withRequest(peer, { transactionTimeoutMs: 20_000 });

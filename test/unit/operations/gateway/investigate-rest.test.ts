@@ -6,10 +6,11 @@ import { openGatewayApiEvidence } from '../../../../src/targets/controller-api/g
 import { openDatabaseEvidence } from '../../../../src/targets/database/evidence.ts';
 import { loadRealTables, type Peer, REAL_PEERS, type RealTables } from '../../../support/real-tables.ts';
 import { RecordedGateway } from '../../../support/recorded-gateway.ts';
+import { kinds } from '../../../support/runs.ts';
 
 const GATEWAYS = REAL_PEERS.filter((peer: Peer) => peer.startsWith('gateway'));
 
-describe.each(GATEWAYS)('an investigation over the REST API of %s', (peer) => {
+describe.each(kinds(GATEWAYS))('an investigation over the REST API of %s', (peer) => {
   let real: RealTables;
   let gateway: RecordedGateway;
   beforeEach(async () => {

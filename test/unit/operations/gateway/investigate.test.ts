@@ -4,11 +4,12 @@ import { investigate } from '../../../../src/operations/investigation/investigat
 import type { SubjectRequest } from '../../../../src/operations/investigation/resolve-subject.ts';
 import { openDatabaseEvidence } from '../../../../src/targets/database/evidence.ts';
 import { loadRealTables, type Peer, REAL_PEERS, type RealTables } from '../../../support/real-tables.ts';
+import { kinds } from '../../../support/runs.ts';
 
 const GATEWAYS = REAL_PEERS.filter((peer: Peer) => peer.startsWith('gateway'));
 const DAY_MS = 86_400_000;
 
-describe.each(GATEWAYS)('an investigation in the database of %s', (peer) => {
+describe.each(kinds(GATEWAYS))('an investigation in the database of %s', (peer) => {
   let real: RealTables;
   beforeEach(async () => {
     real = await loadRealTables(peer);

@@ -3,11 +3,12 @@ import { Secret } from '../../../../src/domain/secret.ts';
 import { openControllerApi } from '../../../../src/targets/controller-api/controller-api.ts';
 import { loadRealTables, type Peer, REAL_PEERS, type RealTables } from '../../../support/real-tables.ts';
 import { RecordedGateway } from '../../../support/recorded-gateway.ts';
+import { kinds } from '../../../support/runs.ts';
 import { all } from '../../../support/test-database.ts';
 
 const GATEWAYS = REAL_PEERS.filter((peer: Peer) => peer.startsWith('gateway'));
 
-describe.each(GATEWAYS)('leaked tokens over the REST API of %s', (peer) => {
+describe.each(kinds(GATEWAYS))('leaked tokens over the REST API of %s', (peer) => {
   let real: RealTables;
   let gateway: RecordedGateway;
   beforeEach(async () => {

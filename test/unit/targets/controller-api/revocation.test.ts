@@ -116,7 +116,9 @@ describe('revoke', () => {
     expect(fake.requests.length).toBeLessThanOrEqual(301);
   });
 
-  test('stops when the controller goes away, and reports the tokens in flight', async () => {
+  test('stops when the controller goes away, and reports the tokens in flight', {
+    tags: ['long'],
+  }, async () => {
     const fake = await FakeController.start(500);
     let left = 200;
     fake.fault = pastRoot((request) => {

@@ -20,7 +20,7 @@ it('the documented grants are sufficient in a gateway’s database', async () =>
   expect((await (await place.open({ url })).describe()).missingRights).toEqual([]);
 });
 
-it('each documented grant is necessary', async () => {
+it('each documented grant is necessary', { tags: ['long'] }, async () => {
   const grants = documented().flatMap(([, each]) => each);
   expect(grants.length).toBeGreaterThan(15);
   for (const left of grants) {

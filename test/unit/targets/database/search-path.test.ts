@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { kinds } from '../../../support/runs.ts';
 import {
   all,
   createTestDatabase,
@@ -8,7 +9,7 @@ import {
 } from '../../../support/test-database.ts';
 import { errorOf } from '../../../support/test-target.ts';
 
-describe.each(LAYOUTS)('a schema before the tables of the %s', (layout) => {
+describe.each(kinds(LAYOUTS))('a schema before the tables of the %s', (layout) => {
   let place: TestDatabase;
 
   beforeEach(async () => {

@@ -51,7 +51,7 @@ describe.each(TRIED.flatMap((tried) => WAYS.map((way) => ({ ...tried, way }))))(
   },
 );
 
-// After a deliberate change: npx vitest run --project=soak test/process/cli/version-matrix.test.ts -u
+// After a deliberate change: npx vitest run --project=soak test/process/cli/version-matrix.long.test.ts -u
 test.runIf(TRIED.length === triedVersions.length)('the page has these outcomes', async () => {
   const path = '../../../docs/compatibility.md';
   const page = readFileSync(join(import.meta.dirname, path), 'utf8');

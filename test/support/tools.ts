@@ -1,0 +1,61 @@
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { findChromium } from '../browser/chromium.ts';
+
+/** A program that some tests need and a machine may lack. */
+interface Tool {
+  readonly name: string;
+  /** The projects of vitest.config.ts with tests that need it. */
+  readonly projects: readonly string[];
+  /** Its Debian packages. */
+  readonly packages: string;
+  readonly isThere: () => boolean;
+}
+
+const SYSTEM_FOLDERS = ['/usr/sbin', '/usr/local/sbin'];
+
+/** Whether a program is on the PATH, or where the system keeps servers. */
+export function hasProgram(name: string): boolean {
+  const folders = [...(process.env['PATH'] ?? '').split(delimiter), ...SYSTEM_FOLDERS];
+  return folders.some((folder) => isExecutable(join(folder, name)));
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const program = (name: string) => ({ name, isThere: () => hasProgram(name) });
+
+const TOOLS: readonly Tool[] = [
+  { ...program('openssl'), projects: ['unit', 'process'], packages: 'openssl' },
+  { ...program('redis-server'), projects: ['unit'], packages: 'redis-server' },
+  { ...program('slapd'), projects: ['process', 'soak'], packages: 'slapd ldap-utils' },
+  { ...program('promtool'), projects: ['process', 'soak'], packages: 'prometheus' },
+  { ...program('kubectl'), projects: ['process', 'soak'], packages: 'kubernetes-client' },
+  { ...program('ansible-playbook'), projects: ['browser', 'soak'], packages: 'ansible-core' },
+  { ...program('bwrap'), projects: ['service', 'soak'], packages: 'bubblewrap' },
+  { ...program('haproxy'), projects: ['soak'], packages: 'haproxy' },
+  { ...program('samba'), projects: ['soak'], packages: 'samba-ad-dc samba-ad-provision' },
+  {
+    name: 'chromium',
+    projects: ['browser'],
+    packages: 'chromium',
+    isThere: () => findChromium() !== null,
+  },
+];
+
+/** One line for the tools whose absence skipped tests of these projects, with the command that installs them; none where all are there. */
+export function missingTools(projects: readonly string[]): readonly string[] {
+  const missing = TOOLS.filter((tool) => tool.projects.some((name) => projects.includes(name))).filter(
+    (tool) => !tool.isThere(),
+  );
+  if (missing.length === 0) return [];
+  const names = missing.map(({ name }) => name).join(', ');
+  const packages = missing.map((tool) => tool.packages).join(' ');
+  return [`Skipped what needs ${names}. On Debian: apt install --no-install-recommends ${packages}`];
+}
