@@ -38,12 +38,41 @@ export interface Identity {
   readonly names: readonly string[];
   /** Attributes or claims, each with a list of values. */
   readonly attributes: ReadonlyMap<string, readonly string[]>;
-  /** Attributes or claims that the provider has but did not send, as Entra does with more than 200 groups. */
+  /** Attributes or claims that the provider has but did not send: {@link withheldBy}. */
   readonly withheld?: readonly string[];
+}
+
+/** What Entra calls the groups of a user in SAML, if the application does not name them otherwise. */
+const ENTRA_GROUPS = 'http://schemas.microsoft.com/ws/2008/06/identity/claims/groups';
+/** In place of the groups, Entra sends an address to read them from: in SAML for more than 150. */
+const ENTRA_GROUPS_LINK = 'http://schemas.microsoft.com/claims/groups.link';
+
+/**
+ * The claims that a provider has but does not send, so that their absence says nothing: those that it has elsewhere (OpenID
+ * Connect Core 1.0, section 5.6.2, `_claim_names`), and the groups that Entra leaves out where a user has too many
+ * (`hasgroups` in OpenID Connect, `groups.link` in SAML). An application can give the groups of SAML another name: then
+ * nothing tells which of the absent attributes they are, and all of them count as withheld.
+ *
+ * @param mapped The claims that maps and flags look at.
+ */
+export function withheldBy(
+  claims: Readonly<Record<string, unknown>>,
+  mapped: ReadonlySet<string>,
+): readonly string[] {
+  const elsewhere = claims['_claim_names'];
+  const named = typeof elsewhere === 'object' && elsewhere !== null ? Object.keys(elsewhere) : [];
+  const hasGroups = isTrue(claims['hasgroups']) ? ['groups'] : [];
+  const linked = Object.hasOwn(claims, ENTRA_GROUPS_LINK) ? [ENTRA_GROUPS, ...mapped] : [];
+  return [...new Set([...named, ...hasGroups, ...linked])].filter((name) => !Object.hasOwn(claims, name));
 }
 
 /** The longest uid that the table of linked accounts holds. */
 export const MAX_UID_LENGTH = 255;
+
+/** Whether a claim is true: several providers send truth values as text. */
+export function isTrue(claim: unknown): boolean {
+  return claim === true || claim === 'true';
+}
 
 /** Converts claims to attributes: strings, numbers, booleans, and lists of them. Other values are left out. */
 export function attributesOf(

@@ -143,12 +143,12 @@ async function identify(
     case 'google-oauth2': {
       const claims = await completeOpenId(service, configuration, openId);
       const session = openIdSession(configuration.backend, claims);
-      return { identity: googleIdentity(configuration, claims), session };
+      return { identity: googleIdentity(configuration, claims, openId.mapped), session };
     }
     case 'azuread-oauth2': {
       const claims = await completeOpenId(service, configuration, openId);
       const session = openIdSession(configuration.backend, claims);
-      return { identity: azureIdentity(configuration, claims), session };
+      return { identity: azureIdentity(configuration, claims, openId.mapped), session };
     }
     case 'github':
       return { identity: await githubIdentity(configuration, await completeGithub(configuration, callback)) };

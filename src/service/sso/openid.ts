@@ -2,7 +2,7 @@ import type { IDToken } from 'openid-client';
 import type { ServiceContext } from '../context.ts';
 import type { ProviderSession } from '../store/sessions.ts';
 import type { LoginDetails } from '../store/sso-logins.ts';
-import { attributesOf, type Identity, MAX_UID_LENGTH, SsoFailure } from './backends.ts';
+import { attributesOf, type Identity, isTrue, MAX_UID_LENGTH, SsoFailure, withheldBy } from './backends.ts';
 import { type AzureConfiguration, GOOGLE, type GoogleConfiguration } from './configuration.ts';
 import { libraryFailure } from './provider-client.ts';
 
@@ -85,7 +85,7 @@ export async function completeOpenId(
   if (claims.sub === '') throw new SsoFailure('unverified', 'the claim sub is empty');
   const isComplete =
     (claims['email'] !== undefined || claims['preferred_username'] !== undefined) &&
-    [...mapped].every((name) => Object.hasOwn(claims, name) || withheldClaims(claims).includes(name));
+    [...mapped].every((name) => Object.hasOwn(claims, name) || withheldBy(claims, mapped).includes(name));
   const hasAll = configuration.backend === 'azuread-oauth2' || configuration.issuer === GOOGLE;
   if (isComplete || hasAll || provider.serverMetadata().userinfo_endpoint === undefined) return claims;
   const more = await library.fetchUserInfo(provider, tokens.access_token, claims.sub).catch(refuse);
@@ -138,8 +138,12 @@ export function openIdSession(
  *
  * @throws SsoFailure `not_allowed`.
  */
-export function googleIdentity(configuration: GoogleConfiguration, claims: IDToken): Identity {
-  const email = claims['email_verified'] === true ? text(claims, 'email').toLowerCase() : '';
+export function googleIdentity(
+  configuration: GoogleConfiguration,
+  claims: IDToken,
+  mapped: ReadonlySet<string> = new Set(),
+): Identity {
+  const email = isTrue(claims['email_verified']) ? text(claims, 'email').toLowerCase() : '';
   const { domains } = configuration;
   const domain = text(claims, 'hd').toLowerCase() || (email.endsWith('@gmail.com') ? 'gmail.com' : '');
   if (domains.length > 0 && !domains.includes(domain)) {
@@ -148,7 +152,7 @@ export function googleIdentity(configuration: GoogleConfiguration, claims: IDTok
   const uid = openIdUid('google-oauth2', claims);
   const username = localPart(text(claims, 'preferred_username') || email);
   const attributes = attributesOf({ ...claims, email });
-  const parts = { uid, email, username, names: [email], attributes, withheld: withheldClaims(claims) };
+  const parts = { uid, email, username, names: [email], attributes, withheld: withheldBy(claims, mapped) };
   return identity('google-oauth2', claims, parts);
 }
 
@@ -161,7 +165,11 @@ export function googleIdentity(configuration: GoogleConfiguration, claims: IDTok
  *
  * @throws SsoFailure `not_allowed`.
  */
-export function azureIdentity(configuration: AzureConfiguration, claims: IDToken): Identity {
+export function azureIdentity(
+  configuration: AzureConfiguration,
+  claims: IDToken,
+  mapped: ReadonlySet<string> = new Set(),
+): Identity {
   const { tenants, severalTenants } = configuration;
   const tenant = text(claims, 'tid').toLowerCase();
   if (tenants.length > 0 && !tenants.includes(tenant)) {
@@ -173,25 +181,15 @@ export function azureIdentity(configuration: AzureConfiguration, claims: IDToken
   const trusted = !severalTenants || tenants.length > 0;
   const principal = text(claims, 'preferred_username') || text(claims, 'upn');
   const address = text(claims, 'email').toLowerCase();
-  const email = trusted || claims['email_verified'] === true ? address : '';
+  const email = trusted || isTrue(claims['email_verified']) ? address : '';
   return identity('azuread-oauth2', claims, {
     uid: openIdUid('azuread-oauth2', claims),
     email,
     username: localPart(principal || address),
     names: trusted ? [principal, email] : [email],
     attributes: attributesOf(trusted ? { ...claims, email } : claimsOfEntra({ ...claims, email })),
-    withheld: trusted ? withheldClaims(claims) : [],
+    withheld: trusted ? withheldBy(claims, mapped) : [],
   });
-}
-
-/**
- * The claims that the provider has elsewhere (OpenID Connect Core 1.0, section 5.6.2, `_claim_names`). Entra
- * sends the groups of a user with more than 200 so: their absence from the token says nothing.
- */
-function withheldClaims(claims: IDToken): readonly string[] {
-  const elsewhere = claims['_claim_names'];
-  if (typeof elsewhere !== 'object' || elsewhere === null) return [];
-  return Object.keys(elsewhere).filter((name) => !Object.hasOwn(claims, name));
 }
 
 function identity(

@@ -5,8 +5,8 @@ import { localPath } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import type { SamlIdp } from '../settings/sso-schemas.ts';
 import { recordAssertion } from '../store/sso-logins.ts';
-import { attributesOf, type Identity, MAX_UID_LENGTH, SsoFailure } from './backends.ts';
-import type { SamlConfiguration } from './configuration.ts';
+import { attributesOf, type Identity, MAX_UID_LENGTH, SsoFailure, withheldBy } from './backends.ts';
+import { type SamlConfiguration, ssoConfiguration } from './configuration.ts';
 import {
   type Admission,
   type Completed,
@@ -15,6 +15,7 @@ import {
   takePendingLogin,
 } from './login.ts';
 import { CLOCK_TOLERANCE_S } from './provider-client.ts';
+import { mappedAttributes } from './role-mapping.ts';
 import { idpOf, type SentRequest } from './saml-client.ts';
 import type { SamlThread } from './saml-thread.ts';
 import type { VerifiedAssertion } from './saml-worker.ts';
@@ -89,7 +90,7 @@ async function completeIdpInitiated(
 }
 
 async function identify(
-  { database, now, thread }: SamlService,
+  service: SamlService,
   configuration: SamlConfiguration,
   answer: {
     readonly idp: string;
@@ -98,6 +99,7 @@ async function identify(
     readonly sentRequest: SentRequest | null;
   },
 ): Promise<Pick<Completed, 'identity' | 'session'>> {
+  const { database, now, thread } = service;
   const idp = idpOf(configuration, answer.idp);
   const { response, redirectUri: callback, sentRequest } = answer;
   const assertion = await thread.verify({ configuration, idp, callback, response, sentRequest });
@@ -114,8 +116,10 @@ async function identify(
   });
   if (!isFirstUse) throw new SsoFailure('unverified', 'the assertion was used before');
   const { nameId, nameIdFormat, sessionIndex } = assertion;
+  const { rules } = await ssoConfiguration(service, database);
+  const withheld = withheldBy(assertion.attributes, mappedAttributes(rules('saml')));
   return {
-    identity: samlIdentity({ name: answer.idp, idp }, assertion),
+    identity: { ...samlIdentity({ name: answer.idp, idp }, assertion), withheld },
     session: { ends: sessionEnds, details: { idp: answer.idp, nameId, nameIdFormat, sessionIndex } },
   };
 }

@@ -105,14 +105,11 @@ describe('roles by attributes', () => {
   const keys = samlKeys();
   let service: RunningService;
   let idp: SamlIdentityProvider;
-  const logIn = async (groups: readonly string[]) => {
-    const { browser } = await logInWithSaml(service, {
-      idp,
-      nameId: 'ada',
-      change: { attributes: { groups } },
-    });
+  const logInWith = async (attributes: Readonly<Record<string, readonly string[]>>) => {
+    const { browser } = await logInWithSaml(service, { idp, nameId: 'ada', change: { attributes } });
     return { browser, user: await whoIs(service, browser) };
   };
+  const logIn = (groups: readonly string[]) => logInWith({ groups });
 
   beforeAll(async () => {
     service = await startSamlService('PostgreSQL', { keys });
@@ -156,5 +153,16 @@ describe('roles by attributes', () => {
     expect(organizations.map(({ name }) => name as unknown).sort()).toEqual(['Default', 'New', 'Watch']);
     const entries = await adminOf(service).get('/api/v2/activity_stream/?operation=disassociate');
     expect(entries.json.count).toBe(4);
+
+    // Above 150 groups Entra sends an address to read them from: that says nothing of what the user has.
+    await logIn(['staff', 'root']);
+    const link = 'http://schemas.microsoft.com/claims/groups.link';
+    const many = await logInWith({ [link]: ['https://graph.example.org/users/ada/getMemberObjects'] });
+    expect(many.user).toMatchObject({ is_superuser: true });
+    expect(await roles(first.user?.id)).toEqual(['Default member']);
+    // What it sends beside the address counts.
+    const told = await logInWith({ [link]: ['https://graph.example.org/'], groups: ['leads'] });
+    expect(told.user).toMatchObject({ is_superuser: false });
+    expect(await roles(first.user?.id)).toEqual(['Default admin']);
   });
 });

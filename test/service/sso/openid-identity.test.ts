@@ -28,6 +28,26 @@ const configuration = (more: Partial<AzureConfiguration>): AzureConfiguration =>
   ...more,
 });
 
+it.each([
+  ['the groups that Entra leaves out of a token', { hasgroups: 'true' }],
+  ['what the provider has elsewhere', { _claim_names: { groups: 'src1' } }],
+])('nothing is concluded from the absence of %s', (_what, more) => {
+  const { groups: _groups, ...claims } = CLAIMS;
+  const known = { severalTenants: false, tenants: [TENANT] };
+  expect(azureIdentity(configuration(known), { ...claims, ...more }).withheld).toEqual(['groups']);
+  expect(azureIdentity(configuration(known), claims).withheld).toEqual([]);
+});
+
+it.each([
+  ['the groups that Entra leaves out of a token', { hasgroups: 'true' }],
+  ['what the provider has elsewhere', { _claim_names: { groups: 'src1' } }],
+])('nothing is concluded from the absence of %s', (_what, more) => {
+  const { groups: _groups, ...claims } = CLAIMS;
+  const known = configuration({ severalTenants: false, tenants: [TENANT] });
+  expect(azureIdentity(known, { ...claims, ...more }).withheld).toEqual(['groups']);
+  expect(azureIdentity(known, claims).withheld).toEqual([]);
+});
+
 describe('a user of Microsoft Entra', () => {
   it('is not believed a name, address, group or role of a tenant that anybody may run', () => {
     const { names, email, attributes } = azureIdentity(configuration({}), CLAIMS);
