@@ -24,6 +24,14 @@ describe.each(DATABASES)('Basic authentication on %s', (kind) => {
     ]);
   });
 
+  it.each(['utf8', 'latin1'] as const)('reads credentials in %s', async (encoding) => {
+    const [name, password] = [`zoë-${encoding}`, 'pässwörd'];
+    await user(name, password);
+    const authorization = `Basic ${Buffer.from(`${name}:${password}`, encoding).toString('base64')}`;
+    const answer = await new Client(service.url, { authorization }).get('/api/v2/me/');
+    expect([answer.status, answer.json.results?.[0]?.username]).toEqual([200, name]);
+  });
+
   it('answers many first requests at a time', async () => {
     await user('parallel', 'parallel-password');
     const answers = await Promise.all(Array.from({ length: 40 }, () => me('parallel', 'parallel-password')));

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ServiceContext } from '../context.ts';
 import { badRequest, forbidden } from '../failure.ts';
@@ -78,7 +79,7 @@ function logUserMismatch(
   owner: UserRecord,
 ): void {
   if (authorization === undefined || !/^basic /i.test(authorization)) return;
-  const name = Buffer.from(authorization.slice(6), 'base64').toString('utf8').split(':')[0];
+  const name = credentialsText(authorization.slice(6)).split(':')[0];
   if (name !== owner.username) {
     service.log.warn(
       { session_user: owner.username },
@@ -224,8 +225,17 @@ function beginAttempt(
   }
 }
 
+/**
+ * The text of Basic credentials: UTF-8, and Latin-1 where it is not, as the controller reads it (Django REST framework). RFC 7617
+ * leaves the encoding open, and Python's requests, which the awx CLI uses, sends Latin-1.
+ */
+function credentialsText(encoded: string): string {
+  const bytes = Buffer.from(encoded, 'base64');
+  return bytes.toString(isUtf8(bytes) ? 'utf8' : 'latin1');
+}
+
 function decode(encoded: string): { username: string; password: string } | null {
-  const text = Buffer.from(encoded, 'base64').toString('utf8');
+  const text = credentialsText(encoded);
   const colon = text.indexOf(':');
   if (colon < 1 || text.includes('\0')) return null;
   return { username: text.slice(0, colon), password: text.slice(colon + 1) };
