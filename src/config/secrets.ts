@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { TokenctlError } from '../domain/errors.ts';
@@ -62,10 +63,28 @@ export function readSecretFile(path: string, environment: Environment): string {
         { hint: `Run: chmod 600 '${path}'. Replace the secret if another user may have read it.` },
       );
     }
-    return readFileSync(descriptor, 'utf8');
+    return textOf(readFileSync(descriptor), path);
   } finally {
     closeSync(descriptor);
   }
+}
+
+/**
+ * The text of a secret file, which other systems write with a byte order mark or in another encoding.
+ *
+ * @throws TokenctlError `configuration` for an encoding other than UTF-8: read as UTF-8 it would be a wrong secret
+ */
+function textOf(bytes: Buffer, path: string): string {
+  const [first, second] = bytes;
+  const isUtf16 =
+    (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff) || bytes.includes(0);
+  if (isUtf16 || !isUtf8(bytes)) {
+    const found = isUtf16 ? 'UTF-16, or binary' : 'not UTF-8';
+    throw new TokenctlError('configuration', `The secret file ${path} is ${found}.`, {
+      hint: 'Save it as UTF-8 text, for example with: iconv -f UTF-16 -t UTF-8',
+    });
+  }
+  return bytes.toString('utf8').replace(/^\ufeff/, '');
 }
 
 /**

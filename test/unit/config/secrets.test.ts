@@ -11,7 +11,7 @@ beforeEach(() => {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
 });
 
-function secretFile(content: string, mode = 0o600): string {
+function secretFile(content: string | Buffer, mode = 0o600): string {
   const path = join(folder, 'secret');
   writeFileSync(path, content);
   chmodSync(path, mode);
@@ -21,6 +21,19 @@ function secretFile(content: string, mode = 0o600): string {
 describe('a secret in a file', () => {
   test.each(['s3cr3t', 's3cr3t\n', 's3cr3t\r\n'])('%j is read without its line feed', (content) => {
     expect(readSecret({ file: secretFile(content) }, {}).reveal()).toBe('s3cr3t');
+  });
+
+  test('a byte order mark is not part of it', () => {
+    expect(readSecret({ file: secretFile('\ufeffs3cr3t\n') }, {}).reveal()).toBe('s3cr3t');
+  });
+
+  test.each([
+    ['UTF-16 with a byte order mark', Buffer.from('\ufeffs3cr3t\n', 'utf16le')],
+    ['UTF-16 in the other order', Buffer.from('\ufeffs3cr3t\n', 'utf16le').swap16()],
+    ['UTF-16 without one', Buffer.from('s3cr3t\n', 'utf16le')],
+    ['Latin-1', Buffer.from('gehe\u00efm\n', 'latin1')],
+  ])('%s is refused by what it is', (_encoding, content) => {
+    expect(() => readSecret({ file: secretFile(content) }, {})).toThrow(/is (UTF-16|not UTF-8)/);
   });
 
   test.each([0o640, 0o604, 0o644, 0o660, 0o610])('mode %o is refused, with the way to mend it', (mode) => {
