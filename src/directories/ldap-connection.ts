@@ -9,7 +9,6 @@ import {
   ExtendedResponse,
   type Filter,
   type Message,
-  MessageParser,
   type MessageResponse,
   PagedResultsControl,
   PresenceFilter,
@@ -22,6 +21,7 @@ import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
 import { refusal, unreachable } from './ldap-errors.ts';
 import { LdapFrames } from './ldap-frames.ts';
+import { type LdapMessage, readMessage } from './ldap-messages.ts';
 
 /** How a directory server is reached. */
 export interface LdapServer {
@@ -74,7 +74,7 @@ export class LdapConnection {
   #socket: Socket;
   #frames = new LdapFrames();
   readonly #waiting: { take: () => void; fail: (error: TokenctlError) => void }[] = [];
-  readonly #messages: MessageResponse[] = [];
+  readonly #messages: LdapMessage[] = [];
   #failure: TokenctlError | null = null;
   #lastId = 0;
   readonly #whole: NodeJS.Timeout;
@@ -124,7 +124,7 @@ export class LdapConnection {
    */
   async bind(dn: string, password: Secret): Promise<void> {
     const messageId = this.#send((id) => new BindRequest({ messageId: id, dn, password: password.reveal() }));
-    const answer = await this.#next(messageId);
+    const { message: answer } = await this.#next(messageId);
     if (!(answer instanceof BindResponse)) throw this.#misbehaved('answered a bind with something else');
     if (answer.status !== 0) throw this.#refused(answer);
   }
@@ -189,15 +189,14 @@ export class LdapConnection {
   ): AsyncGenerator<SearchEntry, { readonly cookie: Buffer; readonly first: string }> {
     let first = '';
     for (;;) {
-      const message = await this.#next(messageId);
+      const { message, cookie } = await this.#next(messageId);
       if (message instanceof SearchEntry) {
         first ||= message.name;
         yield message;
       } else if (message instanceof SearchReference) this.#requireNoUsers(message.uris);
       else if (message instanceof SearchResponse) {
         if (message.status !== 0) throw this.#refused(message, base);
-        const control = message.controls?.find((each) => each instanceof PagedResultsControl);
-        return { cookie: control?.value?.cookie ?? Buffer.alloc(0), first };
+        return { cookie, first };
       } else throw this.#misbehaved('answered a search with something else');
     }
   }
@@ -213,7 +212,7 @@ export class LdapConnection {
   async #startTls(): Promise<void> {
     const { name, signal } = this.#server;
     const messageId = this.#send((id) => new ExtendedRequest({ messageId: id, oid: START_TLS }));
-    const answer = await this.#next(messageId);
+    const { message: answer } = await this.#next(messageId);
     if (!(answer instanceof ExtendedResponse))
       throw this.#misbehaved('answered StartTLS with something else');
     if (answer.status !== 0) throw this.#refused(answer);
@@ -237,12 +236,9 @@ export class LdapConnection {
   #listen(): void {
     const { name } = this.#server;
     const socket = this.#socket;
-    const parser = new MessageParser();
-    parser.on('message', (message) => this.#messages.push(message));
-    parser.on('error', () => this.#fail(this.#misbehaved('sent a message that cannot be read')));
     socket.on('data', (data: Buffer) => {
       try {
-        for (const frame of this.#frames.take(data)) parser.read(frame, new Map());
+        for (const frame of this.#frames.take(data)) this.#messages.push(readMessage(frame));
       } catch {
         this.#fail(this.#misbehaved('sent a message that cannot be read'));
       }
@@ -265,11 +261,12 @@ export class LdapConnection {
   }
 
   /** The next message of an answer, in the order in which they came. */
-  async #next(messageId: number): Promise<MessageResponse> {
+  async #next(messageId: number): Promise<LdapMessage> {
     for (;;) {
-      const message = this.#messages.shift();
-      if (message !== undefined) {
-        if (message.messageId === messageId) return message;
+      const next = this.#messages.shift();
+      if (next !== undefined) {
+        const { message } = next;
+        if (message.messageId === messageId) return next;
         // RFC 4511 §4.4.1: the notice of disconnection has no request.
         throw message.messageId === 0
           ? this.#refused(message)

@@ -3,6 +3,12 @@ const MAX_BYTES = 64 * 1024 * 1024;
 /** An LDAP message is a sequence (RFC 4511 §4.1.1). */
 const SEQUENCE = 0x30;
 
+/** Where the content of an element is, as offsets. */
+export interface Extent {
+  readonly start: number;
+  readonly end: number;
+}
+
 /**
  * Cuts what arrives into whole messages by their length (X.690 §8.1.3), so that a long message is copied once and an endless one is
  * refused when its length is read.
@@ -43,14 +49,25 @@ export class LdapFrames {
 
 /** The length of the message at the beginning; 0 if its header is not whole yet. */
 function lengthOf(data: Buffer): number {
-  const [tag, first] = data;
-  if (tag === undefined || first === undefined) return 0;
-  if (tag !== SEQUENCE) throw new Error('not a message');
-  if (first < 0x80) return 2 + first;
-  const size = first & 0x7f;
-  if (size === 0 || size > 4) throw new Error('not a length');
-  if (data.length < 2 + size) return 0;
-  const length = 2 + size + data.readUIntBE(2, size);
+  if (data.length > 0 && data[0] !== SEQUENCE) throw new Error('not a message');
+  const length = extentAt(data, 0)?.end ?? 0;
   if (length > MAX_BYTES) throw new Error('too long');
   return length;
+}
+
+/**
+ * Reads the header of the element at an offset.
+ *
+ * @returns null if the data ends within the header
+ * @throws Error for a length that LDAP does not allow (RFC 4511 §5.1: the definite form only)
+ */
+export function extentAt(data: Buffer, offset: number): Extent | null {
+  const first = data[offset + 1];
+  if (first === undefined) return null;
+  const start = offset + 2;
+  if (first < 0x80) return { start, end: start + first };
+  const size = first & 0x7f;
+  if (size === 0 || size > 4) throw new Error('not a length');
+  if (data.length < start + size) return null;
+  return { start: start + size, end: start + size + data.readUIntBE(start, size) };
 }

@@ -90,9 +90,13 @@ function message(id: number, operation: number, body: (writer: BerWriter) => voi
   return writer.buffer;
 }
 
-/** A server that binds everybody, and does with all other requests what the script says. */
+/** Binds everybody. */
+const bindsAll: Script = ({ id }, socket) => socket.write(result(id, 'bind'));
+
+/** A server that binds everybody, unless told otherwise, and does with all other requests what the script says. */
 export async function ldapServer(
   script: Script,
+  bind = bindsAll,
 ): Promise<{ readonly url: URL; readonly connections: () => number }> {
   let connections = 0;
   const open = new Set<net.Socket>();
@@ -107,7 +111,7 @@ export async function ldapServer(
       reader.readSequence();
       const id = reader.readInt() ?? 0;
       const kind = REQUESTS[reader.peek() ?? 0];
-      if (kind === 'bind') socket.write(result(id, 'bind'));
+      if (kind === 'bind') bind({ id, kind }, socket);
       else if (kind !== undefined) script({ id, kind }, socket);
     });
   });
