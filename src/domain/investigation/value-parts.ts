@@ -15,12 +15,16 @@ export interface FieldEdit {
   readonly isDefault?: true;
 }
 
-/** Longer text is compared as lines, and not read as YAML. In characters. */
-const MAX_YAML = 200_000;
+/** Longer text is compared as lines, and not read as JSON. In characters. */
+const MAX_LENGTH = 200_000;
+/** The same for YAML, which takes a hundred times as long; the intruder chooses the text. */
+const MAX_YAML = 20_000;
 /** How many aliases YAML may resolve: a few lines of them can stand for gigabytes. */
 const MAX_ALIASES = 20;
 /** How deep a value is taken apart. */
 const MAX_DEPTH = 20;
+/** A text with deeper values is compared as lines. */
+const MAX_NESTED = 100;
 
 /** Fields with several values in one text, and what separates these. */
 const SEPARATED: Readonly<Record<string, RegExp>> = {
@@ -60,21 +64,19 @@ type Left = 'none' | 'some' | 'undecided';
  * anew.
  */
 export function leftOf(field: string, edits: readonly FieldEdit[], current: unknown): Left {
-  const now = partsOf(field, current);
-  const sides = edits.map(({ before, after }) => ({
-    old: partsOf(field, before),
-    made: partsOf(field, after),
-  }));
-  const parts = netChange(sides.map(({ old, made }) => [textsOf(old), textsOf(made)]));
+  const parts = partsIn(field, edits, current);
+  const now = parts(current);
+  const sides = edits.map(({ before, after }) => ({ old: parts(before), made: parts(after) }));
+  const texts = netChange(sides.map(({ old, made }) => [textsOf(old), textsOf(made)]));
   const paths = netChange(sides.map(({ old, made }) => [pathsOf(old), pathsOf(made)]));
   const present = textsOf(now);
-  if ([...parts.putIn].some((part) => present.has(part))) return 'some';
+  if ([...texts.putIn].some((part) => present.has(part))) return 'some';
   if ([...paths.takenOut].some((path) => !pathsOf(now).has(path))) return 'some';
   const last = sides.at(-1);
   if (last === undefined || isNew(now, last.made)) return 'none';
   const lists = sides.filter(({ old }) => old.shape === 'list');
   const isMissing = (part: string) => lists.some(({ old }) => textsOf(old).has(part)) && !present.has(part);
-  return [...parts.takenOut].some(isMissing) ? 'undecided' : 'none';
+  return [...texts.takenOut].some(isMissing) ? 'undecided' : 'none';
 }
 
 /** Changes by entry. */
@@ -122,17 +124,18 @@ export function leftOver(
   const own = new Set(edits);
   const [first, ...rest] = [...edits, ...between].sort((a, b) => a.entry - b.entry);
   if (first === undefined) return 'none';
-  const before = partsOf(field, first.before);
+  const parts = partsIn(field, [...edits, ...between], current);
+  const before = parts(first.before);
   const without = new Map(before.entries);
-  let left = partsOf(field, first.after);
+  let left = parts(first.after);
   for (const edit of rest) {
-    const [old, made] = [partsOf(field, edit.before), partsOf(field, edit.after)];
+    const [old, made] = [parts(edit.before), parts(edit.after)];
     // What was changed without an entry counts as the work of others.
     change(without, left.entries, old.entries);
     if (!own.has(edit)) change(without, old.entries, made.entries);
     left = made;
   }
-  const now = partsOf(field, current);
+  const now = parts(current);
   const decided = [...new Set([...without.keys(), ...left.entries.keys()])].filter(
     (path) =>
       without.get(path) !== left.entries.get(path) && left.entries.get(path) === now.entries.get(path),
@@ -171,6 +174,16 @@ function netChange(changes: readonly (readonly [old: ReadonlySet<string>, made: 
     for (const each of old) if (!made.has(each) && !putIn.delete(each)) takenOut.add(each);
   }
   return { putIn, takenOut };
+}
+
+/** Reads all values of a field alike: as lines, where one is too long to be read in another way. */
+function partsIn(field: string, edits: readonly FieldEdit[], current: unknown): (value: unknown) => Parts {
+  const values = [current, ...edits.flatMap(({ before, after }) => [before, after])];
+  const isUnread = (value: unknown) =>
+    typeof value === 'string' && value.length > MAX_YAML && structured(value) === value;
+  const asLines = !isReference(field) && SEPARATED[field] === undefined && values.some(isUnread);
+  return (value) =>
+    asLines && typeof value === 'string' ? list(value.split('\n')) : partsOf(field, value);
 }
 
 function partsOf(field: string, value: unknown): Parts {
@@ -213,21 +226,39 @@ const OTHER_TAGS = ['binary', 'omap', 'pairs', 'set', 'timestamp'].map((name) =>
 
 /** The map or list that a text holds as JSON or YAML, which the API takes alike; else the text. */
 function structured(text: string): unknown {
-  if (text.length > MAX_YAML || !/[:{[]|^\s*-/m.test(text)) return text;
+  if (text.length > MAX_LENGTH || !/[:{[]|^\s*-/m.test(text)) return text;
+  const value = readJson(text) ?? (text.length > MAX_YAML ? null : readYaml(text));
+  return typeof value === 'object' && value !== null && !isDeeper(value, MAX_NESTED) ? value : text;
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function readYaml(text: string): unknown {
   try {
     const document = parseDocument(text, {
       logLevel: 'silent',
       uniqueKeys: false,
+      // The time for their texts grows with the square of their number.
+      prettyErrors: false,
       // Controllers and Ansible read YAML 1.1: `no` is false, and "no" is a text.
       version: '1.1',
       customTags: (tags) => tags.filter((each) => typeof each === 'string' || !OTHER_TAGS.includes(each.tag)),
     });
-    if (document.errors.length > 0) return text;
-    const value: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
-    return typeof value === 'object' && value !== null ? value : text;
+    return document.errors.length > 0 ? null : document.toJS({ maxAliasCount: MAX_ALIASES });
   } catch {
-    return text;
+    return null;
   }
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((each) => isDeeper(each, levels - 1));
 }
 
 function addEntries(entries: Map<string, string>, path: string, value: object, depth: number): void {

@@ -3,7 +3,7 @@ import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, notFound } from '../failure.ts';
 import { lastValue } from '../listing/filters.ts';
-import { readVariables, type Variables, writeVariables } from '../playbooks/variables.ts';
+import { writeVariables } from '../playbooks/variables.ts';
 import { jsonObject, parseTarget } from '../request.ts';
 import { type InventoryContent, inventoryContent } from '../store/groups.ts';
 import type { ResourceRecord } from '../store/resources.ts';
@@ -12,6 +12,7 @@ import type { Kind } from './kind.ts';
 import { changeResource } from './named-resources.ts';
 import { HOST, INVENTORY } from './resource-kinds.ts';
 import { mayChangeSeen, seenResource } from './seen-resources.ts';
+import { StoredVariables, storedVariables } from './stored-variables.ts';
 
 /** `inventories/N/script/`, from which Ansible reads an inventory, and `variable_data/` of inventories, hosts and groups. */
 export function serveInventoryScript(app: FastifyInstance, service: ServiceContext): void {
@@ -34,7 +35,7 @@ function serveVariables(app: FastifyInstance, service: ServiceContext, kind: Kin
     const { id } = await seenResource(exchange, kind);
     const body = { variables: writeVariables(jsonObject(request)) };
     const { variables = '' } = await changeResource(exchange, kind, { id, method: 'PATCH', body });
-    return reply.send(variablesOf(variables));
+    return reply.send(storedVariables(variables));
   };
   serveEndpoint(app, service, {
     path: `${kind.path}:id/variable_data/`,
@@ -45,18 +46,12 @@ function serveVariables(app: FastifyInstance, service: ServiceContext, kind: Kin
       GET: async (exchange) => {
         const { variables = '' } = await seenResource(exchange, kind);
         // Sent as they are: a variable of the name url is no address of this API.
-        return exchange.reply.send(variablesOf(variables));
+        return exchange.reply.send(storedVariables(variables));
       },
       PUT: change,
       PATCH: change,
     },
   });
-}
-
-/** Stored variables were checked when they were written. */
-function variablesOf(text: string): Variables {
-  const read = readVariables(text);
-  return typeof read === 'string' ? {} : read;
 }
 
 async function showScript(exchange: Exchange): Promise<unknown> {
@@ -69,48 +64,49 @@ async function showScript(exchange: Exchange): Promise<unknown> {
   const host = given('host');
   if (host === '') {
     const hostvars = given('hostvars') !== '';
-    return reply.send(script(content, { hostvars, towervars: given('towervars') !== '' }));
+    return reply.send(await script(content, { hostvars, towervars: given('towervars') !== '' }));
   }
   const found = content.hosts.find(({ name }) => name === host);
   if (found === undefined) throw notFound();
-  return reply.send(variablesOf(found.variables));
+  return reply.send(storedVariables(found.variables));
 }
 
 /** An inventory in the form of Ansible's dynamic inventories. What is empty is left out, as on the controller. */
-function script(
+async function script(
   { variables, hosts, groups }: InventoryContent,
   { hostvars, towervars }: { readonly hostvars: boolean; readonly towervars: boolean },
-): Record<string, unknown> {
+): Promise<Record<string, unknown>> {
+  const stored = new StoredVariables();
   const grouped = new Set(groups.flatMap((group) => group.hosts));
   const names = groups.map(({ name }) => name);
   const all = {
-    ...named('vars', variablesOf(variables)),
+    ...named('vars', await stored.read(variables)),
     hosts: hosts.map(({ name }) => name).filter((name) => !grouped.has(name)),
     ...named('children', names),
   };
-  const members = groups.flatMap((group) => {
+  const members: [string, object][] = [];
+  for (const group of groups) {
     const content = {
       ...named('hosts', group.hosts),
       ...named('children', group.children),
-      ...named('vars', variablesOf(group.variables)),
+      ...named('vars', await stored.read(group.variables)),
     };
-    return Object.keys(content).length === 0 ? [] : [[group.name, content] as const];
-  });
-  const ofHost = ({ id, variables: text, enabled }: InventoryContent['hosts'][number]) => ({
-    ...variablesOf(text),
-    ...(towervars && {
+    if (Object.keys(content).length > 0) members.push([group.name, content]);
+  }
+  const ofHosts: [string, object][] = [];
+  for (const { name, id, enabled, ...host } of hostvars ? hosts : []) {
+    const ids = {
       remote_host_enabled: String(enabled),
       remote_host_id: id,
       remote_tower_enabled: String(enabled),
       remote_tower_id: id,
-    }),
-  });
+    };
+    ofHosts.push([name, { ...(await stored.read(host.variables)), ...(towervars && ids) }]);
+  }
   return {
     all,
     ...Object.fromEntries(members),
-    ...(hostvars && {
-      _meta: { hostvars: Object.fromEntries(hosts.map((host) => [host.name, ofHost(host)])) },
-    }),
+    ...(hostvars && { _meta: { hostvars: Object.fromEntries(ofHosts) } }),
   };
 }
 

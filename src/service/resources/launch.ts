@@ -4,7 +4,7 @@ import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, invalid, notFound, tooManyRequests } from '../failure.ts';
 import type { FieldSet } from '../listing/fields.ts';
-import { readVariables, type Variables, writeVariables } from '../playbooks/variables.ts';
+import { type Variables, writeVariables } from '../playbooks/variables.ts';
 import { jsonObject } from '../request.ts';
 import {
   ASK_NAMES,
@@ -24,6 +24,7 @@ import { JOB_TEMPLATE, may } from './job-templates.ts';
 import { shownJob } from './jobs.ts';
 import { logChange } from './resource.ts';
 import { seenResource } from './seen-resources.ts';
+import { storedVariables } from './stored-variables.ts';
 
 /**
  * What a launch on the controller can override, too, with the defaults of templates. This service never asks
@@ -103,7 +104,8 @@ async function launch(exchange: Exchange): Promise<unknown> {
   const template = await seenResource(exchange, JOB_TEMPLATE);
   if (!(await may(exchange, template, 'execute'))) throw forbidden();
   const given = await readLaunch(exchange, jsonObject(request));
-  const { accepted, ignored } = sortOut(given, template);
+  const own = storedVariables(template.extra_vars);
+  const { accepted, ignored } = sortOut(given, template, own);
   const inventoryId = accepted.inventory ?? template.inventory;
   if (template.project === null) throw invalid({ project: ['A project is required to run a job.'] });
   if (inventoryId === null) {
@@ -111,7 +113,7 @@ async function launch(exchange: Exchange): Promise<unknown> {
   }
   if (inventoryId !== template.inventory) await requireInventory(exchange, inventoryId);
   const { extra_vars = {}, inventory: _asked, ...options } = accepted;
-  const variables = { ...variablesOf(template.extra_vars), ...extra_vars };
+  const variables = { ...own, ...extra_vars };
   const job = await startJob(exchange, {
     from: { type: 'job_template', id: template.id },
     inventoryId,
@@ -137,7 +139,7 @@ async function readLaunch({ service }: Exchange, body: Readonly<Record<string, u
     if (body[name] === undefined) continue;
     const read = readValue(field, body[name]);
     if ('problem' in read) problems[name] = [read.problem];
-    else given[name] = name === 'extra_vars' ? variablesOf(String(read.value)) : read.value;
+    else given[name] = name === 'extra_vars' ? storedVariables(String(read.value)) : read.value;
   }
   const { inventory } = given as Given;
   if (inventory != null && (await findInventory(service.database, inventory)) === null) {
@@ -150,19 +152,16 @@ async function readLaunch({ service }: Exchange, body: Readonly<Record<string, u
   return { ...given, others: Object.fromEntries(others.map(([name]) => [name, body[name]])) } as Given;
 }
 
-/** The checked variables of a text. */
-function variablesOf(text: string): Variables {
-  const read = readVariables(text);
-  return typeof read === 'string' ? {} : read;
-}
-
 /**
  * What a template lets a launch override, and what is ignored. As on the controller, what is the same as in
  * the template is neither.
+ *
+ * @param own The template's extra variables.
  */
 function sortOut(
   { others, extra_vars, ...values }: Given,
   template: JobTemplateRecord,
+  own: Variables,
 ): { readonly accepted: Omit<Given, 'others'>; readonly ignored: Readonly<Record<string, unknown>> } {
   const current = template as unknown as Readonly<Record<string, unknown>>;
   const changed = Object.entries(values).filter(([name, value]) => value !== current[name]);
@@ -173,9 +172,8 @@ function sortOut(
   if (template.ask_variables_on_launch) {
     return { accepted: { ...accepted, extra_vars }, ignored: { ...ignored, ...others } };
   }
-  const known = variablesOf(template.extra_vars);
   const unasked = Object.entries(extra_vars).filter(
-    ([name, value]) => JSON.stringify(value) !== JSON.stringify(known[name]),
+    ([name, value]) => JSON.stringify(value) !== JSON.stringify(own[name]),
   );
   const variables = unasked.length === 0 ? {} : { extra_vars: Object.fromEntries(unasked) };
   return { accepted, ignored: { ...variables, ...ignored, ...others } };

@@ -110,4 +110,17 @@ describe('a value that others changed since', () => {
       bomb.push(`${name}: &${name} [${Array.from({ length: 9 }, () => `*${last}`).join(', ')}]`);
     expect(left('variables', '', bomb.join('\n'), bomb.slice(1).join('\n'))).toBe('some');
   });
+
+  it('is read as lines where YAML is long or JSON is deep', () => {
+    const keys = Array.from({ length: 3_000 }, (_, n) => [`key${n}`, n] as const);
+    const json = JSON.stringify(Object.fromEntries(keys));
+    const yaml = (some: typeof keys) => some.map(([name, value]) => `${name}: ${value}`).join('\n');
+    expect(isSameContent(json, Object.fromEntries(keys))).toBe(true);
+    expect(isSameContent(yaml(keys), json)).toBe(false);
+    expect(isSameContent(yaml(keys.slice(0, 1_000)), Object.fromEntries(keys.slice(0, 1_000)))).toBe(true);
+    expect(left('variables', '', 'evil: 1', `${yaml(keys)}\nevil: 1`)).toBe('some');
+    const deep = '['.repeat(50_000) + ']'.repeat(50_000);
+    expect(isSameContent(deep, deep)).toBe(false);
+    expect(left('variables', '', deep, deep)).toBe('some');
+  });
 });
