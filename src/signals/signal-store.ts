@@ -8,6 +8,7 @@ import {
   type StateTables,
 } from '../db/state-tables.ts';
 import type {
+  AdmissionLimit,
   NewSignal,
   Recorded,
   Signal,
@@ -153,23 +154,33 @@ class StoredSignals implements SignalStore {
 
   admit(
     users: readonly string[],
-    { limit, withinMs }: { readonly limit: number; readonly withinMs: number },
-  ): Promise<boolean> {
+    { countedAs, limit, withinMs }: AdmissionLimit,
+  ): Promise<readonly string[] | null> {
     const clock = this.#tables.now;
     return this.#tables.transaction(async (queryable) => {
       await this.#tables.takeTurn(queryable);
       const rows = await sql`SELECT username FROM tokenctl_signals.acted
-        WHERE at BETWEEN ${clock} - ${withinMs} + 1 AND ${clock} + ${withinMs}`.rows<{ username: string }>(
-        queryable,
-      );
+        WHERE counted_as = ${countedAs} AND at BETWEEN ${clock} - ${withinMs} + 1 AND ${clock} + ${withinMs}`.rows<{
+        username: string;
+      }>(queryable);
       const acted = new Set(rows.map(({ username }) => username));
       const fresh = users.filter((name) => !acted.has(name));
-      if (fresh.length > 0 && acted.size + fresh.length > limit) return false;
+      if (fresh.length > 0 && acted.size + fresh.length > limit) return null;
       for (const username of fresh) {
-        await sql`INSERT INTO tokenctl_signals.acted (username, at) VALUES (${username}, ${clock})
-          ON CONFLICT (username) DO UPDATE SET at = excluded.at`.execute(queryable);
+        await sql`INSERT INTO tokenctl_signals.acted (username, counted_as, at)
+          VALUES (${username}, ${countedAs}, ${clock})
+          ON CONFLICT (username, counted_as) DO UPDATE SET at = excluded.at`.execute(queryable);
       }
-      return true;
+      return fresh;
+    });
+  }
+
+  uncount(users: readonly string[], { countedAs }: Pick<AdmissionLimit, 'countedAs'>): Promise<void> {
+    return this.#tables.transaction(async (queryable) => {
+      for (const username of users) {
+        await sql`DELETE FROM tokenctl_signals.acted
+          WHERE username = ${username} AND counted_as = ${countedAs}`.execute(queryable);
+      }
     });
   }
 

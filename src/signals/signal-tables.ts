@@ -2,8 +2,8 @@ import type { Queryable } from '../db/database.ts';
 import type { StateSchema } from '../db/state-tables.ts';
 import { TokenctlError } from '../domain/errors.ts';
 
-/** The version of the tables below. Newer ones are rejected; version 1 had fewer indexes. */
-const VERSION = 2;
+/** The version of the tables below. Newer ones are rejected; 1 had fewer indexes, and before 3 all actions had one limit. */
+const VERSION = 3;
 
 /**
  * The tables, in SQL that PostgreSQL and SQLite share. Instants are milliseconds since 1970, UTC; `lease_until` is on the
@@ -36,10 +36,14 @@ const CREATE_TABLES: readonly string[] = [
      holder text,
      released text,
      told integer NOT NULL)`,
-  `CREATE TABLE tokenctl_signals.acted (
-     username text PRIMARY KEY,
-     at bigint NOT NULL)`,
 ];
+
+/** Users who were acted on, by what counts against one limit. */
+const CREATE_ACTED = `CREATE TABLE tokenctl_signals.acted (
+     username text NOT NULL,
+     counted_as text NOT NULL,
+     at bigint NOT NULL,
+     PRIMARY KEY (username, counted_as))`;
 
 const INDEXES = [
   { name: 'signal_open', unique: false, on: "signal (received) WHERE state IN ('waiting', 'acting')" },
@@ -61,12 +65,16 @@ export const signalsSchema: StateSchema = {
   lock: 'signalsSchema',
   async create(queryable, { exist, indexStatement }) {
     if (exist) {
-      if ((await storedVersion(queryable)) === VERSION) return;
-      for (const index of LATER_INDEXES) await queryable.execute(indexStatement(index));
+      const version = await storedVersion(queryable);
+      if (version === VERSION) return;
+      if (version === 1) for (const index of LATER_INDEXES) await queryable.execute(indexStatement(index));
+      // It only remembers an hour.
+      await queryable.execute('DROP TABLE tokenctl_signals.acted');
+      await queryable.execute(CREATE_ACTED);
       await queryable.execute('UPDATE tokenctl_signals.version SET number = $1', [VERSION]);
       return;
     }
-    for (const statement of CREATE_TABLES) await queryable.execute(statement);
+    for (const statement of [...CREATE_TABLES, CREATE_ACTED]) await queryable.execute(statement);
     for (const index of [...INDEXES, ...LATER_INDEXES]) await queryable.execute(indexStatement(index));
     await queryable.execute('INSERT INTO tokenctl_signals.version (number) VALUES ($1)', [VERSION]);
   },
@@ -75,7 +83,7 @@ export const signalsSchema: StateSchema = {
 async function storedVersion(queryable: Queryable): Promise<number> {
   const [row] = await queryable.query<{ number: number }>('SELECT number FROM tokenctl_signals.version');
   const version = row?.number ?? 0;
-  if (version === VERSION || version === 1) return version;
+  if (version >= 1 && version <= VERSION) return version;
   throw new TokenctlError(
     'configuration',
     `The queue of signals has version ${version}; this program supports version ${VERSION}`,

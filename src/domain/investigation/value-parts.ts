@@ -182,8 +182,7 @@ function partsIn(field: string, edits: readonly FieldEdit[], current: unknown): 
   const isUnread = (value: unknown) =>
     typeof value === 'string' && value.length > MAX_YAML && structured(value) === value;
   const asLines = !isReference(field) && SEPARATED[field] === undefined && values.some(isUnread);
-  return (value) =>
-    asLines && typeof value === 'string' ? list(value.split('\n')) : partsOf(field, value);
+  return (value) => (asLines && typeof value === 'string' ? list(value.split('\n')) : partsOf(field, value));
 }
 
 function partsOf(field: string, value: unknown): Parts {

@@ -85,6 +85,14 @@ export type Recorded =
   /** It was there already: sent again, or repeated by somebody. */
   | { readonly result: 'known'; readonly signal: Signal };
 
+/** How many users may be acted on within a time, in milliseconds. */
+export interface AdmissionLimit {
+  /** Users are counted apart for each of these. */
+  readonly countedAs: string;
+  readonly limit: number;
+  readonly withinMs: number;
+}
+
 /** Selects signals, newest first. */
 export interface SignalSelector {
   readonly states?: readonly SignalState[] | undefined;
@@ -115,13 +123,12 @@ export interface SignalStore {
    * Counts users whom signals are about against a limit, before anything is done for them. All replicas count together, by the
    * store's clock.
    *
-   * @returns whether they may be acted on: false if, with them, more than `limit` users were acted on within this time. Users
-   * that were counted within it are not counted again.
+   * @returns those who are counted now; who was counted within this time is not counted again. Null if, with them, more than
+   * `limit` users were counted: none is then.
    */
-  admit(
-    users: readonly string[],
-    limits: { readonly limit: number; readonly withinMs: number },
-  ): Promise<boolean>;
+  admit(users: readonly string[], limit: AdmissionLimit): Promise<readonly string[] | null>;
+  /** Takes back what {@link admit} counted, as nothing was done for these users. */
+  uncount(users: readonly string[], limit: Pick<AdmissionLimit, 'countedAs'>): Promise<void>;
   /**
    * Ends claims with the same outcome.
    *

@@ -112,9 +112,9 @@ async function process(
   if (doubts.length > 0) return { ...held(doubts.join('; ')), users };
   if (found.length === 0 && problems.length === 0)
     return { state: 'ignored', reason: 'No user matches the subject' };
-  const hour = { limit: limits.usersPerHour, withinMs: HOUR_MS };
-  if (found.length > 0 && signal.released === null && !(await store.admit(users, hour)))
-    return { ...held(`More than ${limits.usersPerHour} users within an hour`), users };
+  const hour = { countedAs: countedAs(signal), limit: limits.usersPerHour, withinMs: HOUR_MS };
+  const counted = found.length > 0 && signal.released === null ? await store.admit(users, hour) : [];
+  if (counted === null) return { ...held(`More than ${limits.usersPerHour} users within an hour`), users };
   const carried: { readonly text: string; readonly result: Carried }[] = [];
   for (const { place, change, user, basis } of found) {
     await attempt(place, async () => {
@@ -127,8 +127,15 @@ async function process(
   const texts = carried.map(({ text }) => text);
   const failed = failedOutcome(problems, { attempts, texts, now: options.clock.now() });
   if (failed !== null) return { ...failed, users, runs };
+  // Signals that end nothing must not use up the limit for those that do.
+  if (carried.every(({ result }) => result.result !== 'done')) await store.uncount(counted, hour);
   const state = carried.every(({ result }) => result.result === 'unable') ? 'ignored' : 'done';
   return { state, reason: texts.join('; '), users, runs };
+}
+
+/** Users are counted for each action, and apart after a compromise: it must not wait behind logouts that have the same action. */
+function countedAs({ action, kind }: Signal): string {
+  return kind === 'credential-compromise' ? `${action} after a compromise` : action;
 }
 
 /** The user of a signal at a place. */

@@ -53,19 +53,23 @@ test('in %s, the limit of an hour is counted by all replicas, and after restarts
   expect,
 }) => {
   const open = await create();
-  const limits = { limit: 3, withinMs: HOUR_MS };
+  const limits = { countedAs: 'revoke', limit: 3, withinMs: HOUR_MS };
   const replicas = await Promise.all([opened(open), opened(open)]);
   const names = ['a', 'b', 'c', 'd', 'e', 'f'];
   const admitted = await Promise.all(
-    names.map((name, index) => replicas[index % 2]?.admit([name], limits) ?? false),
+    names.map((name, index) => replicas[index % 2]?.admit([name], limits) ?? null),
   );
-  expect(admitted.filter(Boolean)).toHaveLength(3);
+  expect(admitted.filter((counted) => counted !== null)).toHaveLength(3);
   const restarted = await opened(open);
-  expect(await restarted.admit(['z'], limits)).toBe(false);
+  expect(await restarted.admit(['z'], limits)).toBeNull();
+  expect(await restarted.admit(['z'], { ...limits, countedAs: 'offboard' })).toEqual(['z']);
   // A user who was counted is acted on again: of another event, or at another try.
-  const known = names.find((_, index) => admitted[index] === true) ?? '';
-  expect(await restarted.admit([known], limits)).toBe(true);
-  expect(await restarted.admit(['z'], { limit: 3, withinMs: 0 })).toBe(true);
+  const known = names.find((_, index) => admitted[index] != null) ?? '';
+  expect(await restarted.admit([known], limits)).toEqual([]);
+  await restarted.uncount([known], limits);
+  expect(await restarted.admit(['y', 'z'], limits)).toBeNull();
+  expect(await restarted.admit(['z'], limits)).toEqual(['z']);
+  expect(await restarted.admit(['y'], { ...limits, withinMs: 0 })).toEqual(['y']);
 });
 
 test('in %s, replicas record and claim a signal once', async ([, create], { expect }) => {
@@ -112,13 +116,13 @@ plain(
     onTestFinished(() => folder[Symbol.asyncDispose]());
     const path = join(folder.path, 'signals.sqlite');
     const store = await opened(() => openSignalFile(path));
-    const limits = { limit: 1, withinMs: HOUR_MS };
-    expect(await store.admit(['a'], limits)).toBe(true);
-    expect(await store.admit(['b'], limits)).toBe(false);
+    const limits = { countedAs: 'revoke', limit: 1, withinMs: HOUR_MS };
+    expect(await store.admit(['a'], limits)).toEqual(['a']);
+    expect(await store.admit(['b'], limits)).toBeNull();
     const file = new DatabaseSync(path);
     file.exec('UPDATE acted SET at = at + 31536000000');
     file.close();
-    expect(await store.admit(['b'], limits)).toBe(true);
+    expect(await store.admit(['b'], limits)).toEqual(['b']);
   },
 );
 
@@ -146,12 +150,13 @@ plain('a file of an earlier version gets the indexes of this one', async ({ expe
   };
   const all = indexes();
   const old = new DatabaseSync(path);
-  old.exec('DROP INDEX signal_untold; DROP INDEX signal_state; UPDATE version SET number = 1');
+  old.exec(`DROP INDEX signal_untold; DROP INDEX signal_state; UPDATE version SET number = 1;
+    DROP TABLE acted; CREATE TABLE acted (username text PRIMARY KEY, at bigint NOT NULL)`);
   old.close();
   await (await openSignalFile(path)).close();
   expect(indexes()).toEqual(all);
   const newer = new DatabaseSync(path);
-  newer.exec('UPDATE version SET number = 3');
+  newer.exec('UPDATE version SET number = 4');
   newer.close();
-  await expect(openSignalFile(path)).rejects.toThrow('version 3');
+  await expect(openSignalFile(path)).rejects.toThrow('version 4');
 });

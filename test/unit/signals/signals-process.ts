@@ -29,7 +29,8 @@ function dyingQueue(store: SignalStore, pass: Pass): SignalStore {
       return claims;
     },
     renew: (claims, lease) => store.renew(claims, lease),
-    admit: around((users, limits) => store.admit(users, limits)),
+    admit: around((users, limit) => store.admit(users, limit)),
+    uncount: around((users, limit) => store.uncount(users, limit)),
     settle: around((claims, outcome, now) => store.settle(claims, outcome, now)),
     giveBack: (isDead) => store.giveBack(isDead),
     list: (selector) => store.list(selector),
