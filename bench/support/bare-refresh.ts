@@ -19,7 +19,7 @@ app.post<{ Body: { client_id: string; refresh_token: string } }>('/', async ({ b
   const client = await findClient(database, body.client_id);
   const { OAUTH2_PROVIDER } = await currentSettings(database);
   const old = await findRefreshToken(database, hashToken(body.refresh_token));
-  if (client === null || old?.access_token_id == null || old.granted === null) return reply.code(400).send();
+  if (client === null || old?.access_token_id == null || old.scope === null) return reply.code(400).send();
   const [access, refresh] = [randomText(30), randomText(30)];
   const at = new Date();
   const lifetime = OAUTH2_PROVIDER.ACCESS_TOKEN_EXPIRE_SECONDS;
@@ -27,8 +27,7 @@ app.post<{ Body: { client_id: string; refresh_token: string } }>('/', async ({ b
     at,
     client,
     node: 'bench',
-    scope: old.granted,
-    granted: null,
+    scope: old.scope,
     accessToken: hashToken(access),
     refreshToken: hashToken(refresh),
     expires: new Date(at.getTime() + lifetime * 1000),

@@ -24,6 +24,7 @@ import { simultaneousJobs } from './migrations/011-simultaneous-jobs.ts';
 import { objectRoles } from './migrations/012-object-roles.ts';
 import { groups } from './migrations/013-groups.ts';
 import { providerEvents } from './migrations/014-provider-events.ts';
+import { oneScope } from './migrations/015-one-scope.ts';
 import { DEMO_PLAYBOOK, DEMO_PROJECT } from './playbooks/projects-folder.ts';
 import { insertActivity } from './store/activity.ts';
 import { ORGANIZATIONS } from './store/organizations.ts';
@@ -47,6 +48,7 @@ export const migrations: readonly Migration[] = [
   objectRoles,
   groups,
   providerEvents,
+  oneScope,
 ];
 
 const STATEMENT_TIMEOUT_MS = 30_000;

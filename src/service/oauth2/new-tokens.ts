@@ -22,8 +22,6 @@ interface TokenFacts {
   readonly settings: Settings;
   readonly client: ClientRecord;
   readonly scope: string;
-  /** The granted scope, if it is wider than the scope of the tokens. */
-  readonly granted?: string | null;
 }
 
 /** A random value for a token or an authorization code. */
@@ -46,7 +44,7 @@ export function newPair(facts: TokenFacts): {
 
 /** Like {@link newPair} without a refresh token, for the implicit grant (RFC 6749 §4.2.2). */
 export function newAccessToken(facts: TokenFacts): { pair: NewPair; response: TokenResponse } {
-  const { service, settings, client, scope, granted } = facts;
+  const { service, settings, client, scope } = facts;
   const at = service.now();
   const lifetime = settings.OAUTH2_PROVIDER.ACCESS_TOKEN_EXPIRE_SECONDS;
   const value = newValue();
@@ -59,7 +57,6 @@ export function newAccessToken(facts: TokenFacts): { pair: NewPair; response: To
       expires: new Date(at.getTime() + lifetime * 1000),
       client,
       scope,
-      granted: granted ?? null,
     },
     response: { access_token: value, expires_in: lifetime, token_type: 'Bearer', scope },
   };

@@ -176,19 +176,13 @@ async function refreshGrant({ service, settings, client, parameters }: TokenRequ
   if (token.created.getTime() + lifetime * 1000 <= service.now().getTime()) {
     throw new GrantRefused('The refresh token has expired.');
   }
-  const { access_token_id: accessTokenId, granted } = token;
-  if (accessTokenId === null || granted === null || !token.may_authenticate)
+  const { access_token_id: accessTokenId } = token;
+  if (accessTokenId === null || token.scope === null || !token.may_authenticate)
     throw new OAuthError('invalid_grant');
   refuseExternalUser(settings, token.is_external);
   requireApplication(token.sees_application);
-  const scope = scopeWithin(granted, parameters);
-  const { pair, response } = newPair({
-    service,
-    settings,
-    client,
-    scope,
-    granted: covers(scope, granted) ? null : granted,
-  });
+  const scope = scopeWithin(token.scope, parameters);
+  const { pair, response } = newPair({ service, settings, client, scope });
   if (await rotateRefreshToken(service.database, pair, { id: token.id, accessTokenId })) return response;
   const now = await findRefreshToken(service.database, presented);
   throw now === null || now.revoked === null
@@ -196,13 +190,16 @@ async function refreshGrant({ service, settings, client, parameters }: TokenRequ
     : await refreshTokenReused(service, token);
 }
 
-/** The granted scope, or the part of it that is requested (RFC 6749 §6). */
-function scopeWithin(granted: string, parameters: Parameters): string {
+/**
+ * The scope of the access token, or the part of it that is requested. As on the controller, what a refresh leaves out is given
+ * up: the scope that a list shows is all that can be had with the refresh token. RFC 6749 §6 would keep it.
+ */
+function scopeWithin(shown: string, parameters: Parameters): string {
   const requested = parameters.get('scope');
   // A parameter without a value counts as omitted (§3.2), and here that widens nothing.
-  if (requested === undefined || requested === '') return granted;
+  if (requested === undefined || requested === '') return shown;
   const scope = requestedScope(requested);
-  if (!covers(granted, scope)) throw new OAuthError('invalid_scope');
+  if (!covers(shown, scope)) throw new OAuthError('invalid_scope');
   return scope;
 }
 

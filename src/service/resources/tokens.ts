@@ -118,8 +118,7 @@ async function change(exchange: Exchange, method: 'PUT' | 'PATCH'): Promise<unkn
     requireFieldRights('o_auth2_access_token', { caller: exchange.caller.user, before, after });
     const modified = service.now();
     const changes = changedValues(['description', 'scope'], before, after);
-    const isNarrowed = after.scope !== before.scope;
-    await updateToken(transaction, { id: before.id, ...after, isNarrowed, modified });
+    await updateToken(transaction, { id: before.id, ...after, modified });
     if (Object.keys(changes).length > 0) {
       await logChange(exchange, transaction, {
         operation: 'update',

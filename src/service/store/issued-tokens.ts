@@ -12,10 +12,7 @@ export interface NewPair {
   readonly refreshToken: string | null;
   readonly expires: Date;
   readonly client: { readonly id: number; readonly name: string };
-  /** The scope of the access token. */
   readonly scope: string;
-  /** The granted scope, if it is wider. */
-  readonly granted: string | null;
 }
 
 /**
@@ -26,7 +23,7 @@ export interface NewPair {
  * @param claim What stands after WITH, with `origin`.
  */
 export function storePair(claim: Sql, pair: NewPair): Sql {
-  const { at, node, accessToken, expires, scope, refreshToken, granted, client } = pair;
+  const { at, node, accessToken, expires, scope, refreshToken, client } = pair;
   return sql`WITH ${claim}, access AS (
     INSERT INTO main_oauth2accesstoken
       (token, expires, scope, application_id, user_id, created, updated, modified, source_refresh_token_id)
@@ -35,8 +32,8 @@ export function storePair(claim: Sql, pair: NewPair): Sql {
     RETURNING id, scope, application_id, user_id
   ), refresh AS (
     INSERT INTO oauth2_provider_refreshtoken
-      (token, access_token_id, application_id, user_id, created, updated, family, scope)
-    SELECT ${refreshToken}::text, a.id, a.application_id, a.user_id, ${at}, ${at}, o.family, ${granted}::text
+      (token, access_token_id, application_id, user_id, created, updated, family)
+    SELECT ${refreshToken}::text, a.id, a.application_id, a.user_id, ${at}, ${at}, o.family
     FROM access a, origin o WHERE ${refreshToken}::text IS NOT NULL
   ), entry AS (
     INSERT INTO main_activitystream (operation, timestamp, changes, object1, action_node)
@@ -143,7 +140,7 @@ export function findLiveToken(database: Queryable, hash: string, at: Date): Prom
     LEFT JOIN main_oauth2application a ON a.id = t.application_id
     WHERE t.token = ${hash} AND t.expires > ${at} AND ${MAY_AUTHENTICATE}
     UNION ALL
-    SELECT 'refresh_token', COALESCE(r.scope, t.scope), r.created, NULL, u.id, u.username, a.id, a.client_id
+    SELECT 'refresh_token', t.scope, r.created, NULL, u.id, u.username, a.id, a.client_id
     FROM oauth2_provider_refreshtoken r JOIN auth_user u ON u.id = r.user_id
     JOIN main_oauth2application a ON a.id = r.application_id
     JOIN main_oauth2accesstoken t ON t.id = r.access_token_id

@@ -16,8 +16,8 @@ export interface RefreshTokenRecord {
   readonly family: number;
   /** Its access token; null if that was revoked or deleted. */
   readonly access_token_id: number | null;
-  /** The granted scope (RFC 6749 §6); null without an access token. */
-  readonly granted: string | null;
+  /** The scope of its access token, which a refresh keeps or narrows; null without one. */
+  readonly scope: string | null;
   /** Whether its user may authenticate. */
   readonly may_authenticate: boolean;
   readonly is_external: boolean;
@@ -33,7 +33,7 @@ export function findRefreshTokens(
   // OFFSET 0 forces index lookups even with stale planner statistics of fast-growing tables.
   return sql`SELECT f.* FROM unnest(${hashes}::varchar[]) k (token) CROSS JOIN LATERAL (
        SELECT r.id, r.token AS stored, r.application_id, r.created, r.revoked, r.family,
-       t.id AS access_token_id, CASE WHEN t.id IS NOT NULL THEN COALESCE(r.scope, t.scope) END AS granted,
+       t.id AS access_token_id, t.scope,
          ${MAY_AUTHENTICATE} AS may_authenticate, ${IS_EXTERNAL} AS is_external,
          ${SEES_APPLICATION} AS sees_application
        FROM oauth2_provider_refreshtoken r

@@ -131,17 +131,11 @@ export async function updateToken(
     readonly id: number;
     readonly scope: string;
     readonly description: string;
-    /** Whether a refresh gets no more than this scope from now on. */
-    readonly isNarrowed: boolean;
     readonly modified: Date;
   },
 ): Promise<void> {
   await sql`UPDATE main_oauth2accesstoken SET scope = ${change.scope}, description = ${change.description},
     modified = ${change.modified}, updated = ${change.modified} WHERE id = ${change.id}`.execute(transaction);
-  // Its refresh token has a scope of its own if the access token got less than was granted.
-  await sql`UPDATE oauth2_provider_refreshtoken SET scope = NULL
-    WHERE access_token_id = ${change.id} AND scope IS NOT NULL
-    AND ${change.isNarrowed}::boolean`.execute(transaction);
 }
 
 /**

@@ -1,0 +1,11 @@
+import type { Migration } from '../../db/migrate.ts';
+
+/**
+ * A refresh token has the scope of its access token, as on the controller. Before, a refresh that asked for less kept what was
+ * granted at first: a token that was shown with the scope `read` could be replaced by one with `read write`.
+ */
+export const oneScope: Migration = {
+  number: 15,
+  name: 'one-scope',
+  sql: 'ALTER TABLE oauth2_provider_refreshtoken DROP COLUMN scope;',
+};
