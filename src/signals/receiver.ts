@@ -67,6 +67,8 @@ export async function startReceiver(
   });
   limitRequests(app, (reply, status, text) => refuse(reply, status, 'access_denied', text));
   const refused = new RefusedRequests();
+  // What is not signed is verified even where a network is blocked: valid events may come from behind the same proxy. Of the
+  // others, nothing is logged then, and no more said.
   app.addHook('onResponse', async (request, reply) => {
     if (reply.statusCode in COUNTED) refused.count(request);
   });
@@ -135,8 +137,9 @@ function servePushed(app: FastifyInstance, { intake, pushers, log, refused, onRe
       if (token === undefined) return refuse(reply, 404, 'access_denied', 'No such stream');
       // Whoever has the token of the stream is not kept out by what others at the same address do.
       if (token !== null && isSame(bearerOf(request), token)) return refused.exempt(request);
-      if (refused.blocks(request)) return tooMany(reply);
+      // Its signature says whose it is.
       if (token === null) return;
+      if (refused.blocks(request)) return tooMany(reply);
       // RFC 8935, section 2.4, has a code for this; the status lets a proxy and an operator see it as well.
       reply.header('WWW-Authenticate', 'Bearer');
       const description = 'The authorization header is not that of the stream';
@@ -146,7 +149,7 @@ function servePushed(app: FastifyInstance, { intake, pushers, log, refused, onRe
       const name = nameOf(request);
       if (!isType(request, 'application/secevent+jwt'))
         return refuse(reply, 400, 'invalid_request', 'The content type is not application/secevent+jwt');
-      return await answering({ reply, log, what: `event from ${name}` }, async () => {
+      return await answering({ request, reply, log, refused, what: `event from ${name}` }, async () => {
         await intake.securityEvent(name, String(request.body).trim()).catch((error: unknown) => {
           // Without a token, anybody could have people told.
           if (error instanceof SignalRefusal && pushers.get(name) != null) onRefused?.(name, error.message);
@@ -162,8 +165,8 @@ function servePushed(app: FastifyInstance, { intake, pushers, log, refused, onRe
 function serveRevocation(app: FastifyInstance, { intake, log, refused }: RouteOptions): void {
   app.post('/global-token-revocation', {
     async onRequest(request, reply) {
-      if (refused.blocks(request)) return tooMany(reply);
       if (bearerOf(request) !== null) return;
+      if (refused.blocks(request)) return tooMany(reply);
       reply.header('WWW-Authenticate', 'Bearer');
       return refuse(reply, 401, 'authentication_failed', 'The request has no bearer token');
     },
@@ -171,7 +174,7 @@ function serveRevocation(app: FastifyInstance, { intake, log, refused }: RouteOp
       if (!isType(request, 'application/json'))
         return refuse(reply, 400, 'invalid_request', 'The content type is not application/json');
       const body = parsed(request.body);
-      return await answering({ reply, log, what: 'global token revocation' }, async () => {
+      return await answering({ request, reply, log, refused, what: 'global token revocation' }, async () => {
         const answer = await intake.revocation(bearerOf(request) ?? '', body);
         if (answer === 'accepted') return await reply.code(204).send();
         const [status, text] = NOT_REVOKED[answer];
@@ -190,10 +193,7 @@ const NOT_REVOKED: Readonly<Record<Exclude<RevocationAnswer, 'accepted'>, readon
 /** OpenID Connect Back-Channel Logout 1.0, section 2.8: 200, or 400 with an error; never cached. */
 function serveLogout(app: FastifyInstance, { intake, log, refused }: RouteOptions): void {
   app.post('/backchannel-logout', {
-    async onRequest(request, reply) {
-      reply.header('Cache-Control', 'no-store');
-      return refused.blocks(request) ? tooMany(reply) : undefined;
-    },
+    onRequest: async (_request, reply) => void reply.header('Cache-Control', 'no-store'),
     async handler(request, reply) {
       const tokens = isType(request, 'application/x-www-form-urlencoded')
         ? new URLSearchParams(String(request.body)).getAll('logout_token')
@@ -201,7 +201,7 @@ function serveLogout(app: FastifyInstance, { intake, log, refused }: RouteOption
       const [token] = tokens;
       if (token === undefined || tokens.length > 1)
         return refuse(reply, 400, 'invalid_request', 'The form needs one logout_token');
-      return await answering({ reply, log, what: 'logout' }, async () => {
+      return await answering({ request, reply, log, refused, what: 'logout' }, async () => {
         await intake.logout(token);
         return await reply.code(200).send();
       });
@@ -209,13 +209,21 @@ function serveLogout(app: FastifyInstance, { intake, log, refused }: RouteOption
   });
 }
 
+interface Answering extends Pick<RouteOptions, 'log' | 'refused'> {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly what: string;
+}
+
 async function answering(
-  { reply, log, what }: { readonly reply: FastifyReply; readonly log: Logger; readonly what: string },
+  { request, reply, log, refused, what }: Answering,
   answer: () => Promise<FastifyReply>,
 ): Promise<FastifyReply> {
   try {
     return await answer();
   } catch (error) {
+    const isAnonymous = error instanceof SignalRefusal || error instanceof KeysUnavailable;
+    if (isAnonymous && refused.blocks(request)) return tooMany(reply);
     if (error instanceof SignalRefusal) {
       const status = error.code === 'authentication_failed' ? 401 : 400;
       log.warn({ code: error.code, reason: error.message }, `refused: ${what}`);
@@ -223,6 +231,8 @@ async function answering(
     }
     const passes = error instanceof KeysUnavailable || error instanceof TokenctlError;
     if (!passes) throw error;
+    // Anybody can name a key that does not exist.
+    if (error instanceof KeysUnavailable) refused.count(request);
     log.error({ reason: error.message }, `not taken, the sender is to try again: ${what}`);
     reply.header('Retry-After', String(RETRY_AFTER_S));
     return await reply.code(503).send();

@@ -71,17 +71,17 @@ export function limitRequests(
   });
 }
 
-/** Counts the refused requests of each network: what cannot be authenticated is not verified without end. */
+/** Counts the refused requests of each network: what it may not send is not answered in detail and logged without end. */
 export class RefusedRequests {
   readonly #left = new Map<string, { readonly left: number; readonly at: number }>();
   readonly #exempt = new WeakSet<FastifyRequest>();
 
-  /** Whether a network had more requests refused than it may. */
-  blocks({ ip }: FastifyRequest): boolean {
-    return this.#level(clientNetwork(ip)) < 1;
+  /** Whether the network of this request had more requests refused than it may, unless its sender is known. */
+  blocks(request: FastifyRequest): boolean {
+    return !this.#exempt.has(request) && this.#level(clientNetwork(request.ip)) < 1;
   }
 
-  /** Has a refusal of this request not counted: it is of a known sender. */
+  /** Has this request neither counted nor blocked: it is of a known sender. */
   exempt(request: FastifyRequest): void {
     this.#exempt.add(request);
   }

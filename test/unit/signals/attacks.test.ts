@@ -280,6 +280,30 @@ test('a guesser gains nothing from the many addresses of an IPv6 network', async
   expect(await guess('2001:db8:1:3::1')).toBe(401);
 });
 
+test('tokens with an unknown key count as refused, and keep out no valid event of the same address', async () => {
+  const push = async (token: string) =>
+    (
+      await fetch(`${receiver.url}/signals/other`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/secevent+jwt', 'x-forwarded-for': '198.51.100.7' },
+        body: token,
+      })
+    ).status;
+  const claims = { jti: 'unknown-key', aud: AUDIENCE };
+  const forged = await other.sign(claims, { typ: 'secevent+jwt', header: { kid: 'no-such-key' } });
+  const said = receiver.said().length;
+  const began = performance.now();
+  const statuses: number[] = [];
+  for (let time = 0; time < 200; time += 1) statuses.push(await push(forged));
+  const refilled = Math.ceil((performance.now() - began) / 1000);
+  expect(statuses.at(-1)).toBe(429);
+  expect(statuses.filter((status) => status !== 429).length).toBeLessThanOrEqual(100 + refilled);
+  const lines = receiver.said().slice(said).split('\n').length;
+  expect(lines).toBeLessThanOrEqual(102 + refilled);
+  const subject = { format: 'email', email: 'nobody@other.example' };
+  expect(await push(await other.event(EVENTS.sessionRevoked, subject, { jti: 'behind-a-proxy' }))).toBe(202);
+});
+
 test('a large body without the token of the stream is not waited for', async () => {
   const { hostname, port } = new URL(receiver.url);
   const socket = connect(Number(port), hostname);
