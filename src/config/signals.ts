@@ -38,8 +38,20 @@ const transmitter = z.strictObject({
   push: z.strictObject({ token: secretReference.optional(), url: trustedUrl.optional() }).optional(),
   /** Where the job signals-poll asks for events, and with which token. */
   poll: z.strictObject({ url: trustedUrl.optional(), token: secretReference }).optional(),
-  /** Lets `signals connect`, `status` and `disconnect` manage its stream, with the token of a client of the transmitter. */
-  management: z.strictObject({ token: secretReference }).optional(),
+  /**
+   * Lets `signals connect`, `status` and `disconnect` manage its stream, with the token of a client of the transmitter. The token is
+   * sent to the host of the issuer, or to this one.
+   */
+  management: z
+    .strictObject({
+      token: secretReference,
+      host: z
+        .string()
+        .regex(/^[^\s/@]+$/, 'must be a host, without https://')
+        .toLowerCase()
+        .optional(),
+    })
+    .optional(),
   /** Accepts its calls of /global-token-revocation. `audience` is that of the token of the call. */
   revocation: z.strictObject({ audience: audiences }).optional(),
   /** Accepts its logout tokens at /backchannel-logout. `audience` is the client id. */

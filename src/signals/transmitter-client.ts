@@ -129,14 +129,31 @@ const streamAnswer = z.object({
 /** The path of what a transmitter publishes, put before that of its issuer (OpenID Shared Signals 1.0, section 7.2). */
 const WELL_KNOWN = '/.well-known/ssf-configuration';
 
-/** The management API of the transmitter with this issuer. */
-export function openStreamManagement(issuer: string, options: TransmitterClientOptions): StreamManagement {
+/**
+ * The management API of the transmitter with this issuer.
+ *
+ * @param options `host` is where the token may be sent, if not to the host of the issuer: metadata can name any address.
+ */
+export function openStreamManagement(
+  issuer: string,
+  options: TransmitterClientOptions & { readonly host?: string | undefined },
+): StreamManagement {
   let published: Promise<z.output<typeof metadataAnswer>> | undefined;
   const readMetadata = async () => {
     const url = metadataAddress(issuer);
     const { status, body } = await exchange(options, { method: 'GET', url, signedIn: false });
     if (status !== 200) throw refusal(options, shown(url), status);
     return read(options, shown(url), metadataAnswer, body);
+  };
+  const requireHost = (text: string) => {
+    const own = options.host ?? URL.parse(issuer)?.host;
+    const host = URL.parse(text)?.host;
+    if (host === own) return;
+    throw new TokenctlError(
+      'target_misbehaved',
+      `${options.name} names a management API on ${host ?? 'an invalid address'}: the token is for ${own}`,
+      { hint: 'If the API is there, set `management.host` of this transmitter to that host.' },
+    );
   };
   const metadata = () => {
     published ??= readMetadata();
@@ -150,7 +167,9 @@ export function openStreamManagement(issuer: string, options: TransmitterClientO
         'target_misbehaved',
         `${options.name} publishes another issuer: ${found.issuer}`,
       );
-    return found[name] ?? null;
+    const url = found[name] ?? null;
+    if (url !== null) requireHost(url);
+    return url;
   };
   const required = async (name: Parameters<typeof endpoint>[0]) => {
     const url = await endpoint(name);
@@ -218,7 +237,9 @@ export function openStreamManagement(issuer: string, options: TransmitterClientO
 }
 
 function metadataAddress(issuer: string): string {
-  const url = new URL(issuer);
+  const url = URL.parse(issuer);
+  if (url === null)
+    throw new TokenctlError('configuration', `The issuer "${issuer}" publishes nothing: it is no address`);
   const path = url.pathname.replace(/\/$/, '');
   return `${url.origin}${WELL_KNOWN}${path}`;
 }

@@ -96,6 +96,7 @@ export function managedTransmitter(
     api: openStreamManagement(issuer, {
       ...{ name: `The transmitter ${name}`, signal },
       token: readSecret(management.token, environment),
+      host: management.host,
     }),
     settings: { issuer, jwks, audience, method, endpoint },
     wanted: {
