@@ -68,7 +68,8 @@ export class ProviderClient {
    * when the signal ends the reading.
    */
   async get(address: string, headers: Readonly<Record<string, string>> = {}): Promise<ProviderAnswer> {
-    const url = new URL(address, this.#options.url);
+    const url = URL.parse(address, this.#options.url);
+    if (url === null) throw this.misbehaved('names a next page with an invalid address');
     if (url.origin !== this.#options.url.origin) {
       throw this.misbehaved('names a next page on another host, which must not get the credential');
     }

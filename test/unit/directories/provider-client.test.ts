@@ -54,6 +54,15 @@ describe('requests to a provider', () => {
     expect(server.asked).toHaveLength(requests);
   });
 
+  test.each(['https://x.example:99999/next', 'https://other.example/next'])(
+    'are not sent to the next page %s',
+    async (address) => {
+      const server = await answering({ body: 1 });
+      await expect(server.client().get(address)).rejects.toMatchObject({ code: 'target_misbehaved' });
+      expect(server.asked).toEqual([]);
+    },
+  );
+
   test('take a new token once after a refusal', async () => {
     const server = await providerServer(({ headers }) =>
       headers.authorization === 'Bearer new' ? { body: 1 } : { status: 401 },
