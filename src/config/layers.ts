@@ -201,6 +201,8 @@ interface ParsedFile {
 
 /** How many aliases there may be, and how often they may copy a value: a few lines of nested ones would copy billions. */
 const MAX_ALIASES = 1_000;
+/** How deep values may be nested: settings have six levels. */
+const MAX_DEPTH = 50;
 
 /**
  * Parses YAML.
@@ -215,7 +217,11 @@ export function parseConfiguration(text: string, path: string): ParsedFile {
     // The library compares each key with all before it.
     const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false });
     const [problem = repeatedKey(document)] = document.errors;
-    if (problem === null) return { values: document.toJS({ maxAliasCount: MAX_ALIASES }), document, lines };
+    if (problem === null) {
+      const values: unknown = document.toJS({ maxAliasCount: MAX_ALIASES });
+      requireShallow(values, MAX_DEPTH);
+      return { values, document, lines };
+    }
     const { line } = lines.linePos(problem.pos[0]);
     throw new TokenctlError('configuration', `${path}:${line}: not well-formed YAML: ${problem.message}.`);
   } catch (cause) {
@@ -227,8 +233,18 @@ export function parseConfiguration(text: string, path: string): ParsedFile {
       });
     }
     if (!(cause instanceof RangeError)) throw cause;
-    throw new TokenctlError('configuration', `${path}: the values are nested too deep.`, { cause });
+    throw new TokenctlError('configuration', `${path}: the values are nested too deep.`, {
+      hint: `Use at most ${MAX_DEPTH} levels, and no alias (*name) within the value of its own anchor (&name).`,
+      cause,
+    });
   }
+}
+
+/** Throws RangeError for values that are nested deeper, such as one that is within itself by an alias. */
+function requireShallow(value: unknown, levels: number): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (levels === 0) throw new RangeError('nested too deep');
+  for (const inner of Object.values(value)) requireShallow(inner, levels - 1);
 }
 
 /** What is not well-formed, and where. */

@@ -263,6 +263,8 @@ describe('what is refused', () => {
       `a: &a [x, x, x, x, x, x, x, x, x, x]\n${'bcdefghi'.replace(/./g, (name, at: number) => `${name}: &${name} [${Array.from({ length: 10 }, () => `*${'abcdefgh'[at]}`).join(', ')}]\n`)}`,
       /tokenctl\.yaml: too many aliases/,
     ],
+    ['an alias within its anchor', 'a: &a {b: *a}\n', /tokenctl\.yaml: the values are nested too deep/],
+    ['an alias within a list', 'contexts: &a [1, *a]\n', /tokenctl\.yaml: the values are nested too deep/],
     ['an unknown alias', 'contexts: *none\n', /tokenctl\.yaml(:1)?: .*alias/],
     ['deep nesting', '['.repeat(20_000), /tokenctl\.yaml(:\d+)?: .*(nested too deep|not well-formed)/],
     [
