@@ -101,8 +101,12 @@ export async function* csvLines<Row>({ columns, rows }: Listing<Row>): AsyncIter
   }
 }
 
-/** What spreadsheets take for the start of a formula; `|` begins one for DDE. In fullwidth letters, too, and behind spaces. */
-const FORMULA = /^\s*[=+\-@|\t\r＝＋－＠｜]/;
+/**
+ * What spreadsheets take for the start of a formula; `|` begins one for DDE. In fullwidth letters, too, and behind what is not seen,
+ * skipped, or separates cells in some languages.
+ */
+const FORMULA =
+  /^[\s;%,\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]*(?:[=+\-@|＝＋－＠｜]|(?<=[\t\r]))/u;
 
 /**
  * One line of CSV (RFC 4180; ends with a line feed). A cell that a spreadsheet would run as a formula is

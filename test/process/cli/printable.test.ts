@@ -38,10 +38,22 @@ describe('a line of CSV', () => {
     expect(csvLine(['plain', 'a,b', 'say "hi"', ''])).toBe('plain,"a,b","say ""hi""",\n');
   });
 
-  test.each(['=1+1', '+1', '-1', '@SUM(A1)', '|calc', ' =1+1', '＝1+1'])(
-    'keeps %s from being run as a formula',
-    (cell) => {
-      expect(csvLine([cell])).toBe(`'${cell}\n`);
-    },
-  );
+  test.each([
+    ...['=1+1', '+1', '-1', '@SUM(A1)', '|calc', ' =1+1', '＝1+1', ';=1+1', '%=1+1', '; %-1'],
+    ...[
+      '\u200b=1+1',
+      '\ufeff=1+1',
+      '\u2060;\u00ad=1+1',
+      '\u3164=1+1',
+      '\u2800=1+1',
+      '\u{e0041}=1+1',
+      '\u202e=1+1',
+    ],
+  ])('keeps %j from being run as a formula', (cell) => {
+    expect(csvLine([cell])).toMatch(/^"?'/);
+  });
+
+  test.each(['50 % = half', 'a;=1', '%', '; none', ''])('leaves %j as it is', (cell) => {
+    expect(csvLine([cell])).toBe(`${cell}\n`);
+  });
 });
