@@ -24,7 +24,7 @@ the entries of the audit log instead.`,
   },
   async run({ flags }) {
     const runtime = await this.runtime(flags);
-    const { listLog, listRuns } = await import('../../src/operations/audit-log/list-log.ts');
+    const { listLog, listRuns, unlessEmptied } = await import('../../src/operations/audit-log/list-log.ts');
     const { entryListing, runListing } = await import('../../src/cli/audit-log/entry-listing.ts');
     const { auditLogName } = await import('../../src/app/open-audit-log.ts');
     const log = auditLogName(runtime.configuration);
@@ -36,7 +36,7 @@ the entries of the audit log instead.`,
       run,
       since: since && instantOf(since, runtime.clock.now()),
     };
-    if (raw !== true) return runListing(listRuns(options), log);
-    return entryListing(listLog({ ...options, kind }), log);
+    if (raw !== true) return runListing(unlessEmptied(listRuns(options), options.log), log);
+    return entryListing(unlessEmptied(listLog({ ...options, kind }), options.log), log);
   },
 });

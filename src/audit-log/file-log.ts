@@ -7,6 +7,7 @@ import type {
   EntrySelection,
   Head,
   LogActor,
+  LogBreak,
   LogObserver,
   LogVerification,
   Pruning,
@@ -18,7 +19,7 @@ import { type ChainState, emptyHead, type LinkResult, linkGroup, stateAfter } fr
 import { OperationFilter, parseEntry } from './entry.ts';
 import { invalidLine, logUnavailable } from './failures.ts';
 import { tailOf } from './lines.ts';
-import { LogLock, openForAppending, openForReading, RunLocks } from './log-files.ts';
+import { LogLock, openForAppending, openForReading, RunLocks, wasWritten } from './log-files.ts';
 import { pruneArchives, rotateFile, Segments } from './segments.ts';
 import { verifyChain } from './verify-chain.ts';
 
@@ -37,6 +38,15 @@ export interface FileLogOptions {
 export function openFileLog(options: FileLogOptions): AuditLog {
   return new FileLog(options);
 }
+
+const EMPTIED: LogBreak = {
+  line: 1,
+  seq: null,
+  expected: 1,
+  problem: 'emptied',
+  message:
+    'it has no entries, but its lock file shows that some were appended, or that the first append failed',
+};
 
 class FileLog implements AuditLog {
   readonly #path: string;
@@ -88,6 +98,8 @@ class FileLog implements AuditLog {
   async verify(observer?: LogObserver): Promise<LogVerification> {
     await using segments = await this.#segments();
     const found = await verifyChain(segments.blocks(), { observer });
+    if (found.entries === 0 && found.break === null && (await wasWritten(this.#path)))
+      return { ...found, break: EMPTIED };
     if (found.break === null || segments.archives.length === 0) return found;
     return { ...found, break: { ...found.break, ...segments.placeOf(found.break.line) } };
   }

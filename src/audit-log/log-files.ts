@@ -54,6 +54,7 @@ async function openChecked(path: string, flags: number) {
     if ((status.mode & OTHERS_WRITE) !== 0) {
       throw logRefused(path, 'it is writable by all users', `Run: chmod o-w ${path}`);
     }
+    await requireFolder(path);
     return file;
   } catch (error) {
     await file.close();
@@ -69,6 +70,11 @@ async function prepareFolder(path: string): Promise<void> {
   const folder = dirname(path);
   const made = await makeFolder(folder);
   if (made !== undefined) await syncFolder(dirname(made));
+  await requireFolder(path);
+}
+
+async function requireFolder(path: string): Promise<void> {
+  const folder = dirname(path);
   const { mode } = await lstat(folder);
   if ((mode & OTHERS_WRITE) !== 0 && (mode & STICKY) === 0) {
     throw logRefused(path, `its folder ${folder} is writable by all users`, `Run: chmod o-w ${folder}`);
@@ -112,6 +118,11 @@ export async function archivesOf(logPath: string): Promise<readonly Archive[]> {
       return [{ path: join(folder, name), first: Number(range[1]), last: Number(range[2]) }];
     })
     .sort((one, other) => one.first - other.first || one.last - other.last);
+}
+
+/** Whether somebody appended to a log before, or tried to: the first append makes the lock file, and none removes it. */
+export function wasWritten(logPath: string): Promise<boolean> {
+  return exists(`${logPath}.lock`);
 }
 
 /** How long an append waits for the lock. Each holder keeps it for one write and sync. */

@@ -1,4 +1,5 @@
 import { lstatSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { Runtime } from '../../app/runtime.ts';
 import { auditLogFile } from '../../config/configuration.ts';
 import { databaseName } from '../../config/secrets.ts';
@@ -22,6 +23,8 @@ export interface VerificationJson extends Pick<VerifiedLog, 'entries' | 'head' |
   readonly file?: string;
   /** The database of the log; absent for a log in a file. */
   readonly database?: string;
+  /** The file and the folder of the log, as far as other users may write them by their group. */
+  readonly groupWritable?: readonly string[];
 }
 
 /** What `log verify --proof` prints with `--json`. */
@@ -96,21 +99,24 @@ async function trustedKeys(runtime: Runtime, key: string | undefined): Promise<r
 function placeOf({ configuration: { auditLog, auditLogNamed } }: Runtime): LogPlace {
   if (auditLog.database !== undefined) return { kind: 'database', name: databaseName(auditLog.database) };
   const file = auditLogFile(auditLog);
-  const isThere = exists(file);
+  const groupWritable = [file, dirname(file)].filter((path) => ((modeOf(path) ?? 0) & GROUP_WRITE) !== 0);
+  const isThere = modeOf(file) !== null;
   if (!isThere && auditLogNamed)
     throw new TokenctlError('audit_unavailable', `No audit log at ${file}`, {
       hint: 'Check the path in --log-file, TOKENCTL_AUDIT_LOG or auditLog.file of the configuration file.',
     });
-  return { kind: 'file', name: file, exists: isThere };
+  return { kind: 'file', name: file, exists: isThere, groupWritable };
 }
 
-/** Whether the path exists. The log itself reports all other problems. */
-function exists(path: string): boolean {
+/** The mode bit by which the members of the group may write. */
+const GROUP_WRITE = 0o020;
+
+/** The mode of the path; null if it does not exist. The log itself reports all other problems. */
+function modeOf(path: string): number | null {
   try {
-    lstatSync(path);
-    return true;
+    return lstatSync(path).mode;
   } catch (cause) {
-    return (cause as NodeJS.ErrnoException).code !== 'ENOENT';
+    return (cause as NodeJS.ErrnoException).code === 'ENOENT' ? null : 0;
   }
 }
 
@@ -120,13 +126,16 @@ type LogPlace =
       readonly name: string;
       /** False before the first change. */
       readonly exists: boolean;
+      readonly groupWritable: readonly string[];
     }
   | { readonly kind: 'database'; readonly name: string };
 
 function verificationResult(verified: VerifiedLog, place: LogPlace): Report<VerificationJson> {
   const { entries, head, tornBytes, removed, checkpoint } = verified;
+  const groupWritable = place.kind === 'file' ? place.groupWritable : [];
   return report({
     json: {
+      ...(groupWritable.length > 0 && { groupWritable }),
       ...(place.kind === 'file' ? { file: place.name } : { database: place.name }),
       entries,
       head,
@@ -137,6 +146,8 @@ function verificationResult(verified: VerifiedLog, place: LogPlace): Report<Veri
     document: [
       lines(
         summaryLines(verified, place),
+        groupWritable.length > 0 &&
+          `Members of its group may rewrite the log: run chmod g-w ${groupWritable.join(' ')}, or verify with a checkpoint.`,
         tornBytes > 0 &&
           `Ignored an unfinished last line of ${countText(tornBytes, 'byte')}, left by an interrupted append.`,
       ),

@@ -1,6 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import { type RunAccount, RunTally } from '../journal/run-account.ts';
 import type { AuditLog, Entry } from '../ports/audit-log.ts';
+import { requireIntact } from './verify-log.ts';
 
 /** The entries to list. All criteria must match. */
 export interface ListLogOptions {
@@ -50,6 +51,23 @@ function matches(entry: Entry, { operation, run, kind, since }: ListLogOptions):
     (kind === undefined || entry.kind === kind) &&
     (since === undefined || Date.parse(entry.at) >= since.getTime())
   );
+}
+
+/**
+ * The rows of a list of the log. Where there are none, a log that was emptied is told apart from one that was never written.
+ *
+ * @throws TokenctlError `log_broken` for a log that was emptied.
+ */
+export async function* unlessEmptied<Row>(
+  rows: AsyncIterable<Row>,
+  log: Pick<AuditLog, 'head' | 'verify'>,
+): AsyncIterable<Row> {
+  let isEmpty = true;
+  for await (const row of rows) {
+    isEmpty = false;
+    yield row;
+  }
+  if (isEmpty && (await log.head()).size === 0) requireIntact(await log.verify());
 }
 
 /** The runs to list. All criteria must match. */

@@ -58,7 +58,7 @@ export interface LogBreak {
   readonly expected: number;
   /** The number that the entry on this line claims; null where it claims none. */
   readonly seq: number | null;
-  readonly problem: 'unreadable' | 'edited' | 'removed' | 'inserted' | 'reordered';
+  readonly problem: 'unreadable' | 'edited' | 'removed' | 'inserted' | 'reordered' | 'emptied';
   /** What was found, as a sentence. */
   readonly message: string;
 }
