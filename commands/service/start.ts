@@ -57,6 +57,11 @@ addresses are trusted. The service runs until it receives a signal and prints no
       }),
       'allow-implicit-grant': boolean({ summary: 'Allow the implicit grant. RFC 9700 advises against it.' }),
     }),
+    ...inGroup('JOBS', {
+      'jobs-local-connection': boolean({
+        summary: 'Let hosts have ansible_connection: local, which runs modules where jobs run.',
+      }),
+    }),
     'log-level': option({
       summary: 'The log level on stderr. Default: info.',
       options: ['silent', 'error', 'warn', 'info', 'debug'] as const,
@@ -76,6 +81,7 @@ addresses are trusted. The service runs until it receives a signal and prints no
         allowImplicitGrant: flags['allow-implicit-grant'],
         tlsCert: flags['tls-cert'],
         tlsKey: flags['tls-key'],
+        jobsLocalConnection: flags['jobs-local-connection'],
         logLevel: flags['log-level'],
       },
       { notify, attended: process.stderr.isTTY, environment: process.env, version: this.config.version },

@@ -29,6 +29,7 @@ export interface ServiceRequest extends DatabaseRequest {
   readonly allowImplicitGrant: boolean | undefined;
   readonly tlsCert: string | undefined;
   readonly tlsKey: string | undefined;
+  readonly jobsLocalConnection: boolean | undefined;
   readonly logLevel: ServiceOptions['logLevel'] | undefined;
 }
 
@@ -107,6 +108,7 @@ function serviceOptions(
     behindProxy,
     requirePkce,
     allowImplicitGrant,
+    jobs: { localConnection: request.jobsLocalConnection ?? false },
     logLevel,
     ...(tls && { tls }),
   };

@@ -14,6 +14,7 @@ import { PasswordLimits } from './limits/limits.ts';
 import { createLookups } from './lookups.ts';
 import { Metrics } from './metrics.ts';
 import { JobRunner } from './playbooks/job-runner.ts';
+import type { JobAccess } from './playbooks/playbook.ts';
 import { openProjects } from './playbooks/projects-folder.ts';
 import { isLoopback, publicOrigin } from './public-url.ts';
 import { openDatabase, type Place, prepareFirstStart } from './service-database.ts';
@@ -48,6 +49,8 @@ export interface ServiceOptions {
   readonly projects?: string;
   /** The PATH to find `ansible-playbook` in. Default: the PATH of the process. */
   readonly searchPath?: string;
+  /** What jobs may use. Nothing by default. */
+  readonly jobs?: Partial<JobAccess>;
   /** The key that encrypts secret settings. The embedded database generates its own if this is missing. */
   readonly secretKey?: Secret;
   /** Validated single sign-on settings by name. They override the stored ones. */
@@ -112,7 +115,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     });
     opened.push(() => projects.release());
     const searchPath = options.searchPath ?? process.env['PATH'] ?? '';
-    const jobs = new JobRunner({ database, log, now, projects: projects.path, searchPath });
+    const access = { localConnection: false, ...options.jobs };
+    const jobs = new JobRunner({ database, log, now, projects: projects.path, searchPath, access });
     opened.push(() => jobs.stop());
     const secrets = new SecretBox(await secretKey(options.secretKey, options.database));
     const service = context(options, { database, log, now, jobs, secrets });

@@ -143,9 +143,9 @@ async function addDemoResources(
   });
   const inventory = await sql`INSERT INTO main_inventory (name, organization_id)
     VALUES ('Demo Inventory', ${organization}) RETURNING id`.first<{ id: number }>(transaction);
-  const variables = 'ansible_connection: local\nansible_python_interpreter: "{{ ansible_playbook_python }}"';
-  await sql`INSERT INTO main_host (name, inventory_id, variables)
-    VALUES ('localhost', ${inventory?.id}, ${variables})`.execute(transaction);
+  // Without the controller's `ansible_connection: local`, which the operator allows: the demo's playbook connects to no host.
+  await sql`INSERT INTO main_host (name, inventory_id)
+    VALUES ('localhost', ${inventory?.id})`.execute(transaction);
   await sql`INSERT INTO main_credential (name)
     VALUES ('Demo Credential'), ('Ansible Galaxy')`.execute(transaction);
   const project = await sql`INSERT INTO service_project (name, organization_id, local_path)

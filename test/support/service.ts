@@ -30,6 +30,7 @@ export async function startTestService(
     passwordIterations: PASSWORD_ITERATIONS,
     version: '0.0.0',
     logLevel: 'silent',
+    jobs: { localConnection: true },
     ...options,
   });
 }

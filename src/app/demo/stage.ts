@@ -37,6 +37,7 @@ export async function startDemoService(version: string, environment: Environment
     database: { folder: null },
     adminPassword,
     projects,
+    jobs: { localConnection: true },
     version,
     logLevel: 'error',
   });

@@ -14,8 +14,15 @@ import {
   renewJobs,
   startJob,
 } from '../store/jobs.ts';
-import { findPlaybook, JobProblem, type PlaybookEnd, renderInventory, runPlaybook } from './playbook.ts';
-import { readVariables, unsafeYaml } from './variables.ts';
+import {
+  findPlaybook,
+  type JobAccess,
+  JobProblem,
+  type PlaybookEnd,
+  renderExtraVariables,
+  renderInventory,
+  runPlaybook,
+} from './playbook.ts';
 
 interface JobRunnerOptions {
   readonly database: Database;
@@ -25,6 +32,7 @@ interface JobRunnerOptions {
   readonly projects: string;
   /** The PATH to find `ansible-playbook` in. */
   readonly searchPath: string;
+  readonly access: JobAccess;
 }
 
 const MAX_RUNNING = 4;
@@ -32,8 +40,6 @@ const MAX_WAITING = 100;
 const MAX_OUTPUT = 4 * 1024 * 1024;
 /** How long a job may run. */
 export const MAX_RUN_SECONDS = 6 * 3_600;
-/** How many hosts with variables that are not passed on the output names. */
-const MAX_SENTENCES = 20;
 const HEARTBEAT_MS = 1_000;
 const SWEEP_MS = 5_000;
 const LOST_AFTER_SECONDS = 15;
@@ -181,23 +187,21 @@ export class JobRunner {
   }
 
   async #play(id: number, job: RunnableJob, stop: AbortSignal): Promise<PlaybookEnd> {
-    const { database, projects, searchPath } = this.#options;
+    const { database, projects, searchPath, access } = this.#options;
     if (job.inventory_id === null) throw new JobProblem('The inventory of this job was deleted.');
     const place = await findPlaybook(projects, job);
-    const { yaml, leftOut } = renderInventory(await inventoryContent(database, job.inventory_id));
-    const variables = readVariables(job.extra_vars);
-    if (typeof variables === 'string') throw new JobProblem(`The extra variables are invalid. ${variables}`);
+    const content = renderInventory(await inventoryContent(database, job.inventory_id), access);
+    const variables = renderExtraVariables(job.extra_vars, access);
     const home = await mkdtemp(join(tmpdir(), 'tokenctl-job-'));
     const output = new JobOutput(
       (number, content) => appendOutput(database, { jobId: id, number, content }),
       MAX_OUTPUT,
     );
     try {
-      for (const sentence of leftOut.slice(0, MAX_SENTENCES)) await output.add(`[${sentence}]\n`);
-      const inventory = join(home, 'inventory.yml');
-      const extraVariables = join(home, 'extra-vars.yml');
-      await writeFile(inventory, yaml, { mode: 0o600 });
-      await writeFile(extraVariables, unsafeYaml(variables), { mode: 0o600 });
+      const inventory = join(home, 'inventory.json');
+      const extraVariables = join(home, 'extra-vars.json');
+      await writeFile(inventory, content, { mode: 0o600 });
+      await writeFile(extraVariables, variables, { mode: 0o600 });
       return await runPlaybook(
         { ...place, inventory, extraVariables, options: job, home, searchPath },
         { print: (text) => output.add(text), stop },

@@ -1,16 +1,19 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { realpath } from 'node:fs/promises';
+import { isIPv6 } from 'node:net';
 import { isAbsolute, join, sep } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { JobOptions } from '../store/job-options.ts';
 import {
+  ansibleJson,
+  extraVariablesProblem,
   groupNameProblem,
-  leftOutVariables,
-  passedVariables,
+  isPlainText,
   readVariables,
   SAFE_NAME,
-  unsafeYaml,
   type Variables,
+  variablesProblem,
+  withoutOwnPython,
 } from './variables.ts';
 
 const GRACE_MS = 5_000;
@@ -109,6 +112,9 @@ function environmentOf({ searchPath, home }: PlaybookCommand): NodeJS.ProcessEnv
     PYTHONUNBUFFERED: '1',
     ANSIBLE_NOCOLOR: '1',
     ANSIBLE_RETRY_FILES_ENABLED: '0',
+    // An inventory that Ansible cannot read fails the job instead of leaving it without hosts.
+    ANSIBLE_INVENTORY_ENABLED: 'yaml',
+    ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED: '1',
   };
 }
 
@@ -213,47 +219,56 @@ export function limitProblem(limit: string): string | null {
   return argumentProblem(limit);
 }
 
+/** What a job may use beyond its project. */
+export interface JobAccess {
+  /** Whether hosts may have `ansible_connection: local`, which runs modules where the job runs. */
+  readonly localConnection: boolean;
+}
+
 /**
- * An Ansible inventory in YAML: hosts, groups, and their variables; with a sentence for each whose variables are not all passed
- * on.
+ * The extra variables of a job, for Ansible.
  *
- * @throws JobProblem for a host or a group with an invalid name, or invalid variables.
+ * @throws JobProblem if some may not be passed on: they may have been stored before that was checked.
  */
-export function renderInventory(inventory: {
-  readonly variables: string;
-  readonly hosts: readonly Named[];
-  readonly groups: readonly (Named & {
-    readonly hosts: readonly string[];
-    readonly children: readonly string[];
-  })[];
-}): { readonly yaml: string; readonly leftOut: readonly string[] } {
-  const all = { owner: 'the inventory', variables: variablesOf('the inventory', inventory.variables) };
+export function renderExtraVariables(text: string, access: JobAccess): string {
+  return ansibleJson(checkedVariables('the job', { text, access, problemOf: extraVariablesProblem }));
+}
+
+/**
+ * An Ansible inventory in JSON: hosts, groups, and their variables.
+ *
+ * @throws JobProblem for a host or a group with a name that Ansible could read as another, invalid variables, and variables that
+ *   may not be passed on: a job never runs on a part of its hosts, or without a part of their variables.
+ */
+export function renderInventory(
+  inventory: {
+    readonly variables: string;
+    readonly hosts: readonly Named[];
+    readonly groups: readonly (Named & {
+      readonly hosts: readonly string[];
+      readonly children: readonly string[];
+    })[];
+  },
+  access: JobAccess,
+): string {
+  const variablesOf = (owner: string, text: string) =>
+    withoutOwnPython(checkedVariables(owner, { text, access, problemOf: variablesProblem }));
   const hosts = inventory.hosts.map(({ name, variables }) => {
-    if (!SAFE_NAME.test(name)) throw new JobProblem(`Invalid host name: ${JSON.stringify(name)}.`);
-    const owner = `the host ${name}`;
-    return { owner, name, variables: variablesOf(owner, variables) };
-  });
-  const groups = inventory.groups.map((group) => {
-    const { name } = group;
-    if (groupNameProblem(name) !== null) throw new JobProblem(`Invalid group name: ${JSON.stringify(name)}.`);
-    const owner = `the group ${name}`;
-    return { ...group, owner, variables: variablesOf(owner, group.variables) };
-  });
-  const leftOut = [all, ...groups, ...hosts].flatMap(({ owner, variables }) => {
-    const names = leftOutVariables(variables);
-    return names.length === 0 ? [] : [`Variables of ${owner} that are not passed on: ${names.join(', ')}.`];
+    if (!isHostName(name)) throw invalidName('host', name);
+    return [name, variablesOf(`the host ${name}`, variables)];
   });
   const members = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, null]));
-  const children = groups.map(({ name, variables, ...has }) => [
-    name,
-    { hosts: members(has.hosts), children: members(has.children), vars: passedVariables(variables) },
-  ]);
-  const content = {
-    hosts: Object.fromEntries(hosts.map(({ name, variables }) => [name, passedVariables(variables)])),
-    vars: passedVariables(all.variables),
+  const children = inventory.groups.map(({ name, variables, ...has }) => {
+    if (!isGroupName(name)) throw invalidName('group', name);
+    const vars = variablesOf(`the group ${name}`, variables);
+    return [name, { hosts: members(has.hosts), children: members(has.children), vars }];
+  });
+  const all = {
+    hosts: Object.fromEntries(hosts),
+    vars: variablesOf('the inventory', inventory.variables),
     children: Object.fromEntries(children),
   };
-  return { yaml: unsafeYaml({ all: content }), leftOut };
+  return ansibleJson({ all });
 }
 
 /** A host or a group with its stored variables. */
@@ -262,8 +277,39 @@ interface Named {
   readonly variables: string;
 }
 
-function variablesOf(owner: string, text: string): Variables {
-  const read = readVariables(text);
-  if (typeof read === 'string') throw new JobProblem(`The variables of ${owner} are invalid. ${read}`);
+/** The last part of an IPv6 address is no port. */
+function isHostName(name: string): boolean {
+  return SAFE_NAME.test(name) && isPlainText(name) && (!name.includes(':') || isIPv6(name));
+}
+
+/** Excludes what Ansible reads as a pattern of hosts. */
+function isGroupName(name: string): boolean {
+  return groupNameProblem(name) === null && isPlainText(name) && !/^[!&~@-]|[:,*?[\]]/.test(name);
+}
+
+function invalidName(kind: 'host' | 'group', name: string): JobProblem {
+  return new JobProblem(
+    `Ansible could read the name of the ${kind} ${JSON.stringify(name)} as another. Rename the ${kind}.`,
+  );
+}
+
+function checkedVariables(
+  owner: string,
+  given: {
+    readonly text: string;
+    readonly access: JobAccess;
+    readonly problemOf: (text: string) => string | null;
+  },
+): Variables {
+  const problem = given.problemOf(given.text);
+  const read = readVariables(given.text);
+  if (problem !== null || typeof read === 'string') {
+    throw new JobProblem(`The variables of ${owner} are invalid. ${problem ?? read}`);
+  }
+  if (read['ansible_connection'] === 'local' && !given.access.localConnection) {
+    throw new JobProblem(
+      `The variables of ${owner} have ansible_connection: local, which the operator of this service did not allow (--jobs-local-connection).`,
+    );
+  }
   return read;
 }

@@ -1,41 +1,103 @@
-import { Document, isScalar, parse, visit } from 'yaml';
+import { isAlias, isPair, isScalar, parse, parseDocument, visit } from 'yaml';
 
 export type Variables = Readonly<Record<string, unknown>>;
 
+/** Beyond these, a text is refused before or while it is read. */
+const MAX_YAML_LENGTH = 100_000;
+const MAX_ALIASES = 100;
+const MAX_VALUES = 100_000;
+const MAX_DEPTH = 100;
+
 /**
- * Reads variables: a mapping in YAML or JSON, empty for an empty text. YAML is read as Ansible reads it, in
- * version 1.1, where `yes` is true.
+ * Reads variables: a mapping in JSON or YAML, empty for an empty text. As Ansible does, JSON is tried first, and YAML is read in
+ * version 1.1, where `yes` is true and `<<` merges. Takes linear time.
  *
  * @returns Why they are invalid instead, as a text.
  */
 export function readVariables(text: string): Variables | string {
-  let value: unknown;
-  try {
-    value = parse(text, { version: '1.1', maxAliasCount: 10, logLevel: 'error' });
-  } catch {
-    return 'Cannot parse as JSON or YAML.';
-  }
+  const read = readJson(text) ?? readYaml(text);
+  if (typeof read === 'string') return read;
+  const { value } = read;
   if (value === null || value === undefined || value === '') return {};
-  if (!isPlainObject(value)) return 'Must be a mapping in JSON or YAML.';
-  return isJson(value) ? value : 'Only values of JSON are allowed: put dates and binary values into quotes.';
+  if (!isMapping(value)) return 'Must be a mapping in JSON or YAML.';
+  return valuesProblem(value) ?? value;
 }
 
-/** Why variables are invalid, or null. */
-export function variablesProblem(text: string): string | null {
-  const read = readVariables(text);
-  return typeof read === 'string' ? read : null;
+interface Read {
+  readonly value: unknown;
 }
 
-function isPlainObject(value: unknown): value is Variables {
+function readJson(text: string): Read | null {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return null;
+  }
+}
+
+function readYaml(text: string): Read | string {
+  if (text.length > MAX_YAML_LENGTH)
+    return `YAML of more than ${MAX_YAML_LENGTH} characters: write it as JSON.`;
+  try {
+    // The library compares each key of a mapping with all others: `keysProblem` does it in linear time.
+    const document = parseDocument(text, { version: '1.1', uniqueKeys: false, logLevel: 'error' });
+    if (document.errors.length > 0) return CANNOT_PARSE;
+    if (document.warnings.length > 0) return 'Tags of YAML such as !vault are not supported.';
+    return yamlProblem(document) ?? { value: document.toJS({ maxAliasCount: 10 }) };
+  } catch {
+    return CANNOT_PARSE;
+  }
+}
+
+const CANNOT_PARSE = 'Cannot parse as JSON or YAML.';
+
+function yamlProblem(document: Parameters<typeof visit>[0]): string | null {
+  let aliases = 0;
+  let problem: string | null = null;
+  visit(document, {
+    Alias() {
+      aliases += 1;
+      if (aliases <= MAX_ALIASES) return undefined;
+      problem = `YAML with more than ${MAX_ALIASES} aliases is not supported.`;
+      return visit.BREAK;
+    },
+    Map(_key, { items }) {
+      const keys = new Set<string>();
+      for (const { key } of items.filter(isPair)) {
+        if (isAlias(key) || !isScalar(key)) problem = 'Keys must be texts.';
+        else if (keys.has(String(key.value)) && key.value !== MERGE)
+          problem = `The key ${String(key.value)} is there twice.`;
+        else keys.add(String(key.value));
+      }
+      return problem === null ? undefined : visit.BREAK;
+    },
+  });
+  return problem;
+}
+
+function isMapping(value: unknown): value is Variables {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** Whether a value of YAML is one of JSON, too: not a date, a set or binary. */
-function isJson(value: unknown): boolean {
-  if (Array.isArray(value)) return value.every(isJson);
-  if (isPlainObject(value)) return Object.values(value).every(isJson);
-  return typeof value !== 'object' || value === null;
+/** Why a value cannot be written as JSON: it has dates, sets or binary values, refers to itself, or is too large. */
+function valuesProblem(root: unknown): string | null {
+  let left = MAX_VALUES;
+  const problemOf = (value: unknown, depth: number): string | null => {
+    left -= 1;
+    if (left < 0 || depth > MAX_DEPTH) return `At most ${MAX_VALUES} values, ${MAX_DEPTH} levels deep.`;
+    const isLeaf = typeof value !== 'object' || value === null;
+    if (isLeaf) return typeof value === 'number' && !Number.isFinite(value) ? NOT_JSON : null;
+    if (!Array.isArray(value) && !isMapping(value)) return NOT_JSON;
+    for (const each of Object.values(value)) {
+      const problem = problemOf(each, depth + 1);
+      if (problem !== null) return problem;
+    }
+    return null;
+  };
+  return problemOf(root, 1);
 }
+
+const NOT_JSON = 'Only values of JSON are allowed: put dates and binary values into quotes.';
 
 /** The text of variables, in the controller's form of JSON: with spaces, on one line. */
 export function writeVariables(variables: Variables): string {
@@ -55,6 +117,15 @@ export const SAFE_NAME = /^[A-Za-z0-9_][A-Za-z0-9_.:-]*$/;
 export function groupNameProblem(name: string): string | null {
   if (name === 'all' || name === '_meta') return 'Invalid group name.';
   return /[{}\p{Cc}]/u.test(name) ? 'Braces and control characters are not allowed.' : null;
+}
+
+/** Whether YAML reads a text as itself: not `yes`, `1:2:3`, `0x1F`, `~` or `<<`. */
+export function isPlainText(text: string): boolean {
+  try {
+    return text !== MERGE && parse(text, { version: '1.1', logLevel: 'silent' }) === text;
+  } catch {
+    return false;
+  }
 }
 
 /** The connection variables that may be set. Other `ansible_*` variables can name programs to run. */
@@ -77,45 +148,84 @@ function isPort(value: unknown): boolean {
   return Number.isInteger(value) && Number(value) > 0 && Number(value) < 65_536;
 }
 
+const MERGE = '<<';
 /**
- * Whether a variable may be passed on. A user who may write variables must not be able to run programs on the
- * service's machine, so of the `ansible_*` variables only those that say how to connect are.
+ * The names that begin like those of Ansible: variables of connections, interpreters and facts, marks of its JSON
+ * (`__ansible_vault`), options of its modules (`_ansible_…`). Its ssh plugin reads `delegated_vars['ansible_host']`, too.
  */
-function isPassed([name, value]: readonly [string, unknown]): boolean {
-  if (!name.startsWith('ansible_')) return true;
-  return Object.hasOwn(CONNECTION, name) && CONNECTION[name]?.(value) === true;
+const ANSIBLE = /(?:^|\W)_*(?:ansible|discovered_interpreter)_/i;
+/** The magic variables that Ansible sets itself (`_get_magic_variables` of its VariableManager). */
+const MAGIC = new Set([
+  ...['delegated_vars', 'group_names', 'hostvars', 'inventory_dir', 'inventory_file', 'inventory_hostname'],
+  ...['inventory_hostname_short', 'play_hosts', 'playbook_dir', 'role_names', 'role_path', 'role_uuid'],
+]);
+/** Magic variables with names that data often has, too: they have a meaning at the top only. */
+const MAGIC_AT_TOP = new Set(['groups', 'omit', 'role_name', 'vars']);
+
+/** What the controller's own demo inventory has: Ansible's own Python, which local hosts use anyway. Not passed on. */
+function isOwnPython([name, value]: readonly [string, unknown]): boolean {
+  return name === 'ansible_python_interpreter' && value === '{{ ansible_playbook_python }}';
 }
 
-/** The names of the variables that are not passed on, but for Ansible's own Python, which local hosts use anyway. */
-export function leftOutVariables(variables: Variables): readonly string[] {
-  return Object.entries(variables)
-    .filter((entry) => !isPassed(entry) && entry[1] !== '{{ ansible_playbook_python }}')
-    .map(([name]) => name);
+/** The first name, at any depth, that may not be set; null if there is none. */
+function refusedName(value: unknown, isTop: boolean): string | null {
+  if (typeof value !== 'object' || value === null) return null;
+  if (Array.isArray(value)) return firstRefused(value.map((each) => [null, each]));
+  return firstRefused(Object.entries(value), isTop);
 }
 
-/** The variables that may be passed on. */
-export function passedVariables(variables: Variables): Variables {
-  return Object.fromEntries(Object.entries(variables).filter(isPassed));
+function firstRefused(entries: readonly (readonly [string | null, unknown])[], isTop = false): string | null {
+  for (const [name, value] of entries) {
+    if (name !== null && isRefused(name, value, isTop)) return name;
+    const below = refusedName(value, false);
+    if (below !== null) return below;
+  }
+  return null;
 }
 
-/** Why extra variables are refused, or null: they are invalid, or some may not be passed on. */
+function isRefused(name: string, value: unknown, isTop: boolean): boolean {
+  if (isTop && Object.hasOwn(CONNECTION, name)) return CONNECTION[name]?.(value) !== true;
+  // Braces begin templates, which Ansible would evaluate in the names of a mapping that a playbook loops over.
+  if (name === MERGE || /[{}\p{Cc}]/u.test(name)) return true;
+  return ANSIBLE.test(name) || MAGIC.has(name) || (isTop && MAGIC_AT_TOP.has(name));
+}
+
+function nameProblem(variables: Variables): string | null {
+  const name = refusedName(variables, true);
+  if (name === null) return null;
+  const allowed = Object.keys(CONNECTION).join(', ');
+  const shown = JSON.stringify(name).slice(1, -1);
+  return `This service does not pass on ${shown}: of the variables with a meaning for Ansible only ${allowed}, with plain values.`;
+}
+
+/** Why variables of an inventory, a group or a host are refused, or null: they are invalid, or some may not be passed on. */
+export function variablesProblem(text: string): string | null {
+  const read = readVariables(text);
+  return typeof read === 'string' ? read : nameProblem(withoutOwnPython(read));
+}
+
+/** Why extra variables are refused, or null. */
 export function extraVariablesProblem(text: string): string | null {
   const read = readVariables(text);
-  if (typeof read === 'string') return read;
-  const refused = Object.entries(read).filter((entry) => !isPassed(entry));
-  if (refused.length === 0) return null;
-  const names = refused.map(([name]) => name).join(', ');
-  const allowed = Object.keys(CONNECTION).join(', ');
-  return `This service does not pass on ${names}: of the ansible_* variables only ${allowed}, with plain values.`;
+  return typeof read === 'string' ? read : nameProblem(read);
 }
 
-/** A YAML document for Ansible. All its texts are marked `!unsafe`, so that Ansible does not evaluate them as templates. */
-export function unsafeYaml(content: unknown): string {
-  const document = new Document(content);
-  visit(document, {
-    Scalar(key, node) {
-      if (key !== 'key' && isScalar(node) && typeof node.value === 'string') node.tag = '!unsafe';
-    },
-  });
-  return document.toString();
+/** Variables as they are passed on, after {@link variablesProblem} found none. */
+export function withoutOwnPython(variables: Variables): Variables {
+  return Object.fromEntries(Object.entries(variables).filter((entry) => !isOwnPython(entry)));
+}
+
+/**
+ * A JSON document for Ansible, which tries JSON before YAML: names are texts and nothing else. Each text is marked, so that
+ * Ansible does not evaluate it as a template.
+ */
+export function ansibleJson(content: unknown): string {
+  return JSON.stringify(marked(content));
+}
+
+function marked(value: unknown): unknown {
+  if (typeof value === 'string') return { __ansible_unsafe: value };
+  if (Array.isArray(value)) return value.map(marked);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, marked(each)]));
 }

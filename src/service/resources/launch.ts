@@ -4,7 +4,7 @@ import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, invalid, notFound, tooManyRequests } from '../failure.ts';
 import type { FieldSet } from '../listing/fields.ts';
-import { type Variables, writeVariables } from '../playbooks/variables.ts';
+import { extraVariablesProblem, type Variables, writeVariables } from '../playbooks/variables.ts';
 import { jsonObject } from '../request.ts';
 import {
   ASK_NAMES,
@@ -112,6 +112,10 @@ async function launch(exchange: Exchange): Promise<unknown> {
     throw invalid({ resources_needed_to_start: ['Job Template inventory is missing or undefined.'] });
   }
   if (inventoryId !== template.inventory) await requireInventory(exchange, inventoryId);
+  // A template may have been stored before its variables were checked as they are now.
+  const problem = extraVariablesProblem(template.extra_vars);
+  if (problem !== null)
+    throw invalid({ extra_vars: [`The variables of the template are invalid. ${problem}`] });
   const { extra_vars = {}, inventory: _asked, ...options } = accepted;
   const variables = { ...own, ...extra_vars };
   const job = await startJob(exchange, {
