@@ -108,6 +108,25 @@ describe.each(DATABASES)('roles of objects on %s', (kind) => {
     expect((await client.get(`/api/v2/jobs/${launched.json.id}/`)).status).toBe(200);
     expect((await client.get('/api/v2/jobs/')).json.count).toBe(1);
     expect((await client.post(`/api/v2/jobs/${launched.json.id}/relaunch/`)).status).toBe(201);
+    // What an admin took out of the template is not run again, unless an admin does it.
+    const relaunch = `/api/v2/jobs/${launched.json.id}/relaunch/`;
+    for (const [change, back] of [
+      [{ extra_vars: 'size: 1' }, { extra_vars: '' }],
+      [{ become_enabled: true }, { become_enabled: false }],
+      [{ limit: 'web' }, { limit: '' }],
+    ]) {
+      await admin.patch(path('job_templates'), change);
+      expect([change, (await client.post(relaunch)).status]).toEqual([change, 403]);
+      expect((await admin.post(relaunch)).status).toBe(201);
+      await admin.patch(path('job_templates'), back);
+    }
+    await admin.patch(path('job_templates'), { limit: 'web', ask_limit_on_launch: true });
+    expect((await client.post(relaunch)).status).toBe(201);
+    await admin.patch(path('job_templates'), { limit: '', ask_limit_on_launch: false });
+    await service.database.execute("UPDATE service_job SET playbook = 'old.yml' WHERE id = $1", [
+      launched.json.id,
+    ]);
+    expect((await client.post(relaunch)).status).toBe(403);
     expect((await client.patch(path('job_templates'), { name: 'x' })).status).toBe(403);
     expect((await client.get(path('inventories'))).status).toBe(403);
     await grant(id, 'job_templates', 'execute', { disassociate: true });

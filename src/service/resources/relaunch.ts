@@ -3,12 +3,13 @@ import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, invalid } from '../failure.ts';
 import type { Field } from '../listing/fields.ts';
-import { SAFE_NAME } from '../playbooks/variables.ts';
+import { readVariables, SAFE_NAME } from '../playbooks/variables.ts';
 import { jsonObject } from '../request.ts';
-import { OPTION_NAMES, pick } from '../store/job-options.ts';
-import { findJobTemplate } from '../store/job-templates.ts';
+import { OPTION_NAMES, PROMPTS, type Prompt, pick } from '../store/job-options.ts';
+import { findJobTemplate, type JobTemplateRecord } from '../store/job-templates.ts';
 import { type JobRecord, readOutputEnd } from '../store/jobs.ts';
 import { readValue } from './field-values.ts';
+import { may } from './job-templates.ts';
 import { isActive, mayOnJob, seenJob, shownJob } from './jobs.ts';
 import { requireInventory, startJob } from './launch.ts';
 
@@ -50,7 +51,10 @@ async function retryCounts({ service }: Exchange, job: JobRecord): Promise<Recor
   return { all: results.length, failed: results.filter(({ isFailed }) => isFailed).length };
 }
 
-/** Runs a job again, with the options that it ran with. Throws 400 and 403. */
+/**
+ * Runs a job again, with the options that it ran with. An administrator of the template may do this whatever they are; others may
+ * if the template would let them launch the same job now. Throws 400 and 403.
+ */
 async function relaunch(exchange: Exchange): Promise<unknown> {
   const { service, request } = exchange;
   const job = await seenJob(exchange);
@@ -62,6 +66,10 @@ async function relaunch(exchange: Exchange): Promise<unknown> {
   if (project_id === null) throw invalid({ errors: ['Job Template Project is missing or undefined.'] });
   if (inventory_id === null) throw invalid({ errors: ['Job Template Inventory is missing or undefined.'] });
   const template = job_template_id === null ? null : await findJobTemplate(service.database, job_template_id);
+  if (template !== null && !allowsNow(template, job) && !(await may(exchange, template, 'admin'))) {
+    // The controller's words. It compares with what was asked at the launch; a template may have changed otherwise, too.
+    throw forbidden('Job was launched with prompted fields you do not have access to.');
+  }
   // Whoever may execute the template runs it on its inventory.
   if (template?.inventory !== inventory_id) await requireInventory(exchange, inventory_id);
   const limit =
@@ -73,6 +81,24 @@ async function relaunch(exchange: Exchange): Promise<unknown> {
     template: job_template_id === null ? null : { id: job_template_id, name: job_template_name ?? '' },
   });
   return { ...(await shownJob(exchange, made)), job: made.id };
+}
+
+/** Whether a launch of a template could start a job as it ran: what differs from the template is asked for at launch. */
+function allowsNow(template: JobTemplateRecord, job: JobRecord): boolean {
+  if (job.playbook !== template.playbook || job.project_id !== template.project) return false;
+  if (job.inventory_id !== template.inventory && !template.ask_inventory_on_launch) return false;
+  return OPTION_NAMES.every((name) => {
+    const isSame =
+      name === 'extra_vars'
+        ? canonical(job.extra_vars) === canonical(template.extra_vars)
+        : job[name] === template[name];
+    return isSame || (name in PROMPTS && template[PROMPTS[name as Prompt]]);
+  });
+}
+
+/** Variables as a text that is the same for the same values. */
+function canonical(text: string): string {
+  return JSON.stringify(readVariables(text));
 }
 
 /** The failed hosts of a job as a limit. Throws 400 if there are none, or if it is not known which. */
