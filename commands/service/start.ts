@@ -5,9 +5,10 @@ import { inGroup, port, serviceDatabaseFlags } from '../../src/cli/flags.ts';
 export default defineCommand({
   summary: 'Run the automation service',
   description: `Without --database, the service keeps its data in an embedded database, in a directory that \
-only one process can use. The first start creates the superuser "admin" with the password from \
-TOKENCTL_ADMIN_PASSWORD, or with a random password that is shown once. Pass a database URL with a password \
-in --database-file or TOKENCTL_SERVICE_DATABASE.
+only one process can use. The first start creates the superuser "admin" with the password from the file \
+named by TOKENCTL_ADMIN_PASSWORD_FILE or from TOKENCTL_ADMIN_PASSWORD, or with a random password that is shown \
+once. Pass a database URL with a password in --database-file, TOKENCTL_SERVICE_DATABASE_FILE or \
+TOKENCTL_SERVICE_DATABASE. Prefer files: the operating system shows the environment that a process started with.
 
 Secret settings are encrypted with the key in TOKENCTL_SERVICE_SECRET_KEY, or in the file named by \
 TOKENCTL_SERVICE_SECRET_KEY_FILE. The embedded database creates a key if neither is set. Environment \
@@ -16,7 +17,13 @@ variables named like single sign-on settings (SOCIAL_AUTH_...) override those se
 To listen on any address other than loopback, give --tls-cert and --tls-key, or --behind-proxy if a proxy in \
 front handles TLS, and --public-url (or TOKENCTL_SERVICE_PUBLIC_URL) with the address that browsers use. \
 Requests for other names are refused with 421. With --behind-proxy, X-Forwarded headers from private \
-addresses are trusted. The service runs until it receives a signal and prints nothing with --json.`,
+addresses are trusted.
+
+Jobs run in a sandbox, which needs bubblewrap and user namespaces: without the service's environment, data and \
+network. --jobs-network lets them reach hosts, and everything else that this machine reaches. Where no sandbox \
+can be made, jobs end in error unless --jobs-as-service runs them as the service.
+
+The service runs until it receives a signal and prints nothing with --json.`,
   saysJson: true,
   examples: [
     '',
@@ -58,8 +65,15 @@ addresses are trusted. The service runs until it receives a signal and prints no
       'allow-implicit-grant': boolean({ summary: 'Allow the implicit grant. RFC 9700 advises against it.' }),
     }),
     ...inGroup('JOBS', {
+      'jobs-network': boolean({
+        summary: 'Let jobs use the network of this machine, to reach hosts over SSH.',
+      }),
       'jobs-local-connection': boolean({
         summary: 'Let hosts have ansible_connection: local, which runs modules where jobs run.',
+      }),
+      'jobs-as-service': boolean({
+        summary: 'Run jobs as the user of the service, without a sandbox.',
+        exclusive: ['jobs-network'],
       }),
     }),
     'log-level': option({
@@ -81,6 +95,8 @@ addresses are trusted. The service runs until it receives a signal and prints no
         allowImplicitGrant: flags['allow-implicit-grant'],
         tlsCert: flags['tls-cert'],
         tlsKey: flags['tls-key'],
+        jobsNetwork: flags['jobs-network'],
+        jobsAsService: flags['jobs-as-service'],
         jobsLocalConnection: flags['jobs-local-connection'],
         logLevel: flags['log-level'],
       },

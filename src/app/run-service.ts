@@ -30,11 +30,14 @@ export interface ServiceRequest extends DatabaseRequest {
   readonly tlsCert: string | undefined;
   readonly tlsKey: string | undefined;
   readonly jobsLocalConnection: boolean | undefined;
+  readonly jobsNetwork: boolean | undefined;
+  readonly jobsAsService: boolean | undefined;
   readonly logLevel: ServiceOptions['logLevel'] | undefined;
 }
 
 export interface ServiceEnvironment {
-  readonly environment: Environment;
+  /** Its secrets are removed once they are read. */
+  readonly environment: Record<string, string | undefined>;
   readonly version: string;
   /** Prints a line to stderr. */
   readonly notify: (line: string) => void;
@@ -52,6 +55,7 @@ const PORT = 8052;
 const ADMIN_PASSWORD = 'TOKENCTL_ADMIN_PASSWORD';
 const DATABASE = 'TOKENCTL_SERVICE_DATABASE';
 const PUBLIC_URL = 'TOKENCTL_SERVICE_PUBLIC_URL';
+const SECRET_KEY = 'TOKENCTL_SERVICE_SECRET_KEY';
 
 /**
  * Runs the service until a signal, then answers the requests in progress.
@@ -61,6 +65,7 @@ const PUBLIC_URL = 'TOKENCTL_SERVICE_PUBLIC_URL';
 export async function runService(request: ServiceRequest, place: ServiceEnvironment): Promise<void> {
   const { environment, notify } = place;
   const options = serviceOptions(request, place);
+  forgetSecrets(environment);
   const { signal, release } = catchSignals(() => notify('Stopping: requests under way are answered first.'));
   try {
     const service = await startService(options);
@@ -85,11 +90,20 @@ export function enableLocalAuth(request: DatabaseRequest, environment: Environme
   return enableLocalAccounts(databaseOf(request, environment), new Date());
 }
 
+/**
+ * Removes the secrets that were read from the environment, so that no process which the service starts gets them. What the
+ * operating system shows of the environment is the one at the start: there, only a file keeps a secret.
+ */
+function forgetSecrets(environment: Record<string, string | undefined>): void {
+  const settings = SSO_SETTINGS.filter(({ secret }) => secret === true).map(({ key }) => key);
+  for (const name of [ADMIN_PASSWORD, DATABASE, SECRET_KEY, ...settings]) delete environment[name];
+}
+
 function serviceOptions(
   request: ServiceRequest,
   { environment, version }: ServiceEnvironment,
 ): ServiceOptions {
-  const adminPassword = environment[ADMIN_PASSWORD];
+  const adminPassword = given(environment, { name: ADMIN_PASSWORD, secret: true });
   const tls = tlsOf(request);
   const secretKey = givenSecretKey(environment);
   const publicUrl = request.publicUrl ?? environment[PUBLIC_URL];
@@ -108,7 +122,11 @@ function serviceOptions(
     behindProxy,
     requirePkce,
     allowImplicitGrant,
-    jobs: { localConnection: request.jobsLocalConnection ?? false },
+    jobs: {
+      localConnection: request.jobsLocalConnection ?? false,
+      network: request.jobsNetwork ?? false,
+      asService: request.jobsAsService ?? false,
+    },
     logLevel,
     ...(tls && { tls }),
   };
@@ -136,7 +154,7 @@ function databaseOf(request: DatabaseRequest, environment: Environment): Service
   if (database !== undefined) return { url: withoutPassword(database) };
   if (databaseFile !== undefined) return { url: readSecret({ file: databaseFile }, environment) };
   if (data !== undefined) return { folder: data };
-  const fromEnvironment = environment[DATABASE];
+  const fromEnvironment = given(environment, { name: DATABASE, secret: true });
   if (fromEnvironment) return { url: new Secret(fromEnvironment) };
   return { folder: join(stateFolder(environment), 'service') };
 }
@@ -190,8 +208,6 @@ function aborted(signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
 }
-
-const SECRET_KEY = 'TOKENCTL_SERVICE_SECRET_KEY';
 
 /**
  * The single sign-on settings that the environment fixes: each from the variable of its name, or from the file in

@@ -13,8 +13,8 @@ import { HashQueue } from './limits/hash-queue.ts';
 import { PasswordLimits } from './limits/limits.ts';
 import { createLookups } from './lookups.ts';
 import { Metrics } from './metrics.ts';
+import { chooseIsolation, type JobAccess } from './playbooks/isolation.ts';
 import { JobRunner } from './playbooks/job-runner.ts';
-import type { JobAccess } from './playbooks/playbook.ts';
 import { openProjects } from './playbooks/projects-folder.ts';
 import { isLoopback, publicOrigin } from './public-url.ts';
 import { openDatabase, type Place, prepareFirstStart } from './service-database.ts';
@@ -115,8 +115,23 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     });
     opened.push(() => projects.release());
     const searchPath = options.searchPath ?? process.env['PATH'] ?? '';
-    const access = { localConnection: false, ...options.jobs };
-    const jobs = new JobRunner({ database, log, now, projects: projects.path, searchPath, access });
+    const access = { localConnection: false, network: false, asService: false, ...options.jobs };
+    const hidden = [projects.path, ...('folder' in options.database ? [options.database.folder] : [])];
+    const isolation = await chooseIsolation({
+      access,
+      searchPath,
+      hidden: hidden.filter((path) => path !== null),
+      log,
+    });
+    const jobs = new JobRunner({
+      database,
+      log,
+      now,
+      projects: projects.path,
+      searchPath,
+      access,
+      isolation,
+    });
     opened.push(() => jobs.stop());
     const secrets = new SecretBox(await secretKey(options.secretKey, options.database));
     const service = context(options, { database, log, now, jobs, secrets });

@@ -30,7 +30,8 @@ export async function startTestService(
     passwordIterations: PASSWORD_ITERATIONS,
     version: '0.0.0',
     logLevel: 'silent',
-    jobs: { localConnection: true },
+    // The isolation of jobs needs bubblewrap: its tests ask for it.
+    jobs: { localConnection: true, asService: true },
     ...options,
   });
 }

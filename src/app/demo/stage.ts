@@ -37,7 +37,8 @@ export async function startDemoService(version: string, environment: Environment
     database: { folder: null },
     adminPassword,
     projects,
-    jobs: { localConnection: true },
+    // Its playbooks are the demo's own and only print; bubblewrap need not be installed.
+    jobs: { localConnection: true, asService: true },
     version,
     logLevel: 'error',
   });

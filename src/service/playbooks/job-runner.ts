@@ -14,15 +14,10 @@ import {
   renewJobs,
   startJob,
 } from '../store/jobs.ts';
-import {
-  findPlaybook,
-  type JobAccess,
-  JobProblem,
-  type PlaybookEnd,
-  renderExtraVariables,
-  renderInventory,
-  runPlaybook,
-} from './playbook.ts';
+import type { Isolation, JobAccess } from './isolation.ts';
+import { renderExtraVariables, renderInventory } from './job-variables.ts';
+import { JOB_FILES, type PlaybookEnd, runPlaybook } from './playbook.ts';
+import { findPlaybook, JobProblem } from './project-playbook.ts';
 
 interface JobRunnerOptions {
   readonly database: Database;
@@ -33,6 +28,7 @@ interface JobRunnerOptions {
   /** The PATH to find `ansible-playbook` in. */
   readonly searchPath: string;
   readonly access: JobAccess;
+  readonly isolation: Isolation;
 }
 
 const MAX_RUNNING = 4;
@@ -187,28 +183,26 @@ export class JobRunner {
   }
 
   async #play(id: number, job: RunnableJob, stop: AbortSignal): Promise<PlaybookEnd> {
-    const { database, projects, searchPath, access } = this.#options;
+    const { database, projects, searchPath, access, isolation } = this.#options;
     if (job.inventory_id === null) throw new JobProblem('The inventory of this job was deleted.');
     const place = await findPlaybook(projects, job);
     const content = renderInventory(await inventoryContent(database, job.inventory_id), access);
     const variables = renderExtraVariables(job.extra_vars, access);
-    const home = await mkdtemp(join(tmpdir(), 'tokenctl-job-'));
+    const files = await mkdtemp(join(tmpdir(), 'tokenctl-job-'));
     const output = new JobOutput(
       (number, content) => appendOutput(database, { jobId: id, number, content }),
       MAX_OUTPUT,
     );
     try {
-      const inventory = join(home, 'inventory.json');
-      const extraVariables = join(home, 'extra-vars.json');
-      await writeFile(inventory, content, { mode: 0o600 });
-      await writeFile(extraVariables, variables, { mode: 0o600 });
+      await writeFile(join(files, JOB_FILES.inventory), content, { mode: 0o600 });
+      await writeFile(join(files, JOB_FILES.extraVariables), variables, { mode: 0o600 });
       return await runPlaybook(
-        { ...place, inventory, extraVariables, options: job, home, searchPath },
+        { ...place, files, options: job, searchPath, isolation },
         { print: (text) => output.add(text), stop },
       );
     } finally {
       await output.flush();
-      await rm(home, { recursive: true, force: true });
+      await rm(files, { recursive: true, force: true });
     }
   }
 

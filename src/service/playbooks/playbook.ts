@@ -1,42 +1,28 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { realpath } from 'node:fs/promises';
-import { isIPv6 } from 'node:net';
-import { isAbsolute, join, sep } from 'node:path';
+import { join, relative } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { JobOptions } from '../store/job-options.ts';
-import {
-  ansibleJson,
-  extraVariablesProblem,
-  groupNameProblem,
-  isPlainText,
-  readVariables,
-  SAFE_NAME,
-  type Variables,
-  variablesProblem,
-  withoutOwnPython,
-} from './variables.ts';
+import { type Isolation, notStarted, prepareStart, type Start } from './isolation.ts';
+import { JobProblem } from './project-playbook.ts';
 
 const GRACE_MS = 5_000;
 const OUTPUT_GRACE_MS = 2_000;
-const NOT_INSTALLED =
-  'ansible-playbook is not installed on this machine, or not in the PATH of the service. Install ansible-core ' +
-  '(https://docs.ansible.com) and launch again.';
-
 /** What to run. All paths are absolute. */
 interface PlaybookCommand {
   readonly playbook: string;
   /** The project folder, which becomes the working directory. */
   readonly folder: string;
-  readonly inventory: string;
-  /** A file with the extra variables. */
-  readonly extraVariables: string;
+  /** A private folder with the inventory and the extra variables, by the names of {@link JOB_FILES}. */
+  readonly files: string;
   /** Validated: none is read as another option. */
   readonly options: JobOptions;
-  /** A private folder for temporary files of Ansible. */
-  readonly home: string;
-  /** The PATH of the process. */
+  /** The PATH to find Ansible in. */
   readonly searchPath: string;
+  readonly isolation: Isolation;
 }
+
+/** The names of the files of a job. JSON by their names, so that Ansible reads them as such. */
+export const JOB_FILES = { inventory: 'inventory.json', extraVariables: 'extra-vars.json' } as const;
 
 /** How a playbook process ended. */
 export interface PlaybookEnd {
@@ -45,20 +31,22 @@ export interface PlaybookEnd {
 }
 
 /**
- * Runs `ansible-playbook` without a shell, in its own process group and with a clean environment.
+ * Runs `ansible-playbook` without a shell, in a sandbox of its own unless there is none, and in its own process group.
  *
  * @param print Receives the output, and resolves when more may follow.
  * @param stop Ends the process group: SIGTERM, then SIGKILL after five seconds.
- * @throws JobProblem if it is not installed or cannot be started.
+ * @throws JobProblem if it is not installed, cannot be started, or must not be.
  */
 export async function runPlaybook(
   command: PlaybookCommand,
   { print, stop }: { readonly print: (text: string) => Promise<void>; readonly stop: AbortSignal },
 ): Promise<PlaybookEnd> {
   stop.throwIfAborted();
-  const child = spawn('ansible-playbook', argumentsOf(command), {
-    cwd: command.folder,
-    env: environmentOf(command),
+  const { isolation, files, folder: project, searchPath } = command;
+  const start = await prepareStart(isolation, { files, project, searchPath, environment: ENVIRONMENT });
+  stop.throwIfAborted();
+  const child = spawn(start.program, [...start.arguments, ...argumentsOf(command, start)], {
+    ...start.options,
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
@@ -85,10 +73,13 @@ export async function runPlaybook(
   }
 }
 
-function argumentsOf({ inventory, extraVariables, options, playbook }: PlaybookCommand): string[] {
+function argumentsOf(
+  { options, playbook, folder }: PlaybookCommand,
+  { files, project }: Pick<Start, 'files' | 'project'>,
+): string[] {
   const { job_type, forks, limit, verbosity, job_tags, skip_tags, start_at_task } = options;
   return [
-    ...['-i', inventory, `--extra-vars=@${extraVariables}`],
+    ...['-i', join(files, JOB_FILES.inventory), `--extra-vars=@${join(files, JOB_FILES.extraVariables)}`],
     ...(job_type === 'check' ? ['--check'] : []),
     ...(options.diff_mode ? ['--diff'] : []),
     ...(options.become_enabled ? ['--become'] : []),
@@ -99,29 +90,19 @@ function argumentsOf({ inventory, extraVariables, options, playbook }: PlaybookC
     ...(job_tags === '' ? [] : [`--tags=${job_tags}`]),
     ...(skip_tags === '' ? [] : [`--skip-tags=${skip_tags}`]),
     ...(start_at_task === '' ? [] : [`--start-at-task=${start_at_task}`]),
-    playbook,
+    join(project, relative(folder, playbook)),
   ];
 }
 
-function environmentOf({ searchPath, home }: PlaybookCommand): NodeJS.ProcessEnv {
-  return {
-    PATH: searchPath,
-    HOME: home,
-    TMPDIR: home,
-    LANG: 'C.UTF-8',
-    PYTHONUNBUFFERED: '1',
-    ANSIBLE_NOCOLOR: '1',
-    ANSIBLE_RETRY_FILES_ENABLED: '0',
-    // An inventory that Ansible cannot read fails the job instead of leaving it without hosts.
-    ANSIBLE_INVENTORY_ENABLED: 'yaml',
-    ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED: '1',
-  };
-}
-
-function notStarted(cause: Error): string {
-  const code = 'code' in cause ? cause.code : '';
-  return code === 'ENOENT' ? NOT_INSTALLED : `ansible-playbook could not be started: ${cause.message}`;
-}
+const ENVIRONMENT = {
+  LANG: 'C.UTF-8',
+  PYTHONUNBUFFERED: '1',
+  ANSIBLE_NOCOLOR: '1',
+  ANSIBLE_RETRY_FILES_ENABLED: '0',
+  // An inventory that Ansible cannot read fails the job instead of leaving it without hosts.
+  ANSIBLE_INVENTORY_ENABLED: 'yaml',
+  ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED: '1',
+};
 
 /** Resolves on exit. Closes the output soon after, even if another process keeps it open. */
 function exitOf(child: ChildProcess): Promise<PlaybookEnd> {
@@ -155,51 +136,6 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   }
 }
 
-/** Why a job cannot run. The job ends in `error`, and the message is shown to the user who launched it. */
-export class JobProblem extends Error {
-  override readonly name = 'JobProblem';
-}
-
-/** Why the path of a playbook is invalid, or null. It is relative to the project folder. */
-export function playbookProblem(playbook: string): string | null {
-  if (!/\.ya?ml$/.test(playbook)) return 'The playbook must end with .yml or .yaml.';
-  const steps = playbook.split(/[/\\]/);
-  const odd = steps.some((step) => ['', '.', '..'].includes(step)) || playbook.includes('\0');
-  return odd || isAbsolute(playbook) ? 'The playbook must be a path within the project.' : null;
-}
-
-/**
- * The real paths of a playbook and its project folder.
- *
- * @param projects The folder with the folders of all projects.
- * @throws JobProblem if one does not exist, or if the playbook is outside the project.
- */
-export async function findPlaybook(
-  projects: string,
-  job: { readonly project_path: string | null; readonly playbook: string },
-): Promise<{ readonly folder: string; readonly playbook: string }> {
-  if (job.project_path === null || job.project_path === '') {
-    throw new JobProblem('The project of this job has no folder.');
-  }
-  const problem = playbookProblem(job.playbook);
-  if (problem !== null) throw new JobProblem(problem);
-  const root = await existing(projects, 'the projects folder');
-  const folder = await existing(join(root, job.project_path), `the project folder ${job.project_path}`);
-  const playbook = await existing(join(folder, job.playbook), `the playbook ${job.playbook}`);
-  if (!folder.startsWith(root + sep) || !playbook.startsWith(folder + sep)) {
-    throw new JobProblem(`The playbook ${job.playbook} is outside its project folder.`);
-  }
-  return { folder, playbook };
-}
-
-async function existing(path: string, what: string): Promise<string> {
-  try {
-    return await realpath(path);
-  } catch (cause) {
-    throw new JobProblem(`Not found on this machine: ${what}.`, { cause });
-  }
-}
-
 const CONTROL = /\p{Cc}/u;
 
 /**
@@ -217,99 +153,4 @@ export function argumentProblem(text: string): string | null {
 export function limitProblem(limit: string): string | null {
   if (limit.includes('@')) return 'A limit cannot be read from a file: @ is not allowed.';
   return argumentProblem(limit);
-}
-
-/** What a job may use beyond its project. */
-export interface JobAccess {
-  /** Whether hosts may have `ansible_connection: local`, which runs modules where the job runs. */
-  readonly localConnection: boolean;
-}
-
-/**
- * The extra variables of a job, for Ansible.
- *
- * @throws JobProblem if some may not be passed on: they may have been stored before that was checked.
- */
-export function renderExtraVariables(text: string, access: JobAccess): string {
-  return ansibleJson(checkedVariables('the job', { text, access, problemOf: extraVariablesProblem }));
-}
-
-/**
- * An Ansible inventory in JSON: hosts, groups, and their variables.
- *
- * @throws JobProblem for a host or a group with a name that Ansible could read as another, invalid variables, and variables that
- *   may not be passed on: a job never runs on a part of its hosts, or without a part of their variables.
- */
-export function renderInventory(
-  inventory: {
-    readonly variables: string;
-    readonly hosts: readonly Named[];
-    readonly groups: readonly (Named & {
-      readonly hosts: readonly string[];
-      readonly children: readonly string[];
-    })[];
-  },
-  access: JobAccess,
-): string {
-  const variablesOf = (owner: string, text: string) =>
-    withoutOwnPython(checkedVariables(owner, { text, access, problemOf: variablesProblem }));
-  const hosts = inventory.hosts.map(({ name, variables }) => {
-    if (!isHostName(name)) throw invalidName('host', name);
-    return [name, variablesOf(`the host ${name}`, variables)];
-  });
-  const members = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, null]));
-  const children = inventory.groups.map(({ name, variables, ...has }) => {
-    if (!isGroupName(name)) throw invalidName('group', name);
-    const vars = variablesOf(`the group ${name}`, variables);
-    return [name, { hosts: members(has.hosts), children: members(has.children), vars }];
-  });
-  const all = {
-    hosts: Object.fromEntries(hosts),
-    vars: variablesOf('the inventory', inventory.variables),
-    children: Object.fromEntries(children),
-  };
-  return ansibleJson({ all });
-}
-
-/** A host or a group with its stored variables. */
-interface Named {
-  readonly name: string;
-  readonly variables: string;
-}
-
-/** The last part of an IPv6 address is no port. */
-function isHostName(name: string): boolean {
-  return SAFE_NAME.test(name) && isPlainText(name) && (!name.includes(':') || isIPv6(name));
-}
-
-/** Excludes what Ansible reads as a pattern of hosts. */
-function isGroupName(name: string): boolean {
-  return groupNameProblem(name) === null && isPlainText(name) && !/^[!&~@-]|[:,*?[\]]/.test(name);
-}
-
-function invalidName(kind: 'host' | 'group', name: string): JobProblem {
-  return new JobProblem(
-    `Ansible could read the name of the ${kind} ${JSON.stringify(name)} as another. Rename the ${kind}.`,
-  );
-}
-
-function checkedVariables(
-  owner: string,
-  given: {
-    readonly text: string;
-    readonly access: JobAccess;
-    readonly problemOf: (text: string) => string | null;
-  },
-): Variables {
-  const problem = given.problemOf(given.text);
-  const read = readVariables(given.text);
-  if (problem !== null || typeof read === 'string') {
-    throw new JobProblem(`The variables of ${owner} are invalid. ${problem ?? read}`);
-  }
-  if (read['ansible_connection'] === 'local' && !given.access.localConnection) {
-    throw new JobProblem(
-      `The variables of ${owner} have ansible_connection: local, which the operator of this service did not allow (--jobs-local-connection).`,
-    );
-  }
-  return read;
 }

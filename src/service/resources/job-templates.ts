@@ -6,7 +6,7 @@ import type { ServiceContext } from '../context.ts';
 import type { Exchange } from '../endpoint.ts';
 import { forbidden, invalid } from '../failure.ts';
 import { declared } from '../listing/fields.ts';
-import { playbookProblem } from '../playbooks/playbook.ts';
+import { playbookProblem } from '../playbooks/project-playbook.ts';
 import { hasPlaybook } from '../playbooks/projects-folder.ts';
 import { findProject, JOB_TEMPLATES, type JobTemplateRecord } from '../store/job-templates.ts';
 import { heldRoles } from '../store/object-roles.ts';

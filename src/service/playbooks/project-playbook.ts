@@ -1,0 +1,47 @@
+import { realpath } from 'node:fs/promises';
+import { isAbsolute, join, sep } from 'node:path';
+
+/** Why a job cannot run. The job ends in `error`, and the message is shown to the user who launched it. */
+export class JobProblem extends Error {
+  override readonly name = 'JobProblem';
+}
+
+/** Why the path of a playbook is invalid, or null. It is relative to the project folder. */
+export function playbookProblem(playbook: string): string | null {
+  if (!/\.ya?ml$/.test(playbook)) return 'The playbook must end with .yml or .yaml.';
+  const steps = playbook.split(/[/\\]/);
+  const odd = steps.some((step) => ['', '.', '..'].includes(step)) || playbook.includes('\0');
+  return odd || isAbsolute(playbook) ? 'The playbook must be a path within the project.' : null;
+}
+
+/**
+ * The real paths of a playbook and its project folder.
+ *
+ * @param projects The folder with the folders of all projects.
+ * @throws JobProblem if one does not exist, or if the playbook is outside the project.
+ */
+export async function findPlaybook(
+  projects: string,
+  job: { readonly project_path: string | null; readonly playbook: string },
+): Promise<{ readonly folder: string; readonly playbook: string }> {
+  if (job.project_path === null || job.project_path === '') {
+    throw new JobProblem('The project of this job has no folder.');
+  }
+  const problem = playbookProblem(job.playbook);
+  if (problem !== null) throw new JobProblem(problem);
+  const root = await existing(projects, 'the projects folder');
+  const folder = await existing(join(root, job.project_path), `the project folder ${job.project_path}`);
+  const playbook = await existing(join(folder, job.playbook), `the playbook ${job.playbook}`);
+  if (!folder.startsWith(root + sep) || !playbook.startsWith(folder + sep)) {
+    throw new JobProblem(`The playbook ${job.playbook} is outside its project folder.`);
+  }
+  return { folder, playbook };
+}
+
+async function existing(path: string, what: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (cause) {
+    throw new JobProblem(`Not found on this machine: ${what}.`, { cause });
+  }
+}
