@@ -20,12 +20,6 @@ interface KeySet {
   failed: { readonly at: number; readonly error: unknown } | null;
 }
 
-/** How keys are read. Tests set other times. */
-interface KeyOptions {
-  readonly cooldownMs?: number;
-  readonly retryMs?: number;
-}
-
 /**
  * The published keys of transmitters and providers (JWK Set, RFC 7517), read when they are needed and kept for ten minutes. A
  * token that names an unknown key has them read again, at most every 30 seconds, so that a rotated key is found and forged
@@ -33,11 +27,6 @@ interface KeyOptions {
  */
 export class TransmitterKeys {
   readonly #sets = new Map<string, KeySet>();
-  readonly #options: KeyOptions;
-
-  constructor(options: KeyOptions = {}) {
-    this.#options = options;
-  }
 
   /**
    * The keys at an address, for `jwtVerify`. What that returns throws {@link KeysUnavailable} where they cannot be read, or
@@ -45,9 +34,8 @@ export class TransmitterKeys {
    */
   at(address: string): JWTVerifyGetKey {
     const known = this.#sets.get(address) ?? this.#add(address);
-    const { retryMs = RETRY_MS } = this.#options;
     return async (header, token) => {
-      if (known.failed !== null && performance.now() - known.failed.at < retryMs)
+      if (known.failed !== null && performance.now() - known.failed.at < RETRY_MS)
         throw unavailable(known.failed.error);
       const keptBack = known.find.coolingDown;
       try {
@@ -70,7 +58,7 @@ export class TransmitterKeys {
     const find = createRemoteJWKSet(new URL(address), {
       timeoutDuration: TIMEOUT_MS,
       cacheMaxAge: MAX_AGE_MS,
-      cooldownDuration: this.#options.cooldownMs ?? COOLDOWN_MS,
+      cooldownDuration: COOLDOWN_MS,
       [customFetch]: (url, options) => fetchLimited(url, { ...options, maxBytes: MAX_BYTES }),
     });
     const set: KeySet = { find, failed: null };

@@ -48,7 +48,7 @@ describe('the queue of hashes', () => {
     expect(work.begun).toEqual(['attacked 0', 'bob']);
   });
 
-  it('does not count correct passwords', { timeout: 5_000 }, async () => {
+  it('does not count correct passwords', async () => {
     const work = hashes(new HashQueue(() => 0, 1));
     const right = work.ask('one', 'alice', 'right', true);
     await work.end('right');
@@ -145,7 +145,7 @@ describe('passwords over HTTP', () => {
       answered.push(status);
       if (status === 429) expect(Number(headers['retry-after'])).toBeGreaterThan(0);
     });
-    await expect.poll(() => answered.length, { interval: 1, timeout: 20_000 }).toBeGreaterThan(100);
+    await expect.poll(() => answered.length, { interval: 1 }).toBeGreaterThan(100);
     const before = answered.filter((status) => status === 401).length;
     const { status } = await login('alice', 'a-password', '198.51.100.2');
     const during = answered.filter((each) => each === 401).length - before;

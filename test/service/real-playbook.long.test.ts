@@ -87,7 +87,7 @@ describe.skipIf(!found)(
 
     const file = (host: string) => join(written, host);
 
-    it('a check without changing anything', { timeout: 60_000 }, async () => {
+    it('a check without changing anything', async () => {
       const { job, output } = await run({
         job_type: 'check',
         diff_mode: true,
@@ -97,7 +97,7 @@ describe.skipIf(!found)(
       expect(['web1', 'web2', 'db1'].filter((host) => existsSync(file(host)))).toEqual([]);
     });
 
-    it('with extra variables, tags and a limit', { timeout: 60_000 }, async () => {
+    it('with extra variables, tags and a limit', async () => {
       const text = '{{ lookup("pipe", "id") }}';
       const { job, output } = await run({ limit: 'web*:!web2', extra_vars: { text } });
       expect([job['status'], output]).toEqual(['successful', expect.stringContaining('port 8000 of web1')]);
@@ -115,7 +115,7 @@ describe.skipIf(!found)(
       expect(existsSync(file('db1'))).toBe(false);
     });
 
-    it('on a group of hosts, with its variables', { timeout: 60_000 }, async () => {
+    it('on a group of hosts, with its variables', async () => {
       const inventory = template['inventory'];
       const front = await make('groups', { name: 'front end', inventory, variables: 'region: south' });
       const all = await make('groups', { name: 'site', inventory });
@@ -128,7 +128,7 @@ describe.skipIf(!found)(
       expect([output.includes('web1'), existsSync(file('db1'))]).toEqual([false, false]);
     });
 
-    it('and fails on the hosts that fail, which a relaunch can take alone', { timeout: 60_000 }, async () => {
+    it('and fails on the hosts that fail, which a relaunch can take alone', async () => {
       writeFileSync(file('folder'), '');
       const given = { limit: 'web*', extra_vars: { text: 'x', folder: `${file('folder')}` } };
       const { job, output } = await run(given);

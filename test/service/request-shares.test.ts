@@ -28,7 +28,7 @@ describe('the share of a sender', () => {
       const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'
         AND query LIKE '%conf_setting%' AND datname = current_database()`;
       const count = async () => (await service.database.query(waiting)).length;
-      await expect.poll(count, { timeout: 20_000 }).toBe(4);
+      await expect.poll(count).toBe(4);
       await work();
     });
     expect(await Promise.all(blocked)).toEqual([200, 200, 200, 200]);

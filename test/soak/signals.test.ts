@@ -11,6 +11,7 @@ import {
   signalWorld,
 } from '../support/signal-world.ts';
 import { EVENTS } from '../support/transmitter.ts';
+import { until } from '../support/until.ts';
 
 const program = receiverProgram();
 
@@ -66,7 +67,7 @@ test.each(POINTS)('killed %s, a receiver acts once and loses nothing', async (po
     if (taken) expect(await signal()).toBeDefined();
     const next = await place.receive();
     expect(await deliver(place, next, token)).toBe(true);
-    await place.until(async () => (await signal())?.ended instanceof Date);
+    await until(async () => (await signal())?.ended instanceof Date);
     expect(await signal()).toMatchObject({ state: 'done', users: [name] });
     expect(await place.accepts(member.token)).toBe(false);
     const { id } = member;
@@ -166,7 +167,7 @@ test('beyond maxWaiting, senders are told to come again, and nothing that was ta
   await receiver.exited;
   await writeFile(database, right);
   await place.receive();
-  await place.until(async () => (await place.signals()).every(({ state }) => state === 'done'), 120_000);
+  await until(async () => (await place.signals()).every(({ state }) => state === 'done'));
   expect(await place.signals()).toHaveLength(taken);
   expect(await place.accepts(member.token)).toBe(false);
 });
@@ -190,7 +191,7 @@ test('receivers that share a queue act once, share the limit of an hour, and sur
       receivers[which] = await place.receive();
     }
   }
-  await place.until(async () => (await place.signals()).every(({ ended }) => ended !== null), 120_000);
+  await until(async () => (await place.signals()).every(({ ended }) => ended !== null));
   const signals = await place.signals();
   expect(signals).toHaveLength(USERS);
   const done = signals.filter(({ state }) => state === 'done');

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { InjectOptions, LightMyRequestResponse } from 'fastify';
 import { onTestFinished } from 'vitest';
@@ -7,6 +6,7 @@ import type { OperationState } from '../../src/console/operations.ts';
 import { openPlaces } from '../../src/console/places.ts';
 import { type BuiltConsole, buildConsole } from '../../src/console/server.ts';
 import type { TokenPage } from '../../src/console/token-table.ts';
+import { until } from './until.ts';
 
 const HOST = '127.0.0.1:8000';
 
@@ -36,7 +36,7 @@ export async function testConsole(options: {
   /** Besides HOME. */
   readonly environment?: Readonly<Record<string, string>>;
 }): Promise<TestConsole> {
-  const { home, context, logFile, readOnly = false, now = () => performance.now() } = options;
+  const { home, context, logFile, readOnly = false, now = () => 0 } = options;
   const places = await openPlaces({
     flags: { context, config: options.config, logFile, databaseFile: undefined },
     allContexts: options.allContexts ?? false,
@@ -131,12 +131,7 @@ export async function confirmed(
 }
 
 /** The tokens of a console that match a query, once all are read. */
-export async function tokensOf({ send }: TestConsole, more = ''): Promise<TokenPage> {
+export async function tokensOf({ send }: Pick<TestConsole, 'send'>, more = ''): Promise<TokenPage> {
   const read = async () => (await send(`/api/tokens?limit=500${more}`)).json() as TokenPage;
-  let page = await read();
-  while (page.readings.some(({ state }) => state === 'reading')) {
-    await sleep(20);
-    page = await read();
-  }
-  return page;
+  return await until(read, ({ readings }) => readings.every(({ state }) => state !== 'reading'));
 }

@@ -14,8 +14,8 @@ import {
 import { createServer } from 'node:net';
 import { freemem, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { until } from './until.ts';
 
 /** A PostgreSQL server of the tests' own. */
 export interface PostgresServer {
@@ -171,7 +171,10 @@ export async function startReplicatedPostgres(): Promise<ReplicatedPostgres> {
     async caughtUp() {
       const written = await on(primary, 'SELECT pg_current_wal_lsn()::text AS value');
       const sql = `SELECT (pg_last_wal_replay_lsn() >= '${written}')::text AS value`;
-      while ((await on(standby, sql)) !== 'true') await sleep(20);
+      await until(
+        () => on(standby, sql),
+        (replayed) => replayed === 'true',
+      );
     },
     stopPrimary,
     async failOver() {
@@ -185,7 +188,10 @@ export async function startReplicatedPostgres(): Promise<ReplicatedPostgres> {
       await on(primary, "ALTER SYSTEM SET synchronous_commit = 'remote_apply'");
       await on(primary, 'SELECT pg_reload_conf()::text AS value');
       const sql = "SELECT count(*)::text AS value FROM pg_stat_replication WHERE sync_state <> 'async'";
-      while ((await on(primary, sql)) === '0') await sleep(50);
+      await until(
+        () => on(primary, sql),
+        (count) => count !== '0',
+      );
     },
     async stop() {
       await standby.server.stop();

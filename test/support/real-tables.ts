@@ -89,7 +89,6 @@ export async function loadRealTables(peer: Peer, server = inject('postgresUrl'))
       const target = await openDatabaseTarget({
         context: 'test',
         connection: new Secret(as),
-        lockRetryMs: 300,
         ...options,
       });
       targets.push(target);

@@ -3,6 +3,7 @@ import { createServer as createHttpServer, type IncomingHttpHeaders } from 'node
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { onTestFinished } from 'vitest';
+import { until } from './until.ts';
 
 /** A collector on a free port of this machine, closed with the test. */
 export interface Receiver {
@@ -41,10 +42,7 @@ export async function receiver(tls?: TlsOptions, port = 0): Promise<Receiver> {
     text,
     drop,
     async until(holds) {
-      for (let tries = 0; !holds(text()); tries += 1) {
-        if (tries > 500) throw new Error(`It did not come. What came: ${text().slice(-2_000)}`);
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
+      await until(text, holds);
     },
   };
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { Client } from 'ldapts';
 import { makeCertificate } from './redis.ts';
 import { ldif } from './slapd.ts';
+import { until } from './until.ts';
 
 /** The ports of LDAP cannot be chosen, so the server has an address of its own. */
 const ADDRESS = '127.0.0.31';
@@ -147,15 +148,14 @@ export async function startSamba(entries: string): Promise<Samba> {
   const url = `ldaps://${ADDRESS}`;
   const tlsOptions = { rejectUnauthorized: false };
   const admin = new Client({ url, timeout: 60_000, tlsOptions });
-  for (let attempt = 0; ; attempt += 1) {
-    try {
-      await admin.bind('administrator@ad.example.org', 'Admin-password-1');
-      break;
-    } catch (error) {
-      if (attempt === 300 || server.exitCode !== null) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 200));
-    }
-  }
+  const refused = () =>
+    admin.bind('administrator@ad.example.org', 'Admin-password-1').then(
+      () => null,
+      (error: unknown) => error,
+    );
+  const ready = (error: unknown) => error === null || server.exitCode !== null;
+  const failure = await until(refused, ready);
+  if (failure !== null) throw failure;
   return {
     url,
     ca,

@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { inject } from 'vitest';
 import { Secret } from '../../src/domain/secret.ts';
 import type { Signal } from '../../src/operations/ports/signals.ts';
@@ -13,6 +12,7 @@ import { temporaryFolder } from './drafts.ts';
 import { ADMIN, basic, bearer, Client, startTestService } from './service.ts';
 import { copyServiceTemplate } from './service-template.ts';
 import { AUDIENCE, startTransmitter, type Transmitter } from './transmitter.ts';
+import { until } from './until.ts';
 
 /** The receiver in one file; a test file makes it for its tests. */
 export const receiverProgram = () =>
@@ -54,8 +54,6 @@ export interface SignalWorld extends AsyncDisposable {
   receive(...death: string[]): Promise<RunningReceiver>;
   push(receiver: RunningReceiver, token: string, more?: Readonly<Record<string, string>>): Promise<Response>;
   signals(): Promise<readonly Signal[]>;
-  /** Waits until something is so. */
-  until(holds: () => Promise<boolean>, timeoutMs?: number): Promise<void>;
   auditLog(): Promise<readonly Readonly<Record<string, unknown>>[]>;
 }
 
@@ -166,13 +164,15 @@ ${transmitterLines}
         said += text;
       });
       const exited = once(child, 'exit');
-      let found: RegExpExecArray | null = null;
-      for (let tries = 0; found === null; tries += 1) {
-        found = / at (http:\S+)\. Press/.exec(said);
-        if (child.exitCode !== null || child.signalCode !== null || tries > 1_500)
-          throw new Error(`the receiver did not start: ${said}`);
-        await sleep(20);
-      }
+      const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
+      const address = / at (http:\S+)\. Press/;
+      const found = address.exec(
+        await until(
+          () => said,
+          (text) => address.test(text) || hasEnded(),
+        ),
+      );
+      if (found === null) throw new Error(`the receiver did not start: ${said}`);
       const receiver: RunningReceiver = {
         url: found[1] ?? '',
         said: () => said,
@@ -203,14 +203,6 @@ ${transmitterLines}
         return await store.list({ limit: 100_000 });
       } finally {
         await store.close();
-      }
-    },
-    async until(holds, timeoutMs = 20_000) {
-      const end = performance.now() + timeoutMs;
-      while (!(await holds())) {
-        if (performance.now() > end)
-          throw new Error(`it did not come about: ${opened.map((each) => each.said()).join('')}`);
-        await sleep(25);
       }
     },
     async auditLog() {

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'ldapts';
 import { freePort, makeCertificate } from './redis.ts';
+import { until } from './until.ts';
 
 const SLAPD = '/usr/sbin/slapd';
 
@@ -76,15 +77,14 @@ export async function startSlapd(entries: string): Promise<Slapd> {
   process.once('exit', kill);
   const url = `ldap://localhost:${port}`;
   const admin = new Client({ url, timeout: 10_000 });
-  for (let attempt = 0; ; attempt += 1) {
-    try {
-      await admin.bind(`cn=admin,${SUFFIX}`, 'admin-password');
-      break;
-    } catch (error) {
-      if (attempt === 100 || server.exitCode !== null) throw error;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-  }
+  const refused = () =>
+    admin.bind(`cn=admin,${SUFFIX}`, 'admin-password').then(
+      () => null,
+      (error: unknown) => error,
+    );
+  const ready = (error: unknown) => error === null || server.exitCode !== null;
+  const failure = await until(refused, ready);
+  if (failure !== null) throw failure;
   return {
     url,
     secureUrl: `ldaps://localhost:${securePort}`,

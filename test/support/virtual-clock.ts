@@ -1,5 +1,6 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { onTestFinished, vi } from 'vitest';
 import type { SchedulerClock } from '../../src/operations/ports/clock.ts';
+import { until } from './until.ts';
 
 /** A clock that stands still while anybody works, and jumps to the next instant that somebody waits for. */
 export class VirtualClock implements SchedulerClock {
@@ -35,8 +36,7 @@ export class VirtualClock implements SchedulerClock {
 
   /** Returns once as many wait. */
   async settled(waiting: number): Promise<void> {
-    // A pause, because what works may wait for a server, which needs the processor.
-    while (this.#waiting.size < waiting) await pause(1);
+    await until(() => this.#waiting.size >= waiting);
   }
 
   /** Lets time pass until an instant, each time once as many wait. */
@@ -51,4 +51,14 @@ export class VirtualClock implements SchedulerClock {
     }
     this.#now = Math.max(this.#now, end);
   }
+}
+
+/**
+ * Stops the clocks of this process until the test ends, and returns what moves them on, by milliseconds. Timers run as ever: servers
+ * and databases need them.
+ */
+export function stopClocks(): (milliseconds: number) => void {
+  vi.useFakeTimers({ toFake: ['Date', 'performance'] });
+  onTestFinished(() => void vi.useRealTimers());
+  return (milliseconds) => void vi.advanceTimersByTime(milliseconds);
 }

@@ -87,18 +87,14 @@ describe('the acceptance tests, at the bundled service', () => {
   });
 
   // .ci/run runs them at this service as well, by their own command.
-  test.runIf(inject('longTests'))(
-    'pass, remove what they made, and say what was left out',
-    async () => {
-      const { code, stdout, stderr } = await acceptance([describeIt()]);
-      expect([code, stderr], stdout).toEqual([0, '']);
-      expect(stdout).toMatch(/^\d+ passed, 0 failed, \d+ left out\./m);
-      expect(await left()).toEqual([0, 0, 0, 0]);
-      expect(readdirSync(folder).sort()).toEqual(['admin.password', 'database.url', 'installation.yaml']);
-      process.stderr.write(`${stdout.slice(stdout.indexOf('Removed what'))}\n`);
-    },
-    600_000,
-  );
+  test.runIf(inject('longTests'))('pass, remove what they made, and say what was left out', async () => {
+    const { code, stdout, stderr } = await acceptance([describeIt()]);
+    expect([code, stderr], stdout).toEqual([0, '']);
+    expect(stdout).toMatch(/^\d+ passed, 0 failed, \d+ left out\./m);
+    expect(await left()).toEqual([0, 0, 0, 0]);
+    expect(readdirSync(folder).sort()).toEqual(['admin.password', 'database.url', 'installation.yaml']);
+    process.stderr.write(`${stdout.slice(stdout.indexOf('Removed what'))}\n`);
+  });
 
   test.runIf(inject('longTests')).each(['SIGKILL', 'SIGINT'] as const)(
     'leave nothing behind after %s',

@@ -14,7 +14,7 @@ import type { OperationState } from '../../../src/console/operations.ts';
 import { carryOut, lockedDown } from './locked-down.ts';
 import { tokenctl } from './program.ts';
 
-describe('a case in a console', { timeout: 60_000 }, () => {
+describe('a case in a console', () => {
   it('investigates a user without an incident, which writes nothing to the audit log', async () => {
     const { folder, opened } = await lockedDown();
     const { send } = opened;

@@ -37,7 +37,7 @@ async function investigated(settings?: (home: string) => string) {
   return { ...world, idOf, decide, itemOf, recorded };
 }
 
-describe('decisions about the items of a case', { timeout: 60_000 }, () => {
+describe('decisions about the items of a case', () => {
   it('hands items over to different people after one confirmation', async () => {
     const { idOf, decide, itemOf, recorded } = await investigated();
     const done = await decide({

@@ -38,7 +38,7 @@ async function fleet() {
   return { folder, file };
 }
 
-describe('the overview of several controllers', { timeout: 60_000 }, () => {
+describe('the overview of several controllers', () => {
   it('plans no revocation of tokens that are not all read', async () => {
     const { folder, file } = await fleet();
     const { send, app, operations } = await testConsole({ home: folder, config: file, allContexts: true });
@@ -69,7 +69,7 @@ describe('the overview of several controllers', { timeout: 60_000 }, () => {
     const read = async () => (await send('/api/fleet')).json().controllers as readonly FleetRow[];
     const row = async (place: string) => (await read()).find((each) => each.place === place);
     await expect
-      .poll(() => row('east'), { timeout: 20_000 })
+      .poll(() => row('east'))
       .toMatchObject({
         context: { value: { identity: { username: 'admin' } }, problem: null, waits: null },
         incidents: { value: { open: [] } },

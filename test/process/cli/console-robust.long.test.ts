@@ -222,7 +222,7 @@ describe('what goes wrong', () => {
       notify: (line) => lines.push(line),
       idleClock: { now: () => now, checkEveryMs: 20 },
     });
-    await expect.poll(() => lines.length, { timeout: 60_000 }).toBe(2);
+    await expect.poll(() => lines.length).toBe(2);
     const page = await openPage(new URL(/http:\S+$/.exec(lines[1] ?? '')?.[0] ?? ''));
     const ids = await idsOf(at, 1);
     const { id } = await page.send('/api/operations', { kind: 'tokens revoke', place: 'test', ids });
@@ -260,13 +260,10 @@ async function openPage(address: URL) {
     async until(id: string, wanted: OperationState['state']): Promise<OperationState> {
       let state: OperationState | undefined;
       await expect
-        .poll(
-          async () => {
-            state = (await (await request(`/api/operations/${id}`)).json()) as OperationState;
-            return state.state;
-          },
-          { timeout: 60_000 },
-        )
+        .poll(async () => {
+          state = (await (await request(`/api/operations/${id}`)).json()) as OperationState;
+          return state.state;
+        })
         .toBe(wanted);
       return state as OperationState;
     },

@@ -23,7 +23,7 @@ it('names the users of every controller, what is near, and which controller was 
     const read = async () =>
       (await opened.send(`/api/accounts?${query}`)).json().accounts as readonly AccountsRead[];
     const isPending = ({ names, problem }: AccountsRead) => names === null && problem === null;
-    await expect.poll(async () => (await read()).some(isPending), { timeout: 20_000 }).toBe(false);
+    await expect.poll(async () => (await read()).some(isPending)).toBe(false);
     return await read();
   };
   // One controller with two contexts is asked once; two users of one name are two.
@@ -38,7 +38,7 @@ it('names the users of every controller, what is near, and which controller was 
   expect((await opened.send('/api/accounts?text=bob&place=elsewhere')).json().accounts).toMatchObject([
     { names: null, problem: { code: 'not_found' } },
   ]);
-}, 60_000);
+});
 
 it('finds whose the value of a token is, which goes nowhere', { tags: ['long'] }, async () => {
   const folder = temporaryFolder();

@@ -140,7 +140,7 @@ signals:
 }
 
 describe('a runbook does what it says, command by command as written', () => {
-  test.each(runbooks)('%s', { tags: ['long'], timeout: 120_000 }, async (name) => {
+  test.each(runbooks)('%s', { tags: ['long'] }, async (name) => {
     const { run, down, events } = await place();
     if (name === 'controller-down') await down();
     const commands = commandsOf(name);

@@ -69,7 +69,7 @@ export function severalServices(size: number): Services {
       running.push(service);
       services.push(await launched(service));
     }
-  }, 120_000);
+  });
   afterAll(() => Promise.all(running.map((service) => service.close())));
   return { services: () => services, home: (groups = {}) => homeFor(services, groups) };
 }

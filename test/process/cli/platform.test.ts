@@ -11,7 +11,7 @@ let platform: Platform;
 
 beforeAll(async () => {
   platform = await Platform.start();
-}, 60_000);
+});
 afterAll(() => platform[Symbol.asyncDispose]());
 
 /** Makes a token of the administrator in each of the components, as an upgrade leaves them. */

@@ -8,6 +8,7 @@ import { freePort } from '../../support/embedded-postgres.ts';
 import { receiverProgram, type SignalWorld, signalWorld } from '../../support/signal-world.ts';
 import { type StreamTransmitter, streamTransmitter } from '../../support/stream-transmitter.ts';
 import { EVENTS } from '../../support/transmitter.ts';
+import { until } from '../../support/until.ts';
 import { type Run, tokenctl } from './program.ts';
 
 const PROGRAM = join(import.meta.dirname, '../../../bin/tokenctl.js');
@@ -227,10 +228,10 @@ test.skipIf(!existsSync(activate))(
       said += String(data);
     });
     // The first request starts the program, and waits for it.
-    await world.until(async () => said.includes('Listening on'));
+    await until(async () => said.includes('Listening on'));
     const health = await fetch(`http://127.0.0.1:${port}/readyz`);
     expect([health.status, await health.json()]).toEqual([200, { ready: true }]);
-    await world.until(async () => said.includes(`at http://127.0.0.1:${port}`));
+    await until(async () => said.includes(`at http://127.0.0.1:${port}`));
     const exited = once(child, 'exit');
     child.kill('SIGTERM');
     expect((await exited)[0]).toBe(0);

@@ -89,9 +89,7 @@ describe.each([
     expect(isOverdue).toBe(false);
     // It is due after a minute.
     if (where === 'ahead' || !inject('longTests')) return;
-    await expect
-      .poll(async () => (await status()).isOverdue, { timeout: 100_000, interval: 2000 })
-      .toBe(true);
+    await expect.poll(async () => (await status()).isOverdue).toBe(true);
     expect(Date.now()).toBeGreaterThan(Date.parse(until));
     const lifted = await json('incident', 'lift', '--due', '--yes');
     expect(lifted.reports).toMatchObject([{ result: 'lifted' }]);
@@ -141,9 +139,7 @@ describe.each([
       });
       const page = async (query: string) =>
         (await send(`/api/tokens?place=db&user=${name}&sort=id&offset=0&limit=50${query}`)).json();
-      await expect
-        .poll(async () => (await page('')).readings[0]?.state, { timeout: 20_000 })
-        .toBe('complete');
+      await expect.poll(async () => (await page('')).readings[0]?.state).toBe('complete');
       expect((await page('')).total).toBe(4);
       expect((await page('&expiry=expired')).total).toBe(1);
       expect((await page('&expiry=live')).total).toBe(3);

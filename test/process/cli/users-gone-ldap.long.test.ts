@@ -199,7 +199,7 @@ describe.skipIf(NO_SLAPD !== null)('an OpenLDAP directory', () => {
     expect(byName(unknown.doubtful)).toMatchObject({ deleted: {}, renamed: {} });
     for (const { stdout, stderr } of [first, done, again, fresh])
       expect(stdout + stderr + at.log()).not.toContain('hidden');
-  }, 120_000);
+  });
 
   test.each([
     ['a bind password that has expired', {}, OLD, /invalidCredentials, code 49/, 4],

@@ -208,7 +208,7 @@ test('who is disabled or missing in the directory is offboarded, with the eviden
   for (const { stdout, stderr } of [dry, done, again])
     expect(stdout + stderr + at.log()).not.toContain('hidden-scim');
   expect(at.server.asked[0]?.headers.authorization).toBe('Bearer hidden-scim-token');
-}, 60_000);
+});
 
 test('an empty, smaller, incomplete or overwhelming answer ends it with nothing done', async () => {
   const names = [await external('q1'), await external('q2'), await external('q3')];
@@ -236,7 +236,7 @@ test('an empty, smaller, incomplete or overwhelming answer ends it with nothing 
   const down = await at.gone('--yes');
   expect(down).toMatchObject({ code: 7, stdout: '' });
   expect(down.stderr).toContain('The directory staff could not be reached (ECONNREFUSED)');
-}, 60_000);
+});
 
 test('a directory whose ids are all others than before ends it with nothing done', async () => {
   const [renamed] = [await external('n1'), await external('n2'), await external('n3')];
@@ -273,7 +273,7 @@ test('the job ends the access of who is gone, and says by which evidence', async
       [left],
     );
   expect(tokens).toEqual([]);
-}, 60_000);
+});
 
 test('over REST the same users are gone, since the controller shows their accounts', async () => {
   const left = await external('t1');
@@ -290,7 +290,7 @@ test('over REST the same users are gone, since the controller shows their accoun
     },
   );
   expect(run.stdout).toContain(`${left}: active is false; matched by account t1 of t`);
-}, 60_000);
+});
 
 test('of two superusers whom runs over REST disable at one instant, each by the other, one stays', {
   tags: ['long'],

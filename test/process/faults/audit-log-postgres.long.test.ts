@@ -83,11 +83,11 @@ describe('a process that is killed', () => {
     await using log = logOn();
     const run = randomUUID();
     const { child, ended, said } = running('hold-process.ts', run);
-    await expect.poll(() => said.out, { timeout: 10_000 }).toBe('held\n');
+    await expect.poll(() => said.out).toBe('held\n');
     expect(await log.abandonedIntents()).toEqual([]);
     child.kill('SIGKILL');
     await ended;
-    await expect.poll(() => log.abandonedIntents(), { timeout: 5000 }).toMatchObject([{ run }]);
+    await expect.poll(() => log.abandonedIntents()).toMatchObject([{ run }]);
   });
 });
 

@@ -159,7 +159,6 @@ test('an uninterrupted lockdown locks everything, and its lift restores it', asy
 describe('a lockdown', () => {
   test.concurrent.for(KILL_POINTS)(
     'killed at every point %s is recorded whole, and the next run ends as an uninterrupted one',
-    { timeout: 300_000 },
     async (kind, { expect }) => {
       await using at = await createEstate();
       let before: State | undefined;
@@ -191,7 +190,6 @@ describe('a lockdown', () => {
 describe('a lift', () => {
   test.concurrent.for(KILL_POINTS)(
     'killed at every point %s is finished by the next run',
-    { timeout: 300_000 },
     async (kind, { expect }) => {
       await using at = await createEstate();
       let before: State | undefined;
@@ -222,7 +220,6 @@ describe('a lift that leaves users deactivated, or gives back what such a lift l
   );
   test.concurrent.for(cases)(
     'killed at every point %s is finished by the next run, with its choice: %s',
-    { timeout: 300_000 },
     async ([kind, work], { expect }) => {
       await using at = await createEstate();
       await at.reset();

@@ -7,6 +7,8 @@ export interface PostgresProxy extends AsyncDisposable {
   readonly url: string;
   /** Passes nothing on any more, in either direction, without a word. */
   silence(): void;
+  /** What clients sent since, which was not passed on. */
+  unheard(): string;
   /** Lets new connections through again; the silent ones stay so. */
   restore(): void;
   /** Passes the next COMMIT on, and cuts the client off before the answer. */
@@ -19,6 +21,7 @@ export async function startProxy(serverUrl: string): Promise<PostgresProxy> {
   let target = new URL(serverUrl);
   const sockets = new Set<Socket>();
   let isSilent = false;
+  let unheard = '';
   let isCutting = false;
   const server = createServer((client) => {
     const upstream = connect(Number(target.port), target.hostname);
@@ -33,6 +36,7 @@ export async function startProxy(serverUrl: string): Promise<PostgresProxy> {
       if (!isStuck) to.write(chunk);
     };
     client.on('data', (chunk) => {
+      if (isSilent) unheard += chunk.toString('latin1');
       if (isCutting && chunk.includes('COMMIT\0')) {
         isCutting = false;
         upstream.write(chunk);
@@ -53,7 +57,9 @@ export async function startProxy(serverUrl: string): Promise<PostgresProxy> {
     url: url.href,
     silence() {
       isSilent = true;
+      unheard = '';
     },
+    unheard: () => unheard,
     restore() {
       isSilent = false;
     },

@@ -107,9 +107,7 @@ describe.skipIf(!found)(
       );
     }
 
-    it('describes an installation, and finds nothing to change the second time', {
-      timeout: 900_000,
-    }, async () => {
+    it('describes an installation, and finds nothing to change the second time', async () => {
       const password = { CONTROLLER_USERNAME: ADMIN.username, CONTROLLER_PASSWORD: ADMIN.password };
       expect((await play(password)).length).toBeGreaterThan(35);
       const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));

@@ -148,7 +148,6 @@ async function replay(
 describe.skipIf(!existsSync(REPLAY))('exchanges recorded from a real controller', () => {
   it.skipIf(!DATABASES.includes('PostgreSQL')).each(Object.entries(RECORDINGS))(
     '%s: are answered alike on PostgreSQL',
-    { timeout: 240_000 },
     async (_, recording) => {
       const url = await createDatabase(inject('postgresUrl'));
       const service = await startLikeRecorded({ url: new Secret(url) });
@@ -162,9 +161,6 @@ describe.skipIf(!existsSync(REPLAY))('exchanges recorded from a real controller'
 
   it.skipIf(!DATABASES.includes('the embedded database'))(
     'are answered alike on the embedded database, where no SQL step is needed',
-    {
-      timeout: 240_000,
-    },
     async () => {
       const service = await startLikeRecorded({ folder: null });
       try {

@@ -4,6 +4,7 @@ import { openPostgresLedger } from '../../../src/scheduler/ledger/ledger.ts';
 import { openOn } from '../../support/databases.ts';
 import { draft, refused, stillClock } from '../../support/drafts.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
+import { NO_ANSWER_MS } from '../../support/limits.ts';
 import { refusal } from '../../support/logs.ts';
 
 /** A database in which another session holds the given advisory locks. */
@@ -35,17 +36,17 @@ const LEDGER = 7_305_114_204;
 describe('the creation of tables', () => {
   test('of the ledger does not wait for appends to the audit log', async () => {
     await using at = await lockedDatabase([MIGRATION, ...AUDIT_LOG]);
-    const ledger = await openPostgresLedger({ database: await openOn(at.url), timeoutMs: 300 });
+    const ledger = await openPostgresLedger({ database: await openOn(at.url) });
     await ledger.close();
   });
 
   test('of the ledger is given up on if another process does not finish it', async () => {
     await using at = await lockedDatabase([LEDGER]);
     const database = await openOn(at.url);
-    expect(await refusal(openPostgresLedger({ database, timeoutMs: 300 }))).toMatchObject({
+    expect(await refusal(openPostgresLedger({ database, timeoutMs: NO_ANSWER_MS }))).toMatchObject({
       code: 'busy',
       message:
-        "Another process did not finish creating the tables of the scheduler's ledger within 0.3 seconds",
+        "Another process did not finish creating the tables of the scheduler's ledger within 1 seconds",
     });
     await database.close();
   });
@@ -56,13 +57,11 @@ describe('the creation of tables', () => {
       open: () => openOn(at.url),
       name: 'in PostgreSQL',
       clock: stillClock,
-      timeoutMs: 300,
+      timeoutMs: NO_ANSWER_MS,
     });
-    const started = performance.now();
     expect(await refusal(log.append(draft()))).toMatchObject(
       refused('audit_unavailable', 'another process held its lock for too long'),
     );
-    expect(performance.now() - started).toBeLessThan(2000);
     await log.close();
   });
 });

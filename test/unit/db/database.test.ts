@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { Database } from '../../../src/db/database.ts';
 import { openEmbedded } from '../../../src/db/embedded.ts';
 import { EMPTY_DATABASES, openOn } from '../../support/databases.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
+import { until } from '../../support/until.ts';
 
 describe.each(EMPTY_DATABASES)('%s', (_name, open) => {
   let database: Database;
@@ -87,7 +87,7 @@ describe.each(EMPTY_DATABASES)('%s', (_name, open) => {
     const add = (id: number) =>
       database.transaction(async (transaction) => {
         await transaction.execute('INSERT INTO entry VALUES ($1)', [id]);
-        await sleep(5);
+        await transaction.query('SELECT 1');
         if (id % 2 === 1) throw new Error('odd');
       });
     await Promise.allSettled([10, 11, 12, 13].map(add));
@@ -103,10 +103,12 @@ describe('the embedded database', () => {
     const inner = database.transaction(() => database.query('SELECT 1'));
     await expect(inner).rejects.toThrow('outside the transaction');
     await expect(database.transaction(() => database.transaction(async () => 1))).rejects.toThrow('outside');
+    const ended = Promise.withResolvers<void>();
     let later: Promise<unknown> = Promise.resolve();
     await database.transaction(async () => {
-      later = new Promise((resolve) => setTimeout(() => resolve(database.query('SELECT 1 AS one')), 20));
+      later = ended.promise.then(() => database.query('SELECT 1 AS one'));
     });
+    ended.resolve();
     expect(await later).toEqual([{ one: 1 }]);
     await database.close();
   });
@@ -119,7 +121,10 @@ describe('a connection to PostgreSQL that breaks', () => {
     const broken = database.transaction(async (transaction) => {
       const [row] = await transaction.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
       await killer.query('SELECT pg_terminate_backend($1)', [row?.pid]);
-      await sleep(100);
+      await until(
+        async () =>
+          (await killer.query('SELECT FROM pg_stat_activity WHERE pid = $1', [row?.pid])).length === 0,
+      );
       await transaction.query('SELECT 1');
     });
     await expect(broken).rejects.toMatchObject({ code: 'database_unreachable' });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { lock, tryLock } from '../../../src/db/file-system.ts';
+import { stopClocks } from '../../support/virtual-clock.ts';
 
 const MODULE = fileURLToPath(new URL('../../../src/db/file-system.ts', import.meta.url));
 
@@ -67,11 +68,14 @@ describe('a lock on a file', () => {
   it('can be waited for, for as long as is said', async () => {
     const path = join(folder, 'three');
     const held = tryLock(path);
-    const start = performance.now();
-    expect(await lock(path, 150)).toBeNull();
-    expect(performance.now() - start).toBeGreaterThanOrEqual(150);
-    setTimeout(() => held?.release(), 50);
-    const mine = await lock(path, 5000);
+    const pass = stopClocks();
+    const inVain = lock(path, 5_000);
+    pass(5_000);
+    expect(await inVain).toBeNull();
+    const waiting = lock(path, 5_000);
+    pass(4_999);
+    held?.release();
+    const mine = await waiting;
     expect(mine).not.toBeNull();
     mine?.release();
   });

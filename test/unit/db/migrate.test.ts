@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, inject, it } from 'vitest';
-import type { Database } from '../../../src/db/database.ts';
+import { ADVISORY_LOCKS, type Database } from '../../../src/db/database.ts';
 import { type Migration, migrate } from '../../../src/db/migrate.ts';
 import { EMPTY_DATABASES, openOn } from '../../support/databases.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
+import { until } from '../../support/until.ts';
 
 const first: Migration = {
   number: 1,
@@ -63,8 +64,16 @@ describe('migrations by several processes at once', () => {
     const url = await createDatabase(inject('postgresUrl'));
     const databases = await Promise.all([1, 2, 3, 4].map(() => openOn(url)));
     opened.push(...databases);
-    const slow = { ...first, sql: `SELECT pg_sleep(0.3);\n${first.sql}` };
-    const applied = await Promise.all(databases.map((database) => migrate(database, [slow, second])));
-    expect(applied.sort()).toEqual([0, 0, 0, 2]);
+    const holder = await openOn(url);
+    opened.push(holder);
+    const applied = await holder.transaction(async (transaction) => {
+      await transaction.query('SELECT pg_advisory_xact_lock($1)', [ADVISORY_LOCKS.serviceMigration]);
+      const migrated = databases.map((database) => migrate(database, [first, second]));
+      const waiting = `SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+      await until(async () => (await transaction.query(waiting)).length === databases.length);
+      return { all: Promise.all(migrated) };
+    });
+    expect((await applied.all).sort()).toEqual([0, 0, 0, 2]);
   });
 });

@@ -5,7 +5,9 @@ import { Secret } from '../../../src/domain/secret.ts';
 import { openEmail } from '../../../src/notify/email.ts';
 import { NoticeQueue, slackMessage } from '../../../src/notify/notices.ts';
 import type { Notice, Notifier } from '../../../src/operations/ports/notifier.ts';
+import { NO_ANSWER_MS } from '../../support/limits.ts';
 import { mailServer } from '../../support/mail-server.ts';
+import { until } from '../../support/until.ts';
 
 const notice: Notice = {
   id: 'abc123',
@@ -42,7 +44,7 @@ describe('notices in the background', () => {
     queue.tell({ ...notice, id: 'one' });
     queue.tell({ ...notice, id: 'two' });
     expect(notifier.taken).toEqual([]);
-    while (results.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => results.length === 2);
     expect(notifier.taken).toEqual(['one', 'two']);
     expect(results).toEqual(['delivered', 'delivered']);
     await queue.close();
@@ -56,7 +58,7 @@ describe('notices in the background', () => {
       onResult: (result, error) => errors.push([result, error instanceof TokenctlError && error.code]),
     });
     queue.tell(notice);
-    while (errors.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await until(() => errors.length > 0);
     expect(errors).toEqual([['abandoned', 'target_unreachable']]);
     await queue.close();
   });
@@ -79,7 +81,7 @@ describe('notices in the background', () => {
     });
     queue.tell({ ...notice, id: 'refused' });
     queue.tell({ ...notice, id: 'next' });
-    await expect.poll(() => taken, { timeout: 2000 }).toEqual(['next']);
+    await expect.poll(() => taken).toEqual(['next']);
     expect(results).toEqual([
       ['abandoned', 'The webhook answered 400'],
       ['delivered', false],
@@ -191,7 +193,7 @@ describe('a notice by e-mail', () => {
     const email = openEmail({
       ...from,
       server: new Secret(`smtp://127.0.0.1:${port}`),
-      messageTimeoutMs: 300,
+      messageTimeoutMs: NO_ANSWER_MS,
     });
     const failure = await email.send(notice).catch((error: unknown) => error);
     expect(String(failure)).toContain('did not take the message in time');

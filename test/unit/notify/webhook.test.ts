@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { Secret } from '../../../src/domain/secret.ts';
 import { openWebhook, type WebhookOptions } from '../../../src/notify/webhook.ts';
 import type { Notice } from '../../../src/operations/ports/notifier.ts';
+import { NO_ANSWER_MS } from '../../support/limits.ts';
 
 const notice: Notice = {
   id: 'a1b2',
@@ -40,7 +41,7 @@ async function receiver(...statuses: number[]) {
 }
 
 function webhook(url: string, other: Partial<WebhookOptions> = {}) {
-  const opened = openWebhook({ url: new Secret(url), pauses: [1, 1], timeoutMs: 300, ...other });
+  const opened = openWebhook({ url: new Secret(url), pauses: [1, 1], ...other });
   onTestFinished(() => opened.close());
   return opened;
 }
@@ -96,11 +97,10 @@ describe('what goes wrong', () => {
     expect(posts).toHaveLength(1);
   });
 
-  test('a receiver that hangs costs a bounded time', async () => {
-    const { url } = await receiver(0, 0, 0);
-    const started = performance.now();
-    await expect(webhook(url).send(notice)).rejects.toMatchObject({ code: 'target_unreachable' });
-    expect(performance.now() - started).toBeLessThan(3000);
+  test('a receiver that hangs is given up', async () => {
+    const { url } = await receiver(0);
+    const sent = webhook(url, { pauses: [], timeoutMs: NO_ANSWER_MS }).send(notice);
+    await expect(sent).rejects.toMatchObject({ code: 'target_unreachable' });
   });
 
   test('says where, and never the address', async () => {

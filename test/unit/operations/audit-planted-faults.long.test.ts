@@ -44,7 +44,7 @@ beforeAll(async () => {
       AUTHORIZATION_CODE_EXPIRE_SECONDS: 600,
     },
   });
-}, 180_000);
+});
 
 afterAll(async () => {
   await target?.close();
@@ -85,7 +85,7 @@ describe(`${TOKENS} tokens of the demo's generator with known faults`, () => {
     const expected = await plantedKeys();
     expect(expected.length).toBeGreaterThan(TOKENS / 50);
     expect(await keysFound()).toEqual(expected);
-  }, 120_000);
+  });
 
   test('so are the faults of applications, refresh tokens, settings and many tokens together', async () => {
     const [user] = await database.query<{ id: number }>(
@@ -118,7 +118,7 @@ describe(`${TOKENS} tokens of the demo's generator with known faults`, () => {
       `duplicate-purpose purpose:${user?.id}:0`,
       `refresh-orphaned refresh-token:${orphan?.id}`,
     ]);
-  }, 120_000);
+  });
 
   test('an exception excuses what it is meant for, and nothing else', async () => {
     const { username = '' } = planted.estate.users[INACTIVE] ?? {};
@@ -127,5 +127,5 @@ describe(`${TOKENS} tokens of the demo's generator with known faults`, () => {
     const keys = await keysFound(excepting);
     expect(keys.filter((key) => key.startsWith('owner-inactive'))).toEqual([]);
     expect(keys.filter((key) => key.startsWith('write-scope')).length).toBeGreaterThan(TOKENS / 250);
-  }, 120_000);
+  });
 });

@@ -10,7 +10,7 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a clean
   let real: RealCase;
   beforeAll(async () => {
     real = await loadRealCase(peer);
-  }, 60_000);
+  });
   afterAll(async () => await real.close());
 
   const user = (name: string) => real.id[name] ?? 1;

@@ -14,7 +14,7 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('what %s
   let real: RealCase;
   beforeAll(async () => {
     real = await loadRealCase(peer);
-  }, 60_000);
+  });
   afterAll(async () => await real.close());
 
   it('finds nothing in tables that nobody touched', async () => {

@@ -10,6 +10,7 @@ import {
   verifySecurityEvent,
 } from '../../../src/security-events/verify-token.ts';
 import { AUDIENCE, EVENTS, startTransmitter, type Transmitter } from '../../support/transmitter.ts';
+import { stopClocks } from '../../support/virtual-clock.ts';
 
 const ALICE = { format: 'email', email: 'alice@example.org' };
 const DAY_S = 86_400;
@@ -100,8 +101,9 @@ describe('the keys of a transmitter', () => {
   }
 
   test('are kept, and read again for a rotated key, but not for each unknown one', async () => {
+    const pass = stopClocks();
     const transmitter = await ownTransmitter();
-    const expected = expectedOf(transmitter, new TransmitterKeys({ cooldownMs: 1_500 }));
+    const expected = expectedOf(transmitter, new TransmitterKeys());
     const before = await transmitter.event(EVENTS.sessionRevoked, ALICE);
     await verifySecurityEvent(before, expected);
     await verifySecurityEvent(before, expected);
@@ -111,24 +113,25 @@ describe('the keys of a transmitter', () => {
     const after = await transmitter.event(EVENTS.sessionRevoked, ALICE);
     await expect(verifySecurityEvent(after, expected)).rejects.toBeInstanceOf(KeysUnavailable);
     expect(transmitter.keyRequests()).toBe(1);
-    await new Promise((resolve) => setTimeout(resolve, 1_600));
+    pass(31_000);
     await verifySecurityEvent(after, expected);
     expect(transmitter.keyRequests()).toBe(2);
-    await new Promise((resolve) => setTimeout(resolve, 1_600));
+    pass(31_000);
     expect(await refusal(verifySecurityEvent(before, expected))).toBe('invalid_key');
   });
 
   test('that cannot be read refuse nothing, and are not asked for with each token', async () => {
+    const pass = stopClocks();
     const transmitter = await ownTransmitter();
     transmitter.answerKeysWith(503);
-    const expected = expectedOf(transmitter, new TransmitterKeys({ retryMs: 200 }));
+    const expected = expectedOf(transmitter, new TransmitterKeys());
     const token = await transmitter.event(EVENTS.sessionRevoked, ALICE);
     for (let tries = 0; tries < 5; tries += 1) {
       await expect(verifySecurityEvent(token, expected)).rejects.toBeInstanceOf(KeysUnavailable);
     }
     expect(transmitter.keyRequests()).toBe(1);
     transmitter.answerKeysWith(200);
-    await new Promise((resolve) => setTimeout(resolve, 250));
+    pass(5_000);
     expect(await verifySecurityEvent(token, expected)).toMatchObject({ issuer: transmitter.issuer });
   });
 

@@ -8,6 +8,7 @@ import {
   signalWorld,
 } from '../../support/signal-world.ts';
 import { AUDIENCE, EVENTS } from '../../support/transmitter.ts';
+import { until } from '../../support/until.ts';
 
 const program = receiverProgram();
 let world: SignalWorld;
@@ -25,7 +26,7 @@ afterAll(() => world[Symbol.asyncDispose]());
 
 const email = (name: string) => ({ format: 'email', email: `${name}@example.org` });
 const signal = async (jti: string) => (await world.signals()).find((each) => each.jti === jti);
-const ended = (jti: string) => world.until(async () => (await signal(jti))?.ended instanceof Date);
+const ended = (jti: string) => until(async () => (await signal(jti))?.ended instanceof Date);
 
 /** What becomes of a user by the default of each event type, and by what the event says. */
 const KINDS: Readonly<Record<string, readonly (readonly [body: object, action: string])[]>> = {
@@ -108,7 +109,7 @@ test('a user who is not here is no attack, however often the provider asks', { t
   for (let time = 0; time < 120; time += 1) expect(await revoke('nobody')).toBe(404);
   const member = await world.member('asked-for');
   expect(await revoke('asked-for')).toBe(204);
-  await world.until(async () => !(await world.accepts(member.token)));
+  await until(async () => !(await world.accepts(member.token)));
   await world.member('two-1', { email: 'two@example.org' });
   await world.member('two-2', { email: 'two@example.org' });
   expect(await revoke('two')).toBe(422);
@@ -137,8 +138,8 @@ test('one context that does not answer keeps no access in the others', async () 
   const member = await world.member('reachable');
   const token = await world.transmitter.event(EVENTS.sessionRevoked, email('reachable'), { jti: 'one-dead' });
   expect((await world.push(both, token)).status).toBe(202);
-  await world.until(async () => !(await world.accepts(member.token)));
-  await world.until(async () => (await signal('one-dead'))?.state === 'waiting');
+  await until(async () => !(await world.accepts(member.token)));
+  await until(async () => (await signal('one-dead'))?.state === 'waiting');
   const waiting = await signal('one-dead');
   expect(waiting?.reason).toContain('database: reachable revoked 1 of 1 tokens');
   expect(waiting?.reason).toContain('dead: ');
@@ -166,7 +167,7 @@ test('two superusers who are disabled at two receivers at the same time do not b
     expect(answers.map(({ status }) => status)).toEqual([202, 202]);
     const states = async () =>
       (await Promise.all(jtis.map(signal))).map((each) => each?.state ?? 'unknown').sort();
-    await world.until(async () => (await states()).join() === 'done,held', 60_000);
+    await until(async () => (await states()).join() === 'done,held');
     const held = (await Promise.all(jtis.map(signal))).find((each) => each?.state === 'held');
     expect(held?.reason).toMatch(/root-(one|other) is the only superuser/);
     const accepted = await Promise.all([one, other].map(({ token }) => world.accepts(token)));

@@ -259,4 +259,4 @@ test('a report of 20,000 findings is read as a stream', async () => {
   const { report, candidates } = await readLeaked(chunks());
   expect(report).toMatchObject({ findings: 20_000 });
   expect(candidates).toMatchObject([{ places: { length: 1 } }]);
-}, 30_000);
+});

@@ -12,7 +12,7 @@ describe.each(REAL_PEERS.filter((peer) => peer === 'awx-24.6.1'))('the cleaner o
   beforeAll(async () => {
     real = await loadRealTables(peer);
     cleaner = await openDatabaseCleaner({ connection: new Secret(real.url) });
-  }, 60_000);
+  });
   afterAll(async () => {
     await cleaner.close();
     await real.close();
