@@ -7,6 +7,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { parseEntry } from '../src/audit-log/entry.ts';
 import { parseConfiguration } from '../src/config/layers.ts';
+import { printableValue } from '../src/domain/investigation/recorded-values.ts';
 import { openNote } from '../src/domain/note-key.ts';
 import { Secret } from '../src/domain/secret.ts';
 import { findTokenValues } from '../src/operations/revocation/token-values.ts';
@@ -250,6 +251,12 @@ const PARSERS: Readonly<Record<string, (size: number) => (() => unknown) | Promi
   'tokens find: quotes': (size) => () => findTokenValues(fill('token"=\'', size)),
   'tokens find: values': (size) => () =>
     findTokenValues(numbered(size, (n) => String(n).padStart(30, 'a'), ' ')),
+  ...Object.fromEntries(
+    ['a.', '- ', 'a:', '"a', '-u ', "'", '\n-', '-----BEGIN '].map((part) => [
+      `variables of a job: ${JSON.stringify(part)}`,
+      (size: number) => () => printableValue('extra_vars', fill(part, size)),
+    ]),
+  ),
   'configuration: keys': (size) => configuration(numbered(size, (n) => `a${n}: 1`, '\n')),
   'configuration: nested': (size) => configuration(fill('[', size)),
   'configuration: aliases': (size) => configuration(`a: &a [1]\nb: [${fill('*a,', size)}]`),

@@ -5,6 +5,7 @@ import { clientCredentialsToken, serviceAccountToken } from '../../../src/direct
 import { ProviderClient } from '../../../src/directories/provider-client.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import { type Answer, providerServer } from '../../support/provider-server.ts';
+import { until } from '../../support/until.ts';
 
 /** Answers in this order, the last one again and again. */
 async function answering(...answers: readonly Answer[]) {
@@ -102,8 +103,9 @@ describe('requests to a provider', () => {
     const stop = new AbortController();
     const options = { name: 'x', url: server.url, signal: stop.signal };
     const client = new ProviderClient({ ...options, authorization: () => Promise.resolve(new Secret('x')) });
-    setTimeout(() => stop.abort(), 200);
-    await expect(client.get('users')).rejects.toMatchObject({ code: 'interrupted' });
+    const reading = client.get('users');
+    void until(() => server.asked.length > 0).then(() => stop.abort());
+    await expect(reading).rejects.toMatchObject({ code: 'interrupted' });
     await client.close();
   });
 });

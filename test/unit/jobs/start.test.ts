@@ -3,13 +3,13 @@ import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openFileLedger } from '../../../src/scheduler/ledger/ledger.ts';
 import type { RunningService } from '../../../src/service/server.ts';
 import { temporaryFolder } from '../../support/drafts.ts';
 import { webServer } from '../../support/receivers.ts';
 import { ADMIN, startTestService } from '../../support/service.ts';
+import { until } from '../../support/until.ts';
 
 const PROGRAM = join(import.meta.dirname, 'start-process.ts');
 const SIGNING = 'a signing secret';
@@ -59,12 +59,13 @@ async function started(config: string, environment: Record<string, string>) {
     said += text;
   });
   const says = async (pattern: RegExp) => {
-    for (let tries = 0; tries < 1000; tries += 1) {
-      const found = pattern.exec(said);
-      if (found !== null) return found;
-      await sleep(20);
-    }
-    throw new Error(`it never said ${pattern}: ${said}`);
+    const found = pattern.exec(
+      await until(
+        () => said,
+        (text) => pattern.test(text),
+      ),
+    );
+    return found ?? [];
   };
   return { child, exited, says, said: () => said, [Symbol.dispose]: () => void child.kill('SIGKILL') };
 }
@@ -97,13 +98,8 @@ describe('jobs start', () => {
     using scheduler = await started(config, environment);
     const [, health = ''] = await scheduler.says(/metrics: (http:\S+)\./);
     const metric = async (pattern: RegExp) => {
-      for (let tries = 0; tries < 500; tries += 1) {
-        const text = await (await fetch(`${health}/metrics`)).text();
-        const found = pattern.exec(text);
-        if (found !== null) return found;
-        await sleep(30);
-      }
-      throw new Error(`no metric ${pattern}: ${scheduler.said()}`);
+      const read = async () => pattern.exec(await (await fetch(`${health}/metrics`)).text());
+      return (await until(read)) ?? [];
     };
 
     expect((await fetch(`${health}/healthz`)).status).toBe(200);
@@ -128,7 +124,7 @@ describe('jobs start', () => {
     scheduler.child.kill('SIGHUP');
     await scheduler.says(/configuration reloaded/);
     await metric(/runs_total\{job="sweep@lab",state="failed"\} [1-9]/);
-    while (messages.length === 0) await sleep(20);
+    await until(() => messages.length > 0);
     const [message] = messages;
     expect(JSON.parse(message?.body ?? '')).toMatchObject({ text: 'tokenctl: job sweep@lab failed' });
     expect(message?.body).toContain('would revoke 30 of 50 tokens (60 %)');

@@ -6,6 +6,7 @@ import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { Entry } from '../../../src/operations/ports/audit-log.ts';
 import type { LogSink } from '../../../src/operations/ports/log-sink.ts';
 import { fixture } from '../../support/fixture.ts';
+import { NO_ANSWER_MS } from '../../support/limits.ts';
 import { deadPort, receiver, silence } from '../../support/receivers.ts';
 
 const format = jsonLinesFormat;
@@ -35,16 +36,14 @@ describe('a required sink', () => {
     ['refuses', async () => `tcp://127.0.0.1:${await deadPort()}`],
     ['hangs in its handshake', async () => `tls://127.0.0.1:${(await silence()).port}`],
     ['never answers', async () => `http://127.0.0.1:${(await silence()).port}/`],
-  ])('that %s keeps the act from being done, in time, and closes the intent', async (_how, address) => {
+  ])('that %s keeps the act from being done, and closes the intent', async (_how, address) => {
     await using at = await fixture(3);
-    const sink = openSink({ to: await address(), format: 'syslog', timeoutMs: 200 });
+    const sink = openSink({ to: await address(), format: 'syslog', timeoutMs: NO_ANSWER_MS });
     const log = withRequiredSink(at.log, { sink, format: syslogFormat({ version: '1' }) });
-    const began = Date.now();
     await expect(at.revokeAll({ log })).rejects.toMatchObject({
       code: 'audit_unavailable',
       message: expect.stringMatching(/^The required sink of the audit log did not take the intent: t|h/),
     });
-    expect(Date.now() - began).toBeLessThan(5_000);
     expect(at.target.alive.size).toBe(3);
     const entries = await at.entries();
     expect(entries).toMatchObject([

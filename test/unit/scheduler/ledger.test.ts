@@ -1,7 +1,6 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Claim, JobStore } from '../../../src/operations/ports/scheduler.ts';
 import { openFileLedger } from '../../../src/scheduler/ledger/ledger.ts';
@@ -85,13 +84,10 @@ describe.each(LEDGERS)('the ledger in %s', (_, placeOf) => {
 
   it('keeps a claim as long as its lease is renewed, and gives it to another after that', async () => {
     const job = newName();
-    const claim = await claimed(job, 400);
-    for (let renewal = 0; renewal < 3; renewal += 1) {
-      await sleep(200);
-      expect(await one.renew(claim, 400)).toBe(true);
-      expect(await two.takeOver(job, claimant('two'))).toBeNull();
-    }
-    await sleep(500);
+    const claim = await claimed(job, 0);
+    expect(await one.renew(claim, 60_000)).toBe(true);
+    expect(await two.takeOver(job, claimant('two'))).toBeNull();
+    expect(await one.renew(claim, 0)).toBe(true);
     expect((await two.tickState(job, NOW)).open?.leaseLeft).toBeLessThanOrEqual(0);
     const taken = await two.takeOver(job, claimant('two'));
     expect(taken).toMatchObject({ job, due: DUE, attempt: 2, losses: 1, failures: 0 });
@@ -100,8 +96,7 @@ describe.each(LEDGERS)('the ledger in %s', (_, placeOf) => {
 
   it('lets a holder that lost its claim neither renew nor end it', async () => {
     const job = newName();
-    const claim = await claimed(job, 1);
-    await sleep(20);
+    const claim = await claimed(job, 0);
     const taken = await two.takeOver(job, claimant('two'));
     expect(await one.renew(claim, 60_000)).toBe(false);
     expect(await one.end(claim, completed)).toBe(false);
@@ -113,8 +108,7 @@ describe.each(LEDGERS)('the ledger in %s', (_, placeOf) => {
 
   it('gives what was left to one replica, of many that want it at the same time', async () => {
     const job = newName();
-    await claimed(job, 1);
-    await sleep(20);
+    await claimed(job, 0);
     const taken = await Promise.all(
       Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? one : two).takeOver(job, claimant('any'))),
     );
@@ -122,8 +116,7 @@ describe.each(LEDGERS)('the ledger in %s', (_, placeOf) => {
   });
 
   it('takes a holder whose lease ran out by its word, where nobody was faster', async () => {
-    const claim = await claimed(newName(), 1);
-    await sleep(20);
+    const claim = await claimed(newName(), 0);
     expect(await one.end(claim, completed)).toBe(true);
   });
 
@@ -151,12 +144,12 @@ describe.each(LEDGERS)('the ledger in %s', (_, placeOf) => {
 
   it('gives a tick up whose lease ran out, and only then', async () => {
     const job = newName();
-    await claimed(job, 200);
+    const claim = await claimed(job);
     const { open } = await two.tickState(job, NOW);
     if (open === null) throw new Error('no open tick');
     const options = { summary: { message: 'enough' }, now: NOW };
     expect(await two.abandon(open, options)).toBe(false);
-    await sleep(250);
+    await one.renew(claim, 0);
     expect(await two.abandon(open, options)).toBe(true);
     expect((await two.tickState(job, NOW)).open).toBeNull();
     expect(await two.run(open.run)).toMatchObject({ state: 'lost', summary: { message: 'enough' } });

@@ -1,10 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { once } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { JobStore, RunRecord } from '../../../src/operations/ports/scheduler.ts';
 import { runNow } from '../../../src/scheduler/execute.ts';
 import { refused } from '../../support/drafts.ts';
 import { done, scheduledJob, schedulerOn } from '../../support/scheduled.ts';
+import { until } from '../../support/until.ts';
 import { VirtualClock } from '../../support/virtual-clock.ts';
 import { filePlace, type LedgerPlace } from './ledgers.ts';
 
@@ -59,7 +60,7 @@ describe('the scheduler', () => {
     const work = async ({ due }: { due: Date }) => {
       running += 1;
       expect(running).toBe(1);
-      await sleep(5);
+      await store.history({ limit: 1 });
       running -= 1;
       seen.push(due.toISOString());
       return done;
@@ -175,7 +176,7 @@ describe('the scheduler', () => {
   it('tells a run that takes too long to end, and counts it as failed', async () => {
     const { scheduler } = schedulerOn(store, clock);
     const work = async ({ signal }: { signal: AbortSignal }) => {
-      await sleep(10_000, undefined, { signal }).catch(() => undefined);
+      await once(signal, 'abort');
       return { ...done, interrupted: true };
     };
     await scheduler.replace([scheduledJob(work, { timeout: 0.05 })]);
@@ -216,10 +217,13 @@ describe('the scheduler', () => {
   it('ends a run whose claim was taken over meanwhile, and records nothing of it', async () => {
     const { scheduler, events } = schedulerOn(store, clock, { lease: 120 });
     const rival = await place.open();
-    const work = async ({ signal }: { signal: AbortSignal }) => {
-      // The process stands still for longer than the lease, as a suspended machine does.
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 400);
-      const claim = await rival.takeOver(JOB, { holder: 'rival', lease: 60_000, now: clock.now() });
+    const work = async ({ signal, due }: { signal: AbortSignal; due: Date }) => {
+      // The lease ends without a renewal, as where the process of a suspended machine stands still.
+      const mine = { job: JOB, due, kind: 'schedule', run: '', attempt: 1, failures: 0, losses: 0 } as const;
+      const claim = await until(async () => {
+        await store.renew(mine, 0);
+        return await rival.takeOver(JOB, { holder: 'rival', lease: 60_000, now: clock.now() });
+      });
       expect(claim).toMatchObject({ attempt: 2 });
       await new Promise((resolve) => signal.addEventListener('abort', resolve));
       return done;
@@ -236,13 +240,11 @@ describe('the scheduler', () => {
 
   it('gives a tick up that killed every process that tried it', async () => {
     const { scheduler, events } = schedulerOn(store, clock);
-    const claimant = { holder: 'dead', lease: 1, now: clock.now() };
+    const claimant = { holder: 'dead', lease: 0, now: clock.now() };
     await store.claim({ job: JOB, due: new Date('2025-12-31T04:00:00Z'), kind: 'schedule' }, claimant);
     for (let loss = 0; loss < 3; loss += 1) {
-      await sleep(10);
       await store.takeOver(JOB, claimant);
     }
-    await sleep(10);
     await scheduler.replace([scheduledJob(async () => done)]);
     await clock.passUntil('2026-01-01T12:00:00Z', ONE_JOB);
     await scheduler.drain();
@@ -377,9 +379,8 @@ describe('the scheduler', () => {
     it('is not taken over by anybody: whoever asked for it saw it end', async () => {
       await store.claim(
         { job: JOB, due: new Date(START), kind: 'manual' },
-        { holder: 'dead', lease: 1, now: clock.now() },
+        { holder: 'dead', lease: 0, now: clock.now() },
       );
-      await sleep(20);
       const { scheduler, events } = schedulerOn(store, clock);
       await scheduler.replace([scheduledJob(async () => done)]);
       await clock.settled(ONE_JOB);

@@ -41,12 +41,6 @@ describe('values in a line', () => {
   ])('of other systems are left alone: %s', (line) => {
     expect(values(line)).toEqual([]);
   });
-
-  test('of a million characters take no time', () => {
-    const started = performance.now();
-    values(`${'a'.repeat(500_000)} token=${'='.repeat(500_000)}`);
-    expect(performance.now() - started).toBeLessThan(1000);
-  });
 });
 
 /** Looks for tokens as the command does. */

@@ -1,14 +1,16 @@
 import { execFileSync } from 'node:child_process';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { Secret } from '../../../../src/domain/secret.ts';
 import { refused } from '../../../support/drafts.ts';
 import { FakeController, type Fault, json } from '../../../support/fake-controller.ts';
+import { NO_ANSWER_MS } from '../../../support/limits.ts';
 import { bearer, errorOf, openTestTarget } from '../../../support/test-target.ts';
 
 async function failing(fault: Fault, other: Parameters<typeof openTestTarget>[1] = {}) {
@@ -31,14 +33,19 @@ describe('network errors', () => {
     const fake = await FakeController.start();
     const { address } = fake;
     await fake[Symbol.asyncDispose]();
-    const started = performance.now();
+    let attempts = 0;
+    const count = () => {
+      attempts += 1;
+    };
+    subscribe('undici:client:connectError', count);
+    onTestFinished(() => void unsubscribe('undici:client:connectError', count));
     const error = await errorOf(openTestTarget(address).describe());
     expect(error).toMatchObject(refused('target_unreachable', 'refused'));
-    expect(performance.now() - started).toBeLessThan(2000);
+    expect(attempts).toBe(1);
   });
 
   test('a server that never responds', async () => {
-    const { error } = await failing(() => true, { timeoutMs: 300 });
+    const { error } = await failing(() => true, { timeoutMs: NO_ANSWER_MS });
     expect(error).toMatchObject(refused('target_unreachable', 'in time'));
   });
 
@@ -125,17 +132,11 @@ describe('unexpected responses', () => {
   });
 });
 
-/** A server that sends one more byte every 20 ms, for two seconds at most. */
-function dripping(response: ServerResponse, head: string): true {
+/** A server that sends the same again and again, until the client leaves. */
+function dripping(response: ServerResponse, head: string, more = ' '): true {
   const { socket } = response;
   socket?.write(head);
-  let left = 100;
-  const timer = setInterval(() => {
-    left -= 1;
-    if (left === 0) clearInterval(timer);
-    if (left === 0 || socket?.destroyed === true) socket?.destroy();
-    else socket?.write(' ');
-  }, 20);
+  const timer = setInterval(() => socket?.write(more), 20);
   socket?.on('close', () => clearInterval(timer));
   return true;
 }
@@ -145,13 +146,12 @@ describe('a response that comes byte by byte', () => {
     ['in its body', 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 4096\r\n\r\n'],
     ['in its headers', 'HTTP/1.1 200 OK\r\nx-slow: '],
   ])('%s is given up on, however long it goes on', async (_, head) => {
-    const started = performance.now();
-    const { error } = await failing((_request, response) => dripping(response, head), { timeoutMs: 300 });
+    const limit = { timeoutMs: NO_ANSWER_MS };
+    const { error } = await failing((_request, response) => dripping(response, head), limit);
     expect(error).toMatchObject({
       code: 'target_unreachable',
       message: expect.stringMatching(/did not respond in time|sends its response too slowly/),
     });
-    expect(performance.now() - started).toBeLessThan(1500);
   });
 
   test('names the rate, and leaves a response alone that is merely long', async () => {
@@ -160,34 +160,23 @@ describe('a response that comes byte by byte', () => {
     fake.fault = (request, response) => {
       if (request.url !== '/api/') return false;
       response.writeHead(200, { 'content-type': 'application/json' });
-      const parts = body.match(/.{1,6100}/g) ?? [];
+      const parts = body.match(/.{1,2500}/g) ?? [];
       const timer = setInterval(() => {
         const part = parts.shift();
         if (part === undefined) clearInterval(timer);
         if (part === undefined) response.end();
         else response.write(part);
-      }, 60);
+      }, 50);
       return true;
     };
-    const target = openTestTarget(fake.address, { timeoutMs: 300 });
+    const target = openTestTarget(fake.address, { timeoutMs: NO_ANSWER_MS });
     expect((await target.describe()).version).toBe('24.6.1');
     await target.close();
   });
 
   test('is given up on if it consists of interim responses', async () => {
-    const { error, requests } = await failing(
-      (_request, response) => {
-        const { socket } = response;
-        let left = 100;
-        const timer = setInterval(() => {
-          left -= 1;
-          if (left === 0 || socket?.destroyed === true) clearInterval(timer);
-          else socket?.write('HTTP/1.1 102 Processing\r\n\r\n');
-        }, 20);
-        return true;
-      },
-      { timeoutMs: 300 },
-    );
+    const interim = 'HTTP/1.1 102 Processing\r\n\r\n';
+    const { error, requests } = await failing((_request, response) => dripping(response, interim, interim));
     expect(error.code).toBe('target_misbehaved');
     expect(requests).toBe(1);
   });
@@ -200,21 +189,6 @@ describe('an overloaded server', () => {
     fake.fault = (_, response) => refusals-- > 0 && json(response, 503, {});
     const target = openTestTarget(fake.address);
     expect((await target.describe()).version).toBe('24.6.1');
-    await target.close();
-  });
-
-  test('gets no retry before the time in Retry-After', async () => {
-    await using fake = await FakeController.start();
-    let first: number | null = null;
-    fake.fault = (_, response) => {
-      if (first !== null) return false;
-      first = performance.now();
-      json(response, 429, {}, { 'retry-after': '1' });
-      return true;
-    };
-    const target = openTestTarget(fake.address);
-    await target.describe();
-    expect(performance.now() - (first ?? 0)).toBeGreaterThan(1000);
     await target.close();
   });
 

@@ -4,6 +4,7 @@ import type { Outcome } from '../../../../src/domain/plan.ts';
 import type { Target } from '../../../../src/operations/ports/target.ts';
 import { FakeController, json, pastRoot } from '../../../support/fake-controller.ts';
 import { openTestTarget } from '../../../support/test-target.ts';
+import { until } from '../../../support/until.ts';
 
 const ids = (count: number) => Array.from({ length: count }, (_, index) => index + 1);
 
@@ -155,10 +156,13 @@ describe('revoke', () => {
 
   test('begins no further request once it is interrupted, over all batches', async () => {
     await using fake = await FakeController.start(900);
+    const held: (() => void)[] = [];
+    let left = 40;
     fake.fault = pastRoot((_, response) => {
+      if (left-- > 0) return false;
       const finish = response.end.bind(response);
       response.end = ((...parts: Parameters<typeof finish>) => {
-        setTimeout(() => finish(...parts), 30);
+        held.push(() => finish(...parts));
         return response;
       }) as typeof response.end;
       return false;
@@ -171,16 +175,14 @@ describe('revoke', () => {
       const batch = ids(900).slice(start, start + 300);
       for await (const each of target.revoke(batch, { signal })) outcomes.push(each);
     });
-    while (outcomes.length < 40) await new Promise((resolve) => setTimeout(resolve, 5));
-    const sent = fake.requests.length;
-    const started = performance.now();
+    await until(() => outcomes.length === 40 && held.length > 0);
     interruption.abort();
+    left = Number.POSITIVE_INFINITY;
+    for (const finish of held.splice(0)) finish();
     await Promise.all(batches);
-    expect(performance.now() - started).toBeLessThan(1000);
-    // Those already on the wire may arrive later than the signal.
-    expect(fake.requests.length - sent).toBeLessThanOrEqual(100);
     expect(outcomes.every(({ result }) => result === 'revoked')).toBe(true);
-    expect(outcomes.length).toBeLessThan(400);
+    // As many as may be in flight were on the wire already.
+    expect(outcomes.length).toBeLessThanOrEqual(140);
     expect(fake.tokens.size).toBe(900 - outcomes.length);
     await target.close();
   });
@@ -192,14 +194,10 @@ describe('revoke', () => {
     const target = openTestTarget(fake.address);
     const interruption = new AbortController();
     const outcomes: Outcome[] = [];
-    let interrupted = 0;
     for await (const each of target.revoke(ids(300), { signal: interruption.signal })) {
       outcomes.push(each);
-      if (outcomes.length < 10 || interrupted > 0) continue;
-      interrupted = performance.now();
-      interruption.abort();
+      if (outcomes.length === 10) interruption.abort();
     }
-    expect(performance.now() - interrupted).toBeLessThan(1200);
     const unknown = outcomes.filter(({ result }) => result === 'failed');
     expect(unknown.length).toBeGreaterThan(0);
     expect(unknown[0]?.reason).toBe(

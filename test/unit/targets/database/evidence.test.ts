@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Secret } from '../../../../src/domain/secret.ts';
 import { type OpenedEvidence, openDatabaseEvidence } from '../../../../src/targets/database/evidence.ts';
 import { all, createTestDatabase, LAYOUTS, type TestDatabase } from '../../../support/test-database.ts';
+import { until } from '../../../support/until.ts';
 
 const SINCE = new Date('2026-11-20T08:00:00Z');
 const UNTIL = new Date('2026-11-22T00:00:00Z');
@@ -133,7 +134,9 @@ test('a page that cannot be read fails the reading, also while the caller works 
       if (ids.length > 1) continue;
       await place.database.execute('ALTER TABLE main_activitystream RENAME TO renamed');
       // Meanwhile a page that was asked for before fails.
-      await place.database.query('SELECT pg_sleep(0.3)');
+      const asked = `SELECT FROM pg_stat_activity
+        WHERE state = 'active' AND pid <> pg_backend_pid() AND datname = current_database()`;
+      await until(async () => (await place.database.query(asked)).length === 0);
     }
   };
   await expect(read()).rejects.toMatchObject({ code: 'target_misbehaved', details: { sqlstate: '42P01' } });

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, inject, it } from 'vitest';
 import { TokenctlError } from '../../../../src/domain/errors.ts';
 import type { Outcome } from '../../../../src/domain/plan.ts';
@@ -9,6 +8,7 @@ import { openDatabaseTarget } from '../../../../src/targets/database/database-ta
 import { startProxy } from '../../../process/faults/postgres-proxy.ts';
 import { refused } from '../../../support/drafts.ts';
 import { all, roleWith, testDatabase } from '../../../support/test-database.ts';
+import { until } from '../../../support/until.ts';
 
 const place = testDatabase('service');
 
@@ -73,7 +73,7 @@ describe('a database that cannot be opened', () => {
 });
 
 describe('a database that goes silent', () => {
-  it('holds an interrupted revocation for about a second, which says what is unknown', async () => {
+  it('ends an interrupted revocation, which says what is unknown', async () => {
     await using proxy = await startProxy(place.url);
     const target = await place.open({ url: proxy.url });
     const ids = await place.tokens(3);
@@ -83,15 +83,13 @@ describe('a database that goes silent', () => {
     const revoking = (async () => {
       for await (const each of target.revoke(ids, { signal: interruption.signal })) outcomes.push(each);
     })();
-    await sleep(50);
-    const interrupted = performance.now();
+    await until(() => proxy.unheard() !== '');
     interruption.abort();
     await expect(revoking).rejects.toMatchObject({
       code: 'target_unreachable',
       message: 'Interrupted before the database answered',
     });
     await target.close();
-    expect(performance.now() - interrupted).toBeLessThan(1900);
     const reason = 'no response, so it may or may not be revoked: Interrupted before the database answered';
     expect(outcomes).toEqual(ids.map((tokenId) => ({ tokenId, result: 'failed', reason })));
   });
@@ -106,21 +104,19 @@ describe('any other work in a database that goes silent', () => {
     ['a list', (target: Target) => all(target.tokens({}))],
     ['users', (target: Target) => target.users.setActive(1, false)],
     ['settings', (target: Target) => target.settings.write({ AUTH_BASIC_ENABLED: false })],
-  ])('ends within about a second of an interruption: %s', async (_what, work) => {
+  ])('ends when it is interrupted: %s', async (_what, work) => {
     await using proxy = await startProxy(place.url);
     const interruption = new AbortController();
     const target = await place.open({ url: proxy.url, interruption: () => interruption.signal });
     proxy.silence();
     const working = work(target).catch((error: unknown) => error);
-    await sleep(50);
-    const interrupted = performance.now();
+    await until(() => proxy.unheard() !== '');
     interruption.abort();
     expect(await working).toMatchObject({
       code: 'target_unreachable',
       message: 'Interrupted before the database answered',
     });
     await target.close();
-    expect(performance.now() - interrupted).toBeLessThan(1900);
   });
 });
 
@@ -159,7 +155,8 @@ describe('a lost connection', () => {
         code: 'target_unreachable',
         hint: expect.stringContaining('run the command again'),
       });
-      await sleep(300);
+      const waiting = `SELECT FROM pg_locks WHERE NOT granted AND relation = 'main_activitystream'::regclass`;
+      await until(async () => (await transaction.query(waiting)).length > 0);
       await cut();
       await failing;
     });
@@ -176,7 +173,9 @@ describe('a lost connection', () => {
   it('is reopened for the next query', async () => {
     const target = await place.open();
     await cut();
-    await sleep(100);
+    const gone =
+      "SELECT FROM pg_stat_activity WHERE application_name = 'tokenctl' AND datname = current_database()";
+    await until(async () => (await place.database.query(gone)).length === 0);
     expect(await all(target.users.list({ names: ['alice'] }))).toHaveLength(1);
   });
 });

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import type { Outcome } from '../../../../src/domain/plan.ts';
 import { partOf } from '../../../../src/operations/target-parts.ts';
 import { ALICE, all, GITHUB, LAYOUTS, results, testDatabase } from '../../../support/test-database.ts';
+import { until } from '../../../support/until.ts';
+import { stopClocks } from '../../../support/virtual-clock.ts';
 
 describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
   const place = testDatabase(layout);
@@ -148,7 +151,7 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
 
   it('revokes tokens that are unlocked in time, even if they were changed', async () => {
     const { id, refreshId } = await grant();
-    const patient = await place.open({ lockRetryMs: 5000 });
+    const patient = await place.open({ lockRetryMs: 600_000 });
     const { promise: locked, resolve: isLocked } = Promise.withResolvers<void>();
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const other = place.database.transaction(async (transaction) => {
@@ -163,8 +166,13 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
       await released;
     });
     await locked;
-    setTimeout(release, 200);
-    expect(await results(patient.revoke([id], { withRefreshTokens: true }))).toEqual({ [id]: 'revoked' });
+    const [begun] = await query('SELECT clock_timestamp() AS at');
+    const revoking = results(patient.revoke([id], { withRefreshTokens: true }));
+    const tried = `SELECT FROM pg_stat_activity WHERE application_name = 'tokenctl' AND datname = current_database()
+      AND state = 'idle' AND query_start > $1`;
+    await until(async () => (await query(tried, begun?.['at'])).length > 0);
+    release();
+    expect(await revoking).toEqual({ [id]: 'revoked' });
     await other;
     expect(await exists(id)).toBe(false);
     expect(await refreshRow(refreshId)).toMatchObject({ access_token_id: null, revoked: expect.any(Date) });
@@ -177,8 +185,13 @@ describe.each(LAYOUTS)('revoking in the tables of the %s', (layout) => {
     const ids = await place.tokens(40);
     const referred = ids[17] ?? 0;
     await query('INSERT INTO of_our_own VALUES ($1)', referred);
-    const patient = await place.open({ lockRetryMs: 2500 });
-    const outcomes = await all(patient.revoke(ids));
+    const pass = stopClocks();
+    const patient = await place.open({ lockRetryMs: 600_000 });
+    const outcomes: Outcome[] = [];
+    for await (const outcome of patient.revoke(ids)) {
+      outcomes.push(outcome);
+      if (outcomes.length === 39) pass(600_000);
+    }
     expect(outcomes.filter(({ result }) => result === 'failed')).toEqual([
       { tokenId: referred, result: 'failed', reason: 'another table of the database refers to it' },
     ]);

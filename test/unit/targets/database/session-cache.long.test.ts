@@ -9,6 +9,7 @@ import type { SessionSelector } from '../../../../src/operations/ports/target-pa
 import { partOf } from '../../../../src/operations/target-parts.ts';
 import { SessionCache } from '../../../../src/targets/database/session-cache.ts';
 import { temporaryFolder } from '../../../process/cli/program.ts';
+import { NO_ANSWER_MS } from '../../../support/limits.ts';
 import { makeCertificate, NO_REDIS, pickledSession, type Redis, startRedis } from '../../../support/redis.ts';
 import { ALICE, all, createTestDatabase, LEAVER, type TestDatabase } from '../../../support/test-database.ts';
 
@@ -91,7 +92,9 @@ describe('a session cache that does not answer', () => {
     const silent = net.createServer((socket) => sockets.push(socket)).listen(0, '127.0.0.1');
     await new Promise((resolve) => silent.once('listening', resolve));
     const { port } = silent.address() as net.AddressInfo;
-    const problem = await cacheAt(`redis://:${PASSWORD}@127.0.0.1:${port}`, { timeoutMs: 300 }).problem();
+    const problem = await cacheAt(`redis://:${PASSWORD}@127.0.0.1:${port}`, {
+      timeoutMs: NO_ANSWER_MS,
+    }).problem();
     expect(problem).toMatch(/^The session cache at redis:\/\/127\.0\.0\.1:\d+\/0 cannot be read: /);
     for (const socket of sockets) socket.destroy();
     silent.close();
