@@ -16,6 +16,7 @@ class Wire {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #open = true;
+  #left = Number.POSITIVE_INFINITY;
 
   constructor(to: URL) {
     this.#server = createServer((near) => {
@@ -25,6 +26,10 @@ class Wire {
       }
       const far = connect(Number(to.port), to.hostname);
       near.pipe(far).pipe(near);
+      near.on('data', () => {
+        this.#left -= 1;
+        if (this.#left === 0) this.cut();
+      });
       for (const socket of [near, far]) {
         this.#sockets.add(socket.on('error', () => undefined));
       }
@@ -44,6 +49,11 @@ class Wire {
     this.#open = false;
     for (const socket of this.#sockets) socket.destroy();
     this.#sockets.clear();
+  }
+
+  /** Cuts it once so many pieces more have gone to the server. */
+  cutAfter(pieces: number): void {
+    this.#left = pieces;
   }
 
   mend(): void {
@@ -92,7 +102,7 @@ describe('a service that loses its PostgreSQL database', () => {
   it('survives that in the middle of requests and transactions', async () => {
     for (let round = 0; round < 5; round += 1) {
       const answers = Array.from({ length: 20 }, () => admin.post('/api/v2/tokens/', { description: 'cut' }));
-      setTimeout(() => wire.cut(), 3 * round);
+      wire.cutAfter(1 + 10 * round);
       const statuses = (await Promise.all(answers)).map(({ status }) => status);
       expect(statuses.filter((status) => status !== 201 && status !== 503)).toEqual([]);
       wire.mend();

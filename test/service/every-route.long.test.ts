@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { Agent, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Described, type Malformed, malformedRequests } from '../support/malformed-requests.ts';
 import { bearer, Client, useService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const COUNT = inject('malformedRequests');
 const WARM_UP = COUNT / 10;
@@ -114,10 +114,10 @@ describe(`${COUNT} malformed requests to every address (TEST_SEED=${SEED})`, () 
     // A connection that was cut is rare, and only where the body or a header was too large.
     expect(statuses.get(0) ?? 0).toBeLessThan(COUNT / 50);
 
-    await expect.poll(() => service.database.connections?.()).toMatchObject({ waiting: 0 });
+    await until(() => service.database.connections?.().waiting === 0);
     const { total = 0, idle } = service.database.connections?.() ?? {};
     expect(idle).toBe(total);
-    await expect.poll(sockets).toBeLessThanOrEqual(total + 4);
+    await until(sockets, (open) => open <= total + 4);
     // What is remembered has bounds: counters by route, allowances by address, verified passwords.
     expect(heapUsed() - heap).toBeLessThan(24 * 1024 * 1024);
     expect((await new Client(service.url, bearer(TOKEN)).get('/api/v2/me/')).status).toBe(200);
@@ -144,7 +144,6 @@ describe(`${COUNT} malformed requests to every address (TEST_SEED=${SEED})`, () 
       });
     });
     for (const answer of await Promise.all(answers)) expect(answer).not.toMatch(/^HTTP\/1\.1 5/);
-    await sleep(100);
-    expect(sockets()).toBeLessThanOrEqual(before + 1);
+    await until(sockets, (open) => open <= before + 1);
   });
 });

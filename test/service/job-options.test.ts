@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { fakeAnsible } from '../support/fake-ansible.ts';
 import { type Body, useService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const ASKS = {
   ask_job_type_on_launch: true,
@@ -38,11 +38,8 @@ describe('what decides how a job runs', () => {
   }
 
   async function ended(id: number): Promise<Body> {
-    for (;;) {
-      const job = (await admin.get(`/api/v2/jobs/${id}/`)).json;
-      if (job['finished'] !== null) return job;
-      await sleep(25);
-    }
+    const read = async () => (await admin.get(`/api/v2/jobs/${id}/`)).json;
+    return await until(read, ({ finished }) => finished !== null);
   }
 
   /** What the program that runs playbooks was given. */

@@ -1,27 +1,22 @@
 import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
 import { prepareEmbedded } from '../support/embedded-template.ts';
 import { fakeAnsible } from '../support/fake-ansible.ts';
 import { ADMIN, type Body, basic, bearer, Client, DATABASES, startTestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const ENDED = ['successful', 'failed', 'error', 'canceled'];
 const SECRET = 'environment-secret';
 
 /** Asks for a job until it is as expected. */
-async function until(client: Client, id: number, done: (job: Body) => boolean): Promise<Body> {
-  for (let left = 400; ; left--) {
-    const job = (await client.get(`/api/v2/jobs/${id}/`)).json;
-    if (done(job) || left === 0) return job;
-    await sleep(25);
-  }
-}
+const reached = (client: Client, id: number, isDone: (job: Body) => boolean) =>
+  until(async () => (await client.get(`/api/v2/jobs/${id}/`)).json, isDone);
 
 const ended = (client: Client, id: number) =>
-  until(client, id, (job) => ENDED.includes(String(job['status'])));
+  reached(client, id, (job) => ENDED.includes(String(job['status'])));
 
 describe.each(DATABASES)('jobs on %s', (kind) => {
   let service: RunningService;
@@ -222,7 +217,7 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
 
   it('are canceled with their child processes', async () => {
     const { id } = await launch('slow');
-    await until(admin, id, (job) => job['status'] === 'running');
+    await reached(admin, id, (job) => job['status'] === 'running');
     const cancel = `/api/v2/jobs/${id}/cancel/`;
     expect((await admin.get(cancel)).json).toEqual({ can_cancel: true });
     expect((await admin.post(cancel)).status).toBe(202);
@@ -234,8 +229,9 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
 
   it('are killed if they ignore SIGTERM', { tags: ['long'] }, async () => {
     const { id } = await launch('stubborn');
-    await until(admin, id, (job) => job['status'] === 'running');
-    await sleep(300);
+    await reached(admin, id, (job) => job['status'] === 'running');
+    // From then on it ignores the signal.
+    await until(async () => (await stdout(id)).includes('begun'));
     await admin.post(`/api/v2/jobs/${id}/cancel/`);
     expect(await ended(admin, id)).toMatchObject({ status: 'canceled' });
   });
@@ -251,7 +247,7 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
   it('run a few at a time while others wait; a waiting job is canceled at once', async () => {
     const ids = [];
     for (let left = 6; left > 0; left--) ids.push((await launch('slow')).id);
-    await until(admin, ids[3] ?? 0, (job) => job['status'] === 'running');
+    await reached(admin, ids[3] ?? 0, (job) => job['status'] === 'running');
     const waiting = (await admin.get('/api/v2/jobs/?status=pending')).json;
     expect(waiting.count).toBe(2);
     for (const id of ids.toReversed()) await admin.post(`/api/v2/jobs/${id}/cancel/`);
@@ -266,7 +262,7 @@ describe.each(DATABASES)('jobs on %s', (kind) => {
         ...{ name: 'Other', inventory: template['inventory'], project: template['project'] },
         ...{ playbook: template['playbook'] },
       });
-      await until(admin, first?.id ?? 0, (job) => job['status'] === 'running');
+      await reached(admin, first?.id ?? 0, (job) => job['status'] === 'running');
       const passing = (await admin.post(`${other.json['url']}launch/`)).json;
       expect(await ended(admin, passing.id)).toMatchObject({ status: 'successful' });
       const waiting = (await admin.get('/api/v2/jobs/?status=pending&order_by=id')).json;
@@ -372,7 +368,7 @@ describe('jobs of a service that ends', () => {
     const admin = new Client(service.url, basic(ADMIN.username, ADMIN.password));
     await admin.patch('/api/v2/job_templates/1/', { limit: 'slow' });
     const { id } = (await admin.post('/api/v2/job_templates/1/launch/')).json;
-    await until(admin, id, (job) => job['status'] === 'running');
+    await reached(admin, id, (job) => job['status'] === 'running');
     const rows: { status: string; job_explanation: string }[] = [];
     const { database } = service;
     const close = database.close.bind(database);

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { HashQueue } from '../../src/service/limits/hash-queue.ts';
 import { ADMIN, type Answer, basic, Client, useService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 /** Hashes that end by hand, and a list of those that have begun. */
 function hashes(queue: HashQueue) {
@@ -145,7 +146,7 @@ describe('passwords over HTTP', () => {
       answered.push(status);
       if (status === 429) expect(Number(headers['retry-after'])).toBeGreaterThan(0);
     });
-    await expect.poll(() => answered.length, { interval: 1 }).toBeGreaterThan(100);
+    await until(() => answered.length > 100);
     const before = answered.filter((status) => status === 401).length;
     const { status } = await login('alice', 'a-password', '198.51.100.2');
     const during = answered.filter((each) => each === 401).length - before;

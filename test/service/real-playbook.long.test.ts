@@ -1,11 +1,11 @@
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
 import { readPlaybookOutput } from '../../src/web/service/playbook-output.ts';
 import { ADMIN, type Body, basic, Client, startTestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const PATH = process.env['PATH'] ?? '';
 const found = PATH.split(delimiter).some((folder) => existsSync(join(folder, 'ansible-playbook')));
@@ -77,12 +77,9 @@ describe.skipIf(!found)(
     /** Launches the template, and returns the job with its output once it has finished. */
     async function run(given: Record<string, unknown>): Promise<{ job: Body; output: string }> {
       const { id } = (await admin.post(`${template['url']}launch/`, given)).json;
-      for (;;) {
-        const job = (await admin.get(`/api/v2/jobs/${id}/`)).json;
-        const output = (await admin.get(`/api/v2/jobs/${id}/stdout/?format=txt`)).text;
-        if (job['finished'] !== null) return { job, output };
-        await sleep(100);
-      }
+      const read = async () => (await admin.get(`/api/v2/jobs/${id}/`)).json;
+      const job = await until(read, ({ finished }) => finished !== null);
+      return { job, output: (await admin.get(`/api/v2/jobs/${id}/stdout/?format=txt`)).text };
     }
 
     const file = (host: string) => join(written, host);

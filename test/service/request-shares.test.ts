@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { ADMIN, basic, bearer, Client, useService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const FROM_A = { 'x-forwarded-for': '192.0.2.1' };
 const FROM_B = { 'x-forwarded-for': '192.0.2.2' };
@@ -27,8 +27,7 @@ describe('the share of a sender', () => {
       for (let n = 0; n < 4; n++) blocked.push(statusOf(new Client(service.url, FROM_A).get('/api/')));
       const waiting = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'
         AND query LIKE '%conf_setting%' AND datname = current_database()`;
-      const count = async () => (await service.database.query(waiting)).length;
-      await expect.poll(count).toBe(4);
+      await until(async () => (await service.database.query(waiting)).length === 4);
       await work();
     });
     expect(await Promise.all(blocked)).toEqual([200, 200, 200, 200]);
@@ -57,8 +56,8 @@ describe('the share of a sender', () => {
           );
         }
         // Others are answered meanwhile, although they came later.
-        expect((await new Client(service.url, FROM_B).get('/api/v2/')).status).toBe(200);
-        await sleep(300);
+        for (let n = 0; n < 20; n += 1)
+          expect((await new Client(service.url, FROM_B).get('/api/v2/')).status).toBe(200);
         expect((await new Client(service.url, FROM_B).get('/static/service.css')).status).toBe(200);
         expect(answered).toHaveLength(begin);
       });

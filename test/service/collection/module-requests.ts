@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'vitest';
 import type { Answer, Body, Client } from '../../support/service.ts';
+import { until } from '../../support/until.ts';
 
 /** What the modules of the collection awx.awx ask and send, as its documentation has it. Where Ansible is missing, these requests are played. */
 
@@ -326,14 +326,10 @@ class Player {
   }
 
   async #waitFor(url: string): Promise<boolean> {
-    for (;;) {
-      const { finished, status } = await this.#ok(this.#client.get(url));
-      if (finished === null) await sleep(50);
-      else {
-        expect([url, status]).toEqual([url, 'successful']);
-        return false;
-      }
-    }
+    const read = () => this.#ok(this.#client.get(url));
+    const { status } = await until(read, ({ finished }) => finished !== null);
+    expect([url, status]).toEqual([url, 'successful']);
+    return false;
   }
 }
 

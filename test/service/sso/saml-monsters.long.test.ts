@@ -53,24 +53,21 @@ describe('answers that are made to keep the service busy', () => {
   afterAll(() => service.close());
 
   it('are refused before they are read, where that can be seen', async () => {
-    const started = performance.now();
     await expectRefused(service, await send(monster(40_000)), 'unverified');
     await expectRefused(service, await send(monster(10).padEnd(300_000, ' ')), 'unverified');
-    expect(performance.now() - started).toBeLessThan(5_000);
   });
 
   it('hold up no other request, and no other login for long', async () => {
     const sent = send(encrypted(monster(32_000)));
     let done = false;
     void sent.finally(() => (done = true));
-    let slowest = 0;
+    let answeredMeanwhile = 0;
     while (!done) {
-      const asked = performance.now();
       await (await fetch(`${service.url}/api/v2/ping/`)).text();
-      slowest = Math.max(slowest, performance.now() - asked);
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      answeredMeanwhile += 1;
     }
-    expect(slowest).toBeLessThan(3_000);
+    // In the same thread, all but the first would wait until it is refused.
+    expect(answeredMeanwhile).toBeGreaterThan(10);
     await expectRefused(service, await sent, 'unverified');
     const honest = await logInWithSaml(service, { idp, nameId: 'lin' });
     expect(honest.stop.url).toBe(`${service.url}/accounts/profile/`);

@@ -20,6 +20,7 @@ function endless(response: ServerResponse): void {
 describe('providers that do not answer as they should', () => {
   let service: RunningService;
   let provider: LoopbackServer;
+  const { promise: asked, resolve: isAsked } = Promise.withResolvers<void>();
   const logIn = async (issuer: string) => {
     await set(service, 'google-oauth2', { SOCIAL_AUTH_GOOGLE_OAUTH2_ISSUER: issuer });
     const browser = new Browser();
@@ -30,6 +31,7 @@ describe('providers that do not answer as they should', () => {
     service = await startTestService('PostgreSQL', { secretKey: SECRET_KEY });
     provider = await listenOnLoopback(() => (request, response) => {
       if (request.url?.startsWith('/endless')) endless(response);
+      else isAsked();
     });
     await set(service, 'google-oauth2', {
       SOCIAL_AUTH_GOOGLE_OAUTH2_KEY: 'automation',
@@ -41,18 +43,19 @@ describe('providers that do not answer as they should', () => {
     await provider.close();
   });
 
-  it('are given up after ten seconds, and hold up nobody else meanwhile', async () => {
-    const started = performance.now();
-    const waiting = logIn(`${provider.url}/silent`);
+  it('are given up, and hold up nobody else meanwhile', async () => {
+    let isAnswered = false;
+    const waiting = logIn(`${provider.url}/silent`).finally(() => {
+      isAnswered = true;
+    });
+    await asked;
     expect((await fetch(`${service.url}/api/login/`)).status).toBe(200);
+    expect(isAnswered).toBe(false);
     await expectRefused(service, await waiting, 'unreachable');
-    expect(performance.now() - started).toBeLessThan(20_000);
   });
 
   it('are not listened to without end', async () => {
-    const started = performance.now();
     await expectRefused(service, await logIn(`${provider.url}/endless`), 'unverified');
-    expect(performance.now() - started).toBeLessThan(8_000);
   });
 
   it.each(['a/b', 'a?b', 'user@a', '['])('are sent nobody back to the host %j', async (host) => {

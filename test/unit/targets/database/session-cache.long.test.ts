@@ -12,6 +12,7 @@ import { temporaryFolder } from '../../../process/cli/program.ts';
 import { NO_ANSWER_MS } from '../../../support/limits.ts';
 import { makeCertificate, NO_REDIS, pickledSession, type Redis, startRedis } from '../../../support/redis.ts';
 import { ALICE, all, createTestDatabase, LEAVER, type TestDatabase } from '../../../support/test-database.ts';
+import { until } from '../../../support/until.ts';
 
 const ENGINE = 'gateway:1:ansible_base.lib.sessions.stores.cached_dynamic_timeout';
 const PASSWORD = 'redis-password-of-a-test';
@@ -161,7 +162,10 @@ describe.skipIf(NO_REDIS !== null)('a session cache', () => {
       'cannot be read: its cluster serves 16383 of 16384 slots',
     );
     redis.cli('CLUSTER', 'ADDSLOTS', '16383');
-    await expect.poll(() => redis.cli('CLUSTER', 'INFO')).toContain('cluster_state:ok');
+    await until(
+      () => redis.cli('CLUSTER', 'INFO'),
+      (info) => info.includes('cluster_state:ok'),
+    );
     redis.set(`${ENGINE}${key('a')}`, pickledSession(41), 60);
     // A node that is down does not matter: another one tells which masters there are.
     const cache = cacheAt(`redis://127.0.0.1:1, redis://127.0.0.1:${redis.port}`);
