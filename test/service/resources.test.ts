@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
 import { ADMIN, type Body, basic, Client, DATABASES, startTestService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const NOW = new Date('2026-05-31T12:00:00Z');
 
@@ -178,7 +179,7 @@ describe.each(DATABASES)('resources on %s', (kind) => {
   it('are not deleted while a job runs with them, nor is the job', async () => {
     const [template] = (await get('job_templates/?name=Demo Job Template')).results;
     const { id } = (await admin.post(`${template?.['url']}launch/`)).json;
-    await expect.poll(async () => (await get(`jobs/${id}/`))['status']).toBe('error');
+    await until(async () => (await get(`jobs/${id}/`))['status'] === 'error');
     const jobs = `${template?.['url']}jobs/`;
     expect(template?.['related']).toMatchObject({ jobs });
     expect((await admin.get(jobs)).json.results).toMatchObject([{ id }]);

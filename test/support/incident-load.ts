@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Database } from '../../src/db/database.ts';
 import { hashPassword } from '../../src/service/auth/secret-hashes.ts';
 import { basic, bearer, Client } from './client.ts';
+import { until } from './until.ts';
 
 /** The ways in that are used. */
 export const WAYS = ['token', 'refresh grant', 'session', 'basic authentication'] as const;
@@ -44,9 +45,9 @@ export async function fillForLoad(database: Database, { users, tokens }: LoadSiz
 /** When something was accepted. */
 export interface Acceptance {
   readonly way: Way;
-  /** Of `performance.now()`, when the answer was there. */
+  /** Of `performance.now()`, when the answer was there: for benchmarks. */
   readonly at: number;
-  /** When the request was sent. */
+  /** The number of its request, in the order in which they were sent. */
   readonly sent: number;
 }
 
@@ -58,6 +59,10 @@ export class IncidentLoad {
   readonly accepted = new Map<Way, number>();
   readonly #url: string;
   readonly #work: Promise<void>[] = [];
+  /** How many requests were sent. */
+  #sent = 0;
+  /** The last request that was answered, by each way. */
+  readonly #answered = new Map<Way, number>();
   #stopped = false;
   #failure: Error | null = null;
 
@@ -99,7 +104,7 @@ export class IncidentLoad {
     }
     // Nobody begins before all are logged in: logins among the work of the others would take minutes.
     for (const user of begin) user();
-    while (this.#failure === null && WAYS.some((way) => !this.accepted.has(way))) await pause(10);
+    await until(() => this.#failure !== null || WAYS.every((way) => this.accepted.has(way)));
   }
 
   /** Ends it and waits for the requests under way. Throws if a request had no answer. */
@@ -109,20 +114,30 @@ export class IncidentLoad {
     if (this.#failure !== null) throw this.#failure;
   }
 
-  /** How many were sent after an instant and accepted, by each way that there were any. */
-  acceptedAfter(at: number): readonly Acceptance[] {
-    return [...this.last.values()].filter(({ sent }) => sent > at);
+  /** How many requests were sent so far. */
+  get sent(): number {
+    return this.#sent;
+  }
+
+  /** The last acceptance by each way, of the requests after the first `sent`; waits until each way was tried again. */
+  async acceptedAfter(sent: number): Promise<readonly Acceptance[]> {
+    const isTried = (way: Way) => (this.#answered.get(way) ?? 0) > sent + 4 * WAYS.length;
+    await until(() => this.#failure !== null || WAYS.every(isTried));
+    await this.stop();
+    return [...this.last.values()].filter((each) => each.sent > sent);
   }
 
   #repeat(way: Way, attempt: () => Promise<boolean>): void {
     this.#work.push(
       (async () => {
         while (!this.#stopped && this.#failure === null) {
-          const sent = performance.now();
+          this.#sent += 1;
+          const sent = this.#sent;
           const isAccepted = await attempt().catch((cause: unknown) => {
             this.#failure ??= new Error(`no answer by ${way}`, { cause });
             return false;
           });
+          this.#answered.set(way, sent);
           if (isAccepted) this.#note(way, sent);
           // Whoever is refused goes on trying, and leaves the service some time to answer others.
           await pause(isAccepted ? 5 : 100);
@@ -160,6 +175,7 @@ export class IncidentLoad {
 export class RefreshStorm {
   /** Ends when all are refused. */
   readonly refused: Promise<unknown>;
+  #refreshed = 0;
   #stopped = false;
 
   private constructor(url: string, pairs: readonly Pair[]) {
@@ -178,6 +194,12 @@ export class RefreshStorm {
     return new RefreshStorm(url, pairs);
   }
 
+  /** Waits until so many refreshes more were answered, or all are refused. */
+  async turns(count: number): Promise<void> {
+    const enough = this.#refreshed + count;
+    await Promise.race([this.refused, until(() => this.#refreshed >= enough || this.#stopped)]);
+  }
+
   /** Ends it and waits for the requests under way. */
   async stop(): Promise<void> {
     this.#stopped = true;
@@ -187,6 +209,7 @@ export class RefreshStorm {
   async #refresh(url: string, first: Pair): Promise<void> {
     for (let pair: Pair | null = first; pair !== null && !this.#stopped; ) {
       pair = await grant(url, { grant_type: 'refresh_token', refresh_token: pair.refresh });
+      this.#refreshed += 1;
     }
   }
 }
@@ -210,7 +233,7 @@ export class PersistentUser {
   /** Begins, and returns once the user holds a credential of each kind. */
   static async start(url: string, username: string): Promise<PersistentUser> {
     const user = new PersistentUser(url, username);
-    while (user.#access.length < 3 || user.#refresh.length < 2 || user.#browsers.length === 0) await pause(5);
+    await until(() => user.#access.length >= 3 && user.#refresh.length >= 2 && user.#browsers.length > 0);
     return user;
   }
 

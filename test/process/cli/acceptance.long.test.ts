@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import { Secret } from '../../../src/domain/secret.ts';
@@ -12,6 +11,7 @@ import { EXPLANATION, readDescription } from '../../acceptance/description.ts';
 import { openOn } from '../../support/databases.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
 import { ADMIN, basic, Client, startTestService } from '../../support/service.ts';
+import { until } from '../../support/until.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../acceptance/main.ts', import.meta.url));
 
@@ -39,7 +39,7 @@ async function acceptance(
   });
   const closed = once(child, 'close') as Promise<[number | null]>;
   if (kill !== undefined) {
-    while (child.exitCode === null && !(await kill.when(stdout))) await sleep(5);
+    await until(() => child.exitCode !== null || kill.when(stdout));
     child.kill(kill.signal);
   }
   const [code] = await closed;

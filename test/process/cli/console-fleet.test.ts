@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { Answers } from '../../../src/console/answers.ts';
 import type { FleetRow } from '../../../src/console/overview.ts';
 import { testConsole } from '../../support/console.ts';
+import { until } from '../../support/until.ts';
 import { estate } from './estate.ts';
 
 const east = estate({ users: 12, tokens: 40 });
@@ -68,16 +69,16 @@ describe('the overview of several controllers', () => {
     });
     const read = async () => (await send('/api/fleet')).json().controllers as readonly FleetRow[];
     const row = async (place: string) => (await read()).find((each) => each.place === place);
-    await expect
-      .poll(() => row('east'))
-      .toMatchObject({
-        context: { value: { identity: { username: 'admin' } }, problem: null, waits: null },
-        incidents: { value: { open: [] } },
-        audit: { value: { tokensRead: 40, expiring: { week: expect.any(Number) }, calendar: {} } },
-      });
-    const began = performance.now();
+    await until(
+      () => row('east'),
+      (each) => each?.audit.value?.tokensRead === 40,
+    );
+    expect(await row('east')).toMatchObject({
+      context: { value: { identity: { username: 'admin' } }, problem: null, waits: null },
+      incidents: { value: { open: [] } },
+      audit: { value: { tokensRead: 40, expiring: { week: expect.any(Number) }, calendar: {} } },
+    });
     expect(await row('silent')).toMatchObject({ context: { value: null, problem: null } });
-    expect(performance.now() - began).toBeLessThan(1_000);
     expect((await row('silent'))?.context.waits).toBeGreaterThanOrEqual(0);
     expect(await row('gone')).toMatchObject({ context: { problem: { code: 'target_unreachable' } } });
     // The list of tokens says whose are missing.

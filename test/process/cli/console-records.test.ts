@@ -1,5 +1,4 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
-import { setTimeout } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { inTurns } from '../../../src/console/places.ts';
 import { chartsOf } from '../../../src/console/token-charts.ts';
@@ -10,6 +9,7 @@ import { openFileLedger } from '../../../src/scheduler/ledger/ledger.ts';
 import { consoleOf, type TestConsole } from '../../support/console.ts';
 import { days, facts, now } from '../../support/policy-facts.ts';
 import { token } from '../../support/tokens.ts';
+import { until } from '../../support/until.ts';
 import { estate } from './estate.ts';
 
 const { home } = estate({ users: 8, tokens: 60 });
@@ -135,13 +135,11 @@ it('filters the runs of the audit log, verifies it, and gives checkpoints and pr
 });
 
 /** The first rows, once the tokens are read. */
-async function waitForRows(send: TestConsole['send']) {
-  for (;;) {
-    const page = (await send('/api/tokens?limit=1')).json();
-    if (page.readings.every(({ state }: { state: string }) => state !== 'reading')) return page;
-    await setTimeout(20);
-  }
-}
+const waitForRows = (send: TestConsole['send']) =>
+  until(
+    async () => (await send('/api/tokens?limit=1')).json(),
+    ({ readings }) => readings.every(({ state }: { state: string }) => state !== 'reading'),
+  );
 
 it('shows the jobs, and runs one as a dry run under its lock, which changes nothing', async () => {
   const at = home();
@@ -258,9 +256,9 @@ it('reads two contexts at a time, the others in their order, after a failure as 
   expect(begun).toEqual(['a', 'b']);
   gates.get('b')?.reject(new Error('unreachable'));
   await expect(all[1]).rejects.toThrow('unreachable');
-  await expect.poll(() => begun).toEqual(['a', 'b', 'c']);
+  await until(() => begun.join('') === 'abc');
   for (const name of ['a', 'c']) gates.get(name)?.resolve();
-  await expect.poll(() => begun).toEqual(['a', 'b', 'c', 'd']);
+  await until(() => begun.join('') === 'abcd');
   gates.get('d')?.resolve();
   await Promise.all([all[0], all[2], all[3]]);
 });

@@ -7,6 +7,7 @@ import type { OperationState } from '../../../src/console/operations.ts';
 import { runConsole } from '../../../src/console/server.ts';
 import { consoleOf, type TestConsole, tokensOf } from '../../support/console.ts';
 import { type Gate, startGate } from '../../support/gate.ts';
+import { until } from '../../support/until.ts';
 import { estate, type Home } from './estate.ts';
 
 const east = estate({ users: 12, tokens: 160 });
@@ -187,7 +188,7 @@ describe('what goes wrong', () => {
     const console = at.start(['console', '--no-open']);
     const printed = await console.says(/Open within five minutes: \S+\n/);
     const page = await openPage(new URL(printed.slice(printed.indexOf('http')).trim()));
-    const plan = await page.until(
+    const plan = await page.reached(
       (await page.send('/api/operations', { kind: 'tokens revoke', place: 'test', ids })).id,
       'asking',
     );
@@ -222,12 +223,12 @@ describe('what goes wrong', () => {
       notify: (line) => lines.push(line),
       idleClock: { now: () => now, checkEveryMs: 20 },
     });
-    await expect.poll(() => lines.length).toBe(2);
+    await until(() => lines.length === 2);
     const page = await openPage(new URL(/http:\S+$/.exec(lines[1] ?? '')?.[0] ?? ''));
     const ids = await idsOf(at, 1);
     const { id } = await page.send('/api/operations', { kind: 'tokens revoke', place: 'test', ids });
     now += 29 * 60_000;
-    await page.until(id, 'asking');
+    await page.reached(id, 'asking');
     now += 29 * 60_000;
     // What the page asks by itself, and the events of a plan, are no use.
     const events = await page.fetch(`/api/operations/${id}/events`, { 'x-console-quiet': '1' });
@@ -257,15 +258,9 @@ async function openPage(address: URL) {
     send: async (path: string, body: object) =>
       (await request(path, {}, body)).json() as Promise<OperationState>,
     /** Asks until an operation is in a state. */
-    async until(id: string, wanted: OperationState['state']): Promise<OperationState> {
-      let state: OperationState | undefined;
-      await expect
-        .poll(async () => {
-          state = (await (await request(`/api/operations/${id}`)).json()) as OperationState;
-          return state.state;
-        })
-        .toBe(wanted);
-      return state as OperationState;
+    async reached(id: string, wanted: OperationState['state']): Promise<OperationState> {
+      const read = async () => (await (await request(`/api/operations/${id}`)).json()) as OperationState;
+      return await until(read, ({ state }) => state === wanted);
     },
   };
 }

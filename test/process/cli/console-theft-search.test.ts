@@ -4,6 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { AccountsRead } from '../../../src/console/names.ts';
 import { ADMIN, basic, Client, startTestService } from '../../support/service.ts';
 import { theftConsole } from '../../support/theft.ts';
+import { until } from '../../support/until.ts';
 import { temporaryFolder } from './program.ts';
 
 const PASSWORD = 'long enough for it';
@@ -23,8 +24,7 @@ it('names the users of every controller, what is near, and which controller was 
     const read = async () =>
       (await opened.send(`/api/accounts?${query}`)).json().accounts as readonly AccountsRead[];
     const isPending = ({ names, problem }: AccountsRead) => names === null && problem === null;
-    await expect.poll(async () => (await read()).some(isPending)).toBe(false);
-    return await read();
+    return await until(read, (rows) => !rows.some(isPending));
   };
   // One controller with two contexts is asked once; two users of one name are two.
   expect(await accounts('text=bob')).toMatchObject([

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { until } from '../../support/until.ts';
 import { estate, type Home } from './estate.ts';
 
 // Twice the three batches of 250 that are in flight at once.
@@ -13,7 +13,7 @@ const REVOKE_ALL = ['tokens', 'revoke', '--all', '--yes', '--json'];
 async function revoking({ folder, start }: Home) {
   const log = join(folder, '.local/state/tokenctl/audit.jsonl');
   const running = start(REVOKE_ALL);
-  while (!existsSync(log) || !readFileSync(log, 'utf8').includes('"batch"')) await pause(10);
+  await until(() => existsSync(log) && readFileSync(log, 'utf8').includes('"batch"'));
   return running;
 }
 

@@ -8,6 +8,7 @@ import { basic, bearer, Client } from '../../support/service.ts';
 import { NO_SLAPD, PEOPLE, person, READER, startSlapd } from '../../support/slapd.ts';
 import { startOpenIdProvider } from '../../support/sso/openid-provider.ts';
 import { logInThrough } from '../../support/sso/world.ts';
+import { until } from '../../support/until.ts';
 import { databaseEstate } from './database-estate.ts';
 
 const db = databaseEstate();
@@ -56,27 +57,18 @@ async function provider(names: readonly string[]) {
   };
   const statusOf = async (token: string) =>
     (await new Client(service.url, bearer(token)).get('/api/v2/me/')).status;
-  /** Milliseconds until a token is refused. */
-  const refusedAfter = async (token: string, since: number) => {
-    while ((await statusOf(token)) !== 401) {
-      if (performance.now() - since > 30_000) throw new Error('the token is still accepted');
-    }
-    return performance.now() - since;
-  };
-  return { service, provider, set, makeToken, statusOf, refusedAfter };
+  const refused = (token: string) => until(async () => (await statusOf(token)) === 401);
+  return { service, provider, set, makeToken, statusOf, refused };
 }
 
-// At the end, the times are printed, for people.
 test('whoever is disabled at the provider has no token here: by event, by logout, by revocation and by the sweep', async () => {
   const at = await provider(['event', 'logout', 'revoke', 'sweep', 'stays']);
   const kept = await at.makeToken('stays');
-  const times: Record<string, number> = {};
 
   // What the provider does not say, nobody knows: the token goes on working.
   const byEvent = await at.makeToken('event');
   at.provider.disable('event');
   expect(await at.statusOf(byEvent)).toBe(200);
-  let since = performance.now();
   const signed = await at.provider.sign(
     {
       jti: randomUUID(),
@@ -92,18 +84,16 @@ test('whoever is disabled at the provider has no token here: by event, by logout
     body: signed,
   });
   expect(pushed.status).toBe(202);
-  times['event'] = await at.refusedAfter(byEvent, since);
+  await at.refused(byEvent);
 
   await at.set('google-oauth2', { SOCIAL_AUTH_GOOGLE_OAUTH2_LOGOUT_REVOKES_TOKENS: true });
   const byLogout = await at.makeToken('logout');
   at.provider.disable('logout');
-  since = performance.now();
   await at.provider.logOut('automation', 'logout');
-  times['back-channel logout'] = await at.refusedAfter(byLogout, since);
+  await at.refused(byLogout);
 
   const byRevocation = await at.makeToken('revoke');
   at.provider.disable('revoke');
-  since = performance.now();
   const caller = await at.provider.sign({
     jti: randomUUID(),
     aud: 'automation',
@@ -115,7 +105,7 @@ test('whoever is disabled at the provider has no token here: by event, by logout
     body: JSON.stringify({ sub_id: { format: 'iss_sub', iss: at.provider.issuer, sub: 'revoke' } }),
   });
   expect(revoked.status).toBe(204);
-  times['global token revocation'] = await at.refusedAfter(byRevocation, since);
+  await at.refused(byRevocation);
 
   // The sweep asks the directory of the provider, which needs to tell nobody.
   const bySweep = await at.makeToken('sweep');
@@ -142,18 +132,12 @@ test('whoever is disabled at the provider has no token here: by event, by logout
   active.set('sweep', false);
   at.provider.disable('sweep');
   expect(await at.statusOf(bySweep)).toBe(200);
-  since = performance.now();
   const run = await home.run(['users', 'offboard', '--gone', 'staff', '--yes', '--json']);
   expect(run).toMatchObject({ code: 0, stderr: expect.stringContaining('sweep: active is false') });
-  times['sweep'] = await at.refusedAfter(bySweep, since);
+  await at.refused(bySweep);
   expect(JSON.parse(run.stdout)).toMatchObject({ directory: { gone: [{ username: 'sweep' }] } });
 
   expect(await at.statusOf(kept)).toBe(200);
-  const shown = Object.entries(times).map(([way, time]) => `${way}: ${Math.round(time)} ms`);
-  // The goal is a second for what the provider tells; the sweep takes as long as the program.
-  process.stdout.write(`refused after: ${shown.join(', ')}\n`);
-  const { sweep: _, ...told } = times;
-  for (const time of Object.values(told)) expect(time).toBeLessThan(10_000);
 });
 
 test.skipIf(NO_SLAPD !== null)(
@@ -189,14 +173,12 @@ test.skipIf(NO_SLAPD !== null)(
       }),
     ]);
     expect(await at.statusOf(leaving)).toBe(200);
-    const since = performance.now();
     const run = await sweep();
     expect(run).toMatchObject({ code: 0 });
-    const time = await at.refusedAfter(leaving, since);
+    await at.refused(leaving);
     expect(JSON.parse(run.stdout).directory.gone).toMatchObject([
       { username: 'ldap-leaver', evidence: expect.stringContaining('pwdAccountLockedTime') },
     ]);
     expect([await at.statusOf(leaving), await at.statusOf(kept)]).toEqual([401, 200]);
-    process.stdout.write(`refused after the sweep of LDAP: ${Math.round(time)} ms\n`);
   },
 );

@@ -149,10 +149,11 @@ describe('log export', () => {
     const { args, append, cursor } = await place(4_000);
     const at = await receiver();
     const flags = ['--format', 'jsonl', '--to', `tcp://127.0.0.1:${at.port}`, '--cursor', cursor];
-    for (const delay of [250, 330, 410]) {
+    for (const bytes of [1, 100_000, 400_000]) {
+      const before = at.text().length;
       const running = startTokenctl(args(...flags, '--follow'), { env: {} });
       await append(150);
-      await new Promise((resolve) => setTimeout(resolve, delay));
+      await at.until((text) => text.length >= before + bytes);
       running.kill('SIGKILL');
       await running.ended;
     }
@@ -251,10 +252,8 @@ describe('sinks and revocations', () => {
     requiring(`http://127.0.0.1:${(await silence()).port}/`);
     const tokens = async () => JSON.parse((await run(['tokens', 'list', '--json'])).stdout) as unknown[];
     const alive = (await tokens()).length;
-    const began = Date.now();
     const refused = await run(['tokens', 'revoke', '--all', '--yes']);
     expect(refused).toMatchObject({ code: 6, stderr: expect.stringContaining('The required sink') });
-    expect(Date.now() - began).toBeLessThan(15_000);
     expect((await tokens()).length).toBe(alive);
     const { port, requests } = await webServer(() => 200);
     requiring(`http://127.0.0.1:${port}/`);

@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { until } from '../../support/until.ts';
 import { type ContextsHome, severalServices } from './multi-context.ts';
 import { typedInto } from './terminal.ts';
 
@@ -349,7 +350,7 @@ describe('changing', () => {
     for (const service of services().slice(0, 2)) await service.makeTokens('alice', 120);
     const args = ['tokens', 'revoke', '--user', 'alice', '--context', 'east', '--yes'];
     const running = place.start(args);
-    await expect.poll(() => entriesOf(place).length).toBeGreaterThan(1);
+    await until(() => entriesOf(place).length > 1);
     running.kill('SIGINT');
     expect([0, 130]).toContain((await running.ended).code);
     expect((await place.run(args)).code).toBe(0);

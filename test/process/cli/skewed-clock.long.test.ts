@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { testConsole } from '../../support/console.ts';
 import { NO_SLAPD, PEOPLE, person, READER, startSlapd } from '../../support/slapd.ts';
+import { until } from '../../support/until.ts';
 import { databaseEstate } from './database-estate.ts';
 import { estate, homeFor } from './estate.ts';
 import { startTokenctl } from './program.ts';
@@ -89,7 +90,7 @@ describe.each([
     expect(isOverdue).toBe(false);
     // It is due after a minute.
     if (where === 'ahead' || !inject('longTests')) return;
-    await expect.poll(async () => (await status()).isOverdue).toBe(true);
+    await until(async () => (await status()).isOverdue);
     expect(Date.now()).toBeGreaterThan(Date.parse(until));
     const lifted = await json('incident', 'lift', '--due', '--yes');
     expect(lifted.reports).toMatchObject([{ result: 'lifted' }]);
@@ -139,7 +140,7 @@ describe.each([
       });
       const page = async (query: string) =>
         (await send(`/api/tokens?place=db&user=${name}&sort=id&offset=0&limit=50${query}`)).json();
-      await expect.poll(async () => (await page('')).readings[0]?.state).toBe('complete');
+      await until(async () => (await page('')).readings[0]?.state === 'complete');
       expect((await page('')).total).toBe(4);
       expect((await page('&expiry=expired')).total).toBe(1);
       expect((await page('&expiry=live')).total).toBe(3);

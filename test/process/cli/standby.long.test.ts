@@ -7,6 +7,7 @@ import { type ReplicatedPostgres, startReplicatedPostgres } from '../../support/
 import { mailServer } from '../../support/mail-server.ts';
 import { loadRealTables, REAL_PEERS } from '../../support/real-tables.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
 import { temporaryFolder, tokenctl } from './program.ts';
 
 let servers: ReplicatedPostgres;
@@ -220,6 +221,6 @@ describe('a standby of the database', () => {
       const { stderr } = await run('tokens', 'list');
       return /it receives none at present/.test(stderr);
     };
-    await expect.poll(ended).toBe(true);
+    await until(ended);
   });
 });

@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { testConsole } from '../../support/console.ts';
 import { openOn } from '../../support/databases.ts';
 import { type Asked, providerServer } from '../../support/provider-server.ts';
+import { until } from '../../support/until.ts';
 import { databaseEstate } from './database-estate.ts';
 import { startTokenctl } from './program.ts';
 
@@ -331,10 +331,11 @@ test('of two superusers whom runs over REST disable at one instant, each by the 
       }),
     );
     const all = Promise.all(runs.map((run) => run.ended));
-    while ((await waiting()) !== names.length) {
-      const early = await Promise.race([all, sleep(20)]);
-      if (early !== undefined) throw new Error(early.map(({ stderr }) => stderr).join(''));
-    }
+    const early = all.then((runs) => {
+      throw new Error(runs.map(({ stderr }) => stderr).join(''));
+    });
+    await Promise.race([early, until(async () => (await waiting()) === names.length)]);
+    early.catch(() => undefined);
     return { ended: all };
   });
   const runs = await ended;

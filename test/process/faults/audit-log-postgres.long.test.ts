@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, inject, test } from 'vitest';
 import { openPostgresLog } from '../../../src/audit-log/postgres-log.ts';
 import type { Database } from '../../../src/db/database.ts';
@@ -10,7 +9,9 @@ import type { AuditLog } from '../../../src/operations/ports/audit-log.ts';
 import { openOn } from '../../support/databases.ts';
 import { draft, RUN, refused, stillClock } from '../../support/drafts.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
+import { NO_ANSWER_MS } from '../../support/limits.ts';
 import { refusal } from '../../support/logs.ts';
+import { until } from '../../support/until.ts';
 import { startProxy } from './postgres-proxy.ts';
 
 let url: string;
@@ -69,8 +70,8 @@ describe('a process that is killed', () => {
     await using log = logOn();
     for (let round = 0; round < 5; round += 1) {
       const { child, ended, acknowledged } = running('append-process.ts');
-      while (acknowledged().length < 5) await sleep(5);
-      await sleep(Math.random() * 20);
+      const enough = 5 + Math.random() * 20;
+      await until(() => acknowledged().length >= enough);
       child.kill('SIGKILL');
       await ended;
       const last = acknowledged().at(-1) ?? 0;
@@ -83,11 +84,15 @@ describe('a process that is killed', () => {
     await using log = logOn();
     const run = randomUUID();
     const { child, ended, said } = running('hold-process.ts', run);
-    await expect.poll(() => said.out).toBe('held\n');
+    await until(() => said.out === 'held\n');
     expect(await log.abandonedIntents()).toEqual([]);
     child.kill('SIGKILL');
     await ended;
-    await expect.poll(() => log.abandonedIntents()).toMatchObject([{ run }]);
+    const abandoned = await until(
+      () => log.abandonedIntents(),
+      ({ length }) => length > 0,
+    );
+    expect(abandoned).toMatchObject([{ run }]);
   });
 });
 
@@ -108,7 +113,9 @@ describe('a connection that is lost', () => {
               kill = false;
               const [row] = await transaction.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
               await admin.query('SELECT pg_terminate_backend($1)', [row?.pid]);
-              await sleep(50);
+              const gone = async () =>
+                (await admin.query('SELECT FROM pg_stat_activity WHERE pid = $1', [row?.pid])).length === 0;
+              await until(gone);
             }
             return result;
           }),
@@ -130,7 +137,10 @@ describe('a connection that is lost', () => {
     proxy.cutAfterCommit();
     const error = await refusal(log.append(draft({ kind: 'intent' })));
     expect(error).toMatchObject(refused('audit_unavailable', 'in PostgreSQL'));
-    await expect.poll(() => log.head()).toMatchObject({ size: 2 });
+    await until(
+      () => log.head(),
+      (head) => head?.size === 2,
+    );
     expect((await log.append(draft())).open).toEqual([2]);
     expect(await appendedTo(log)).toBe(3);
     expect(await log.abandonedIntents()).toMatchObject([{ seq: 2 }]);
@@ -147,7 +157,10 @@ describe('a connection that is lost', () => {
        WHERE locktype = 'advisory' AND granted
          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
     );
-    await expect.poll(() => other.abandonedIntents()).toHaveLength(1);
+    await until(
+      () => other.abandonedIntents(),
+      ({ length }) => length === 1,
+    );
     await log.append(draft());
     expect(await other.abandonedIntents()).toEqual([]);
     await admin.close();
@@ -155,36 +168,32 @@ describe('a connection that is lost', () => {
 });
 
 describe('a database that keeps an append waiting', () => {
-  test('because somebody holds its lock: fails in time, and goes on once it is free', async () => {
-    await using log = logOn({ timeoutMs: 1000 });
+  test('because somebody holds its lock: fails, and goes on once it is free', async () => {
+    await using log = logOn({ timeoutMs: NO_ANSWER_MS });
     await log.append(draft());
     const admin = await openOn(url);
     await admin.transaction(async (transaction) => {
       await transaction.execute('LOCK TABLE tokenctl_audit.entry IN ACCESS EXCLUSIVE MODE');
-      const started = performance.now();
       const error = await refusal(log.append(draft()));
       expect(error).toMatchObject(refused('audit_unavailable', 'for too long'));
-      expect(performance.now() - started).toBeLessThan(8000);
     });
     expect((await log.append(draft())).seq).toBe(2);
     await admin.close();
   });
 
-  test('because it fell silent: fails in time, and is opened anew once it answers', async () => {
+  test('because it fell silent: fails, and is opened anew once it answers', async () => {
     await using proxy = await startProxy(url);
     const log = openPostgresLog({
       open: () => openOn(proxy.url),
       name: 'in PostgreSQL',
       clock: stillClock,
-      timeoutMs: 1000,
+      timeoutMs: NO_ANSWER_MS,
     });
     using _hold = await log.lockRun(RUN);
     await log.append(draft({ kind: 'intent' }));
     proxy.silence();
-    const started = performance.now();
     expect(await refusal(log.append(draft()))).toMatchObject(refused('audit_unavailable', 'did not respond'));
     expect(await refusal(log.verify())).toMatchObject({ code: 'audit_unavailable' });
-    expect(performance.now() - started).toBeLessThan(20_000);
     proxy.restore();
     expect((await log.append(draft())).seq).toBe(2);
     expect(await log.abandonedIntents()).toEqual([]);

@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
 import { draft, stillClock, temporaryFolder } from '../../support/drafts.ts';
+import { until } from '../../support/until.ts';
 
 const PROGRAM = join(import.meta.dirname, 'append-process.ts');
 
@@ -47,8 +47,8 @@ describe('a process killed while it appends', { tags: ['long'] }, () => {
     const log = openFileLog({ path, clock: stillClock });
     for (let round = 0; round < 5; round += 1) {
       const { child, ended, acknowledged } = appending(path);
-      while (acknowledged().length < 5) await sleep(5);
-      await sleep(Math.random() * 20);
+      const enough = 5 + Math.random() * 20;
+      await until(() => acknowledged().length >= enough);
       child.kill('SIGKILL');
       await ended;
       const last = acknowledged().at(-1) ?? 0;

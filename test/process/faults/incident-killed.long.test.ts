@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { setTimeout as pause } from 'node:timers/promises';
 import { describe, inject, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
 import { Secret } from '../../../src/domain/secret.ts';
@@ -15,6 +14,7 @@ import { temporaryFolder } from '../../support/drafts.ts';
 import { KILL_POINTS } from '../../support/dying.ts';
 import { copyServiceTemplate } from '../../support/service-template.ts';
 import { roleWith } from '../../support/test-database.ts';
+import { until } from '../../support/until.ts';
 import { ITEM, type WORKS, workOn } from './incident-work.ts';
 
 const program = bundledProgram(join(import.meta.dirname, 'incident-process.ts'));
@@ -98,7 +98,7 @@ async function createEstate(): Promise<Estate> {
     },
     async state(path) {
       const busy = () => database.query('SELECT FROM pg_stat_activity WHERE usename = $1', [role]);
-      while ((await busy()).length > 0) await pause(5);
+      await until(busy, ({ length }) => length === 0);
       const log = openFileLog({ path, clock });
       const description = await target.describe();
       const { incidents: open } = await incidentStatus({ target, description, log, clock, all: false });

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { describe, inject, test, vi } from 'vitest';
+import { describe, inject, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
 import type { RevocationReport } from '../../../src/operations/revocation/revocation-report.ts';
 import { bundledProgram } from '../../support/bundled-program.ts';
@@ -16,6 +16,7 @@ import { entriesOf } from '../../support/fixture.ts';
 import { kinds } from '../../support/runs.ts';
 import { roleWith } from '../../support/test-database.ts';
 import { addTokens, fillEstate } from '../../support/token-estate.ts';
+import { until } from '../../support/until.ts';
 import { openPlace, revokeAll } from './revocation-work.ts';
 
 const program = bundledProgram(join(import.meta.dirname, 'revocation-process.ts'));
@@ -87,13 +88,6 @@ async function inTheDatabase(): Promise<Estate> {
       await database.close();
     },
   };
-}
-
-/** Resolves once the condition holds. */
-function until(holds: () => Promise<boolean>): Promise<true> {
-  const check = async () =>
-    (await holds()) || Promise.reject(new Error('The killed process is still connected'));
-  return vi.waitFor(check, { interval: 5, timeout: 10_000 }) as Promise<true>;
 }
 
 /** Runs a revocation in a process, which dies at a point; resolves with its report, empty where it died. */

@@ -7,6 +7,7 @@ import { bundledProgram } from '../../support/bundled-program.ts';
 import { stillClock, temporaryFolder } from '../../support/drafts.ts';
 import { FakeController } from '../../support/fake-controller.ts';
 import { entriesOf } from '../../support/fixture.ts';
+import { until } from '../../support/until.ts';
 
 const program = bundledProgram(join(import.meta.dirname, 'revocation-process.ts'));
 
@@ -45,7 +46,10 @@ describe('a revocation killed half-way', () => {
         return false;
       };
       expect(await first.ended).toBe('');
-      await expect.poll(() => fake.connections()).toBe(0);
+      await until(
+        () => fake.connections(),
+        (count) => count === 0,
+      );
       const left = fake.tokens.size;
       expect(left).toBeGreaterThan(0);
       const log = openFileLog({ path, clock: stillClock });

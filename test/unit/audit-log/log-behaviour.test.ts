@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { hashOf } from '../../../src/audit-log/chain.ts';
 import { draft, RUN } from '../../support/drafts.ts';
 import { EMPTY_LOGS, refusal, sequence } from '../../support/logs.ts';
+import { until } from '../../support/until.ts';
 
 describe.each(EMPTY_LOGS)('an audit log in %s', (_kind, open) => {
   test('returns the entry as it is stored', async () => {
@@ -120,7 +121,10 @@ describe.each(EMPTY_LOGS)('an audit log in %s', (_kind, open) => {
     const other = at.another();
     expect(await other.abandonedIntents()).toEqual([]);
     hold[Symbol.dispose]();
-    await expect.poll(() => other.abandonedIntents()).toHaveLength(1);
+    await until(
+      () => other.abandonedIntents(),
+      ({ length }) => length === 1,
+    );
   });
 
   test('is not confused by a run of a strange name', async () => {

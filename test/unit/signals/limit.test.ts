@@ -6,6 +6,7 @@ import {
   type SignalWorld,
   signalWorld,
 } from '../../support/signal-world.ts';
+import { until } from '../../support/until.ts';
 
 const program = receiverProgram();
 let world: SignalWorld;
@@ -24,8 +25,7 @@ async function sent(kind: string, name: string) {
   const { status } = await world.push(receiver, await world.transmitter.event(uri, subject, { jti }));
   expect(status).toBe(202);
   const find = async () => (await world.signals()).find((each) => each.jti === jti);
-  await world.until(async () => (await find())?.ended instanceof Date);
-  return await find();
+  return await until(find, (signal) => signal?.ended instanceof Date);
 }
 
 test('the limit counts users for whom something was done, and a compromise apart', async () => {

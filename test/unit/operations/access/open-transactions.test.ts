@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { snapshotFiles } from '../../../../src/app/snapshot-file.ts';
@@ -13,11 +12,16 @@ import { lockDown } from '../../../../src/operations/incident/lock-down.ts';
 import { offboardUsers, planUserOffboarding } from '../../../../src/operations/incident/offboard-user.ts';
 import { planLockdown } from '../../../../src/operations/incident/plan-lockdown.ts';
 import { incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
+import { NO_ANSWER_MS } from '../../../support/limits.ts';
 import { loadRealTables, type Peer, REAL_PEERS } from '../../../support/real-tables.ts';
 import { kinds } from '../../../support/runs.ts';
+import { until } from '../../../support/until.ts';
 
 const PEERS = REAL_PEERS.filter((peer) => peer === 'awx-24.6.1' || peer === 'gateway');
 const clock = { now: () => new Date() };
+/** The question that the target asks again and again while a request is open. */
+const WAITS = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+  AND query LIKE '%FROM pg_locks l JOIN pg_stat_activity%'`;
 
 test.runIf(PEERS.length === 0)('skipped: the tables of real controllers are absent', ({ skip }) => skip());
 
@@ -55,6 +59,8 @@ async function withRequest(peer: Peer, { transactionTimeoutMs }: { readonly tran
     url: real.url,
     target,
     request,
+    /** Resolves once the target waits for the request: it has listed the tokens then. */
+    isAwaited: () => until(async () => (await real.database.query(WAITS)).length > 0),
     tokens: async () =>
       (
         await real.database.query<{ id: number }>(
@@ -80,8 +86,10 @@ function requestsOf(paths: readonly AccessPath[] | undefined): AccessPath | unde
 test.each(kinds(PEERS))(
   '%s: a token that is committed after the first listing is revoked by an offboarding',
   async (peer) => {
-    const { request, offboard, tokens } = await withRequest(peer, { transactionTimeoutMs: 20_000 });
-    const committed = pause(700).then(() => request.query('COMMIT'));
+    const { request, isAwaited, offboard, tokens } = await withRequest(peer, {
+      transactionTimeoutMs: 600_000,
+    });
+    const committed = isAwaited().then(() => request.query('COMMIT'));
     const report = await offboard();
     await committed;
     expect(await tokens()).toBe(0);
@@ -96,8 +104,13 @@ test.each(kinds(PEERS))(
 test.each(kinds(PEERS))(
   '%s: a token that is committed after the first listing is revoked by a lockdown',
   async (peer) => {
-    const { request, lockDown: lock, tokens } = await withRequest(peer, { transactionTimeoutMs: 20_000 });
-    const committed = pause(700).then(() => request.query('COMMIT'));
+    const {
+      request,
+      isAwaited,
+      lockDown: lock,
+      tokens,
+    } = await withRequest(peer, { transactionTimeoutMs: 600_000 });
+    const committed = isAwaited().then(() => request.query('COMMIT'));
     const report = await lock();
     await committed;
     expect(await tokens()).toBe(0);
@@ -109,7 +122,7 @@ test.each(kinds(PEERS))(
 test.runIf(PEERS.includes('awx-24.6.1'))(
   'what is still open when the time is over is not checked, and a second run ends what it made',
   async () => {
-    const at = await withRequest('awx-24.6.1', { transactionTimeoutMs: 200 });
+    const at = await withRequest('awx-24.6.1', { transactionTimeoutMs: NO_ANSWER_MS });
     const first = await at.offboard();
     expect(first.result).toBe('partly');
     expect(requestsOf(first.accessPaths)).toMatchObject({
@@ -129,7 +142,7 @@ test.runIf(PEERS.includes('awx-24.6.1'))(
 test.runIf(PEERS.includes('awx-24.6.1'))(
   'a transaction from before that has written nothing yet is waited for as well',
   async () => {
-    const at = await withRequest('awx-24.6.1', { transactionTimeoutMs: 200 });
+    const at = await withRequest('awx-24.6.1', { transactionTimeoutMs: NO_ANSWER_MS });
     await at.request.query('ROLLBACK');
     await at.request.query('BEGIN');
     await at.request.query("SELECT is_active FROM auth_user WHERE username = 'alice'");
@@ -140,7 +153,7 @@ test.runIf(PEERS.includes('awx-24.6.1'))(
 test.runIf(PEERS.includes('awx-24.6.1'))(
   'a transaction of a role that may write nothing is not waited for, unless it can become one that may',
   async () => {
-    const at = await withRequest('awx-24.6.1', { transactionTimeoutMs: 200 });
+    const at = await withRequest('awx-24.6.1', { transactionTimeoutMs: NO_ANSWER_MS });
     await at.request.query('ROLLBACK');
     const role = `backup_${randomBytes(4).toString('hex')}`;
     await at.request.query(`CREATE ROLE ${role} LOGIN PASSWORD 'backup' IN ROLE pg_read_all_data`);
@@ -168,7 +181,7 @@ test.runIf(PEERS.includes('awx-24.6.1'))(
 test.runIf(PEERS.includes('awx-24.6.1'))(
   'the status of a lockdown is not in effect for certain while a transaction from before is open',
   async () => {
-    const at = await withRequest('awx-24.6.1', { transactionTimeoutMs: 200 });
+    const at = await withRequest('awx-24.6.1', { transactionTimeoutMs: NO_ANSWER_MS });
     const report = await at.lockDown();
     expect(requestsOf(report.accessPaths)?.state).toBe('not_checked');
     const [open] = await at.status();
