@@ -3,11 +3,8 @@
  * least twenty times what the longest takes on an idle machine. Nothing else sets one: `npm run check:tests` refuses that.
  */
 
-/** Of a test, and of what a file prepares for its tests. */
-export const TEST_LIMIT_MS = 600_000;
-
-/** Of a wait for an event, which is shorter, so that the wait fails and says what it waited for. */
-export const WAIT_LIMIT_MS = 120_000;
+/** Of a wait for an event: shorter than that of a test (vitest.config.ts), so that the wait fails and says what it waited for. */
+export const WAIT_LIMIT_MS = 100_000;
 
 /**
  * For a call that has to fail by its limit, because the other side never answers. No call that has to succeed gets one: on a busy
