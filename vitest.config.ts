@@ -54,8 +54,9 @@ export default defineConfig({
     globalSetup: ['test/support/postgres.ts'],
     reporters: ['./test/support/progress-reporter.ts'],
     setupFiles: ['test/support/closed-network.ts'],
-    testTimeout: 120_000,
-    hookTimeout: 120_000,
+    // A limit ends a test that hangs; no test sets its own.
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
     // More than the two cores that the tests are made for: files wait for servers and processes.
     maxWorkers: 4,
     sequence: { sequencer: LongestFirst },
@@ -82,6 +83,7 @@ export default defineConfig({
       project('soak', {
         include: ['test/soak/**/*.test.ts', LONG, ...partlyLong],
         exclude: [],
+        testTimeout: 3_600_000,
         provide: {
           longTests: true,
           auditedTokens: 100_000,
@@ -89,15 +91,12 @@ export default defineConfig({
           directoryEntries: 20_000,
           histories: Number(process.env['HISTORIES'] ?? 300),
         },
-        testTimeout: 3_600_000,
-        hookTimeout: 300_000,
       }),
       // The service once more, on its embedded database.
       project('soak-embedded', {
         include: onEachDatabase,
+        exclude: [],
         provide: { serviceDatabases: ['the embedded database'] },
-        testTimeout: 300_000,
-        hookTimeout: 300_000,
       }),
     ],
   },
