@@ -16,6 +16,9 @@ function project(
   return { extends: true, test: { name, include: [`test/${name}/**/*.test.ts`], exclude: [LONG], ...test } };
 }
 
+/** Projects whose files take longer come first. */
+const ORDER = ['soak', 'soak-embedded', 'browser', 'process', 'service', 'unit'];
+
 const FOLDERS = ['unit', 'service', 'process', 'browser', 'soak'];
 
 // A test outside the folders of the projects would never run.
@@ -38,13 +41,19 @@ const partlyLong = globSync('test/{unit,service,process}/**/*.test.ts', { cwd: i
     ),
 );
 
-/** Starts the files first that took longest when `npm run test:durations` last recorded them: one that starts last would run alone. */
+/**
+ * Starts one project after the other, since a worker keeps the modules that it has loaded for the files of one project only, and in
+ * each the files first that took longest when `npm run test:durations` last recorded them: one that starts last would run alone.
+ */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const durations = recordedDurations();
     const duration = ({ moduleId }: TestSpecification) =>
       durations[relative(import.meta.dirname, moduleId)] ?? Number.POSITIVE_INFINITY;
-    return (await super.sort(files)).toSorted((one, other) => duration(other) - duration(one) || 0);
+    const order = ({ project }: TestSpecification) => ORDER.indexOf(project.name);
+    return (await super.sort(files)).toSorted(
+      (one, other) => order(one) - order(other) || duration(other) - duration(one) || 0,
+    );
   }
 }
 

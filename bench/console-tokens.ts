@@ -10,10 +10,11 @@ import { openPostgres } from '../src/db/postgres.ts';
 import { Secret } from '../src/domain/secret.ts';
 import { sampleEstate } from '../src/service/sample/estate.ts';
 import { storeEstate } from '../src/service/sample/store-estate.ts';
-import { findChromium, startChromium } from '../test/browser/chromium.ts';
+import { startChromium } from '../test/browser/chromium.ts';
 import { testConsole } from '../test/support/console.ts';
 import { configure } from '../test/support/drafts.ts';
 import { createDatabase, startPostgres } from '../test/support/embedded-postgres.ts';
+import { findChromium } from '../test/support/tools.ts';
 import { judge, median, sized } from './support/ratio.ts';
 import { start, stopLoad } from './support/requests.ts';
 

@@ -19,8 +19,9 @@ import { openPostgres } from '../src/db/postgres.ts';
 import { Secret } from '../src/domain/secret.ts';
 import { sampleEstate } from '../src/service/sample/estate.ts';
 import { storeEstate } from '../src/service/sample/store-estate.ts';
-import { findChromium, startChromium } from '../test/browser/chromium.ts';
+import { startChromium } from '../test/browser/chromium.ts';
 import { createDatabase, startPostgres } from '../test/support/embedded-postgres.ts';
+import { findChromium } from '../test/support/tools.ts';
 import { judge, median, perTurn, sized } from './support/ratio.ts';
 import { start, stopLoad } from './support/requests.ts';
 

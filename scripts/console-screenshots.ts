@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startDemoService } from '../src/app/demo/stage.ts';
 import type { OperationState } from '../src/console/operations.ts';
-import { findChromium, startChromium } from '../test/browser/chromium.ts';
+import { startChromium } from '../test/browser/chromium.ts';
 import { type TestConsole, testConsole } from '../test/support/console.ts';
 import { configure } from '../test/support/drafts.ts';
+import { findChromium } from '../test/support/tools.ts';
 
 const folder = fileURLToPath(new URL('../docs', import.meta.url));
 const chromium = findChromium();

@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { type DemoService, startDemoService } from '../src/app/demo/stage.ts';
-import { findChromium, startChromium } from '../test/browser/chromium.ts';
+import { startChromium } from '../test/browser/chromium.ts';
+import { findChromium } from '../test/support/tools.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const chromium = findChromium();

@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { startDemoService } from '../src/app/demo/stage.ts';
-import { findChromium, startChromium } from '../test/browser/chromium.ts';
+import { startChromium } from '../test/browser/chromium.ts';
+import { findChromium } from '../test/support/tools.ts';
 
 const folder = fileURLToPath(new URL('../docs/screenshots', import.meta.url));
 

@@ -1,4 +1,4 @@
-import { findChromium } from '../browser/chromium.ts';
+import { findChromium } from '../support/tools.ts';
 import { offeredWays, type WayIn } from './access.ts';
 import type { Consent } from './description.ts';
 import type { Installation } from './installation.ts';

@@ -1,17 +1,7 @@
-import { accessSync, constants, mkdirSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import axe from 'axe-core';
 import { type Browser, chromium, type Page } from 'playwright-core';
-
-const NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
-
-/** Where the system has Chromium: what CHROMIUM names, or the first of its usual names on the PATH; null for nowhere. */
-export function findChromium(): string | null {
-  const given = process.env['CHROMIUM'];
-  const folders = (process.env['PATH'] ?? '').split(delimiter);
-  const candidates = given ? [given] : folders.flatMap((folder) => NAMES.map((name) => join(folder, name)));
-  return candidates.find(isExecutable) ?? null;
-}
 
 /**
  * Features of Chromium that tests do without. The first three are the lists below the address bar, which nobody sees
@@ -121,13 +111,4 @@ export function paleTexts(page: Page): Promise<readonly string[]> {
       })
       .map((element) => `${element.tagName} ${element.textContent?.trim().slice(0, 40)}`);
   });
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -5,7 +5,8 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { basic, Client } from '../support/service.ts';
 import { type TheftConsole, theftConsole } from '../support/theft.ts';
-import { barriers, findChromium, startChromium, takePictures } from './chromium.ts';
+import { findChromium } from '../support/tools.ts';
+import { barriers, startChromium, takePictures } from './chromium.ts';
 import { tabTo } from './web-stories.ts';
 
 const chromium = findChromium();

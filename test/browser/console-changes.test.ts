@@ -11,7 +11,8 @@ import { type TestConsole, testConsole } from '../support/console.ts';
 import { configure } from '../support/drafts.ts';
 import { type Gate, startGate } from '../support/gate.ts';
 import { ADMIN, startTestService } from '../support/service.ts';
-import { barriers, findChromium, startChromium, takePictures } from './chromium.ts';
+import { findChromium } from '../support/tools.ts';
+import { barriers, startChromium, takePictures } from './chromium.ts';
 import { tabTo } from './web-stories.ts';
 
 const chromium = findChromium();

@@ -5,7 +5,8 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { basic, Client } from '../support/service.ts';
 import { type TheftConsole, theftConsole } from '../support/theft.ts';
-import { barriers, findChromium, startChromium, takePictures } from './chromium.ts';
+import { findChromium } from '../support/tools.ts';
+import { barriers, startChromium, takePictures } from './chromium.ts';
 
 const chromium = findChromium();
 describe.skipIf(chromium === null)('from a theft to the report', { timeout: 120_000 }, () => {

@@ -9,7 +9,8 @@ import type { RunningService } from '../../src/service/server.ts';
 import { type TestConsole, testConsole } from '../support/console.ts';
 import { configure } from '../support/drafts.ts';
 import { ADMIN, basic, Client, startTestService } from '../support/service.ts';
-import { barriers, findChromium, paleTexts, startChromium, takePictures } from './chromium.ts';
+import { findChromium } from '../support/tools.ts';
+import { barriers, paleTexts, startChromium, takePictures } from './chromium.ts';
 
 const chromium = findChromium();
 

@@ -7,7 +7,8 @@ import type { RunningService } from '../../src/service/server.ts';
 import { fakeAnsible } from '../support/fake-ansible.ts';
 import { ADMIN, type Body, type Client, SECRET_KEY, startTestService } from '../support/service.ts';
 import { adminOf, set } from '../support/sso/world.ts';
-import { barriers, findChromium, startChromium, takePictures } from './chromium.ts';
+import { findChromium } from '../support/tools.ts';
+import { barriers, startChromium, takePictures } from './chromium.ts';
 import { createAndDeleteToken, launchWithLimit, logIn, turnBasicOffAndOn } from './web-stories.ts';
 
 const chromium = findChromium();

@@ -7,7 +7,8 @@ import { printRun } from '../../src/service/sample/output.ts';
 import { PLAYBOOKS } from '../../src/service/sample/playbooks.ts';
 import type { RunningService } from '../../src/service/server.ts';
 import { ADMIN, type Body, basic, Client, startTestService } from '../support/service.ts';
-import { findChromium, startChromium, takePictures } from './chromium.ts';
+import { findChromium } from '../support/tools.ts';
+import { startChromium, takePictures } from './chromium.ts';
 import { logIn } from './web-stories.ts';
 
 const chromium = findChromium();

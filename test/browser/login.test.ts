@@ -7,7 +7,8 @@ import type { LoopbackServer } from '../support/sso/http-server.ts';
 import { startOpenIdProvider } from '../support/sso/openid-provider.ts';
 import { makeKeyPair, SamlIdentityProvider, startSamlPages } from '../support/sso/saml-identity-provider.ts';
 import { adminOf, set } from '../support/sso/world.ts';
-import { findChromium, paleTexts, startChromium, takePictures } from './chromium.ts';
+import { findChromium } from '../support/tools.ts';
+import { paleTexts, startChromium, takePictures } from './chromium.ts';
 
 const chromium = findChromium();
 if (chromium === null)

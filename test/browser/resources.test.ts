@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
 import { fakeAnsible } from '../support/fake-ansible.ts';
 import { ADMIN, type Body, basic, Client, startTestService } from '../support/service.ts';
-import { findChromium, startChromium, takePictures } from './chromium.ts';
+import { findChromium } from '../support/tools.ts';
+import { startChromium, takePictures } from './chromium.ts';
 
 const chromium = findChromium();
 const PATIENCE = { timeout: 30_000 };

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
 import { ADMIN, type Body, type Client, SECRET_KEY, startTestService } from '../support/service.ts';
 import { adminOf, set } from '../support/sso/world.ts';
-import { findChromium, startChromium } from './chromium.ts';
+import { findChromium } from '../support/tools.ts';
+import { startChromium } from './chromium.ts';
 import { logIn } from './web-stories.ts';
 
 const chromium = findChromium();

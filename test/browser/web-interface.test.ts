@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
 import { ADMIN, type Body, startTestService } from '../support/service.ts';
 import { adminOf } from '../support/sso/world.ts';
-import { barriers, findChromium, startChromium } from './chromium.ts';
+import { findChromium } from '../support/tools.ts';
+import { barriers, startChromium } from './chromium.ts';
 import { createAndDeleteToken, launchWithLimit, logIn, tabTo, turnBasicOffAndOn } from './web-stories.ts';
 
 const chromium = findChromium();

@@ -1,6 +1,17 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { findChromium } from '../browser/chromium.ts';
+
+const CHROMIUM_NAMES = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+
+/** Where the system has Chromium: what CHROMIUM names, or the first of its usual names on the PATH; null for nowhere. */
+export function findChromium(): string | null {
+  const given = process.env['CHROMIUM'];
+  const folders = (process.env['PATH'] ?? '').split(delimiter);
+  const candidates = given
+    ? [given]
+    : folders.flatMap((folder) => CHROMIUM_NAMES.map((name) => join(folder, name)));
+  return candidates.find(isExecutable) ?? null;
+}
 
 /** A program that some tests need and a machine may lack. */
 interface Tool {
@@ -15,7 +26,7 @@ interface Tool {
 const SYSTEM_FOLDERS = ['/usr/sbin', '/usr/local/sbin'];
 
 /** Whether a program is on the PATH, or where the system keeps servers. */
-export function hasProgram(name: string): boolean {
+function hasProgram(name: string): boolean {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), ...SYSTEM_FOLDERS];
   return folders.some((folder) => isExecutable(join(folder, name)));
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { findChromium, startChromium } from '../../browser/chromium.ts';
+import { startChromium } from '../../browser/chromium.ts';
 import { testConsole } from '../../support/console.ts';
+import { findChromium } from '../../support/tools.ts';
 import { closedWays, ofOffered } from '../access.ts';
 import { homeOf } from '../home.ts';
 import { CHROMIUM, CONTROLLER } from '../needs.ts';
