@@ -3,7 +3,7 @@ import { isAlias, isPair, isScalar, parse, parseDocument, visit } from 'yaml';
 export type Variables = Readonly<Record<string, unknown>>;
 
 /** Beyond these, a text is refused before or while it is read. */
-const MAX_YAML_LENGTH = 100_000;
+const MAX_YAML_LENGTH = 20_000;
 const MAX_ALIASES = 100;
 const MAX_VALUES = 100_000;
 const MAX_DEPTH = 100;
@@ -39,8 +39,13 @@ function readYaml(text: string): Read | string {
   if (text.length > MAX_YAML_LENGTH)
     return `YAML of more than ${MAX_YAML_LENGTH} characters: write it as JSON.`;
   try {
-    // The library compares each key of a mapping with all others: `keysProblem` does it in linear time.
-    const document = parseDocument(text, { version: '1.1', uniqueKeys: false, logLevel: 'error' });
+    // The library compares each key of a mapping with all others: `yamlProblem` does it in linear time.
+    const document = parseDocument(text, {
+      version: '1.1',
+      uniqueKeys: false,
+      prettyErrors: false,
+      logLevel: 'error',
+    });
     if (document.errors.length > 0) return CANNOT_PARSE;
     if (document.warnings.length > 0) return 'Tags of YAML such as !vault are not supported.';
     return yamlProblem(document) ?? { value: document.toJS({ maxAliasCount: 10 }) };
