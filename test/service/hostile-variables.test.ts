@@ -1,14 +1,15 @@
-import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { readVariables } from '../../src/service/playbooks/variables.ts';
 import { type HostileDocument, hostileDocuments, MEANINGFUL, namesIn } from '../support/hostile-variables.ts';
 import { type Body, useService } from '../support/service.ts';
+import { hasProgram } from '../support/tools.ts';
+import { until } from '../support/until.ts';
 
 const PATH = process.env['PATH'] ?? '';
-const isInstalled = PATH.split(delimiter).some((folder) => existsSync(join(folder, 'ansible-playbook')));
+const isInstalled = hasProgram('ansible-playbook');
 /** The sources of another Ansible, to compare with it, too. */
 const OTHER = process.env['TEST_ANSIBLE'] ?? '';
 const COUNT = inject('longTests') ? 200 : 29;
@@ -114,11 +115,10 @@ describe.each([
   /** Runs the template, and returns the variables of each host as Ansible has them. */
   async function seen(given: Record<string, unknown> = {}): Promise<Map<string, Record<string, unknown>>> {
     const { id } = (await admin.post(`${template['url']}launch/`, given)).json;
-    let job: Body;
-    do {
-      await sleep(50);
-      job = (await admin.get(`/api/v2/jobs/${id}/`)).json;
-    } while (job['finished'] === null);
+    const job = await until(
+      async () => (await admin.get(`/api/v2/jobs/${id}/`)).json,
+      ({ finished }) => finished !== null,
+    );
     const output = (await admin.get(`/api/v2/jobs/${id}/stdout/?format=txt`)).text;
     expect([job['status'], output]).toEqual(['successful', expect.anything()]);
     const results = output.matchAll(/^ok: \[(\S+)\] => \{\s*"msg": (".*")\s*\}$/gm);

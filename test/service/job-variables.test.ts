@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { fakeAnsible } from '../support/fake-ansible.ts';
 import { type Body, useService } from '../support/service.ts';
+import { until } from '../support/until.ts';
 
 const PROGRAM = '/bin/sh -c id';
 
@@ -83,12 +83,11 @@ describe('the variables of a job', () => {
     body: Record<string, unknown> = {},
   ): Promise<{ job: Body; output: string }> {
     const { id } = (await admin.post(url, body)).json;
-    for (;;) {
-      const job = (await admin.get(`/api/v2/jobs/${id}/`)).json;
-      const output = (await admin.get(`/api/v2/jobs/${id}/stdout/?format=txt`)).text;
-      if (job['finished'] !== null) return { job, output };
-      await sleep(25);
-    }
+    const job = await until(
+      async () => (await admin.get(`/api/v2/jobs/${id}/`)).json,
+      ({ finished }) => finished !== null,
+    );
+    return { job, output: (await admin.get(`/api/v2/jobs/${id}/stdout/?format=txt`)).text };
   }
 
   it.each(HOSTILE)('are refused wherever they are written: %s', async (text) => {

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import {
   chmodSync,
   chownSync,
-  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -13,19 +12,19 @@ import {
 } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { ADMIN, type Body, basic, Client } from '../../support/service.ts';
+import { hasProgram } from '../../support/tools.ts';
+import { until } from '../../support/until.ts';
 
 const PROGRAM = fileURLToPath(new URL('../../../bin/tokenctl.js', import.meta.url));
 const PATH = process.env['PATH'] ?? '';
-const missing = ['bwrap', 'ansible-playbook'].filter(
-  (program) => !PATH.split(delimiter).some((folder) => existsSync(join(folder, program))),
-);
 const isPossible =
-  missing.length === 0 && spawnSync('bwrap', ['--unshare-all', '--ro-bind', '/', '/', 'true']).status === 0;
+  hasProgram('bwrap') &&
+  hasProgram('ansible-playbook') &&
+  spawnSync('bwrap', ['--unshare-all', '--ro-bind', '/', '/', 'true']).status === 0;
 const isRoot = process.getuid?.() === 0;
 /** A user without a name or files on the machine. */
 const STRANGER = 54_321;
@@ -126,10 +125,8 @@ describe.skipIf(!isPossible).each([
       service.stderr?.setEncoding('utf8').on('data', (text: string) => {
         log += text;
       });
-      while (!log.includes('The service listens')) {
-        if (service.exitCode !== null) throw new Error(log);
-        await sleep(25);
-      }
+      await until(() => service.exitCode !== null || log.includes('The service listens'));
+      if (service.exitCode !== null) throw new Error(log);
     };
     const stop = async () => {
       if (service.exitCode !== null || service.signalCode !== null) return;
@@ -172,12 +169,11 @@ describe.skipIf(!isPossible).each([
       return (await admin.post(`${url}launch/`)).json.id;
     };
     const ended = async (id: number): Promise<{ job: Body; output: string }> => {
-      for (;;) {
-        const job = (await admin.get(`/api/v2/jobs/${id}/`)).json;
-        const output = (await admin.get(`/api/v2/jobs/${id}/stdout/?format=txt`)).text;
-        if (job['finished'] !== null) return { job, output };
-        await sleep(50);
-      }
+      const job = await until(
+        async () => (await admin.get(`/api/v2/jobs/${id}/`)).json,
+        ({ finished }) => finished !== null,
+      );
+      return { job, output: (await admin.get(`/api/v2/jobs/${id}/stdout/?format=txt`)).text };
     };
     /** What a job reached. */
     const probe = async () => {
@@ -223,26 +219,20 @@ describe.skipIf(!isPossible).each([
             return false;
           }
         }).length;
-      const started = async (seconds: number) => {
-        for (let left = 400; alive(seconds) < 3 && left > 0; left--) await sleep(50);
-        return alive(seconds);
-      };
-      const gone = async (seconds: number) => {
-        for (let left = 100; alive(seconds) > 0 && left > 0; left--) await sleep(50);
-        return alive(seconds);
-      };
+      const started = (seconds: number) => until(() => alive(seconds) === 3);
+      const gone = (seconds: number) => until(() => alive(seconds) === 0);
       const canceled = await launch('leaving.yml', { seconds: 98_761, wait: 600 });
-      expect(await started(98_761)).toBe(3);
+      await started(98_761);
       await admin.post(`/api/v2/jobs/${canceled}/cancel/`);
       expect((await ended(canceled)).job['status']).toBe('canceled');
-      expect(await gone(98_761)).toBe(0);
+      await gone(98_761);
       const left = await launch('leaving.yml', { seconds: 98_762, wait: 1 });
       expect((await ended(left)).job['status']).toBe('successful');
-      expect(await gone(98_762)).toBe(0);
+      await gone(98_762);
       await launch('leaving.yml', { seconds: 98_763, wait: 600 });
-      expect(await started(98_763)).toBe(3);
+      await started(98_763);
       service.kill('SIGKILL');
-      expect(await gone(98_763)).toBe(0);
+      await gone(98_763);
     });
   },
 );
