@@ -7,8 +7,9 @@ export default defineCommand({
 text around them. Reports of gitleaks (JSON, SARIF), TruffleHog (--json), GitHub secret scanning (alerts of \
 the REST API) and other SARIF are recognized, and each token is listed with the file, line and commit of the \
 report. A report that hides all secrets is refused; hidden secrets are counted as not checked. Over a \
-database connection, values are found by their hash. Over REST, each value is sent to the controller, which \
-cannot check refresh tokens. On controller 24.6.1 that leaves no trace, and is enough for the only token of \
+database connection, values are found by their hash. Over REST, each value that \
+has the form of the controller's tokens (30 letters and digits) is sent to it, and values of other forms, which may be secrets \
+of other systems, are only counted. It cannot check refresh tokens. On controller 24.6.1 that leaves no trace, and is enough for the only token of \
 its owner. To tell several tokens of one owner apart, one request sets the last use: the last uses before \
 are read first (unknown if the owner has more than 200 tokens), and the audit log records the use, before \
 and after. So a later run needs no other, and incident timeline does not take it for the owner's. A dry run \

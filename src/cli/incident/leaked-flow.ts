@@ -3,6 +3,7 @@ import type { Visibility } from '../../domain/claims.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import {
+  candidatesFor,
   findLeaked,
   type LeakedToken,
   type LeakedTokens,
@@ -23,7 +24,7 @@ import { type ChangeRequest, change, type PlanFileJson } from '../change/change.
 import type { Confirmation } from '../change/confirmation.ts';
 import { writePlanFile } from '../change/plan-file.ts';
 import { requireReadable } from '../flags.ts';
-import { noteLimit } from '../output/streams.ts';
+import { noteLimit, writeNotice } from '../output/streams.ts';
 import { revocationEnding } from '../revocation/revocation-ending.ts';
 import type { LeakedFlags } from '../revocation/revocation-flags.ts';
 import { revocationChange } from '../revocation/revocation-flow.ts';
@@ -56,9 +57,16 @@ export async function leakedFlow(request: LeakedRequest): Promise<Report<LeakedJ
   const read = await runtime.readTarget();
   const { target, description } = read;
   await noteLimit(runtime);
+  const input = await request.input();
+  const sent = candidatesFor(target, input).length;
+  if (target.identifies === 'by_trying' && sent > 0) {
+    writeNotice(
+      `Sending ${countText(sent, 'value')} of 30 letters and digits to ${description.address}, each as a bearer token.`,
+    );
+  }
   const leaked = await findLeaked({
     ...read,
-    input: await request.input(),
+    input,
     log: await runtime.auditLog(),
     change: () => runtime.change(flags),
     withoutUse: flags['dry-run'] === true,
@@ -138,7 +146,7 @@ function unchecked({ report }: LeakedTokens): TokenctlError | undefined {
 }
 
 function foundDocument(leaked: LeakedTokens): Document {
-  const { lines: read, hiddenLines, report, values, found, how } = leaked;
+  const { lines: read, hiddenLines, report, values, notSent, found, how } = leaked;
   const live = found.filter((each) => each.live).length;
   const what =
     report === null
@@ -156,8 +164,10 @@ function foundDocument(leaked: LeakedTokens): Document {
       report !== null &&
         report.hidden > 0 &&
         `Not checked: ${countText(report.hidden, 'finding', 'findings')} without a secret${placesText(report.hiddenPlaces)}.`,
+      notSent > 0 &&
+        `Not sent: ${countText(notSent, 'value')} of another form. A controller generates tokens of 30 letters and digits.`,
       how === 'by_trying' &&
-        values > 0 &&
+        values > notSent &&
         'Each value was tried as an access token. Refresh tokens and expired tokens cannot be found this way.',
     ),
   ];

@@ -20,6 +20,7 @@ import {
   UseRecord,
 } from './own-uses.ts';
 import type { LeakPlace } from './scanner-findings.ts';
+import { isGenerated } from './token-values.ts';
 
 /** A token whose value leaked. */
 export interface LeakedToken extends UsedToken {
@@ -40,6 +41,8 @@ export interface LeakedToken extends UsedToken {
 export interface LeakedTokens extends Pick<LeakedInput, 'lines' | 'hiddenLines' | 'report'> {
   /** How many different values look like tokens. */
   readonly values: number;
+  /** Those of them that were not sent to the target, which does not make values of their form: other systems' secrets. */
+  readonly notSent: number;
   /** Those that are tokens here. */
   readonly found: readonly LeakedToken[];
   /** How the target found out; one that tries finds no refresh tokens and no dead ones. */
@@ -70,7 +73,7 @@ export async function findLeaked(options: {
   readonly withoutUse?: boolean;
 }): Promise<LeakedTokens> {
   const { target, input } = options;
-  const all = input.candidates;
+  const all = candidatesFor(target, input);
   const record = new UseRecord(options.change);
   const uses = await earlierUses(options);
   const found: LeakedToken[] = [];
@@ -106,10 +109,19 @@ export async function findLeaked(options: {
     lines: input.lines,
     hiddenLines: input.hiddenLines,
     report: input.report,
-    values: all.length,
+    values: input.candidates.length,
+    notSent: input.candidates.length - all.length,
     found: await withStates(found, options),
     how: target.identifies,
   };
+}
+
+/** The candidates that a target is asked about. One that tries them gets no secret of another system. */
+export function candidatesFor(
+  { identifies }: Pick<Target, 'identifies'>,
+  { candidates }: Pick<LeakedInput, 'candidates'>,
+): LeakedInput['candidates'] {
+  return identifies === 'by_trying' ? candidates.filter(({ value }) => isGenerated(value)) : candidates;
 }
 
 /** The uses that earlier runs recorded; undefined if the audit log cannot be read. */

@@ -3,6 +3,11 @@ import { Secret } from '../../domain/secret.ts';
 /** The values that a controller generates: exactly 30 letters and digits. */
 const GENERATED = /(?<![A-Za-z0-9])[A-Za-z0-9]{30}(?![A-Za-z0-9])/g;
 
+/** Whether a value has the form of those that a controller generates. Others are secrets of other systems, or none. */
+export function isGenerated(value: Secret): boolean {
+  return /^[A-Za-z0-9]{30}$/.test(value.reveal());
+}
+
 /** A value that says of itself that it is a token: behind `Bearer`, or as the value of a setting called so. */
 const LABELED =
   /(?:\bbearer\s+|(?:oauth2?_?)?(?:access_|refresh_)?token["']?\s*[:=]\s*["']?)([A-Za-z0-9\-._~+/]{16,256}=*)/gi;

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { Secret } from '../../../../src/domain/secret.ts';
 import { findLeaked, planLeaked } from '../../../../src/operations/revocation/find-leaked.ts';
 import { readLeaked } from '../../../../src/operations/revocation/leaked-input.ts';
 import { revokeTokens } from '../../../../src/operations/revocation/revoke-tokens.ts';
@@ -110,6 +111,25 @@ describe('leaked tokens', () => {
     expect(
       (await planLeaked({ target, description: target.self, leaked, includeOwn: false })).tokenIds,
     ).toEqual([]);
+  });
+
+  test.each([
+    ['rest', [VALUE], 2],
+    ['database', ['ghp_aSecretOfAnotherSystem0123456789abcd', 'short-but_long.enough', VALUE], 0],
+  ] as const)('over %s, no secret of another system is sent to be tried', async (kind, sent, notSent) => {
+    await using at = await incidentFixture(kind);
+    const { target } = at;
+    target.secrets.set(VALUE, { kind: 'access_token', ids: [4] });
+    const asked: string[] = [];
+    const identify = target.identify.bind(target);
+    target.identify = (some: readonly Secret[]) => {
+      asked.push(...some.map((value) => value.reveal()));
+      return identify(some);
+    };
+    const texts = ['Bearer ghp_aSecretOfAnotherSystem0123456789abcd', 'Bearer short-but_long.enough', VALUE];
+    const leaked = await find(at, ...texts);
+    expect(asked).toEqual(sent);
+    expect(leaked).toMatchObject({ values: 3, notSent, found: [{ ids: [4], lines: [3] }] });
   });
 
   test("the tool's own is kept unless it is meant", async () => {
