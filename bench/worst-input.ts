@@ -16,6 +16,7 @@ import { printable, wrapped } from '../src/reports/tables/text.ts';
 import { startService } from '../src/service/server.ts';
 import { SamlThread } from '../src/service/sso/saml-thread.ts';
 import { openControllerApi } from '../src/targets/controller-api/controller-api.ts';
+import { compared, element, hostVariables, ldapEntry } from './support/parsed-inputs.ts';
 import { judge, sized } from './support/ratio.ts';
 
 const SIZES = sized([10_000, 100_000, 1_000_000], [1_000, 10_000]);
@@ -236,6 +237,17 @@ const PARSERS: Readonly<Record<string, (size: number) => (() => unknown) | Promi
   'controller: list of tokens': (size) =>
     listed(Array.from({ length: size / 500 }, (_, n) => aToken(n + 1, ''))),
   'controller: long description': (size) => listed([aToken(1, fill('a\u202e', size))]),
+  'service: variables of all hosts': hostVariables,
+  'investigation: YAML keys': (size) => compared(numbered(size, (n) => `a${n}: 1`, '\n')),
+  'investigation: YAML errors': (size) => compared(`a: 1\n${fill('}', size)}`),
+  'investigation: YAML tags': (size) => compared(`a: [${fill('!a b,', size)}]`),
+  'investigation: YAML nested': (size) => compared(`a: ${fill('[', size)}`),
+  'investigation: JSON keys': (size) => compared(`{${numbered(size, (n) => `"a${n}":1`, ',')}"a":1}`),
+  'investigation: JSON nested': (size) => compared(fill('[', size / 2) + fill(']', size / 2)),
+  'LDAP: values': (size) =>
+    ldapEntry(element(0x30, Buffer.of(4, 1, 0x61), element(0x31, Buffer.alloc(size, Buffer.of(4, 0))))),
+  'LDAP: attributes': (size) => ldapEntry(Buffer.alloc(size, Buffer.of(0x30, 3, 4, 1, 0x61))),
+  'LDAP: nested': (size) => ldapEntry(Buffer.alloc(size, Buffer.of(0x30, 2))),
   'SAML: attributes': (size) => saml(`<a ${numbered(size, (n) => `b${n}=''`, ' ')}/>`),
   'SAML: elements': (size) => saml(`<a>${fill('<a/>', size)}</a>`),
   'SAML: nested': (size) => saml(fill('<a>', size)),
@@ -283,6 +295,8 @@ const REFERENCES: Readonly<Record<string, (size: number) => () => unknown>> = {
     return () => JSON.parse(text);
   },
   'audit log: nested entry': (size) => () => JSON.parse(fill('[', size)),
+  'LDAP: attributes': (size) => () =>
+    Array.from({ length: size / 5 }, () => ({ buffers: [], type: Buffer.of(0x61).toString(), values: [] })),
 };
 
 /** The service, in a process of its own; it answers each message with the processor time that it used, in milliseconds. */
