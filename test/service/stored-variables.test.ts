@@ -1,6 +1,7 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { StoredVariables, storedVariables } from '../../src/service/resources/stored-variables.ts';
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 /** A host's variables with about 1,000 characters. */
 const KILOBYTE = Array.from({ length: 100 }, (_, n) => `key${n}: 1`).join('\n');

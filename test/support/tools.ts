@@ -26,7 +26,7 @@ interface Tool {
 const SYSTEM_FOLDERS = ['/usr/sbin', '/usr/local/sbin'];
 
 /** Whether a program is on the PATH, or where the system keeps servers. */
-function hasProgram(name: string): boolean {
+export function hasProgram(name: string): boolean {
   const folders = [...(process.env['PATH'] ?? '').split(delimiter), ...SYSTEM_FOLDERS];
   return folders.some((folder) => isExecutable(join(folder, name)));
 }

