@@ -36,7 +36,7 @@ const onEachDatabase = globSync('test/service/**/*.test.ts', { cwd: import.meta.
 /** The tests with parts that only the long tests run: single tests with the tag, properties that are tried less often. */
 const partlyLong = globSync('test/{unit,service,process}/**/*.test.ts', { cwd: import.meta.dirname }).filter(
   (path) =>
-    /tags: \['long'\]|\b(?:runs|kinds)\(|'longTests'/.test(
+    /tags: \['long'\]|\b(?:runs|kinds)\(|EMPTY_DATABASES|'longTests'/.test(
       readFileSync(join(import.meta.dirname, path), 'utf8'),
     ),
 );

@@ -1,9 +1,10 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, inject, it } from 'vitest';
 import { runService } from '../../src/app/run-service.ts';
 import { basic, Client } from '../support/client.ts';
+import { createDatabase } from '../support/embedded-postgres.ts';
 
 const REQUEST = {
   data: undefined,
@@ -31,12 +32,15 @@ it.each(['TOKENCTL_ADMIN_PASSWORD', 'TOKENCTL_ADMIN_PASSWORD_FILE'])(
     const password = 'the first password of all';
     const file = join(folder, 'password');
     writeFileSync(file, `${password}\n`, { mode: 0o600 });
+    const database = await createDatabase(inject('postgresUrl'));
     const environment: Record<string, string> = {
       [name]: name.endsWith('_FILE') ? file : password,
+      TOKENCTL_SERVICE_DATABASE: database,
       TOKENCTL_SERVICE_SECRET_KEY: `${password}, also as a key`,
       XDG_STATE_HOME: folder,
       HOME: folder,
     };
+    const kept = [password, database];
     let answered: Promise<number> | undefined;
     await runService(REQUEST, {
       environment,
@@ -51,7 +55,9 @@ it.each(['TOKENCTL_ADMIN_PASSWORD', 'TOKENCTL_ADMIN_PASSWORD_FILE'])(
       },
     });
     expect(await answered).toBe(200);
-    expect(Object.values(environment).filter((value) => value.includes(password))).toEqual([]);
+    expect(
+      Object.values(environment).filter((value) => kept.some((secret) => value.includes(secret))),
+    ).toEqual([]);
     expect(readFileSync(file, 'utf8')).toContain(password);
     rmSync(folder, { recursive: true });
   },

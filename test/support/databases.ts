@@ -4,12 +4,13 @@ import { openPostgres } from '../../src/db/postgres.ts';
 import { Secret } from '../../src/domain/secret.ts';
 import { createDatabase } from './embedded-postgres.ts';
 import { openPrepared } from './embedded-template.ts';
+import { kinds } from './runs.ts';
 
 /** Opens a new, empty database of either kind. */
-export const EMPTY_DATABASES = [
+export const EMPTY_DATABASES = kinds([
   ['PostgreSQL', async (): Promise<Database> => openOn(await createDatabase(inject('postgresUrl')))],
   ['the embedded database', (): Promise<Database> => openPrepared()],
-] as const;
+] as const);
 
 /** Opens a PostgreSQL database by its URL. */
 export function openOn(url: string): Promise<Database> {

@@ -119,7 +119,7 @@ describe('tokens revoke', () => {
     expect(parsed(again)).toMatchObject({ dryRun: false, plan: { tokenIds: [], refreshTokenIds: [] } });
   });
 
-  test('names no ids of a plan of more than ten thousand tokens', async () => {
+  test('names no ids of a plan of more than ten thousand tokens', { tags: ['long'] }, async () => {
     const user = await addUser();
     await database().execute(
       `INSERT INTO main_oauth2accesstoken (token, expires, scope, user_id)
@@ -218,7 +218,7 @@ describe('sessions expire', () => {
 });
 
 describe('tokens cleanup', () => {
-  test('deletes what is over, and keeps what was revoked lately', async () => {
+  test('deletes what is over, and keeps what was revoked lately', { tags: ['long'] }, async () => {
     const user = await addUser();
     await database().execute(
       `UPDATE main_oauth2accesstoken SET expires = now() - interval '1 hour' WHERE id = $1`,

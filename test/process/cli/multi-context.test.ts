@@ -140,7 +140,7 @@ describe('reading', () => {
 });
 
 describe('changing', () => {
-  test('there is one question for all, and no leaves all as it is', async () => {
+  test('there is one question for all, and no leaves all as it is', { tags: ['long'] }, async () => {
     const place = home(GROUPS);
     const made = [2, 3];
     for (const [index, count] of made.entries()) await services()[index]?.makeTokens('bob', count);

@@ -33,7 +33,9 @@ test('a commit that SQLite refuses, because another connection reads, is made wh
   });
   const read = () => other.prepare('SELECT username FROM acted').all();
   const result = await tables.transaction(async (queryable) => {
-    await queryable.execute("INSERT INTO tokenctl_signals.acted (username, at) VALUES ('alice', 1)");
+    await queryable.execute(
+      "INSERT INTO tokenctl_signals.acted (username, counted_as, at) VALUES ('alice', 'revoke', 1)",
+    );
     // A shared lock, as whoever is about to begin a transaction holds it for a moment.
     exec.call(other, 'BEGIN');
     expect(read()).toEqual([]);

@@ -11,6 +11,7 @@ import { openDatabaseTarget } from '../../../../src/targets/database/database-ta
 import { openOn } from '../../../support/databases.ts';
 import { makeGatewayTables } from '../../../support/gateway-tables.ts';
 import { policyWith } from '../../../support/policy-facts.ts';
+import { kinds } from '../../../support/runs.ts';
 import { ALICE, GITHUB, LAYOUTS, LEAVER, testDatabase } from '../../../support/test-database.ts';
 
 const now = new Date('2026-11-20T12:34:56.789Z');
@@ -116,7 +117,7 @@ const strict = policyWith({
   'expiry-cliff': { tokens: 5, percent: 1 },
 });
 
-describe.each(LAYOUTS)('an audit that the database of a %s decides', (layout) => {
+describe.each(kinds(LAYOUTS))('an audit that the database of a %s decides', (layout) => {
   const place = testDatabase(layout);
   let ids: readonly number[] = [];
 

@@ -36,7 +36,9 @@ async function write(count: number, { by, bytes = 1 }: { by: number | null; byte
   );
 }
 
-test('more entries than a page has are read once each, with what they are about', async () => {
+test('more entries than a page has are read once each, with what they are about', {
+  tags: ['long'],
+}, async () => {
   await write(20_001, { by: INTRUDER });
   await write(3, { by: OTHER });
   const ids: number[] = [];
@@ -54,7 +56,9 @@ test('more entries than a page has are read once each, with what they are about'
   expect(ids).toEqual([...new Set(ids)].sort((a, b) => a - b));
 });
 
-test('a page of large changes has few entries; the last page ends with what was written at the start', async () => {
+test('a page of large changes has few entries; the last page ends with what was written at the start', {
+  tags: ['long'],
+}, async () => {
   await write(20, { by: INTRUDER, bytes: 1024 ** 2 });
   const ids: number[] = [];
   for await (const { id } of evidence.deeds({ since: SINCE, until: UNTIL, actorIds: [INTRUDER] })) {
@@ -125,7 +129,9 @@ test('the objects of an entry are in the order of their ids, however they are st
   expect(entry?.links.get('o_auth2_access_token')?.map(({ id }) => id)).toEqual([3, 5, 7]);
 });
 
-test('a page that cannot be read fails the reading, also while the caller works on an earlier one', async () => {
+test('a page that cannot be read fails the reading, also while the caller works on an earlier one', {
+  tags: ['long'],
+}, async () => {
   await write(40, { by: INTRUDER, bytes: 1024 ** 2 });
   const ids: number[] = [];
   const read = async () => {

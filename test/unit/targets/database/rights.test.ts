@@ -3,6 +3,7 @@ import { TokenctlError } from '../../../../src/domain/errors.ts';
 import { checkTarget } from '../../../../src/operations/contexts/check-target.ts';
 import type { RightsPurpose, Target } from '../../../../src/operations/ports/target.ts';
 import { partOf } from '../../../../src/operations/target-parts.ts';
+import { kinds } from '../../../support/runs.ts';
 import {
   ALICE,
   all,
@@ -15,7 +16,7 @@ import {
 
 const checked = (target: Target) => checkTarget({ target, clock: { now: () => new Date() } });
 
-describe.each(LAYOUTS)('a role of the database of the %s', (layout) => {
+describe.each(kinds(LAYOUTS))('a role of the database of the %s', (layout) => {
   const place = testDatabase(layout);
 
   /** A target with a new role that has exactly the rights listed as missing for these purposes. */

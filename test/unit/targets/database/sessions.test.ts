@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { unseenSessions } from '../../../../src/operations/access/cached-sessions.ts';
 import { partOf } from '../../../../src/operations/target-parts.ts';
+import { kinds } from '../../../support/runs.ts';
 import {
   ALICE,
   all,
@@ -12,7 +13,7 @@ import {
   testDatabase,
 } from '../../../support/test-database.ts';
 
-describe.each(LAYOUTS)('sessions in the tables of the %s', (layout) => {
+describe.each(kinds(LAYOUTS))('sessions in the tables of the %s', (layout) => {
   let place: TestDatabase | undefined;
   const fingerprint = (key: string) => createHash('sha256').update(key).digest('hex').slice(0, 12);
   const keys = async (from: TestDatabase) =>
