@@ -15,6 +15,8 @@ const oktaUser = z.object({
 });
 const listResponse = z.array(oktaUser);
 
+const PAGE_SIZE = 200;
+
 /** The statuses in which a user may not sign in for longer. LOCKED_OUT and PASSWORD_EXPIRED pass. */
 const DISABLED: ReadonlySet<string> = new Set(['SUSPENDED', 'DEPROVISIONED']);
 
@@ -23,8 +25,8 @@ const DISABLED: ReadonlySet<string> = new Set(['SUSPENDED', 'DEPROVISIONED']);
  * comes first: who is activated again meanwhile is in both lists, which are read anew then, and in the other order in neither.
  */
 const LISTS = [
-  `api/v1/users?limit=200&filter=${encodeURIComponent('status eq "DEPROVISIONED"')}`,
-  'api/v1/users?limit=200',
+  `api/v1/users?limit=${PAGE_SIZE}&filter=${encodeURIComponent('status eq "DEPROVISIONED"')}`,
+  `api/v1/users?limit=${PAGE_SIZE}`,
 ];
 
 /**
@@ -39,6 +41,9 @@ export async function readOktaUsers(client: ProviderClient): Promise<DirectoryUs
       yield* followPages(client, list, async (address) => {
         const { body, headers } = await client.get(address);
         const users = readAs(listResponse, body, (what) => client.misbehaved(what)).map(userOf);
+        // Okta names at least the page itself. A proxy that removes the header would make the first page the whole list.
+        if (users.length >= PAGE_SIZE && headers['link'] === undefined)
+          throw client.misbehaved('sent a full page without the header Link, which names the next page');
         return { users, next: nextLink(headers) };
       });
     }

@@ -177,9 +177,15 @@ export class ProviderClient {
     }
     const isTransient = status === 429 || status >= 500;
     return new TokenctlError(isTransient ? 'target_unreachable' : 'target_misbehaved', said, {
+      details: { status },
       hint: isTransient ? 'Try again later.' : 'Check the address of this source.',
     });
   }
+}
+
+/** Whether an error is an answer of the provider with one of these statuses. */
+export function isAnswer(error: unknown, statuses: readonly number[]): boolean {
+  return error instanceof TokenctlError && statuses.includes(Number(error.details?.['status']));
 }
 
 /** Connections to a provider, each wait limited. */

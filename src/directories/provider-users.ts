@@ -16,9 +16,10 @@ const MAX_READINGS = 3;
 const MAX_PAGES = 100_000;
 
 /**
- * Reads all pages of a list. Users may move between pages while they are read: a list with a user twice, or with fewer users than
- * any page announced, is read anew, since missing users would count as gone.
+ * Reads all pages of a list. Users may move between pages while they are read: a list with a user twice, with fewer users than
+ * any page announced, or whose announced number changes, is read anew, since missing users would count as gone.
  *
+ * @param options.isExact Whether more users than announced are a contradiction: where nothing else says where the list ends.
  * @returns Each user once.
  * @throws TokenctlError `target_misbehaved` for a list that is still incomplete when it is read for the third time, and what the
  * client throws.
@@ -26,23 +27,26 @@ const MAX_PAGES = 100_000;
 export async function readWholeList(
   client: ProviderClient,
   pages: () => AsyncIterable<ProviderPage>,
+  { isExact = false }: { readonly isExact?: boolean } = {},
 ): Promise<DirectoryUsers> {
   let problem = '';
   for (let reading = 0; reading < MAX_READINGS; reading += 1) {
     const users = new DirectoryUsers();
-    let announced: number | undefined;
+    const totals = new Set<number>();
     let seen = 0;
     let count = 0;
     for await (const page of pages()) {
-      // A user who is deleted meanwhile moves others to pages that were read already.
-      announced = page.announced === undefined ? announced : Math.max(page.announced, announced ?? 0);
+      if (page.announced !== undefined) totals.add(page.announced);
       seen += page.users.length;
       for (const user of page.users) users.add(user);
       count += 1;
       if (count > MAX_PAGES) throw client.misbehaved(`has more than ${MAX_PAGES} pages of users`);
     }
+    // A user who is deleted meanwhile moves others to pages that were read already.
+    const isOther = (total: number) => users.size < total || (isExact && users.size > total);
     if (users.size < seen) problem = `listed ${seen - users.size} of ${seen} users twice`;
-    else if (announced !== undefined && users.size < announced) {
+    else if (totals.size > 1 || [...totals].some(isOther)) {
+      const announced = [...totals].slice(0, 3).join(', then ');
       problem = `listed ${users.size} users, but announced ${announced}`;
     } else return users;
   }

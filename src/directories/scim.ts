@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { DirectoryUser, DirectoryUsers } from '../domain/directory-users.ts';
-import type { ProviderClient } from './provider-client.ts';
+import { isAnswer, type ProviderClient } from './provider-client.ts';
 import { followPages, given, type ProviderPage, readAs, readWholeList } from './provider-users.ts';
 
 /** A user resource (RFC 7643 §4.1), as far as it is read. `active` may be missing; some providers write it as a text. */
@@ -43,19 +43,52 @@ export async function readScimUsers(
   { paging = 'auto' }: { readonly paging?: ScimPaging } = {},
 ): Promise<DirectoryUsers> {
   const byCursor = paging === 'cursor' || (paging === 'auto' && (await offersCursors(client)));
-  return await readWholeList(client, () => (byCursor ? cursorPages(client) : indexPages(client)));
+  const pages = () => (byCursor ? cursorPages(client) : indexPages(client));
+  return await readWholeList(client, pages, { isExact: true });
 }
 
+/**
+ * Reads on until a page is empty or repeats: some providers announce the users of the page as `totalResults`, or stop counting at a
+ * limit, so reaching that number proves nothing.
+ */
 async function* indexPages(client: ProviderClient): AsyncGenerator<ProviderPage> {
+  let last = { ids: '', count: 0, announced: 0 };
+  let fullPage = PAGE_SIZE;
   for (let startIndex = 1; ; ) {
-    const { page, count } = await readPage(client, { startIndex: String(startIndex) });
+    const next = await readPageBehind(client, startIndex, last.announced);
+    const ids = next?.page.users.map(({ id }) => id).join('\n') ?? last.ids;
+    if (startIndex > 1 && ids === last.ids) {
+      if (last.count >= fullPage)
+        throw client.misbehaved(`sends no page behind ${startIndex - 1} users, not even an empty one`);
+      yield { users: [], announced: await confirmedTotal(client) };
+      return;
+    }
+    if (next === null) return;
+    const { page, count } = next;
     if (page.announced === undefined) throw client.misbehaved('sent a list without totalResults');
-    yield page;
-    startIndex += count;
-    if (startIndex > page.announced) return;
-    // RFC 7644 §3.4.2.4: fewer than asked for is allowed, none at all is an end too early.
+    // RFC 7644 §3.4.2.4: fewer than asked for is allowed. Some providers announce 0 behind the last page.
+    yield { ...page, announced: count === 0 && page.announced === 0 ? undefined : page.announced };
     if (count === 0) return;
+    // Where there are several pages, the first one is full.
+    if (startIndex > 1 && fullPage === PAGE_SIZE) fullPage = last.count;
+    last = { ids, count, announced: page.announced };
+    startIndex += count;
   }
+}
+
+/** Reads a page; null where the provider refuses one behind the last user that it announced. */
+async function readPageBehind(client: ProviderClient, startIndex: number, announced: number) {
+  try {
+    return await readPage(client, { startIndex: String(startIndex) });
+  } catch (error) {
+    if (startIndex > 1 && startIndex > announced && isAnswer(error, [400, 404])) return null;
+    throw error;
+  }
+}
+
+/** The total that a page of one user announces: a provider that announces the users of the page says 1. */
+async function confirmedTotal(client: ProviderClient): Promise<number | undefined> {
+  return (await readPage(client, { startIndex: '1', count: '1' })).page.announced;
 }
 
 async function* cursorPages(client: ProviderClient): AsyncGenerator<ProviderPage> {
@@ -87,8 +120,14 @@ function userOf(user: z.output<typeof scimUser>): DirectoryUser {
   };
 }
 
+/** Providers without a ServiceProviderConfig are older than cursors (RFC 9865 §4). */
 async function offersCursors(client: ProviderClient): Promise<boolean> {
-  const { body } = await client.get('ServiceProviderConfig', HEADERS);
-  const { pagination } = readAs(serviceProviderConfig, body, (what) => client.misbehaved(what));
-  return pagination?.cursor === true;
+  try {
+    const { body } = await client.get('ServiceProviderConfig', HEADERS);
+    const { pagination } = readAs(serviceProviderConfig, body, (what) => client.misbehaved(what));
+    return pagination?.cursor === true;
+  } catch (error) {
+    if (isAnswer(error, [404, 501])) return false;
+    throw error;
+  }
 }

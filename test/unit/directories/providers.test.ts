@@ -34,7 +34,7 @@ describe('SCIM', () => {
       ['user3', null],
       ['user4', null],
     ]);
-    expect(server.asked.map((asked) => at(asked, 'startIndex'))).toEqual(['1', '3', '5']);
+    expect(server.asked.map((asked) => at(asked, 'startIndex'))).toEqual(['1', '3', '5', '6']);
     expect(server.asked[0]).toMatchObject({ url: { pathname: '/scim/v2/Users' } });
     expect(server.asked[0]?.headers).toMatchObject({ authorization: 'Bearer t' });
   });
@@ -74,6 +74,95 @@ describe('SCIM', () => {
     await expect(readScimUsers(server.client('scim/v2/'), { paging: 'index' })).rejects.toThrow(problem);
   });
 
+  /** A provider with pages of at most `size`, that announces and answers behind the last user as told. */
+  const pager = (
+    count: number,
+    size: number,
+    announce: (onPage: number, from: number) => number,
+    behind: (from: number) => Answer | null = () => null,
+  ) => {
+    const all = Array.from({ length: count }, (_, index) => ({
+      id: `p${index}`,
+      userName: `person${index}`,
+    }));
+    return providerServer((asked) => {
+      const from = Number(at(asked, 'startIndex'));
+      const other = behind(from);
+      if (other !== null) return other;
+      const Resources = all.slice(from - 1, from - 1 + Math.min(size, Number(at(asked, 'count'))));
+      return { body: { totalResults: announce(Resources.length, from), Resources } };
+    });
+  };
+  const usersOf = async (server: Awaited<ReturnType<typeof pager>>) =>
+    (await readScimUsers(server.client(), { paging: 'index' })).size;
+
+  test.each<[string, Parameters<typeof pager>, RegExp]>([
+    [
+      'announces the users of each page',
+      [205, 100, (onPage) => onPage],
+      /listed 205 users, but announced 100, then 5/,
+    ],
+    [
+      'announces the users of full pages',
+      [200, 100, (onPage) => onPage],
+      /listed 200 users, but announced 100/,
+    ],
+    ['stops counting at a limit', [130, 50, () => 100], /listed 130 users, but announced 100/],
+    [
+      'counts on with each page',
+      [90, 40, (onPage, from) => from + onPage],
+      /listed 90 users, but announced 41, then 81, then 91/,
+    ],
+    [
+      'sends the first page again and again',
+      [
+        120,
+        100,
+        (onPage) => onPage,
+        (from) =>
+          from === 101
+            ? {
+                body: {
+                  totalResults: 100,
+                  Resources: Array.from({ length: 100 }, (_, index) => ({
+                    id: `p${index}`,
+                    userName: `person${index}`,
+                  })),
+                },
+              }
+            : null,
+      ],
+      /listed 100 users, but announced 100, then 1/,
+    ],
+    [
+      'refuses what is behind a limit',
+      [150, 50, () => 100, (from) => (from > 100 ? { status: 400 } : null)],
+      /sends no page behind 100 users/,
+    ],
+  ])('a provider that %s proves no whole list', async (_, [...pages], problem) => {
+    await expect(usersOf(await pager(...pages))).rejects.toThrow(problem);
+  });
+
+  test.each<[string, Parameters<typeof pager>]>([
+    ['has an empty page behind the last user, with a total of 0', [100, 100, (onPage) => onPage]],
+    [
+      'refuses a page behind the last user',
+      [45, 20, () => 45, (from) => (from > 45 ? { status: 404 } : null)],
+    ],
+    ['sends the same page whatever is asked', [5, 50, () => 5, () => ({ body: page(1, 5) })]],
+  ])('a list is whole where a provider %s', async (_, pages) => {
+    expect(await usersOf(await pager(...pages))).toBe(pages[0]);
+  });
+
+  test.each([404, 501])('pages by index where ServiceProviderConfig answers %i', async (status) => {
+    const server = await providerServer((asked) =>
+      asked.url.pathname.endsWith('/ServiceProviderConfig')
+        ? { status }
+        : { body: page(Number(at(asked, 'startIndex')), 3) },
+    );
+    expect((await readScimUsers(server.client('v2/'))).size).toBe(5);
+  });
+
   test('a list that changed while it was read is read anew', async () => {
     let readings = 0;
     const server = await providerServer((asked) => {
@@ -98,7 +187,7 @@ describe('SCIM', () => {
     expect(read.map(({ id }) => id)).toEqual(['id-1', 'id-2', 'id-3', 'id-4']);
   });
 
-  test('a list of which each page announces fewer users is not complete', async () => {
+  test('a list of which each page announces another number is not complete', async () => {
     const server = await providerServer((asked) => {
       const start = Number(at(asked, 'startIndex'));
       return {
@@ -106,7 +195,9 @@ describe('SCIM', () => {
       };
     });
     const read = readScimUsers(server.client(), { paging: 'index' });
-    await expect(read).rejects.toThrow(/listed 4 users, but announced 5: the list is not complete/);
+    await expect(read).rejects.toThrow(
+      /listed 5 users, but announced 5, then 3, then 6: the list is not complete/,
+    );
   });
 });
 
@@ -183,6 +274,12 @@ describe('Okta', () => {
     expect(at(server.asked[0] as Asked, 'filter')).toBe('status eq "DEPROVISIONED"');
   });
 
+  test('a full page without the header that names the next one is no whole list', async () => {
+    const full = Array.from({ length: 200 }, (_, index) => user(`u${index}`, 'ACTIVE'));
+    const server = await providerServer((asked) => ({ body: at(asked, 'filter') === null ? full : [] }));
+    await expect(readOktaUsers(server.client())).rejects.toThrow(/full page without the header Link/);
+  });
+
   test('a user who is activated again between the two lists is missing in neither', async () => {
     let isActive = false;
     const server = await providerServer((asked) => {
@@ -246,6 +343,15 @@ describe('Keycloak', () => {
     expect(read.filter(({ disabled }) => disabled !== null).map(({ logins }) => logins)).toEqual([
       ['user500'],
     ]);
+  });
+
+  test('reads on behind pages that are short, whatever it counts', async () => {
+    const server = await providerServer((asked) => {
+      if (asked.url.pathname.endsWith('/count')) return { body: 100 };
+      const first = Number(at(asked, 'first'));
+      return { body: users.slice(first, first + 100) };
+    });
+    expect((await readKeycloakUsers(server.client(), { realm: 'staff' })).size).toBe(501);
   });
 
   test('and fails where it lists fewer', async () => {
