@@ -153,9 +153,12 @@ export class LdapConnection {
             derefAliases: 'never',
           }),
       );
-      const { cookie, first } = yield* this.#page(messageId, base);
+      const { cookie, first, count } = yield* this.#page(messageId, base);
+      // A server or proxy that leaves out the control says nothing of further pages (RFC 2696 §3: it must be there).
+      if (cookie === null && scope !== 'base' && count === PAGE_SIZE)
+        throw this.#misbehaved(`sent a full page of ${PAGE_SIZE} entries, and not whether there are more`);
       // RFC 2696 §3: an empty cookie ends it. A page without entries does not.
-      if (cookie.length === 0) return;
+      if (cookie === null || cookie.length === 0) return;
       // Samba gives all pages of a search the same cookie: only with the same entries it is the same page.
       // Hashed: the server decides how long a cookie and a name are.
       const page = createHash('sha256')
@@ -182,21 +185,26 @@ export class LdapConnection {
     }
   }
 
-  /** @returns the cookie of the next page, and the name of this page's first entry */
+  /** @returns the cookie of the next page, the name of this page's first entry, and the number of its entries */
   async *#page(
     messageId: number,
     base: string,
-  ): AsyncGenerator<SearchEntry, { readonly cookie: Buffer; readonly first: string }> {
+  ): AsyncGenerator<
+    SearchEntry,
+    { readonly cookie: Buffer | null; readonly first: string; readonly count: number }
+  > {
     let first = '';
+    let count = 0;
     for (;;) {
       const { message, cookie } = await this.#next(messageId);
       if (message instanceof SearchEntry) {
         first ||= message.name;
+        count += 1;
         yield message;
       } else if (message instanceof SearchReference) this.#requireNoUsers(message.uris);
       else if (message instanceof SearchResponse) {
         if (message.status !== 0) throw this.#refused(message, base);
-        return { cookie, first };
+        return { cookie, first, count };
       } else throw this.#misbehaved('answered a search with something else');
     }
   }

@@ -13,8 +13,8 @@ import { extentAt } from './ldap-frames.ts';
 /** A message of a server. */
 export interface LdapMessage {
   readonly message: MessageResponse;
-  /** Names the next page of a search (RFC 2696); empty where there is none. */
-  readonly cookie: Buffer;
+  /** Names the next page of a search (RFC 2696): empty for the last page, null without that control. */
+  readonly cookie: Buffer | null;
 }
 
 /** The deepest element: the values of an attribute of an entry are at 5 (RFC 4511 §4.5.2). */
@@ -53,12 +53,12 @@ export function readMessage(frame: Buffer): LdapMessage {
   message.parseMessage(reader);
   // RFC 4511 §4: what follows and is unknown is ignored, such as the addresses of a referral.
   while (reader.remain > 0 && reader.peek() !== CONTROLS) reader.skip();
-  return { message, cookie: reader.remain > 0 ? readCookie(reader) : Buffer.alloc(0) };
+  return { message, cookie: reader.remain > 0 ? readCookie(reader) : null };
 }
 
 /** Reads the controls of a message (RFC 4511 §4.1.11) for the next page of a search. */
-function readCookie(reader: StrictReader): Buffer {
-  let cookie = Buffer.alloc(0);
+function readCookie(reader: StrictReader): Buffer | null {
+  let cookie: Buffer | null = null;
   reader.readSequence(CONTROLS);
   while (reader.remain > 0) {
     reader.readSequence();

@@ -90,6 +90,15 @@ describe('a search', () => {
       /ended the connection before its answer was whole/,
     ],
     [
+      'a full page that does not say whether there are more',
+      pages((id) => [
+        ...Array.from({ length: 500 }, (_, index) => entry(id, `u${index}`)),
+        result(id, 'done'),
+      ]),
+      'target_misbehaved',
+      /sent a full page of 500 entries, and not whether there are more/,
+    ],
+    [
       'a connection that is cut between pages',
       ({ id }, socket) => socket.end(Buffer.concat(firstPage(id))),
       'target_unreachable',
