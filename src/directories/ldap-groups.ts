@@ -75,20 +75,38 @@ function domainOf(name: string): string {
   return /(?:^|(?<!\\),)\s*(dc=.*)$/i.exec(name)?.[1] ?? name;
 }
 
+/** What POSIX groups say about their members. */
+export interface PosixMembers {
+  readonly uids: ReadonlySet<string>;
+  readonly gidNumbers: ReadonlySet<string>;
+}
+
+/** The users who may be in a group. */
+interface GroupUsers {
+  readonly users: DirectoryUsers;
+  /** Adds the users with one of these values of `uid`, or with one of these numbers as their primary group. */
+  addPosixMembers(found: IdSet, groups: PosixMembers): Promise<void>;
+}
+
 /**
  * Finds out who is in groups or in groups within them, by following the members that are no users. A group that is its own member
  * does no harm.
  *
- * @returns The numbers of the users: POSIX groups list their login names.
+ * A POSIX group lists the `uid` of its members, and has those whose `gidNumber` is its own as well (RFC 2307 §3): the controller counts
+ * both (`PosixGroupType` of django-auth-ldap).
+ *
+ * @returns The numbers of the users.
  * @throws TokenctlError `target_misbehaved` for a group that does not exist, and for groups without any user; `unsupported` for too
  * many members that are not among the users.
  */
 export async function walkGroups(
   connection: LdapConnection,
   groups: readonly string[],
-  users: DirectoryUsers,
+  { users, addPosixMembers }: GroupUsers,
 ): Promise<IdSet> {
   const found = new IdSet();
+  const uids = new Set<string>();
+  const gidNumbers = new Set<string>();
   const seen = new Set(groups.map(nameForm));
   const waiting = [...groups];
   let lookups = 0;
@@ -105,10 +123,8 @@ export async function walkGroups(
       );
     }
     const members = await membersOf(connection, group, isRequired);
-    addAll(
-      found,
-      members.logins.flatMap((login) => users.find('login', login)),
-    );
+    for (const uid of members.uids) uids.add(uid);
+    for (const gidNumber of members.gidNumbers) gidNumbers.add(gidNumber);
     for (const member of members.names) {
       const named = users.find('dn', member);
       addAll(found, named);
@@ -118,6 +134,7 @@ export async function walkGroups(
       waiting.push(member);
     }
   }
+  if (uids.size + gidNumbers.size > 0) await addPosixMembers(found, { uids, gidNumbers });
   if (found.size === 0) throw noMembers(groups);
   return found;
 }
@@ -126,16 +143,17 @@ function addAll(found: IdSet, numbers: readonly number[]): void {
   for (const number of numbers) found.add(number);
 }
 
-const MEMBER_ATTRIBUTES = ['member', 'uniqueMember', 'memberUid'];
+const MEMBER_ATTRIBUTES = ['member', 'uniqueMember', 'roleOccupant', 'memberUid', 'gidNumber', 'objectClass'];
 
 /** The members of a group; none of an entry that is no group, or that does not exist although a group has it as a member. */
 async function membersOf(
   connection: LdapConnection,
   group: string,
   isRequired: boolean,
-): Promise<{ readonly names: readonly string[]; readonly logins: readonly string[] }> {
+): Promise<Readonly<Record<'names' | 'uids' | 'gidNumbers', readonly string[]>>> {
   const names: string[] = [];
-  const logins: string[] = [];
+  const uids: string[] = [];
+  const gidNumbers: string[] = [];
   let attributes: readonly string[] = MEMBER_ATTRIBUTES;
   for (let from = 0; attributes.length > 0; ) {
     const entry = await connection.entry(group, attributes);
@@ -147,7 +165,11 @@ async function membersOf(
     const found = entry === null ? null : new LdapAttributes(entry);
     addTexts(names, found?.texts('member'));
     addTexts(names, found?.texts('uniqueMember').map(withoutUniqueId));
-    addTexts(logins, found?.texts('memberUid'));
+    addTexts(names, found?.texts('roleOccupant'));
+    addTexts(uids, found?.texts('memberUid'));
+    // Members that are no groups have a gidNumber as well: that of their own primary group.
+    const isGroup = isRequired || found?.texts('objectClass').some((each) => /^posixGroup$/i.test(each));
+    if (isGroup) addTexts(gidNumbers, found?.texts('gidNumber'));
     // Active Directory sends the members of large groups in parts ([MS-ADTS] §3.1.1.3.1.3.3).
     const part = found?.names
       .map((name) => /^member;range=(\d+)-(\d+|\*)$/.exec(name))
@@ -160,7 +182,7 @@ async function membersOf(
     from = Number(end) + 1;
     attributes = end === '*' ? [] : [`member;range=${from}-*`];
   }
-  return { names, logins };
+  return { names, uids, gidNumbers };
 }
 
 /** A group of a million members is too much for the arguments of one call. */

@@ -4,7 +4,7 @@ import { type DirectoryUser, DirectoryUsers, nameForm } from '../domain/director
 import { TokenctlError } from '../domain/errors.ts';
 import type { LdapConnection } from './ldap-connection.ts';
 import { DISABLED_ATTRIBUTES, disabledBy, firstText, LdapAttributes } from './ldap-disabled.ts';
-import { chainMembers, walkGroups } from './ldap-groups.ts';
+import { chainMembers, type PosixMembers, walkGroups } from './ldap-groups.ts';
 import { given } from './provider-users.ts';
 
 /** Which entries of a directory are users, and what says that one may not sign in any more. */
@@ -50,7 +50,10 @@ export async function readLdapUsers(
       ? null
       : isActiveDirectory
         ? await chainMembers(connection, groups, matching)
-        : await walkGroups(connection, groups, users);
+        : await walkGroups(connection, groups, {
+            users,
+            addPosixMembers: (found, posix) => addPosixMembers(connection, source, { users, found, posix }),
+          });
   for (let number = 0; number < users.size; number += 1) {
     if (filtered?.has(number)) users.disable(number, FILTERED);
     if (members?.has(number) === false) users.disable(number, NO_GROUP);
@@ -94,6 +97,28 @@ async function matchingUsers(
         found.add(number);
   }
   return found;
+}
+
+/** Reads the users once more: their `uid` need not be among their login names. Its values ignore letter case (RFC 4519 §2.39). */
+async function addPosixMembers(
+  connection: LdapConnection,
+  source: LdapSource,
+  { users, found, posix }: { users: DirectoryUsers; found: IdSet; posix: PosixMembers },
+): Promise<void> {
+  const form = (text: string) => text.normalize('NFC').toLowerCase();
+  const uids = new Set(Array.from(posix.uids, form));
+  for await (const entry of entriesOf(connection, source, source.filter, [
+    source.idAttribute,
+    'uid',
+    'gidNumber',
+  ])) {
+    const attributes = new LdapAttributes(entry);
+    const isMember =
+      attributes.texts('uid').some((uid) => uids.has(form(uid))) ||
+      attributes.texts('gidNumber').some((number) => posix.gidNumbers.has(number));
+    if (!isMember) continue;
+    for (const number of users.find('id', idOf(entry.name, attributes, source))) found.add(number);
+  }
 }
 
 async function* entriesOf(

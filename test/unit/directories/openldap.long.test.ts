@@ -69,6 +69,18 @@ function disabled(users: readonly DirectoryUser[]): Record<string, string> {
   );
 }
 
+/** A user of Unix systems, who is no person: the other tests do not count it. */
+const account = (uid: string, gidNumber: string, { description = uid, base = PEOPLE } = {}) =>
+  ldif(`uid=${uid},${base}`, {
+    objectClass: ['account', 'posixAccount'],
+    uid,
+    cn: uid,
+    uidNumber: '1000',
+    gidNumber,
+    homeDirectory: `/home/${uid}`,
+    description,
+  });
+
 const group = (cn: string, member: readonly string[]) =>
   ldif(`cn=${cn},${GROUPS}`, { objectClass: 'groupOfNames', cn, member });
 
@@ -99,6 +111,25 @@ describe.skipIf(NO_SLAPD !== null)('OpenLDAP', () => {
           cn: 'posix',
           gidNumber: '1',
           memberUid: ['u1', 'U2'],
+        }),
+        // The primary group of a user is not in memberUid (RFC 2307).
+        account('anna', '5000'),
+        account('ben', '4000', { description: 'anna' }),
+        account('cleo', '4000', { description: 'Ben' }),
+        account('dora', '4000'),
+        account('emil', '6000'),
+        account('outside', '6000', { base: SUFFIX }),
+        ldif(`cn=primary,${GROUPS}`, {
+          objectClass: 'posixGroup',
+          cn: 'primary',
+          gidNumber: '5000',
+          memberUid: ['Ben'],
+        }),
+        // The primary group of a member is no group here.
+        ldif(`cn=role,${GROUPS}`, {
+          objectClass: 'organizationalRole',
+          cn: 'role',
+          roleOccupant: [`uid=dora,${PEOPLE}`, `uid=outside,${SUFFIX}`],
         }),
         group('empty', [`cn=nobody,${SUFFIX}`]),
       ].join(''),
@@ -146,6 +177,17 @@ describe.skipIf(NO_SLAPD !== null)('OpenLDAP', () => {
       'u1',
       'u2',
     ]);
+  });
+
+  test.each([
+    ['primary', ['anna', 'ben']],
+    ['role', ['dora']],
+  ])('counts the members of the group %s, whatever users log in with', async (cn, members) => {
+    const filter = readFilter('(objectClass=posixAccount)', 'filter');
+    const loginAttributes = ['description'];
+    const users = await reading({ groups: [`cn=${cn},${GROUPS}`], filter, loginAttributes });
+    const inside = users.filter((user) => user.disabled === null).map(({ dn }) => dn);
+    expect(inside).toEqual(members.map((uid) => `uid=${uid},${PEOPLE}`));
   });
 
   test.each([
