@@ -1,6 +1,7 @@
 import { JSONParser } from '@streamparser/json';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Secret } from '../../domain/secret.ts';
+import { BrokenLines, type Piece, piecesOf, textOf } from './leaked-text.ts';
 import {
   isGithubError,
   type LeakPlace,
@@ -51,20 +52,16 @@ const MAX_VALUES = 1_000_000;
 const MAX_HEAD = 4 * 1024 * 1024;
 /** The longest finding of a report, in characters. */
 const MAX_FINDING = 16 * 1024 * 1024;
-/** The longest line, in characters; a longer one is searched in pieces. */
-const MAX_LINE = 1024 * 1024;
-/** No value of a token is longer, in characters. */
-const MAX_VALUE = 300;
 /** How many secrets of a report are kept, to keep them out of the places that are shown. */
 const MAX_SECRETS = 100_000;
 
 /**
  * Reads a text line by line, or the report of a scanner finding by finding: gitleaks (JSON, SARIF), TruffleHog (JSON lines),
  * GitHub secret scanning (alerts of the REST API, webhooks) and SARIF. A report is recognized by the shape of its first
- * finding; everything else is text. UTF-8, or UTF-16 with a byte order mark. Memory grows with the values found only.
+ * finding; everything else is text. UTF-8 or UTF-16. Memory grows with the values found only.
  *
  * @throws TokenctlError `usage` for a report that is not valid JSON, that ends early, or that hides every secret, for JSON that ends
- * before it is recognized, for an error of GitHub's API, and for more values than can be held. Errors quote nothing of the input.
+ * before it is recognized, for packed and binary data, for an error of GitHub's API, and for more values than can be held. Errors quote nothing of the input.
  */
 export async function readLeaked(chunks: AsyncIterable<Uint8Array>): Promise<LeakedInput> {
   const pieces = piecesOf(textOf(chunks));
@@ -89,13 +86,6 @@ export async function readLeaked(chunks: AsyncIterable<Uint8Array>): Promise<Lea
   for (const piece of head) text.read(piece);
   for await (const piece of pieces) text.read(piece);
   return text.result();
-}
-
-/** A line, or a piece of a long one. */
-interface Piece {
-  readonly text: string;
-  /** The number of the line, counted from 1. */
-  readonly line: number;
 }
 
 /** The values found so far, with the first few places of each. */
@@ -143,11 +133,14 @@ class TextReader {
   readonly #found = new Candidates();
   #lines = 0;
   #hiddenLines = 0;
+  readonly #broken = new BrokenLines();
 
-  read({ text, line }: Piece): void {
+  read({ text, line, before }: Piece): void {
     this.#lines = line;
     if (/\bREDACTED\b/.test(text)) this.#hiddenLines += 1;
     this.#found.add(findTokenValues(text), { line });
+    const joined = before === '' ? this.#broken.join(text) : `${before}${text.slice(0, before.length)}`;
+    if (joined !== null) this.#found.add(tokenValuesWithin(joined), { line });
   }
 
   result(): LeakedInput {
@@ -324,43 +317,4 @@ export const WITH_SECRETS: Readonly<Record<ScannerFormat, string>> = {
 /** SARIF of a scan that found nothing: a result would have been recognized before. */
 function isEmptySarif(value: unknown): boolean {
   return typeof value === 'object' && value !== null && 'runs' in value && 'version' in value;
-}
-
-/** Decodes UTF-8, or UTF-16 after its byte order mark, which shells on Windows write. */
-async function* textOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  let decoder: TextDecoder | undefined;
-  for await (const chunk of chunks) {
-    decoder ??= new TextDecoder(
-      chunk[0] === 0xff && chunk[1] === 0xfe
-        ? 'utf-16le'
-        : chunk[0] === 0xfe && chunk[1] === 0xff
-          ? 'utf-16be'
-          : 'utf-8',
-    );
-    yield decoder.decode(chunk, { stream: true });
-  }
-  yield decoder?.decode() ?? '';
-}
-
-/** Splits a text into lines with their line feeds, and long lines into pieces, where possible not within a value. */
-async function* piecesOf(texts: AsyncIterable<string>): AsyncGenerator<Piece> {
-  let rest = '';
-  let line = 1;
-  for await (const text of texts) {
-    rest += text;
-    let start = 0;
-    for (let end = rest.indexOf('\n'); end !== -1; end = rest.indexOf('\n', start)) {
-      yield { text: rest.slice(start, end + 1), line };
-      line += 1;
-      start = end + 1;
-    }
-    rest = rest.slice(start);
-    if (rest.length > MAX_LINE) {
-      const tail = /[A-Za-z0-9\-._~+/=]*$/.exec(rest.slice(-MAX_VALUE))?.[0].length ?? 0;
-      const cut = tail === MAX_VALUE ? rest.length : rest.length - tail;
-      yield { text: rest.slice(0, cut), line };
-      rest = rest.slice(cut);
-    }
-  }
-  if (rest !== '') yield { text: rest, line };
 }

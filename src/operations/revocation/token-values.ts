@@ -1,4 +1,5 @@
 import { Secret } from '../../domain/secret.ts';
+import { base64Readings, base64Words, readingsOf } from './text-layers.ts';
 
 /** The values that a controller generates: exactly 30 letters and digits. */
 const GENERATED = /(?<![A-Za-z0-9])[A-Za-z0-9]{30}(?![A-Za-z0-9])/g;
@@ -15,9 +16,12 @@ const LABELED =
 /** A line that is nothing but a value. */
 const ALONE = /^[A-Za-z0-9\-._~+/]{16,256}=*$/;
 
+/** The least length of a value. */
+const MIN_LENGTH = 16;
+
 /**
  * What may be token values in a line of text: of a scan, a paste, a log. Strings of the length that a controller
- * makes, in any context; what is called a token; and a line that is nothing else.
+ * makes, in any context and encoding; what is called a token; and a line that is nothing else.
  *
  * Other secrets of other lengths are left alone on purpose: a target that tries values must not be shown them.
  */
@@ -33,6 +37,16 @@ export function tokenValuesWithin(text: string): readonly Secret[] {
 }
 
 function* valuesWithin(text: string): Generator<string> {
+  if (text.length < MIN_LENGTH) return;
+  const words = new Set<string>();
+  for (const reading of readingsOf(text)) {
+    yield* valuesOf(reading);
+    for (const word of base64Words(reading)) words.add(word);
+  }
+  for (const word of words) for (const decoded of base64Readings(word)) yield* valuesOf(decoded);
+}
+
+function* valuesOf(text: string): Generator<string> {
   for (const [value] of text.matchAll(GENERATED)) yield value;
   for (const [, value = ''] of text.matchAll(LABELED)) yield value;
 }

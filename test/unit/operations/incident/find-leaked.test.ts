@@ -28,6 +28,40 @@ describe('values in a line', () => {
     expect(values(line)).toEqual([VALUE]);
   });
 
+  const base64 = (text: string, encoding: BufferEncoding = 'utf8') =>
+    Buffer.from(text, encoding).toString('base64');
+  test.each([
+    ['ANSI colors', `\x1b[32m+\x1b[m\x1b[32m${VALUE}\x1b[m`],
+    ['ANSI colors within it', `token \x1b[1m${VALUE.slice(0, 9)}\x1b[0m${VALUE.slice(9)}`],
+    ['ANSI colors behind a word', `token\x1b[0m${VALUE}\x1b[K`],
+    ['ANSI colors without the escape character', `[0;32m${VALUE}[0m`],
+    ['a link of a terminal', `\x1b]8;;https://x.example.org\x07${VALUE}\x1b]8;;\x07`],
+    ['ANSI colors as cat -v writes them', `^[[32m${VALUE}^[[m`],
+    ['ANSI colors as a program escapes them', String.raw`\033[32m${VALUE}`],
+    ['JSON', String.raw`{"stdout":"x:\n${VALUE}"}`],
+    ['ANSI colors in JSON', String.raw`{"stdout":"\u001b[0;33m${VALUE}\u001b[0m"}`],
+    ['JSON in JSON', String.raw`{"body":"{\"stdout\":\"x:\\n${VALUE}\"}"}`],
+    ['a Unicode escape', String.raw`token\u003d${VALUE}`],
+    ['a hexadecimal escape', String.raw`'token\x3d${VALUE}'`],
+    ['percent encoding', `access_token%3D${VALUE}`],
+    ['percent encoding twice', `url=a%253Faccess_token%253D${VALUE}%2526b`],
+    ['quoted-printable', `access_token=3D${VALUE}`],
+    ['HTML', `access_token&#x3D${VALUE}`.replace('&#x3D', '&#61;&amp')],
+    ['the log of rsyslog', `first#012${VALUE}#012`],
+    ['the log of a container with carets', `x^M${VALUE}^M`],
+    ['invisible characters', `${VALUE.slice(0, 12)}\u200b${VALUE.slice(12)}`],
+    ['UTF-16 within other text', [...VALUE].join('\0')],
+    ['base64 of a Kubernetes Secret', `  token: ${base64(VALUE)}`],
+    ['base64 with a line feed', `  token: ${base64(`${VALUE}\n`)}`],
+    ['base64 of a password', `Authorization: Basic ${base64(`admin:${VALUE}`)}`],
+    ['base64 of a configuration', `data: ${base64(`{"env":"A=1\\n${VALUE}"}`)}`],
+    ['base64 for PowerShell', `-EncodedCommand ${base64(`$t='${VALUE}'`, 'utf16le')}`],
+    ['base64 behind what looks like it', `https://x.example.org/a/${base64(VALUE)}`],
+    ['base64 in JSON in percent encoding', `%7B%22x%22%3A%22${base64(`-${VALUE}-`)}%22%7D`],
+  ])('in %s', (_, line) => {
+    expect(values(line)).toContain(VALUE);
+  });
+
   test('of other lengths count where they are called tokens, or stand alone', () => {
     expect(values('Bearer short-but_long.enough')).toEqual(['short-but_long.enough']);
     expect(values('short-but_long.enough')).toEqual(['short-but_long.enough']);

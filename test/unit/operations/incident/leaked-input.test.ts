@@ -1,3 +1,4 @@
+import { gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { readLeaked } from '../../../../src/operations/revocation/leaked-input.ts';
 
@@ -191,6 +192,60 @@ describe('reports are recognized by their shape', () => {
       await expect(read(text)).rejects.toMatchObject({ code: 'usage' });
       await expect(read(text)).rejects.toThrow('The input is an error of the GitHub API, not its alerts');
     }
+  });
+
+  test.each(['utf16le', 'utf8'] as const)('a text in %s, in chunks of any size', async (encoding) => {
+    for (const start of ['\uFEFF', ''])
+      for (const size of [1, 3, 100_000])
+        expect(await read(Buffer.from(`${start}first\r\ntoken: ${VALUE}\r\n`, encoding), size)).toMatchObject(
+          {
+            lines: [2],
+            values: [VALUE],
+          },
+        );
+  });
+
+  test('a text to which PowerShell appended UTF-16', async () => {
+    const text = Buffer.concat([Buffer.from('one\n'), Buffer.from(`two ${VALUE}\n`, 'utf16le')]);
+    expect(await read(text)).toMatchObject({ values: [VALUE] });
+  });
+
+  test.each([
+    ['gzip', gzipSync(VALUE), /compressed with gzip.*cannot be found/],
+    ['zstd', zstdCompressSync(VALUE), /compressed with zstd/],
+    ['UTF-32', Buffer.from(`fffe0000${Buffer.from(VALUE, 'utf16le').toString('hex')}`, 'hex'), /is UTF-32/],
+    ['a ZIP archive', Buffer.from(`PK\x03\x04${VALUE}`, 'latin1'), /is a ZIP archive/],
+    ['a tar archive', Buffer.concat([Buffer.alloc(257), Buffer.from('ustar')]), /is a tar archive/],
+    ['other data', Buffer.from([1, 0, 0, 7, 65]), /is binary data/],
+  ])('%s is refused, not called clean', async (_, bytes, problem) => {
+    for (const size of [1, 100_000]) {
+      await expect(read(bytes, size)).rejects.toMatchObject({ code: 'usage' });
+      await expect(read(bytes, size)).rejects.toThrow(problem);
+    }
+  });
+
+  test.each([
+    ['quoted-printable', `Content: the token=\r\n ${VALUE.slice(0, 20)}=\r\n${VALUE.slice(20)} follows\r\n`],
+    [
+      'base64',
+      Buffer.from(`${'x '.repeat(20)}${VALUE}\n`)
+        .toString('base64')
+        .replace(/.{64}/g, '$&\n'),
+    ],
+    [
+      'base64 in a diff',
+      Buffer.from(`${'xy '.repeat(20)}${VALUE} end`)
+        .toString('base64')
+        .replace(/.{1,76}/g, '+$&\n'),
+    ],
+  ])('a value that %s breaks into two lines', async (_, text) => {
+    expect(text).not.toContain(VALUE);
+    expect((await read(`first\n${text}`)).values).toContain(VALUE);
+  });
+
+  test('base64 on a line that is read in pieces', async () => {
+    const word = Buffer.from(`${'x'.repeat(786_405)} ${VALUE} ${'y'.repeat(9_000)}`).toString('base64');
+    expect((await read(word, 65_536)).values).toContain(VALUE);
   });
 
   test('a line of 3 MB is searched in pieces, and a value at their border is found', async () => {
