@@ -14,6 +14,7 @@ import {
   NAMES,
   readLeaked,
   WITH_SECRETS,
+  WITH_VALUES,
 } from '../../operations/revocation/leaked-input.ts';
 import type { RevocationReport } from '../../operations/revocation/revocation-report.ts';
 import type { LeakPlace } from '../../operations/revocation/scanner-findings.ts';
@@ -134,15 +135,17 @@ function candidatesText(open: LeakedTokens['found']): string {
 
 const MAX_CANDIDATES = 20;
 
-/** The failure if the report hides secrets: those may be live tokens. */
-function unchecked({ report }: LeakedTokens): TokenctlError | undefined {
-  if (report === null || report.hidden === 0) return undefined;
-  const { hidden, format } = report;
-  return new TokenctlError(
-    'partly_done',
-    `${countText(hidden, 'finding was', 'findings were')} not checked: the report hides ${hidden === 1 ? 'its secret' : 'their secrets'}`,
-    { hint: WITH_SECRETS[format] },
-  );
+/** The failure if the input hides secrets: those may be live tokens. */
+function unchecked({ report, hiddenLines }: LeakedTokens): TokenctlError | undefined {
+  const hidden = report?.hidden ?? hiddenLines;
+  if (hidden === 0) return undefined;
+  const what =
+    report === null
+      ? countText(hidden, 'line does not show its value', 'lines do not show their values')
+      : countText(hidden, 'finding does not show its value', 'findings do not show their values');
+  return new TokenctlError('partly_done', `Not checked: ${what}`, {
+    hint: report === null ? WITH_VALUES : WITH_SECRETS[report.format],
+  });
 }
 
 function foundDocument(leaked: LeakedTokens): Document {
@@ -160,7 +163,7 @@ function foundDocument(leaked: LeakedTokens): Document {
         'The input is empty. TruffleHog writes nothing if it finds nothing, but a scan that failed may have written nothing as well.',
       found.map(tokenLines),
       hiddenLines > 0 &&
-        `Not checked: ${countText(hiddenLines, 'line contains', 'lines contain')} REDACTED in place of a value.`,
+        `Not checked: ${countText(hiddenLines, 'line contains', 'lines contain')} REDACTED, asterisks or a hash in place of a value.`,
       report !== null &&
         report.hidden > 0 &&
         `Not checked: ${countText(report.hidden, 'finding', 'findings')} without a secret${placesText(report.hiddenPlaces)}.`,

@@ -2,7 +2,9 @@ import { JSONParser } from '@streamparser/json';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Secret } from '../../domain/secret.ts';
 import { BrokenLines, type Piece, piecesOf, textOf } from './leaked-text.ts';
+import { readMaskedReport } from './masked-reports.ts';
 import {
+  hidesValue,
   isGithubError,
   type LeakPlace,
   namedStrings,
@@ -37,7 +39,7 @@ interface ScannerReport {
 export interface LeakedInput {
   /** How many lines were read. */
   readonly lines: number;
-  /** The lines of a text in which a scanner wrote REDACTED in place of a value. */
+  /** The lines of a text in which a scanner masked a value: REDACTED, asterisks, a hash. */
   readonly hiddenLines: number;
   /** Null for a text. */
   readonly report: ScannerReport | null;
@@ -60,7 +62,7 @@ const MAX_SECRETS = 100_000;
  * GitHub secret scanning (alerts of the REST API, webhooks) and SARIF. A report is recognized by the shape of its first
  * finding; everything else is text. UTF-8 or UTF-16. Memory grows with the values found only.
  *
- * @throws TokenctlError `usage` for a report that is not valid JSON, that ends early, or that hides every secret, for JSON that ends
+ * @throws TokenctlError `usage` for a report that is not valid JSON, that ends early, for JSON that ends
  * before it is recognized, for packed and binary data, for an error of GitHub's API, and for more values than can be held. Errors quote nothing of the input.
  */
 export async function readLeaked(chunks: AsyncIterable<Uint8Array>): Promise<LeakedInput> {
@@ -137,7 +139,7 @@ class TextReader {
 
   read({ text, line, before }: Piece): void {
     this.#lines = line;
-    if (/\bREDACTED\b/.test(text)) this.#hiddenLines += 1;
+    if (hidesValue(text)) this.#hiddenLines += 1;
     this.#found.add(findTokenValues(text), { line });
     const joined = before === '' ? this.#broken.join(text) : `${before}${text.slice(0, before.length)}`;
     if (joined !== null) this.#found.add(tokenValuesWithin(joined), { line });
@@ -235,17 +237,26 @@ class ReportReader {
   }
 
   #takeOne(value: unknown): void {
+    const all = this.#layout === 'sarif' ? null : readMaskedReport(value);
+    for (const { finding, fields } of all ?? []) {
+      this.#takeFinding(finding);
+      this.#search(fields, finding.place);
+    }
+    if (all !== null) this.format ??= all[0]?.finding.format ?? 'other';
     const finding = this.#layout === 'sarif' ? readSarifResult(value) : readFinding(value);
-    if (finding === null) {
-      if (this.#layout === 'objects' && isEmptySarif(value)) this.format ??= 'sarif';
-    } else {
-      this.format ??= finding.format;
-      this.#count(finding);
-    }
-    const place = finding?.place;
-    for (const text of namedStrings(value)) {
+    if (finding !== null) this.#takeFinding(finding);
+    else if (this.#layout === 'objects' && isEmptySarif(value)) this.format ??= 'sarif';
+    this.#search(value, finding?.place);
+  }
+
+  #search(value: unknown, place: LeakPlace | undefined): void {
+    for (const text of namedStrings(value))
       this.#found.add(tokenValuesWithin(text), { ...(place && { place }) });
-    }
+  }
+
+  #takeFinding(finding: ScannerFinding): void {
+    this.format ??= finding.format;
+    this.#count(finding);
   }
 
   #count({ hidden, place, secrets }: ScannerFinding): void {
@@ -258,11 +269,6 @@ class ReportReader {
 
   #result(): LeakedInput {
     const format = this.format ?? 'sarif';
-    if (this.#hidden > 0 && this.#hidden === this.#findings && this.#found.size === 0) {
-      throw new TokenctlError('usage', `The ${NAMES[format]} hides the secret of each of its findings`, {
-        hint: WITH_SECRETS[format],
-      });
-    }
     return {
       lines: this.#lines,
       hiddenLines: 0,
@@ -303,7 +309,20 @@ export const NAMES: Readonly<Record<ScannerFormat, string>> = {
   trufflehog: 'TruffleHog report',
   github: 'GitHub secret scanning report',
   sarif: 'SARIF report',
+  trivy: 'Trivy report',
+  semgrep: 'Semgrep report',
+  'detect-secrets': 'baseline of detect-secrets',
+  ggshield: 'ggshield report',
+  checkov: 'Checkov report',
+  gitlab: 'report of GitLab secret detection',
+  other: "scanner's report",
 };
+
+const SEARCH_FILES =
+  'Search the files themselves: `cat FILE | tokenctl tokens find --leaked -`, or `git log -p --all` for a history.';
+
+/** What to do about a text in which values are masked. */
+export const WITH_VALUES = `Have the program that wrote it show the values. ${SEARCH_FILES}`;
 
 /** How each scanner writes a report with its secrets. */
 export const WITH_SECRETS: Readonly<Record<ScannerFormat, string>> = {
@@ -312,6 +331,13 @@ export const WITH_SECRETS: Readonly<Record<ScannerFormat, string>> = {
   github:
     'Webhooks carry no secrets. Read the alerts with `gh api --paginate repos/OWNER/REPO/secret-scanning/alerts`, without hide_secret.',
   sarif: "Use the scanner's JSON report: gitleaks without --redact, or `trufflehog --json`.",
+  trivy: `Trivy always masks. ${SEARCH_FILES}`,
+  semgrep: `Run \`semgrep login\` first. ${SEARCH_FILES}`,
+  'detect-secrets': `A baseline has hashes only. Use the output of \`detect-secrets audit --report\`. ${SEARCH_FILES}`,
+  ggshield: 'Run `ggshield secret scan --show-secrets --json`.',
+  checkov: `Checkov always masks. ${SEARCH_FILES}`,
+  gitlab: SEARCH_FILES,
+  other: SEARCH_FILES,
 };
 
 /** SARIF of a scan that found nothing: a result would have been recognized before. */

@@ -1,7 +1,18 @@
 import { tokenValuesWithin } from './token-values.ts';
 
 /** The scanners whose reports are known by their shape, and SARIF, which many scanners write. */
-export type ScannerFormat = 'gitleaks' | 'trufflehog' | 'github' | 'sarif';
+export type ScannerFormat =
+  | 'gitleaks'
+  | 'trufflehog'
+  | 'github'
+  | 'sarif'
+  | 'trivy'
+  | 'semgrep'
+  | 'detect-secrets'
+  | 'ggshield'
+  | 'checkov'
+  | 'gitlab'
+  | 'other';
 
 /**
  * Where a scanner found a value. What may be a secret in it is replaced with `[redacted]`. Null where the report does
@@ -26,10 +37,11 @@ export interface ScannerFinding {
   readonly place: LeakPlace;
 }
 
-type Fields = Readonly<Record<string, unknown>>;
+/** The members of a JSON object. */
+export type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Recognizes one finding by the names of its fields: of gitleaks 8 (`RuleID`, `Secret`, `Match`), TruffleHog 3
+ * Recognizes one finding by the names of its fields: of gitleaks 7 (`offender`) and 8 (`RuleID`, `Secret`, `Match`), TruffleHog 3
  * (`SourceMetadata`, `Raw`), GitHub secret scanning (REST alerts, the webhooks `secret_scanning_alert` and
  * `secret_scanning_alert_location`, which carry no secret, and the message to partners).
  *
@@ -45,6 +57,11 @@ export function readFinding(value: unknown): ScannerFinding | null {
       line: fields['StartLine'],
       link: fields['Link'],
     });
+  // gitleaks 7.
+  if ('offender' in fields && 'rule' in fields) {
+    const { offender, file, commit, lineNumber: line, leakURL: link } = fields;
+    return finding('gitleaks', [offender], { file, commit, line, link });
+  }
   if ('SourceMetadata' in fields && ('Raw' in fields || 'DetectorName' in fields)) {
     return trufflehogFinding(fields);
   }
@@ -116,7 +133,8 @@ function githubFinding(alert: Fields, location: Fields | null): ScannerFinding {
 /** The least length of a string that is looked for in places: shorter ones occur everywhere. */
 const MIN_SECRET = 6;
 
-function finding(
+/** A finding: hidden if each of these texts, in which the secret should be, is masked or missing. */
+export function finding(
   format: ScannerFormat,
   texts: readonly unknown[],
   place: { readonly [Name in keyof LeakPlace]?: unknown },
@@ -139,16 +157,24 @@ function finding(
 const COMMIT = /^[0-9a-f]{7,64}$/i;
 
 /**
- * A value that a scanner masked: `REDACTED`, a start with three dots (`gitleaks --redact=50`), or asterisks.
+ * A value that a scanner masked: `REDACTED`, a start with three dots (`gitleaks --redact=50`), asterisks, or Semgrep's request to log in.
  */
 function isMasked(text: string): boolean {
   return (
-    /redacted/i.test(text) || /(?:\.\.\.|…)\s*$/.test(text) || /\*{3}/.test(text) || /^[x•]+$/i.test(text)
+    /redacted|\[masked\]|^requires login$/i.test(text) ||
+    /(?:\.\.\.|…)\s*$/.test(text) ||
+    /\*{3}/.test(text) ||
+    /^[x•]+$/i.test(text)
   );
 }
 
 function textOrNull(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
+}
+
+/** A line of a text in which a scanner masked a value: a banner of asterisks, and the mask of a log of CI, have no label or are shorter. */
+export function hidesValue(line: string): boolean {
+  return /\bREDACTED\b|["'\w]\s*[:=]\s*["']?[^\s"'*]{0,40}\*{5,}|"hashed_secret"|"requires login"/.test(line);
 }
 
 /** The longest path or address that is shown. */
@@ -192,10 +218,12 @@ export function* namedStrings(value: unknown, name = '', depth = 0): Generator<s
   }
 }
 
-function fieldsOf(value: unknown): Fields | null {
+/** The members of a JSON object; null for anything else. */
+export function fieldsOf(value: unknown): Fields | null {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : null;
 }
 
-function at(value: unknown, ...path: readonly string[]): unknown {
+/** The member at a path; undefined where there is none. */
+export function at(value: unknown, ...path: readonly string[]): unknown {
   return path.reduce<unknown>((inner, name) => fieldsOf(inner)?.[name], value);
 }

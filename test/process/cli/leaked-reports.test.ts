@@ -88,16 +88,16 @@ test('without a terminal it needs --yes, before the report is read', async () =>
 test('hidden secrets are never "nothing found"', async () => {
   const hidden = { Secret: 'REDACTED', Match: 'REDACTED' };
   const all = await leak([hidden, hidden]);
-  const refused = await all.find('--revoke', '--yes');
-  expect(refused).toMatchObject({ code: 2, stdout: '' });
-  expect(refused.stderr).toContain('The gitleaks report hides the secret of each of its findings');
-  expect(refused.stderr).toContain('Run gitleaks without --redact.');
+  const none = await all.find('--revoke', '--yes');
+  expect(none).toMatchObject({ code: 5 });
+  expect(none.stderr).toContain('Not checked: 2 findings do not show their values');
+  expect(none.stderr).toContain('Run gitleaks without --redact.');
   const some = await leak([{}, { ...hidden, File: 'other.sh' }]);
   for (const args of [[], ['--revoke', '--dry-run'], ['--revoke', '--yes']]) {
     const run = await some.find(...args);
     expect(run).toMatchObject({ code: 5 });
     expect(run.stdout).toContain('Not checked: 1 finding without a secret, in other.sh, line 12');
-    expect(run.stderr).toContain('1 finding was not checked: the report hides its secret');
+    expect(run.stderr).toContain('Not checked: 1 finding does not show its value');
   }
 });
 

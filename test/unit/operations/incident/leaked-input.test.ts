@@ -90,6 +90,65 @@ function sarifResult(snippet?: string) {
   };
 }
 
+const STARS = '*'.repeat(30);
+
+/** As `trivy fs --scanners secret --format json` prints it. */
+function trivy() {
+  const Code = { Lines: [{ Number: 3, Content: `export TOKEN=${STARS}`, IsCause: true }] };
+  const secret = {
+    RuleID: 'token',
+    Category: 'general',
+    StartLine: 3,
+    EndLine: 3,
+    Code,
+    Match: `TOKEN=${STARS}`,
+  };
+  const Results = [{ Target: 'a.sh', Class: 'secret', Secrets: [secret] }];
+  return { SchemaVersion: 2, ArtifactName: '.', ArtifactType: 'filesystem', Results };
+}
+
+/** As `semgrep --json` prints it. */
+function semgrep(code: string) {
+  const extra = { message: 'A secret', severity: 'ERROR', lines: code, fingerprint: 'requires login' };
+  const result = { check_id: 'secrets.token', path: 'a.sh', start: { line: 3, col: 1 }, extra };
+  return { version: '1.2.3', results: [result], errors: [], paths: { scanned: ['a.sh'] } };
+}
+
+/** A baseline. */
+const DETECT_SECRETS = {
+  version: '1.5.0',
+  plugins_used: [{ name: 'KeywordDetector' }],
+  results: { 'a.sh': [{ type: 'Secret Keyword', filename: 'a.sh', hashed_secret: COMMIT, line_number: 3 }] },
+};
+
+/** As `ggshield secret scan repo --json` prints it. */
+function ggshield(match: string) {
+  const incidents = [{ policy: 'Secrets detection', occurrences: [{ match, type: 'token', line_start: 3 }] }];
+  const scan = { id: COMMIT, type: 'commit', entities_with_incidents: [{ filename: 'a.sh', incidents }] };
+  return { id: 'x', type: 'repo', scans: [scan], total_incidents: 1 };
+}
+
+/** As `checkov -o json` prints it. */
+function checkov(code: string) {
+  const check = {
+    check_id: 'CKV_SECRET_6',
+    file_path: '/a.sh',
+    file_line_range: [3, 4],
+    code_block: [[3, code]],
+  };
+  return { check_type: 'secrets', results: { passed_checks: [], failed_checks: [check] } };
+}
+
+/** GitLab's gl-secret-detection-report.json. */
+function gitlab(fields: object = {}) {
+  const location = { file: 'a.sh', start_line: 3, commit: { sha: COMMIT } };
+  return {
+    version: '15.1.4',
+    vulnerabilities: [{ id: 'x', location, ...fields }],
+    scan: { type: 'secret_detection' },
+  };
+}
+
 /** Reads a text in chunks of a size that cuts everything somewhere. */
 async function read(input: string | Uint8Array, size = 7) {
   const bytes = Buffer.from(input);
@@ -262,10 +321,41 @@ describe('hidden secrets', () => {
     ['alerts with hide_secret', json([alert({ secret: null })])],
     ['a webhook', json({ action: 'created', alert: alert({ secret: undefined }), repository: {} })],
     ['SARIF of TruffleHog', json(sarif([sarifResult()]))],
-  ])('of %s end the search', async (_, text) => {
-    const failed = read(text);
-    await expect(failed).rejects.toMatchObject({ code: 'usage' });
-    await expect(failed).rejects.toThrow(/hides the secret of each/);
+    [
+      'gitleaks 7',
+      json([{ line: 'TOKEN=REDACTED', offender: 'REDACTED', rule: 'x', file: 'a.sh', commit: COMMIT }]),
+    ],
+    ['SARIF of Semgrep', json(sarif([sarifResult('requires login')]))],
+    ['SARIF of Trivy', json(sarif([sarifResult(`TOKEN=${STARS}`)]))],
+    ['Trivy', pretty(trivy())],
+    ['Semgrep', json(semgrep('requires login'))],
+    ['detect-secrets', pretty(DETECT_SECRETS)],
+    ['ggshield', json(ggshield(`ab${STARS}89`))],
+    ['Checkov', json(checkov(`TOKEN=abcd${STARS}`))],
+    ['Checkov with several frameworks', json([{ check_type: 'terraform', results: {} }, checkov(STARS)])],
+    ['GitLab', json(gitlab())],
+  ])('of %s are counted as not checked', async (_, text) => {
+    const { report, values } = await read(text);
+    expect(values).toEqual([]);
+    expect(report).toMatchObject({ findings: 1, hidden: 1, hiddenPlaces: { length: 1 } });
+  });
+
+  test.each([
+    ['Semgrep', json(semgrep(`TOKEN=${VALUE}`)), { file: 'a.sh', line: 3 }],
+    ['ggshield with --show-secrets', json(ggshield(VALUE)), { file: 'a.sh', line: 3 }],
+    ['GitLab', json(gitlab({ raw_source_code_extract: VALUE })), { file: 'a.sh', line: 3, commit: COMMIT }],
+  ])('of %s that shows them are found with their places', async (_, text, place) => {
+    const { report, values, places } = await read(text);
+    expect({ report, values }).toMatchObject({ report: { findings: 1, hidden: 0 }, values: [VALUE] });
+    expect(places[0]).toMatchObject(place);
+  });
+
+  test.each([
+    ['Trivy', { ...trivy(), Results: [{ Target: 'go.sum', Class: 'lang-pkgs' }] }],
+    ['Semgrep', { version: '1.2.3', results: [], errors: [] }],
+    ['ggshield', { scans: [], total_incidents: 0 }],
+  ])('of a report of %s that found nothing are none', async (_, value) => {
+    expect((await read(json(value))).report).toMatchObject({ findings: 0, hidden: 0 });
   });
 
   test('are counted beside others, with their places', async () => {
@@ -275,7 +365,10 @@ describe('hidden secrets', () => {
     expect(report).toMatchObject({ findings: 2, hidden: 1, hiddenPlaces: [{ file: 'b.sh' }] });
   });
 
-  test('of a text are counted by line', async () => {
+  test('of a text are counted by line, unlike banners and the masks of CI', async () => {
+    const table = `│ 3 [ export TOKEN=${STARS}\n "match": "ab${STARS}",\n"hashed_secret": "${COMMIT}"\n`;
+    const others = `/**** A ****/\n${STARS}\ntoken: ***\npassword: ****\n`;
+    expect(await read(`${table}${others}`)).toMatchObject({ hiddenLines: 3, values: [] });
     expect(await read(`Secret: REDACTED\n${VALUE}\n`)).toMatchObject({ hiddenLines: 1, values: [VALUE] });
   });
 });
