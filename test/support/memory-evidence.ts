@@ -163,7 +163,8 @@ export class MemoryEvidence implements Evidence {
   /** When the stream was switched off and on; null for never. */
   switched: Date | null = null;
 
-  extent = () => Promise.resolve({ enabled: true, oldest: new Date(START), switched: this.switched });
+  extent = () =>
+    Promise.resolve({ enabled: true, oldest: new Date(START), oldestUser: null, switched: this.switched });
 
   async withoutActor() {
     const some = await Array.fromAsync(this.#among(({ actor }) => actor === null));

@@ -46,6 +46,7 @@ import {
 import { incidentOf, subjectOfIncident } from './investigate-flow.ts';
 import { readInvestigationFile } from './investigation-file.ts';
 import type { cleanFlags } from './investigation-flags.ts';
+import { notReadText } from './investigation-text.ts';
 import { theftBeginning } from './theft-beginning.ts';
 
 type Planned = CleaningPlan['clean'][number];
@@ -148,7 +149,13 @@ export async function cleanFlow(request: CleanRequest): Promise<Report<CleaningJ
       request,
       cleaningChange(plan, {
         description,
-        beginning: [theft.text, ...left, ...notFoundText(marks, now), ...othersText(investigation, flags)],
+        beginning: [
+          ...notReadText(now),
+          theft.text,
+          ...left,
+          ...notFoundText(marks, now),
+          ...othersText(investigation, flags),
+        ],
         isPicked: request.isPicked === true,
         confirmed: () => confirmedPlan(request, plan),
         clean: (begun, confirmed) => clean({ ...begun, plan: confirmed, evidence }),

@@ -62,6 +62,7 @@ export function investigationDocument(
   const unknowns = unknownsOf([investigation], known.ownActs);
   return [
     lines(
+      ...notReadText(investigation),
       `Investigated ${subjectText(investigation.subject)} at ${target.address} (context ${target.context}), from ${secondText(since)} to ${secondText(until)}.`,
       `${countText(stream.read, 'entry', 'entries')} of the activity stream, ${countText(acts, 'item')}: ${numberText(left)} ${left === 1 ? 'remains' : 'remain'}${decided.length === 0 ? '' : `, beside ${numberText(decided.length)} that people decided about`}.`,
       stolen !== undefined &&
@@ -86,6 +87,11 @@ export function investigationDocument(
     unattributedPart(unknowns, all),
     ...unknowns.groups.map(({ title, texts }) => lines(`${title}:`, list(...texts))),
   ];
+}
+
+/** The first line about an investigation of a stream that is not whole; none where nothing is known to be missing. */
+export function notReadText({ stream }: Pick<Investigation, 'stream'>): readonly string[] {
+  return stream.hole == null ? [] : [`Not everything was read, and more may remain. ${stream.hole}`];
 }
 
 /** What people marked as honest work, or handed over; nothing without it. */

@@ -244,7 +244,8 @@ const CODE_LINKS: ReadonlySet<string> = new Set(
     execution_environment`),
 );
 
-function groupOf(
+/** What an item means. */
+export function groupOf(
   item: Pick<ItemDraft, 'object' | 'other' | 'role' | 'link' | 'act'> & {
     readonly changes: ItemDraft['changes'];
   },

@@ -226,6 +226,11 @@ interface StreamExtent {
   readonly enabled: boolean | null;
   /** When its oldest entry was written; null for an empty stream. */
   readonly oldest: string | null;
+  /**
+   * What is missing of it in the period, as a sentence; null where nothing is known to be. Missing in a file of an earlier version, and
+   * null for an account that sees only part.
+   */
+  readonly hole?: string | null;
   /** How many entries of the actors were read. */
   readonly read: number;
   /** How many entries in the window have no actor; null where that was not counted. */

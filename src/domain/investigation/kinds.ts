@@ -144,9 +144,12 @@ export function nounsOf(kind: string): string {
   return `${nounOf(kind)}s`.replace(/([^aeiou])ys$/, '$1ies');
 }
 
-/** Whether a field of a kind decides what code runs, where and with which rights. */
+/** Stands for the fields of an object that was changed, as its list says, where no entry says which. */
+export const UNRECORDED_FIELDS = 'unrecorded fields';
+
+/** Whether a field of a kind decides what code runs, where and with which rights, or may be one that does. */
 export function isCodeField(kind: string, field: string): boolean {
-  return kindOf(kind)?.code?.includes(field) ?? false;
+  return field === UNRECORDED_FIELDS || kindOf(kind)?.code?.includes(field) === true;
 }
 
 /**

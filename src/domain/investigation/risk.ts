@@ -1,7 +1,7 @@
 import { type Severity, severities } from '../policy/rule.ts';
 import type { ItemDraft } from './collect-items.ts';
 import type { ItemFinding } from './investigation.ts';
-import { isCodeField, nounOf } from './kinds.ts';
+import { isCodeField, nounOf, UNRECORDED_FIELDS } from './kinds.ts';
 
 /** What the rules look at. */
 type Judged = Pick<ItemDraft, 'act' | 'group' | 'object' | 'other' | 'role' | 'changes'>;
@@ -159,12 +159,24 @@ const RULES: readonly RiskRule[] = [
     ({ object }) => `The ${nounOf(object.kind)} decides what runs, where, or with which rights.`,
   ],
   [
+    'unrecorded-change',
+    'high',
+    (item) => touched(item, UNRECORDED_FIELDS),
+    'The actor changed it last, and no entry says what was changed: entries are missing.',
+  ],
+  [
     'linked',
     'medium',
     ({ group, act }) => group === 'code_later' && act === 'linked',
     'It decides what later jobs use, or who is notified.',
   ],
   ['ran', 'high', ({ act }) => act === 'launched', 'Code ran on hosts, with the credentials of the job.'],
+  [
+    'records-deleted',
+    'critical',
+    ({ act, object }) => act === 'launched' && object.kind === 'system_job',
+    'Management jobs delete records: entries of the activity stream, jobs, sessions or tokens.',
+  ],
   [
     'deleted',
     'medium',

@@ -26,6 +26,7 @@ import { jobItems } from './read-jobs.ts';
 import { remainingAccess } from './remaining-access.ts';
 import { resolvedBefore, resolveSubject, type SubjectRequest } from './resolve-subject.ts';
 import { SettingNames } from './setting-names.ts';
+import { contradicted, streamHole, streamItem } from './stream-hole.ts';
 import { ownersOfPasswords, unrecordedUsers, withUnrecorded } from './unrecorded.ts';
 
 export interface InvestigationOptions extends ReadTarget, SubjectRequest {
@@ -83,7 +84,15 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
   });
   const beforeToken = await readBeforeToken(evidence, { found, window, settingNames });
   const recorded = await withRoles(evidence, chain.items.drafts());
-  const { drafts: listed, unread } = await withUnrecorded(evidence, { drafts: recorded, chain, window });
+  const [missingEntries, missingJobs] = await missing;
+  const extent = await evidence.extent(window);
+  const users = await evidence.usersMade(window);
+  const gap = streamHole({ extent, missing: missingEntries, users, window, description });
+  const isWhole = gap === null;
+  const { drafts: listed, unread } = await withUnrecorded(evidence, {
+    ...{ drafts: recorded, chain, window, isWhole },
+  });
+  const hole = contradicted(gap, listed);
   const drafts = await withDefaults(evidence, listed);
   const circumstances = await readCircumstances(evidence, { drafts, chain, description, settingNames });
   const context = description.context;
@@ -93,15 +102,18 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
   const ran = await jobItems(evidence, { drafts, items, chain, window, context });
   const roles = await assignedRoleItems(evidence, { chain, items, window, context });
   const access = await remainingAccess(target, { chain, items, window, description });
-  const extent = await evidence.extent(window);
-  const users = await evidence.usersMade(window);
-  const made = await unrecordedUsers(evidence, { users: users ?? [], items, oldest: extent.oldest, context });
+  const made = await unrecordedUsers(evidence, {
+    ...{ users: users ?? [], items, oldest: extent.oldest, context },
+    isEmptied: hole?.isEmptied === true,
+  });
   const isGateway = description.dialect === 'gateway';
-  const gathered = [...items, ...ran.items, ...roles.items, ...access.items, ...made].sort(byGroupAndRisk);
+  const emptied = hole?.isEmptied === true ? [streamItem(hole, window)] : [];
+  const gathered = [...emptied, ...items, ...ran.items, ...roles.items, ...access.items, ...made].sort(
+    byGroupAndRisk,
+  );
   const all = isGateway ? gathered.map((item) => withGatewayRemedy(item, context)) : gathered;
   const nameless = await evidence.withoutActor(window);
   const unattributed = unattributedEntries(nameless.some);
-  const [missingEntries, missingJobs] = await missing;
   const present = await existingUsers(
     evidence,
     chain.members.map(({ user }) => user),
@@ -167,6 +179,7 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
     stream: {
       enabled: extent.enabled,
       oldest: extent.oldest?.toISOString() ?? null,
+      hole: hole?.text ?? null,
       read: chain.read,
       withoutActor: nameless.count,
     },

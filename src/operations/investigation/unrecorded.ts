@@ -1,5 +1,6 @@
 import { remedyOf } from '../../domain/investigation/cleaning.ts';
 import {
+  groupOf,
   type ItemDraft,
   NOT_IN_STREAM,
   objectText,
@@ -7,7 +8,7 @@ import {
 } from '../../domain/investigation/collect-items.ts';
 import { isSameActor } from '../../domain/investigation/deed.ts';
 import type { Actor, InvestigationItem, ItemFinding } from '../../domain/investigation/investigation.ts';
-import { kindOf, unrecordedField } from '../../domain/investigation/kinds.ts';
+import { kindOf, UNRECORDED_FIELDS, unrecordedField } from '../../domain/investigation/kinds.ts';
 import type { Evidence, ListedObject, MadeUser, Window } from '../ports/evidence.ts';
 import type { FollowedChain } from './follow-chain.ts';
 
@@ -20,13 +21,20 @@ export interface WithUnrecorded {
 
 /**
  * Adds what users of the chain made, by the lists of objects, and the activity stream does not have: what no controller records, and
- * what was made while the stream was off or whose entry was deleted.
+ * what was made while the stream was off or whose entry was deleted. Where the stream is not whole, also what they changed last: a
+ * controller saves objects itself as well, which looks like a later change of the same user.
  */
 export async function withUnrecorded(
   evidence: Evidence,
-  found: { readonly drafts: readonly ItemDraft[]; readonly chain: FollowedChain; readonly window: Window },
+  found: {
+    readonly drafts: readonly ItemDraft[];
+    readonly chain: FollowedChain;
+    readonly window: Window;
+    /** Whether the activity stream has entries of the whole period. */
+    readonly isWhole: boolean;
+  },
 ): Promise<WithUnrecorded> {
-  const { drafts, chain, window } = found;
+  const { drafts, chain, window, isWhole } = found;
   const by = chain.members.flatMap(({ user }) => user.id ?? []);
   const { objects, unread } = await evidence.madeBy({ ...window, by });
   const isOfChain = (actor: Actor | null, at: Date) =>
@@ -41,7 +49,7 @@ export async function withUnrecorded(
     // Changed since, which is recorded; that it was made is not.
     else if (isMade && known?.act === 'changed') all.set(known.id, asMade(known, each));
     else if (!isMade && isChanged) {
-      const draft = changedDraft(each, known);
+      const draft = changedDraft(each, { known, isWhole });
       if (draft !== null) all.set(draft.id, draft);
     }
   }
@@ -61,8 +69,12 @@ function asMade(draft: ItemDraft, { kind, created }: ListedObject): ItemDraft {
 const HIDDEN = 'hidden';
 
 /** A change that the list shows; null for one that is recorded, or of an object that was made or deleted. */
-function changedDraft(each: ListedObject, known: ItemDraft | undefined): ItemDraft | null {
-  const field = unrecordedField(each.kind);
+function changedDraft(
+  each: ListedObject,
+  { known, isWhole }: { readonly known: ItemDraft | undefined; readonly isWhole: boolean },
+): ItemDraft | null {
+  const isLater = known === undefined || each.modified > known.last;
+  const field = unrecordedField(each.kind) ?? (isWhole || !isLater ? null : UNRECORDED_FIELDS);
   const draft = known ?? emptyDraft(each, each.modified, each.modifiedBy);
   if (field === null || draft.act !== 'changed' || draft.changes.has(field)) return null;
   // A gateway records a change of any other field: the last change is that one.
@@ -76,10 +88,12 @@ function changedDraft(each: ListedObject, known: ItemDraft | undefined): ItemDra
     lastEntry: draft.lastEntry,
     edits: [{ entry, last: draft.lastEntry, before: HIDDEN, after: HIDDEN }],
   };
+  const changes = new Map([...draft.changes, [field, change]]);
   return {
     ...draft,
+    group: groupOf({ ...draft, changes }),
     last: new Date(Math.max(each.modified.getTime(), draft.last.getTime())),
-    changes: new Map([...draft.changes, [field, change]]),
+    changes,
   };
 }
 
@@ -134,13 +148,16 @@ export async function unrecordedUsers(
     readonly users: readonly MadeUser[];
     readonly items: readonly InvestigationItem[];
     readonly oldest: Date | null;
+    /** Whether entries of the period were removed: what is older than the stream counts as well. */
+    readonly isEmptied: boolean;
     readonly context: string;
   },
 ): Promise<readonly InvestigationItem[]> {
-  const { oldest, items, context } = found;
+  const { oldest, isEmptied, items, context } = found;
   const known = new Set(items.map(({ id }) => id));
   const some = found.users.filter(
-    ({ id, at, isRecorded }) => !isRecorded && !known.has(`user:${id}`) && oldest !== null && at >= oldest,
+    ({ id, at, isRecorded }) =>
+      !isRecorded && !known.has(`user:${id}`) && (isEmptied || (oldest !== null && at >= oldest)),
   );
   const now =
     some.length === 0

@@ -128,6 +128,8 @@ export interface StreamReach {
   readonly enabled: boolean | null;
   /** When its oldest entry was written; null for an empty stream. */
   readonly oldest: Date | null;
+  /** When the oldest account was made; null where that cannot be read. The controller is as old, or older. */
+  readonly oldestUser: Date | null;
   /** Since when the stream may have been off for some time in the period: it was switched then, or later. Null if nothing is known. */
   readonly switched: Date | null;
 }
@@ -184,10 +186,7 @@ export interface Evidence {
   assignedRoles(
     selector: Window & { readonly by: readonly number[] },
   ): Promise<AssignedRoles | 'absent' | null>;
-  /**
-   * What these users made in a period, by the lists of the objects; credential types and credential input sources also where they
-   * changed them last.
-   */
+  /** What these users made, or changed last, in a period, by the lists of the objects. */
   madeBy(selector: Window & { readonly by: readonly number[] }): Promise<ListedObjects>;
   /** The users who were made in a period; null where that cannot be read. */
   usersMade(window: Window): Promise<readonly MadeUser[] | null>;

@@ -52,7 +52,9 @@ export function combined(investigations: readonly Investigation[]): Investigatio
       .flatMap((each) => each.chain)
       .map((link) => [`${link.user.id}:${link.user.username}`, link]),
   );
-  return { ...last, items: [...items.values()], chain: [...chain.values()] };
+  const hole = bySubject(investigations).flatMap((each) => each.at(-1)?.stream.hole ?? []);
+  const stream = { ...last.stream, ...(hole[0] !== undefined && { hole: hole[0] }) };
+  return { ...last, stream, items: [...items.values()], chain: [...chain.values()] };
 }
 
 /** What the investigations of one subject found, as the last one has it. */

@@ -19,7 +19,9 @@ export function outText(report: IncidentReport): string {
   const last = bySubject(investigations).flatMap((each) => each.slice(-1));
   const part = last.find(({ visibility }) => visibility.kind !== 'all');
   const by = `last ${last.length === 1 ? 'investigation' : 'investigations'} (${timesText(last)})`;
-  const { items } = combined(investigations);
+  const { items, stream } = combined(investigations);
+  if (stream.hole != null && !items.some((item) => isWayIn(item) && item.state !== 'unknown'))
+    return `Whether the intruder is out is not known, by the ${by}. ${stream.hole}`;
   if (part !== undefined && !items.some((item) => isWayIn(item) && item.state !== 'unknown'))
     return `Whether the intruder is out is not known: ${part.as} sees only part of the controller, by the ${by}.`;
   const paths = (lockdown?.accessPaths ?? []).filter(({ covered }) => covered);

@@ -181,6 +181,8 @@ function knownText(last: Investigation, { remaining: left, ...said }: Left, hone
   if (left.length === 0 && isPart) {
     return `Not known. ${last.as}, who made the investigation of ${last.madeAt}, sees only part of the controller. In that part, it found nothing that remains${isSaid ? ' but what follows' : ''}.`;
   }
+  const notRead = notReadText(last, { left, isSaid });
+  if (notRead !== null) return notRead;
   const others = left.filter(isOtherChangeLeft);
   if (others.length > 0 && others.length === left.length && !isPart && !others.some(isSerious)) {
     return othersText(last, others, { handled, handedOver });
@@ -200,8 +202,22 @@ function knownText(last: Investigation, { remaining: left, ...said }: Left, hone
       ? `By the investigation of ${secondText(last.madeAt)}, nothing is known to remain.`
       : `No. By the investigation of ${secondText(last.madeAt)}, ${countText(seen, 'thing remains', 'things remain')}, ${serious} of the risk high or critical.`,
     ...(unknown === 0 ? [] : [`${countText(unknown, 'more was', 'more were')} not checked.`]),
+    ...(last.stream.hole == null ? [] : [`More may remain. ${last.stream.hole}`]),
     ...(isPart ? [`More may remain: ${last.as} sees only part of the controller.`] : []),
   ].join(' ');
+}
+
+/** What is said where the stream is not whole, and nothing serious is known to remain; null for anything else. */
+function notReadText(
+  { stream: { hole }, madeAt }: Investigation,
+  { left, isSaid }: { readonly left: readonly InvestigationItem[]; readonly isSaid: boolean },
+): string | null {
+  const seen = left.filter(({ state }) => state !== 'unknown');
+  if (hole == null || seen.some(isSerious)) return null;
+  const unknown = left.length - seen.length;
+  const found = seen.length === 0 ? 'nothing' : countText(seen.length, 'thing');
+  const checked = unknown === 0 ? '' : `, and ${countText(unknown, 'thing')} not checked`;
+  return `Not known. ${hole} In what was read, the investigation of ${secondText(madeAt)} found ${found} that remains${isSaid ? ' but what follows' : ''}${checked}.`;
 }
 
 /** Of all that was found, how much does not remain: the rest is told beside it. */

@@ -113,7 +113,7 @@ function actorOf(found: Actor | null | undefined): Actor | null {
   return found ?? null;
 }
 
-/** Lists what users made in a period, kind by kind; kinds whose list cannot be read, or filtered so, are named. */
+/** Lists what users made, or changed last, in a period, kind by kind; kinds whose list cannot be read, or filtered so, are named. */
 export async function listMadeBy(
   api: Api,
   { by, ...window }: Window & { readonly by: readonly number[] },
@@ -126,7 +126,7 @@ export async function listMadeBy(
       makers === null ? [] : listFilter(field, makers).map((filter) => [...more, ...filter]);
     const queries = [
       ...some('created_by__id', within('created', window)),
-      ...(LISTED_KINDS[kind] !== null ? some('modified_by__id', within('modified', window)) : []),
+      ...some('modified_by__id', within('modified', window)),
     ];
     try {
       const found = await Array.fromAsync(listItems(api, queries, listing(kind)));
@@ -157,6 +157,11 @@ const madeUser = z
     at: created,
     isSuperuser,
   }));
+
+/** When the account with the lowest number was made; null where the list cannot be read. */
+export async function oldestUserOf(api: Api): Promise<Date | null> {
+  return await orMissing(() => oldestOf(api, MADE_USERS));
+}
 
 /** Lists the users who were made in a period, and whether an entry of the activity stream says so. */
 export async function listUsersMade(api: Api, window: Window): Promise<readonly MadeUser[] | null> {

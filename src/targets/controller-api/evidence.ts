@@ -29,6 +29,7 @@ import {
   listMadeBy,
   listUsersMade,
   oldestOf,
+  oldestUserOf,
   orMissing,
   within,
 } from './evidence-lists.ts';
@@ -316,8 +317,10 @@ class ApiEvidence implements Evidence {
   }
 
   async extent(window: Window): Promise<StreamReach> {
-    const oldest = await oldestOf(await this.#open(), STREAM);
-    return { enabled: await this.#enabled(), oldest, switched: await this.#switched(window) };
+    const api = await this.#open();
+    const oldest = await oldestOf(api, STREAM);
+    const [enabled, switched] = [await this.#enabled(), await this.#switched(window)];
+    return { enabled, oldest, oldestUser: await oldestUserOf(api), switched };
   }
 
   /** When the stream was switched first in a period. A controller 24.6.1 records that at times only. */

@@ -29,7 +29,7 @@ import { type Api, id, instant, type Query } from './api.ts';
 import { Connection } from './connection.ts';
 import { recognizeApi } from './controller-api.ts';
 import type { ApiEvidenceOptions } from './evidence.ts';
-import { listById, MADE_USERS, oldestOf, orMissing, within } from './evidence-lists.ts';
+import { listById, MADE_USERS, oldestOf, oldestUserOf, orMissing, within } from './evidence-lists.ts';
 import { assignments, currentObjects, DEFINITIONS } from './evidence-records.ts';
 import { type Listing, listItems, newestItems } from './listing.ts';
 import { listFilter, queryString } from './queries.ts';
@@ -299,7 +299,9 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
   }
 
   async extent(): Promise<StreamReach> {
-    return { enabled: null, oldest: await oldestOf(await this.#open(), STREAM), switched: null };
+    const api = await this.#open();
+    const oldest = await oldestOf(api, STREAM);
+    return { enabled: null, oldest, oldestUser: await oldestUserOf(api), switched: null };
   }
 
   async withoutActor(

@@ -11,7 +11,7 @@ import type {
 } from '../../operations/ports/evidence.ts';
 import type { Connection } from './connection.ts';
 import { STORES } from './evidence-tables.ts';
-import { dateOf, milliseconds } from './queries.ts';
+import { dateOf, dateOrNull, milliseconds } from './queries.ts';
 
 /** A row of the list of all kinds; times in milliseconds. */
 export interface ListedRow extends MakingRow {
@@ -37,7 +37,7 @@ export interface MakingRow {
   readonly modified_name: string | null;
 }
 
-/** The objects `t` of a kind that users made, or changed where the kind says so. */
+/** The objects `t` of a kind that users made, or changed last. */
 function listedSql(kind: ListedKind, { made, changed }: { readonly made: Sql; readonly changed: Sql }): Sql {
   const { table, parent, name } = tableOf(kind);
   const from =
@@ -46,13 +46,12 @@ function listedSql(kind: ListedKind, { made, changed }: { readonly made: Sql; re
       : sql`${identifier(parent)} t
         JOIN ${identifier(table)} p ON ${identifier(`p.${parent.replace('main_', '')}_ptr_id`)} = t.id`;
   const isManaged = kind === 'credential_type' ? sql`NOT t.managed AND ` : sql``;
-  const which = LISTED_KINDS[kind] !== null ? sql`(${made}) OR (${changed})` : made;
   return sql`SELECT ${literal(kind)} AS kind, t.id, ${identifier(`t.${name}`)}::text AS name,
       ${milliseconds(sql`t.created`)} AS created, ${milliseconds(sql`t.modified`)} AS modified,
       t.created_by_id AS created_id, c.username AS created_name,
       t.modified_by_id AS modified_id, m.username AS modified_name
     FROM ${from} LEFT JOIN auth_user c ON c.id = t.created_by_id LEFT JOIN auth_user m ON m.id = t.modified_by_id
-    WHERE ${isManaged}(${which})`;
+    WHERE ${isManaged}((${made}) OR (${changed}))`;
 }
 
 function tableOf(kind: ListedKind) {
@@ -141,6 +140,14 @@ export async function readUsersMade(
        FROM auth_user u WHERE u.date_joined >= ${since} AND u.date_joined < ${until}
        ORDER BY u.id`.rows<UserMadeRow>(connection.reader);
   return rows.map(userMadeOf);
+}
+
+/** When the oldest account of a controller or gateway was made. */
+export async function readOldestUser({ reader, layout }: Connection): Promise<Date | null> {
+  const table = layout === 'gateway' ? 'aap_gateway_api_user' : 'auth_user';
+  const row = await sql`SELECT ${milliseconds(sql`min(u.date_joined)`)} AS at
+    FROM ${identifier(table)} u`.first<{ at: number | null }>(reader);
+  return dateOrNull(row?.at ?? null);
 }
 
 /** A table whose numbers are given out once. */

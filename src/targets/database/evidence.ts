@@ -28,6 +28,7 @@ import {
   readMissingEntries,
   readMissingJobs,
   readNamingEntries,
+  readOldestUser,
   readUsersMade,
 } from './evidence-lists.ts';
 import { hasAssignedRole, holdsRole, readAssignedRoles, readRoles } from './evidence-roles.ts';
@@ -345,6 +346,7 @@ class DatabaseEvidence implements OpenedEvidence {
       // A controller records activity unless this setting, or a file of its servers, says otherwise.
       enabled: storedValue(set?.value ?? null) === false ? false : null,
       oldest: dateOrNull(oldest?.at ?? null),
+      oldestUser: await readOldestUser(this.#connection),
       switched: switched !== null && switched < until ? switched : null,
     };
   }

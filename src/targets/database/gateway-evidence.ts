@@ -23,6 +23,7 @@ import {
   listedOf,
   type ObjectRow,
   readMissingEntries,
+  readOldestUser,
   type UserMadeRow,
   userMadeOf,
 } from './evidence-lists.ts';
@@ -237,7 +238,8 @@ class GatewayEvidence extends GatewayEvidenceGaps implements OpenedEvidence {
   async extent(): Promise<StreamReach> {
     const oldest = await sql`SELECT ${milliseconds(sql`s.created`)} AS at FROM ${activity} s
       ORDER BY s.id LIMIT 1`.first<{ at: number }>(this.#reader);
-    return { enabled: null, oldest: dateOrNull(oldest?.at ?? null), switched: null };
+    const oldestUser = await readOldestUser(this.#connection);
+    return { enabled: null, oldest: dateOrNull(oldest?.at ?? null), oldestUser, switched: null };
   }
 
   async withoutActor(

@@ -45,7 +45,7 @@ export function Limits({
 
 /** How many items were found, and when; and what became of each by marks and cleanings since, each counted once. */
 export function FoundText({
-  found: { items, total, madeAt },
+  found: { items, total, madeAt, stream },
   isOfCase = true,
 }: {
   readonly found: InvestigationRead;
@@ -66,6 +66,7 @@ export function FoundText({
   });
   return (
     <>
+      {stream.hole != null && <strong>Not everything was read, and more may remain. {stream.hole} </strong>}
       <strong>{countText(total - stolen.length, 'item')}</strong> found <When at={madeAt} />
       {parts.length > 0 && `: ${parts.join(', ')}`}.{' '}
       {stolen.some(({ remains }) => remains) && (

@@ -367,7 +367,7 @@ test('a list that could not be read is a limit, and nothing else is said of it',
   expect((await of('not_recorded')).join()).not.toContain('role assignments');
 });
 
-test('users without an entry from before the oldest entry are named, not listed', async () => {
+test('users without an entry are listed, also where the stream begins after them', async () => {
   const { evidence, run } = await estate();
   const at = (day: string) => new Date(`2026-11-${day}T07:00:00Z`);
   const superuser = { isSuperuser: true, isRecorded: false };
@@ -378,6 +378,7 @@ test('users without an entry from before the oldest entry are named, not listed'
   ];
   const { items, limits } = await run();
   expect(items.filter(({ id }) => /^user:7/.test(id))).toMatchObject([
+    { id: 'user:70', by: [], risk: 'critical' },
     { id: 'user:71', by: [], risk: 'critical' },
   ]);
   expect(limits.find(({ limit }) => limit === 'stream_pruned')?.text).toContain('early (superuser)');

@@ -685,6 +685,13 @@ describe('the report of an incident', () => {
       expect([state, remaining]).toEqual([state, expect.stringMatching(both)]);
       if (state !== 'gone') expect([state, verdict]).toEqual([state, expect.stringMatching(both)]);
     }
+    const gone = foundCopy('gone', later);
+    const hole = 'The activity stream is not whole: 2 of the 9 numbers of the period have no entry.';
+    const partly = { ...gone, stream: { ...gone.stream, hole } };
+    const unread = await texts(incidentParts(await at.report([before, partly]), PLACE), 'Is it over?');
+    expect(unread).toContain(`Not known. ${hole} In what was read, the investigation of`);
+    expect(unread).toContain(`Whether the intruder is out is not known, by the`);
+    expect(unread).not.toMatch(/Nothing is known|is known to remain|They are ended/);
     await markItems({ ...marking, isMarked: false });
     expect(await texts(incidentParts(await at.report([before]), PLACE), 'Is it over?')).toContain(
       'No. By the investigation of',
