@@ -9,6 +9,7 @@ import {
   type ReadEvidence,
   renamed,
   tokenLimits,
+  unreadSinceLimit,
 } from './limits.ts';
 
 /** What the log of a gateway cannot show. */
@@ -67,7 +68,15 @@ function actorLimits({ withoutActor, description }: ReadEvidence, deleted: reado
   ];
 }
 
-function listLimits({ roles, unreadKinds, users, sessionsListed, items, description }: ReadEvidence): Limits {
+function listLimits({
+  roles,
+  unreadKinds,
+  unreadSince,
+  users,
+  sessionsListed,
+  items,
+  description,
+}: ReadEvidence): Limits {
   const unattributed = typeof roles === 'object' ? roles.unattributed : 0;
   const isUnowned = description.capabilities.sessionsUnowned !== undefined;
   return [
@@ -83,6 +92,7 @@ function listLimits({ roles, unreadKinds, users, sessionsListed, items, descript
         'not_listed',
         `Not checked: ${unreadKinds.map(nounsOf).join(', ')}, as far as the activity stream does not record them. This context cannot list them.`,
       ),
+    unreadSinceLimit(unreadSince),
     users === null &&
       limit('not_listed', 'Not checked: users who were made without an entry in the activity stream.'),
     !sessionsListed &&

@@ -133,6 +133,7 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
     names: found.names ?? [],
     withoutActor: nameless.count,
     unreadKinds: unread,
+    unreadSince: circumstances.unread,
     roles: roles.read,
     sessionsListed: access.sessionsListed,
     passwordsOf: await ownersOfPasswords(evidence, { drafts, since }),

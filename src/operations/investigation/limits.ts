@@ -48,6 +48,8 @@ export interface ReadEvidence {
   readonly missingJobs: MissingNumbers | null;
   /** The kinds whose lists could not be read. */
   readonly unreadKinds: readonly string[];
+  /** The kinds of whose objects the entries could not be listed. */
+  readonly unreadSince: readonly string[];
   /** The role assignments: how many name no one who made them; or that they could not be read, or that there is no such list. */
   readonly roles: { readonly unattributed: number } | 'unread' | 'absent';
   readonly sessionsListed: boolean;
@@ -301,8 +303,14 @@ function beforeText({ items, isWhole }: BeforeToken): string {
   return isWhole ? before : `${before} More was done than is listed.`;
 }
 
+/** The kinds of whose objects the entries could not be listed. */
+export function unreadSinceLimit(kinds: ReadEvidence['unreadSince']): EvidenceLimit | false {
+  const text = `Not checked: who else changed these since: ${kinds.map(nounsOf).join(', ')}. The target refused to list the entries about them.`;
+  return kinds.length > 0 && limit('not_listed', text);
+}
+
 /** What other lists leave out, or this context cannot list. */
-function listLimits({ items, roles, users, sessionsListed }: ReadEvidence): Limits {
+function listLimits({ items, roles, users, sessionsListed, unreadSince }: ReadEvidence): Limits {
   const unattributed = typeof roles === 'object' ? roles.unattributed : 0;
   return [
     items.some(({ object }) => object.kind === 'workflow_job') &&
@@ -315,6 +323,7 @@ function listLimits({ items, roles, users, sessionsListed }: ReadEvidence): Limi
         'no_actor',
         `${unattributed} role assignments of the period do not name who made them: the user was deleted, or the controller made them. List them at /api/v2/role_user_assignments/?created_by__isnull=true and role_team_assignments/.`,
       ),
+    unreadSinceLimit(unreadSince),
     users === null &&
       limit('not_listed', 'Not checked: users who were made without an entry in the activity stream.'),
     !sessionsListed &&

@@ -1,3 +1,4 @@
+import { TokenctlError } from '../../domain/errors.ts';
 import { type ItemDraft, recordedValues } from '../../domain/investigation/collect-items.ts';
 import { changeOf, type Deed, isSameActor, readDeed } from '../../domain/investigation/deed.ts';
 import type { LaterChange } from '../../domain/investigation/investigation.ts';
@@ -25,6 +26,8 @@ interface Circumstances {
   readonly of: (draft: ItemDraft) => Since;
   /** Whether more was changed since than was read. */
   readonly isBounded: boolean;
+  /** The kinds of whose objects the target refused to list the entries: who else changed them since is not known. */
+  readonly unread: readonly string[];
 }
 
 type Objects = ReadonlyMap<string, ReadonlyMap<number, CurrentObject> | null>;
@@ -48,6 +51,7 @@ export async function readCircumstances(
   const seesAll = description.visibility.kind === 'all';
   return {
     isBounded: later.isBounded,
+    unread: later.unread,
     of: (draft) => ({
       now: withActivity(draft, existenceOf(draft, { objects, settings, ties, seesAll }), later.deeds),
       later: laterOf(draft, later.deeds).slice(0, MAX_LATER_OF_ITEM),
@@ -173,10 +177,13 @@ async function readLater(
     readonly chain: FollowedChain;
     readonly settingNames: SettingNames;
   },
-): Promise<{ readonly deeds: ReadonlyMap<string, readonly Deed[]>; readonly isBounded: boolean }> {
+): Promise<
+  Pick<Circumstances, 'isBounded' | 'unread'> & { readonly deeds: ReadonlyMap<string, readonly Deed[]> }
+> {
   const { drafts, chain, settingNames } = found;
   const byKind = Map.groupBy(drafts, ({ object }) => object.kind);
   const deeds = new Map<string, Deed[]>();
+  const unread: string[] = [];
   let read = 0;
   // What a user did before it was in the chain is the work of another user.
   const from = Math.min(...chain.members.map(({ since }) => since.getTime()));
@@ -192,23 +199,38 @@ async function readLater(
       kind === 'setting'
         ? evidence.settingEntries(after)
         : evidence.entriesAbout({ kind, ids, after, notBy, read: chain.tallies.of(kind) });
-    for await (const entry of entries) {
-      read += 1;
-      if (read > MAX_LATER) return;
-      const recorded = readDeed(entry);
-      if (recorded === null || isByChain(recorded, chain)) continue;
-      const deed = await settingNames.named(recorded);
-      for (const key of [deed.object, deed.other].flatMap((each) => (each === null ? [] : [keyOf(each)])))
-        addTo(deeds, key, deed);
+    try {
+      for await (const entry of entries) {
+        read += 1;
+        if (read > MAX_LATER) return;
+        const recorded = readDeed(entry);
+        if (recorded === null || isByChain(recorded, chain)) continue;
+        addTo(deeds, await settingNames.named(recorded));
+      }
+    } catch (error) {
+      // No entry has a relation to some kinds, and a controller rejects the filter: an intruder chooses which kinds are asked for.
+      if (!isRefused(error)) throw error;
+      unread.push(kind);
     }
   });
-  return { deeds, isBounded: read > MAX_LATER };
+  return { deeds, isBounded: read > MAX_LATER, unread };
 }
 
-function addTo(deeds: Map<string, Deed[]>, key: string, deed: Deed): void {
-  const others = deeds.get(key);
-  if (others === undefined) deeds.set(key, [deed]);
-  else others.push(deed);
+/** Whether the target refused one question, so that the others can still be asked. */
+function isRefused(error: unknown): boolean {
+  return (
+    error instanceof TokenctlError && ['not_found', 'permission_refused', 'unsupported'].includes(error.code)
+  );
+}
+
+/** Adds a deed to those about each of its objects. */
+function addTo(deeds: Map<string, Deed[]>, deed: Deed): void {
+  for (const each of [deed.object, deed.other]) {
+    if (each === null) continue;
+    const others = deeds.get(keyOf(each));
+    if (others === undefined) deeds.set(keyOf(each), [deed]);
+    else others.push(deed);
+  }
 }
 
 function isByChain({ actor, at }: Deed, { members }: FollowedChain): boolean {

@@ -1,5 +1,7 @@
+import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { investigationDocument } from '../../../src/cli/investigation/investigation-text.ts';
+import { TokenctlError } from '../../../src/domain/errors.ts';
 import { notNamed } from '../../../src/domain/investigation/earlier-items.ts';
 import { remains } from '../../../src/domain/investigation/investigation.ts';
 import { investigate } from '../../../src/operations/investigation/investigate.ts';
@@ -382,6 +384,35 @@ test('users without an entry are listed, also where the stream begins after them
     { id: 'user:71', by: [], risk: 'critical' },
   ]);
   expect(limits.find(({ limit }) => limit === 'stream_pruned')?.text).toContain('early (superuser)');
+});
+
+test('a relation that the controller refuses is not read, and ends nothing', async () => {
+  const { evidence, run } = await estate();
+  const ivy = { id: 11, username: 'ivy' };
+  const at = new Date('2026-11-20T12:00:00Z');
+  evidence.listed = [
+    {
+      ...{ kind: 'credential_input_source', id: 4, name: 'password', created: at, modified: at },
+      ...{ createdBy: ivy, modifiedBy: ivy },
+    },
+  ];
+  evidence.now.set('credential_input_source:4', {});
+  evidence.write(IVY, 'create', 'schedule:6', { id: 6, name: 'nightly' });
+  evidence.now.set('schedule:6', { enabled: true });
+  const refused = () => Promise.reject(new TokenctlError('unsupported', 'rejected the parameters'));
+  const entriesAbout = evidence.entriesAbout.bind(evidence);
+  evidence.entriesAbout = (selector) =>
+    selector.kind === 'credential_input_source'
+      ? Readable.from({ [Symbol.asyncIterator]: () => ({ next: refused }) })
+      : entriesAbout(selector);
+  const { items, limits } = await run();
+  expect(items.map(({ id, state }) => [id, state])).toEqual([
+    ['schedule:6', 'there'],
+    ['credential_input_source:4', 'there'],
+  ]);
+  expect(limits.map(({ text }) => text)).toContain(
+    'Not checked: who else changed these since: credential input sources. The target refused to list the entries about them.',
+  );
 });
 
 test('secrets of entries reach no result', async () => {
