@@ -186,7 +186,7 @@ export class JobRunner {
     const { database, projects, searchPath, access, isolation } = this.#options;
     if (job.inventory_id === null) throw new JobProblem('The inventory of this job was deleted.');
     const place = await findPlaybook(projects, job);
-    const content = renderInventory(await inventoryContent(database, job.inventory_id), access);
+    const content = await renderInventory(await inventoryContent(database, job.inventory_id), access);
     const variables = renderExtraVariables(job.extra_vars, access);
     const files = await mkdtemp(join(tmpdir(), 'tokenctl-job-'));
     const output = new JobOutput(

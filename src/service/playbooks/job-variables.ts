@@ -3,15 +3,14 @@ import type { JobAccess } from './isolation.ts';
 import { JobProblem } from './project-playbook.ts';
 import {
   ansibleJson,
-  extraVariablesProblem,
+  extraVariables,
   groupNameProblem,
+  inventoryVariables,
   isPlainText,
-  readVariables,
   SAFE_NAME,
   type Variables,
-  variablesProblem,
-  withoutOwnPython,
 } from './variables.ts';
+import { VariablesPace } from './variables-pace.ts';
 
 /**
  * The extra variables of a job, for Ansible.
@@ -19,16 +18,16 @@ import {
  * @throws JobProblem if some may not be passed on: they may have been stored before that was checked.
  */
 export function renderExtraVariables(text: string, access: JobAccess): string {
-  return ansibleJson(checkedVariables('the job', { text, access, problemOf: extraVariablesProblem }));
+  return ansibleJson(allowedVariables('the job', extraVariables(text), access));
 }
 
 /**
- * An Ansible inventory in JSON: hosts, groups, and their variables.
+ * An Ansible inventory in JSON: hosts, groups, and their variables. Other requests get their turn between hosts.
  *
  * @throws JobProblem for a host or a group with a name that Ansible could read as another, invalid variables, and variables that
- *   may not be passed on: a job never runs on a part of its hosts, or without a part of their variables.
+ *   may not be passed on or are too long together: a job never runs on a part of its hosts, or without a part of their variables.
  */
-export function renderInventory(
+export async function renderInventory(
   inventory: {
     readonly variables: string;
     readonly hosts: readonly Named[];
@@ -38,25 +37,36 @@ export function renderInventory(
     })[];
   },
   access: JobAccess,
-): string {
-  const variablesOf = (owner: string, text: string) =>
-    withoutOwnPython(checkedVariables(owner, { text, access, problemOf: variablesProblem }));
-  const hosts = inventory.hosts.map(({ name, variables }) => {
-    if (!isHostName(name)) throw invalidName('host', name);
-    return [name, variablesOf(`the host ${name}`, variables)];
-  });
-  const members = (names: readonly string[]) => Object.fromEntries(names.map((name) => [name, null]));
-  const children = inventory.groups.map(({ name, variables, ...has }) => {
-    if (!isGroupName(name)) throw invalidName('group', name);
-    const vars = variablesOf(`the group ${name}`, variables);
-    return [name, { hosts: members(has.hosts), children: members(has.children), vars }];
-  });
-  const all = {
-    hosts: Object.fromEntries(hosts),
-    vars: variablesOf('the inventory', inventory.variables),
-    children: Object.fromEntries(children),
+): Promise<string> {
+  const pace = new VariablesPace();
+  const variablesOf = async (owner: string, text: string) => {
+    const problem = await pace.next(text);
+    if (problem !== null) throw new JobProblem(`${problem}.`);
+    return ansibleJson(allowedVariables(owner, inventoryVariables(text), access));
   };
-  return ansibleJson({ all });
+  const vars = await variablesOf('the inventory', inventory.variables);
+  const hosts: [string, string][] = [];
+  for (const { name, variables } of inventory.hosts) {
+    if (!isHostName(name)) throw invalidName('host', name);
+    hosts.push([name, await variablesOf(`the host ${name}`, variables)]);
+  }
+  const children: [string, string][] = [];
+  for (const { name, variables, ...has } of inventory.groups) {
+    if (!isGroupName(name)) throw invalidName('group', name);
+    const members = {
+      hosts: jsonObject(has.hosts.map((host) => [host, 'null'])),
+      children: jsonObject(has.children.map((child) => [child, 'null'])),
+      vars: await variablesOf(`the group ${name}`, variables),
+    };
+    children.push([name, jsonObject(Object.entries(members))]);
+  }
+  const all = { hosts: jsonObject(hosts), vars, children: jsonObject(children) };
+  return jsonObject([['all', jsonObject(Object.entries(all))]]);
+}
+
+/** An object in JSON whose values are in JSON already: writing all of an inventory at once would block the process. */
+function jsonObject(entries: readonly (readonly [string, string])[]): string {
+  return `{${entries.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',')}}`;
 }
 
 /** A host or a group with its stored variables. */
@@ -81,20 +91,12 @@ function invalidName(kind: 'host' | 'group', name: string): JobProblem {
   );
 }
 
-function checkedVariables(
-  owner: string,
-  given: {
-    readonly text: string;
-    readonly access: JobAccess;
-    readonly problemOf: (text: string) => string | null;
-  },
-): Variables {
-  const problem = given.problemOf(given.text);
-  const read = readVariables(given.text);
-  if (problem !== null || typeof read === 'string') {
-    throw new JobProblem(`The variables of ${owner} are invalid. ${problem ?? read}`);
+/** @param read The variables, or why they are refused. */
+function allowedVariables(owner: string, read: Variables | string, access: JobAccess): Variables {
+  if (typeof read === 'string') {
+    throw new JobProblem(`The variables of ${owner} are invalid. ${read}`);
   }
-  if (read['ansible_connection'] === 'local' && !given.access.localConnection) {
+  if (read['ansible_connection'] === 'local' && !access.localConnection) {
     throw new JobProblem(
       `The variables of ${owner} have ansible_connection: local, which the operator of this service did not allow (--jobs-local-connection).`,
     );

@@ -205,19 +205,28 @@ function nameProblem(variables: Variables): string | null {
 
 /** Why variables of an inventory, a group or a host are refused, or null: they are invalid, or some may not be passed on. */
 export function variablesProblem(text: string): string | null {
-  const read = readVariables(text);
-  return typeof read === 'string' ? read : nameProblem(withoutOwnPython(read));
+  const read = inventoryVariables(text);
+  return typeof read === 'string' ? read : null;
 }
 
 /** Why extra variables are refused, or null. */
 export function extraVariablesProblem(text: string): string | null {
-  const read = readVariables(text);
-  return typeof read === 'string' ? read : nameProblem(read);
+  const read = extraVariables(text);
+  return typeof read === 'string' ? read : null;
 }
 
-/** Variables as they are passed on, after {@link variablesProblem} found none. */
-export function withoutOwnPython(variables: Variables): Variables {
-  return Object.fromEntries(Object.entries(variables).filter((entry) => !isOwnPython(entry)));
+/** Variables of an inventory, a group or a host as they are passed on, or {@link variablesProblem}. */
+export function inventoryVariables(text: string): Variables | string {
+  const read = readVariables(text);
+  if (typeof read === 'string') return read;
+  const passed = Object.fromEntries(Object.entries(read).filter((entry) => !isOwnPython(entry)));
+  return nameProblem(passed) ?? passed;
+}
+
+/** Extra variables as they are passed on, or {@link extraVariablesProblem}. */
+export function extraVariables(text: string): Variables | string {
+  const read = readVariables(text);
+  return typeof read === 'string' ? read : (nameProblem(read) ?? read);
 }
 
 /**

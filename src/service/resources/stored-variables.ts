@@ -1,11 +1,6 @@
-import { setImmediate } from 'node:timers/promises';
 import { badRequest } from '../failure.ts';
 import { readVariables, type Variables } from '../playbooks/variables.ts';
-
-/** The most characters of variables that one request reads: an inventory of 5,000 hosts with 1 kB each. */
-const MAX_LENGTH = 5_000_000;
-/** After how many characters other requests get their turn. YAML takes a few milliseconds for them. */
-const SLICE = 1_000;
+import { VariablesPace } from '../playbooks/variables-pace.ts';
 
 /** Reads stored variables, which were checked when they were written. */
 export function storedVariables(text: string): Variables {
@@ -15,26 +10,12 @@ export function storedVariables(text: string): Variables {
 
 /** Reads the variables of many, one after the other. Between them, other requests get their turn. */
 export class StoredVariables {
-  #left: number;
-  #slice = 0;
-
-  constructor(maxLength = MAX_LENGTH) {
-    this.#left = maxLength;
-  }
+  readonly #pace = new VariablesPace();
 
   /** Throws RequestFailure 400 if all that was read is too long. */
   async read(text: string): Promise<Variables> {
-    this.#left -= text.length;
-    if (this.#left < 0) {
-      throw badRequest(
-        'The variables of this inventory are too long to be read at once: ask for one host with ?host=NAME.',
-      );
-    }
-    this.#slice += text.length;
-    if (this.#slice >= SLICE) {
-      this.#slice = 0;
-      await setImmediate();
-    }
+    const problem = await this.#pace.next(text);
+    if (problem !== null) throw badRequest(`${problem}: ask for one host with ?host=NAME.`);
     return storedVariables(text);
   }
 }

@@ -1,0 +1,31 @@
+import { setImmediate } from 'node:timers/promises';
+
+/** The most characters of variables that are read at once: an inventory of 5,000 hosts with 1 kB each. */
+const MAX_LENGTH = 5_000_000;
+/** After how many characters other requests get their turn. YAML takes a few milliseconds for them. */
+const SLICE = 1_000;
+
+/**
+ * Limits how long the variables of an inventory block the process: those of its hosts and groups are read one after the other, and
+ * other requests get their turn in between.
+ */
+export class VariablesPace {
+  #left = MAX_LENGTH;
+  #slice = 0;
+
+  /**
+   * Waits until a text may be read.
+   *
+   * @returns Why it may not, instead: all texts together are too long.
+   */
+  async next({ length }: string): Promise<string | null> {
+    this.#left -= length;
+    if (this.#left < 0) return 'The variables of this inventory are too long to be read at once';
+    this.#slice += length;
+    if (this.#slice >= SLICE) {
+      this.#slice = 0;
+      await setImmediate();
+    }
+    return null;
+  }
+}
