@@ -38,6 +38,9 @@ checks that nobody has a role through a field that they may set which they did n
 The organization admin, the member and the external user (of an identity provider) have a role in organization A. The team admin
 has only that role, in a team of A. Nobody but a superuser changes settings. A cell names the objects whose field the user may
 set; fields that are alike share a row.
+
+\`test/service/rights-routes.test.ts\` sends a request to every writable route, as a member of the organization and as the admin of another one.
+All are refused but those that it names with a reason.
 `;
 
 /** The page of documentation with all attempts. */
