@@ -7,7 +7,6 @@ import { describe, expect, inject, it } from 'vitest';
 import { Secret } from '../../../src/domain/secret.ts';
 import { type RunningService, startService } from '../../../src/service/server.ts';
 import { createDatabase } from '../../support/embedded-postgres.ts';
-import { kinds } from '../../support/runs.ts';
 import { DATABASES } from '../../support/service.ts';
 import { type ChangedRequest, withChangedRequests } from './changed-requests.ts';
 import { withIssuer } from './issuer.ts';
@@ -147,7 +146,7 @@ async function replay(
 }
 
 describe.skipIf(!existsSync(REPLAY))('exchanges recorded from a real controller', () => {
-  it.skipIf(!DATABASES.includes('PostgreSQL')).each(kinds(Object.entries(RECORDINGS)))(
+  it.skipIf(!DATABASES.includes('PostgreSQL')).each(Object.entries(RECORDINGS))(
     '%s: are answered alike on PostgreSQL',
     async (_, recording) => {
       const url = await createDatabase(inject('postgresUrl'));
