@@ -19,13 +19,15 @@ listed, and session data is not decoded.`,
     ...allContextsFlag,
   },
   async run({ flags }) {
+    const { unreadSessions } = await import('../../src/operations/access/cached-sessions.ts');
     const { listSessions } = await import('../../src/operations/sessions/sessions.ts');
     const { sessionListing } = await import('../../src/cli/sessions.ts');
     const { notingLimit } = await import('../../src/cli/output/streams.ts');
     const { user: users } = flags;
     return await this.inContexts(flags, null, async ({ runtime }) => {
-      const target = await runtime.target();
-      return sessionListing(notingLimit(runtime, listSessions({ target, users })));
+      const { target, description } = await runtime.readTarget();
+      const rows = notingLimit(runtime, listSessions({ target, users }));
+      return sessionListing(rows, unreadSessions(description));
     });
   },
 });

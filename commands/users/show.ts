@@ -17,6 +17,6 @@ the number of access tokens; in a database context also of refresh tokens and se
     const read = await runtime.readTarget();
     const shown = await showUser({ ...read, name: args.name });
     await noteLimit(runtime);
-    return shownUserResult(shown, read.description.visibility);
+    return shownUserResult(shown, read.description);
   },
 });

@@ -167,9 +167,14 @@ export interface SessionJson {
   readonly fingerprint: string;
 }
 
-export function sessionListing(rows: AsyncIterable<Session>): Listing<Session, SessionJson> {
+/** @param failure If not all sessions could be read. */
+export function sessionListing(
+  rows: AsyncIterable<Session>,
+  failure: TokenctlError | undefined,
+): Listing<Session, SessionJson> {
   return listing({
     rows,
+    failure: () => failure,
     columns: [
       {
         name: 'user',
@@ -187,6 +192,6 @@ export function sessionListing(rows: AsyncIterable<Session>): Listing<Session, S
       expires,
       fingerprint,
     }),
-    none: 'No sessions.',
+    none: failure === undefined ? 'No sessions.' : 'No sessions in the database.',
   });
 }

@@ -1,5 +1,7 @@
 import type { Visibility } from '../../domain/claims.ts';
 import type { ApplicationReference, User } from '../../domain/token.ts';
+import { unreadSessions } from '../../operations/access/cached-sessions.ts';
+import type { TargetDescription } from '../../operations/ports/target.ts';
 import type { ListedApplication, ListedUser, ShownUser } from '../../operations/users/users.ts';
 import { facts } from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
@@ -134,7 +136,12 @@ export function applicationListing(
 }
 
 /** What is known of a user, as a command's result. */
-export function shownUserResult(shown: ShownUser, visibility: Visibility): Report<ShownUserJson> {
+export function shownUserResult(
+  shown: ShownUser,
+  description: Pick<TargetDescription, 'visibility' | 'sessionCache'>,
+): Report<ShownUserJson> {
+  const { visibility } = description;
+  const unread = unreadSessions(description);
   const { user, lastChange, accessTokens, refreshTokens, sessions } = shown;
   return report({
     json: {
@@ -156,12 +163,17 @@ export function shownUserResult(shown: ShownUser, visibility: Visibility): Repor
           ['Access tokens', accessTokensText(accessTokens)],
           ['Issued to', issuedText(accessTokens.byApplication)],
           ['Refresh tokens', refreshTokens === null ? NOT_LISTED : statesText(refreshTokens)],
-          ['Sessions', sessions === null ? NOT_LISTED : numberText(sessions)],
+          ['Sessions', sessions === null ? NOT_LISTED : sessionsText(sessions, unread !== undefined)],
         ],
         `User ${user.username} (id ${user.id})`,
       ),
     ],
+    failure: unread,
   });
+}
+
+function sessionsText(count: number, isPart: boolean): string {
+  return isPart ? `${numberText(count)} in the database; the session cache was not read` : numberText(count);
 }
 
 const NOT_LISTED = 'not listed by this target; use a database context';

@@ -7,7 +7,7 @@ import {
 } from '../../domain/access.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { PlannedSessions } from '../../domain/plan.ts';
-import type { Capabilities, Target } from '../ports/target.ts';
+import type { Capabilities, Target, TargetDescription } from '../ports/target.ts';
 import { knownSettings } from '../settings/known-settings.ts';
 
 /** What is known of sessions when none is listed. */
@@ -61,6 +61,24 @@ const CACHED = 'None is left in the database, but the gateway can accept ended s
 export async function unseenSessions(target: Target, found: ListedNone): Promise<AccessPath | null> {
   const path = await cachedSessions(target, found);
   return path?.state === 'not_checked' ? path : null;
+}
+
+/**
+ * The failure of what names sessions if the configured cache of a gateway cannot be read: sessions that are only there are not among
+ * them. Undefined if it can, or if none is configured.
+ */
+export function unreadSessions({
+  sessionCache,
+}: Pick<TargetDescription, 'sessionCache'>): TokenctlError | undefined {
+  const problem = sessionCache?.problem ?? null;
+  if (problem === null) return undefined;
+  return new TokenctlError(
+    'partly_done',
+    `Not read: ${problem}. Sessions that only the cache has are not listed`,
+    {
+      hint: 'Check `cache` of the context with `tokenctl context check`.',
+    },
+  );
 }
 
 /** When the last session that is not listed has expired (RFC 3339); null if that is not known. */

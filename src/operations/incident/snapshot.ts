@@ -1,5 +1,6 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Selector } from '../../domain/selector.ts';
+import { unreadSessions } from '../access/cached-sessions.ts';
 import type { Change, OperationRun, StepReport, StepResult } from '../journal/operation-run.ts';
 import type { KnownSettings } from '../settings/known-settings.ts';
 
@@ -111,6 +112,8 @@ async function written(
   const { refreshTokens, sessions } = target;
   if (refreshTokens) await each('refresh_token', () => refreshTokens.list({ states: ['live', 'orphaned'] }));
   if (sessions) await each('session', () => sessions.list({ all: true }));
+  const unread = unreadSessions(description);
+  if (sessions && unread !== undefined) await leaveOut('cached_session', unread);
   await each('activity', () => target.activity.list({ since: new Date(at.getTime() - RECENT), until: at }));
   const sha256 = await file.commit();
   const left =

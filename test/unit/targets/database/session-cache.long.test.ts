@@ -2,11 +2,16 @@ import { spawnSync } from 'node:child_process';
 import net from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { sessionListing } from '../../../../src/cli/sessions.ts';
+import { shownUserResult } from '../../../../src/cli/users/user-view.ts';
 import { Secret } from '../../../../src/domain/secret.ts';
+import { unreadSessions } from '../../../../src/operations/access/cached-sessions.ts';
 import { checkTarget } from '../../../../src/operations/contexts/check-target.ts';
 import type { Target } from '../../../../src/operations/ports/target.ts';
 import type { SessionSelector } from '../../../../src/operations/ports/target-parts.ts';
+import { listSessions } from '../../../../src/operations/sessions/sessions.ts';
 import { partOf } from '../../../../src/operations/target-parts.ts';
+import { showUser } from '../../../../src/operations/users/users.ts';
 import { SessionCache } from '../../../../src/targets/database/session-cache.ts';
 import { temporaryFolder } from '../../../process/cli/program.ts';
 import { NO_ANSWER_MS } from '../../../support/limits.ts';
@@ -299,6 +304,21 @@ describe.skipIf(NO_REDIS !== null)('sessions of a gateway with its cache', () =>
     // Without sessions in the database, nothing speaks against it.
     const later = await place.open({ sessionCache });
     expect((await later.describe()).sessionCache?.problem).toBeNull();
+  });
+
+  test('are said to be read in part where the cache does not answer', async () => {
+    const other = await place.open({ sessionCache: cacheOptions(1) });
+    const description = await other.describe();
+    const failure = {
+      code: 'partly_done',
+      message: expect.stringContaining('Not read: The session cache at'),
+    };
+    const listed = sessionListing(listSessions({ target: other }), unreadSessions(description));
+    expect(listed.failure?.()).toMatchObject(failure);
+    const clock = { now: () => new Date() };
+    const shown = await showUser({ target: other, name: 'alice', clock, description });
+    expect(shownUserResult(shown, description).failure).toMatchObject(failure);
+    expect(unreadSessions(await target.describe())).toBeUndefined();
   });
 
   test('end in the database alone where the cache does not answer, and that is said', async () => {
