@@ -1,7 +1,8 @@
 import { words } from '../text.ts';
 import { changeOf, type Deed, isSameActor } from './deed.ts';
+import { type FieldVerdict, fieldVerdict } from './field-verdicts.ts';
 import type { Actor, InvestigationItem, ItemGroup, ObjectReference } from './investigation.ts';
-import { isCodeField, isJobKind, kindOf, nounOf } from './kinds.ts';
+import { isJobKind, kindOf, nounOf } from './kinds.ts';
 import { type FieldEdit, uninterrupted } from './value-parts.ts';
 
 /** The most entries that one item names. */
@@ -256,9 +257,12 @@ export function groupOf(
   if (other !== null)
     return CODE_LINKS.has(other.kind) || CODE_LINKS.has(object.kind) ? 'code_later' : 'other';
   const known = kindOf(object.kind)?.group ?? 'other';
-  if (act !== 'changed' || kindOf(object.kind)?.code === undefined) return known;
+  if (act !== 'changed' || (known !== 'other' && kindOf(object.kind)?.code === undefined)) return known;
   // A new description runs nothing; the image that an organization's jobs run in by default does.
-  return [...changes.keys()].some((field) => isCodeField(object.kind, field)) ? 'code_later' : 'other';
+  const verdicts = new Set([...changes.keys()].map((field) => fieldVerdict(object.kind, field)));
+  if (['code', 'secrets', null].some((verdict) => verdicts.has(verdict as FieldVerdict | null)))
+    return 'code_later';
+  return verdicts.has('access') ? 'ways_in' : 'other';
 }
 
 const VERBS: Readonly<Record<InvestigationItem['act'], string>> = {

@@ -207,6 +207,7 @@ const COMPUTED_FIELDS: Readonly<Partial<Record<KnownKind, readonly string[]>>> =
   inventory_source: TEMPLATE_STATE,
   job_template: TEMPLATE_STATE,
   workflow_job_template: TEMPLATE_STATE,
+  workflow_approval_template: TEMPLATE_STATE,
   host: ['last_job', 'last_job_host_summary', 'ansible_facts', 'ansible_facts_modified'],
   schedule: ['dtstart', 'dtend', 'next_run'],
   user: ['last_login'],

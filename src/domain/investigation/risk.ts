@@ -1,7 +1,8 @@
 import { type Severity, severities } from '../policy/rule.ts';
 import type { ItemDraft } from './collect-items.ts';
+import { type FieldVerdict, fieldVerdict } from './field-verdicts.ts';
 import type { ItemFinding } from './investigation.ts';
-import { isCodeField, nounOf, UNRECORDED_FIELDS } from './kinds.ts';
+import { nounOf, UNRECORDED_FIELDS } from './kinds.ts';
 
 /** What the rules look at. */
 type Judged = Pick<ItemDraft, 'act' | 'group' | 'object' | 'other' | 'role' | 'changes'>;
@@ -38,6 +39,12 @@ const after = (item: Judged, field: string) => item.changes.get(field)?.after;
 const grantedRole = ({ role, act }: Judged) => (act === 'granted' && role?.field) || '';
 /** The name of the setting; null for what is none. */
 const settingName = ({ object }: Judged) => (object.kind === 'setting' ? (object.name ?? '') : null);
+
+/** What the changed fields of an object give that was there before. */
+function verdictsOf({ act, role, other, object, changes }: Judged): readonly (FieldVerdict | null)[] {
+  if (act !== 'changed' || role !== null || other !== null) return [];
+  return [...changes.keys()].map((field) => fieldVerdict(object.kind, field));
+}
 
 const RULES: readonly RiskRule[] = [
   ['superuser', 'critical', (item) => after(item, 'is_superuser') === true, 'The user is a superuser.'],
@@ -155,8 +162,29 @@ const RULES: readonly RiskRule[] = [
       item.other === null &&
       isWritten(item) &&
       item.object.kind !== 'schedule' &&
-      [...item.changes.keys()].some((field) => isCodeField(item.object.kind, field)),
+      [...item.changes.keys()].some((field) => fieldVerdict(item.object.kind, field) === 'code'),
     ({ object }) => `The ${nounOf(object.kind)} decides what runs, where, or with which rights.`,
+  ],
+  [
+    'access-changed',
+    'high',
+    (item) => verdictsOf(item).includes('access'),
+    ({ object, changes }) =>
+      changes.has('organization')
+        ? `The administrators of the organization that the ${nounOf(object.kind)} was moved to administer it.`
+        : 'The change decides who has access, or to what.',
+  ],
+  [
+    'secrets-shown',
+    'high',
+    (item) => verdictsOf(item).includes('secrets'),
+    'The output of later jobs may show secrets.',
+  ],
+  [
+    'unrated-field',
+    'high',
+    (item) => verdictsOf(item).includes(null),
+    'This version of tokenctl does not know what a field that was changed decides.',
   ],
   [
     'unrecorded-change',

@@ -1,7 +1,7 @@
 import { remedyOf } from '../../domain/investigation/cleaning.ts';
 import { type ItemDraft, objectText } from '../../domain/investigation/collect-items.ts';
+import { fieldVerdict } from '../../domain/investigation/field-verdicts.ts';
 import type { Actor, InvestigationItem, JobFacts } from '../../domain/investigation/investigation.ts';
-import { isCodeField } from '../../domain/investigation/kinds.ts';
 import { findingsOn } from '../../domain/investigation/risk.ts';
 import type { Evidence, JobRecord, Window } from '../ports/evidence.ts';
 import type { FollowedChain } from './follow-chain.ts';
@@ -96,7 +96,8 @@ function sourcesOf(
   for (const draft of drafts) {
     const { object, act, changes, other, role, group } = draft;
     if (object.id === null || other !== null || role !== null || group !== 'code_later') continue;
-    if (act !== 'made' && ![...changes.keys()].some((field) => isCodeField(object.kind, field))) continue;
+    const verdicts = [...changes.keys()].map((field) => fieldVerdict(object.kind, field));
+    if (act !== 'made' && !verdicts.some((verdict) => verdict === 'code' || verdict === null)) continue;
     const source = { act, object, first: draft.first, end: ends.get(draft.id) ?? null };
     if (TEMPLATES.has(object.kind)) sources.set(`template:${object.id}`, source);
     if (object.kind === 'schedule') sources.set(`schedule:${object.id}`, source);

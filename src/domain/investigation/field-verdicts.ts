@@ -1,0 +1,102 @@
+import { words } from '../text.ts';
+import { isCodeField, isComputedField, isJobKind } from './kinds.ts';
+
+/**
+ * What a change of a field can give:
+ * - `access`: who has access, to what, or who administers the object
+ * - `code`: what code runs, where, and with which rights
+ * - `secrets`: secrets are shown where they were not
+ * - `none`: none of these
+ */
+export type FieldVerdict = 'access' | 'code' | 'secrets' | 'none';
+
+type Verdicts = Readonly<Partial<Record<FieldVerdict, readonly string[]>>>;
+
+/** What fields of this name give in every kind that has one, where the kind itself says nothing else. */
+const EVERYWHERE: Verdicts = {
+  // The administrators of the owner administer what it has: to give an object to another owner is to give access.
+  access: words('organization team user owner parent webhook_key'),
+  code: words(
+    'custom_virtualenv execution_environment prevent_instance_group_fallback survey_passwords char_prompts',
+  ),
+  secrets: ['diff_mode'],
+  none: words(`id name description created modified created_by modified_by managed old_pk polymorphic_ctype
+    unifiedjobtemplate_ptr timeout verbosity forks job_slice_count`),
+};
+
+/** The same by kind. The code fields of most kinds are among what is known of the kind. */
+const BY_KIND: Readonly<Record<string, Verdicts>> = {
+  organization: {
+    // Rules of directories and authenticators name organizations and teams.
+    access: ['name'],
+    none: ['max_hosts'],
+  },
+  team: { access: ['name'] },
+  user: {
+    // Whoever receives the mail resets the password, and identity providers find an account by it.
+    access: words('username email password is_active is_staff is_superuser is_system_auditor'),
+    none: words('first_name last_name last_login date_joined'),
+  },
+  o_auth2_access_token: {
+    access: words('scope expires application id_token source_refresh_token token'),
+    none: words('updated last_used'),
+  },
+  o_auth2_refresh_token: { none: words('revoked updated access_token application') },
+  o_auth2_application: {
+    access: words(`algorithm authorization_grant_type client client_id client_secret client_type redirect_uris
+      skip_authorization post_logout_redirect_uris app_url`),
+    none: words('logo_data updated'),
+  },
+  credential: { access: words('inputs credential_type') },
+  credential_type: { code: words('inputs injectors kind namespace') },
+  credential_input_source: {
+    access: words('input_field_name metadata source_credential target_credential'),
+  },
+  project: {
+    code: words('scm_track_submodules scm_update_on_launch'),
+    none: words('scm_clean scm_delete_on_update scm_update_cache_timeout'),
+  },
+  inventory: { access: ['opa_query_path'], none: ['pending_deletion'] },
+  host: { none: words('instance instance_id') },
+  group: { code: ['inventory'] },
+  job_template: {
+    code: words('use_fact_cache ask_job_type_on_launch ask_tags_on_launch ask_skip_tags_on_launch'),
+    none: words(`allow_simultaneous force_handlers ask_diff_mode_on_launch ask_forks_on_launch
+      ask_job_slice_count_on_launch ask_labels_on_launch ask_timeout_on_launch ask_verbosity_on_launch`),
+  },
+  workflow_job_template: {
+    code: words('ask_tags_on_launch ask_skip_tags_on_launch'),
+    none: words('allow_simultaneous ask_labels_on_launch'),
+  },
+  workflow_job_template_node: {
+    code: words('workflow_job_template all_parents_must_converge'),
+    none: ['identifier'],
+  },
+  inventory_source: {
+    code: words('inventory enabled_var enabled_value'),
+    none: ['update_cache_timeout'],
+  },
+  instance_group: {
+    code: words('policy_instance_list policy_instance_minimum policy_instance_percentage'),
+    none: words('max_concurrent_jobs max_forks'),
+  },
+  instance: {
+    code: words(`hostname ip_address listener_port node_type node_state peers_from_control_nodes enabled
+      managed_by_policy`),
+    none: words(`capacity capacity_adjustment cpu cpu_capacity errors health_check_started last_health_check
+      last_seen mem_capacity memory uuid version`),
+  },
+};
+
+const VERDICTS = ['access', 'code', 'secrets', 'none'] as const;
+
+/** What a change of a field of a kind can give; null where this version of tokenctl does not know the field. */
+export function fieldVerdict(kind: string, field: string): FieldVerdict | null {
+  if (isCodeField(kind, field)) return 'code';
+  // Roles are granted by entries of their own. The value of a setting is judged by the name of the setting.
+  if (/_role$/.test(field) || isComputedField(kind, field) || isJobKind(kind)) return 'none';
+  if (kind === 'setting') return 'none';
+  const found = (verdicts: Verdicts | undefined) =>
+    VERDICTS.find((verdict) => verdicts?.[verdict]?.includes(field) === true);
+  return found(BY_KIND[kind]) ?? found(EVERYWHERE) ?? null;
+}
