@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
 import { investigationDocument } from '../../../src/cli/investigation/investigation-text.ts';
 import { TokenctlError } from '../../../src/domain/errors.ts';
@@ -399,12 +398,12 @@ test('a relation that the controller refuses is not read, and ends nothing', asy
   evidence.now.set('credential_input_source:4', {});
   evidence.write(IVY, 'create', 'schedule:6', { id: 6, name: 'nightly' });
   evidence.now.set('schedule:6', { enabled: true });
-  const refused = () => Promise.reject(new TokenctlError('unsupported', 'rejected the parameters'));
+  const refused = async function* () {
+    yield await Promise.reject(new TokenctlError('unsupported', 'rejected the parameters'));
+  };
   const entriesAbout = evidence.entriesAbout.bind(evidence);
   evidence.entriesAbout = (selector) =>
-    selector.kind === 'credential_input_source'
-      ? Readable.from({ [Symbol.asyncIterator]: () => ({ next: refused }) })
-      : entriesAbout(selector);
+    selector.kind === 'credential_input_source' ? refused() : entriesAbout(selector);
   const { items, limits } = await run();
   expect(items.map(({ id, state }) => [id, state])).toEqual([
     ['schedule:6', 'there'],
