@@ -19,7 +19,14 @@ import { type ChainState, emptyHead, type LinkResult, linkGroup, stateAfter } fr
 import { OperationFilter, parseEntry } from './entry.ts';
 import { invalidLine, logUnavailable } from './failures.ts';
 import { tailOf } from './lines.ts';
-import { LogLock, openForAppending, openForReading, RunLocks, wasWritten } from './log-files.ts';
+import {
+  hadEntries,
+  LogLock,
+  openForAppending,
+  openForReading,
+  RunLocks,
+  rememberEntries,
+} from './log-files.ts';
 import { pruneArchives, rotateFile, Segments } from './segments.ts';
 import { verifyChain } from './verify-chain.ts';
 
@@ -44,8 +51,7 @@ const EMPTIED: LogBreak = {
   seq: null,
   expected: 1,
   problem: 'emptied',
-  message:
-    'it has no entries, but its lock file shows that some were appended, or that the first append failed',
+  message: 'it has no entries, but its lock file shows that some were appended',
 };
 
 class FileLog implements AuditLog {
@@ -98,7 +104,7 @@ class FileLog implements AuditLog {
   async verify(observer?: LogObserver): Promise<LogVerification> {
     await using segments = await this.#segments();
     const found = await verifyChain(segments.blocks(), { observer });
-    if (found.entries === 0 && found.break === null && (await wasWritten(this.#path)))
+    if (found.entries === 0 && found.break === null && (await hadEntries(this.#path)))
       return { ...found, break: EMPTIED };
     if (found.break === null || segments.archives.length === 0) return found;
     return { ...found, break: { ...found.break, ...segments.placeOf(found.break.line) } };
@@ -176,6 +182,7 @@ class FileLog implements AuditLog {
     this.#end = null;
     const appended = await appendGroup({ path: this.#path, file, drafts, clock: this.#clock, known });
     this.#end = appended.end;
+    if (known === null && appended.end.size > 0) await rememberEntries(this.#path);
     return appended;
   }
 }

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { access, lstat, open, readdir, rm } from 'node:fs/promises';
+import { access, chmod, lstat, open, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { type FileLock, lock, makeFolder, tryLock } from '../db/file-system.ts';
 import { TokenctlError } from '../domain/errors.ts';
@@ -120,9 +120,18 @@ export async function archivesOf(logPath: string): Promise<readonly Archive[]> {
     .sort((one, other) => one.first - other.first || one.last - other.last);
 }
 
-/** Whether somebody appended to a log before, or tried to: the first append makes the lock file, and none removes it. */
-export function wasWritten(logPath: string): Promise<boolean> {
-  return exists(`${logPath}.lock`);
+/** A bit of the lock file's mode that says that the log has entries: the file cannot be opened without losing locks on it. */
+const HAS_ENTRIES = 0o100;
+
+/** Remembers that a log has entries, once they are on stable storage: a process may be killed between the lock and its first append. */
+export async function rememberEntries(logPath: string): Promise<void> {
+  await chmod(`${logPath}.lock`, 0o600 | HAS_ENTRIES).catch(() => undefined);
+}
+
+/** Whether a log had entries before. False for one that only an earlier version wrote to. */
+export async function hadEntries(logPath: string): Promise<boolean> {
+  const status = await lstat(`${logPath}.lock`).catch(() => null);
+  return status !== null && (status.mode & HAS_ENTRIES) !== 0;
 }
 
 /** How long an append waits for the lock. Each holder keeps it for one write and sync. */
