@@ -10,7 +10,7 @@ import Fastify, {
 import { canSeeEverything } from './access.ts';
 import { authenticate } from './auth/authenticate.ts';
 import type { ServiceContext } from './context.ts';
-import { redirectWithoutSlash } from './endpoint.ts';
+import { redirectToSlash } from './endpoint.ts';
 import { handleError } from './error-handler.ts';
 import { forbidden, unauthenticated } from './failure.ts';
 import { limitRefusedRequests } from './limits/limits.ts';
@@ -57,7 +57,8 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
     ...(service.tls && { https: service.tls }),
     bodyLimit: BODY_LIMIT,
     genReqId: () => randomUUID(),
-    routerOptions: { maxParamLength: 600 },
+    // Each route once; `redirectToSlash` tells the two spellings of a path from each other.
+    routerOptions: { maxParamLength: 600, ignoreTrailingSlash: true },
     forceCloseConnections: 'idle',
     // Clients that need more than a minute for a request of 1 MiB hold the connection on purpose.
     requestTimeout: 60_000,
@@ -72,6 +73,7 @@ export async function buildApp(service: ServiceContext): Promise<FastifyInstance
   app.setErrorHandler(handleError);
   shareRequests(app, service);
   readJson(app);
+  redirectToSlash(app);
   serveOpenApi(app, service);
   serveMetrics(app, service);
   limitRefusedRequests(app, () => performance.now());
@@ -166,7 +168,6 @@ function serveMetrics(app: FastifyInstance, service: ServiceContext): void {
       handler: (request, reply) => sendMetrics(service, request, reply),
     });
   }
-  redirectWithoutSlash(app, controllerPath);
 }
 
 async function sendMetrics(

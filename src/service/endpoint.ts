@@ -71,8 +71,6 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     readonly endpoint?: Endpoint;
     readonly describes?: RouteDescription;
-    /** A redirect to the path with its trailing slash, which is not described. */
-    readonly redirect?: true;
     /** A page or file of the web interface, which is not described. */
     readonly page?: true;
   }
@@ -83,7 +81,7 @@ const JSON_TYPES = /(^|,)\s*(application\/json|application\/\*|text\/html|text\/
 
 /**
  * Serves an endpoint that requires authentication: content negotiation, authentication, scope, method,
- * handler. Every response has `Allow`. The path without its trailing slash redirects.
+ * handler. Every response has `Allow`.
  */
 export function serveEndpoint(app: FastifyInstance, service: ServiceContext, endpoint: Endpoint): void {
   const allow = methodsOf(endpoint);
@@ -119,7 +117,6 @@ export function serveEndpoint(app: FastifyInstance, service: ServiceContext, end
       return carryFormat(body, request, reply);
     },
   });
-  redirectWithoutSlash(app, endpoint.path);
 }
 
 /** Serves a public, read-only endpoint. */
@@ -149,20 +146,20 @@ export function servePublic(
       return endpoint.get(request, reply);
     },
   });
-  redirectWithoutSlash(app, endpoint.path);
 }
 
-/** Redirects the path without its trailing slash to the one with it, and keeps the query string. */
-export function redirectWithoutSlash(app: FastifyInstance, path: string): void {
-  app.route({
-    method: METHODS,
-    url: path.replace(/\/$/, ''),
-    config: { redirect: true },
-    handler: async (request, reply) => {
-      const { path: asked, query } = parseTarget(request.url);
-      const location = `${asked}/${query === '' ? '' : `?${query}`}`;
-      return reply.code(301).header('Location', location).type('text/html; charset=utf-8').send('');
-    },
+/**
+ * Redirects a path without the trailing slash of its route to the one with it, and keeps the query string. Expects that the router
+ * ignores trailing slashes; routes without one do not take it.
+ */
+export function redirectToSlash(app: FastifyInstance): void {
+  app.addHook('onRequest', async (request, reply) => {
+    const { url: route = '' } = request.routeOptions;
+    const { path, query } = parseTarget(request.url);
+    if (route === '' || route.endsWith('/') === path.endsWith('/')) return;
+    if (path.endsWith('/')) return reply.callNotFound();
+    const location = `${path}/${query === '' ? '' : `?${query}`}`;
+    return reply.code(301).header('Location', location).type('text/html; charset=utf-8').send('');
   });
 }
 

@@ -212,6 +212,7 @@ describe.each(DATABASES)('lists on %s', (kind) => {
     expect(absolute.json['next']).toMatch(/^\/api\/v2\/tokens\//);
     const moved = await admin.get('http://evil.example/api/v2/tokens?a=b?c');
     expect([moved.status, moved.headers.location]).toEqual([301, '/api/v2/tokens/?a=b?c']);
+    expect((await admin.get('/metrics/')).status).toBe(404);
   });
 
   it('sort by the fields asked for', async () => {

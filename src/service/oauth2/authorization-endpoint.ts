@@ -4,7 +4,7 @@ import { canSeeApplications, isExternal } from '../access.ts';
 import { hashToken } from '../auth/secret-hashes.ts';
 import { csrfProblem, csrfToken, findRequestSession, renewSession } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
-import { type RouteDescription, redirectWithoutSlash } from '../endpoint.ts';
+import type { RouteDescription } from '../endpoint.ts';
 import { sendAuthorizationError, sendConsent, sendForgeryError } from '../pages/authorization.ts';
 import { currentSettings, type Settings } from '../settings/settings.ts';
 import { insertCode } from '../store/grants.ts';
@@ -86,7 +86,6 @@ export function serveAuthorizationEndpoint(app: FastifyInstance, service: Servic
     if ((await loggedIn(service, request, reply)) === null) return toLogin(request, reply);
     return reply.header('Allow', 'GET, POST, OPTIONS').type('text/html; charset=utf-8').send('');
   });
-  redirectWithoutSlash(app, path);
 }
 
 /** A request to the authorization endpoint from a user who is logged in. */

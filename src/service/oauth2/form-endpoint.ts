@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest, HTTPMethods } from 'fastify';
 import { hashToken } from '../auth/secret-hashes.ts';
 import type { ServiceContext } from '../context.ts';
-import { type RouteDescription, redirectWithoutSlash } from '../endpoint.ts';
+import type { RouteDescription } from '../endpoint.ts';
 import type { ClientRecord } from '../store/applications.ts';
 import { OAuthError, type Parameters } from './oauth-request.ts';
 
@@ -87,7 +87,6 @@ export function serveFormEndpoint(
       return body === undefined ? reply.type(typeOfNothing(request)).send('') : reply.send(body);
     },
   });
-  redirectWithoutSlash(app, path);
 }
 
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2})$/i;

@@ -36,7 +36,7 @@ function openApi(
   routes: readonly Route[],
   { version, sessionCookieName }: Described,
 ): Record<string, unknown> {
-  const described = routes.filter(({ config }) => config?.redirect !== true && config?.page !== true);
+  const described = routes.filter(({ config }) => config?.page !== true);
   const paths = new Map<string, Record<string, unknown>>();
   for (const route of described) {
     const path = routePattern(route.url);

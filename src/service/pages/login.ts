@@ -11,7 +11,7 @@ import {
   renewSession,
 } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
-import { type RouteDescription, redirectWithoutSlash } from '../endpoint.ts';
+import type { RouteDescription } from '../endpoint.ts';
 import { RequestFailure } from '../failure.ts';
 import { loginFormAction } from '../oauth2/authorization-request.ts';
 import { ownOrigins } from '../public-url.ts';
@@ -48,8 +48,6 @@ export function serveLogin(app: FastifyInstance, service: ServiceContext): void 
   );
   describeMethods(app, '/api/login/', 'GET, POST, PUT, HEAD, OPTIONS');
   describeMethods(app, '/api/logout/', 'GET, POST, OPTIONS');
-  redirectWithoutSlash(app, '/api/login/');
-  redirectWithoutSlash(app, '/api/logout/');
 }
 
 /** Answers OPTIONS with the methods, as the controller does. */
@@ -342,5 +340,4 @@ export function serveProfile(app: FastifyInstance, service: ServiceContext): voi
 </form>`,
     });
   });
-  redirectWithoutSlash(app, '/accounts/profile/');
 }

@@ -3,7 +3,7 @@ import { KeysUnavailable, SignalRefusal } from '../../domain/signals/signal-refu
 import { parseSubject } from '../../domain/signals/subject-identifier.ts';
 import { NO_STORE } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
-import { type RouteDescription, redirectWithoutSlash } from '../endpoint.ts';
+import type { RouteDescription } from '../endpoint.ts';
 import { handleError } from '../error-handler.ts';
 import { tooManyRequests } from '../failure.ts';
 import { Buckets } from '../limits/limits.ts';
@@ -89,7 +89,6 @@ export async function serveProviderEvents(app: FastifyInstance, service: Service
           : reply.code(204).send();
       }),
   );
-  for (const path of Object.values(EVENT_PATHS)) redirectWithoutSlash(app, path);
 }
 
 interface Visit {

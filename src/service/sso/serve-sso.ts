@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { knownDevice, namedUser } from '../auth/device-cookie.ts';
 import { finishLogin, NO_STORE } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
-import { type RouteDescription, redirectWithoutSlash } from '../endpoint.ts';
+import type { RouteDescription } from '../endpoint.ts';
 import { failureOf, type RequestError } from '../error-handler.ts';
 import { forbidden, tooManyRequests } from '../failure.ts';
 import { Buckets } from '../limits/limits.ts';
@@ -143,9 +143,6 @@ export async function serveSso(app: FastifyInstance, service: ServiceContext): P
     const { reason, request: id } = request.query as Record<string, unknown>;
     return sendSsoError(reply, reason, id);
   });
-  for (const path of ['login/:backend', 'complete/:backend', 'metadata/saml', 'logout/saml', 'error']) {
-    redirectWithoutSlash(app, `/sso/${path}/`);
-  }
 }
 
 /** Links the account, starts the session, and records that the provider works. */
