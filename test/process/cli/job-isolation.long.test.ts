@@ -125,7 +125,7 @@ describe.skipIf(!isPossible).each([
       service.stderr?.setEncoding('utf8').on('data', (text: string) => {
         log += text;
       });
-      await until(() => service.exitCode !== null || log.includes('The service listens'));
+      await until(() => service.exitCode !== null || log.includes('Server listening at'));
       if (service.exitCode !== null) throw new Error(log);
     };
     const stop = async () => {
