@@ -66,17 +66,19 @@ export async function liftIncident(
     return { ...nothing, result: 'partly', left, accessPaths };
   }
   await work.open({ ...openingOf(plan), ...reference });
-  const restored = items.filter(({ action }) => action === 'restore');
-  for (const group of inOrder(restored)) {
+  const kept: Kept = new Map();
+  for (const group of inOrder(items.filter(({ action }) => action === 'restore'))) {
     const title = TITLES[group.what] ?? `Restoring ${group.items.map(({ name }) => name).join(', ')}`;
     const name = `${group.what}s`;
-    await work.take({ name, title }, () => restore(work, { ...group, title, incident: id }));
+    await work.take({ name, title }, () => restore(work, { ...group, title, incident: id, kept }));
   }
   const report: LiftReport = {
     incident: id,
     result: work.isWhole && !isWaiting && work.stopped === null ? 'lifted' : 'partly',
     steps: work.steps,
-    left: items.filter(({ action }) => action !== 'restore'),
+    left: items
+      .map((item) => ({ ...item, action: kept.get(item) ?? item.action }))
+      .filter(({ action }) => action !== 'restore'),
     revived,
     accessPaths,
     ...work.ending(),
@@ -137,11 +139,14 @@ function part(item: LiftItem | undefined): boolean {
   return item?.name.startsWith('OAUTH2_PROVIDER.') === true;
 }
 
+/** The settings that were changed between the plan and the step that was to restore them, which keeps them. */
+type Kept = Map<LiftItem, 'as_before' | 'changed'>;
+
 async function restore(
   work: OperationRun,
-  group: Group & { readonly title: string; readonly incident: string },
+  group: Group & { readonly title: string; readonly incident: string; readonly kept: Kept },
 ): Promise<readonly (StepReport | null)[]> {
-  const { items, incident, title } = group;
+  const { items, incident, title, kept } = group;
   const common = { incident };
   if (group.what === 'user')
     return [await setUsers(work, { users: items.map(userOf), active: true, common, key: 'users' })];
@@ -149,16 +154,22 @@ async function restore(
   const settings = items.map(({ name, before, found }) => ({ name, from: found, to: before }));
   const act = async () => {
     const before = await work.target.settings.read();
-    // Keep a value that was changed since the plan.
-    const same = items.filter(({ name, found }) => settingNamed(before, name) === found);
-    const values = same.map(({ name, before: value }) => ({ name, value }));
+    for (const item of items) {
+      const now = settingNamed(before, item.name);
+      if (now !== item.found) kept.set(item, now === item.before ? 'as_before' : 'changed');
+    }
+    const values = items
+      .filter((item) => !kept.has(item))
+      .map(({ name, before: value }) => ({ name, value }));
     if (values.length > 0) await work.target.settings.write(changeTo(values, before));
     const after = await work.target.settings.read();
     const left = values.filter(({ name, value }) => settingNamed(after, name) !== value);
     const message =
       left.length > 0
         ? `The target accepted the change but reports other values: ${left.map(({ name }) => name).join(', ')}.`
-        : `Restored ${values.map(({ name, value }) => `${name} ${valueText(value)}`).join(', ')}.`;
+        : values.length > 0
+          ? `Restored ${values.map(({ name, value }) => `${name} ${valueText(value)}`).join(', ')}.`
+          : 'Nothing was restored: all of it was changed since.';
     const now = Object.fromEntries(items.map(({ name }) => [name, settingNamed(after, name)]));
     return { result: left.length > 0 ? ('partly' as const) : ('done' as const), message, data: { now } };
   };

@@ -67,6 +67,27 @@ describe('lifting an incident', () => {
     expect(at.target.people.map(({ isActive }) => isActive)).toEqual([true, true, false]);
   });
 
+  test('leaves a setting that is changed between its plan and its step, and says so', async () => {
+    await using at = await incidentFixture('database');
+    const { incident } = await at.lockDown();
+    const append = at.log.append.bind(at.log);
+    const lifetimes = { ...installed.OAUTH2_PROVIDER, ACCESS_TOKEN_EXPIRE_SECONDS: 600 };
+    at.log.append = (draft) => {
+      if (draft.kind === 'intent' && draft.data['step'] === 'settings')
+        at.target.values = { ...at.target.values, OAUTH2_PROVIDER: lifetimes, AUTH_BASIC_ENABLED: true };
+      return append(draft);
+    };
+    const report = await at.lift(incident);
+    expect(report.left.map(({ name, action }) => [name, action])).toEqual(
+      expect.arrayContaining([
+        ['OAUTH2_PROVIDER.ACCESS_TOKEN_EXPIRE_SECONDS', 'changed'],
+        ['AUTH_BASIC_ENABLED', 'as_before'],
+      ]),
+    );
+    expect(report.steps.map(({ message }) => message)).not.toContain('Restored .');
+    expect(at.target.values.OAUTH2_PROVIDER).toEqual(lifetimes);
+  });
+
   test('leaves who was offboarded since deactivated, and a setting that was changed since, and names the runs', async () => {
     await using at = await incidentFixture('database');
     const { incident } = await at.lockDown();
