@@ -1,6 +1,6 @@
 import Table from 'cli-table3';
 import type { Column, Listing } from './listing.ts';
-import { type Paint, printable, type Screen, type Tone, wrapped } from './text.ts';
+import { columnsOf, type Paint, printable, type Screen, type Tone, wrapped } from './text.ts';
 
 /** Rows that are measured and laid out together; a long list is printed block by block. */
 const BLOCK = 500;
@@ -166,8 +166,8 @@ function measure<Row>(
   column: Column<Row>,
   { rows, cell }: { readonly rows: readonly Row[]; readonly cell: (row: Row) => string },
 ): Measured<Row> {
-  const cells = rows.map((row) => printable.value(cell(row)).length);
-  return { column, cell, widest: Math.max(column.name.length, ...cells) + GAP };
+  const cells = rows.map((row) => columnsOf(printable.value(cell(row))));
+  return { column, cell, widest: Math.max(columnsOf(column.name), ...cells) + GAP };
 }
 
 function layout<Row>(

@@ -1,4 +1,4 @@
-import { stripVTControlCharacters } from 'node:util';
+import stringWidth from 'string-width';
 import { escapeUnsafe, numberText } from '../../domain/text.ts';
 
 /**
@@ -90,25 +90,40 @@ export function secondsText(seconds: number): string {
 }
 
 /**
- * Breaks a line at spaces and after commas, but not in a duration (`0.3 s`), so that each part has `width` characters at most; a
+ * Breaks a line at spaces and after commas, but not in a duration (`0.3 s`), so that each part takes `width` columns at most; a
  * word that is longer than that is broken where it has to be. At least one part.
  */
 export function wrapped(text: string, width: number): string[] {
   const parts: string[] = [];
   let rest = text;
-  while (rest.length > width) {
-    const last = gapIn(rest, width);
+  while (columnsOf(rest) > width) {
+    const most = fittingLength(rest, width);
+    const last = gapIn(rest, most);
     const gap = isDuration(rest, last) ? gapIn(rest, last - 1) : last;
-    const end = gap || last || width;
+    const end = gap || last || most;
     parts.push(rest.slice(0, end));
     rest = rest.slice(end).trimStart();
   }
   return rest === '' && parts.length > 0 ? parts : [...parts, rest];
 }
 
+/** The columns that text takes on a terminal, colors aside: wide characters take two. */
+export const columnsOf = stringWidth;
+
+/** The length of the longest beginning that takes `width` columns at most, but of one character at least. */
+function fittingLength(text: string, width: number): number {
+  let [length, columns] = [0, 0];
+  for (const { segment } of new Intl.Segmenter('en').segment(text)) {
+    columns += columnsOf(segment);
+    if (columns > width && length > 0) break;
+    length += segment.length;
+  }
+  return length;
+}
+
 /** The last place where a line may break; 0 without one. */
-function gapIn(text: string, width: number): number {
-  return Math.max(text.lastIndexOf(' ', width), text.lastIndexOf(',', width - 1) + 1, 0);
+function gapIn(text: string, length: number): number {
+  return Math.max(text.lastIndexOf(' ', length), text.lastIndexOf(',', length - 1) + 1, 0);
 }
 
 /** Whether a number and its unit (`0.3 s`) are on the sides of a place. */
@@ -200,13 +215,8 @@ function fitted(text: string, width: number): string {
   if (width === Number.POSITIVE_INFINITY) return text;
   return text
     .split('\n')
-    .flatMap((line) => (visible(line) <= width ? [line] : brokenLine(line, width)))
+    .flatMap((line) => (columnsOf(line) <= width ? [line] : brokenLine(line, width)))
     .join('\n');
-}
-
-/** The columns that a line takes, colours aside. */
-function visible(line: string): number {
-  return stripVTControlCharacters(line).length;
 }
 
 function brokenLine(line: string, width: number): string[] {
@@ -222,7 +232,7 @@ function brokenLine(line: string, width: number): string[] {
   let current = first;
   for (const [index, part] of parts.entries()) {
     const longer = index === 0 || current === hanging ? current + part : `${current} ${part}`;
-    if (visible(longer) <= width || current === hanging || (index === 0 && label === '')) current = longer;
+    if (columnsOf(longer) <= width || current === hanging || (index === 0 && label === '')) current = longer;
     else {
       lines.push(current.trimEnd());
       current = hanging + part;
