@@ -1,3 +1,4 @@
+import { numberText } from '../text.ts';
 import {
   type AggregateRule,
   type ApplicationRule,
@@ -123,7 +124,7 @@ export const lifetimeDefault: SettingsRule = {
   prepare: () => ({
     violates: (settings) => lifetimeOf(settings) > HUNDRED_YEARS_S,
     message: (settings) =>
-      `New access tokens are valid for ${Math.round(lifetimeOf(settings) / YEAR_S).toLocaleString('en-US')} years.`,
+      `New access tokens are valid for ${numberText(Math.round(lifetimeOf(settings) / YEAR_S))} years.`,
   }),
 };
 

@@ -10,6 +10,7 @@ import {
   wholeSelection,
   whoseOf,
 } from '../../domain/selector.ts';
+import { numberText } from '../../domain/text.ts';
 import { pathsNotCovered } from '../access/not-covered.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
@@ -160,7 +161,7 @@ export function refuseTooLarge(planned: number, atMost: number | undefined): voi
   if (atMost === undefined || planned <= atMost) return;
   throw new TokenctlError(
     'plan_too_large',
-    `The plan revokes ${planned.toLocaleString('en-US')} tokens, but at most ${atMost.toLocaleString('en-US')} are allowed`,
+    `The plan revokes ${numberText(planned)} tokens, but at most ${numberText(atMost)} are allowed`,
     {
       hint: 'Narrow the selection, or raise the limit.',
       details: { planned, atMost },

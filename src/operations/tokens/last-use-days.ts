@@ -1,4 +1,5 @@
 import { TokenctlError } from '../../domain/errors.ts';
+import { numberText } from '../../domain/text.ts';
 import type { Token } from '../../domain/token.ts';
 import type { Target } from '../ports/target.ts';
 
@@ -24,7 +25,7 @@ export async function lastUseDays(
   if (tokens.length > MAX_LAST_USES) {
     throw new TokenctlError(
       'usage',
-      `The last use of more than ${MAX_LAST_USES.toLocaleString('en-US')} tokens is not read over REST`,
+      `The last use of more than ${numberText(MAX_LAST_USES)} tokens is not read over REST`,
       { hint: 'Narrow the selection, add --limit, or use a database context.' },
     );
   }

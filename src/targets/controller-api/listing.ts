@@ -1,6 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import { usedToken } from '../../domain/recorded-use.ts';
 import { Rows } from '../../domain/rows.ts';
+import { numberText } from '../../domain/text.ts';
 import type { Activity } from '../../domain/token.ts';
 import type { ActivitySelector } from '../../operations/ports/target-parts.ts';
 import type { Api, Query, Reader } from './api.ts';
@@ -132,7 +133,7 @@ async function requireNoMore<Item extends { readonly id: number }>(
   if (announced <= items) return;
   throw new TokenctlError(
     'target_misbehaved',
-    `${api.address} announced ${amount(announced)} items for ${listing.what} and listed ${amount(items)}`,
+    `${api.address} announced ${numberText(announced)} items for ${listing.what} and listed ${numberText(items)}`,
     {
       hint: 'Try again. If it happens again, check what is between this machine and the controller: it cuts lists short.',
       details: { announced, listed: items },
@@ -216,7 +217,7 @@ async function readEnd<Item extends { readonly id: number }>(
   if (count > MAX_ITEMS) {
     throw new TokenctlError(
       'target_misbehaved',
-      `${api.address} announced ${amount(count)} items for ${what}; the maximum is ${amount(MAX_ITEMS)}`,
+      `${api.address} announced ${numberText(count)} items for ${what}; the maximum is ${numberText(MAX_ITEMS)}`,
       { hint: 'Select fewer, for example by user or by age.' },
     );
   }
@@ -237,16 +238,12 @@ function requireAnnounced(
   if (items <= maxItems && pages <= maxPages) return;
   const tooMany =
     items > maxItems
-      ? `more than the ${amount(end.count)} items it announced for ${what}`
-      : `more pages than the ${amount(end.count)} items need that it announced for ${what}`;
+      ? `more than the ${numberText(end.count)} items it announced for ${what}`
+      : `more pages than the ${numberText(end.count)} items need that it announced for ${what}`;
   throw new TokenctlError('target_misbehaved', `${address} sent ${tooMany}; gave up at page ${pages}`, {
     hint: 'Run `tokenctl context check` to see what answers at this address.',
     details: { page: pages, announced: end.count },
   });
-}
-
-function amount(count: number): string {
-  return count.toLocaleString('en-US');
 }
 
 /**
