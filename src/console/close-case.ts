@@ -2,15 +2,7 @@
 
 import type { Confirmation, Question } from '../cli/change/confirmation.ts';
 import { liftFlow } from '../cli/incident/lift-flow.ts';
-import {
-  type Document,
-  folded,
-  type Line,
-  lines,
-  type Part,
-  partsOf,
-  plainText,
-} from '../reports/document.ts';
+import { type Document, folded, type Line, lines, type Part, partsOf } from '../reports/document.ts';
 import type { Report } from '../reports/result.ts';
 import { wordOfCase } from './case-users.ts';
 import { closingOf } from './open-items.ts';
@@ -55,51 +47,41 @@ function closing(confirmation: Confirmation): Confirmation {
   };
 }
 
-const STAYS = / stays deactivated\.$/;
 /** The users that the question names. */
 const MOST_NAMED = 3;
-/** Of a user who has access, or gets it back. */
-const ACTIVE = /^Activate |^Keep .* deactivated|is active already\.$/;
 
 /** What the close does to the users stands in the question: it is what people are in doubt about. */
 function closingQuestion({ plan, act }: Question): Pick<Question, 'plan' | 'act'> {
-  const texts = partsOf(plan).flatMap((part) => (part.kind === 'lines' ? part.lines.map(textOf) : []));
-  const isActive = texts.some((text) => ACTIVE.test(text));
-  const staying = isActive ? [] : texts.filter((text) => STAYS.test(text));
-  const names = staying.map((text) => text.replace(STAYS, ''));
+  const accounts = partsOf(plan).flatMap((part) =>
+    part.kind === 'lines' ? part.lines.flatMap((line) => detailsOf(line).account ?? []) : [],
+  );
+  const names = accounts.every(({ staysDeactivated }) => staysDeactivated)
+    ? accounts.map(({ name }) => name)
+    : [];
   const isNamed = names.length <= MOST_NAMED;
   const whose = isNamed ? new Intl.ListFormat('en').format(names) : `${names.length} users`;
   const stays = `${whose} ${names.length === 1 ? 'stays' : 'stay'} deactivated`;
   // Of a few, the title of the dialog and its button say it.
-  const isSaid = (line: Line) => isSaidOfAnyLift(line) || (isNamed && staying.includes(textOf(line)));
+  const isSaid = (line: Line) => {
+    const { usual, account } = detailsOf(line);
+    return usual === true || (isNamed && names.length > 0 && account !== undefined);
+  };
   return {
-    act: staying.length === 0 ? act : `close the case: ${stays}`,
+    act: names.length === 0 ? act : `close the case: ${stays}`,
     plan: partsOf(plan).flatMap((part, index) =>
       index === 0 && part.kind === 'lines' ? parted(part, isSaid) : [part],
     ),
   };
 }
 
-/** What stands above the plan, or holds for each lift. */
-function isSaidOfAnyLift(line: Line): boolean {
-  const text = textOf(line);
-  return /^Would lift |^Revoked tokens stay revoked\.$|^Context \S+\.$/.test(text) || isGiveBack(text);
-}
-
-function isGiveBack(text: string): boolean {
-  return text.startsWith('Access can be given back later');
-}
-
 /** A step that was done, what its title says, and where it is recorded. */
 function isDone(line: Line): boolean {
-  const text = textOf(line);
-  const mark = typeof line !== 'string' && 'mark' in line ? line.mark : undefined;
+  const { mark, usual, account } = detailsOf(line);
   return (
+    usual === true ||
     mark === 'done' ||
     mark === 'as before' ||
-    (mark === 'left' && STAYS.test(text)) ||
-    /^Lifted: |^Audit log: /.test(text) ||
-    isGiveBack(text)
+    (mark === 'left' && account?.staysDeactivated === true)
   );
 }
 
@@ -118,9 +100,6 @@ function parted(
   return [lines(part.lines.filter((line) => !isFolded(line))), folded(title, part.lines.filter(isFolded))];
 }
 
-/** In the words of the console. */
-function textOf(line: Line): string {
-  return typeof line !== 'string' && 'text' in line && line.inConsole !== undefined
-    ? line.inConsole
-    : plainText(line);
+function detailsOf(line: Line): Partial<Extract<Line, { text: unknown }>> {
+  return typeof line === 'string' || 'columns' in line ? {} : line;
 }

@@ -131,7 +131,7 @@ function withoutSteps(document: Document): Document {
   const marks = parts.flatMap((part) => (part.kind === 'lines' ? part.lines.flatMap(markOf) : []));
   if (marks.length === 0 || marks.some((mark) => mark !== 'done' && mark !== 'as before')) return document;
   const isFolded = (line: Line) =>
-    markOf(line).length > 0 || (typeof line === 'string' && line.startsWith('Audit log: run '));
+    markOf(line).length > 0 || (typeof line !== 'string' && 'usual' in line && line.usual === true);
   const all = parts.flatMap((part) => (part.kind === 'lines' ? part.lines : []));
   return [
     ...parts.map((part) =>

@@ -22,6 +22,10 @@ export type Line =
       readonly mark?: string | undefined;
       /** What the console says instead, which does itself what the text has a command for; nothing if it is empty. */
       readonly inConsole?: string | undefined;
+      /** It says nothing about this run in particular: a page folds it. */
+      readonly usual?: boolean | undefined;
+      /** The user whose account it is about, and whether that stays deactivated. */
+      readonly account?: { readonly name: string; readonly staysDeactivated: boolean } | undefined;
     }
   | {
       /** Under those of the lines above and below, numbers at the right. */
@@ -73,6 +77,11 @@ export type Part =
 
 /** Text for people as data. The renderers for terminals, HTML and Markdown lay it out. */
 export type Document = readonly (Part | Absent)[];
+
+/** A line that says nothing about a run in particular. */
+export function usual(text: string): { readonly text: string; readonly usual: true } {
+  return { text, usual: true };
+}
 
 export function section(text: string): Part {
   return { kind: 'heading', level: 2, text };

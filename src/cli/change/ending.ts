@@ -1,7 +1,7 @@
 import { TokenctlError } from '../../domain/errors.ts';
 import type { StepReport, Stopped } from '../../operations/journal/operation-run.ts';
 import { fullViewHint, type Viewer } from '../../operations/visibility.ts';
-import type { Line } from '../../reports/document.ts';
+import { type Line, usual } from '../../reports/document.ts';
 import type { Amount } from '../../reports/result.ts';
 import { countText } from '../../reports/tables/text.ts';
 
@@ -61,8 +61,8 @@ export function tookText(seconds: number): string {
 }
 
 /** Where the audit log has what was done. */
-export function runLine(run: string | null): string | null {
-  return run === null ? null : `Audit log: run ${run}.`;
+export function runLine(run: string | null): ReturnType<typeof usual> | null {
+  return run === null ? null : usual(`Audit log: run ${run}.`);
 }
 
 /** The first lines of many, and how many more there are. */

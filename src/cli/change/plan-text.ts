@@ -18,6 +18,7 @@ export function placeLine(description: Place): Line {
   const standby = standbyText(description);
   return {
     text: placeText(description),
+    usual: standby === null,
     inConsole: `Context ${description.context}.${standby === null ? '' : ` ${standby}.`}`,
   };
 }

@@ -18,7 +18,15 @@ import {
 import { extendIncident } from '../../operations/incident/recorded-incidents.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { accessParts } from '../../reports/access-lines.ts';
-import { type Document, type Lines, lines, list, type Part } from '../../reports/document.ts';
+import {
+  type Document,
+  type Line,
+  type Lines,
+  lines,
+  list,
+  type Part,
+  usual,
+} from '../../reports/document.ts';
 import { type Report, report } from '../../reports/result.ts';
 import { countText, timeText } from '../../reports/tables/text.ts';
 import { type ChangeRequest, change, type PlannedChange } from '../change/change.ts';
@@ -217,7 +225,7 @@ function planLines(
   if (isOver) {
     return [
       `${id} was lifted at ${timeText(new Date(lifted.at))}. Nothing to do.`,
-      list(items.map(itemText), giveBackText(items, { id, context })),
+      list(items.map(itemLine), giveBackText(items, { id, context })),
       isLate &&
         items.length === 0 &&
         (measures.deactivate || measures.stripRoles === true) &&
@@ -226,12 +234,12 @@ function planLines(
   }
   return [
     lifted === null
-      ? `Would lift ${id}: ${selection}, locked down since ${since}.`
+      ? usual(`Would lift ${id}: ${selection}, locked down since ${since}.`)
       : `Would give back what the lift of ${id} left: ${selection}, lifted at ${timeText(new Date(lifted.at))}.`,
     list(
-      items.map(itemText),
+      items.map(itemLine),
       giveBackText(items, { id, context }),
-      'Revoked tokens stay revoked.',
+      usual('Revoked tokens stay revoked.'),
       passwordsText(items, measures),
       measures.resetPasswords === true &&
         'Passwords stay reset: set new ones for the users who are to log in.',
@@ -249,6 +257,7 @@ function giveBackText(
   if (items.every(({ action }) => action !== 'stays')) return '';
   return {
     text: `To give this access back later: ${giveBackCommand(id, context)}`,
+    usual: true,
     inConsole: 'Access can be given back later on the page of this case: “Give access back…”.',
   };
 }
@@ -288,6 +297,13 @@ function revivedText(revived: number | null, context: string): string {
   return revived === null
     ? 'Refresh tokens that expired because of the shorter lifetime become live again. This context cannot list them.'
     : `${countText(revived, 'expired refresh token becomes', 'expired refresh tokens become')} live again. To see which: tokenctl refresh-tokens list --context ${shellWord(context)} --state expired`;
+}
+
+function itemLine(item: LiftItem): Extract<Line, { text: unknown }> {
+  const { what, name, action } = item;
+  const text = itemText(item);
+  if (what !== 'user' || action === 'kept' || action === 'changed' || action === 'gone') return { text };
+  return { text, account: { name, staysDeactivated: action === 'stays' } };
 }
 
 function itemText({ what, name: shown, before, found, action, others, endedBy }: LiftItem): string {
@@ -350,9 +366,12 @@ function reportLines(
   return [
     isGiving
       ? `${result === 'lifted' ? 'Gave back' : 'Gave back in part'} what was left by the lift: ${incident}.`
-      : `${result === 'lifted' ? 'Lifted' : 'Partly lifted'}: ${incident}.`,
+      : {
+          text: `${result === 'lifted' ? 'Lifted' : 'Partly lifted'}: ${incident}.`,
+          usual: result === 'lifted',
+        },
     stepLines(steps),
-    left.map((item) => ({ mark: 'left', text: itemText(item) })),
+    left.map((item) => ({ ...itemLine(item), mark: 'left' })),
     list(
       giveBackText(left, { id: incident, context }),
       revived !== null &&

@@ -264,8 +264,8 @@ function uncheckedFailure(
 
 /** The console has the run on its page of changes. */
 function runOutsideConsole(run: string | null): Line | null {
-  const text = runLine(run);
-  return text === null ? null : { text, inConsole: '' };
+  const line = runLine(run);
+  return line === null ? null : { ...line, inConsole: '' };
 }
 
 function keptText(kept: readonly number[]): string {

@@ -131,6 +131,20 @@ it('closes the lockdown of an account that belongs to a case with the case: its 
   expect(await planOf(lift)).toMatch(/Nothing to do\./);
 });
 
+it('asks to close a case with what becomes of its user, whatever the name', async () => {
+  const folder = temporaryFolder();
+  const { service, opened, close } = await theftConsole(folder);
+  onTestFinished(close);
+  const name = 'Activate bob';
+  // The API refuses the space; a provider of single sign-on may send it.
+  await service.database.execute('UPDATE auth_user SET username = $1 WHERE username = $2', [name, 'bob']);
+  const lockdown = { kind: 'incident lockdown', place: 'east-db', deactivate: true, user: [name] };
+  const incident = incidentOf(await confirmed(opened, await begin(opened, lockdown)));
+  const lift = { kind: 'incident lift', place: 'east-db', incident, keepDeactivated: true };
+  const { asked } = await begin(opened, lift);
+  expect(asked?.act).toBe(`close the case: ${name} stays deactivated`);
+});
+
 it('says the plan and the result of a lockdown in a few words, and holds the rest ready', {
   tags: ['long'],
 }, async () => {
