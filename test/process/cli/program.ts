@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { onTestFinished } from 'vitest';
 import { requireDescribed } from '../../support/json-output.ts';
@@ -21,7 +22,7 @@ export interface Run {
 export interface RunOptions {
   /** The whole environment but PATH: nothing of the machine's own configuration gets in. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What it reads on stdin. A run with input is a process of its own. */
+  /** What it reads on stdin; nothing by default. */
   readonly input?: string;
 }
 
@@ -41,23 +42,23 @@ export interface Running {
  * (signals, locks, start-up, terminals) takes {@link startTokenctl}.
  */
 export function tokenctl(args: readonly string[], options: RunOptions = {}): Promise<Run> {
-  if (options.input !== undefined) return startTokenctl(args, options).ended;
-  const run = queue.then(() => runHere(args, options.env ?? {}));
+  const run = queue.then(() => runHere(args, options));
   queue = run.catch(() => undefined);
   return run;
 }
 
 let queue: Promise<unknown> = Promise.resolve();
 
-async function runHere(args: readonly string[], env: Readonly<Record<string, string>>): Promise<Run> {
+async function runHere(args: readonly string[], { env = {}, input = '' }: RunOptions): Promise<Run> {
   const { main } = (await import(pathToFileURL(join(root, 'dist/src/cli/main.js')).href)) as {
     main: (argv: string[], url: string) => Promise<void>;
   };
-  const outer = { env: { ...process.env }, exitCode: process.exitCode };
+  const outer = { env: { ...process.env }, exitCode: process.exitCode, stdin: process.stdin };
   replaceEnvironment(environmentOf(env));
   const stdout = capture(process.stdout);
   const stderr = capture(process.stderr);
   process.exitCode = undefined;
+  replaceInput(Readable.from([Buffer.from(input)], { objectMode: false }));
   let ended: Run;
   try {
     await main([...args], pathToFileURL(PROGRAM).href);
@@ -66,10 +67,15 @@ async function runHere(args: readonly string[], env: Readonly<Record<string, str
     stdout.end();
     stderr.end();
     process.exitCode = outer.exitCode;
+    replaceInput(outer.stdin);
     replaceEnvironment(outer.env);
   }
   requireDescribed(args, ended.stdout);
   return ended;
+}
+
+function replaceInput(value: Readable): void {
+  Object.defineProperty(process, 'stdin', { value, configurable: true, writable: true });
 }
 
 /** Keeps what is written to a stream until `end`, which gives it back. */

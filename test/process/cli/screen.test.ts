@@ -124,7 +124,7 @@ function completed(script: string, words: readonly string[]): readonly string[] 
   return execFileSync('bash', ['-c', shell], { encoding: 'utf8' }).trim().split('\n');
 }
 
-test('bash completes commands, flags and their values', async () => {
+test('bash completes commands, flags and their values', { tags: ['long'] }, async () => {
   const { stdout: script } = await tokenctl(['completion', 'bash']);
   expect(completed(script, ['tokenctl', 'to'])).toEqual(['tokens']);
   expect(completed(script, ['tokenctl', 'tokens', 're'])).toEqual(['revoke']);
