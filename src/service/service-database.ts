@@ -25,6 +25,7 @@ import { objectRoles } from './migrations/012-object-roles.ts';
 import { groups } from './migrations/013-groups.ts';
 import { providerEvents } from './migrations/014-provider-events.ts';
 import { oneScope } from './migrations/015-one-scope.ts';
+import { nameShapes } from './migrations/016-name-shapes.ts';
 import { DEMO_PLAYBOOK, DEMO_PROJECT } from './playbooks/projects-folder.ts';
 import { insertActivity } from './store/activity.ts';
 import { ORGANIZATIONS } from './store/organizations.ts';
@@ -49,6 +50,7 @@ export const migrations: readonly Migration[] = [
   groups,
   providerEvents,
   oneScope,
+  nameShapes,
 ];
 
 const STATEMENT_TIMEOUT_MS = 30_000;

@@ -157,6 +157,20 @@ describe.each(DATABASES)('rights that do not lead to higher ones on %s', (kind) 
       'ａｄｍｉｎ',
       'ＡＤＭＩＮ',
       'adm\u0131n',
+      // Letters of other scripts, small and capital, and one that looks like a capital of the name.
+      '\u03b1dm\u0456n',
+      '\u0430dm\u0456n',
+      'adm\u{13a5}n',
+      '\u0410DM\u0406N',
+      '\u0430DMIN',
+      'adm\u04c0n',
+      // Two letters for one in a name that is not of ASCII, and a digit that is a dot.
+      '\u0430drnin',
+      'admin\u{660}',
+      // What is not seen.
+      'ad\u{3164}min',
+      'admin\u{ffa0}',
+      '\u{115f}admin',
     ];
 
     it.each(LOOKALIKES)('cannot become %s', async (username) => {
@@ -181,18 +195,35 @@ describe.each(DATABASES)('rights that do not lead to higher ones on %s', (kind) 
       }
     });
 
-    it('may stay where a similar one was there before', async () => {
+    it.each([
+      ['user1', 'userl'],
+      ['host10', 'hostl0', 'host1o'],
+      ['modern', 'rnodern', 'modem'],
+      ['мила', 'милан', 'michał', 'michal'],
+    ])('is no look-alike of one in the same ordinary letters: %s', async (...names) => {
+      for (const username of names) {
+        expect((await admin.post('/api/v2/users/', { username, password: 'x' })).status).toBe(201);
+      }
+    });
+
+    it('may stay where a similar one was there before, and logs in by itself only', async () => {
       const { id, client, username } = await person();
-      await service.database.execute("INSERT INTO auth_user (username, password) VALUES ($1, '!')", [
-        username.toUpperCase(),
-      ]);
+      for (const similar of [username.toUpperCase(), username.replace('p', '\u0440')]) {
+        await service.database.execute("INSERT INTO auth_user (username, password) VALUES ($1, '!')", [
+          similar,
+        ]);
+        const refused = await new Client(service.url, basic(similar, 'secret')).get('/api/v2/me/');
+        expect(refused.status).toBe(401);
+      }
       expect((await client.patch(`/api/v2/users/${id}/`, { username, first_name: 'x' })).status).toBe(200);
+      const login = new Client(service.url, basic(username, 'secret'));
+      expect((await login.get('/api/v2/me/')).json.results[0]?.id).toBe(id);
     });
 
     it('is taken by one of two that come at once', async () => {
       const make = (username: string) => admin.post('/api/v2/users/', { username, password: 'x' });
-      const made = await Promise.all(['race', 'RACE', 'Race', 'race.', 'ｒａｃｅ'].map(make));
-      expect(made.map(({ status }) => status).sort()).toEqual([201, 400, 400, 400, 400]);
+      const made = await Promise.all(['race', 'RACE', 'Race', 'race.', 'ｒａｃｅ', 'r\u0430ce'].map(make));
+      expect(made.map(({ status }) => status).sort()).toEqual([201, 400, 400, 400, 400, 400]);
     });
   });
 });

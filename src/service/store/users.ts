@@ -110,12 +110,15 @@ export async function insertUser(transaction: Queryable, user: NewUser): Promise
 }
 
 /**
- * Whether another user has this name or one that looks like it: in another case or width, with punctuation
- * before or after it, or with letters of another script that have the same shape.
+ * Whether another user has this name or one that looks like it: in another case or width, with punctuation before or after it,
+ * with characters that are not seen, or with others of the same shape (UTS 39). Two names of ASCII letters alone are not compared
+ * by shape: `user1` is not `userl`, and `corn` is not `com`.
  */
 export function isUsernameTaken(database: Queryable, username: string, except: number): Promise<boolean> {
-  return sql`SELECT FROM auth_user WHERE service_lookalike(username) = service_lookalike(${username})
-    AND id <> ${except} LIMIT 1`.exists(database);
+  return sql`SELECT FROM auth_user WHERE id <> ${except} AND (
+      service_lookalike(username) = service_lookalike(${username})
+      OR service_name_shape(username) = service_name_shape(${username})
+        AND octet_length(username || ${username}) > char_length(username || ${username})) LIMIT 1`.exists(database);
 }
 
 /** The same, and lets nobody else take such a name until the transaction ends. */
@@ -124,8 +127,13 @@ export async function claimUsername(
   username: string,
   except: number,
 ): Promise<'claimed' | 'taken'> {
-  await sql`SELECT pg_advisory_xact_lock(
-    hashtextextended('username ' || service_lookalike(${username}), 0))`.rows(transaction);
+  // In this order, so that two claims do not wait for each other.
+  for (const key of [
+    sql`'username ' || service_lookalike(${username})`,
+    sql`'shape ' || service_name_shape(${username})`,
+  ]) {
+    await sql`SELECT pg_advisory_xact_lock(hashtextextended(${key}, 0))`.rows(transaction);
+  }
   return (await isUsernameTaken(transaction, username, except)) ? 'taken' : 'claimed';
 }
 
