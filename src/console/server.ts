@@ -77,7 +77,15 @@ export async function buildConsole(options: ConsoleOptions): Promise<BuiltConsol
   return { app, operations };
 }
 
-/** Exchanges the code of the address for a cookie, and the key for the page, which only the fragment of its address has. */
+/**
+ * Hands the key from the page that {@link serveCode} answers to the pages of the console (`src/web/console/api.ts`), and goes on to
+ * the first of them. No address has the key: browsers keep addresses in their history, also those that a page replaces.
+ */
+const KEEP_KEY = `localStorage.setItem('console-key', document.querySelector('meta[name=console-key]').content);
+location.replace('/');
+`;
+
+/** Exchanges the code of the address for a cookie, and a key for the pages, which a script of the answer keeps. */
 function serveCode(app: FastifyInstance, access: ConsoleAccess, host: () => string): void {
   // A request for the headers alone, as link previews send it, must not use up the code.
   app.get('/open', { config: { open: 'code' }, exposeHeadRoute: false }, ({ query }, reply) => {
@@ -95,8 +103,12 @@ function serveCode(app: FastifyInstance, access: ConsoleAccess, host: () => stri
     }
     reply.setCookie(cookieName(host()), secrets.cookie, { path: '/', httpOnly: true, sameSite: 'strict' });
     // A page that goes on by itself: a redirect would still be part of a navigation from outside, without the cookie.
-    return reply.send(document('<p>Opening the console…</p>', `/#key=${secrets.key}`));
+    const keepKey = `<meta name="console-key" content="${secrets.key}"><script src="/open.js" defer></script>`;
+    return reply.send(document(OPENING, keepKey));
   });
+  app.get('/open.js', { config: { open: 'page' } }, (_request, reply) =>
+    reply.type('text/javascript; charset=utf-8').send(KEEP_KEY),
+  );
 }
 
 /** Whether a browser asks for a page: the requests of a page itself carry its key. */
@@ -106,13 +118,14 @@ function isForReading({ method, headers }: FastifyRequest): boolean {
   );
 }
 
-function document(main: string, next?: string): string {
-  const refresh = next === undefined ? '' : `<meta http-equiv="refresh" content="0;url=${next}">`;
-  const head = `<meta charset="utf-8"><meta name="viewport" content="width=device-width">${refresh}`;
+function document(main: string, more = ''): string {
+  const head = `<meta charset="utf-8"><meta name="viewport" content="width=device-width">${more}`;
   return `<!doctype html><html lang="en"><head>${head}<title>tokenctl console</title></head><body><main><h1>tokenctl console</h1>${main}</main></body></html>\n`;
 }
 
 const HTML = 'text/html; charset=utf-8';
+
+const OPENING = '<p>Opening the console…</p>';
 
 const REFUSED_PAGE = document(
   '<p>This address is no page of the console.</p><p><a href="/">Go to the console</a>. If this browser did not open it yet, press Enter in the terminal of the console for an address that opens it.</p>',
@@ -281,7 +294,7 @@ class AddressFile {
     mkdirSync(stateFolder(this.#environment), { recursive: true, mode: 0o700 });
     writeFileSync(this.#path, '', { mode: 0o600 });
     chmodSync(this.#path, 0o600);
-    writeFileSync(this.#path, document('<p>Opening the console…</p>', address));
+    writeFileSync(this.#path, document(OPENING, `<meta http-equiv="refresh" content="0;url=${address}">`));
     // Without a browser, the printed address is left.
     spawn(program, [this.#path], { stdio: 'ignore', detached: true })
       .on('error', () => undefined)

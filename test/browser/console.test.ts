@@ -21,6 +21,7 @@ describe.skipIf(chromium === null)('the console', () => {
   let opened: TestConsole;
   let page: Page;
   const problems: string[] = [];
+  const visited: string[] = [];
 
   beforeAll(async () => {
     browser = await startChromium(chromium ?? '');
@@ -39,6 +40,7 @@ describe.skipIf(chromium === null)('the console', () => {
     page.on('console', (message) => {
       if (/content security policy/i.test(message.text())) problems.push(message.text());
     });
+    page.on('framenavigated', (frame) => visited.push(frame.url()));
     await page.goto(await opened.listen());
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
   });
@@ -67,6 +69,10 @@ describe.skipIf(chromium === null)('the console', () => {
     await card.getByText('Settings (2 weak), leavers').click();
     await card.getByText('new tokens live 1,000 years').waitFor();
     expect(page.url()).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/$/);
+    const key = await page.evaluate(() => localStorage.getItem('console-key'));
+    expect(key).toMatch(/^[\w-]{43}$/);
+    // Also not in one that was replaced: the history of a browser has all of them.
+    expect(visited.filter((address) => address.includes(key ?? ''))).toEqual([]);
     expect(await barriers(page, 'moderate')).toEqual([]);
     await takePictures(page, 'console-overview');
   });

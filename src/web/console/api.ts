@@ -8,15 +8,8 @@ import type { Incidents } from '../../console/read-incidents.ts';
 import type { Facts } from '../../console/routes.ts';
 import { ApiError } from '../shared/api.ts';
 
+/** Where the page that opens the console keeps the key for all tabs of this address (`KEEP_KEY` of `src/console/server.ts`). */
 const STORED_KEY = 'console-key';
-
-/** Takes the key out of the address that the console opened, and keeps it for the other tabs of this address. */
-export function takeKey(): void {
-  const [, key] = /^#key=([\w-]+)$/.exec(location.hash) ?? [];
-  if (key === undefined) return;
-  localStorage.setItem(STORED_KEY, key);
-  history.replaceState(null, '', location.pathname + location.search);
-}
 
 function headers(): Record<string, string> {
   return { Accept: 'application/json', 'X-Console-Key': localStorage.getItem(STORED_KEY) ?? '' };

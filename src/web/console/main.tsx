@@ -7,10 +7,8 @@ import { createRoot } from 'react-dom/client';
 import { BrowserRouter } from 'react-router';
 import { ApiError } from '../shared/api.ts';
 import { startTheme } from '../shared/theme.ts';
-import { takeKey } from './api.ts';
 import { ConsoleFrame } from './frame.tsx';
 
-takeKey();
 startTheme();
 const queries = new QueryClient({
   defaultOptions: {

@@ -247,7 +247,7 @@ async function openPage(address: URL) {
   const opened = await fetch(address);
   const cookie = opened.headers.getSetCookie()[0]?.split(';')[0] ?? '';
   expect(cookie).toContain(cookieName(host));
-  const key = /#key=([\w-]+)/.exec(await opened.text())?.[1] ?? '';
+  const key = / content="([\w-]{43})"/.exec(await opened.text())?.[1] ?? '';
   const request = (path: string, more: Readonly<Record<string, string>> = {}, body?: object) =>
     fetch(new URL(path, origin), {
       headers: { cookie, origin, [KEY_HEADER]: key, 'content-type': 'application/json', ...more },

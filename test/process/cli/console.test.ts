@@ -91,6 +91,7 @@ describe('who may use a console', () => {
     expect(first.headers['set-cookie']).toMatch(
       /^tokenctl_console_8000=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/,
     );
+    expect(first.headers['cache-control']).toBe('no-store');
     expect((await open(code)).statusCode).toBe(401);
     const late = access.newCode();
     now += 5 * 60_000 + 1;
