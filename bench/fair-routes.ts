@@ -2,12 +2,12 @@
 // credentials, and 20 with one read token, while another user reads /api/v2/me/ again and again. Beside each p99 is that of
 // the same user just before, while nothing else was sent: other work on the machine slows down both. All is sent to loopback.
 // Run: node bench/fair-routes.ts [--seconds 10] [--connections 20] [--route TEXT] [--database embedded|postgresql]
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { Worker } from 'node:worker_threads';
 import { createDatabase, startPostgres } from '../test/support/embedded-postgres.ts';
-import type { Flood, Flooded, FloodRequest } from './support/flood.ts';
+import type { Flooded, FloodRequest } from './support/flood.ts';
+import { p99OfOther, send, stopFlood, tokenOf } from './support/other-caller.ts';
 import { judge, sized } from './support/ratio.ts';
 import { api, start, stopLoad } from './support/requests.ts';
 
@@ -23,7 +23,6 @@ const SECONDS = Math.min(60, Number(values.seconds));
 const CONNECTIONS = Math.min(100, Number(values.connections));
 const LIMIT_MS = 500;
 const IDLE_MS = 300;
-const PAUSE_MS = 10;
 
 interface Operation {
   readonly requestBody?: { readonly content: Readonly<Record<string, unknown>> };
@@ -38,12 +37,11 @@ interface Row {
   readonly answers: Flooded;
 }
 
-const worker = new Worker(new URL('./support/flood.ts', import.meta.url));
 const rows: Row[] = [];
 for (const database of ['embedded', 'postgresql']) {
   if ((values.database ?? database) === database) await measureDatabase(database);
 }
-await worker.terminate();
+await stopFlood();
 await stopLoad();
 report();
 
@@ -89,25 +87,6 @@ async function measureRoutes(database: string, url: string): Promise<void> {
   agent.destroy();
 }
 
-/** A read token of a superuser, who sees everything. */
-async function tokenOf(url: string, username: string): Promise<string> {
-  const { id } = await api<{ id: number }>(url, '/api/v2/users/', {
-    username,
-    password: username,
-    is_superuser: true,
-  });
-  const own = await fetch(`${url}/api/v2/users/${id}/personal_tokens/`, {
-    method: 'POST',
-    headers: {
-      authorization: `Basic ${Buffer.from(`${username}:${username}`).toString('base64')}`,
-      'content-type': 'application/json',
-    },
-    body: JSON.stringify({ scope: 'read' }),
-  });
-  const { token } = (await own.json()) as { token: string };
-  return token;
-}
-
 /** One request for each method of a route, reads in between: they cost most. */
 function requestsOf(route: string, item: Readonly<Record<string, Operation>>): FloodRequest[] {
   const path = route
@@ -128,41 +107,6 @@ function requestsOf(route: string, item: Readonly<Record<string, Operation>>): F
       ...(body !== undefined && { body }),
     };
     return item['get'] === undefined ? [one] : [one, { method: 'GET', path: target }];
-  });
-}
-
-function send(flood: Flood): Promise<Flooded> {
-  return new Promise((resolve) => {
-    worker.once('message', resolve);
-    worker.postMessage(flood);
-  });
-}
-
-interface Reader {
-  readonly url: string;
-  readonly token: string;
-  readonly agent: Agent;
-}
-
-/** The 99th percentile of the other user's requests until then, in milliseconds. */
-async function p99OfOther(reader: Reader, until: number): Promise<number> {
-  const times: number[] = [];
-  while (performance.now() < until) {
-    const begun = performance.now();
-    const status = await me(reader);
-    if (status !== 200) throw new Error(`the other user got ${status}`);
-    times.push(performance.now() - begun);
-    await sleep(PAUSE_MS);
-  }
-  times.sort((one, another) => one - another);
-  return times[Math.floor((times.length - 1) * 0.99)] ?? Number.NaN;
-}
-
-function me({ url, token, agent }: Reader): Promise<number | undefined> {
-  return new Promise((resolve, reject) => {
-    const sent = request(`${url}/api/v2/me/`, { agent, headers: { authorization: `Bearer ${token}` } });
-    sent.on('response', (answer) => answer.resume().on('end', () => resolve(answer.statusCode)));
-    sent.on('error', reject).end();
   });
 }
 

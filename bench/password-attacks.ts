@@ -5,9 +5,9 @@
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { Worker } from 'node:worker_threads';
 import { createDatabase, startPostgres } from '../test/support/embedded-postgres.ts';
-import type { Flood, Flooded, FloodRequest } from './support/flood.ts';
+import type { Flooded, FloodRequest } from './support/flood.ts';
+import { send, stopFlood } from './support/other-caller.ts';
 import { judge, sized } from './support/ratio.ts';
 import { api, start, stopLoad } from './support/requests.ts';
 
@@ -28,7 +28,6 @@ const basic = (name: string, password: string) =>
 const server = values.database === 'postgresql' ? await startPostgres() : null;
 const environment = server === null ? {} : { DATABASE_URL: await createDatabase(server.url) };
 const { url, child } = await start('filled-service.ts', environment);
-const worker = new Worker(new URL('./support/flood.ts', import.meta.url));
 try {
   for (let n = 0; n < USERS; n++)
     await api(url, '/api/v2/users/', { username: `login-${n}`, password: 'right' });
@@ -70,7 +69,7 @@ try {
   await sleep(1_000);
   await report(`20 addresses, ${CONNECTIONS} connections`, many, SECONDS - 1);
 } finally {
-  await worker.terminate();
+  await stopFlood();
   await stopLoad();
   child.kill('SIGKILL');
   await server?.stop();
@@ -83,13 +82,6 @@ function guesses(count: number): FloodRequest[] {
     path: '/api/v2/me/',
     headers: { authorization: basic(n % 2 === 0 ? `login-${n % USERS}` : `nobody-${n}`, `wrong ${n}`) },
   }));
-}
-
-function send(flood: Flood): Promise<Flooded> {
-  return new Promise((resolve) => {
-    worker.once('message', resolve);
-    worker.postMessage(flood);
-  });
 }
 
 /** How long a request on a new connection takes, in milliseconds. */
