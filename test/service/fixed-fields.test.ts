@@ -190,7 +190,7 @@ describe('fields that this service does not carry out', () => {
       inputs: {},
     });
     expect(credential.status).toBe(201);
-    expect(credential.json).not.toHaveProperty('inputs');
+    expect(credential.json).toMatchObject({ inputs: {}, kind: 'ssh', managed: false });
   });
 
   it('are in OPTIONS with their defaults and the reason', async () => {

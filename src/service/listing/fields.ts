@@ -44,6 +44,8 @@ export interface Field {
   readonly max?: number;
   /** The only value that it can have: this service does not carry it out. `does` completes "This service does not …". */
   readonly fixed?: { readonly value: unknown; readonly does: string };
+  /** What a read-only field always has. */
+  readonly constant?: { readonly value: unknown };
   /** Why a text that is not blank is refused, or null. */
   readonly check?: (text: string) => string | null;
   readonly choices?: readonly (readonly [string | number, string])[];

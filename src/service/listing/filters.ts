@@ -60,6 +60,8 @@ export interface Filters {
  * 403 for a secret.
  */
 export function compileFilters(set: FieldSet, query: URLSearchParams): Filters {
+  if (set.type === 'host' && query.has('host_filter'))
+    throw badRequest('host_filter: this service does not filter hosts by expressions.');
   const filters = readFilters(set, query);
   const alternatives = filters.filter(({ alternative }) => alternative);
   const required = filters.filter(({ alternative }) => !alternative);

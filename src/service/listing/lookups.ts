@@ -38,6 +38,8 @@ const PATTERNS: Readonly<Record<string, readonly [before: string, after: string,
 };
 
 const MAX_VALUES = 2000;
+/** Above all numbers of the database: what is compared with more is compared with this. */
+const MAX_COMPARED = 999_999_999_999_999;
 
 /**
  * Reads one lookup.
@@ -51,7 +53,7 @@ export function readLookup(request: LookupRequest): Lookup {
   const pattern = own(PATTERNS, lookup);
   if (value.includes('\0')) throw badRequest(`${name}: null characters are not allowed.`);
   if (comparison !== undefined) {
-    const compared = typed(request, value);
+    const compared = sql`${typed(request, value)}${castOf(request)}`;
     return quick((column) => sql`${column} ${comparison} ${compared}`);
   }
   if (pattern !== undefined) {
@@ -63,7 +65,7 @@ export function readLookup(request: LookupRequest): Lookup {
   switch (lookup) {
     case 'exact': {
       if (isNull(request)) return quick((column) => sql`${column} IS NULL`);
-      const equal = typed(request, value);
+      const equal = sql`${typed(request, value)}${castOf(request)}`;
       return quick((column) => sql`${column} = ${equal}`);
     }
     case 'isnull': {
@@ -100,14 +102,19 @@ const ARRAY_CAST: Readonly<Partial<Record<Field['type'], Sql>>> = {
   boolean: sql`::boolean[]`,
 };
 
+/** A number may be larger than its column takes. */
+function castOf({ field: { type } }: LookupRequest): Sql {
+  return ['integer', 'id', 'field'].includes(type) ? sql`::bigint` : sql``;
+}
+
 function typed(request: LookupRequest, value: string): unknown {
   switch (request.field.type) {
     case 'integer':
     case 'id':
     case 'field':
-      if (!/^-?\d{1,15}$/.test(value))
+      if (!/^-?\d{1,400}$/.test(value))
         throw badRequest(`${request.name}: ${JSON.stringify(value)} is not a number.`);
-      return Number(value);
+      return Math.max(-MAX_COMPARED, Math.min(MAX_COMPARED, Number(value)));
     case 'boolean':
       return boolean(request, value);
     case 'datetime':
@@ -132,6 +139,9 @@ function boolean(request: LookupRequest, value: string): boolean {
 const DATE = /(\d{4})-(\d{1,2})-(\d{1,2})/.source;
 const TIME = /(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:[.,](\d{1,6})\d*)?)?/.source;
 const ZONE = /(Z|[+-]\d{2}(?::?\d{2})?)/.source;
+/** Dates without separators and weeks, which Python takes as well (ISO 8601). */
+const BASIC_DATE = /^(\d{4})(\d{2})(\d{2})(?=T|$)/;
+const WEEK = /^(\d{4})-?W(\d{2})(?:-?([1-7]))?(?=T|$)/;
 /** The forms of dates that Django takes: parts may have one digit, the time, its seconds and its zone may be missing. */
 const INSTANT = new RegExp(`^${DATE}(?:[T ]${TIME} *${ZONE}?)?$`);
 /** A plus sign of a zone that was not escaped arrives as a space. */
@@ -140,7 +150,7 @@ const ZONE_WITHOUT_PLUS = /(:[\d.,]+) (\d{2}(?::?\d{2})?)$/;
 /** A date and time in UTC with microseconds, as the database reads it. Without a zone it is UTC. */
 function instant({ name }: LookupRequest, value: string): string {
   const invalid = badRequest(`${name}: ${JSON.stringify(value)} is not a date.`);
-  const parts = INSTANT.exec(value.trim().replace(ZONE_WITHOUT_PLUS, '$1+$2'));
+  const parts = INSTANT.exec(withCalendarDate(value.trim()).replace(ZONE_WITHOUT_PLUS, '$1+$2'));
   if (parts === null) throw invalid;
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = parts
     .slice(1, 7)
@@ -153,6 +163,19 @@ function instant({ name }: LookupRequest, value: string): string {
   if (!isCalendarDate || hour > 23 || minute > 59 || second > 59) throw invalid;
   date.setUTCHours(hour, minute - minutesOf(zone), second);
   return date.toISOString().replace('.000Z', `.${micros.padEnd(6, '0')}Z`);
+}
+
+/** The same time with its date as year, month and day. */
+function withCalendarDate(text: string): string {
+  return text
+    .replace(BASIC_DATE, '$1-$2-$3')
+    .replace(WEEK, (given, year: string, week: string, day = '1') => {
+      if (Number(week) < 1 || Number(week) > 53) return given;
+      // The week with January 4 is the first one, and weeks begin on Mondays.
+      const date = new Date(`${year}-01-04T00:00:00Z`);
+      date.setUTCDate(4 - ((date.getUTCDay() + 6) % 7) + (Number(week) - 1) * 7 + Number(day) - 1);
+      return date.toISOString().slice(0, 10);
+    });
 }
 
 /** The minutes of a zone before UTC. */

@@ -148,8 +148,9 @@ function withAccess(
     roles.filter(({ resource_type }) => resource_type !== type),
   ];
   const indirect = others.map((role) => entry(role, 'organization'));
+  const { auth: _, ...shown } = userJson(user, caller);
   return {
-    ...userJson(user, caller),
+    ...shown,
     summary_fields: {
       direct_access: direct.map((role) => entry(role, 'object')),
       indirect_access: [

@@ -23,7 +23,7 @@ import {
 } from '../store/users.ts';
 import { type Problems, readFields } from './field-values.ts';
 import { changedValues, logChange } from './resource.ts';
-import { userFields } from './user-json.ts';
+import { emailProblem, userFields } from './user-json.ts';
 
 /** A user as a request describes it. `password` is the new password in plain text, or null to keep it. */
 type WantedUser = typeof BLANK & { readonly password: string | null };
@@ -177,6 +177,10 @@ function readUser(
   const read = readFields(userFields, body, { current, method, problems });
   const wanted = { ...read, password: newPassword(read.password, settings, problems) };
   if (method === 'POST' && read.password === '') problems['password'] ??= ['Password required for new User.'];
+  // As on the controller, which looks at the address once all else is valid.
+  const changed = read.email !== '' && read.email !== base.email && Object.keys(problems).length === 0;
+  const problem = changed ? emailProblem(read.email) : null;
+  if (problem !== null) problems['email'] = [problem];
   if (Object.keys(problems).length > 0) throw invalid(problems);
   return wanted;
 }

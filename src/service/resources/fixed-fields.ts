@@ -14,6 +14,18 @@ export function hiddenFixedFields(fields: Readonly<Record<string, Fixed>>): Fiel
   return Object.fromEntries(shown.map(([name, field]) => [name, { ...field, hidden: true }]));
 }
 
+/** Read-only fields of the controller that always have the same value here. What clients send for them is ignored. */
+export function constantFields(
+  fields: Readonly<Record<string, readonly [value: unknown, help: string, type?: Field['type']]>>,
+): FieldSet['fields'] {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, [value, helpText, type = typeOf(value)]]) => [
+      name,
+      { type, label: inWords(name), helpText, constant: { value } },
+    ]),
+  );
+}
+
 export function fixedField(name: string, [value, does, type = typeOf(value)]: Fixed): Field {
   return {
     type,

@@ -182,7 +182,7 @@ export async function render<R extends ResourceRow>(
       created,
       modified,
       ...Object.fromEntries(
-        shownFields(kind).map(([name, fixed]) => [name, fixed ? fixed.value : row[name]]),
+        shownFields(kind).map(([name, always]) => [name, always ? always.value : row[name]]),
       ),
       ...too?.fields,
     };
@@ -191,8 +191,8 @@ export async function render<R extends ResourceRow>(
 
 /** The fields with values of their own, and the fixed values of those that have one. */
 function shownFields<R extends ResourceRow>({ fields }: Kind<R>) {
-  return Object.entries(fields.fields).flatMap(([name, { hidden, fixed }]) =>
-    hidden || LEADING.has(name) ? [] : [[name, fixed] as const],
+  return Object.entries(fields.fields).flatMap(([name, { hidden, fixed, constant }]) =>
+    hidden || LEADING.has(name) ? [] : [[name, fixed ?? constant] as const],
   );
 }
 

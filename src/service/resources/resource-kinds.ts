@@ -23,7 +23,7 @@ import {
 import { MACHINE_TYPE, TYPE_OF_CREDENTIAL } from './credential-types.ts';
 import { EMPTY_RELATIONS, serveEmptyRelations } from './empty-relations.ts';
 import type { Problems } from './field-values.ts';
-import { fixedField, fixedFields, hiddenFixedFields } from './fixed-fields.ts';
+import { constantFields, fixedField, fixedFields, hiddenFixedFields } from './fixed-fields.ts';
 import { addresses, type Kind, type Wanted } from './kind.ts';
 import { serveKind, withOwner } from './named-resources.ts';
 import { fields, namedRelation } from './resource.ts';
@@ -108,6 +108,8 @@ export function inInventory(type: 'host' | 'group'): Declared {
   };
 }
 
+const NO_SOURCES = { has_inventory_sources: [false, 'This service has no inventory sources.'] } as const;
+
 const IN_ORGANIZATION = ['name', 'organization_name'] as const;
 
 export const INVENTORY: Kind<ResourceRecord> = {
@@ -129,6 +131,12 @@ export const INVENTORY: Kind<ResourceRecord> = {
       ...declared('x', {
         total_hosts: { type: 'integer', helpText: 'Number of hosts in this inventory.', column: null },
         total_groups: { type: 'integer', helpText: 'Number of groups in this inventory.', column: null },
+      }),
+      ...constantFields({
+        ...NO_SOURCES,
+        total_inventory_sources: [0, 'Number of inventory sources: this service has none.'],
+        inventory_sources_with_failures: [0, 'Number of inventory sources that failed.'],
+        pending_deletion: [false, 'Inventories are deleted at once.'],
       }),
     },
     {
@@ -171,6 +179,10 @@ export const HOST: Kind<ResourceRecord> = {
         variables: VARIABLES,
       }),
       ...fixedFields({ instance_id: ['', 'have inventory sources'] }),
+      ...constantFields({
+        ...NO_SOURCES,
+        ansible_facts_modified: [null, 'When facts were stored: this service stores none.', 'datetime'],
+      }),
     },
     {
       inventory: INVENTORY_RELATION,
@@ -254,8 +266,14 @@ export const CREDENTIAL: Kind<ResourceRecord> = {
         ]),
         column: sql`${literal(MACHINE_TYPE.id)}::integer`,
       },
+      ...fixedFields({ inputs: [{}, 'store the secrets of credentials'] }),
+      ...constantFields({
+        kind: [MACHINE_TYPE.kind, 'The kind of the credential type.'],
+        managed: [false, 'Whether the service made it.'],
+        cloud: [false, 'Whether it is for a cloud.'],
+        kubernetes: [false, 'Whether it is for Kubernetes.'],
+      }),
       ...hiddenFixedFields({
-        inputs: [{}, 'store the secrets of credentials'],
         user: [null, 'have credentials of users: give an organization'],
         team: [null, 'have credentials of teams: give an organization'],
       }),

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { sql } from '../../db/sql.ts';
+import { type Sql, sql } from '../../db/sql.ts';
 import { visibleRoles } from '../access.ts';
 import type { ServiceContext } from '../context.ts';
 import { type Exchange, serveEndpoint } from '../endpoint.ts';
@@ -125,7 +125,7 @@ function serveTeamRoles(app: FastifyInstance, service: ServiceContext): void {
         const { id } = await seenResource(exchange, TEAM);
         const granted = sql`EXISTS (
           SELECT FROM service_role_grant g WHERE g.role_id = x.id AND g.team_id = ${id})`;
-        return listRoles(exchange, granted);
+        return listHeld(exchange, granted);
       },
       POST: async (exchange) => {
         const team = await seenResource(exchange, TEAM);
@@ -242,16 +242,21 @@ async function seenRole({ service, caller, params }: Exchange): Promise<RoleReco
   return role;
 }
 
-async function rolesOfUser(exchange: Exchange): Promise<unknown> {
+/** Lists roles that somebody has, each with whether the caller may take it from them. */
+async function listHeld(exchange: Exchange, condition: Sql): Promise<unknown> {
   const { service, caller } = exchange;
-  const { id } = await seenUser(exchange);
   const { user } = caller;
   const teams = await teamsAdministeredBy(service.database, user.id);
   const held = await heldRoles(service.database, user);
-  return listRoles(exchange, holdsRole(sql`${id}::integer`), (role) => {
+  return listRoles(exchange, condition, (role) => {
     const unattach = caller.mayWrite && administersRole(user, role, { teams, held });
     return roleJson(role, { user_capabilities: { unattach } });
   });
+}
+
+async function rolesOfUser(exchange: Exchange): Promise<unknown> {
+  const { id } = await seenUser(exchange);
+  return listHeld(exchange, holdsRole(sql`${id}::integer`));
 }
 
 async function changeRoleOfUser(exchange: Exchange): Promise<undefined> {

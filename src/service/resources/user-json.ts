@@ -1,3 +1,4 @@
+import { domainToASCII } from 'node:url';
 import { sql } from '../../db/sql.ts';
 import { canChangeUser, canDeleteUser, externalAccount } from '../access.ts';
 import type { Caller } from '../auth/authenticate.ts';
@@ -54,6 +55,22 @@ const USERNAME = /^[\p{L}\p{N}@.+_-]+$/u;
 
 function usernameProblem(username: string): string | null {
   return USERNAME.test(username) ? null : 'Enter a valid username: letters, digits and @ . + - _ only.';
+}
+
+const LOCAL_PART =
+  /^(?:[-!#$%&'*+/=?^_`{}|~0-9A-Z]+(?:\.[-!#$%&'*+/=?^_`{}|~0-9A-Z]+)*|"(?:[^"\\\n\r\P{ASCII}]|\\\p{ASCII})*")$/iu;
+const DOMAIN =
+  /^(?:(?:[A-Z0-9](?:[A-Z0-9-]{0,61}[A-Z0-9])?\.)+[A-Z0-9-]{1,62}[A-Z0-9]|localhost|\[[0-9A-F:.]+\])$/i;
+
+/**
+ * Why a text is no mail address, or null. As Django's EmailValidator: an international domain counts as its form in ASCII, and the
+ * local part has only ASCII.
+ */
+export function emailProblem(email: string): string | null {
+  const at = email.lastIndexOf('@');
+  const [local, domain] = [email.slice(0, Math.max(at, 0)), email.slice(at + 1)];
+  const isDomain = DOMAIN.test(domain) || DOMAIN.test(domainToASCII(domain));
+  return LOCAL_PART.test(local) && isDomain ? null : 'Enter a valid email address.';
 }
 
 /** The tokens of a user, as far as the viewer sees them. */

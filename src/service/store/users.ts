@@ -118,7 +118,9 @@ export function isUsernameTaken(database: Queryable, username: string, except: n
   return sql`SELECT FROM auth_user WHERE id <> ${except} AND (
       service_lookalike(username) = service_lookalike(${username})
       OR service_name_shape(username) = service_name_shape(${username})
-        AND octet_length(username || ${username}) > char_length(username || ${username})) LIMIT 1`.exists(database);
+        AND octet_length(username || ${username}) > char_length(username || ${username})) LIMIT 1`.exists(
+    database,
+  );
 }
 
 /** The same, and lets nobody else take such a name until the transaction ends. */
