@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { percent } from '../src/config/value-schemas.ts';
 import { pathNames } from '../src/domain/access.ts';
+import { TokenctlError } from '../src/domain/errors.ts';
 import { numberText } from '../src/domain/text.ts';
 import type { DirectoryAnswer } from '../src/operations/directories/answer-history.ts';
 import { defineJob, revocationJobReport, type TargetJobContext } from '../src/operations/jobs/job.ts';
@@ -35,6 +36,7 @@ export const offboarding = defineJob({
       )
       .prefault({}),
   async run(context, { present: source, ...parameters }) {
+    const { unreadSessions } = await import('../src/operations/access/cached-sessions.ts');
     const { reconcile } = await import('../src/operations/journal/reconcile.ts');
     const { planOffboarding } = await import('../src/operations/incident/plan-offboarding.ts');
     // A killed run may have left an intent without an outcome.
@@ -47,7 +49,11 @@ export const offboarding = defineJob({
     const gone = answer?.gone;
     const { plan, users, tokens } = await planOffboarding({ ...context, ...parameters, present, gone });
     const counted = { users: users.length, tokens, ...(answer && { directory: summaryOf(answer) }) };
-    if (plan === null) return { message: 'No user who left has access', summary: counted };
+    const unread = users.length === 0 ? undefined : unreadSessions(context.description);
+    if (plan === null) {
+      if (unread !== undefined) throw unread;
+      return { message: 'No user who left has access', summary: counted };
+    }
     const owners = plan.byUser.map(({ name }) => name);
     if (context.dryRun) {
       const summary = {
@@ -63,6 +69,10 @@ export const offboarding = defineJob({
       await revokeTokens({ ...context, plan, selector: { users }, reason: 'scheduled offboarding' }),
       counted,
     );
+    if (unread !== undefined && report.interrupted !== true) {
+      const { message, summary: details } = report;
+      throw new TokenctlError('partly_done', message, { hint: unread.hint, details });
+    }
     const left = pathNames(plan.accessPaths);
     const text = [
       `Users who left or are deactivated: ${users.length}. Users with tokens: ${owners.join(', ') || 'none'}.`,

@@ -64,7 +64,7 @@ export async function sessionExpiryChange(
     count > 0 && !dryRun
       ? null
       : await unseenSessions(await runtime.target(), {
-          capabilities: description.capabilities,
+          description,
           userIds,
           now: (await runtime.targetClock()).now(),
           latestExpiry: null,
@@ -82,6 +82,7 @@ export async function sessionExpiryChange(
   ];
   return {
     plan: planned,
+    namesSessions: true,
     preview: [lines(count > 0 && others)],
     question: count === 0 ? null : { act: `end ${countText(count, 'session')}`, type: String(count) },
     amount: { what: 'session', planned: count },

@@ -1,5 +1,6 @@
 import type { Progress, Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
+import { unreadSessions } from '../../operations/access/cached-sessions.ts';
 import type { Change } from '../../operations/journal/operation-run.ts';
 import { refusalAhead, requirePrimary } from '../../operations/visibility.ts';
 import { type Document, lines } from '../../reports/document.ts';
@@ -52,6 +53,8 @@ export interface PlannedChange<Done, Json> {
   readonly require?: (() => void) | undefined;
   /** What the target would refuse as far as that is known before it is tried; by default what `require` throws. */
   readonly refusal?: (() => TokenctlError | undefined) | undefined;
+  /** Whether the plan counts sessions: those of a cache that was not read are missing. */
+  readonly namesSessions?: boolean | undefined;
   /** The rule of two persons; without it, one person may always make the change. */
   readonly guard?: Guard | undefined;
   readonly incomplete?: TokenctlError | undefined;
@@ -93,6 +96,7 @@ export async function change<Done, Json>(
     });
   const unmade = [...plan, ...(planned.preview ?? [])];
   const description = await runtime.description();
+  const unread = planned.namesSessions === true ? unreadSessions(description) : undefined;
   const requireWritable = () => requirePrimary(description, 'A change');
   if (!dryRun) requireWritable();
   const path = flags['plan-out'];
@@ -100,20 +104,21 @@ export async function change<Done, Json>(
     const { digest } = await planned.save(path);
     const saved = lines(`Saved the plan to ${path}, digest ${digest.slice(0, 12)}. Nothing was changed.`);
     return unchanged(
-      { document: [...unmade, saved], amount: undefined, failure: incomplete },
+      { document: [...unmade, saved], amount: undefined, failure: incomplete ?? unread },
       { planFile: path, digest },
     );
   }
   const foreseen = planned.refusal ?? (() => refusalAhead(() => planned.require?.()));
   if (dryRun) {
     const refused =
-      refusalAhead(requireWritable) ?? foreseen() ?? incomplete ?? (await approvalRefusal(approve));
+      refusalAhead(requireWritable) ?? foreseen() ?? incomplete ?? (await approvalRefusal(approve)) ?? unread;
     const end = lines(confirmation.afterPlan ?? DRY_RUN);
     return unchanged({ document: [...unmade, end], failure: refused });
   }
   if (question === null) {
     await ignoringMissingApproval(approve);
-    return unchanged((await planned.nothing?.()) ?? { document: plan, failure: incomplete });
+    const ending = (await planned.nothing?.()) ?? { document: plan, failure: incomplete };
+    return unchanged({ ...ending, failure: ending.failure ?? unread });
   }
   planned.require?.();
   const approval = await approve();

@@ -97,6 +97,7 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report<Loc
     preview: flags.yes === true ? accessParts(plan.accessPaths) : [],
     question: held === null ? { act: `lock down ${plan.selection}`, ...answerFor(plan) } : null,
     planJson: { incident: plan.incident },
+    namesSessions: plan.revocation !== null && plan.revocation.sessions !== null,
     save: (path) => writeLockdownFile(runtime, { path, flags, lasts, ...ordered(plan) }),
     require() {
       requireMayChange(description);

@@ -97,6 +97,7 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
           type: isOne ? only : String(users.length),
         },
     require: () => requireMayChange(description),
+    namesSessions: plan.revocation.sessions !== null,
     async nothing() {
       if (asked !== undefined) await recordAnswer(await runtime.change(flags), asked);
       await noteOffboarding({ ...(await runtime.change(flags)), users, bound: plan.bound });

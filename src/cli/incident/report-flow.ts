@@ -6,6 +6,7 @@ import {
   type InvestigationItem,
   isStillThere,
 } from '../../domain/investigation/investigation.ts';
+import { unreadSessions } from '../../operations/access/cached-sessions.ts';
 import { makeCheckpoint } from '../../operations/audit-log/checkpoints.ts';
 import {
   gatherReport,
@@ -58,7 +59,7 @@ export interface IncidentReportRequest {
   readonly flags: FlagsOf<typeof incidentReportFlags>;
   readonly version: string;
   /** Which controller it is; by default the target is asked. */
-  readonly controller?: Pick<TargetDescription, 'address' | 'installUuid'>;
+  readonly controller?: Pick<TargetDescription, 'address' | 'installUuid' | 'sessionCache'>;
   /** What was read of its users, where it was. */
   readonly usersNow?: UsersNow | undefined;
 }
@@ -100,7 +101,13 @@ export async function incidentReportFlow(
         ? (await Array.fromAsync(document())).join('')
         : `Wrote the report on ${gathered.incident.id} to ${output}.\n`,
     verbatim: output === undefined,
+    failure: sessionsRecorded(gathered) ? unreadSessions(description) : undefined,
   });
+}
+
+/** Whether the report says something about sessions. */
+function sessionsRecorded({ lockdown, investigations }: IncidentReport): boolean {
+  return investigations.length > 0 || lockdown?.accessPaths.some(({ path }) => path === 'sessions') === true;
 }
 
 function requireSameController(

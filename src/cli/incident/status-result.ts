@@ -8,6 +8,7 @@ import {
 } from '../../domain/access.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { shellWord } from '../../domain/remedies.ts';
+import { unreadSessions } from '../../operations/access/cached-sessions.ts';
 import type {
   ElsewhereIncident,
   HeldValue,
@@ -38,8 +39,14 @@ export function statusResult(
   return report({
     json: found,
     document: () => statusDocument(found, description),
-    failure: check ? problem(found) : undefined,
+    failure:
+      (check ? problem(found) : undefined) ??
+      (namesSessions(found) ? unreadSessions(description) : undefined),
   });
+}
+
+function namesSessions({ incidents }: Incidents): boolean {
+  return incidents.some(({ accessPaths }) => accessPaths.some(({ path }) => path === 'sessions'));
 }
 
 /** For --wait: waits until an instant, and says so. */

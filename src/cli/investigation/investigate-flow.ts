@@ -8,6 +8,7 @@ import {
   isStillThere,
 } from '../../domain/investigation/investigation.ts';
 import { shellWord } from '../../domain/remedies.ts';
+import { unreadSessions } from '../../operations/access/cached-sessions.ts';
 import { gatherRecord } from '../../operations/incident/gather-report.ts';
 import { marksOf } from '../../operations/incident/marked-items.ts';
 import { readIncidentHistories, requireIncident } from '../../operations/incident/recorded-incidents.ts';
@@ -49,6 +50,7 @@ export async function investigateFlow(request: InvestigateRequest): Promise<Repo
     const known = await knownOf(runtime, investigation);
     return report({
       json: investigation,
+      failure: unreadSessions(read.description),
       document: () => [
         ...investigationDocument(investigation, { all, known }),
         lines(out !== undefined && [`Saved to ${out}.`, nextText(investigation, { out, known })]),

@@ -104,6 +104,7 @@ export function revocationChange(
       : notSeenFailure(`The plan is incomplete: ${plan.notSeen}`, description);
   return {
     plan: planDocument(plan, description),
+    namesSessions: plan.sessions !== null,
     planJson: revocationJson(plan)({ dryRun: true, done: null, file: { planFile: null, digest: null } }),
     preview: [!isNothing(amounts) && notCovered(plan.accessPaths)],
     question: isNothing(amounts) ? null : questionFor(amounts),

@@ -7,12 +7,12 @@ import {
 } from '../../domain/access.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { PlannedSessions } from '../../domain/plan.ts';
-import type { Capabilities, Target, TargetDescription } from '../ports/target.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
 import { knownSettings } from '../settings/known-settings.ts';
 
 /** What is known of sessions when none is listed. */
 interface ListedNone {
-  readonly capabilities: Capabilities;
+  readonly description: Pick<TargetDescription, 'capabilities' | 'sessionCache'>;
   readonly userIds: PlannedSessions['userIds'];
   /** When those that are not listed may have been used last. */
   readonly now: Date;
@@ -31,13 +31,19 @@ interface ListedNone {
  * too, and accepts them again once the users are active.
  */
 export async function cachedSessions(target: Target, found: ListedNone): Promise<AccessPath | null> {
-  const { capabilities, userIds, now } = found;
+  const { description, userIds, now } = found;
+  const { capabilities, sessionCache } = description;
   if (capabilities.sessionsCached !== true) return null;
   const isUnowned = capabilities.sessionsUnowned !== undefined && userIds !== 'all';
   const isActive = await anyActive(target, userIds);
   // A session that is used is extended; one that is refused is not.
   const hasEnd = !isUnowned || capabilities.sessionsUnowned === 'some' || !isActive;
   const until = hasEnd ? await endOf(target, found, isUnowned) : null;
+  const problem = sessionCache?.problem ?? null;
+  if (problem !== null) {
+    const how = `Not read: ${problem}. ${isActive ? UNREAD_ACCEPTED : UNREAD_REFUSED}`;
+    return uncheckedPath('sessions', how, { ...(until !== null && { until }), remedy: UNREAD_REMEDY });
+  }
   if (until !== null && Date.parse(until) <= now.getTime()) return closedPath('sessions', EXPIRED);
   const more = until === null ? {} : { until };
   if (!isActive)
@@ -55,6 +61,11 @@ const REFUSED =
 const UNOWNED_REFUSED =
   'Sessions without a recorded owner exist in the database, and may be of the selected users. A gateway refuses the sessions of deactivated users.';
 const UNOWNED = 'Sessions without a recorded owner exist in the database, and may be of the selected users.';
+const UNREAD_ACCEPTED = 'The gateway can accept sessions that only its cache has.';
+const UNREAD_REFUSED =
+  'A gateway refuses the sessions that only its cache has while their users are deactivated.';
+const UNREAD_REMEDY =
+  'Check `cache` of the context with `tokenctl context check`, and run the same command again.';
 const CACHED = 'None is left in the database, but the gateway can accept ended sessions from its cache';
 
 /** Why sessions that the target does not list may be accepted now; null if that is ruled out. */
@@ -84,7 +95,7 @@ export function unreadSessions({
 /** When the last session that is not listed has expired (RFC 3339); null if that is not known. */
 async function endOf(
   target: Target,
-  { now, latestExpiry, recorded, capabilities }: ListedNone,
+  { now, latestExpiry, recorded, description: { capabilities } }: ListedNone,
   isUnowned: boolean,
 ): Promise<string | null> {
   const unowned = isUnowned ? capabilities.sessionsUnownedUntil : undefined;

@@ -222,7 +222,7 @@ async function sessions(
   if (left === 0) {
     const users = scope.kind === 'all' ? await readUsers(target, {}) : await usersOf(scope, target);
     const cached = await cachedSessions(target, {
-      capabilities: description.capabilities,
+      description,
       now,
       latestExpiry: latestSession,
       userIds: users.some(({ isActive }) => isActive) ? (userIds ?? 'all') : users.map(({ id }) => id),

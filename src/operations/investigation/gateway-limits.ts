@@ -79,6 +79,7 @@ function listLimits({
 }: ReadEvidence): Limits {
   const unattributed = typeof roles === 'object' ? roles.unattributed : 0;
   const isUnowned = description.capabilities.sessionsUnowned !== undefined;
+  const { problem = null } = description.sessionCache ?? {};
   return [
     typeof roles !== 'object' &&
       limit('not_listed', 'Not checked: role assignments and definitions. This context cannot list them.'),
@@ -100,6 +101,9 @@ function listLimits({
         'not_listed',
         'Not checked: sessions, refresh tokens and authorization codes. This context cannot list them.',
       ),
+    sessionsListed &&
+      problem !== null &&
+      limit('not_listed', `Not checked: sessions that only the cache of the gateway has. ${problem}.`),
     sessionsListed &&
       isUnowned &&
       limit('not_listed', 'Not checked: sessions without a recorded owner, which may be of these users.'),

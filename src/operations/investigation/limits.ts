@@ -29,6 +29,7 @@ export interface ReadEvidence {
     | 'address'
     | 'standby'
     | 'clock'
+    | 'sessionCache'
   >;
   readonly subject: InvestigationSubject;
   /** What the beginning of the period is. */

@@ -31,7 +31,7 @@ export async function reconcile(options: ReconcileOptions): Promise<number> {
   let closed = 0;
   for (const intent of abandoned) {
     const { operation, run, target } = intent;
-    const data = { reconciled: true, ...(await findOut(intent, options.target)) };
+    const data = { reconciled: true, ...(await findOut(intent, options)) };
     const outcome = { operation, run, actor: options.actor, target, data, closes: intent.seq };
     try {
       await log.append({ kind: 'outcome', ...outcome });
@@ -44,7 +44,10 @@ export async function reconcile(options: ReconcileOptions): Promise<number> {
 }
 
 /** Determines what became of an intent without an outcome, as far as the target still shows it. */
-async function findOut({ operation, data }: Entry, target: Target): Promise<EntryDraft['data']> {
+async function findOut(
+  { operation, data }: Entry,
+  { target, description }: ReconcileOptions,
+): Promise<EntryDraft['data']> {
   const { step } = data;
   switch (step) {
     case 'batch':
@@ -55,8 +58,10 @@ async function findOut({ operation, data }: Entry, target: Target): Promise<Entr
       return { step, ...(await since(data, (ids) => findLiveRefreshTokens(target, ids, ANY_STATE))) };
     case 'authorization_codes':
       return { step, ...(await since(data, (ids) => liveCodes(target, ids))) };
-    case 'sessions':
-      return { step, alive: await countSessions(target, userIds(data)) };
+    case 'sessions': {
+      const notRead = description.sessionCache?.problem ?? undefined;
+      return { step, alive: await countSessions(target, userIds(data)), notRead };
+    }
     case 'application':
       return { step, listed: await isListed(target, objectOf(data['application'])) };
     default:

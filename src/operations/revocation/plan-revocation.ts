@@ -103,7 +103,7 @@ export async function planRevocation(options: PlanRevocationOptions): Promise<Re
     notSeen: isSeenById(selector, absent) ? null : unseenPart(description, selector),
     sessions: reach.sessions
       ? await planSessions(target, ascending(users), {
-          capabilities: description.capabilities,
+          description,
           now: options.clock.now(),
         })
       : null,

@@ -191,14 +191,14 @@ export async function sessionsAfter(
   ending: Ending | null,
 ): Promise<EndedSessions> {
   const { started } = work;
-  const { capabilities } = work.change.description;
+  const { description } = work.change;
   const read = await verifySessions(work, planned);
   const { userIds } = planned;
   const latestExpiry = ending?.latestExpiry ?? null;
   const unseen =
     read.stillAlive === null
       ? null
-      : await unseenSessions(work.target, { capabilities, userIds, now: started, latestExpiry });
+      : await unseenSessions(work.target, { description, userIds, now: started, latestExpiry });
   return {
     planned: planned.count,
     ended: ending?.ended ?? 0,

@@ -4,7 +4,7 @@ import type { PlannedSessions } from '../../domain/plan.ts';
 import type { Session } from '../../domain/token.ts';
 import { unseenSessions } from '../access/cached-sessions.ts';
 import { missingSessionRights } from '../access/not-covered.ts';
-import type { Capabilities, Target, TargetDescription } from '../ports/target.ts';
+import type { Target, TargetDescription } from '../ports/target.ts';
 import type { SessionSelector } from '../ports/target-parts.ts';
 import { resolveNames } from '../resolve-names.ts';
 import { notPossible, partOf } from '../target-parts.ts';
@@ -51,10 +51,10 @@ export async function countSessions(target: Target, userIds: PlannedSessions['us
 export async function planSessions(
   target: Target,
   userIds: PlannedSessions['userIds'],
-  { capabilities, now }: { readonly capabilities: Capabilities; readonly now: Date },
+  { description, now }: { readonly description: TargetDescription; readonly now: Date },
 ): Promise<PlannedSessions> {
   const count = await countSessions(target, userIds);
-  const unseen = await unseenSessions(target, { capabilities, userIds, now, latestExpiry: null });
+  const unseen = await unseenSessions(target, { description, userIds, now, latestExpiry: null });
   return { userIds, count, unseen: unseen ?? undefined };
 }
 

@@ -5,6 +5,7 @@ import { amountsOf, isNothing } from '../../domain/plan.ts';
 import type { SignalAction } from '../../domain/signals/signal-event.ts';
 import { numberText } from '../../domain/text.ts';
 import type { User } from '../../domain/token.ts';
+import { unreadSessions } from '../access/cached-sessions.ts';
 import { lockDown } from '../incident/lock-down.ts';
 import {
   noteOffboarding,
@@ -64,7 +65,11 @@ async function endSessions(change: Change, { username }: User): Promise<Carried>
   if (change.target.sessions === undefined)
     return { result: 'unable', text: 'this context lists no sessions: none was ended', run: null };
   const plan = await planSessionExpiry({ target: change.target, users: [username] });
-  if (plan.sessions.count === 0) return await nothing(change, username);
+  const unread = unreadSessions(change.description);
+  if (plan.sessions.count === 0) {
+    if (unread !== undefined) throw unread;
+    return await nothing(change, username);
+  }
   const report = await expireSessions({ ...change, plan });
   const { ended, planned, stillAlive, unseen, run } = report;
   if (report.interrupted)

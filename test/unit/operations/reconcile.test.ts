@@ -52,6 +52,20 @@ describe('reconcile', () => {
     });
   });
 
+  test('says that the sessions of a cache that does not answer were not read', async () => {
+    await using at = await databaseFixture();
+    at.target.logins.live.push(session());
+    const { address } = at.target.self;
+    const data = { step: 'sessions', users: 'all' };
+    await at.log.append(draft({ kind: 'intent', target: { context: 'test', address }, data }));
+    const sessionCache = { addresses: [], problem: 'The session cache cannot be read' };
+    await reconcile({ ...at.common, description: { ...at.common.description, sessionCache } });
+    expect((await at.entries()).at(-1)?.data).toMatchObject({
+      step: 'sessions',
+      notRead: 'The session cache cannot be read',
+    });
+  });
+
   test.each([
     ['all', 2],
     [[2], 1],

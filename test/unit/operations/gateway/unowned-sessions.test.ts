@@ -20,8 +20,7 @@ describe.each(PLAIN)('sessions in the database of %s, which records no owners', 
     const description = await target.describe();
     const { alice = 0 } = real.filling.users;
     const now = new Date();
-    const { capabilities } = description;
-    const found = await cachedSessions(target, { capabilities, userIds: [alice], now, latestExpiry: null });
+    const found = await cachedSessions(target, { description, userIds: [alice], now, latestExpiry: null });
     const incident = { ends: {}, since: now.toISOString(), locked: now.toISOString() };
     const [lifted] = await returningSessions(incident, [alice], {
       ...{ target, description, clock: { now: () => now } },

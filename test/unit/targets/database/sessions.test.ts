@@ -94,8 +94,8 @@ describe('sessions of a gateway that nobody lists', () => {
 
   const now = new Date('2026-03-04T05:00:00Z');
   const unseen = async (userIds: readonly number[] | 'all') => {
-    const { capabilities } = await place.target.describe();
-    return await unseenSessions(place.target, { capabilities, userIds, now, latestExpiry: null });
+    const description = await place.target.describe();
+    return await unseenSessions(place.target, { description, userIds, now, latestExpiry: null });
   };
 
   it('may be in its cache, unless the users are deactivated', async () => {

@@ -1,0 +1,56 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { configure } from '../../support/drafts.ts';
+import { loadRealTables, type Peer, REAL_PEERS, type RealTables } from '../../support/real-tables.ts';
+import { tokenctl } from './program.ts';
+
+const NEWEST = REAL_PEERS.filter((peer: Peer) => peer === 'gateway-newest');
+
+describe.each(NEWEST)('commands that name sessions, at %s with a cache that does not answer', (peer) => {
+  let real: RealTables;
+  let folder: string;
+  beforeAll(async () => {
+    real = await loadRealTables(peer);
+    folder = mkdtempSync(join(tmpdir(), 'tokenctl-test-'));
+    const [database, redis] = [join(folder, 'database'), join(folder, 'redis')];
+    writeFileSync(database, `${real.url}\n`, { mode: 0o600 });
+    writeFileSync(redis, 'redis://127.0.0.1:1\n', { mode: 0o600 });
+    const sources = `database: { file: "${database}" }, cache: { redis: { file: "${redis}" } }`;
+    configure(folder, `contexts:\n  db: { ${sources} }\n`);
+  });
+  afterAll(async () => {
+    await real.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const run = (...args: string[]) => tokenctl([...args, '--context', 'db'], { env: { HOME: folder } });
+
+  test.each([
+    ['sessions', 'list'],
+    ['sessions', 'expire', '--user', 'erin', '--dry-run'],
+    ['users', 'show', 'erin'],
+    ['users', 'offboard', 'erin', '--dry-run'],
+    ['incident', 'investigate', '--user', 'erin', '--since', '30d'],
+    ['incident', 'lockdown', '--user', 'alice', '--deactivate', '--yes'],
+    ['incident', 'lockdown', '--user', 'dave', '--dry-run'],
+    ['incident', 'status'],
+    ['incident', 'report'],
+    ['users', 'offboard', 'erin', '--yes'],
+    // Its users are deactivated by now: a gateway refuses their sessions, and what is in the cache is still not known.
+    ['users', 'offboard', 'erin', '--dry-run'],
+    ['tokens', 'revoke', '--user', 'dave', '--with-sessions', '--yes'],
+  ])('%s %s says what was not read, and does not succeed', async (...args) => {
+    const [topic, command] = args;
+    const { incidents = [] } =
+      command === 'report' ? JSON.parse((await run('incident', 'status', '--json')).stdout) : {};
+    const found = await run(...args, ...(command === 'report' ? [incidents[0].id] : []));
+    const printed = found.stdout + found.stderr;
+    expect([topic, command, found.code, printed]).toEqual([
+      ...[topic, command, 5],
+      expect.stringMatching(
+        /Not (?:read|checked): (?:.*\. )?The session cache at redis:\/\/127\.0\.0\.1:1\/0 cannot be read/,
+      ),
+    ]);
+  });
+});
