@@ -39,8 +39,9 @@ const ADAPTERS = [
   'src/signals',
   'src/security-events',
   'src/db',
+  'src/network',
 ];
-const ADAPTER: Layer = { uses: ['src/operations', 'src/domain', 'src/db'] };
+const ADAPTER: Layer = { uses: ['src/operations', 'src/domain', 'src/db', 'src/network'] };
 
 /** From the top down, as in CONTRIBUTING.md. */
 const LAYERS: Readonly<Record<string, Layer>> = {
@@ -67,8 +68,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   'src/notify': ADAPTER,
   'src/signals': { uses: [...ADAPTER.uses, 'src/security-events'] },
   'src/operations': { uses: ['src/domain'], without: INPUT_AND_OUTPUT },
-  'src/service': { uses: ['src/db', 'src/domain', 'src/security-events'] },
-  'src/security-events': { uses: ['src/domain'] },
+  'src/service': { uses: ['src/db', 'src/domain', 'src/security-events', 'src/network'] },
+  'src/security-events': { uses: ['src/domain', 'src/network'] },
   // Browser code talks HTTP only.
   'src/web/service': { uses: ['src/web/shared'], typesOf: ['src/service'], without: INPUT_AND_OUTPUT },
   'src/web/console': {
@@ -78,6 +79,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   'src/web/shared': { uses: [], without: INPUT_AND_OUTPUT },
   'src/db': { uses: ['src/domain'] },
+  'src/network': { uses: ['src/domain'] },
   'src/config': { uses: ['src/domain'] },
   'src/domain': { uses: [], without: INPUT_AND_OUTPUT },
 };

@@ -11,7 +11,7 @@ import { shellWord } from '../domain/remedies.ts';
 import type { CleaningWay } from '../operations/investigation/plan-cleaning.ts';
 import type { Evidence } from '../operations/ports/evidence.ts';
 import type { ApiEvidenceOptions } from '../targets/controller-api/evidence.ts';
-import type { Component } from './open-target.ts';
+import { type Component, proxyOf } from './open-target.ts';
 import type { Runtime } from './runtime.ts';
 
 /**
@@ -185,6 +185,7 @@ function apiOptions(runtime: Runtime, context: NamedRestContext): ApiEvidenceOpt
     credential: credentialOf(context, runtime.environment),
     verifyTls: context.verifyTls ?? true,
     caFile: context.caFile,
+    proxy: proxyOf(context.proxy, runtime.environment),
     component,
   };
 }

@@ -7,8 +7,10 @@ import {
   type NamedRestContext,
 } from '../config/contexts.ts';
 import type { Environment } from '../config/paths.ts';
-import type { DatabaseContext } from '../config/schema.ts';
+import type { DatabaseContext, ProxySettings } from '../config/schema.ts';
 import { databaseConnection, readSecret } from '../config/secrets.ts';
+import { Secret } from '../domain/secret.ts';
+import type { ProxySetting } from '../network/outgoing.ts';
 import type { Target, TargetDescription } from '../operations/ports/target.ts';
 import type { SessionCacheOptions } from '../targets/database/session-cache.ts';
 
@@ -61,6 +63,17 @@ export async function openTarget(context: NamedContext, options: OpenOptions): P
   return { target, components: async () => [], awaited };
 }
 
+/** The proxy of a context as connections take it; undefined for that of the environment. */
+export function proxyOf(
+  setting: ProxySettings | undefined,
+  environment: Environment,
+): ProxySetting | undefined {
+  if (setting === undefined || setting === 'none') return setting;
+  const { url, caFile } =
+    typeof setting === 'object' && 'url' in setting ? setting : { url: setting, caFile: undefined };
+  return { url: typeof url === 'string' ? new Secret(url) : readSecret(url, environment), caFile };
+}
+
 function cacheOptions(
   { redis, ...rest }: NonNullable<DatabaseContext['cache']>,
   environment: Environment,
@@ -81,6 +94,7 @@ async function openRest(
     credential,
     verifyTls: context.verifyTls ?? true,
     caFile: context.caFile,
+    proxy: proxyOf(context.proxy, environment),
     component,
     databaseContext,
   });

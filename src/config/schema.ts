@@ -63,6 +63,27 @@ const sessionCache = z.strictObject({
   verifyHostname: z.boolean().default(true),
 });
 
+/** A proxy in plain text, where its URL holds no password, else where the URL is kept; `none` for the direct way. */
+const plainProxy = baseUrl.refine(
+  (text) => /^https?:/i.test(text),
+  'must be http://HOST:PORT or https://HOST:PORT',
+);
+const proxy = z.union(
+  [
+    z.literal('none'),
+    plainProxy,
+    secretReference,
+    z.strictObject({ url: z.union([plainProxy, secretReference]), caFile: z.string().min(1).optional() }),
+  ],
+  {
+    error:
+      'names the proxy: `none`, its URL without a password, or { file: PATH } or { env: VARIABLE } that holds it; { url: …, caFile: PATH } names its CA as well',
+  },
+);
+
+/** The proxy of a context. */
+export type ProxySettings = z.output<typeof proxy>;
+
 /** The database contexts of the components of a platform. */
 const componentDatabases = z.strictObject({
   gateway: z.string().min(1).optional(),
@@ -104,6 +125,7 @@ const settings = z
     token: secretReference.optional(),
     password: secretReference.optional(),
     caFile: z.string().min(1).optional(),
+    proxy: proxy.optional(),
     verifyTls: z.boolean().optional(),
     /** Whether the credential may be sent over plain HTTP, or without verifying the certificate, to another machine. */
     insecure: z.boolean().optional(),

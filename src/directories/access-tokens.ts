@@ -94,7 +94,7 @@ async function tokenEndpoint(
 }
 
 async function boundedFetch(url: string, options: object, ca: string | undefined): Promise<Response> {
-  const dispatcher = providerAgent(ca);
+  const dispatcher = providerAgent(new URL(url), ca);
   try {
     const answer = await undiciFetch(url, { ...options, redirect: 'error', dispatcher });
     const body: Uint8Array[] = [];

@@ -1,5 +1,6 @@
 import type { MessageResponse } from 'ldapts';
 import { TokenctlError, type TokenctlErrorCode } from '../domain/errors.ts';
+import { directHint } from '../network/outgoing.ts';
 
 /** What a result code means (RFC 4511 appendix A.2), and what to do. */
 interface Meaning {
@@ -99,7 +100,7 @@ export function unreachable(name: string, what: string, cause?: unknown): Tokenc
   return new TokenctlError('target_unreachable', `${name} ${what}`, {
     hint: UNTRUSTED.test(what)
       ? 'Set `caFile` of the directory to the authority that signed the certificate of the server.'
-      : 'Check the address, the port and the certificate of the directory server.',
+      : (directHint('LDAP') ?? 'Check the address, the port and the certificate of the directory server.'),
     cause,
   });
 }

@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Agent, request } from 'undici';
+import { type Dispatcher, request } from 'undici';
 import { TokenctlError } from '../domain/errors.ts';
 import { isLoopback } from '../domain/network-address.ts';
 import type { Secret } from '../domain/secret.ts';
+import { openOutgoing, proxyFailure } from '../network/outgoing.ts';
 
 /** How to reach the API of an identity provider. */
 export interface ProviderClientOptions {
@@ -48,7 +49,7 @@ const TRANSIENT_CODES = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
  */
 export class ProviderClient {
   readonly #options: ProviderClientOptions;
-  readonly #agent: Agent;
+  readonly #agent: Dispatcher;
   #authorization: Promise<Secret> | undefined;
   #waited = 0;
   readonly #begun = performance.now();
@@ -57,7 +58,7 @@ export class ProviderClient {
   constructor(options: ProviderClientOptions) {
     requireEncrypted(options.url);
     this.#options = options;
-    this.#agent = providerAgent(options.ca);
+    this.#agent = providerAgent(options.url, options.ca);
   }
 
   /**
@@ -130,6 +131,8 @@ export class ProviderClient {
     } catch (cause) {
       if (signal?.aborted) throw new TokenctlError('interrupted', 'Interrupted', { cause });
       if (cause instanceof TooLong) throw this.misbehaved('sent a page that is too long');
+      const ofProxy = proxyFailure(cause);
+      if (ofProxy !== null) throw ofProxy;
       const code = codeOf(cause);
       if (mayRetry && TRANSIENT_CODES.has(code)) return null;
       throw new TokenctlError('target_unreachable', `${this.#options.name} could not be reached (${code})`, {
@@ -189,12 +192,12 @@ export function isAnswer(error: unknown, statuses: readonly number[]): boolean {
 }
 
 /** Connections to a provider, each wait limited. */
-export function providerAgent(ca: string | undefined): Agent {
-  return new Agent({
+export function providerAgent(url: URL, ca: string | undefined): Dispatcher {
+  return openOutgoing(url, {
     connect: { timeout: 10_000, ...(ca !== undefined && { ca }) },
     headersTimeout: TIMEOUT_MS,
     bodyTimeout: TIMEOUT_MS,
-  });
+  }).dispatcher;
 }
 
 /**

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { createTransport, type SendMailOptions } from 'nodemailer';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
+import { readSettingUrl } from '../domain/setting-url.ts';
+import { directHint } from '../network/outgoing.ts';
 import type { Mailer, Notifier } from '../operations/ports/notifier.ts';
 import { noticeText } from './notices.ts';
 
@@ -20,6 +22,12 @@ export interface MailerOptions {
 export interface EmailOptions extends MailerOptions {
   readonly to: readonly string[];
 }
+
+const SERVER_SETTING = {
+  name: 'The URL of the mail server',
+  schemes: ['smtp:', 'smtps:'],
+  hint: 'Use a URL that starts with smtps:// or smtp://.',
+};
 
 /** How long a server may be silent, in milliseconds. */
 const TIMEOUT_MS = 10_000;
@@ -96,18 +104,16 @@ function isRecipientRefused(cause: unknown): boolean {
 /** A connection for each message: `send` ends when the message is taken or its time is over, and then closes it. */
 function openTransport(options: MailerOptions) {
   const { messageTimeoutMs = MESSAGE_TIMEOUT_MS } = options;
-  const url = parseUrl(options.server);
+  const { url, host, port, username, password } = readSettingUrl(options.server.reveal(), SERVER_SETTING);
   const transport = createTransport({
-    host: url.hostname,
-    port: url.port === '' ? (url.protocol === 'smtps:' ? 465 : 587) : Number(url.port),
+    host,
+    port: port ?? (url.protocol === 'smtps:' ? 465 : 587),
     secure: url.protocol === 'smtps:',
     requireTLS: options.allowPlain !== true,
     connectionTimeout: TIMEOUT_MS,
     greetingTimeout: TIMEOUT_MS,
     socketTimeout: TIMEOUT_MS,
-    ...(url.username !== '' && {
-      auth: { user: decodeURIComponent(url.username), pass: decodeURIComponent(url.password) },
-    }),
+    ...(username !== '' && { auth: { user: username, pass: password } }),
   });
   return {
     url,
@@ -137,7 +143,7 @@ function failure(host: string, cause: unknown): TokenctlError {
     return new TokenctlError(
       'target_unreachable',
       `The mail server at ${host} did not answer within ${TIMEOUT_MS / 1000} seconds`,
-      { cause },
+      { hint: directHint('SMTP'), cause },
     );
   }
   if (code === 'EABORT') {
@@ -153,14 +159,7 @@ function failure(host: string, cause: unknown): TokenctlError {
         cause,
       })
     : new TokenctlError('target_unreachable', `The mail server at ${host} could not be reached (${code})`, {
+        hint: directHint('SMTP'),
         cause,
       });
-}
-
-function parseUrl(server: Secret): URL {
-  const parsed = URL.canParse(server.reveal()) ? new URL(server.reveal()) : null;
-  if (parsed !== null && ['smtp:', 'smtps:'].includes(parsed.protocol)) return parsed;
-  throw new TokenctlError('configuration', 'Invalid mail server URL', {
-    hint: 'Use a URL that starts with smtps:// or smtp://.',
-  });
 }

@@ -1,8 +1,10 @@
 import { createHash, createHmac } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Agent, request } from 'undici';
+import { type Dispatcher, request } from 'undici';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
+import { readSettingUrl } from '../domain/setting-url.ts';
+import { openOutgoing, proxyFailure } from '../network/outgoing.ts';
 import type { Notice, Notifier } from '../operations/ports/notifier.ts';
 
 /** The receiver of a webhook, and how to post to it. */
@@ -19,6 +21,12 @@ export interface WebhookOptions {
   readonly pauses?: readonly number[];
 }
 
+const URL_SETTING = {
+  name: 'The webhook URL',
+  schemes: ['https:', 'http:'],
+  hint: 'Use a URL that starts with https:// or http://.',
+};
+
 const TIMEOUT_MS = 10_000;
 const PAUSES_MS: readonly number[] = [500, 2_000, 5_000];
 
@@ -31,9 +39,9 @@ const PAUSES_MS: readonly number[] = [500, 2_000, 5_000];
  * @throws TokenctlError `configuration` for an invalid URL.
  */
 export function openWebhook(options: WebhookOptions): Notifier {
-  const url = parseUrl(options.url);
+  const { url } = readSettingUrl(options.url.reveal(), URL_SETTING);
   const timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
-  const agent = new Agent({
+  const { dispatcher: agent } = openOutgoing(url, {
     connect: { timeout: timeoutMs },
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
@@ -73,7 +81,7 @@ async function post(
   to: {
     url: URL;
     timeoutMs: number;
-    agent: Agent;
+    agent: Dispatcher;
     signingSecret: Secret | undefined;
     encode: (notice: Notice) => unknown;
   },
@@ -91,9 +99,9 @@ async function post(
     await answer.body.dump({ limit: 65_536 });
     return failureFor(answer.statusCode, url.host);
   } catch (cause) {
-    const error = new TokenctlError('target_unreachable', `The webhook at ${url.host} could not be reached`, {
-      cause,
-    });
+    const error =
+      proxyFailure(cause) ??
+      new TokenctlError('target_unreachable', `The webhook at ${url.host} could not be reached`, { cause });
     return { error, isTemporary: true };
   }
 }
@@ -129,12 +137,4 @@ function signed(id: string, body: string, secret: Secret | undefined): Record<st
 function keyOf(secret: Secret): Buffer {
   const text = secret.reveal();
   return text.startsWith('whsec_') ? Buffer.from(text.slice(6), 'base64') : Buffer.from(text, 'utf8');
-}
-
-function parseUrl(url: Secret): URL {
-  const parsed = URL.canParse(url.reveal()) ? new URL(url.reveal()) : null;
-  if (parsed !== null && (parsed.protocol === 'https:' || parsed.protocol === 'http:')) return parsed;
-  throw new TokenctlError('configuration', 'Invalid webhook URL', {
-    hint: 'Use a URL that starts with https:// or http://.',
-  });
 }

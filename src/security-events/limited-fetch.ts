@@ -1,3 +1,5 @@
+import { fetchOutgoing } from '../network/outgoing.ts';
+
 /**
  * `fetch` that reads a limited response and follows no redirect. It reaches https addresses only, and http addresses of this
  * machine.
@@ -10,7 +12,13 @@ export async function fetchLimited(
 ): Promise<Response> {
   const url = new URL(address);
   if (!isProtected(url)) throw new Error('only https addresses are read');
-  const response = await fetch(url, { ...options, redirect: 'manual' });
+  return await fetchOutgoing(url, { ...options, redirect: 'manual' }, (response) =>
+    wholeResponse(response, maxBytes),
+  );
+}
+
+/** A response whose body was read. Throws Error for a longer one. */
+export async function wholeResponse(response: Response, maxBytes: number): Promise<Response> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body ?? []) {
@@ -20,7 +28,10 @@ export async function fetchLimited(
   }
   const { status, headers } = response;
   const hasBody = status >= 200 && status <= 599 && ![204, 205, 304].includes(status);
-  return new Response(hasBody ? Buffer.concat(chunks) : null, { status, headers });
+  return new Response(hasBody ? Buffer.concat(chunks) : null, {
+    status,
+    headers: [...headers],
+  });
 }
 
 /** Whether nobody on the way can read or change what is sent: https, or an address of this machine. */

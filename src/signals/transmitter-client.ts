@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
+import { proxyFailure } from '../network/outgoing.ts';
 import type {
   EventStream,
   PollAnswer,
@@ -55,6 +56,8 @@ async function exchange(
     async (response) => [response.status, await response.text()] as const,
     (cause: unknown) => {
       if (given?.aborted || signal?.aborted) throw new TokenctlError('interrupted', 'Interrupted', { cause });
+      const ofProxy = proxyFailure(cause);
+      if (ofProxy !== null) throw ofProxy;
       throw new TokenctlError('target_unreachable', `${name} could not be reached at ${shown(url)}`, {
         hint: 'Check the address, the network and the certificate.',
         cause,

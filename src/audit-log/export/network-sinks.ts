@@ -3,9 +3,10 @@ import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { Agent, request } from 'undici';
+import { request } from 'undici';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Secret } from '../../domain/secret.ts';
+import { openOutgoing, proxyFailure } from '../../network/outgoing.ts';
 import type { LogSink } from '../../operations/ports/log-sink.ts';
 import { withTimeout } from '../failures.ts';
 
@@ -190,7 +191,8 @@ interface HttpSinkOptions {
 /** Posts several records in one request. Any 2xx status accepts them. Redirects are not followed. */
 export function httpSink(options: HttpSinkOptions): LogSink {
   const { name, url, contentType, ca, token, timeoutMs } = options;
-  const agent = new Agent({ connect: { timeout: timeoutMs, ...(ca !== undefined && { ca }) } });
+  const connect = { timeout: timeoutMs, ...(ca !== undefined && { ca }) };
+  const { dispatcher: agent } = openOutgoing(url, { connect });
   return {
     name,
     async send(records) {
@@ -209,7 +211,7 @@ export function httpSink(options: HttpSinkOptions): LogSink {
         requireAccepted(name, response.statusCode);
       } catch (cause) {
         const isTimeout = cause instanceof Error && cause.name === 'TimeoutError';
-        throw isTimeout ? timedOut(name, timeoutMs) : unreachable(name, cause);
+        throw proxyFailure(cause) ?? (isTimeout ? timedOut(name, timeoutMs) : unreachable(name, cause));
       }
     },
     close: () => agent.destroy(),

@@ -16,7 +16,7 @@ export type IdentityJson = Pick<
 >;
 
 export function checkResult(checked: CheckedTarget): Report<CheckedTarget> {
-  const { context, address, credential, transport, missingRights, sessionCache, warnings } = checked;
+  const { context, address, credential, transport, proxy, missingRights, sessionCache, warnings } = checked;
   const { able, unable } = abilities(checked);
   return report({
     json: checked,
@@ -29,6 +29,7 @@ export function checkResult(checked: CheckedTarget): Report<CheckedTarget> {
           ['Expires', expiryOf(checked)],
           ['Sees', seesText(checked)],
           ['Network', credential === 'database_role' && TRANSPORTS[transport]],
+          ['Proxy', proxy],
           ['Cache', sessionCache?.problem === null && `sessions at ${sessionCache.addresses.join(', ')}`],
           ['Can do', able.join(', ')],
           ['Cannot', unableText(checked, unable)],

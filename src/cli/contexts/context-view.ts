@@ -40,6 +40,8 @@ interface RestContextJson {
   /** The location of the credential; null without one. */
   readonly credential: ({ readonly kind: 'token' | 'password' } & SecretReference) | null;
   readonly caFile?: string | undefined;
+  /** The proxy of the context: `none`, its URL or where that is kept; absent for that of the environment. */
+  readonly proxy?: RestContext['proxy'];
   readonly verifyTls: boolean;
   /** The selected component of a platform; absent for all components. */
   readonly component?: 'gateway' | 'controller' | undefined;
@@ -97,7 +99,7 @@ export function contextToJson(context: NamedContext, current: boolean): ContextJ
     const { database, cache } = context;
     return { name, current, kind: 'database', database, cache };
   }
-  const { url, username, token, password, caFile, verifyTls, component, databaseContext } = context;
+  const { url, username, token, password, caFile, proxy, verifyTls, component, databaseContext } = context;
   return {
     name,
     current,
@@ -106,6 +108,7 @@ export function contextToJson(context: NamedContext, current: boolean): ContextJ
     username,
     credential: credentialOf(token, password),
     caFile,
+    proxy,
     verifyTls: verifyTls ?? true,
     component,
     databaseContext,
@@ -115,6 +118,12 @@ export function contextToJson(context: NamedContext, current: boolean): ContextJ
 function credentialOf(token?: SecretReference, password?: SecretReference): RestContextJson['credential'] {
   if (token !== undefined) return { kind: 'token', ...token };
   return password === undefined ? null : { kind: 'password', ...password };
+}
+
+function proxyText(proxy: RestContext['proxy']): string | undefined {
+  if (proxy === undefined || typeof proxy === 'string') return proxy;
+  const { url } = 'url' in proxy ? proxy : { url: proxy };
+  return typeof url === 'string' ? url : `URL in ${placeText(url)}`;
 }
 
 function addressText(context: ContextJson): string {
@@ -178,6 +187,7 @@ export function shownContextResult(
           ['Credential', credentialText(shown)],
           ['TLS', !shown.verifyTls && 'the certificate is not verified'],
           ['CA file', shown.caFile],
+          ['Proxy', proxyText(shown.proxy)],
           ['Component', shown.component],
           ['Database', databasesText(shown.databaseContext)],
         ];

@@ -283,6 +283,8 @@ export interface TargetDescription {
    * `tls_unverified`, `plain` and `local` (a socket of this machine) are a database's.
    */
   readonly transport: 'https' | 'https_unverified' | 'http' | 'tls' | 'tls_unverified' | 'plain' | 'local';
+  /** The proxy on the way, without credentials; absent without one. */
+  readonly proxy?: string;
   readonly capabilities: Capabilities;
   /** What a database role would need to be granted, by purpose; empty over REST. */
   readonly missingRights: readonly MissingRight[];

@@ -1,4 +1,6 @@
 import type { Configuration, CustomFetch } from 'openid-client';
+import { fetchOutgoing, proxyFailure } from '../../network/outgoing.ts';
+import { wholeResponse } from '../../security-events/limited-fetch.ts';
 import { isLoopback } from '../settings/checks.ts';
 import { SsoFailure } from './backends.ts';
 
@@ -65,19 +67,11 @@ async function discover({ issuer, clientId, clientSecret }: Client): Promise<Con
 /** The longest response that is read: a page of a hundred teams from GitHub fits in. */
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 
-/** `fetch` that fails when the response is too long. */
-export const fetchBounded: CustomFetch = async (url, options) => {
-  const response = await fetch(url, options as RequestInit);
-  let left = MAX_RESPONSE_BYTES;
-  const bounded = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      left -= chunk.byteLength;
-      if (left < 0) controller.error(new Error('the response is too long'));
-      else controller.enqueue(chunk);
-    },
-  });
-  return response.body === null ? response : new Response(response.body.pipeThrough(bounded), response);
-};
+/** `fetch` that fails when the response is too long, through the proxy of the environment. */
+export const fetchBounded: CustomFetch = (url, options) =>
+  fetchOutgoing(new URL(url), options as RequestInit, (response) =>
+    wholeResponse(response, MAX_RESPONSE_BYTES),
+  );
 
 /**
  * Converts an error from `openid-client`. Its message, code and the parts of its causes that {@link causes}
@@ -85,6 +79,8 @@ export const fetchBounded: CustomFetch = async (url, options) => {
  */
 export function libraryFailure(error: unknown): Error {
   if (error instanceof SsoFailure) return error;
+  const ofProxy = proxyFailure(error);
+  if (ofProxy !== null) return new SsoFailure('unreachable', ofProxy.message);
   if (!(error instanceof Error)) return new Error('openid-client threw a value that is not an error');
   // What a `customFetch` threw.
   if (error.cause instanceof SsoFailure) return error.cause;

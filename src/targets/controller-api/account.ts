@@ -57,6 +57,7 @@ export async function describeApi(api: Api, context: string): Promise<TargetDesc
     visibility,
     credential: api.credential.kind,
     transport: api.transport,
+    ...(api.proxy !== null && { proxy: api.proxy }),
     capabilities: {
       lastUsed: dialect.showsLastUse,
       // Other workers of a controller take up to five seconds [seen on 24.6.1]; other services have none.

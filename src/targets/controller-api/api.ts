@@ -102,6 +102,10 @@ export class Api {
     return this.#connection.credential;
   }
 
+  get proxy(): string | null {
+    return this.#connection.proxy;
+  }
+
   get transport(): TargetDescription['transport'] {
     return this.#connection.transport;
   }

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
-import { type Dispatcher, Pool } from 'undici';
+import type { Dispatcher } from 'undici';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Secret } from '../../domain/secret.ts';
+import { type Outgoing, openOutgoing, type ProxySetting, proxyFailure } from '../../network/outgoing.ts';
 import {
   InterimResponses,
   networkError,
@@ -25,6 +26,8 @@ export interface ConnectionOptions {
   readonly verifyTls: boolean;
   /** A PEM file with the certificate authorities to trust instead of the default ones. */
   readonly caFile?: string | undefined;
+  /** The proxy to use; the one of the environment by default. */
+  readonly proxy?: ProxySetting | undefined;
   /** How long to wait for a response, in milliseconds. */
   readonly timeoutMs?: number;
 }
@@ -75,7 +78,7 @@ export class Connection {
   readonly #credential: Credential;
   readonly #verifyTls: boolean;
   readonly #headers: Readonly<Record<string, string>>;
-  readonly #pool: Pool;
+  readonly #way: Outgoing;
   readonly #bodyGraceMs: number;
   readonly #timeoutMs: number;
   /** The clock of the server, as its responses state it. */
@@ -96,7 +99,7 @@ export class Connection {
     const timeoutMs = options.timeoutMs ?? RESPONSE_TIMEOUT_MS;
     this.#timeoutMs = timeoutMs;
     this.#bodyGraceMs = Math.min(timeoutMs, BODY_GRACE_MS);
-    this.#pool = new Pool(this.#url.origin, {
+    const way = {
       connections: CONNECTIONS,
       pipelining: PIPELINING,
       allowH2: false,
@@ -107,7 +110,8 @@ export class Connection {
         rejectUnauthorized: options.verifyTls,
         ...(options.caFile === undefined ? {} : { ca: readCaFile(options.caFile) }),
       },
-    });
+    };
+    this.#way = openOutgoing(new URL(this.#url.origin), way, options.proxy);
   }
 
   /** The number of requests that have no response yet. */
@@ -118,6 +122,11 @@ export class Connection {
   /** The controller's address without credentials. */
   get address(): string {
     return this.#url.origin + this.#url.basePath;
+  }
+
+  /** The proxy that is used, without its credentials; null without one. */
+  get proxy(): string | null {
+    return this.#way.proxy;
   }
 
   get credential(): Credential {
@@ -147,14 +156,14 @@ export class Connection {
       this.#hasResponded = true;
       return response;
     } catch (cause) {
-      throw networkError(cause, this.#url.origin);
+      throw proxyFailure(cause) ?? networkError(cause, this.#url.origin);
     } finally {
       this.#requestsInFlight -= 1;
     }
   }
 
   close(): Promise<void> {
-    return this.#pool.destroy();
+    return this.#way.dispatcher.destroy();
   }
 
   /** How long the first response may take, in milliseconds; undefined after it, and for a request that could change something. */
@@ -170,8 +179,9 @@ export class Connection {
     const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();
     const sent = Date.now();
     const onHead = (headers: IncomingHttpHeaders) => this.clock.note(headers, sent, Date.now());
-    this.#pool.dispatch(
+    this.#way.dispatcher.dispatch(
       {
+        origin: this.#url.origin,
         method,
         path: this.#url.basePath + path,
         headers: {

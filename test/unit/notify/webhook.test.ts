@@ -114,7 +114,7 @@ describe('what goes wrong', () => {
 
   test('an invalid URL is refused, and not shown', () => {
     const wrong = () => webhook('ftp://user:very-secret@example.org');
-    expect(wrong).toThrow('Invalid webhook URL');
+    expect(wrong).toThrow('The webhook URL is invalid');
     expect(wrong).not.toThrow(/very-secret/);
   });
 });

@@ -1,0 +1,57 @@
+import { TokenctlError } from './errors.ts';
+
+/** A URL that a setting gives, its parts as programs take them. */
+export interface SettingUrl {
+  readonly url: URL;
+  /** Without the brackets that an address of IPv6 has in a URL. */
+  readonly host: string;
+  /** Null where the URL has none. */
+  readonly port: number | null;
+  /** Decoded; empty where the URL has none. */
+  readonly username: string;
+  readonly password: string;
+  readonly path: string;
+}
+
+/**
+ * Reads the URL of a setting. No part of it is in the error: it may hold a password.
+ *
+ * @param setting.name What the URL is of, as the beginning of a sentence: `The mail server URL`.
+ * @param setting.schemes With their colons; any without it.
+ * @param setting.hint How to write one.
+ * @throws TokenctlError `configuration`
+ */
+export function readSettingUrl(
+  text: string,
+  setting: { readonly name: string; readonly schemes?: readonly string[]; readonly hint?: string },
+): SettingUrl {
+  const { name, schemes, hint } = setting;
+  requireEscapes(text, name);
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || schemes?.includes(url.protocol) === false)
+    throw new TokenctlError('configuration', `${name} is invalid`, { hint });
+  return {
+    url,
+    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: url.port === '' ? null : Number(url.port),
+    username: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password),
+    path: decodeURIComponent(url.pathname),
+  };
+}
+
+/**
+ * Requires that every % begins an escape (RFC 3986 §2.4), and that the escapes are UTF-8. A password with a plain % is the usual
+ * cause.
+ *
+ * @throws TokenctlError `configuration`, with the name of the setting and without the text
+ */
+export function requireEscapes(text: string, name: string): void {
+  try {
+    decodeURIComponent(text);
+  } catch {
+    throw new TokenctlError('configuration', `${name} has a % that does not begin an escape`, {
+      hint: 'Write a percent sign as %25.',
+    });
+  }
+}

@@ -1,0 +1,186 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { ProviderClient } from '../../../src/directories/provider-client.ts';
+import { Secret } from '../../../src/domain/secret.ts';
+import { fetchOutgoing, openOutgoing, type ProxySetting } from '../../../src/network/outgoing.ts';
+import { openWebhook } from '../../../src/notify/webhook.ts';
+import { Connection } from '../../../src/targets/controller-api/connection.ts';
+import { makeCertificate } from '../../support/redis.ts';
+import { NO_PROXY_SERVER, OWN_ADDRESS, startTinyproxy } from '../../support/tinyproxy.ts';
+
+const HAS_OPENSSL = spawnSync('openssl', ['version']).status === 0;
+const NAMES = ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY', 'NO_PROXY'];
+const PASSWORD = 'pw-d.of-a-test';
+
+function environment(variables: Readonly<Record<string, string>>) {
+  for (const name of NAMES.flatMap((each) => [each, each.toLowerCase()])) vi.stubEnv(name, variables[name]);
+}
+afterEach(() => {
+  vi.unstubAllEnvs();
+});
+
+function proxyOf(address: string, setting?: ProxySetting): string | null {
+  const { dispatcher, proxy } = openOutgoing(new URL(address), {}, setting);
+  void dispatcher.destroy();
+  return proxy;
+}
+
+describe('which proxy is used', () => {
+  const https = 'https://controller.example.org';
+
+  test.each([
+    [{ HTTPS_PROXY: 'http://up:1' }, https, 'http://up:1'],
+    [{ https_proxy: 'http://low:1', HTTPS_PROXY: 'http://up:1' }, https, 'http://low:1'],
+    [{ HTTP_PROXY: 'http://up:1' }, https, null],
+    [{ HTTP_PROXY: 'up:1' }, 'http://controller.example.org', 'http://up:1'],
+    [{ all_proxy: 'https://any:1' }, https, 'https://any:1'],
+    [{ HTTPS_PROXY: '', ALL_PROXY: 'http://any:1' }, https, 'http://any:1'],
+    [{ ALL_PROXY: 'http://any:1' }, 'https://localhost:8443', null],
+    [{ ALL_PROXY: 'http://any:1' }, 'https://[::1]', null],
+  ])('by the environment %j for %s: %s', (variables, address, proxy) => {
+    environment(variables as Readonly<Record<string, string>>);
+    expect(proxyOf(address)).toBe(proxy);
+  });
+
+  test.each([
+    ['example.org', null],
+    ['.example.org', null],
+    ['*.example.org', null],
+    ['Controller.Example.org.', null],
+    ['other.org, controller.example.org:443', null],
+    ['*', null],
+    ['controller.example.org:8443', 'http://any:1'],
+    ['troller.example.org', 'http://any:1'],
+    ['10.0.0.0/8', 'http://any:1'],
+  ])('NO_PROXY=%s', (list, proxy) => {
+    environment({ ALL_PROXY: 'http://any:1', NO_PROXY: list });
+    expect(proxyOf(https)).toBe(proxy);
+  });
+
+  test.each([
+    ['10.0.0.0/8', 'https://10.1.2.3', null],
+    ['10.0.0.0/8', 'https://11.1.2.3', 'http://any:1'],
+    ['fd00::/8', 'https://[fd00::1]', null],
+    ['[fd00::1]:443', 'https://[fd00::1]', null],
+    ['fd00::1', 'https://[fd00::1]:8443', null],
+  ])('NO_PROXY=%s for %s', (list, address, proxy) => {
+    environment({ ALL_PROXY: 'http://any:1', NO_PROXY: list });
+    expect(proxyOf(address)).toBe(proxy);
+  });
+
+  test('by the context before the environment, and none of either', () => {
+    environment({ HTTPS_PROXY: 'http://any:1', NO_PROXY: '*' });
+    expect(proxyOf(https, { url: new Secret(`http://u:secret@own:2`) })).toBe('http://own:2');
+    vi.stubEnv('NO_PROXY', '');
+    expect(proxyOf(https, 'none')).toBeNull();
+  });
+
+  test.each([
+    [{ ALL_PROXY: 'socks5://any:1' }, 'The proxy of ALL_PROXY is invalid'],
+    [
+      { https_proxy: 'http://u:100%@any:1' },
+      'The proxy of https_proxy has a % that does not begin an escape',
+    ],
+  ])('%j is refused by name', (variables, message) => {
+    environment(variables as Readonly<Record<string, string>>);
+    expect(() => proxyOf(https)).toThrow(message);
+  });
+});
+
+describe.skipIf(NO_PROXY_SERVER !== null)('tinyproxy', () => {
+  let proxy: Awaited<ReturnType<typeof startTinyproxy>>;
+  let server: Server;
+  let url: string;
+  beforeAll(async () => {
+    proxy = await startTinyproxy([`BasicAuth user ${PASSWORD}`]);
+    server = createServer((_, answer) => answer.end('{}')).listen(0, OWN_ADDRESS);
+    await new Promise((resolve) => server.once('listening', resolve));
+    url = `http://${OWN_ADDRESS}:${(server.address() as AddressInfo).port}`;
+  });
+  afterAll(async () => {
+    await proxy.stop();
+    server.close();
+  });
+  const credentials = `user:${encodeURIComponent(PASSWORD)}`;
+  const connection = (address: string, at?: string, caFile?: string) =>
+    new Connection({
+      address,
+      credential: { kind: 'token', token: new Secret('x') },
+      verifyTls: true,
+      caFile,
+      ...(at !== undefined && { proxy: { url: new Secret(at) } }),
+    });
+  const answer = async (address: string, at?: string, caFile?: string) => {
+    const way = connection(address, at, caFile);
+    try {
+      return (await way.send({ method: 'GET', path: '/' })).status;
+    } finally {
+      await way.close();
+    }
+  };
+
+  test('is used for the controller, webhooks and fetch, with its credentials', async () => {
+    environment({ HTTP_PROXY: `http://${credentials}@127.0.0.1:${proxy.port}` });
+    expect(await answer(url)).toBe(200);
+    const notice = { id: 'a', type: 'token.expiring', at: new Date(0), data: {} } as const;
+    const webhook = openWebhook({ url: new Secret(`${url}/hook`), pauses: [] });
+    await webhook.send(notice as unknown as Parameters<typeof webhook.send>[0]);
+    await webhook.close();
+    expect(await fetchOutgoing(new URL(`${url}/fetch`), {}, (response) => response.text())).toBe('{}');
+    for (const path of ['/', '/hook', '/fetch']) {
+      expect(proxy.log()).toContain(`${path} HTTP/1.1`);
+    }
+  });
+
+  test.skipIf(!HAS_OPENSSL)('opens a tunnel to a server of TLS, whose own authority is checked', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tokenctl-tls-'));
+    const { ca, cert, key } = makeCertificate(folder, `IP:${OWN_ADDRESS}`);
+    const files = { cert: readFileSync(cert), key: readFileSync(key) };
+    const tls = createTlsServer(files, (_, reply) => reply.end('{}')).listen(0, OWN_ADDRESS);
+    await new Promise((resolve) => tls.once('listening', resolve));
+    const address = `https://${OWN_ADDRESS}:${(tls.address() as AddressInfo).port}`;
+    const at = `http://${credentials}@127.0.0.1:${proxy.port}`;
+    expect(await answer(address, at, ca)).toBe(200);
+    expect(proxy.log()).toContain(`CONNECT ${new URL(address).host}`);
+    await expect(answer(address, at)).rejects.toThrow(/^The certificate of .* is not signed by a trusted/);
+    tls.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test('is told from the target', async () => {
+    const at = `http://${credentials}@127.0.0.1:${proxy.port}`;
+    const own = `127.0.0.1:${proxy.port}`;
+    await expect(answer('https://127.0.0.2:1', at)).rejects.toThrow(/127\.0\.0\.2:1 refused/);
+    await expect(answer('https://controller.invalid', at)).rejects.toMatchObject({
+      message: expect.stringMatching(
+        `^The proxy http://${own} could not reach controller\\.invalid:443 \\(5\\d\\d\\)$`,
+      ),
+    });
+    await expect(answer('https://controller.invalid', `http://user:wrong@${own}`)).rejects.toThrow(
+      /^The proxy http:\/\/127\.0\.0\.1:\d+ asks for other credentials \(40[17]\)$/,
+    );
+    await expect(answer(url, 'http://127.0.0.1:1')).rejects.toThrow(
+      'The proxy http://127.0.0.1:1 could not be reached (ECONNREFUSED)',
+    );
+    await expect(answer('https://controller.invalid', 'http://127.0.0.1:1')).rejects.toThrow(
+      'The proxy http://127.0.0.1:1 could not be reached (ECONNREFUSED)',
+    );
+  });
+
+  test('is named where a directory is read', async () => {
+    environment({ HTTPS_PROXY: 'http://127.0.0.1:1' });
+    const client = new ProviderClient({
+      name: 'The directory',
+      url: new URL('https://provider.invalid/'),
+      authorization: async () => new Secret('Bearer x'),
+    });
+    await expect(client.get('users')).rejects.toThrow('The proxy http://127.0.0.1:1 could not be reached');
+    await client.close();
+  });
+});
