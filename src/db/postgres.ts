@@ -11,6 +11,7 @@ import {
 } from './connection-parameters.ts';
 import type { Environment } from './connection-sources.ts';
 import type { Database, Queryable } from './database.ts';
+import { requireInForce, settingsIn } from './settings-in-force.ts';
 
 /** How to reach a PostgreSQL database. */
 export interface PostgresOptions {
@@ -136,13 +137,28 @@ function responseTimeoutOf({ responseTimeout, statementTimeout }: PostgresOption
   return statementTimeout === undefined ? RESPONSE_TIMEOUT_MS : statementTimeout + RESPONSE_MARGIN_MS;
 }
 
+function sessionOptions(settings: Readonly<Record<string, string>>): string {
+  return Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ');
+}
+
 function poolConfig(options: PostgresOptions, parameters: ConnectionParameters): pg.PoolConfig {
   const { statementTimeout, lockTimeout, idleInTransactionTimeout, settings = {} } = options;
   const { password, user } = parameters;
-  const serverOptions = [
-    parameters.options,
-    ...Object.entries(settings).map(([name, value]) => `-c ${name}=${value}`),
-  ].filter((option) => option !== undefined);
+  const inForce = new Map([
+    ['standard_conforming_strings', 'on'],
+    ...Object.entries({
+      statement_timeout: statementTimeout,
+      lock_timeout: lockTimeout,
+      idle_in_transaction_session_timeout: idleInTransactionTimeout,
+    }).flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, String(value)]])),
+    ...settingsIn(parameters.options),
+    ...settingsIn(sessionOptions(settings)),
+  ]);
+  const serverOptions = [parameters.options, sessionOptions(settings) || undefined].filter(
+    (option) => option !== undefined,
+  );
   return {
     host: parameters.hostAddress ?? parameters.host,
     port: parameters.port,
@@ -159,6 +175,9 @@ function poolConfig(options: PostgresOptions, parameters: ConnectionParameters):
     max: options.connections ?? 10,
     application_name: options.applicationName,
     connectionTimeoutMillis: connectTimeoutOf(parameters),
+    verify: (client, done) => {
+      requireInForce(client, inForce, connectTimeoutOf(parameters)).then(() => done(), done);
+    },
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
     types,
