@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls';
@@ -31,6 +31,8 @@ export interface ConnectionParameters {
   readonly connectTimeout: number | undefined;
   /** Options for the server (`-c name=value`). */
   readonly options: string | undefined;
+  /** Whether the server has to prove that it ends this TLS connection (RFC 5929). */
+  readonly requiresBinding: boolean;
   readonly tls: TlsParameters;
 }
 
@@ -50,6 +52,9 @@ const VARIABLES: Readonly<Record<string, string>> = {
   sslrootcert: 'PGSSLROOTCERT',
   sslcert: 'PGSSLCERT',
   sslkey: 'PGSSLKEY',
+  sslcertmode: 'PGSSLCERTMODE',
+  sslcrl: 'PGSSLCRL',
+  channel_binding: 'PGCHANNELBINDING',
 };
 
 /** Keywords without effect here: tokenctl does not use what they configure, or sets it itself. */
@@ -60,7 +65,8 @@ const WITHOUT_EFFECT = new Set(
 
 /** Keywords that are supported with these values only. */
 const RESTRICTED: Readonly<Record<string, readonly string[]>> = {
-  channel_binding: ['disable', 'prefer'],
+  channel_binding: ['disable', 'prefer', 'require'],
+  sslcertmode: ['disable', 'allow'],
   gssencmode: ['disable', 'prefer'],
   sslnegotiation: ['postgres'],
   ssl_min_protocol_version: ['TLSv1.2'],
@@ -73,8 +79,10 @@ const RESTRICTED_VARIABLES: Readonly<Record<string, string>> = {
   PGGSSENCMODE: 'gssencmode',
   PGREQUIREAUTH: 'require_auth',
   PGREQUIREPEER: 'requirepeer',
-  PGSSLCRL: 'sslcrl',
   PGSSLCRLDIR: 'sslcrldir',
+  PGSSLCERTMODE: 'sslcertmode',
+  PGSSLMAXPROTOCOLVERSION: 'ssl_max_protocol_version',
+  PGSSLNEGOTIATION: 'sslnegotiation',
   PGSSLMINPROTOCOLVERSION: 'ssl_min_protocol_version',
   PGTARGETSESSIONATTRS: 'target_session_attrs',
 };
@@ -119,24 +127,38 @@ export function readConnection(connection: Secret, environment: Environment): Co
     password: password ? new Secret(password) : undefined,
     connectTimeout: seconds > 0 ? seconds * 1000 : undefined,
     options: value('options'),
+    requiresBinding: value('channel_binding') === 'require',
     tls: tlsOf(value, environment),
   };
 }
 
 function tlsOf(value: (keyword: string) => string | undefined, environment: Environment): TlsParameters {
-  const mode = value('sslmode') ?? 'prefer';
+  const home = (name: string) => {
+    const file = inHome(`.postgresql/${name}`, environment);
+    return file !== null && existsSync(file) ? file : undefined;
+  };
+  const rootCertificate = value('sslrootcert') ?? home('root.crt');
+  // As libpq 18: the authorities of the system sign certificates for everybody, so that only the name tells the server.
+  const mode = value('sslmode') ?? (rootCertificate === 'system' ? 'verify-full' : 'prefer');
   if (!isTlsMode(mode)) {
     throw new TokenctlError('configuration', `Invalid sslmode: ${mode}`, {
       hint: 'Use disable, allow, prefer, require, verify-ca or verify-full.',
     });
   }
-  const own = inHome('.postgresql/root.crt', environment);
-  return {
-    mode,
-    rootCertificate: value('sslrootcert') ?? (own !== null && existsSync(own) ? own : undefined),
-    certificate: value('sslcert'),
-    key: value('sslkey'),
-  };
+  if (rootCertificate === 'system' && mode !== 'verify-full') {
+    throw new TokenctlError('configuration', `sslmode ${mode} is too weak for sslrootcert=system`, {
+      hint: 'Use sslmode=verify-full, or leave sslmode out.',
+    });
+  }
+  const certificate =
+    value('sslcertmode') === 'disable' ? undefined : (value('sslcert') ?? home('postgresql.crt'));
+  const key = certificate === undefined ? undefined : (value('sslkey') ?? home('postgresql.key'));
+  if (certificate !== undefined && key === undefined) {
+    throw new TokenctlError('configuration', `The key of the client certificate ${certificate} is missing`, {
+      hint: 'Give it as sslkey, or as ~/.postgresql/postgresql.key. Without a client certificate: sslcertmode=disable.',
+    });
+  }
+  return { mode, rootCertificate, certificate, key, revoked: value('sslcrl') ?? home('root.crl') };
 }
 
 function portOf(text = '5432'): number {
@@ -167,7 +189,8 @@ function localHost(): string {
 
 function requireKnown(keywords: Keywords): void {
   for (const [keyword, value] of keywords) {
-    if (keyword in VARIABLES || WITHOUT_EFFECT.has(keyword) || RESTRICTED[keyword]?.includes(value)) continue;
+    const values = RESTRICTED[keyword];
+    if (values?.includes(value) ?? (keyword in VARIABLES || WITHOUT_EFFECT.has(keyword))) continue;
     if (keywords.has('password') && !(keyword in RESTRICTED)) throw besideThePassword();
     throw new TokenctlError(
       'configuration',
@@ -217,6 +240,8 @@ export interface TlsParameters {
   /** The client's certificate and key. */
   readonly certificate: string | undefined;
   readonly key: string | undefined;
+  /** The certificates that their authorities revoked; read where certificates are verified. */
+  readonly revoked: string | undefined;
 }
 
 /** One way to try a connection. */
@@ -259,6 +284,7 @@ export function tlsAttempts(parameters: TlsParameters, host: string): readonly T
         rejectUnauthorized: true,
         ...(rootCertificate !== undefined &&
           rootCertificate !== 'system' && { ca: readCertificateFile(rootCertificate, 'sslrootcert') }),
+        ...(parameters.revoked !== undefined && { crl: readCertificateFile(parameters.revoked, 'sslcrl') }),
         checkServerIdentity: (_name, certificate) =>
           mode === 'verify-full' ? checkServerIdentity(host, certificate) : undefined,
       },
@@ -269,8 +295,18 @@ export function tlsAttempts(parameters: TlsParameters, host: string): readonly T
 function clientCertificate({ certificate, key }: TlsParameters): ConnectionOptions {
   return {
     ...(certificate !== undefined && { cert: readCertificateFile(certificate, 'sslcert') }),
-    ...(key !== undefined && { key: readCertificateFile(key, 'sslkey') }),
+    ...(key !== undefined && { key: readKey(key) }),
   };
+}
+
+/** A key that others may read is refused, as by libpq: root may let its group read it. */
+function readKey(file: string): string {
+  const text = readCertificateFile(file, 'sslkey');
+  const { mode, uid } = statSync(file);
+  if (process.platform === 'win32' || (mode & (uid === 0 ? 0o037 : 0o077)) === 0) return text;
+  throw new TokenctlError('configuration', `Others may read the key ${file} (sslkey)`, {
+    hint: `Run chmod 600 ${file}.`,
+  });
 }
 
 function readCertificateFile(file: string, keyword: string): string {

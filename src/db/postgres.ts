@@ -137,6 +137,35 @@ function responseTimeoutOf({ responseTimeout, statementTimeout }: PostgresOption
   return statementTimeout === undefined ? RESPONSE_TIMEOUT_MS : statementTimeout + RESPONSE_MARGIN_MS;
 }
 
+/** A connection that sends no password, nor is used, without channel binding: SCRAM-SHA-256-PLUS (RFC 5802, RFC 5929). */
+class BoundClient extends pg.Client {
+  isBound = false;
+
+  constructor(config?: pg.ClientConfig) {
+    super(config);
+    const inner = this as unknown as {
+      connection: NodeJS.EventEmitter;
+      password: () => string;
+    };
+    inner.connection.on('authenticationSASL', ({ mechanisms }: { mechanisms: readonly string[] }) => {
+      this.isBound = mechanisms.includes('SCRAM-SHA-256-PLUS');
+    });
+    const { password } = inner;
+    inner.password = () => {
+      if (!this.isBound) throw notBound();
+      return password();
+    };
+  }
+}
+
+function notBound(): TokenctlError {
+  return new TokenctlError(
+    'database_unreachable',
+    'The database offers no channel binding, which channel_binding=require asks for',
+    { hint: 'Use TLS to the server itself and a password of SCRAM-SHA-256, or leave channel_binding out.' },
+  );
+}
+
 function sessionOptions(settings: Readonly<Record<string, string>>): string {
   return Object.entries(settings)
     .map(([name, value]) => `-c ${name}=${value}`)
@@ -172,11 +201,13 @@ function poolConfig(options: PostgresOptions, parameters: ConnectionParameters):
         { hint: 'Give it in the URL, in PGPASSWORD, or in ~/.pgpass (mode 0600).' },
       );
     },
+    ...(parameters.requiresBinding && { Client: BoundClient, enableChannelBinding: true }),
     max: options.connections ?? 10,
     application_name: options.applicationName,
     connectionTimeoutMillis: connectTimeoutOf(parameters),
     verify: (client, done) => {
-      requireInForce(client, inForce, connectTimeoutOf(parameters)).then(() => done(), done);
+      if (client instanceof BoundClient && !client.isBound) done(notBound());
+      else requireInForce(client, inForce, connectTimeoutOf(parameters)).then(() => done(), done);
     },
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,

@@ -48,7 +48,11 @@ describe('a connection', () => {
     'postgresql://alice:secret@db.example:99999/awx',
     'postgresql://alice:secret@db.example/awx?sslmode=maybe',
     'postgresql://alice:secret@db.example/awx?sslmod=require',
-    'postgresql://alice:secret@db.example/awx?channel_binding=require',
+    'postgresql://alice:secret@db.example/awx?channel_binding=maybe',
+    'postgresql://alice:secret@db.example/awx?sslrootcert=system&sslmode=prefer',
+    'postgresql://alice:secret@db.example/awx?sslrootcert=system&sslmode=verify-ca',
+    'postgresql://alice:secret@db.example/awx?sslcert=/nowhere/own.crt',
+    'postgresql://alice:secret@db.example/awx?sslcertmode=require',
     'postgresql://alice:12/secret@db.example/awx',
     'postgresql://alice:12?secret=@db.example/awx',
     'postgresql://alice:pass@db.example/awx?secret=x',
@@ -62,7 +66,7 @@ describe('a connection', () => {
     expect(() => read(text)).not.toThrow(/secret/);
   });
 
-  it.each(['PGCHANNELBINDING', 'PGREQUIREAUTH', 'PGSSLCRL', 'PGTARGETSESSIONATTRS'])(
+  it.each(['PGREQUIREAUTH', 'PGSSLCERTMODE', 'PGSSLNEGOTIATION', 'PGTARGETSESSIONATTRS'])(
     'is refused where %s asks for more than is to be had',
     (variable) => {
       const connect = () => read('host=db.example', { HOME: '/nowhere', [variable]: 'require' });
@@ -73,6 +77,11 @@ describe('a connection', () => {
       );
     },
   );
+
+  it('verifies fully by the authorities of the system, unless a weaker mode is asked for', () => {
+    const { tls } = read('postgresql://db.example/awx?sslrootcert=system');
+    expect(tls).toMatchObject({ mode: 'verify-full', rootCertificate: 'system' });
+  });
 
   it.each([
     ['postgresql://db1.example,db2.example/awx', {}],

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -7,6 +7,7 @@ import { openPostgres } from '../../../src/db/postgres.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import { refused } from '../../support/drafts.ts';
 import { type PostgresServer, startPostgres } from '../../support/embedded-postgres.ts';
+import { until } from '../../support/until.ts';
 
 const hasOpenssl = spawnSync('openssl', ['version']).status === 0;
 
@@ -83,6 +84,71 @@ describe.runIf(hasOpenssl)('a server with TLS', () => {
   afterAll(() => {
     rmSync(folder, { recursive: true });
     return server.stop();
+  });
+
+  it('takes the client certificate of the home folder, and of a keyword', async () => {
+    const home = mkdtempSync(join(tmpdir(), 'tokenctl-home-'));
+    const own = join(home, '.postgresql');
+    mkdirSync(own);
+    const database = await openPostgres({ url: new Secret(server.url), applicationName: 'test' });
+    const program = (command: string) => database.execute(`COPY (SELECT 1) TO PROGRAM '${command}'`);
+    await program(
+      'openssl req -newkey rsa:2048 -nodes -subj /CN=certified -keyout client.key -out client.csr && openssl x509 -req -in client.csr -CA server.crt -CAkey server.key -CAcreateserial -days 2 -out client.crt && cp pg_hba.conf pg_hba.before && { echo hostssl all certified all cert; echo hostssl all bound all scram-sha-256; echo hostssl all unbound all trust; cat pg_hba.before; } > pg_hba.conf',
+    );
+    await database.execute('CREATE ROLE certified LOGIN');
+    await database.execute('CREATE ROLE unbound LOGIN');
+    await database.execute("CREATE ROLE bound LOGIN PASSWORD 'w'");
+    await database.execute("ALTER SYSTEM SET ssl_ca_file = 'server.crt'");
+    await database.execute('SELECT pg_reload_conf()');
+    const [files] = await database.query<{ cert: string; key: string }>(
+      "SELECT pg_read_file('client.crt') AS cert, pg_read_file('client.key') AS key",
+    );
+    const as = (user: string, parameters = '') => {
+      const url = new URL(server.url);
+      [url.username, url.password, url.search] = [user, user === 'bound' ? 'w' : '', parameters];
+      return new Secret(url.href);
+    };
+    const open = async (url: Secret) => {
+      const opened = await openPostgres({ url, environment: { HOME: home }, applicationName: 'test' });
+      const [row] = await opened.query<{ user: string }>('SELECT current_user AS user');
+      await opened.close();
+      return row?.user;
+    };
+    await until(() =>
+      open(as('unbound')).then(
+        (user) => user === 'unbound',
+        () => false,
+      ),
+    );
+    await expect(open(as('certified', 'sslmode=require'))).rejects.toMatchObject({
+      code: 'database_unreachable',
+    });
+    writeFileSync(join(own, 'postgresql.crt'), files?.cert ?? '');
+    await expect(open(as('certified'))).rejects.toMatchObject(refused('configuration', 'The key of'));
+    writeFileSync(join(own, 'postgresql.key'), files?.key ?? '', { mode: 0o644 });
+    await expect(open(as('certified'))).rejects.toMatchObject(
+      refused('configuration', 'Others may read the key'),
+    );
+    chmodSync(join(own, 'postgresql.key'), 0o600);
+    expect(await open(as('certified'))).toBe('certified');
+    await expect(open(as('certified', 'sslmode=require&sslcertmode=disable'))).rejects.toMatchObject({
+      code: 'database_unreachable',
+    });
+    // Channel binding: the server proves that this TLS connection ends there.
+    expect(await open(as('bound', 'sslmode=require&channel_binding=require'))).toBe('bound');
+    for (const [user, mode] of [
+      ['unbound', 'require'],
+      ['bound', 'disable'],
+    ] as const) {
+      await expect(open(as(user, `sslmode=${mode}&channel_binding=require`))).rejects.toMatchObject({
+        code: 'database_unreachable',
+        message: expect.stringMatching(/channel binding|pg_hba/),
+      });
+    }
+    await program('cp pg_hba.before pg_hba.conf');
+    await database.execute('SELECT pg_reload_conf()');
+    await database.close();
+    rmSync(home, { recursive: true });
   });
 
   const byName = () => server.url.replace('127.0.0.1', 'localhost');
