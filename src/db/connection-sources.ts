@@ -2,6 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { TokenctlError } from '../domain/errors.ts';
 import type { Secret } from '../domain/secret.ts';
+import { requireEscapes } from '../domain/setting-url.ts';
 
 /** Environment variables, by name. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -24,6 +25,7 @@ const URL_PARTS = /^postgres(?:ql)?:\/\/(?:([^@/?]*)@)?([^/?]*)(?:\/([^?]*))?(?:
 const HOST_AND_PORT = /^(\[[^\]]*\]|[^:@]*)(?::(\d*))?$/;
 
 function readUrl(text: string): Keywords {
+  requireEscapes(text, 'The database URL');
   const [matched, credentials = '', place = '', database = '', query = ''] = URL_PARTS.exec(text) ?? [];
   // An unencoded / or ? in the password: what follows it is not a database name and must not be repeated.
   if (database.includes('@') || query.includes('@')) throw unreadableUrl();
@@ -32,11 +34,11 @@ function readUrl(text: string): Keywords {
   if (matched === undefined || isPlace === undefined) throw unreadableUrl();
   const colon = credentials.indexOf(':');
   const named: [string, string][] = [
-    ['user', decoded(colon < 0 ? credentials : credentials.slice(0, colon))],
-    ['password', colon < 0 ? '' : decoded(credentials.slice(colon + 1))],
-    ['host', decoded(host.replace(/^\[(.*)\]$/, '$1'))],
+    ['user', decodeURIComponent(colon < 0 ? credentials : credentials.slice(0, colon))],
+    ['password', colon < 0 ? '' : decodeURIComponent(credentials.slice(colon + 1))],
+    ['host', decodeURIComponent(host.replace(/^\[(.*)\]$/, '$1'))],
     ['port', port],
-    ['dbname', decoded(database)],
+    ['dbname', decodeURIComponent(database)],
   ];
   return new Map([...named.filter(([, value]) => value !== ''), ...queryParameters(query)]);
 }
@@ -46,18 +48,13 @@ function queryParameters(query: string): [string, string][] {
   return query.split('&').map((pair) => {
     const equals = pair.indexOf('=');
     if (equals < 1) throw unreadableUrl();
-    const [keyword, value] = [decoded(pair.slice(0, equals)), decoded(pair.slice(equals + 1))];
+    const [keyword, value] = [
+      decodeURIComponent(pair.slice(0, equals)),
+      decodeURIComponent(pair.slice(equals + 1)),
+    ];
     // JDBC's parameter, which libpq accepts as well.
     return keyword === 'ssl' && value === 'true' ? ['sslmode', 'require'] : [keyword, value];
   });
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    throw unreadableUrl();
-  }
 }
 
 const SETTING = /\s*([a-z_]+)\s*=\s*(?:'((?:[^'\\]|\\.)*)'|((?:[^\s'\\]|\\.)*))(?:\s+|$)/sy;

@@ -3,6 +3,7 @@ import type { ConnectionOptions } from 'node:tls';
 import type { RedisClientType } from '@redis/client';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Secret } from '../../domain/secret.ts';
+import { requireEscapes } from '../../domain/setting-url.ts';
 
 /** How a platform gateway's session cache is reached. */
 export interface SessionCacheOptions {
@@ -235,6 +236,7 @@ function parseUrls(urls: Secret): readonly URL[] {
       hint: NO_SENTINEL,
     });
   }
+  for (const text of texts) requireEscapes(text, 'The address of the session cache');
   const parsed = texts.map((text) => (URL.canParse(text) ? new URL(text) : null));
   const valid = parsed.filter((url) => url !== null && isUsable(url)) as URL[];
   if (valid.length === 0 || valid.length < texts.length) {
