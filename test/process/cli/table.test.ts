@@ -60,7 +60,13 @@ test('a name of wide characters is whole where there is room, and broken by the 
   const wide = { ...token, user: { id: 7, username } };
   const [, row] = await table(tokenListing(only(wide)), Number.POSITIVE_INFINITY);
   expect(row).toContain(`${username}  `);
-  expect(wrapped(`${username} of Reporting`, 8)).toEqual(['山田太郎', '山田太郎', 'かな of', 'Reportin', 'g']);
+  expect(wrapped(`${username} of Reporting`, 8)).toEqual([
+    '山田太郎',
+    '山田太郎',
+    'かな of',
+    'Reportin',
+    'g',
+  ]);
 });
 
 test('the data of a log entry goes below it, and none of it is lost', async () => {
