@@ -6,7 +6,7 @@ export default defineCommand({
   summary: 'Show lockdowns and whether they are still in effect',
   description: `Compares the audit log with the controller. It reports settings that were changed back, \
 users who are active again and new tokens of locked users. It also lists interrupted lockdowns, lifted ones whose \
-users stay deactivated and, from the audit log, incidents at other addresses. The REST API and the database of one controller are two addresses; \
+users stay deactivated, entries that are missing in the activity stream and, from the audit log, incidents at other addresses. The REST API and the database of one controller are two addresses; \
 incidents of both are checked and can be lifted at either, as far as the context can.
 
 A request that the controller took before a lockdown can make a token after it. With --wait, the command \
@@ -25,6 +25,7 @@ Exit code 5 means that it is in effect as far as this context can check, and tha
   },
   async run({ flags }) {
     const { incidentStatus } = await import('../../src/operations/incident/incident-status.ts');
+    const { openEvidence } = await import('../../src/app/open-evidence.ts');
     const { statusResult, waitUntil } = await import('../../src/cli/incident/status-result.ts');
     return await this.inContexts(flags, null, async ({ runtime, several }) => {
       const reading = await runtime.reading();
@@ -32,12 +33,18 @@ Exit code 5 means that it is in effect as far as this context can check, and tha
       const found = await incidentStatus({
         ...reading,
         all: flags.all === true,
+        evidence: () => openEvidence(runtime),
         ...(flags.wait === true && { wait: waitUntil }),
       });
       // With several contexts, the incidents elsewhere are mostly listed under their own context.
       const isOwn = ({ address }: { readonly address: string }) => address === description.address;
       const shown = several
-        ? { incidents: found.incidents.filter(isOwn), left: found.left.filter(isOwn), elsewhere: [] }
+        ? {
+            incidents: found.incidents.filter(isOwn),
+            left: found.left.filter(isOwn),
+            elsewhere: [],
+            stream: found.stream,
+          }
         : found;
       return statusResult(shown, { description, check: flags.check === true });
     });

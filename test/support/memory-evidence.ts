@@ -127,9 +127,9 @@ export class MemoryEvidence implements Evidence {
   /** What the lists of objects have of the period, by anybody. */
   listed: ListedObject[] = [];
   unread: string[] = [];
-  madeBy = async ({ by }: { by: readonly number[] }) => ({
+  madeBy = async ({ by }: { by: readonly number[] | null }) => ({
     objects: this.listed.filter(({ createdBy, modifiedBy }) =>
-      [createdBy, modifiedBy].some((each) => by.includes(each?.id ?? 0)),
+      [createdBy, modifiedBy].some((each) => by?.includes(each?.id ?? 0)),
     ),
     unread: this.unread,
   });
@@ -164,7 +164,7 @@ export class MemoryEvidence implements Evidence {
   switched: Date | null = null;
 
   extent = () =>
-    Promise.resolve({ enabled: true, oldest: new Date(START), oldestUser: null, switched: this.switched });
+    Promise.resolve({ enabled: true, oldest: new Date(START), newest: new Date(START), oldestUser: null, switched: this.switched });
 
   async withoutActor() {
     const some = await Array.fromAsync(this.#among(({ actor }) => actor === null));

@@ -60,9 +60,13 @@ export async function waitUntil(until: Date): Promise<void> {
 /** For a log that was written by a clock ahead of this one. */
 const MAX_WAIT_MS = 150_000;
 
-function statusDocument({ incidents, left, elsewhere }: Incidents, description: TargetDescription): Document {
+function statusDocument(
+  { incidents, left, elsewhere, stream }: Incidents,
+  description: TargetDescription,
+): Document {
   const { address, context } = description;
   return [
+    lines(stream),
     lines(incidents.length === 0 && `No lockdown at ${address} (context ${context}).`),
     ...incidents.map((incident) =>
       incidentPart(incident.address === address ? { ...incident, context } : incident, address),

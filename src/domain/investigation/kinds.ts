@@ -190,6 +190,11 @@ export function unrecordedField(kind: string): string | null {
   return fields[kind] ?? null;
 }
 
+/** Whether nothing but a request of a user saves objects of a kind: the controller writes no state into them. */
+export function isSavedByUsers(kind: string): boolean {
+  return ['credential', 'notification_template', 'organization', 'team'].includes(kind);
+}
+
 export type ListedKind = keyof typeof LISTED_KINDS;
 
 /** What the tables of all templates have that no request sets. */

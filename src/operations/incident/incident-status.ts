@@ -14,7 +14,10 @@ import {
 } from '../access/check-paths.ts';
 import { requestsSince, type Wait } from '../access/requests-under-way.ts';
 import { namesSince } from '../bound-names.ts';
+import { readStream } from '../investigation/stream-hole.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
+import { endOfNow } from '../ports/clock.ts';
+import type { Evidence } from '../ports/evidence.ts';
 import type { ReadTarget, Target } from '../ports/target.ts';
 import type { AuthenticationSettings } from '../ports/target-parts.ts';
 import { knownSettings } from '../settings/known-settings.ts';
@@ -96,7 +99,12 @@ export interface Incidents {
   readonly left: readonly IncidentStatus[];
   /** At all other addresses; a controller whose entries have no INSTALL_UUID may be one of these. */
   readonly elsewhere: readonly ElsewhereIncident[];
+  /** What is missing of the activity stream since before the open incidents, or why that was not checked; null for neither. */
+  readonly stream: string | null;
 }
+
+/** How long before an incident its theft may have begun, in milliseconds: the period of an investigation. */
+const BEFORE_INCIDENT_MS = 30 * 86_400_000;
 
 /** How far creation and expiry of a token may be apart by chance, in seconds. */
 const TOLERANCE_S = 60;
@@ -108,7 +116,8 @@ const SHOWN = 20;
  * What is locked down at a target, as the audit log says, and whether it still holds, as the target says; and what
  * the log has of other addresses, so that nothing is forgotten. Reads only.
  *
- * @param options `all` has all that are lifted as well. With `wait`, requests from before the lockdowns are waited for.
+ * @param options `all` has all that are lifted as well. With `wait`, requests from before the lockdowns are waited for. With
+ * `evidence`, the activity stream is read where an incident is open.
  * @throws TokenctlError whatever the target and the log throw.
  */
 export async function incidentStatus(
@@ -116,6 +125,7 @@ export async function incidentStatus(
     readonly log: Pick<AuditLog, 'entries'>;
     readonly all: boolean;
     readonly wait?: Wait | undefined;
+    readonly evidence?: (() => Promise<Evidence & { close(): Promise<void> }>) | undefined;
   },
 ): Promise<Incidents> {
   const { target, description, log, clock, all } = options;
@@ -139,7 +149,31 @@ export async function incidentStatus(
         isOverdue: isOverdue(incident, clock.now()),
       })),
     );
-  return { incidents: found, left, elsewhere };
+  return { incidents: found, left, elsewhere, stream: await streamText(found, options) };
+}
+
+/** What is missing of the stream in the time of the open incidents. That it cannot be read stops no status. */
+async function streamText(
+  incidents: readonly Incident[],
+  { description, clock, evidence: open }: Parameters<typeof incidentStatus>[0],
+): Promise<string | null> {
+  const began = incidents.flatMap(({ state, since }) => (state === 'lifted' ? [] : [Date.parse(since)]));
+  if (open === undefined || began.length === 0) return null;
+  const since = new Date(Math.min(...began) - BEFORE_INCIDENT_MS);
+  try {
+    const evidence = await open();
+    try {
+      const window = { since, until: endOfNow(clock, description) };
+      const missing = evidence.missingEntries(since);
+      const { hole } = await readStream(evidence, { missing, window, description });
+      return hole === null ? null : `Not everything can be investigated, and more may remain. ${hole.text}`;
+    } finally {
+      await evidence.close();
+    }
+  } catch (error) {
+    if (!(error instanceof TokenctlError) || error.code === 'interrupted') throw error;
+    return `Not checked: whether entries of the activity stream are missing. ${error.message}.`;
+  }
 }
 
 /** What is found of one incident. */

@@ -26,7 +26,7 @@ import { jobItems } from './read-jobs.ts';
 import { remainingAccess } from './remaining-access.ts';
 import { resolvedBefore, resolveSubject, type SubjectRequest } from './resolve-subject.ts';
 import { SettingNames } from './setting-names.ts';
-import { contradicted, streamHole, streamItem } from './stream-hole.ts';
+import { contradicted, readStream, streamItem } from './stream-hole.ts';
 import { ownersOfPasswords, unrecordedUsers, withUnrecorded } from './unrecorded.ts';
 
 export interface InvestigationOptions extends ReadTarget, SubjectRequest {
@@ -71,7 +71,8 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
   const window = { since, until };
   const begins = options.since === undefined ? beginningOf(found.since, repeats) : 'given';
   // Counting takes a while, and needs nothing of the rest.
-  const missing = noticed(Promise.all([evidence.missingEntries(since), evidence.missingJobs(since)]));
+  const missing = noticed(evidence.missingEntries(since));
+  const missingOfJobs = noticed(evidence.missingJobs(since));
   const settingNames = new SettingNames(evidence);
   const chain = await followChain(evidence, {
     ...window,
@@ -84,10 +85,12 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
   });
   const beforeToken = await readBeforeToken(evidence, { found, window, settingNames });
   const recorded = await withRoles(evidence, chain.items.drafts());
-  const [missingEntries, missingJobs] = await missing;
-  const extent = await evidence.extent(window);
-  const users = await evidence.usersMade(window);
-  const gap = streamHole({ extent, missing: missingEntries, users, window, description });
+  const {
+    extent,
+    users,
+    hole: gap,
+    ...stream
+  } = await readStream(evidence, { missing, window, description });
   const isWhole = gap === null;
   const { drafts: listed, unread } = await withUnrecorded(evidence, {
     ...{ drafts: recorded, chain, window, isWhole },
@@ -124,8 +127,8 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
     window,
     extent,
     users,
-    missingEntries,
-    missingJobs,
+    missingEntries: stream.missing,
+    missingJobs: await missingOfJobs,
     items: all,
     subject: found.subject,
     begins,

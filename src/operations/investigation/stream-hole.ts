@@ -1,7 +1,7 @@
-import type { ItemDraft } from '../../domain/investigation/collect-items.ts';
+import { type ItemDraft, objectText } from '../../domain/investigation/collect-items.ts';
 import type { InvestigationItem } from '../../domain/investigation/investigation.ts';
-import { UNRECORDED_FIELDS, unrecordedField } from '../../domain/investigation/kinds.ts';
-import type { MadeUser, MissingNumbers, StreamReach, Window } from '../ports/evidence.ts';
+import { isSavedByUsers, UNRECORDED_FIELDS, unrecordedField } from '../../domain/investigation/kinds.ts';
+import type { Evidence, MadeUser, MissingNumbers, StreamReach, Window } from '../ports/evidence.ts';
 import type { TargetDescription } from '../ports/target.ts';
 
 /** That the activity stream does not have a period in whole. */
@@ -15,24 +15,91 @@ export interface StreamHole {
 /** An account is a little older than the entry of its creation, in milliseconds. */
 const MARGIN_MS = 60_000;
 
+/** An object is created in the request that writes its entry; this much later there is another entry, in milliseconds. */
+const SAME_REQUEST_MS = 1000;
+
+/** What was read of a stream as a whole, and what is missing of it. */
+export interface ReadStream {
+  readonly extent: StreamReach;
+  readonly missing: MissingNumbers | null;
+  /** The users who were made in the period. */
+  readonly users: readonly MadeUser[] | null;
+  readonly hole: StreamHole | null;
+}
+
 /**
- * What is missing of the activity stream in a period; null where nothing is known to be. Only for an account that sees everything: of
- * any other, entries are left out anyway.
+ * Reads what is missing of the activity stream in a period.
+ *
+ * @param missing As {@link Evidence.missingEntries} of the beginning of the period.
  */
-export function streamHole({
+export async function readStream(
+  evidence: Evidence,
+  {
+    missing,
+    ...asked
+  }: {
+    readonly missing: Promise<MissingNumbers | null>;
+    readonly window: Window;
+    readonly description: Pick<TargetDescription, 'visibility' | 'dialect'>;
+  },
+): Promise<ReadStream> {
+  // Awaited later: its failure is no unhandled rejection until then.
+  missing.catch(() => undefined);
+  const extent = await evidence.extent(asked.window);
+  const users = await evidence.usersMade(asked.window);
+  const found = { extent, missing: await missing, users };
+  if (asked.description.visibility.kind !== 'all') return { ...found, hole: null };
+  return { ...found, hole: streamHole({ ...found, ...asked }) ?? (await endHole(evidence, found, asked)) };
+}
+
+/**
+ * What is missing at the end of a stream, where what there is was made after its newest entry. The REST API does not show which number
+ * was given out last, and who may write to the database can set it back.
+ */
+async function endHole(
+  evidence: Evidence,
+  { extent: { newest, enabled, switched }, users }: Omit<ReadStream, 'hole'>,
+  { window: { since, until } }: { readonly window: Window },
+): Promise<StreamHole | null> {
+  if (newest === null || newest >= until) return null;
+  const after = new Date(Math.max(newest.getTime() + SAME_REQUEST_MS, since.getTime()));
+  const { objects } = await evidence.madeBy({ since: after, until, by: null });
+  const later = [
+    ...(users ?? []).flatMap(({ id, username: name, at, isRecorded }) =>
+      isRecorded || at < after ? [] : [{ kind: 'user', id, name, at, act: 'created' }],
+    ),
+    ...objects.flatMap(({ kind, id, name, created, createdBy, modified, modifiedBy }) => {
+      if (created >= after)
+        return createdBy === null ? [] : [{ kind, id, name, at: created, act: 'created' }];
+      return isSavedByUsers(kind) && modifiedBy !== null
+        ? [{ kind, id, name, at: modified, act: 'changed' }]
+        : [];
+    }),
+  ];
+  const [first] = later.toSorted((one, other) => one.at.getTime() - other.at.getTime());
+  if (first === undefined) return null;
+  // What was written meanwhile has its entry now.
+  const end = (await evidence.extent({ since, until })).newest;
+  if (end !== null && end > newest) return null;
+  const { act, at, ...object } = first;
+  const others = later.length === 1 ? '' : `, and ${later.length - 1} more`;
+  const text = `The activity stream ends at ${newest.toISOString()}, but the ${objectText(object)} was ${act} at ${at.toISOString()}${others}: what was done after the last entry was not read.`;
+  // A request that changes no value saves the object, and has no entry. A stream that is off has none either.
+  const isMade = later.some((each) => each.act === 'created');
+  return { text, isEmptied: isMade && enabled !== false && switched === null };
+}
+
+/** What is missing of the activity stream in a period, by its beginning and its numbers; null where nothing is known to be. */
+function streamHole({
   extent: { oldest, oldestUser },
   missing,
   users,
   window: { since, until },
-  description: { visibility, dialect },
-}: {
-  readonly extent: StreamReach;
-  readonly missing: MissingNumbers | null;
-  readonly users: readonly MadeUser[] | null;
+  description: { dialect },
+}: Omit<ReadStream, 'hole'> & {
   readonly window: Window;
-  readonly description: Pick<TargetDescription, 'visibility' | 'dialect'>;
+  readonly description: Pick<TargetDescription, 'dialect'>;
 }): StreamHole | null {
-  if (visibility.kind !== 'all') return null;
   if (oldest === null) {
     const text = `The activity stream is empty: nothing that was done from ${since.toISOString()} to ${until.toISOString()} was read.`;
     return { text, isEmptied: true };

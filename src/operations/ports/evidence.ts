@@ -128,6 +128,8 @@ export interface StreamReach {
   readonly enabled: boolean | null;
   /** When its oldest entry was written; null for an empty stream. */
   readonly oldest: Date | null;
+  /** When its newest entry was written; null for an empty stream. */
+  readonly newest: Date | null;
   /** When the oldest account was made; null where that cannot be read. The controller is as old, or older. */
   readonly oldestUser: Date | null;
   /** Since when the stream may have been off for some time in the period: it was switched then, or later. Null if nothing is known. */
@@ -186,8 +188,8 @@ export interface Evidence {
   assignedRoles(
     selector: Window & { readonly by: readonly number[] },
   ): Promise<AssignedRoles | 'absent' | null>;
-  /** What these users made, or changed last, in a period, by the lists of the objects. */
-  madeBy(selector: Window & { readonly by: readonly number[] }): Promise<ListedObjects>;
+  /** What these users made, or changed last, in a period, by the lists of the objects; null for any user. */
+  madeBy(selector: Window & { readonly by: readonly number[] | null }): Promise<ListedObjects>;
   /** The users who were made in a period; null where that cannot be read. */
   usersMade(window: Window): Promise<readonly MadeUser[] | null>;
   /** Which entries since an instant are missing; null where that cannot be read. */

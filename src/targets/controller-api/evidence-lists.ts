@@ -3,6 +3,7 @@ import { TokenctlError } from '../../domain/errors.ts';
 import type { Actor } from '../../domain/investigation/investigation.ts';
 import { kindOf, LISTED_KINDS, type ListedKind } from '../../domain/investigation/kinds.ts';
 import type {
+  Evidence,
   ListedObject,
   ListedObjects,
   MadeUser,
@@ -57,14 +58,17 @@ export async function listById<Item extends { readonly id: number }>(
   return new Map(found.map((each) => [each.id, each]));
 }
 
-/** When the oldest entry of a stream was made; null for none. */
-export async function oldestOf(
+/** When the oldest and the newest entry of a stream were made; null for none. */
+export async function endsOf(
   api: Api,
   { path, what, read }: Listing<{ readonly id: number; readonly at: Date }>,
-): Promise<Date | null> {
-  const body = await api.getJson(`${path}?order_by=id&page_size=1`, what);
-  const first = z.looseObject({ results: z.array(z.unknown()) }).safeParse(body).data?.results[0];
-  return first === undefined ? null : (read(first)?.at ?? null);
+): Promise<{ readonly oldest: Date | null; readonly newest: Date | null }> {
+  const end = async (order: string) => {
+    const body = await api.getJson(`${path}?order_by=${order}&page_size=1`, what);
+    const first = z.looseObject({ results: z.array(z.unknown()) }).safeParse(body).data?.results[0];
+    return first === undefined ? null : (read(first)?.at ?? null);
+  };
+  return { oldest: await end('id'), newest: await end('-id') };
 }
 
 const maker = z.object({ id: z.number().int(), username: z.string() }).nullish().catch(null);
@@ -116,17 +120,19 @@ function actorOf(found: Actor | null | undefined): Actor | null {
 /** Lists what users made, or changed last, in a period, kind by kind; kinds whose list cannot be read, or filtered so, are named. */
 export async function listMadeBy(
   api: Api,
-  { by, ...window }: Window & { readonly by: readonly number[] },
+  { by, ...window }: Parameters<Evidence['madeBy']>[0],
 ): Promise<ListedObjects> {
   const objects: ListedObject[] = [];
   const unread: string[] = [];
-  const makers = by.length === 0 ? null : by.map(String);
+  const of = (field: string): readonly Query[] => {
+    if (by === null) return [[]];
+    return by.length === 0 ? [] : listFilter(`${field}__id`, by.map(String));
+  };
   for (const kind of Object.keys(LISTED_KINDS) as ListedKind[]) {
-    const some = (field: string, more: Query) =>
-      makers === null ? [] : listFilter(field, makers).map((filter) => [...more, ...filter]);
+    const some = (field: string, more: Query) => of(field).map((filter) => [...more, ...filter]);
     const queries = [
-      ...some('created_by__id', within('created', window)),
-      ...some('modified_by__id', within('modified', window)),
+      ...some('created_by', within('created', window)),
+      ...some('modified_by', within('modified', window)),
     ];
     try {
       const found = await Array.fromAsync(listItems(api, queries, listing(kind)));
@@ -160,7 +166,7 @@ const madeUser = z
 
 /** When the account with the lowest number was made; null where the list cannot be read. */
 export async function oldestUserOf(api: Api): Promise<Date | null> {
-  return await orMissing(() => oldestOf(api, MADE_USERS));
+  return await orMissing(async () => (await endsOf(api, MADE_USERS)).oldest);
 }
 
 /** Lists the users who were made in a period, and whether an entry of the activity stream says so. */

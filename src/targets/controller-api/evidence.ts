@@ -23,12 +23,12 @@ import { Connection, type ConnectionOptions } from './connection.ts';
 import { recognizeApi } from './controller-api.ts';
 import {
   countMissingEntries,
+  endsOf,
   isMisbehaving,
   isMissing,
   listById,
   listMadeBy,
   listUsersMade,
-  oldestOf,
   oldestUserOf,
   orMissing,
   within,
@@ -318,9 +318,9 @@ class ApiEvidence implements Evidence {
 
   async extent(window: Window): Promise<StreamReach> {
     const api = await this.#open();
-    const oldest = await oldestOf(api, STREAM);
+    const ends = await endsOf(api, STREAM);
     const [enabled, switched] = [await this.#enabled(), await this.#switched(window)];
-    return { enabled, oldest, oldestUser: await oldestUserOf(api), switched };
+    return { enabled, ...ends, oldestUser: await oldestUserOf(api), switched };
   }
 
   /** When the stream was switched first in a period. A controller 24.6.1 records that at times only. */

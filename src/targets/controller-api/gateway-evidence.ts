@@ -29,7 +29,7 @@ import { type Api, id, instant, type Query } from './api.ts';
 import { Connection } from './connection.ts';
 import { recognizeApi } from './controller-api.ts';
 import type { ApiEvidenceOptions } from './evidence.ts';
-import { listById, MADE_USERS, oldestOf, oldestUserOf, orMissing, within } from './evidence-lists.ts';
+import { endsOf, listById, MADE_USERS, oldestUserOf, orMissing, within } from './evidence-lists.ts';
 import { assignments, currentObjects, DEFINITIONS } from './evidence-records.ts';
 import { type Listing, listItems, newestItems } from './listing.ts';
 import { listFilter, queryString } from './queries.ts';
@@ -248,7 +248,7 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
   async madeBy({ by, since, until }: Parameters<Evidence['madeBy']>[0]): Promise<ListedObjects> {
     const api = await this.#open();
     const isOf = (actor: Actor | null, at: Date) =>
-      actor?.id != null && by.includes(actor.id) && at >= since && at < until;
+      actor?.id != null && by?.includes(actor.id) !== false && at >= since && at < until;
     const objects: ListedObject[] = [];
     const unread: string[] = [];
     for (const [kind, field] of Object.entries(GATEWAY_LISTED_KINDS)) {
@@ -300,8 +300,12 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
 
   async extent(): Promise<StreamReach> {
     const api = await this.#open();
-    const oldest = await oldestOf(api, STREAM);
-    return { enabled: null, oldest, oldestUser: await oldestUserOf(api), switched: null };
+    return {
+      enabled: null,
+      ...(await endsOf(api, STREAM)),
+      oldestUser: await oldestUserOf(api),
+      switched: null,
+    };
   }
 
   async withoutActor(

@@ -69,11 +69,12 @@ export async function readMadeBy(
   const whole = await tablesWithMakers(connection, kinds);
   const readable = kinds.filter((kind) => whole.has(tableOf(kind).parent ?? tableOf(kind).table));
   const unread = kinds.filter((kind) => !readable.includes(kind));
-  if (readable.length === 0 || asked.by.length === 0) return { objects: [], unread };
-  const [by, since, until] = [shared(asked.by), shared(asked.since), shared(asked.until)];
+  if (readable.length === 0 || asked.by?.length === 0) return { objects: [], unread };
+  const [since, until] = [shared(asked.since), shared(asked.until)];
+  const by = asked.by === null ? sql`IS NOT NULL` : sql`= ANY(${shared(asked.by)}::bigint[])`;
   const which = {
-    made: sql`t.created_by_id = ANY(${by}::bigint[]) AND t.created >= ${since} AND t.created < ${until}`,
-    changed: sql`t.modified_by_id = ANY(${by}::bigint[]) AND t.modified >= ${since} AND t.modified < ${until}`,
+    made: sql`t.created_by_id ${by} AND t.created >= ${since} AND t.created < ${until}`,
+    changed: sql`t.modified_by_id ${by} AND t.modified >= ${since} AND t.modified < ${until}`,
   };
   const lists = joined(
     readable.map((kind) => listedSql(kind, which)),

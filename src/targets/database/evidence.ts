@@ -335,8 +335,10 @@ class DatabaseEvidence implements OpenedEvidence {
   }
 
   async extent({ until }: Window): Promise<StreamReach> {
-    const oldest = await sql`SELECT ${milliseconds(sql`s.timestamp`)} AS at FROM main_activitystream s
-      ORDER BY s.id LIMIT 1`.first<{ at: number }>(this.#reader);
+    const end = (order: Sql) =>
+      sql`SELECT ${milliseconds(sql`s.timestamp`)} AS at FROM main_activitystream s
+        ORDER BY s.id ${order} LIMIT 1`.first<{ at: number }>(this.#reader);
+    const [oldest, newest] = [await end(sql`ASC`), await end(sql`DESC`)];
     // A controller has a row for what was ever set, and does not note later changes in it.
     const set = await sql`SELECT s.value::text AS value, ${milliseconds(sql`s.created`)} AS created
       FROM conf_setting s WHERE s.user_id IS NULL
@@ -346,6 +348,7 @@ class DatabaseEvidence implements OpenedEvidence {
       // A controller records activity unless this setting, or a file of its servers, says otherwise.
       enabled: storedValue(set?.value ?? null) === false ? false : null,
       oldest: dateOrNull(oldest?.at ?? null),
+      newest: dateOrNull(newest?.at ?? null),
       oldestUser: await readOldestUser(this.#connection),
       switched: switched !== null && switched < until ? switched : null,
     };

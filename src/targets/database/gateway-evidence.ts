@@ -194,6 +194,7 @@ class GatewayEvidence extends GatewayEvidenceGaps implements OpenedEvidence {
   async madeBy({ by, since, until }: Parameters<Evidence['madeBy']>[0]): Promise<ListedObjects> {
     const objects: ListedObject[] = [];
     const kinds = Object.entries(GATEWAY_LISTED_KINDS);
+    const of = by === null ? sql`IS NOT NULL` : sql`= ANY(${by}::bigint[])`;
     const isPresent = (kind: string) => this.#present.has(STORES[kind]?.[0].text ?? '');
     for (const [kind, field] of kinds) {
       const [table, name] = STORES[kind] ?? [];
@@ -204,8 +205,8 @@ class GatewayEvidence extends GatewayEvidenceGaps implements OpenedEvidence {
             t.modified_by_id AS modified_id, m.username AS modified_name
           FROM ${table} t
             LEFT JOIN ${users} c ON c.id = t.created_by_id LEFT JOIN ${users} m ON m.id = t.modified_by_id
-          WHERE (t.created_by_id = ANY(${by}::bigint[]) AND t.created >= ${since} AND t.created < ${until})
-            OR (${field !== null} AND t.modified_by_id = ANY(${by}::bigint[])
+          WHERE (t.created_by_id ${of} AND t.created >= ${since} AND t.created < ${until})
+            OR (${field !== null} AND t.modified_by_id ${of}
               AND t.modified >= ${since} AND t.modified < ${until}) ORDER BY t.id`.rows<
         Omit<ListedRow, 'kind'>
       >(this.#reader);
@@ -236,10 +237,13 @@ class GatewayEvidence extends GatewayEvidenceGaps implements OpenedEvidence {
   }
 
   async extent(): Promise<StreamReach> {
-    const oldest = await sql`SELECT ${milliseconds(sql`s.created`)} AS at FROM ${activity} s
-      ORDER BY s.id LIMIT 1`.first<{ at: number }>(this.#reader);
-    const oldestUser = await readOldestUser(this.#connection);
-    return { enabled: null, oldest: dateOrNull(oldest?.at ?? null), oldestUser, switched: null };
+    const end = async (order: Sql) => {
+      const row = await sql`SELECT ${milliseconds(sql`s.created`)} AS at FROM ${activity} s
+        ORDER BY s.id ${order} LIMIT 1`.first<{ at: number }>(this.#reader);
+      return dateOrNull(row?.at ?? null);
+    };
+    const ends = { oldest: await end(sql`ASC`), newest: await end(sql`DESC`) };
+    return { enabled: null, ...ends, oldestUser: await readOldestUser(this.#connection), switched: null };
   }
 
   async withoutActor(

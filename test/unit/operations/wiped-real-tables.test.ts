@@ -1,7 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Investigation } from '../../../src/domain/investigation/investigation.ts';
+import { Secret } from '../../../src/domain/secret.ts';
+import { incidentStatus } from '../../../src/operations/incident/incident-status.ts';
+import { readStream } from '../../../src/operations/investigation/stream-hole.ts';
+import { openApiEvidence } from '../../../src/targets/controller-api/evidence.ts';
+import { openDatabaseEvidence } from '../../../src/targets/database/evidence.ts';
+import { incidentFixture } from '../../support/incident-fixture.ts';
 import { loadRealCase, type RealCase } from '../../support/real-stream.ts';
 import { type Peer, REAL_PEERS } from '../../support/real-tables.ts';
+import { RecordedController } from '../../support/recorded-controller.ts';
+import { hasRecordings } from '../../support/recordings.ts';
 import { kinds } from '../../support/runs.ts';
 
 const PEERS: readonly Peer[] = ['awx-24.6.1', 'awx-23.5.1', 'awx-21.14.0'];
@@ -24,6 +32,17 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a wiped
         `DELETE FROM ${name} WHERE activitystream_id IN (SELECT id FROM main_activitystream WHERE ${where})`,
       );
     await real.database.execute(`DELETE FROM main_activitystream WHERE ${where}`);
+  }
+
+  /** Makes all that there is two hours older. */
+  async function age(): Promise<void> {
+    const columns = await real.database.query<{ table: string; column: string }>(
+      `SELECT table_name::text AS table, column_name::text AS column FROM information_schema.columns
+       WHERE table_schema = 'public' AND (table_name ~ '^main_' OR table_name = 'auth_user')
+         AND column_name IN ('created', 'modified', 'timestamp', 'date_joined')`,
+    );
+    for (const { table, column } of columns)
+      await real.database.execute(`UPDATE ${table} SET ${column} = ${column} - interval '2 hours'`);
   }
 
   /** bob sends a project elsewhere and makes a superuser; the entries are written. */
@@ -75,6 +94,7 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a wiped
   });
 
   it('is not read where its numbers begin anew', async () => {
+    await age();
     const project = await theft();
     await wipe('true');
     await real.database.query("SELECT setval(pg_get_serial_sequence('main_activitystream', 'id'), 1, false)");
@@ -109,5 +129,56 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a wiped
     const { stream, items } = await real.investigate('bob');
     expect(stream.hole).toMatch(/^The activity stream is not whole: 2 of the \d+ numbers/);
     expect(items.filter(({ id }) => id === STREAM)).toEqual([]);
+  });
+
+  it('is not read where the newest entries are missing and their numbers are given out again', async () => {
+    const bob = real.id['bob'] ?? 0;
+    const [last] = await real.database.query<{ id: number }>('SELECT max(id) AS id FROM main_activitystream');
+    await age();
+    const project = await theft();
+    expect((await real.investigate('bob')).stream.hole).toBeNull();
+    await wipe(`id > ${last?.id}`);
+    await real.database.query("SELECT setval(pg_get_serial_sequence('main_activitystream', 'id'), $1)", [
+      last?.id,
+    ]);
+    const found = await real.investigate('bob');
+    expectNotRead(found, project);
+    expect(found.stream.hole).toMatch(/ends at .*, but the user mole \(\d+\) was created at /);
+    await real.write({ ...{ actor: bob, operation: 'update', object1: 'user' }, changes: {} });
+    expect((await real.investigate('bob')).items.map(({ object }) => object.name)).toContain('mole');
+  });
+
+  it('is said by the status of an incident', async () => {
+    await using at = await incidentFixture('rest');
+    await at.lockDown();
+    await wipe('true');
+    const evidence = () => openDatabaseEvidence({ connection: new Secret(real.url) });
+    const { stream } = await incidentStatus({ ...at.common, all: false, evidence });
+    expect(stream).toMatch(/^Not everything can be investigated.* The activity stream is empty/);
+  });
+
+  it.runIf(hasRecordings(peer))('is not read over REST where the newest entries are missing', async () => {
+    await age();
+    await using server = await RecordedController.start(peer, real);
+    const evidence = openApiEvidence({
+      address: server.address,
+      credential: { kind: 'token', token: new Secret(real.filling.admintoken) },
+      verifyTls: true,
+    });
+    const window = { since: new Date(Date.now() - 86_400_000), until: new Date(Date.now() + 60_000) };
+    const description = { visibility: { kind: 'all' }, dialect: 'controller' } as const;
+    const hole = async () =>
+      (await readStream(evidence, { missing: Promise.resolve(null), window, description })).hole;
+    const before = await hole();
+    await real.database.execute(
+      `INSERT INTO main_team (created, modified, name, description, organization_id, created_by_id)
+       VALUES (now(), now(), 'late', '', (SELECT min(id) FROM main_organization), $1)`,
+      [real.id['bob']],
+    );
+    expect([before, await hole()]).toMatchObject([
+      null,
+      { text: expect.stringMatching(/but the team late \(\d+\) was created/), isEmptied: true },
+    ]);
+    await evidence.close();
   });
 });
