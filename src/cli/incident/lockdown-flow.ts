@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { openEvidence } from '../../app/open-evidence.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { snapshotFiles } from '../../app/snapshot-file.ts';
 import { stateFolder } from '../../config/paths.ts';
@@ -77,6 +78,7 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report<Loc
       measures,
       ...(several ? { sharedId } : { proposedId }),
       lasts,
+      openNames: () => openEvidence(working),
       ...options,
     });
   const plan = await planWith(runtime, {
@@ -209,7 +211,7 @@ export function nameToType(scope: LockdownScope, incident: string): string | nul
 /** How a lockdown reads that was done, or was in effect already. */
 async function lockdownEnding(
   report: LockdownReport,
-  { selection, scope }: LockdownPlan,
+  { selection, scope, names }: LockdownPlan,
   { runtime, rescue }: { readonly runtime: Runtime; readonly rescue: readonly string[] },
 ): Promise<Ending> {
   const description = await runtime.description();
@@ -223,6 +225,7 @@ async function lockdownEnding(
         run === null
           ? `Already locked down${limit}: ${selection}. Incident: ${incident}. Nothing was changed.`
           : `${state}${limit}: ${selection}, ${tookText(seconds)}. Incident: ${incident}.`,
+        names.remarks,
       ),
       folded(
         renamed.length === 0 &&
@@ -247,7 +250,9 @@ async function lockdownEnding(
         stopped,
         left: `${incident} is only partly in place`,
         open: result === 'partly',
-      }) ?? uncheckedFailure(accessPaths, description),
+      }) ??
+      uncheckedFailure(accessPaths, description) ??
+      namesFailure(names, description),
   };
 }
 
@@ -260,6 +265,19 @@ function uncheckedFailure(
   if (unchecked.length === 0) return undefined;
   return new TokenctlError('partly_done', `Not checked: ${pathNames(unchecked)}`, {
     hint: hintForPaths(accessPaths, { description }),
+  });
+}
+
+/** Where another user had the name that was given, that user goes on: only a person knows who was meant. */
+function namesFailure(
+  { earlier }: LockdownPlan['names'],
+  { context }: TargetDescription,
+): TokenctlError | undefined {
+  const [first] = earlier;
+  if (first === undefined) return undefined;
+  const who = earlier.map(({ id, name }) => `${name} (${id})`).join(', ');
+  return new TokenctlError('partly_done', `Not locked down: ${who}, who had the name before`, {
+    hint: `If this is the account that you mean: tokenctl incident lockdown --context ${shellWord(context)} --user ${shellWord(first.name)}`,
   });
 }
 
@@ -310,6 +328,7 @@ function lockdownPlanDocument(plan: LockdownPlan, description: TargetDescription
   return [
     lines(
       `Would lock down ${selection}, as ${incident}${continues ? ', an open incident' : ''}.`,
+      plan.names.remarks,
       placeLine(description),
       ends,
     ),

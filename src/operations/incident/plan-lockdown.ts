@@ -27,6 +27,7 @@ import { refuseLockout } from '../settings/settings.ts';
 import { requireFullView, requireMayChange, requireRights } from '../visibility.ts';
 import { planLocalAccess } from './end-local-access.ts';
 import { lifetimeLocks, switchLocks } from './lock-settings.ts';
+import { type NameHistory, NO_HISTORY, nameHistory, type OpenNames } from './name-history.ts';
 import { readIncidentHistories } from './recorded-incidents.ts';
 import { selectorOf } from './scope-selection.ts';
 import { userLocks } from './set-users.ts';
@@ -49,6 +50,8 @@ export interface PlanLockdownOptions extends ReadTarget {
   readonly sharedId?: string;
   /** The id that a plan of before said for a new incident; another one is made where it was given since. */
   readonly proposedId?: string | undefined;
+  /** Opens the activity stream, to look at the names of users before they are trusted. */
+  readonly openNames?: OpenNames | undefined;
   /** Plans it also if it would end the caller's own way in: for a dry run, and for a caller that gets a token first. */
   readonly mayLockOut?: boolean;
 }
@@ -80,6 +83,8 @@ export interface LockdownPlan extends LockedAccess {
   readonly users: readonly Lock[];
   /** What is called otherwise than when an open incident began. */
   readonly renamed: readonly Renamed[];
+  /** What is known of the names of a new incident: another user may have had one. */
+  readonly names: NameHistory;
   /** Whether `revocation` has what would be revoked; otherwise only what is kept, and what is left open. */
   readonly counted: boolean;
   /** The first of the access tokens that would be revoked, by id; null where they are not counted, or could not be read by their ids. */
@@ -130,6 +135,7 @@ export async function planLockdown(asked: PlanLockdownOptions): Promise<Lockdown
     local,
     usersGone,
     renamed,
+    names: same === undefined ? await nameHistory(asked, scope, asked.openNames) : NO_HISTORY,
     lifetimes,
     settingsLeft,
     counted,

@@ -1,9 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { AccessPath } from '../../../src/domain/access.ts';
+import { Secret } from '../../../src/domain/secret.ts';
 import { lockDown } from '../../../src/operations/incident/lock-down.ts';
 import { offboardUsers, planUserOffboarding } from '../../../src/operations/incident/offboard-user.ts';
 import { planLockdown } from '../../../src/operations/incident/plan-lockdown.ts';
+import { openDatabaseEvidence } from '../../../src/targets/database/evidence.ts';
 import { incidentFixture, NO_MEASURE } from '../../support/incident-fixture.ts';
+import { loadRealCase } from '../../support/real-stream.ts';
 import { loadRealTables, REAL_PEERS, type RealTables } from '../../support/real-tables.ts';
 import { kinds } from '../../support/runs.ts';
 
@@ -83,3 +86,48 @@ describe.each(kinds(PEERS))('a rename while the question waits, in the tables of
     expect([await at.rows(alice), await at.rows(bob)]).toEqual(before);
   });
 });
+
+describe.runIf(REAL_PEERS.includes('awx-24.6.1'))(
+  'a name that another user had, in the tables of awx-24.6.1',
+  () => {
+    it('is said before a lockdown trusts it', async () => {
+      const real = await loadRealCase('awx-24.6.1');
+      await using at = await incidentFixture('database');
+      const { bob = 0 } = real.id;
+      const target = await real.open();
+      const common = {
+        log: at.log,
+        clock: { now: () => new Date() },
+        target,
+        measures: MEASURES,
+        lasts: null,
+      };
+      const openNames = () => openDatabaseEvidence({ connection: new Secret(real.url) });
+      const namesOf = async (name: string) => {
+        const scope = { kind: 'users', names: [name] } as const;
+        const description = await target.describe();
+        return (await planLockdown({ ...common, description, scope, openNames })).names;
+      };
+      await real.database.execute("UPDATE auth_user SET username = 'b0b' WHERE id = $1", [bob]);
+      await real.write({
+        ...{ actor: bob, operation: 'update', object1: 'user', links: { user: bob } },
+        changes: { username: ['bob', 'b0b'] },
+      });
+      await real.database.execute(
+        `INSERT INTO auth_user (password, is_superuser, username, first_name, last_name, email, is_staff, is_active, date_joined)
+       VALUES ('x', false, 'bob', '', '', '', false, true, now())`,
+      );
+      const [decoy, renamed] = [await namesOf('bob'), await namesOf('b0b')];
+      expect(decoy.earlier).toEqual([{ id: bob, name: 'b0b' }]);
+      expect(decoy.remarks).toEqual([
+        expect.stringMatching(
+          new RegExp(`^Until .*, the name "bob" was that of user ${bob}, who is called "b0b" now`),
+        ),
+        expect.stringMatching(/^The user bob is new: the account was created at /),
+      ]);
+      expect(renamed.earlier).toEqual([]);
+      expect(renamed.remarks[0]).toMatch(/^The user b0b was called "bob" until /);
+      await real.close();
+    });
+  },
+);
