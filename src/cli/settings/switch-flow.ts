@@ -1,8 +1,10 @@
 import type { Runtime } from '../../app/runtime.ts';
+import { untilText } from '../../domain/access.ts';
 import { basicAuthCaution } from '../../domain/dialect.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RevocationPlan } from '../../domain/plan.ts';
 import { patternOf } from '../../domain/selector.ts';
+import { appliedAt } from '../../operations/access/check-paths.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { externalUserNames, planRevocation } from '../../operations/revocation/plan-revocation.ts';
 import { changeSetting, readSettings, refuseLockout } from '../../operations/settings/settings.ts';
@@ -43,6 +45,8 @@ export interface ExternalTokensJson extends SwitchJson {
   readonly existing: Existing | null;
   /** Null unless existing tokens were revoked. */
   readonly revocation: RevocationJson | null;
+  /** With --revoke-existing, until when a running controller may go on issuing tokens to external users; null otherwise. */
+  readonly issuedUntil: string | null;
   /** The directories that answered who has left, with their last answers; null where that was not read, and for deny. */
   readonly sources: readonly SourceJson[] | null;
 }
@@ -184,7 +188,7 @@ export const basicAuthentication: Switch = {
 };
 
 /** What is not said of external users by the switch itself. */
-type ExternalTokens = Record<'existing' | 'revocation' | 'sources', null>;
+type ExternalTokens = Record<'existing' | 'revocation' | 'issuedUntil' | 'sources', null>;
 
 /** Whether external users may create tokens. */
 export const externalTokens: Switch<ExternalTokens> = {
@@ -196,7 +200,7 @@ export const externalTokens: Switch<ExternalTokens> = {
     off: 'New tokens for external users are denied',
   },
   acts: { on: 'allow external users to create tokens', off: 'stop external users from creating tokens' },
-  more: { existing: null, revocation: null, sources: null },
+  more: { existing: null, revocation: null, issuedUntil: null, sources: null },
 };
 
 /** The number of external users and of their tokens. */
@@ -247,14 +251,26 @@ export async function denyExternalTokens(
 ): Promise<Report<ExternalTokensJson>> {
   const { runtime } = request;
   const switched = await switchFlow(request);
+  const { changed, dryRun, holds } = switched.json;
+  const now = (await runtime.targetClock()).now();
+  const applied = changed && !dryRun ? appliedAt(now, { settingsHold: holds, now }) : null;
   const users = await externalUserNames({ target: await runtime.target() });
   if (revokeExisting && users.length > 0) {
     const selection = { users: users.map((name) => ({ pattern: patternOf(name) })) };
     const revocation = await revocationFlow({ ...request, selection });
+    const still =
+      applied === null
+        ? ''
+        : `\nA running controller may issue tokens to external users until ${untilText(applied)}.\n`;
     return report({
-      json: { ...switched.json, revocation: revocation.json },
-      text: async (screen) => `${await switched.text(screen)}\n${await revocation.text(screen)}`,
-      failure: switched.failure ?? revocation.failure,
+      json: {
+        ...switched.json,
+        revocation: revocation.json,
+        issuedUntil: applied?.toISOString() ?? null,
+      },
+      text: async (screen) => `${await switched.text(screen)}\n${await revocation.text(screen)}${still}`,
+      failure:
+        switched.failure ?? revocation.failure ?? (applied === null ? undefined : issuedFailure(applied)),
     });
   }
   const existing = await countExisting(runtime, users);
@@ -262,6 +278,13 @@ export async function denyExternalTokens(
     json: { ...switched.json, existing },
     text: async (screen) => (await switched.text(screen)) + existingText(existing),
     failure: switched.failure,
+  });
+}
+
+/** The setting was changed, and what runs has not applied it: what is issued meanwhile was not revoked. */
+function issuedFailure(applied: Date): TokenctlError {
+  return new TokenctlError('partly_done', 'Tokens that are issued until the change is applied stay valid', {
+    hint: `Run the same command again after ${untilText(applied)}.`,
   });
 }
 

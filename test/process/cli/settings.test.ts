@@ -109,6 +109,7 @@ test('settings external-tokens deny says how many stay alive, and revokes them w
     holds: 'at_once',
     rescueToken: null,
     revocation: null,
+    issuedUntil: null,
     sources: null,
   });
   expect(existing.tokens).toBeGreaterThan(0);
