@@ -286,6 +286,22 @@ export function objectText({ kind, id, name }: ObjectReference): string {
 /** What is added to the summary of an item that no entry is about. */
 export const NOT_IN_STREAM = ' (not in the activity stream)';
 
+/** What an item has of a way in that is in force, and that no entry of the activity stream names. */
+export const UNRECORDED_WAY_IN = {
+  group: 'ways_in',
+  act: 'made',
+  other: null,
+  role: null,
+  link: '',
+  entries: [],
+  entryCount: 0,
+  state: 'there',
+  stateReason: null,
+  changes: [],
+  changedSince: [],
+  job: null,
+} as const;
+
 /** What was done, as a phrase. */
 export function summaryOf(draft: ItemDraft): string {
   return `${doneText(draft)}${draft.entryCount === 0 ? NOT_IN_STREAM : ''}`;

@@ -111,9 +111,11 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
   });
   const isGateway = description.dialect === 'gateway';
   const emptied = hole?.isEmptied === true ? [streamItem(hole, window)] : [];
-  const gathered = [...emptied, ...items, ...ran.items, ...roles.items, ...access.items, ...made].sort(
-    byGroupAndRisk,
-  );
+  const hosts = chain.hostCounts.items(drafts);
+  const gathered = [
+    ...[...emptied, ...items, ...ran.items, ...roles.items],
+    ...[...access.items, ...made, ...hosts],
+  ].sort(byGroupAndRisk);
   const all = isGateway ? gathered.map((item) => withGatewayRemedy(item, context)) : gathered;
   const nameless = await evidence.withoutActor(window);
   const unattributed = unattributedEntries(nameless.some);

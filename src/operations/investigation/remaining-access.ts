@@ -1,3 +1,4 @@
+import { UNRECORDED_WAY_IN } from '../../domain/investigation/collect-items.ts';
 import type { Actor, InvestigationItem } from '../../domain/investigation/investigation.ts';
 import { shellWord } from '../../domain/remedies.ts';
 import type { Token } from '../../domain/token.ts';
@@ -5,7 +6,6 @@ import type { Window } from '../ports/evidence.ts';
 import type { Target, TargetDescription } from '../ports/target.ts';
 import { partOf } from '../target-parts.ts';
 import type { FollowedChain } from './follow-chain.ts';
-import { UNRECORDED_WAY_IN } from './unrecorded.ts';
 
 /** Ways in that the activity stream does not name. */
 interface RemainingAccess {

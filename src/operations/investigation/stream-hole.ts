@@ -1,4 +1,4 @@
-import { type ItemDraft, objectText } from '../../domain/investigation/collect-items.ts';
+import { type ItemDraft, objectText, UNRECORDED_WAY_IN } from '../../domain/investigation/collect-items.ts';
 import type { InvestigationItem } from '../../domain/investigation/investigation.ts';
 import { isSavedByUsers, UNRECORDED_FIELDS, unrecordedField } from '../../domain/investigation/kinds.ts';
 import type { Evidence, MadeUser, MissingNumbers, StreamReach, Window } from '../ports/evidence.ts';
@@ -137,24 +137,16 @@ export function contradicted(hole: StreamHole | null, drafts: readonly ItemDraft
 /** The item of a stream whose entries were removed. No cleaning ends it; a person says what became of it. */
 export function streamItem({ text }: StreamHole, { since, until }: Window): InvestigationItem {
   return {
+    ...UNRECORDED_WAY_IN,
     id: 'activity_stream:period',
-    group: 'ways_in',
     act: 'deleted',
     object: { kind: 'activity_stream', id: null, name: null },
-    other: null,
-    role: null,
-    link: '',
     summary: 'entries of the activity stream in the period were deleted',
     by: [],
     first: since.toISOString(),
     last: until.toISOString(),
-    entries: [],
-    entryCount: 0,
     state: 'unknown',
     stateReason: `${text} Restore the entries from a backup of the database and investigate again. Without one, check everything that the account could change, and investigate each user who was made in the period.`,
-    changes: [],
-    changedSince: [],
-    job: null,
     findings: [
       {
         rule: 'stream-emptied',

@@ -5,6 +5,7 @@ import {
   NOT_IN_STREAM,
   objectText,
   type RecordedChange,
+  UNRECORDED_WAY_IN,
 } from '../../domain/investigation/collect-items.ts';
 import { isSameActor } from '../../domain/investigation/deed.ts';
 import type { Actor, InvestigationItem, ItemFinding } from '../../domain/investigation/investigation.ts';
@@ -170,22 +171,6 @@ export async function unrecordedUsers(
     userItem(each, { isOff: now?.get(each.id)?.fields['is_active'] === false, context }),
   );
 }
-
-/** What an item has of a way in that is in force, and that no entry of the activity stream names. */
-export const UNRECORDED_WAY_IN = {
-  group: 'ways_in',
-  act: 'made',
-  other: null,
-  role: null,
-  link: '',
-  entries: [],
-  entryCount: 0,
-  state: 'there',
-  stateReason: null,
-  changes: [],
-  changedSince: [],
-  job: null,
-} as const;
 
 function userItem(
   { id, username, at, isSuperuser }: MadeUser,

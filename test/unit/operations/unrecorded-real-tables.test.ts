@@ -147,6 +147,33 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('what %s
     ]);
   });
 
+  it('finds hosts that were made in bulk by the count of their inventory', async () => {
+    const bob = real.id['bob'] ?? 0;
+    const [inventory] = await real.database.query<{ id: number }>('SELECT min(id) AS id FROM main_inventory');
+    const id = inventory?.id ?? 0;
+    const found = async () =>
+      (await real.investigate('bob')).items.find(({ findings }) =>
+        findings.some(({ rule }) => rule === 'uncounted-hosts'),
+      );
+    await real.write({
+      ...{ actor: bob, operation: 'create', object1: 'host', links: {} },
+      changes: { id: 9001, name: 'recorded', inventory: `Demo Inventory-${id}` },
+    });
+    await real.write({
+      ...{ actor: bob, operation: 'update', object1: 'inventory', links: { inventory: id } },
+      changes: { total_hosts: [0, 1] },
+    });
+    expect(await found()).toBeUndefined();
+    await real.write({
+      ...{ actor: bob, operation: 'update', object1: 'inventory', links: { inventory: id } },
+      changes: { total_hosts: [1, 3] },
+    });
+    expect(await found()).toMatchObject({
+      ...{ group: 'code_later', state: 'unknown', risk: 'high', by: [{ username: 'bob' }] },
+      summary: expect.stringMatching(/^2 hosts more in the inventory .* than entries explain$/),
+    });
+  });
+
   it('names jobs whose records were deleted', async () => {
     await real.database.query(
       "SELECT nextval(pg_get_serial_sequence('main_unifiedjob', 'id')) FROM generate_series(1, 3)",
