@@ -163,6 +163,9 @@ export function cleaningOf(item: InvestigationItem): Cleaning | null {
       ? { act: 'delete', path, object: about, undoable: false }
       : manual(`Others may use it: delete it by hand once that is clear (DELETE ${path}).`);
   }
+  // The API answers 405 to a change of one [seen], and a decision was carried out.
+  if (object.kind === 'workflow_approval')
+    return manual('A decision cannot be taken back: cancel the workflow job that goes on.');
   return restoring(item, path);
 }
 

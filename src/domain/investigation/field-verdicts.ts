@@ -94,8 +94,8 @@ const VERDICTS = ['access', 'code', 'secrets', 'none'] as const;
 export function fieldVerdict(kind: string, field: string): FieldVerdict | null {
   if (isCodeField(kind, field)) return 'code';
   // Roles are granted by entries of their own. The value of a setting is judged by the name of the setting.
-  if (/_role$/.test(field) || isComputedField(kind, field) || isJobKind(kind)) return 'none';
-  if (kind === 'setting') return 'none';
+  if (/_role$/.test(field) || isComputedField(kind, field)) return 'none';
+  if (isJobKind(kind) || kind === 'setting' || kind === 'workflow_approval') return 'none';
   const found = (verdicts: Verdicts | undefined) =>
     VERDICTS.find((verdict) => verdicts?.[verdict]?.includes(field) === true);
   return found(BY_KIND[kind]) ?? found(EVERYWHERE) ?? null;

@@ -78,7 +78,8 @@ const KINDS = {
   project_update: { group: 'ran' },
   inventory_update: { group: 'ran' },
   system_job: { noun: 'management job', group: 'ran' },
-  workflow_approval: { group: 'other' },
+  // Who approves lets the workflow go on.
+  workflow_approval: { group: 'other', code: ['status', 'approved_or_denied_by'] },
   label: { group: 'other' },
   notification: { group: 'other' },
 } as const satisfies Readonly<Record<string, Partial<Kind> & Pick<Kind, 'group'>>>;

@@ -64,6 +64,7 @@ export const STORES: Partial<Readonly<Record<KnownKind, Store>>> = {
   ad_hoc_command: store('ad_hoc_command', 'main_adhoccommand', JOB),
   workflow_job: store('workflow_job', 'main_workflowjob', JOB),
   project_update: store('project_update', 'main_projectupdate', JOB),
+  workflow_approval: store('workflow_approval', 'main_workflowapproval', JOB),
   inventory_update: store('inventory_update', 'main_inventoryupdate', JOB),
 };
 

@@ -183,4 +183,28 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('what %s
     expect(text).toContain('management jobs');
     expect(others).toEqual([]);
   });
+
+  it('finds an approval that is there, and asks for no change of it', async () => {
+    const id = 900_000;
+    await real.database.execute(
+      `INSERT INTO main_unifiedjob SELECT * FROM jsonb_populate_record(null::main_unifiedjob, (
+         SELECT jsonb_object_agg(column_name, CASE data_type WHEN 'integer' THEN '0'::jsonb WHEN 'numeric' THEN '0'
+           WHEN 'boolean' THEN 'false' WHEN 'jsonb' THEN '{}' WHEN 'timestamp with time zone' THEN to_jsonb(now()) ELSE '""' END)
+         FROM information_schema.columns WHERE table_name = 'main_unifiedjob' AND is_nullable = 'NO')
+         || jsonb_build_object('id', ${id}, 'status', 'successful'))`,
+    );
+    await real.database.execute(
+      'INSERT INTO main_workflowapproval (unifiedjob_ptr_id, timeout, timed_out, approved_or_denied_by_id) VALUES ($1, 0, false, $2)',
+      [id, real.id['bob']],
+    );
+    await real.write({
+      ...{ actor: real.id['bob'] ?? 0, operation: 'update', object1: 'workflow_approval' },
+      ...{ changes: { status: ['pending', 'successful'] }, links: { workflow_approval: id } },
+    });
+    const { items } = await real.investigate('bob');
+    expect(items.find(({ object }) => object.kind === 'workflow_approval')).toMatchObject({
+      ...{ state: 'there', group: 'code_later', risk: 'high' },
+      remedy: { kind: 'manual', text: expect.stringContaining('cancel the workflow job') },
+    });
+  });
 });

@@ -36,6 +36,8 @@ test.each([
   ['job_template', 'a_field_of_later', ['', 'x'], ['code_later', 'unrated-field', 'high']],
   ['a_kind_of_later', 'a_field', ['', 'x'], ['code_later', 'unrated-field', 'high']],
   ['project', 'scm_track_submodules', [false, true], ['code_later', 'what-runs', 'high']],
+  ['workflow_approval', 'status', ['pending', 'successful'], ['code_later', 'what-runs', 'high']],
+  ['workflow_approval', 'elapsed', [0, 1], ['other', undefined, undefined]],
   ['project', 'description', ['', 'x'], ['other', undefined, undefined]],
 ] as const)('a change of %s.%s', (kind, field, change, verdict) => {
   expect(changed(kind, field, change)).toEqual(verdict);
