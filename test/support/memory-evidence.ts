@@ -164,7 +164,13 @@ export class MemoryEvidence implements Evidence {
   switched: Date | null = null;
 
   extent = () =>
-    Promise.resolve({ enabled: true, oldest: new Date(START), newest: new Date(START), oldestUser: null, switched: this.switched });
+    Promise.resolve({
+      enabled: true,
+      oldest: new Date(START),
+      newest: new Date(START),
+      oldestUser: null,
+      switched: this.switched,
+    });
 
   async withoutActor() {
     const some = await Array.fromAsync(this.#among(({ actor }) => actor === null));
