@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { renderInventory } from '../../src/service/playbooks/job-variables.ts';
-import { StoredVariables } from '../../src/service/resources/stored-variables.ts';
+import { StoredVariables } from '../../src/service/playbooks/variables-pace.ts';
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,4 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
+import { badRequest } from '../failure.ts';
+import { readVariables, type Variables } from './variables.ts';
 
 /** The most characters of variables that are read at once: an inventory of 5,000 hosts with 1 kB each. */
 const MAX_LENGTH = 5_000_000;
@@ -27,5 +29,23 @@ export class VariablesPace {
       await setImmediate();
     }
     return null;
+  }
+}
+
+/** Reads stored variables, which were checked when they were written. */
+export function storedVariables(text: string): Variables {
+  const read = readVariables(text);
+  return typeof read === 'string' ? {} : read;
+}
+
+/** Reads the variables of many, one after the other. Between them, other requests get their turn. */
+export class StoredVariables {
+  readonly #pace = new VariablesPace();
+
+  /** Throws RequestFailure 400 if all that was read is too long. */
+  async read(text: string): Promise<Variables> {
+    const problem = await this.#pace.next(text);
+    if (problem !== null) throw badRequest(`${problem}: ask for one host with ?host=NAME.`);
+    return storedVariables(text);
   }
 }

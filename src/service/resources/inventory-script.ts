@@ -4,6 +4,7 @@ import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { badRequest, forbidden, notFound } from '../failure.ts';
 import { lastValue } from '../listing/filters.ts';
 import { writeVariables } from '../playbooks/variables.ts';
+import { StoredVariables, storedVariables } from '../playbooks/variables-pace.ts';
 import { jsonObject, parseTarget } from '../request.ts';
 import { type InventoryContent, inventoryContent } from '../store/groups.ts';
 import type { ResourceRecord } from '../store/resources.ts';
@@ -12,7 +13,6 @@ import type { Kind } from './kind.ts';
 import { changeResource } from './named-resources.ts';
 import { HOST, INVENTORY } from './resource-kinds.ts';
 import { mayChangeSeen, seenResource } from './seen-resources.ts';
-import { StoredVariables, storedVariables } from './stored-variables.ts';
 
 /** `inventories/N/script/`, from which Ansible reads an inventory, and `variable_data/` of inventories, hosts and groups. */
 export function serveInventoryScript(app: FastifyInstance, service: ServiceContext): void {

@@ -5,6 +5,7 @@ import { type Exchange, serveEndpoint } from '../endpoint.ts';
 import { forbidden, invalid, notFound, tooManyRequests } from '../failure.ts';
 import type { FieldSet } from '../listing/fields.ts';
 import { extraVariablesProblem, type Variables, writeVariables } from '../playbooks/variables.ts';
+import { storedVariables } from '../playbooks/variables-pace.ts';
 import { jsonObject } from '../request.ts';
 import {
   ASK_NAMES,
@@ -24,7 +25,6 @@ import { JOB_TEMPLATE, may } from './job-templates.ts';
 import { shownJob } from './jobs.ts';
 import { logChange } from './resource.ts';
 import { seenResource } from './seen-resources.ts';
-import { storedVariables } from './stored-variables.ts';
 
 /**
  * What a launch on the controller can override, too, with the defaults of templates. This service never asks
