@@ -253,7 +253,8 @@ export async function denyExternalTokens(
   const switched = await switchFlow(request);
   const { changed, dryRun, holds } = switched.json;
   const now = (await runtime.targetClock()).now();
-  const applied = changed && !dryRun ? appliedAt(now, { settingsHold: holds, now }) : null;
+  const set = changed ? now : await lastRecordedChange(runtime);
+  const applied = dryRun ? null : appliedAt(set, { settingsHold: holds, now });
   const users = await externalUserNames({ target: await runtime.target() });
   if (revokeExisting && users.length > 0) {
     const selection = { users: users.map((name) => ({ pattern: patternOf(name) })) };
@@ -279,6 +280,26 @@ export async function denyExternalTokens(
     text: async (screen) => (await switched.text(screen)) + existingText(existing),
     failure: switched.failure,
   });
+}
+
+/**
+ * When the audit log last has a change of the setting at this address, by any operation; null without one. A run that finds the setting
+ * as it wants it may come before what runs has applied the change of the run before.
+ */
+async function lastRecordedChange(runtime: Runtime): Promise<Date | null> {
+  const { log, description } = await runtime.reading();
+  let last: string | null = null;
+  for await (const { kind, at, target, data } of log.entries()) {
+    if (kind === 'outcome' && target?.address === description.address && hasKey(data, externalTokens.setting))
+      last = at;
+  }
+  return last === null ? null : new Date(last);
+}
+
+/** Whether a value has a member of this name, at any depth. */
+function hasKey(value: unknown, name: string): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.hasOwn(value, name) || Object.values(value).some((each) => hasKey(each, name));
 }
 
 /** The setting was changed, and what runs has not applied it: what is issued meanwhile was not revoked. */

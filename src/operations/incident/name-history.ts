@@ -66,7 +66,7 @@ export async function nameHistory(
   const others = before.map(({ userId, from, at }) => {
     const now = earlier.find(({ id }) => id === userId);
     const who =
-      now === undefined ? 'a user who was deleted' : `user ${userId}, who is called "${now.name}" now`;
+      now === undefined ? 'a user who is not found now' : `user ${userId}, who is called "${now.name}" now`;
     return `Until ${at.toISOString()}, the name "${from}" was that of ${who}.`;
   });
   return { remarks: [...others, ...renamed, ...made], earlier };
