@@ -145,7 +145,9 @@ describe('a revocation of more than one person may do', () => {
     expect(await entries(at)).toHaveLength(log.length);
   });
 
-  test('is refused with an approval of another plan, or one that was changed', async () => {
+  test('is refused with an approval of another plan, or one that was changed', {
+    tags: ['long'],
+  }, async () => {
     const { at, alice, bob, plan } = await guarded();
     const [one, other] = [await ids(at, 4), (await ids(at, 9)).slice(-8)];
     const second = path(at, 'second.json');
@@ -167,7 +169,9 @@ describe('a revocation of more than one person may do', () => {
     expect((await entries(at)).map(({ operation }) => operation)).toEqual(['plan.approve']);
   });
 
-  test('is refused if the plan names other owners or another address than the approver read', async () => {
+  test('is refused if the plan names other owners or another address than the approver read', {
+    tags: ['long'],
+  }, async () => {
     const { at, alice, bob, plan } = await guarded();
     const four = await ids(at, 4);
     const forgeries: [code: string, change: (saved: Printed) => Readonly<Record<string, unknown>>][] = [
@@ -212,7 +216,9 @@ describe('a revocation of more than one person may do', () => {
     expect(printed(refused).error?.message).toContain('--break-glass is not allowed here');
   });
 
-  test('needs nobody else up to the limit; --require-approval asks for it all the same', async () => {
+  test('needs nobody else up to the limit; --require-approval asks for it all the same', {
+    tags: ['long'],
+  }, async () => {
     const { at, alice, bob, plan } = await guarded();
     const two = await ids(at, 2);
     await alice('tokens', 'revoke', ...two, '--plan-out', plan, '--require-approval');
@@ -279,7 +285,9 @@ describe('a lockdown', () => {
     expect(refusal(await alice(...apply))).toEqual({ code: 2, error: 'plan_outdated' });
   });
 
-  test('that was approved for one user is refused once another has the name', async () => {
+  test('that was approved for one user is refused once another has the name', {
+    tags: ['long'],
+  }, async () => {
     const { at, alice, bob, plan } = await guarded();
     const listed = JSON.parse((await at.run(['users', 'list', '--json'])).stdout) as readonly {
       readonly id: number;

@@ -44,7 +44,7 @@ describe('tokens audit', () => {
     expect((await run(['tokens', 'audit', '--summary', '--fail-on', 'high'])).code).toBe(3);
   });
 
-  test('takes limits from flags', async () => {
+  test('takes limits from flags', { tags: ['long'] }, async () => {
     const { run } = home();
     const wide = (await audited(run, '--max-lifetime', '1000y', '--unused-for', '9000d')).byRule;
     const narrow = (await audited(run, '--max-lifetime', '1', '--unused-for', '1d')).byRule;
@@ -67,7 +67,7 @@ describe('tokens audit', () => {
     expect(timeless(other.stdout)).toBe(timeless(stdout));
   });
 
-  test('checks single rules, and shows the worst findings of each rule', async () => {
+  test('checks single rules, and shows the worst findings of each rule', { tags: ['long'] }, async () => {
     const { run } = home();
     const one = await audited(run, '--rule', 'write-scope');
     expect(one.byRule).toEqual({ 'write-scope': one.found });
@@ -128,7 +128,7 @@ write-scope:
     expect((await run(['tokens', 'audit', '--policy', join(folder, 'none')])).code).toBe(2);
   });
 
-  test('with a baseline only what is new counts', async () => {
+  test('with a baseline only what is new counts', { tags: ['long'] }, async () => {
     const { run, folder } = home();
     const baseline = join(folder, 'audit.baseline');
     const first = await audited(run, '--write-baseline', baseline);
@@ -210,7 +210,7 @@ write-scope:
     expect(existsSync(join(folder, 'new.baseline'))).toBe(false);
   });
 
-  test('counts by what findings share', async () => {
+  test('counts by what findings share', { tags: ['long'] }, async () => {
     const { run } = home();
     const { found } = await audited(run);
     const grouped = JSON.parse((await run(['tokens', 'audit', '--group-by', 'user', '--json'])).stdout) as {

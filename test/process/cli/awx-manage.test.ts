@@ -97,7 +97,9 @@ describe('revoke_oauth2_tokens', () => {
     expect([code, stderr]).toEqual([4, expect.stringMatching(/GRANT/)]);
   });
 
-  test('over REST revokes access tokens, and refuses to speak of refresh tokens', async () => {
+  test('over REST revokes access tokens, and refuses to speak of refresh tokens', {
+    tags: ['long'],
+  }, async () => {
     const env = {
       CONTROLLER_HOST: service(),
       CONTROLLER_USERNAME: 'admin',
@@ -150,7 +152,9 @@ describe('create_oauth2_token', () => {
     expect(existsSync(output)).toBe(false);
   });
 
-  test('a user of an identity provider is denied with 1, while such users may have none', async () => {
+  test('a user of an identity provider is denied with 1, while such users may have none', {
+    tags: ['long'],
+  }, async () => {
     const user = await addUser();
     await database().execute(
       `INSERT INTO social_auth_usersocialauth (provider, uid, user_id)
@@ -200,7 +204,7 @@ describe('expire_sessions', () => {
     expect(await run(['expire_sessions'])).toEqual({ code: 0, stdout: '', stderr: '' });
   });
 
-  test('an unknown user ends it with 1', async () => {
+  test('an unknown user ends it with 1', { tags: ['long'] }, async () => {
     expect(await home().run(['expire_sessions', '--user', 'nobody-here'])).toEqual({
       code: 1,
       stdout: '',

@@ -142,7 +142,9 @@ describe('a saved plan in a console', () => {
     expect(run).toMatchObject({ operation: 'tokens.revoke', approvedBy: 'bob', counts: { revoked: 3 } });
   });
 
-  it('of a lockdown is applied as one, or alone where the rule allows that in an emergency', async () => {
+  it('of a lockdown is applied as one, or alone where the rule allows that in an emergency', {
+    tags: ['long'],
+  }, async () => {
     const { at, opened } = await guarded({ breakGlass: true });
     const { send } = opened;
     const path = join(at.folder, 'lockdown.json');

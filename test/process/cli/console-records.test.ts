@@ -63,7 +63,7 @@ it('audits against a baseline, exports what the command writes, and writes excep
   expect((await send(`/api/audit?place=${place}`)).json().summary.excused).toEqual(excused);
 });
 
-it('lists findings of every rule, however many graver ones there are', async () => {
+it('lists findings of every rule, however many graver ones there are', { tags: ['long'] }, async () => {
   const { send } = await consoleOf(large.home());
   const { summary, rules, findings } = (await send('/api/audit?place=test')).json();
   expect(summary.bySeverity.critical + summary.bySeverity.high).toBeGreaterThan(1_000);
@@ -241,7 +241,9 @@ it('ticks the steps of a runbook off in the audit log, as the command does', asy
   expect((await at.run(['log', 'verify'])).code).toBe(0);
 });
 
-it('reads two contexts at a time, the others in their order, after a failure as well', async () => {
+it('reads two contexts at a time, the others in their order, after a failure as well', {
+  tags: ['long'],
+}, async () => {
   const inTurn = inTurns(2);
   const begun: string[] = [];
   const gates = new Map<string, PromiseWithResolvers<void>>();
@@ -263,7 +265,9 @@ it('reads two contexts at a time, the others in their order, after a failure as 
   await Promise.all([all[0], all[2], all[3]]);
 });
 
-it('counts tokens in the steps of the report, and filters by a range of them', async () => {
+it('counts tokens in the steps of the report, and filters by a range of them', {
+  tags: ['long'],
+}, async () => {
   const ages = [-40, 0.5, 5, 25, 80, 300, 900, 4000, 99_999];
   const tokens = ages.map((age, index) =>
     token({

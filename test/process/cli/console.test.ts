@@ -245,7 +245,7 @@ it('writes commands with the files that it was started with, and what they leave
 });
 
 describe('a lockdown in a console', () => {
-  it('is planned as it is chosen, carried out, shown and lifted', async () => {
+  it('is planned as it is chosen, carried out, shown and lifted', { tags: ['long'] }, async () => {
     const at = home();
     const opened = await consoleOf(at);
     const { send, reached } = opened;
@@ -295,7 +295,7 @@ describe('a lockdown in a console', () => {
 });
 
 describe('what a console reads', () => {
-  it('answers filters from memory as the command does', async () => {
+  it('answers filters from memory as the command does', { tags: ['long'] }, async () => {
     const at = home();
     const opened = await consoleOf(at);
     const count = async (flags: readonly string[]) =>

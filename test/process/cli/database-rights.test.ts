@@ -101,7 +101,9 @@ test('a role without any right is told what it needs, briefly where a command fa
   ]);
 });
 
-test('a dry run does not call a revocation refused that leaves only authorization codes', async () => {
+test('a dry run does not call a revocation refused that leaves only authorization codes', {
+  tags: ['long'],
+}, async () => {
   const grants = [...(documented.get('Reading') ?? []), ...(documented.get('Revoking tokens') ?? [])];
   const { name } = await addUser();
   const { run } = home(
@@ -210,7 +212,7 @@ describe.runIf(existsSync(CONTROLLER))("in a controller's tables", () => {
     return { database, url };
   }
 
-  test('a changed setting is said to take a while', async () => {
+  test('a changed setting is said to take a while', { tags: ['long'] }, async () => {
     const { database, url } = await controller();
     try {
       const { run } = home(url);

@@ -143,7 +143,7 @@ describe('tokens revoke', () => {
     expect(await left(user.name)).toEqual([0, 0, 1]);
   });
 
-  test('ends sessions as well where it is told to', async () => {
+  test('ends sessions as well where it is told to', { tags: ['long'] }, async () => {
     const user = await addUser();
     const { run } = home();
     const done = await run(['tokens', 'revoke', '--user', user.name, '--with-sessions', '--yes', '--json']);
@@ -158,7 +158,9 @@ describe('tokens revoke', () => {
     expect(await left(user.name)).toEqual([0, 0, 0]);
   });
 
-  test('leaves refresh tokens alive with --access-only, says so, and finds them later', async () => {
+  test('leaves refresh tokens alive with --access-only, says so, and finds them later', {
+    tags: ['long'],
+  }, async () => {
     const user = await addUser();
     const { run } = home();
     const done = await run(['tokens', 'revoke', '--user', user.name, '--access-only', '--yes']);
@@ -312,7 +314,7 @@ describe('settings', () => {
     expect(on.stdout).toMatch(/\nBasic authentication is on now\.\n$/);
   });
 
-  test('token-lifetime changes what is given, and keeps the rest', async () => {
+  test('token-lifetime changes what is given, and keeps the rest', { tags: ['long'] }, async () => {
     const { run } = home();
     const before = parsed(await run(['settings', 'token-lifetime', '--json']));
     const set = ['settings', 'token-lifetime', '--access', '90d', '--code', '300'];
@@ -417,7 +419,7 @@ describe('the way to the database', () => {
     expect([code, stderr]).toEqual([4, expect.stringMatching(/it has none of their tables/)]);
   });
 
-  test('a role that may only read lists, and is told what it lacks', async () => {
+  test('a role that may only read lists, and is told what it lacks', { tags: ['long'] }, async () => {
     const user = await addUser();
     const reader = home(await addRole(['GRANT SELECT ON ALL TABLES IN SCHEMA public TO ROLE']));
     expect(parsed(await reader.run(['tokens', 'list', '--user', user.name, '--json']))).toHaveLength(2);

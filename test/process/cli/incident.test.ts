@@ -104,7 +104,9 @@ describe('in a database', () => {
     });
   });
 
-  test('the snapshot is for its owner only, and stands in the log by its hash', async () => {
+  test('the snapshot is for its owner only, and stands in the log by its hash', {
+    tags: ['long'],
+  }, async () => {
     const home = place();
     const { name } = await db.addUser();
     await home.run(['incident', 'lockdown', '--user', name, '--yes']);
@@ -119,7 +121,9 @@ describe('in a database', () => {
     expect(readFileSync(join(home.folder, '.local/state/tokenctl/audit.jsonl'), 'utf8')).toContain(sha256);
   });
 
-  test('a lockdown for a while is due when that is over, unless it is extended', async () => {
+  test('a lockdown for a while is due when that is over, unless it is extended', {
+    tags: ['long'],
+  }, async () => {
     const home = place();
     const { name } = await db.addUser();
     const { incident } = await home.json('incident', 'lockdown', '--user', name, '--for', '1m', '--yes');
@@ -175,7 +179,7 @@ describe('in a database', () => {
     });
   });
 
-  test('what is locked down at another address is not forgotten', async () => {
+  test('what is locked down at another address is not forgotten', { tags: ['long'] }, async () => {
     const home = place();
     const { name } = await db.addUser();
     const { incident } = await home.json('incident', 'lockdown', '--user', name, '--yes');

@@ -65,7 +65,7 @@ test('a token of a report is found with its place, revoked from standard input, 
   }
 });
 
-test('a pipe into --leaked - asks on the terminal', async () => {
+test('a pipe into --leaked - asks on the terminal', { tags: ['long'] }, async () => {
   const { home, file } = await leak();
   const args = ['tokens', 'find', '--leaked', '-', '--revoke'];
   const question = 'Type 1 to';
@@ -78,7 +78,7 @@ test('a pipe into --leaked - asks on the terminal', async () => {
   expect(yes.code).toBe(0);
 });
 
-test('without a terminal it needs --yes, before the report is read', async () => {
+test('without a terminal it needs --yes, before the report is read', { tags: ['long'] }, async () => {
   const { home } = await leak();
   const run = await home.run(['tokens', 'find', '--leaked', '-', '--revoke'], { input: '' });
   expect(run).toMatchObject({ code: 2 });

@@ -224,7 +224,7 @@ describe('changing', () => {
     expect((await place.run([...args, '--at-most', '6'])).code).toBe(0);
   });
 
-  test('--at-most refuses all where one alone is too large', async () => {
+  test('--at-most refuses all where one alone is too large', { tags: ['long'] }, async () => {
     const place = home(GROUPS);
     await services()[0]?.makeTokens('bob', 4);
     await services()[1]?.makeTokens('bob', 1);
@@ -234,7 +234,7 @@ describe('changing', () => {
     expect((await place.run(args)).code).toBe(0);
   });
 
-  test('who has another question is waited for again', async () => {
+  test('who has another question is waited for again', { tags: ['long'] }, async () => {
     const place = home(GROUPS);
     for (const service of services().slice(0, 2)) await service.addExternal('erin', 2);
     await place.run(['settings', 'external-tokens', 'allow', '--context', 'east', '--yes']);
@@ -306,7 +306,9 @@ describe('changing', () => {
     expect(none.code).toBe(2);
   });
 
-  test('a user whom only some of the contexts have is locked down there, and leaves no incident elsewhere', async () => {
+  test('a user whom only some of the contexts have is locked down there, and leaves no incident elsewhere', {
+    tags: ['long'],
+  }, async () => {
     const place = eight();
     await services()[1]?.addUser('dora');
     await services()[1]?.makeTokens('dora', 2);
@@ -415,7 +417,7 @@ test('a lockdown of eight over REST: six are locked down as far as can be checke
   expect(lifted.stdout).not.toContain('locked down\n');
 });
 
-test('two contexts of one controller open an incident once', async () => {
+test('two contexts of one controller open an incident once', { tags: ['long'] }, async () => {
   const place = home();
   const file = join(place.folder, '.config/tokenctl/tokenctl.yaml');
   const twin = `  twin: { url: "${services()[0]?.url}", token: { file: "${join(place.folder, 's1.token')}" } }\n`;

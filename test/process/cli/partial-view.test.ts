@@ -62,7 +62,7 @@ describe('a normal user over REST', () => {
     expect(`${stdout}${stderr}`).toContain(LIMIT);
   });
 
-  test('a clean-up that finds nothing is not complete', async () => {
+  test('a clean-up that finds nothing is not complete', { tags: ['long'] }, async () => {
     const { code, stdout } = await run('tokens', 'cleanup', '--yes');
     expect(code).toBe(5);
     expect(stdout).toContain('Nothing visible to clean up.');
@@ -70,7 +70,7 @@ describe('a normal user over REST', () => {
     expect((await run('cleanup_tokens')).code).toBe(4);
   });
 
-  test('the JSON of reports has what the account sees', async () => {
+  test('the JSON of reports has what the account sees', { tags: ['long'] }, async () => {
     const json = async (...args: string[]) => JSON.parse((await run(...args, '--json')).stdout);
     expect(await json('tokens', 'audit')).toMatchObject({ visibility: part });
     expect(await json('tokens', 'audit', '--summary')).toMatchObject({ visibility: part });
@@ -84,7 +84,7 @@ describe('a normal user over REST', () => {
     });
   });
 
-  test('written reports say it themselves', async () => {
+  test('written reports say it themselves', { tags: ['long'] }, async () => {
     for (const format of ['html', 'sarif']) {
       expect((await run('tokens', 'audit', '--format', format)).stdout).toContain(LIMIT);
     }

@@ -39,7 +39,9 @@ describe('settings basic-auth', () => {
     }
   });
 
-  test('goes on with a token that it creates first where the context has a password', async () => {
+  test('goes on with a token that it creates first where the context has a password', {
+    tags: ['long'],
+  }, async () => {
     const { run, folder } = home();
     const file = join(folder, 'rescue.token');
     const off = ['settings', 'basic-auth', 'off', '--rescue-token', file];

@@ -113,7 +113,7 @@ describe('tokens list', () => {
     );
   });
 
-  test('the plan of a revocation says which users a pattern matches', async () => {
+  test('the plan of a revocation says which users a pattern matches', { tags: ['long'] }, async () => {
     const { run } = home();
     const args = ['tokens', 'revoke', '--user', 'ci-*', '--not-user', 'ci-lint', '--dry-run', '--json'];
     const { plan } = JSON.parse((await run(args)).stdout) as {
@@ -125,7 +125,7 @@ describe('tokens list', () => {
     expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('Did you mean "ci-lint"?')]);
   });
 
-  test('sorts, limits, and shows the columns that are asked for', async () => {
+  test('sorts, limits, and shows the columns that are asked for', { tags: ['long'] }, async () => {
     const { run } = home();
     const sorted = await run([
       'tokens',
@@ -154,7 +154,7 @@ describe('tokens list', () => {
     expect(await run(['tokens', 'list', '--sort', 'created:down'])).toMatchObject({ code: 2 });
   });
 
-  test('shows the day of the last use, which the REST API only selects by', async () => {
+  test('shows the day of the last use, which the REST API only selects by', { tags: ['long'] }, async () => {
     const { run } = home();
     const csv = await run(['tokens', 'list', '--user', 'backup', '--columns', 'id,last_used', '--csv']);
     const [, ...rows] = csv.stdout.trimEnd().split('\n');

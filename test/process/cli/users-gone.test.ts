@@ -238,7 +238,9 @@ test('an empty, smaller, incomplete or overwhelming answer ends it with nothing 
   expect(down.stderr).toContain('The directory staff could not be reached (ECONNREFUSED)');
 });
 
-test('a directory whose ids are all others than before ends it with nothing done', async () => {
+test('a directory whose ids are all others than before ends it with nothing done', {
+  tags: ['long'],
+}, async () => {
   const [renamed] = [await external('n1'), await external('n2'), await external('n3')];
   const at = await place([person('n1'), person('n2'), person('n3')], LENIENT);
   expect(await at.gone('--yes')).toMatchObject({ code: 0 });
@@ -275,7 +277,9 @@ test('the job ends the access of who is gone, and says by which evidence', async
   expect(tokens).toEqual([]);
 });
 
-test('over REST the same users are gone, since the controller shows their accounts', async () => {
+test('over REST the same users are gone, since the controller shows their accounts', {
+  tags: ['long'],
+}, async () => {
   const left = await external('t1');
   const at = await place([person('t1', false), person('t2')], LENIENT);
   const run = await at.run(

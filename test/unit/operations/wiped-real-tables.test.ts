@@ -111,7 +111,7 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a wiped
     expectNotRead(await real.investigate('bob'), project);
   });
 
-  it('finds a change that another entry about the object hides', async () => {
+  it('finds a change that another entry about the object hides', { tags: ['long'] }, async () => {
     const project = await theft();
     const entry = await real.write({
       ...{ actor: real.id['bob'] ?? 0, operation: 'update', object1: 'project' },
@@ -124,7 +124,7 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a wiped
     expectNotRead(await real.investigate('bob'), project);
   });
 
-  it('says of numbers that are missing alone that not all was read', async () => {
+  it('says of numbers that are missing alone that not all was read', { tags: ['long'] }, async () => {
     await wipe('id IN (40, 41)');
     const { stream, items } = await real.investigate('bob');
     expect(stream.hole).toMatch(/^The activity stream is not whole: 2 of the \d+ numbers/);
