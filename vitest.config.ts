@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
+import { WAIT_LIMIT_MS } from './test/support/limits.ts';
 import { recordedDurations } from './test/support/progress-reporter.ts';
 
 /** Tests that are too long to run before each commit; `npm run test:long` runs them. */
@@ -88,7 +89,7 @@ export default defineConfig({
       project('unit', { isolate: false }),
       project('service', { isolate: false }),
       project('process', { isolate: false }),
-      project('browser'),
+      project('browser', { expect: { poll: { timeout: WAIT_LIMIT_MS } } }),
       project('soak', {
         include: ['test/soak/**/*.test.ts', LONG, ...partlyLong],
         exclude: [],

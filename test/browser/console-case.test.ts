@@ -10,7 +10,7 @@ import { barriers, startChromium, takePictures } from './chromium.ts';
 import { tabTo } from './web-stories.ts';
 
 const chromium = findChromium();
-describe.skipIf(chromium === null)('a case in the console', { timeout: 120_000 }, () => {
+describe.skipIf(chromium === null)('a case in the console', () => {
   const home = mkdtempSync(join(tmpdir(), 'tokenctl-console-'));
   let browser: Browser;
   let stage: TheftConsole;

@@ -9,7 +9,7 @@ import { findChromium } from '../support/tools.ts';
 import { barriers, startChromium, takePictures } from './chromium.ts';
 
 const chromium = findChromium();
-describe.skipIf(chromium === null)('from a theft to the report', { timeout: 120_000 }, () => {
+describe.skipIf(chromium === null)('from a theft to the report', () => {
   const home = mkdtempSync(join(tmpdir(), 'tokenctl-console-'));
   let browser: Browser;
   let stage: TheftConsole;
@@ -66,7 +66,7 @@ describe.skipIf(chromium === null)('from a theft to the report', { timeout: 120_
     await confirm('mole', 'Lock down the access of mole');
     await button('Find out what was done').waitFor();
     // What is known of mole is read again first.
-    await expect.poll(loudest, { timeout: 15_000 }).toEqual(['Find out what was done']);
+    await expect.poll(loudest).toEqual(['Find out what was done']);
     await button('Find out what was done').click();
 
     // What is found is decided about in the case of bob, from when the stolen token was made.

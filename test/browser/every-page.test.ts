@@ -2,12 +2,13 @@ import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningService } from '../../src/service/server.ts';
 import { fakeAnsible } from '../support/fake-ansible.ts';
 import { ADMIN, type Body, type Client, SECRET_KEY, startTestService } from '../support/service.ts';
 import { adminOf, set } from '../support/sso/world.ts';
 import { findChromium } from '../support/tools.ts';
+import { until } from '../support/until.ts';
 import { barriers, startChromium, takePictures } from './chromium.ts';
 import { createAndDeleteToken, launchWithLimit, logIn, turnBasicOffAndOn } from './web-stories.ts';
 
@@ -20,8 +21,6 @@ const OVERRIDE = '\u202e';
  * well.
  */
 const PAYLOAD = `<img src=x onerror=hits++>${OVERRIDE}`;
-
-const PATIENCE = { timeout: 30_000 };
 
 const TABLE = readFileSync(new URL('../../src/web/service/pages.tsx', import.meta.url), 'utf8');
 
@@ -139,7 +138,7 @@ describe.skipIf(chromium === null)('every page of the web interface, on the embe
     await made(`job_templates/${templateId}/launch`, { limit: hostile('output') }, 'jobs');
     await admin.patch(`/api/v2/job_templates/${templateId}/`, { inventory });
     const isDone = async () => (await admin.get(`/api/v2/jobs/${ids['jobs']}/`)).json.status === 'successful';
-    await vi.waitUntil(isDone, { ...PATIENCE, interval: 100 });
+    await until(isDone);
     await set(service, 'github', {
       SOCIAL_AUTH_GITHUB_KEY: hostile('client id'),
       SOCIAL_AUTH_GITHUB_SECRET: 'a-secret',
@@ -207,9 +206,9 @@ describe.skipIf(chromium === null)('every page of the web interface, on the embe
     expect(problems).toEqual([]);
     // The texts do run where they are markup.
     await page.evaluate((text) => document.body.insertAdjacentHTML('beforeend', text), PAYLOAD);
-    await expect.poll(() => page.evaluate('hits'), PATIENCE).toBe(1);
+    await expect.poll(() => page.evaluate('hits')).toBe(1);
     await context.close();
-  }, 300_000);
+  });
 
   it('is enough for a token, a job with a limit, and Basic authentication off and on', async () => {
     const page = await browser.newPage({ viewport: { width: 1200, height: 800 } });
@@ -232,16 +231,13 @@ async function show(page: Page, path: string, waiting: () => number): Promise<vo
     dispatchEvent(new PopStateEvent('popstate'));
   }, path);
   await expect
-    .poll(
-      async () => [
-        path,
-        await page.locator('h1:not([data-last-page])').count(),
-        await page.locator('h1[data-last-page]').count(),
-        await page.getByRole('progressbar').count(),
-        waiting(),
-      ],
-      PATIENCE,
-    )
+    .poll(async () => [
+      path,
+      await page.locator('h1:not([data-last-page])').count(),
+      await page.locator('h1[data-last-page]').count(),
+      await page.getByRole('progressbar').count(),
+      waiting(),
+    ])
     .toEqual([path, 1, 0, 0, 0]);
 }
 
@@ -253,7 +249,7 @@ async function examine(page: Page, path: string, begin: number): Promise<number>
   const end = begin === 375 ? 1280 : 375;
   for (const width of [begin, ...(process.env['TEST_SCREENSHOTS'] ? [768] : []), end]) {
     if (width !== begin) await page.setViewportSize({ width, height: 900 });
-    if (width === 375) await expect.poll(() => page.evaluate(overflow), PATIENCE).toEqual([]);
+    if (width === 375) await expect.poll(() => page.evaluate(overflow)).toEqual([]);
     if (width === 1280) expect([path, await barriers(page)]).toEqual([path, []]);
     await takePictures(page, `${nameOf(path)}-${width}`);
   }

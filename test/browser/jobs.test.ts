@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { printRun } from '../../src/service/sample/output.ts';
 import { PLAYBOOKS } from '../../src/service/sample/playbooks.ts';
 import type { RunningService } from '../../src/service/server.ts';
+import { WAIT_LIMIT_MS } from '../support/limits.ts';
 import { ADMIN, type Body, basic, Client, startTestService } from '../support/service.ts';
 import { findChromium } from '../support/tools.ts';
 import { startChromium, takePictures } from './chromium.ts';
@@ -14,7 +15,6 @@ import { logIn } from './web-stories.ts';
 const chromium = findChromium();
 const PATH = process.env['PATH'] ?? '';
 const hasAnsible = PATH.split(delimiter).some((folder) => existsSync(join(folder, 'ansible-playbook')));
-const PATIENCE = { timeout: 60_000 };
 
 const HOSTS = Array.from({ length: 30 }, (_, index) => `web${String(index + 1).padStart(2, '0')}`);
 
@@ -150,7 +150,7 @@ describe.skipIf(chromium === null)('the page of a job', () => {
   it('searches the output, and leads from results to their lines', async () => {
     const id = await launched('all');
     await world.open(`/jobs/${id}`, async (page) => {
-      await expect.poll(() => output(page).textContent(), PATIENCE).toContain('PLAY RECAP');
+      await expect.poll(() => output(page).textContent()).toContain('PLAY RECAP');
       await page.getByText('Failed', { exact: true }).waitFor();
       const { text } = await world.admin.get(`/api/v2/jobs/${id}/stdout/?format=txt`);
       expect(await output(page).textContent()).toBe(text);
@@ -165,7 +165,7 @@ describe.skipIf(chromium === null)('the page of a job', () => {
       await search.press('Enter');
       await page.getByText(`2 / ${lines}`).waitFor();
       expect(await current.textContent()).not.toBe(first);
-      await expect.poll(() => isSeen(page, '.output-current'), PATIENCE).toBe(true);
+      await expect.poll(() => isSeen(page, '.output-current')).toBe(true);
       await search.press('Shift+Enter');
       await page.getByText(`1 / ${lines}`).waitFor();
       await search.fill('nothing like it');
@@ -183,16 +183,14 @@ describe.skipIf(chromium === null)('the page of a job', () => {
       await hosts.getByRole('row').nth(30).waitFor();
       await hosts.getByRole('link', { name: 'web07' }).click();
       const results = page.getByRole('grid', { name: 'results of tasks' });
-      await expect.poll(() => results.getByRole('row').count(), PATIENCE).toBe(4);
+      await expect.poll(() => results.getByRole('row').count()).toBe(4);
       await page.getByRole('combobox', { name: 'Result' }).selectOption('Failed');
-      await expect.poll(() => results.getByRole('row').count(), PATIENCE).toBe(2);
+      await expect.poll(() => results.getByRole('row').count()).toBe(2);
       await results.getByText('No space left on device').waitFor();
       await takePictures(page, 'job-results');
       await results.getByRole('link', { name: /^Line / }).click();
-      await expect
-        .poll(() => page.locator('.output-current').textContent(), PATIENCE)
-        .toContain('fatal: [web07]');
-      await expect.poll(() => isSeen(page, '.output-current'), PATIENCE).toBe(true);
+      await expect.poll(() => page.locator('.output-current').textContent()).toContain('fatal: [web07]');
+      await expect.poll(() => isSeen(page, '.output-current')).toBe(true);
 
       await press(page, 'Relaunch on the failed host');
       await page.waitForURL((url) => !url.pathname.startsWith(`/jobs/${id}`));
@@ -214,17 +212,15 @@ describe.skipIf(chromium === null)('the page of a job', () => {
           isAtEnd: scrollHeight > clientHeight && scrollTop + clientHeight >= scrollHeight - 20,
         }));
       const follows = () => page.getByRole('switch', { name: 'Follow' }).isChecked();
-      await expect
-        .poll(async () => (await place()).isAtEnd && (await place()).top > 200, PATIENCE)
-        .toBe(true);
+      await expect.poll(async () => (await place()).isAtEnd && (await place()).top > 200).toBe(true);
       expect(await follows()).toBe(true);
       await box.evaluate((element) => element.scrollTo({ top: 100 }));
-      await expect.poll(follows, PATIENCE).toBe(false);
+      await expect.poll(follows).toBe(false);
       const before = await box.textContent();
-      await expect.poll(async () => (await box.textContent()) !== before, PATIENCE).toBe(true);
+      await expect.poll(async () => (await box.textContent()) !== before).toBe(true);
       expect((await place()).top).toBe(100);
       await page.getByText('Follow', { exact: true }).click();
-      await expect.poll(async () => (await place()).isAtEnd, PATIENCE).toBe(true);
+      await expect.poll(async () => (await place()).isAtEnd).toBe(true);
       await press(page, 'Cancel job');
       await page.getByText('Canceled', { exact: true }).waitFor();
       await page.getByRole('switch', { name: 'Follow' }).waitFor({ state: 'detached' });
@@ -300,34 +296,30 @@ describe.skipIf(chromium === null || !hasAnsible)(
       }
       await press(page, 'Launch');
       await page.getByRole('heading', { level: 1, name: /^Job \d+: Configure$/ }).waitFor();
-      await page.getByText('Successful', { exact: true }).waitFor(PATIENCE);
-      await expect.poll(() => output(page).textContent(), PATIENCE).toContain('PLAY RECAP');
+      await page.getByText('Successful', { exact: true }).waitFor({ timeout: WAIT_LIMIT_MS });
+      await expect.poll(() => output(page).textContent()).toContain('PLAY RECAP');
     }
 
-    it(
-      'as a check with tags on a group of hosts, which changes nothing, and then for real',
-      { timeout: 120_000 },
-      () =>
-        world.open('/templates', async (page) => {
-          const variables = `{"folder": ${JSON.stringify(written)}, "greeting": "hi"}`;
-          const chosen = { extra_vars: variables, limit: 'frontend', job_tags: 'greeting' };
-          await launch(page, { ...chosen, job_type: 'check' });
-          const text = (await output(page).textContent()) ?? '';
-          expect(text).toContain('changed: [web1]');
-          for (const absent of ['db1', 'Say the port']) expect(text).not.toContain(absent);
-          expect(['web1', 'web2', 'db1'].filter((host) => existsSync(join(written, host)))).toEqual([]);
+    it('as a check with tags on a group of hosts, which changes nothing, and then for real', () =>
+      world.open('/templates', async (page) => {
+        const variables = `{"folder": ${JSON.stringify(written)}, "greeting": "hi"}`;
+        const chosen = { extra_vars: variables, limit: 'frontend', job_tags: 'greeting' };
+        await launch(page, { ...chosen, job_type: 'check' });
+        const text = (await output(page).textContent()) ?? '';
+        expect(text).toContain('changed: [web1]');
+        for (const absent of ['db1', 'Say the port']) expect(text).not.toContain(absent);
+        expect(['web1', 'web2', 'db1'].filter((host) => existsSync(join(written, host)))).toEqual([]);
 
-          await launch(page, chosen);
-          expect(readFileSync(join(written, 'web2'), 'utf8')).toBe('hi on web2\n');
-          expect(existsSync(join(written, 'db1'))).toBe(false);
-          await takePictures(page, 'job-real');
-          await follow(page, 'Hosts and tasks');
-          const results = page.getByRole('grid', { name: 'results of tasks' });
-          await results.getByRole('row').filter({ hasText: 'web2' }).getByText('Changed').waitFor();
-          expect(await results.getByRole('row').count()).toBe(3);
-          await launch(page, { limit: 'frontend', job_tags: 'port' });
-          expect(await output(page).textContent()).toContain('port 8443');
-        }),
-    );
+        await launch(page, chosen);
+        expect(readFileSync(join(written, 'web2'), 'utf8')).toBe('hi on web2\n');
+        expect(existsSync(join(written, 'db1'))).toBe(false);
+        await takePictures(page, 'job-real');
+        await follow(page, 'Hosts and tasks');
+        const results = page.getByRole('grid', { name: 'results of tasks' });
+        await results.getByRole('row').filter({ hasText: 'web2' }).getByText('Changed').waitFor();
+        expect(await results.getByRole('row').count()).toBe(3);
+        await launch(page, { limit: 'frontend', job_tags: 'port' });
+        expect(await output(page).textContent()).toContain('port 8443');
+      }));
   },
 );

@@ -10,7 +10,6 @@ import { findChromium } from '../support/tools.ts';
 import { startChromium, takePictures } from './chromium.ts';
 
 const chromium = findChromium();
-const PATIENCE = { timeout: 30_000 };
 /** A name that shows whether it is taken for markup. */
 const MARKUP = '<img src="/x" onerror="document.body.remove()">';
 
@@ -205,13 +204,13 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
       await heading(page, /^Job \d+: Deploy$/);
       // While it runs: it would go on for a minute.
       const output = page.getByRole('log', { name: 'Output' });
-      await expect.poll(() => output.textContent(), PATIENCE).toContain('begun');
+      await expect.poll(() => output.textContent()).toContain('begun');
       await page.getByText('Running', { exact: true }).waitFor();
       await press(page, 'Cancel job');
       await page.getByText('Canceled', { exact: true }).waitFor();
       expect(await output.textContent()).toContain('argument: --limit=slow\n');
       expect(await output.textContent()).toContain('argument: --check\n');
-      expect(await output.textContent()).toContain('color: !unsafe blue');
+      expect(await output.textContent()).toContain('"color":{"__ansible_unsafe":"blue"}');
       await takePictures(page, 'web-job-canceled');
       const first = page.url();
       await follow(page, 'Details');
@@ -249,7 +248,7 @@ describe.skipIf(chromium === null)('the resources of the web interface', () => {
       await press(page, 'Delete 2 inventories');
       await page.getByText('Deleted 2 inventories.').waitFor();
       // The button of the list is disabled now: the focus goes to the page.
-      await expect.poll(() => page.evaluate(() => document.activeElement?.tagName), PATIENCE).toBe('MAIN');
+      await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe('MAIN');
       expect((await admin.get('/api/v2/inventories/?name__startswith=old')).json.count).toBe(0);
     }));
 

@@ -111,7 +111,7 @@ describe.skipIf(chromium === null)('the web interface', () => {
         await route.continue();
       });
       await page.goto(`${service.url}/`, { waitUntil: 'commit' });
-      await expect.poll(() => paths.length, { timeout: 30_000 }).toBe(4);
+      await expect.poll(() => paths.length).toBe(4);
       release();
       await page.getByRole('heading', { name: 'Dashboard' }).waitFor();
       await page
@@ -160,7 +160,7 @@ describe.skipIf(chromium === null)('the web interface', () => {
       await page.getByRole('link', { name: 'Canceled: 1', exact: true }).waitFor();
       await page.getByRole('img', { name: '1 successful, 0 failed, 2 error, 1 canceled' }).waitFor();
       await page.getByRole('link', { name: 'Error: 2', exact: true }).click();
-      await expect.poll(() => page.getByRole('row').count(), { timeout: 30_000 }).toBe(3);
+      await expect.poll(() => page.getByRole('row').count()).toBe(3);
       await service.database.execute("DELETE FROM service_job WHERE name = 'ended'");
     }));
 
