@@ -120,7 +120,9 @@ test('deep, wide and long content is refused, and the receiver goes on', async (
   expect(await answer(await sign({ sub_id: deep }))).toBe('400 invalid_request');
   expect(await answer(await sign({ events: many }))).toBe('400 invalid_request');
   expect(await answer(await sign({ jti: 'j'.repeat(257) }))).toBe('400 invalid_request');
-  expect(await answer(await sign({ jti: 'j'.repeat(1024 * 1024) }))).toBe('413 invalid_request');
+  // The connection may close before the client has sent all of it, and so before it reads the answer.
+  const long = answer(await sign({ jti: 'j'.repeat(1024 * 1024) })).catch(({ cause }) => cause?.code);
+  expect(['413 invalid_request', 'EPIPE', 'ECONNRESET']).toContain(await long);
   expect(await answer(await sign({ jti: 'null\u0000byte' }))).toBe('400 invalid_request');
   expect(await answer(await sign({ sub_id: email(`${'a'.repeat(600)}@example.org`) }))).toBe(
     '400 invalid_request',
