@@ -11,7 +11,7 @@ import {
 } from './connection-parameters.ts';
 import type { Environment } from './connection-sources.ts';
 import type { Database, Queryable } from './database.ts';
-import { requireInForce, settingsIn } from './settings-in-force.ts';
+import { requireInForce, type SessionSettings, settingsIn } from './settings-in-force.ts';
 
 /** How to reach a PostgreSQL database. */
 export interface PostgresOptions {
@@ -37,6 +37,8 @@ export interface PostgresOptions {
   readonly responseTimeout?: number;
   /** Settings of the session, by name. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Finds out on the first connection which other settings each connection is to have, by name. */
+  readonly findSettings?: (first: Queryable, address: string) => Promise<SessionSettings>;
 }
 
 /** How statements travel; `local` is a socket of this machine. */
@@ -185,6 +187,15 @@ function poolConfig(options: PostgresOptions, parameters: ConnectionParameters):
     ...settingsIn(parameters.options),
     ...settingsIn(sessionOptions(settings)),
   ]);
+  const timeout = connectTimeoutOf(parameters);
+  let found: Promise<SessionSettings> | undefined;
+  const prepare = async (client: pg.PoolClient) => {
+    if (found !== undefined) return requireInForce(client, new Map([...inForce, ...(await found)]), timeout);
+    await requireInForce(client, inForce, timeout);
+    if (options.findSettings === undefined) return;
+    found = options.findSettings(queryable(client, timeout), addressOf(parameters));
+    await requireInForce(client, await found, timeout);
+  };
   const serverOptions = [parameters.options, sessionOptions(settings) || undefined].filter(
     (option) => option !== undefined,
   );
@@ -204,10 +215,10 @@ function poolConfig(options: PostgresOptions, parameters: ConnectionParameters):
     ...(parameters.requiresBinding && { Client: BoundClient, enableChannelBinding: true }),
     max: options.connections ?? 10,
     application_name: options.applicationName,
-    connectionTimeoutMillis: connectTimeoutOf(parameters),
+    connectionTimeoutMillis: timeout,
     verify: (client, done) => {
       if (client instanceof BoundClient && !client.isBound) done(notBound());
-      else requireInForce(client, inForce, connectTimeoutOf(parameters)).then(() => done(), done);
+      else prepare(client).then(() => done(), done);
     },
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,

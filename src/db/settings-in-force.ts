@@ -36,22 +36,19 @@ export async function requireInForce(
   if (settings.size === 0) return;
   const names = [...settings.keys()];
   const limit = { query_timeout: timeoutMs };
-  const read = async () => {
-    const { rows } = await client.query<{ name: string; value: string | null }>({
-      text: 'SELECT n AS name, current_setting(n, true) AS value FROM unnest($1::text[]) AS n',
-      values: [names],
-      ...limit,
-    });
-    return new Map(rows.map(({ name, value }) => [name, value]));
-  };
-  const before = await read();
-  const { rows } = await client.query<{ name: string; value: string }>({
-    text: 'SELECT n AS name, set_config(n, v, false) AS value FROM unnest($1::text[], $2::text[]) AS w(n, v)',
+  const { rows } = await client.query<{ name: string; before: string | null; value: string }>({
+    text: `SELECT n AS name, current_setting(n, true) AS before, set_config(n, v, false) AS value
+     FROM unnest($1::text[], $2::text[]) AS w(n, v)`,
     values: [names, [...settings.values()]],
     ...limit,
   });
-  if (rows.every(({ name, value }) => before.get(name) === value)) return;
-  const after = await read();
+  if (rows.every(({ before, value }) => before === value)) return;
+  const { rows: read } = await client.query<{ name: string; value: string | null }>({
+    text: 'SELECT n AS name, current_setting(n, true) AS value FROM unnest($1::text[]) AS n',
+    values: [names],
+    ...limit,
+  });
+  const after = new Map(read.map(({ name, value }) => [name, value]));
   const missing = rows.filter(({ name, value }) => after.get(name) !== value).map(({ name }) => name);
   if (missing.length === 0) return;
   throw new TokenctlError(

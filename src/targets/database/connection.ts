@@ -3,7 +3,7 @@ import type { Queryable } from '../../db/database.ts';
 import { openPostgres, type PostgresDatabase, type PostgresOptions, sqlState } from '../../db/postgres.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { RightsPurpose } from '../../operations/ports/target.ts';
-import { findSchema, onlySchema, type RecognizedLayout, recognizeLayout } from './layout.ts';
+import { onlySchema, type RecognizedLayout, recognizeLayout } from './layout.ts';
 import type { IdTable } from './queries.ts';
 import { missingRights } from './rights.ts';
 import { type Layout, TABLES } from './tables.ts';
@@ -27,29 +27,21 @@ interface ConnectionOptions extends PostgresOptions {
  * and `unsupported` for a database with other tables.
  */
 export async function openConnection({ interruption, ...options }: ConnectionOptions): Promise<Connection> {
-  const open = (connections: number | undefined, settings: Readonly<Record<string, string>> = {}) =>
-    openPostgres({
-      ...options,
-      connections,
-      // JIT compilation takes longer than these statements.
-      settings: { jit: 'off', ...options.settings, ...settings },
-    }).catch((error: unknown) => {
-      throw databaseError(error, 'The database');
-    });
-  const first = await open(1);
-  const { address } = first;
-  const schema = await findSchema(first, address)
-    .catch((error: unknown) => {
-      throw databaseError(error, address);
-    })
-    .finally(() => first.close());
-  const database = await open(options.connections, { search_path: onlySchema(schema) });
-  try {
-    return new Connection(database, await recognizeLayout(database, { schema, address }), interruption);
-  } catch (error) {
-    await database.close();
-    throw databaseError(error, address);
-  }
+  let recognized: RecognizedLayout | undefined;
+  const database = await openPostgres({
+    ...options,
+    // JIT compilation takes longer than these statements.
+    settings: { jit: 'off', ...options.settings },
+    findSettings: async (first, address) => {
+      const { schema, ...layout } = await recognizeLayout(first, address);
+      recognized = layout;
+      return new Map([['search_path', onlySchema(schema)]]);
+    },
+  }).catch((error: unknown) => {
+    throw databaseError(error, 'The database');
+  });
+  if (recognized === undefined) throw new Error('the first connection recognizes the layout');
+  return new Connection(database, recognized, interruption);
 }
 
 /** A database that was opened and recognized. */

@@ -50,57 +50,29 @@ const KNOWN_RELEASES: Readonly<Record<Layout, string>> = {
   gateway: 'the platform gateway of 2.5 and later',
 };
 
-/**
- * Finds the schema on the role's search path that has the tables of a controller or gateway: the one with most of them.
- * Only that schema is used afterwards. Otherwise a table of the same name in an earlier schema would be read and changed.
- *
- * @throws TokenctlError `unsupported` if no schema has such tables, or if two have the same one.
- */
-export async function findSchema(database: Queryable, address: string): Promise<string> {
-  const rows =
-    await sql`SELECT s.name::text AS schema, array_agg(c.relname::text ORDER BY c.relname) AS tables
-     FROM unnest(current_schemas(false)) AS s(name)
-     JOIN pg_catalog.pg_namespace n ON n.nspname = s.name
-     JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = ANY (${ALL_TABLES})
-     GROUP BY s.name ORDER BY count(*) DESC`.rows<{ schema: string; tables: string[] }>(database);
-  const [found, ...others] = rows;
-  if (found === undefined) {
-    throw unusable(
-      `${address} is neither a controller's nor a platform gateway's database: it has none of their tables`,
-      'Check the name of the database and the search_path of the role.',
-    );
-  }
-  for (const { schema, tables } of others) {
-    const twice = tables.find((table) => found.tables.includes(table));
-    if (twice === undefined) continue;
-    throw unusable(
-      `${address} has the table ${twice} in two schemas on the search path: ${found.schema} and ${schema}`,
-      'Name the right schema in the connection string, for example ?options=-csearch_path%3Dpublic. If you do not know the other table, find out who created it.',
-    );
-  }
-  return found.schema;
-}
-
-/** The value of `search_path` that finds tables in this schema only, as an option of the connection takes it. */
+/** The value of `search_path` that finds tables in this schema only. */
 export function onlySchema(schema: string): string {
-  return `"${schema.replaceAll('"', '""')}",pg_temp`.replaceAll(/[\\\s]/g, String.raw`\$&`);
+  return `"${schema.replaceAll('"', '""')}",pg_temp`;
 }
 
 /**
- * Recognizes the layout of a database by the names and columns of its tables.
+ * Recognizes the layout of a database by the names and columns of its tables, in the schema on the role's search path that has most
+ * of them. Only that schema is to be used afterwards: otherwise a table of the same name in an earlier schema would be read and
+ * changed.
  *
- * @param expected The schema that the connection is limited to, and the address for errors.
- * @throws TokenctlError `unsupported` with the name of a table or column that is missing, or if another schema is on the
- * search path.
+ * @param address The address for errors.
+ * @throws TokenctlError `unsupported` if no schema has such tables, if two have the same one, and with the name of a table or column
+ * that is missing.
  */
 export async function recognizeLayout(
   database: Queryable,
-  { schema, address }: { readonly schema: string; readonly address: string },
-): Promise<RecognizedLayout> {
-  const columns = await readColumns(database, { schema, address });
+  address: string,
+): Promise<RecognizedLayout & { readonly schema: string }> {
+  const { schema, columns } = onlyOne(await readSchemas(database), address);
   const layout = layoutOf(columns);
   requireTables(layout, columns, address);
   return {
+    schema,
     layout,
     isServiceDatabase: columns.has('service_migration'),
     hasSessionOwners: columns.has(TABLES[layout].sessionMemberships.text),
@@ -110,37 +82,55 @@ export async function recognizeLayout(
   };
 }
 
-interface ColumnsRow {
-  readonly name: string;
-  readonly columns: readonly string[];
-  readonly types: readonly string[];
-  readonly schemas: readonly string[];
+/** A schema, and the columns of those of the known tables that it has. */
+interface Schema {
+  readonly schema: string;
+  readonly columns: Columns;
 }
 
-/** The columns of those of the known tables that the schema has. */
-async function readColumns(
-  database: Queryable,
-  { schema, address }: { readonly schema: string; readonly address: string },
-): Promise<Columns> {
-  const rows = await sql`SELECT w.name, array_agg(a.attname::text ORDER BY a.attnum) AS columns,
-       array_agg(format_type(a.atttypid, NULL) ORDER BY a.attnum) AS types, current_schemas(false)::text[] AS schemas
-     FROM unnest(${ALL_TABLES}::text[]) AS w(name)
-     JOIN pg_catalog.pg_attribute a ON a.attrelid = to_regclass(w.name) AND a.attnum > 0 AND NOT a.attisdropped
-     GROUP BY w.name`.rows<ColumnsRow>(database);
-  // A connection pooler may drop the options of a connection.
-  const others = rows.at(0)?.schemas.filter((name) => name !== schema) ?? [];
-  if (others.length > 0) {
+/** The schemas on the search path that have known tables, those with most of them first. */
+async function readSchemas(database: Queryable): Promise<Schema[]> {
+  const rows = await sql`SELECT n.nspname::text AS schema, c.relname::text AS "table",
+       array_agg(a.attname::text) AS columns, array_agg(format_type(a.atttypid, NULL)) AS types
+     FROM pg_catalog.pg_namespace n
+     JOIN pg_catalog.pg_class c ON c.relnamespace = n.oid AND c.relname = ANY (${ALL_TABLES})
+     JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+     WHERE n.nspname = ANY (current_schemas(false))
+     GROUP BY n.nspname, c.relname ORDER BY c.relname`.rows<{
+    schema: string;
+    table: string;
+    columns: readonly string[];
+    types: readonly string[];
+  }>(database);
+  return [...Map.groupBy(rows, (row) => row.schema)]
+    .map(([schema, tables]) => ({
+      schema,
+      columns: new Map(
+        tables.map(({ table, columns, types }) => [
+          table,
+          new Map(columns.map((column, index) => [column, types[index] ?? ''])),
+        ]),
+      ),
+    }))
+    .toSorted((one, other) => other.columns.size - one.columns.size);
+}
+
+function onlyOne([found, ...others]: readonly Schema[], address: string): Schema {
+  if (found === undefined) {
     throw unusable(
-      `${address} does not take the search path of this connection: the schemas ${others.join(', ')} are on it as well`,
-      'Connect to the server itself instead of a connection pooler.',
+      `${address} is neither a controller's nor a platform gateway's database: it has none of their tables`,
+      'Check the name of the database and the search_path of the role.',
     );
   }
-  return new Map(
-    rows.map(({ name, columns, types }) => [
-      name,
-      new Map(columns.map((column, index) => [column, types[index] ?? ''])),
-    ]),
-  );
+  for (const { schema, columns } of others) {
+    const twice = [...columns.keys()].find((table) => found.columns.has(table));
+    if (twice === undefined) continue;
+    throw unusable(
+      `${address} has the table ${twice} in two schemas on the search path: ${found.schema} and ${schema}`,
+      'Name the right schema in the connection string, for example ?options=-csearch_path%3Dpublic. If you do not know the other table, find out who created it.',
+    );
+  }
+  return found;
 }
 
 /** The controller of a platform may also have tables with a gateway's names: its own tables decide. */
