@@ -236,15 +236,25 @@ async function importWithoutExitHooks(): Promise<typeof import('embedded-postgre
   return EmbeddedPostgres;
 }
 
+/** By the URL of a server: a connection that is kept, since each new one costs as much as making a database. */
+const administrators = new Map<string, pg.Pool>();
+
+function administratorOf(connectionString: string): pg.Pool {
+  const known = administrators.get(connectionString);
+  if (known !== undefined) return known;
+  const pool = new pg.Pool({ connectionString, max: 1, idleTimeoutMillis: 0, allowExitOnIdle: true });
+  // The server stops before the process does.
+  pool.on('error', () => undefined);
+  administrators.set(connectionString, pool);
+  return pool;
+}
+
 /** Makes a database on a server and returns its URL: an empty one, or a copy of `template`, to which nothing is connected. */
 export async function createDatabase(
   serverUrl: string,
   { name = `test_${randomBytes(8).toString('hex')}`, template = 'template1' } = {},
 ): Promise<string> {
-  const client = new pg.Client({ connectionString: serverUrl });
-  await client.connect();
-  await client.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`);
-  await client.end();
+  await administratorOf(serverUrl).query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`);
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
   return url.href;

@@ -79,7 +79,9 @@ export function findUser(database: Queryable, id: number): Promise<UserRecord | 
 /** A user by name, or null. Names are compared exactly, as the controller does. */
 export function findUserByName(database: Queryable, username: string): Promise<UserRecord | null> {
   return sql`SELECT ${USER_COLUMNS} FROM auth_user u
-    WHERE u.username = ${username}`.first<UserRecord>(database);
+    WHERE u.username = ${username}`
+    .prepared('user by name')
+    .first<UserRecord>(database);
 }
 
 /** The writable fields of a user. `password` is hashed. */
