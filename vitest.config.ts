@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { WAIT_LIMIT_MS } from './test/support/limits.ts';
-import { recordedDurations } from './test/support/progress-reporter.ts';
+import { durationKey, recordedDurations } from './test/support/progress-reporter.ts';
 
 /** Tests that are too long to run before each commit; `npm run test:long` runs them. */
 const LONG = 'test/**/*.long.test.ts';
@@ -17,8 +17,8 @@ function project(
   return { extends: true, test: { name, include: [`test/${name}/**/*.test.ts`], exclude: [LONG], ...test } };
 }
 
-/** Projects whose files take longer come first. */
-const ORDER = ['soak', 'soak-embedded', 'browser', 'process', 'service', 'unit'];
+/** Of the long projects the shortest comes first; of the others, that whose files take longer. */
+const ORDER = ['soak-embedded', 'browser', 'soak', 'process', 'service', 'unit'];
 
 const FOLDERS = ['unit', 'service', 'process', 'browser', 'soak'];
 
@@ -42,18 +42,25 @@ const partlyLong = globSync('test/{unit,service,process}/**/*.test.ts', { cwd: i
     ),
 );
 
+/** The projects of the long tests. They have a limit in CI (`.ci/run`): their shortest files run first, so that it ends few of them. */
+const LIMITED = new Set(['soak', 'soak-embedded', 'browser']);
+
 /**
  * Starts one project after the other, since a worker keeps the modules that it has loaded for the files of one project only, and in
  * each the files first that took longest when `npm run test:durations` last recorded them: one that starts last would run alone.
  */
-class LongestFirst extends BaseSequencer {
+class ByDuration extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const durations = recordedDurations();
-    const duration = ({ moduleId }: TestSpecification) =>
-      durations[relative(import.meta.dirname, moduleId)] ?? Number.POSITIVE_INFINITY;
-    const order = ({ project }: TestSpecification) => ORDER.indexOf(project.name);
-    return (await super.sort(files)).toSorted(
-      (one, other) => order(one) - order(other) || duration(other) - duration(one) || 0,
+    const order = ({ project, moduleId }: TestSpecification) => {
+      const key = durationKey(project.name, relative(import.meta.dirname, moduleId));
+      const duration = durations[key] ?? Number.POSITIVE_INFINITY;
+      return LIMITED.has(project.name) ? duration : -duration;
+    };
+    const sorted = await super.sort(files);
+    return sorted.toSorted(
+      (one, other) =>
+        ORDER.indexOf(one.project.name) - ORDER.indexOf(other.project.name) || order(one) - order(other) || 0,
     );
   }
 }
@@ -69,7 +76,7 @@ export default defineConfig({
     hookTimeout: 600_000,
     // More than the two cores that the tests are made for: files wait for servers and processes.
     maxWorkers: 4,
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: ByDuration },
     // The command framework prints help through the console.
     disableConsoleIntercept: true,
     // Commands run inside the test's process as they were built: one instance of each module.

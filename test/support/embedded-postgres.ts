@@ -5,6 +5,7 @@ import {
   chownSync,
   existsSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statfsSync,
@@ -77,8 +78,37 @@ interface ServerOptions {
   readonly onLog?: (line: string) => void;
 }
 
+const PREFIX = 'tokenctl-postgres-';
+
+/** Ends the servers that tests left running when they were killed, and removes their folders. */
+function removeAbandoned(within: string): void {
+  for (const name of readdirSync(within).filter((each) => each.startsWith(PREFIX))) {
+    const folder = join(within, name);
+    const pid = Number(firstLine(join(folder, 'data/postmaster.pid')));
+    // One that is about to start has no process yet.
+    if (!(pid > 0)) continue;
+    // The fourth field is the parent; orphans get the first process of the machine as one (proc_pid_stat(5)).
+    const parent = firstLine(`/proc/${pid}/stat`)
+      ?.replace(/^.*\) /, '')
+      .split(' ')[1];
+    if (parent !== undefined && (parent !== '1' || process.pid === 1)) continue;
+    if (parent === '1') process.kill(pid, 'SIGQUIT');
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function firstLine(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8').split('\n')[0];
+  } catch {
+    return undefined;
+  }
+}
+
 async function newServer(options: ServerOptions = {}): Promise<NewServer> {
-  const folder = mkdtempSync(join(fastestFolder(), 'tokenctl-postgres-'));
+  const within = fastestFolder();
+  if (existsSync('/proc/self/stat')) removeAbandoned(within);
+  const folder = mkdtempSync(join(within, PREFIX));
   // Run by root, the server changes to another user, who must be able to get there.
   chmodSync(folder, 0o755);
   const port = await freePort();
