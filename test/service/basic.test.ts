@@ -36,8 +36,19 @@ test('a refusal takes as many iterations without a user, with an unusable hash, 
   }
 });
 
+describe.each(DATABASES)('passwords on %s', (kind) => {
+  const { service } = useService(kind, () => ({ passwordIterations: PASSWORD_ITERATIONS }));
+
+  it('are stored with as many iterations as on the controller', async () => {
+    const rows = await service.database.query<{ password: string }>('SELECT password FROM auth_user');
+    expect(rows.map(({ password }) => password)).toEqual([
+      expect.stringMatching(/^pbkdf2_sha256\$600000\$\w{22}\$/),
+    ]);
+  });
+});
+
 describe.each(DATABASES)('Basic authentication on %s', (kind) => {
-  const { service, admin } = useService(kind, () => ({ passwordIterations: PASSWORD_ITERATIONS }));
+  const { service, admin } = useService(kind);
   const me = (username: string, password: string) =>
     new Client(service.url, basic(username, password)).get('/api/v2/me/');
   const user = async (username: string, password: string) =>
@@ -47,13 +58,6 @@ describe.each(DATABASES)('Basic authentication on %s', (kind) => {
     const answer = await me(ADMIN.username, ADMIN.password);
     expect([answer.status, answer.json.results[0]?.username]).toEqual([200, 'admin']);
     expect(answer.cookies).toEqual([]);
-  });
-
-  it('stores a password with as many iterations as the controller', async () => {
-    const rows = await service.database.query<{ password: string }>('SELECT password FROM auth_user');
-    expect(rows.map(({ password }) => password)).toEqual([
-      expect.stringMatching(/^pbkdf2_sha256\$600000\$\w{22}\$/),
-    ]);
   });
 
   it.each(['utf8', 'latin1'] as const)('reads credentials in %s', async (encoding) => {
