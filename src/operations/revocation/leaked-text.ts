@@ -9,8 +9,8 @@ export interface Piece {
   readonly before: string;
 }
 
-/** The longest line, in characters; a longer one is searched in pieces. */
-const MAX_LINE = 1024 * 1024;
+/** The longest line, in characters; a longer one is searched in pieces, which keep the strings of its layers small. */
+const MAX_LINE = 64 * 1024;
 /** No value of a token is longer in any encoding, in characters. */
 const MAX_VALUE = 1200;
 /** How much of the lines before belongs to a value that goes on in a line, in characters. */

@@ -1,15 +1,7 @@
 /** How often a decoded text is decoded again: an ANSI sequence in JSON in JSON is three. */
 const MAX_DEPTH = 4;
-/** The most readings of one text. */
-const MAX_LAYERS = 40;
-/** The least length of a word of base64 that can hold a value of 30 characters. */
-const BASE64_WORDS = /[A-Za-z0-9+/_-]{40,}/g;
-
-/** One way in which a text may be encoded: whether it may be, and the text behind it. */
-interface Encoding {
-  readonly sign: RegExp;
-  decode(text: string): readonly string[];
-}
+/** Words of base64 long enough for a value of 30 characters. Without the lookbehind, each letter of a shorter word begins a search. */
+const BASE64_WORDS = /(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{40,}/g;
 
 // biome-ignore-start lint/suspicious/noControlCharactersInRegex: escape sequences consist of them.
 /** CSI and OSC sequences and other escapes (ECMA-48 §5.4, §5.6), as bytes; and as text where the escape character is lost. */
@@ -21,64 +13,35 @@ const INVISIBLE = /[\0\xad\u200b-\u200f\u2060-\u2064\ufeff]/g;
 const UNPRINTABLE = /[\x01-\x06\x0e-\x1a\x1c-\x1f\x7f]/;
 // biome-ignore-end lint/suspicious/noControlCharactersInRegex: see above
 
-const NAMED: Readonly<Record<string, string>> = {
-  amp: '&',
-  lt: '<',
-  gt: '>',
-  quot: '"',
-  apos: "'",
-  nbsp: ' ',
-};
+/**
+ * Escapes of JSON, C, shells and others, percent encoding, HTML, and control characters as rsyslog (#033) and `cat -v` (^[) write
+ * them. The signs are those before two hexadecimal digits.
+ */
+const escapes = (signs: string) =>
+  new RegExp(
+    String.raw`\\u([0-9A-Fa-f]{4})|(?:${signs})([0-9A-Fa-f]{2})|(?:\\u\{|&#[xX])([0-9A-Fa-f]{1,6})[};]|[\\#]([0-3][0-7]{2})` +
+      String.raw`|&#(\d{1,7});|\\([^%#=&^])|&(amp|lt|gt|quot|apos|nbsp|AMP|LT|GT|QUOT);?|\^([@-_])`,
+    'g',
+  );
+const ESCAPES = escapes(String.raw`\\x|%`);
+/** With quoted-printable (RFC 2045 §6.7). Any `=` before a value may look like it: this is always read in addition. */
+const QUOTED_PRINTABLE = escapes(String.raw`\\x|%|=`);
 
-const ENCODINGS: readonly Encoding[] = [
-  {
-    // A value that is colored in parts, and one directly behind a colored word.
-    sign: ANSI,
-    decode: (text) => [text.replace(ANSI, ''), text.replace(ANSI, ' ')],
-  },
-  { sign: INVISIBLE, decode: (text) => [text.replace(INVISIBLE, ''), text.replace(INVISIBLE, ' ')] },
-  {
-    // Of JSON, C, shells and others. What an unknown escape stands for is no part of a value.
-    sign: /\\/,
-    decode: (text) => [
-      text
-        .replace(/\\u([0-9a-f]{4})|\\u\{([0-9a-f]{1,6})\}|\\x([0-9a-f]{2})/gi, (_, four, braced, two) =>
-          character(four ?? braced ?? two, 16),
-        )
-        .replace(/\\([0-3][0-7]{2})/g, (_, octal) => character(octal, 8))
-        .replace(/\\e/g, '\x1b')
-        .replace(/\\[A-Za-z]/g, ' ')
-        .replace(/\\(.)/g, '$1'),
-    ],
-  },
-  {
-    sign: /%[0-9a-f]{2}/i,
-    decode: (text) => [text.replace(/%([0-9a-f]{2})/gi, (_, hex) => character(hex, 16))],
-  },
-  {
-    // Quoted-printable (RFC 2045 §6.7).
-    sign: /=[0-9a-f]{2}/i,
-    decode: (text) => [text.replace(/=([0-9a-f]{2})/gi, (_, hex) => character(hex, 16))],
-  },
-  {
-    sign: /&#?\w+/,
-    decode: (text) => [
-      text
-        .replace(/&#x([0-9a-f]{1,6});/gi, (_, hex) => character(hex, 16))
-        .replace(/&#(\d{1,7});/g, (_, decimal) => character(decimal, 10))
-        .replace(/&(amp|lt|gt|quot|apos|nbsp);?/gi, (_, name: string) => NAMED[name.toLowerCase()] ?? ' '),
-    ],
-  },
-  {
-    // Control characters as rsyslog (#033) and `cat -v` (^[) write them.
-    sign: /#[0-3][0-7]{2}|\^[@-_]/,
-    decode: (text) => [
-      text
-        .replace(/#([0-3][0-7]{2})/g, (_, octal) => character(octal, 8))
-        .replace(/\^([@-_])/g, (_, letter: string) => String.fromCharCode(letter.charCodeAt(0) - 64)),
-    ],
-  },
-];
+const NAMED: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
+
+/** Removes one layer of escapes, whatever their kinds. */
+function decode(text: string, kinds: RegExp): string {
+  return text.replace(kinds, (_, four, two, more, octal, decimal, letter, name, control) => {
+    const hex: string | undefined = four ?? two ?? more;
+    if (hex !== undefined) return character(hex, 16);
+    if (octal !== undefined) return character(octal, 8);
+    if (decimal !== undefined) return character(decimal, 10);
+    if (control !== undefined) return String.fromCharCode(control.charCodeAt(0) - 64);
+    if (name !== undefined) return NAMED[name.toLowerCase()] ?? ' ';
+    // What an unknown escape stands for is no part of a value.
+    return letter === 'e' ? '\x1b' : letter.replace(/[A-Za-z]/, ' ');
+  });
+}
 
 function character(digits: string, radix: number): string {
   const code = Number.parseInt(digits, radix);
@@ -86,24 +49,28 @@ function character(digits: string, radix: number): string {
 }
 
 /**
- * The readings of a text: as it is, and without the escapes that it may have, also several kinds in each other. In each of them a letter
- * or digit of an escape is no part of the value behind it. Bounded in depth and number.
+ * The readings of a text: as it is, and without the escapes that it may have, layer by layer. In each of them a letter or digit of an
+ * escape is no part of the value behind it. Each layer is decoded once for all kinds of escapes, so that the cost does not grow
+ * with their number, and only as deep as they are.
  */
-export function readingsOf(text: string): readonly string[] {
-  const readings = new Set([text]);
-  let latest: readonly string[] = [text];
-  for (let depth = 0; depth < MAX_DEPTH && latest.length > 0; depth += 1) {
-    const before = readings.size;
-    for (const each of latest) {
-      for (const { sign, decode } of ENCODINGS) {
-        if (readings.size >= MAX_LAYERS) break;
-        if (each.search(sign) === -1) continue;
-        for (const decoded of decode(each)) readings.add(decoded);
-      }
+export function readingsOf(text: string): ReadonlySet<string> {
+  const layers = new Set([text]);
+  for (const kinds of [ESCAPES, QUOTED_PRINTABLE]) {
+    let layer = text;
+    for (let depth = 0; depth < MAX_DEPTH; depth += 1) {
+      const visible = layer.replace(INVISIBLE, '');
+      layer = decode(visible, kinds);
+      if (layer === visible) break;
+      layers.add(layer);
     }
-    latest = [...readings].slice(before);
   }
-  return [...readings];
+  const readings = new Set(layers);
+  for (const layer of layers) {
+    const visible = layer.replace(INVISIBLE, '');
+    // A value that is colored in parts, and one directly behind a colored word.
+    for (const gap of ['', ' ']) readings.add(visible.replace(ANSI, gap));
+  }
+  return readings;
 }
 
 /** The words of a text that may be base64 of a value. */

@@ -1,8 +1,8 @@
 import { Secret } from '../../domain/secret.ts';
 import { base64Readings, base64Words, readingsOf } from './text-layers.ts';
 
-/** The values that a controller generates: exactly 30 letters and digits. */
-const GENERATED = /(?<![A-Za-z0-9])[A-Za-z0-9]{30}(?![A-Za-z0-9])/g;
+/** Words as long as the values that a controller generates, exactly 30 letters and digits, or longer. */
+const LONG_WORDS = /(?<![A-Za-z0-9])[A-Za-z0-9]{30,}/g;
 
 /** Whether a value has the form of those that a controller generates. Others are secrets of other systems, or none. */
 export function isGenerated(value: Secret): boolean {
@@ -47,6 +47,6 @@ function* valuesWithin(text: string): Generator<string> {
 }
 
 function* valuesOf(text: string): Generator<string> {
-  for (const [value] of text.matchAll(GENERATED)) yield value;
+  for (const [word] of text.matchAll(LONG_WORDS)) if (word.length === 30) yield word;
   for (const [, value = ''] of text.matchAll(LABELED)) yield value;
 }

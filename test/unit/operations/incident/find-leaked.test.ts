@@ -30,7 +30,8 @@ describe('values in a line', () => {
 
   const base64 = (text: string, encoding: BufferEncoding = 'utf8') =>
     Buffer.from(text, encoding).toString('base64');
-  test.each([
+  const everyEscape = String.raw`\x1b[1mx\x1b[m \u00e9 \n x%20y =3D &quot; &#8203; #033 ^[ [0m`;
+  const encoded: readonly (readonly [string, string])[] = [
     ['ANSI colors', `\x1b[32m+\x1b[m\x1b[32m${VALUE}\x1b[m`],
     ['ANSI colors within it', `token \x1b[1m${VALUE.slice(0, 9)}\x1b[0m${VALUE.slice(9)}`],
     ['ANSI colors behind a word', `token\x1b[0m${VALUE}\x1b[K`],
@@ -58,8 +59,15 @@ describe('values in a line', () => {
     ['base64 for PowerShell', `-EncodedCommand ${base64(`$t='${VALUE}'`, 'utf16le')}`],
     ['base64 behind what looks like it', `https://x.example.org/a/${base64(VALUE)}`],
     ['base64 in JSON in percent encoding', `%7B%22x%22%3A%22${base64(`-${VALUE}-`)}%22%7D`],
-  ])('in %s', (_, line) => {
+    ['a Unicode escape in percent encoding, twice', `%255Cu0061${VALUE.slice(1)}`],
+    ['JSON in UTF-16', [...String.raw`x\n${VALUE}`].join('\0')],
+  ];
+  test.each(encoded)('in %s', (_, line) => {
     expect(values(line)).toContain(VALUE);
+  });
+
+  test.each(encoded)('in %s, in a line with escapes of every kind', (_, line) => {
+    expect(values(`\x1b[32mok\x1b[m ${everyEscape} ${line} ${everyEscape}`)).toContain(VALUE);
   });
 
   test('of other lengths count where they are called tokens, or stand alone', () => {
