@@ -7,7 +7,11 @@ export const DISABLED_ATTRIBUTES = [
   'accountExpires',
   'nsAccountLock',
   'pwdAccountLockedTime',
+  'pwdEndTime',
   'shadowExpire',
+  'krbPrincipalExpiration',
+  'loginDisabled',
+  'loginExpirationTime',
 ] as const;
 
 /** The attributes of an entry. Their names are the same in any letter case (RFC 4512 §2.5). */
@@ -57,17 +61,41 @@ export function disabledBy(attributes: LdapAttributes, now: Date): DirectoryUser
 /** Since when a value disables an account, null where it does not tell; false if it does not disable it. */
 type Rule = (value: string, now: Date) => string | null | false;
 
+const isTrue: Rule = (value) => (value.toLowerCase() === 'true' ? null : false);
+const isPast: Rule = (value, now) => passed(generalizedTime(value), now);
+
 const RULES: Readonly<Record<(typeof DISABLED_ATTRIBUTES)[number], Rule>> = {
   // A signed number of 32 bits.
   userAccountControl: (value) =>
     /^-?\d+$/.test(value) && (Number(value) & ACCOUNT_DISABLE) !== 0 ? null : false,
   accountExpires: (value, now) => passed(fileTime(value), now),
-  nsAccountLock: (value) => (value.toLowerCase() === 'true' ? null : false),
+  nsAccountLock: isTrue,
   pwdAccountLockedTime: (value) => (LOCKED_FOR_GOOD.test(value) ? null : false),
   // shadow(5): days since 1970. Negative is never, and 0 is read in both ways: it is no evidence.
   shadowExpire: (value, now) =>
     passed(/^\d{1,7}$/.test(value) && Number(value) > 0 ? new Date(Number(value) * DAY_MS) : null, now),
+  // slapo-ppolicy (draft-behera-ldap-password-policy §5.3.10).
+  pwdEndTime: isPast,
+  // FreeIPA.
+  krbPrincipalExpiration: isPast,
+  // eDirectory.
+  loginDisabled: isTrue,
+  loginExpirationTime: isPast,
 };
+
+/** RFC 4517 §3.3.13; the fraction is one of the last unit. Null for what is none, and for 1970, by which Kerberos says never. */
+function generalizedTime(value: string): Date | null {
+  const [, date, hour, minute, second, fraction = 0, zone, sign, hours = 0, minutes = 0] =
+    /^(\d{8})(\d\d)(?:(\d\d)(?:(\d\d))?)?(?:[.,](\d{1,9}))?(Z|([+-])(\d\d)(\d\d)?)$/.exec(value) ?? [];
+  if (date === undefined || zone === undefined) return null;
+  const start = Date.parse(
+    `${date.replace(/(....)(..)(..)/, '$1-$2-$3')}T${hour}:${minute ?? '00'}:${second ?? '00'}Z`,
+  );
+  const unit = second !== undefined ? 1000 : minute !== undefined ? 60_000 : 3_600_000;
+  const offset = (Number(hours) * 60 + Number(minutes)) * (sign === '-' ? -60_000 : 60_000);
+  const time = start + Number(`0.${fraction}`) * unit - offset;
+  return Number.isNaN(time) || time === 0 ? null : new Date(time);
+}
 
 function passed(end: Date | null, now: Date): string | false {
   return end !== null && end.getTime() <= now.getTime() ? end.toISOString() : false;
