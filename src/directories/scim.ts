@@ -3,12 +3,15 @@ import type { DirectoryUser, DirectoryUsers } from '../domain/directory-users.ts
 import { isAnswer, type ProviderClient } from './provider-client.ts';
 import { followPages, given, type ProviderPage, readAs, readWholeList } from './provider-users.ts';
 
-/** A user resource (RFC 7643 §4.1), as far as it is read. `active` may be missing; some providers write it as a text. */
+/**
+ * A user resource (RFC 7643 §4.1), as far as it is read. `active` may be missing; some providers write it as a text. Of any other
+ * word nobody knows what it means.
+ */
 const scimUser = z.object({
   id: z.string().min(1),
   externalId: z.string().nullish(),
   userName: z.string().min(1),
-  active: z.union([z.boolean(), z.string()]).nullish(),
+  active: z.union([z.boolean(), z.stringbool({ truthy: ['true'], falsy: ['false'] })]).nullish(),
   emails: z.array(z.object({ value: z.string().nullish() })).nullish(),
 });
 
@@ -111,12 +114,11 @@ async function readPage(
 }
 
 function userOf(user: z.output<typeof scimUser>): DirectoryUser {
-  const isActive = String(user.active ?? true).toLowerCase() !== 'false';
   return {
     id: user.id,
     logins: given([user.userName, user.externalId]),
     emails: given((user.emails ?? []).map(({ value }) => value)),
-    disabled: isActive ? null : { attribute: 'active', value: 'false', since: null },
+    disabled: user.active !== false ? null : { attribute: 'active', value: 'false', since: null },
   };
 }
 

@@ -69,6 +69,11 @@ describe('SCIM', () => {
       () => ({ totalResults: 1, Resources: [{ id: 'x' }] }),
       /unexpected form \(Resources\.#\.userName\)/,
     ],
+    [
+      'a state that is neither true nor false',
+      () => ({ totalResults: 1, Resources: [{ ...users[0], active: 'terminated' }] }),
+      /unexpected form \(Resources\.#\.active\)/,
+    ],
   ])('%s is a failure', async (_, body, problem) => {
     const server = await providerServer((asked) => ({ body: body(asked) }));
     await expect(readScimUsers(server.client('scim/v2/'), { paging: 'index' })).rejects.toThrow(problem);
