@@ -5,12 +5,13 @@ import { TokenctlError } from '../../domain/errors.ts';
 import {
   decidingEvent,
   defaultActions,
+  isStandardEvent,
   type SecurityEvent,
   type SignalAction,
   type SignalKind,
 } from '../../domain/signals/signal-event.ts';
 import { type RefusalCode, SignalRefusal } from '../../domain/signals/signal-refusal.ts';
-import { parseSubject, type SubjectIdentifier } from '../../domain/signals/subject-identifier.ts';
+import { revocationSubject, type SubjectIdentifier } from '../../domain/signals/subject-identifier.ts';
 import type { Clock } from '../../operations/ports/clock.ts';
 import type { NewSignal, Recorded, SignalRoute, SignalStore } from '../../operations/ports/signals.ts';
 import type { TransmitterKeys } from '../../security-events/transmitter-keys.ts';
@@ -112,8 +113,7 @@ export class Intake implements SignalIntake {
     const caller = await verifyRevocationCaller(bearer, this.#expected(transmitter, audience)).catch(
       unauthenticated,
     );
-    const given = typeof body === 'object' && body !== null && 'sub_id' in body ? body.sub_id : undefined;
-    const subject = parseSubject(given);
+    const subject = revocationSubject(body);
     const { issuer, id: jti, issued } = caller;
     const found = await this.#options.find(subject, name);
     const signal = this.#single({
@@ -164,7 +164,7 @@ export class Intake implements SignalIntake {
     readonly kind: SignalKind;
   }): Omit<NewSignal, 'received'> {
     const action = actionsOf(this.#options.settings, transmitter)[kind];
-    return { ...rest, transmitter: name, kind, kinds: [kind], ...begin(action, rest.subject) };
+    return { ...rest, transmitter: name, kind, kinds: [kind], ...begin(action, rest.subject, kind) };
   }
 
   /**
@@ -236,11 +236,14 @@ function securitySignal(
   const deciding = decidingEvent(events, actions);
   if (deciding !== null) {
     const { kind, action, subject } = deciding;
-    return { ...shared, kind, subject, ...begin(action, subject) };
+    return { ...shared, kind, subject, ...begin(action, subject, kind) };
   }
   const stream = events.find(({ kind }) => kind === 'stream-updated' || kind === 'verification');
   const nothing = { ...shared, kind: null, subject: null, action: 'nothing' } as const;
-  if (stream === undefined) return { ...nothing, state: 'ignored', reason: 'Unknown type of event' };
+  if (stream === undefined) {
+    const state = events.some(({ uri }) => isStandardEvent(uri)) ? 'held' : 'ignored';
+    return { ...nothing, state, reason: 'Unknown type of event' };
+  }
   const { kind, state = '' } = stream;
   const shown = /^[\x20-\x7e]{1,100}$/.test(state) ? state : 'nothing';
   if (kind === 'verification')
@@ -263,10 +266,17 @@ export function verificationReason(state: string): string {
 function begin(
   action: SignalAction,
   subject: SubjectIdentifier | null,
+  kind: SignalKind,
 ): Pick<NewSignal, 'action' | 'state' | 'reason'> {
   if (action === 'nothing') return { action, state: 'ignored', reason: 'Mapped to no action' };
-  if (subject?.format === 'complex' && subject.user === null)
-    return { action, state: 'held', reason: 'The subject names no user' };
+  if (subject?.format === 'complex') {
+    const named = subject.members.length === 0 ? '' : `, only: ${subject.members.join(', ')}`;
+    if (subject.user === null) return { action, state: 'held', reason: `The subject names no user${named}` };
+    // Shared Signals 1.0, section 3.3: the event is about this session, on this device.
+    const part = subject.members.find((name) => name === 'session' || name === 'device');
+    if (part !== undefined && kind === 'session-revoked' && action !== 'end-sessions')
+      return { action, state: 'held', reason: `The event is about one ${part} of the user` };
+  }
   return { action, state: 'waiting', reason: null };
 }
 

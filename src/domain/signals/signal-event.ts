@@ -6,16 +6,25 @@ import { parseSubject, type SubjectIdentifier } from './subject-identifier.ts';
 export const signalKinds = [
   'session-revoked',
   'sessions-revoked',
+  'session-established',
+  'session-presented',
+  'token-revoked',
+  'tokens-revoked',
   'credential-revoked',
   'credential-changed',
   'credential-compromise',
   'token-claims-change',
   'assurance-level-change',
+  'risk-level-change',
   'device-compliance-change',
   'account-disabled',
   'account-purged',
   'account-enabled',
+  'account-credential-change-required',
   'identifier-changed',
+  'identifier-recycled',
+  'recovery-activated',
+  'recovery-information-changed',
   'global-token-revocation',
   'backchannel-logout',
 ] as const;
@@ -35,16 +44,25 @@ export type SignalAction = (typeof signalActions)[number];
 export const defaultActions: Readonly<Record<SignalKind, SignalAction>> = {
   'session-revoked': 'revoke',
   'sessions-revoked': 'revoke',
+  'session-established': 'nothing',
+  'session-presented': 'nothing',
+  'token-revoked': 'revoke',
+  'tokens-revoked': 'revoke',
   'credential-revoked': 'revoke',
   'credential-changed': 'nothing',
   'credential-compromise': 'revoke',
   'token-claims-change': 'nothing',
   'assurance-level-change': 'nothing',
+  'risk-level-change': 'nothing',
   'device-compliance-change': 'nothing',
   'account-disabled': 'offboard',
   'account-purged': 'offboard',
   'account-enabled': 'nothing',
+  'account-credential-change-required': 'nothing',
   'identifier-changed': 'nothing',
+  'identifier-recycled': 'nothing',
+  'recovery-activated': 'nothing',
+  'recovery-information-changed': 'nothing',
   'global-token-revocation': 'revoke',
   'backchannel-logout': 'end-sessions',
 };
@@ -70,34 +88,47 @@ export interface SecurityEvent {
   readonly events: readonly SignalEvent[];
 }
 
-const CAEP = 'https://schemas.openid.net/secevent/caep/event-type/';
-const RISC = 'https://schemas.openid.net/secevent/risc/event-type/';
-const STREAM = 'https://schemas.openid.net/secevent/ssf/event-type/';
+/** The namespace of the event types that OpenID specifications define. */
+const OPENID = 'https://schemas.openid.net/secevent/';
+const CAEP = `${OPENID}caep/event-type/`;
+const RISC = `${OPENID}risc/event-type/`;
+/** OAuth Event Types 1.0, a draft that Google implements. */
+const OAUTH = `${OPENID}oauth/event-type/`;
+const STREAM = `${OPENID}ssf/event-type/`;
 /** The event of a logout token (OpenID Connect Back-Channel Logout 1.0, section 2.4). */
 export const LOGOUT_EVENT = 'http://schemas.openid.net/event/backchannel-logout';
 
-/** The event types that name a user. `credential-change` is two kinds, by what became of the credential. */
-const KIND_BY_URI: Readonly<Record<string, SignalKind>> = {
-  [`${CAEP}session-revoked`]: 'session-revoked',
-  [`${CAEP}credential-change`]: 'credential-changed',
-  [`${CAEP}token-claims-change`]: 'token-claims-change',
-  [`${CAEP}assurance-level-change`]: 'assurance-level-change',
-  [`${CAEP}device-compliance-change`]: 'device-compliance-change',
-  [`${RISC}account-disabled`]: 'account-disabled',
-  [`${RISC}account-purged`]: 'account-purged',
-  [`${RISC}account-enabled`]: 'account-enabled',
-  [`${RISC}credential-compromise`]: 'credential-compromise',
-  [`${RISC}sessions-revoked`]: 'sessions-revoked',
-  [`${RISC}identifier-changed`]: 'identifier-changed',
-};
+const kindsIn = (namespace: string, kinds: readonly SignalKind[]) =>
+  kinds.map((kind) => [`${namespace}${kind}`, kind] as const);
+/** Sent at every login. */
+const LOGINS = kindsIn(CAEP, ['session-established', 'session-presented']);
+const REQUESTED = [
+  ...kindsIn(CAEP, ['session-revoked', 'token-claims-change', 'assurance-level-change', 'risk-level-change']),
+  ...kindsIn(CAEP, ['device-compliance-change']),
+  // Two kinds, by what became of the credential.
+  [`${CAEP}credential-change`, 'credential-changed'] as const,
+  ...kindsIn(RISC, ['account-disabled', 'account-purged', 'account-enabled', 'credential-compromise']),
+  ...kindsIn(RISC, ['account-credential-change-required', 'sessions-revoked', 'identifier-changed']),
+  ...kindsIn(RISC, ['identifier-recycled', 'recovery-activated', 'recovery-information-changed']),
+  ...kindsIn(OAUTH, ['token-revoked', 'tokens-revoked']),
+];
+/** The event types that name a user. */
+const KIND_BY_URI: ReadonlyMap<string, SignalKind> = new Map([...REQUESTED, ...LOGINS]);
 
-const STREAM_EVENTS: Readonly<Record<string, 'verification' | 'stream-updated'>> = {
-  [`${STREAM}verification`]: 'verification',
-  [`${STREAM}stream-updated`]: 'stream-updated',
-};
+const STREAM_EVENTS: ReadonlyMap<string, 'verification' | 'stream-updated'> = new Map([
+  [`${STREAM}verification`, 'verification'],
+  // Of Google.
+  [`${RISC}verification`, 'verification'],
+  [`${STREAM}stream-updated`, 'stream-updated'],
+]);
 
 /** The event types to ask a transmitter for. */
-export const requestedEvents: readonly string[] = Object.keys(KIND_BY_URI);
+export const requestedEvents: readonly string[] = REQUESTED.map(([uri]) => uri);
+
+/** Whether a specification of OpenID defines this event type: one that is unknown here may withdraw something. */
+export function isStandardEvent(uri: string): boolean {
+  return uri.startsWith(OPENID);
+}
 
 /** More events in one token than any transmitter sends; Shared Signals 1.0, section 4.1.2, allows one. */
 const MAX_EVENTS = 10;
@@ -157,7 +188,7 @@ function readEvent(
   { body, common }: { readonly body: object; readonly common: SubjectIdentifier | null },
 ): SignalEvent {
   const members = body as Readonly<Record<string, unknown>>;
-  const stream = Object.hasOwn(STREAM_EVENTS, uri) ? STREAM_EVENTS[uri] : undefined;
+  const stream = STREAM_EVENTS.get(uri);
   if (stream !== undefined) {
     // The subject of both is the stream.
     const { state, status } = members;
@@ -169,7 +200,7 @@ function readEvent(
       ...(typeof said === 'string' && { state: said.slice(0, 256) }),
     };
   }
-  const known = Object.hasOwn(KIND_BY_URI, uri) ? KIND_BY_URI[uri] : undefined;
+  const known = KIND_BY_URI.get(uri);
   if (known === undefined) return { kind: null, uri: uri.slice(0, 256), subject: null };
   const own = members['subject'] === undefined ? null : parseSubject(members['subject']);
   if (own !== null && common !== null && !isDeepStrictEqual(own, common))

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { SignalRefusal } from './signal-refusal.ts';
 
 /** A subject identifier that says who an event is about on its own (RFC 9493, section 3.2). */
@@ -20,9 +21,9 @@ export type SubjectIdentifier =
   | UserIdentifier
   | {
       readonly format: 'complex';
-      /** Null if the event names no user, only a device, a group or the like. */
+      /** Null if the event names no user, only a device, a group or the like, or one in a format that is not understood. */
       readonly user: UserIdentifier | null;
-      /** The other members: `device`, `session`, `tenant`, `group`, … */
+      /** The other members: `device`, `session`, `tenant`, `group`, …; and the format that is not understood. */
       readonly members: readonly string[];
     };
 
@@ -30,47 +31,53 @@ export type SubjectIdentifier =
 const MAX_LENGTH = 512;
 /** How many identifiers a list of aliases may have. */
 const MAX_ALIASES = 20;
-/** How many members a complex subject may have. */
+/** How many members of a complex subject are kept. */
 const MAX_MEMBERS = 20;
 
 /** The usual members of a complex subject, by which one without a format is recognized (older drafts of Shared Signals). */
 const COMPLEX_MEMBERS = ['user', 'device', 'session', 'application', 'tenant', 'org_unit', 'group'] as const;
 
-/** Formats that name no user of a controller, with what to say of them. */
-const REFUSED_FORMATS: Readonly<Record<string, string>> = {
-  phone_number: 'phone numbers identify no user here',
-  phone: 'phone numbers identify no user here',
-  did: 'decentralized identifiers identify no user here',
-  uri: 'URIs identify no user here',
-  jwt_id: 'a JWT identifies no user here',
-  saml_assertion_id: 'a SAML assertion identifies no user here',
-};
-
 /**
  * Reads a subject identifier: `sub_id` of RFC 9493, or the `subject` of an event in the older drafts, which name the format
- * in `subject_type` and with hyphens, and complex subjects without one.
+ * in `subject_type` and with hyphens, and complex subjects without one. A subject in another format, such as a phone number, is one
+ * without a user: the event is valid nonetheless (RFC 8935, section 2.2).
  *
- * @throws SignalRefusal `invalid_request` for a format that names no user, and for a malformed identifier
+ * @throws SignalRefusal `invalid_request` for a malformed identifier
  */
 export function parseSubject(value: unknown): SubjectIdentifier {
   const members = membersOf(value);
   const format = formatOf(members);
-  return format === 'complex' ? parseComplex(members) : parseUser(members, format);
+  if (format === 'complex') return parseComplex(members);
+  return parseUser(members, format) ?? { format: 'complex', user: null, members: [format].filter(isName) };
 }
 
-function parseUser(members: Members, format: string): UserIdentifier {
+/**
+ * The subject of a Global Token Revocation: `sub_id`, or `subject` as in the first drafts, which Okta and Auth0 send.
+ *
+ * @throws SignalRefusal `invalid_request` for one that names no user, and where the two differ
+ */
+export function revocationSubject(body: unknown): SubjectIdentifier {
+  const { sub_id: id, subject: old } = typeof body === 'object' && body !== null ? (body as Members) : {};
+  const subject = parseSubject(id ?? old);
+  if (id !== undefined && old !== undefined && !isDeepStrictEqual(parseSubject(old), subject))
+    throw malformed('sub_id and subject differ');
+  if (identifiersOf(subject).length === 0) throw malformed('it names no user');
+  return subject;
+}
+
+/** Null for a format that is not understood. */
+function parseUser(members: Members, format: string): UserIdentifier | null {
   if (format !== 'aliases') return parseSimple(members, format);
   const { identifiers } = members;
   if (!Array.isArray(identifiers) || identifiers.length === 0 || identifiers.length > MAX_ALIASES) {
     throw malformed(`aliases need 1 to ${MAX_ALIASES} identifiers`);
   }
-  return {
-    format,
-    identifiers: identifiers.map((each: unknown) => {
-      const alias = membersOf(each);
-      return parseSimple(alias, formatOf(alias));
-    }),
-  };
+  // RFC 9493, section 3.2.8: each identifies the same user, so that those that are understood are enough.
+  const understood = identifiers.flatMap((each: unknown) => {
+    const alias = membersOf(each);
+    return parseSimple(alias, formatOf(alias)) ?? [];
+  });
+  return understood.length === 0 ? null : { format, identifiers: understood };
 }
 
 /** The identifiers that name the user, each on its own; none if the subject names no user. */
@@ -146,7 +153,7 @@ function formatOf(members: Members): string {
   throw malformed('it names no format');
 }
 
-function parseSimple(members: Members, format: string): SimpleIdentifier {
+function parseSimple(members: Members, format: string): SimpleIdentifier | null {
   switch (format) {
     case 'account': {
       const uri = text(members, 'uri');
@@ -159,25 +166,29 @@ function parseSimple(members: Members, format: string): SimpleIdentifier {
       return { format, email };
     }
     case 'iss_sub':
-      return { format, iss: text(members, 'iss'), sub: text(members, 'sub') };
+    case 'id_token_claims':
+      return { format: 'iss_sub', iss: text(members, 'iss'), sub: text(members, 'sub') };
     case 'opaque':
       return { format, id: text(members, 'id') };
-    default: {
-      const shown = /^\w{1,40}$/.test(format) ? format : 'unknown';
-      const why = Object.hasOwn(REFUSED_FORMATS, format) ? REFUSED_FORMATS[format] : 'it is not supported';
-      throw new SignalRefusal('invalid_request', `The subject format ${shown} is refused: ${why}`);
-    }
+    default:
+      return null;
   }
 }
 
 function parseComplex(members: Members): SubjectIdentifier {
-  // Further names are allowed: whatever else is named, the event is about one user.
-  const others = Object.keys(members).filter((name) => !['format', 'subject_type', 'user'].includes(name));
-  if (others.length > MAX_MEMBERS || !others.every((name) => /^[\w-]{1,40}$/.test(name)))
-    throw malformed('a complex subject has invalid members');
+  // Shared Signals 1.0, section 3.3: further names are allowed.
+  const others = Object.keys(members)
+    .filter((name) => !['format', 'subject_type', 'user'].includes(name) && isName(name))
+    .slice(0, MAX_MEMBERS);
   if (!Object.hasOwn(members, 'user')) return { format: 'complex', user: null, members: others };
-  const user = membersOf(members['user']);
-  return { format: 'complex', user: parseUser(user, formatOf(user)), members: others };
+  const given = membersOf(members['user']);
+  const user = parseUser(given, formatOf(given));
+  return { format: 'complex', user, members: user === null ? [...others, 'user'] : others };
+}
+
+/** Whether a name can be shown. */
+function isName(name: string): boolean {
+  return /^[\w-]{1,40}$/.test(name);
 }
 
 function text(members: Members, name: string): string {

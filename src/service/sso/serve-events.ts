@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { KeysUnavailable, SignalRefusal } from '../../domain/signals/signal-refusal.ts';
-import { parseSubject } from '../../domain/signals/subject-identifier.ts';
+import { revocationSubject } from '../../domain/signals/subject-identifier.ts';
 import { NO_STORE } from '../auth/session.ts';
 import type { ServiceContext } from '../context.ts';
 import type { RouteDescription } from '../endpoint.ts';
@@ -71,8 +71,7 @@ export async function serveProviderEvents(app: FastifyInstance, service: Service
             code: 'authentication_failed',
             why: 'The request has no bearer token.',
           });
-        const body = jsonObject(request);
-        const subject = parseSubject(body['sub_id'] ?? body['subject']);
+        const subject = revocationSubject(jsonObject(request));
         const outcome = await outsideTurn(request, () => events.revocation(bearer, subject)).catch(
           (error: unknown) => {
             if (error instanceof SignalRefusal && error.code !== 'access_denied') return error;

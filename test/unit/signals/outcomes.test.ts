@@ -45,6 +45,7 @@ const KINDS: Readonly<Record<string, readonly (readonly [body: object, action: s
   ],
   'caep/event-type/token-claims-change': [[{ claims: { role: 'ro-admin' } }, 'nothing']],
   'caep/event-type/assurance-level-change': [[{ current_level: 'nist-aal1' }, 'nothing']],
+  'caep/event-type/risk-level-change': [[{ current_level: 'HIGH' }, 'nothing']],
   'caep/event-type/device-compliance-change': [[{ current_status: 'not-compliant' }, 'nothing']],
   'risc/event-type/account-disabled': [[{ reason: 'hijacking' }, 'offboard']],
   'risc/event-type/account-purged': [[{}, 'offboard']],
@@ -52,6 +53,12 @@ const KINDS: Readonly<Record<string, readonly (readonly [body: object, action: s
   'risc/event-type/credential-compromise': [[{ credential_type: 'password' }, 'revoke']],
   'risc/event-type/sessions-revoked': [[{}, 'revoke']],
   'risc/event-type/identifier-changed': [[{ 'new-value': 'new@example.org' }, 'nothing']],
+  'risc/event-type/identifier-recycled': [[{}, 'nothing']],
+  'risc/event-type/account-credential-change-required': [[{}, 'nothing']],
+  'risc/event-type/recovery-activated': [[{}, 'nothing']],
+  'risc/event-type/recovery-information-changed': [[{}, 'nothing']],
+  'oauth/event-type/token-revoked': [[{}, 'revoke']],
+  'oauth/event-type/tokens-revoked': [[{}, 'revoke']],
 };
 
 test('every event type is carried out by its default', async () => {
