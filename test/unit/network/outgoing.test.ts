@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createServer as createTlsFront } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { ProviderClient } from '../../../src/directories/provider-client.ts';
 import { Secret } from '../../../src/domain/secret.ts';
@@ -93,6 +95,11 @@ describe('which proxy is used', () => {
   });
 });
 
+interface Authorities {
+  readonly caFile?: string;
+  readonly proxyCa?: string;
+}
+
 describe.skipIf(NO_PROXY_SERVER !== null)('tinyproxy', () => {
   let proxy: Awaited<ReturnType<typeof startTinyproxy>>;
   let server: Server;
@@ -108,16 +115,16 @@ describe.skipIf(NO_PROXY_SERVER !== null)('tinyproxy', () => {
     server.close();
   });
   const credentials = `user:${encodeURIComponent(PASSWORD)}`;
-  const connection = (address: string, at?: string, caFile?: string) =>
+  const connection = (address: string, at?: string, { caFile, proxyCa }: Authorities = {}) =>
     new Connection({
       address,
       credential: { kind: 'token', token: new Secret('x') },
       verifyTls: true,
       caFile,
-      ...(at !== undefined && { proxy: { url: new Secret(at) } }),
+      ...(at !== undefined && { proxy: { url: new Secret(at), caFile: proxyCa } }),
     });
-  const answer = async (address: string, at?: string, caFile?: string) => {
-    const way = connection(address, at, caFile);
+  const answer = async (address: string, at?: string, authorities?: Authorities) => {
+    const way = connection(address, at, authorities);
     try {
       return (await way.send({ method: 'GET', path: '/' })).status;
     } finally {
@@ -146,10 +153,41 @@ describe.skipIf(NO_PROXY_SERVER !== null)('tinyproxy', () => {
     await new Promise((resolve) => tls.once('listening', resolve));
     const address = `https://${OWN_ADDRESS}:${(tls.address() as AddressInfo).port}`;
     const at = `http://${credentials}@127.0.0.1:${proxy.port}`;
-    expect(await answer(address, at, ca)).toBe(200);
+    expect(await answer(address, at, { caFile: ca })).toBe(200);
     expect(proxy.log()).toContain(`CONNECT ${new URL(address).host}`);
     await expect(answer(address, at)).rejects.toThrow(/^The certificate of .* is not signed by a trusted/);
     tls.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test.skipIf(!HAS_OPENSSL)('is reached by TLS, whose authority is its own', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tokenctl-tls-'));
+    const { ca, cert, key } = makeCertificate(folder, `IP:127.0.0.1,IP:${OWN_ADDRESS}`);
+    const files = { cert: readFileSync(cert), key: readFileSync(key) };
+    const front = createTlsFront(files, (socket) => {
+      const behind = connect(proxy.port, '127.0.0.1');
+      socket.on('error', () => behind.destroy()).pipe(behind);
+      behind.on('error', () => socket.destroy()).pipe(socket);
+    }).listen(0, '127.0.0.1');
+    front.on('tlsClientError', () => undefined);
+    const target = createTlsServer(files, (_, reply) => reply.end('{}')).listen(0, OWN_ADDRESS);
+    await Promise.all([front, target].map((each) => each.listening || once(each, 'listening')));
+    const portOf = (server: { address(): unknown }) => (server.address() as AddressInfo).port;
+    const own = `127.0.0.1:${portOf(front)}`;
+    const at = `https://${credentials}@${own}`;
+    const https = `https://${OWN_ADDRESS}:${portOf(target)}`;
+    expect(await answer(https, at, { caFile: ca, proxyCa: ca })).toBe(200);
+    expect(await answer(url, at, { proxyCa: ca })).toBe(200);
+    for (const address of [https, url]) {
+      await expect(answer(address, at, { caFile: ca })).rejects.toThrow(
+        `The proxy https://${own} could not be reached (`,
+      );
+    }
+    const way = connection(https, at, { proxyCa: ca });
+    expect(way.proxy).toBe(`https://${own}`);
+    await way.close();
+    front.close();
+    target.close();
     rmSync(folder, { recursive: true, force: true });
   });
 
