@@ -2,7 +2,7 @@ import { defineCommand } from '../../src/cli/base-command.ts';
 
 export default defineCommand({
   summary: 'Validate the configured jobs',
-  description: `Checks schedules, time zones, contexts, rules and recipients without connecting to anything. \
+  description: `Checks schedules, time zones, contexts, directories, rules and recipients without connecting to anything. \
 Exits with 2 if a job is invalid. Warns of credentials that cannot be read here.`,
   examples: ['', '--config ./tokenctl.yaml'],
   async run({ flags }) {

@@ -30,8 +30,7 @@ export function openDirectory(
   directories: Readonly<Record<string, DirectorySettings>>,
   environment: Environment,
 ): Directory {
-  const settings = Object.hasOwn(directories, name) ? directories[name] : undefined;
-  if (settings === undefined) throw noDirectory(name, Object.keys(directories));
+  const settings = directorySettings(name, directories);
   const ca = settings.caFile === undefined ? undefined : readCertificates(settings.caFile);
   const called = `The directory ${name}`;
   if (settings.kind === 'ldap' || settings.kind === 'active-directory')
@@ -211,9 +210,20 @@ function readCertificates(file: string): string {
   }
 }
 
-function noDirectory(name: string, known: readonly string[]): TokenctlError {
+/**
+ * The settings of a directory.
+ *
+ * @throws TokenctlError `not_found`
+ */
+export function directorySettings(
+  name: string,
+  directories: Readonly<Record<string, DirectorySettings>>,
+): DirectorySettings {
+  const settings = Object.hasOwn(directories, name) ? directories[name] : undefined;
+  if (settings !== undefined) return settings;
+  const known = Object.keys(directories);
   const near = nearestName(name, known);
-  return new TokenctlError('not_found', `The configuration has no directory "${name}"`, {
+  throw new TokenctlError('not_found', `The configuration has no directory "${name}"`, {
     hint:
       near !== undefined
         ? `Did you mean "${near}"?`

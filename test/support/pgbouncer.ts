@@ -18,6 +18,7 @@ if (NO_PGBOUNCER !== null) process.stderr.write(`Tests with a pooler are skipped
 /** Starts a PgBouncer before a database; it ignores the startup parameters that docs/database.md names. */
 export async function startPgbouncer(
   database: string,
+  mode: 'session' | 'statement' = 'session',
 ): Promise<{ readonly url: string; stop(): Promise<void> }> {
   const to = new URL(database);
   const folder = mkdtempSync(join(tmpdir(), 'tokenctl-pooler-'));
@@ -29,7 +30,7 @@ export async function startPgbouncer(
     'statement_timeout,lock_timeout,idle_in_transaction_session_timeout,options,extra_float_digits';
   const lines = [
     ...['[databases]', `${name} = ${server} dbname=${name}`, '[pgbouncer]', 'listen_addr = 127.0.0.1'],
-    ...[`listen_port = ${port}`, 'auth_type = any', 'pool_mode = session', 'unix_socket_dir ='],
+    ...[`listen_port = ${port}`, 'auth_type = any', `pool_mode = ${mode}`, 'unix_socket_dir ='],
     `ignore_startup_parameters = ${ignored}`,
   ];
   writeFileSync(file, `${lines.join('\n')}\n`);

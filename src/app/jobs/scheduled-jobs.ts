@@ -7,6 +7,7 @@ import { databaseConnection } from '../../config/secrets.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { Schedule } from '../../scheduler/schedule.ts';
 import type { ScheduledJob } from '../../scheduler/scheduled-job.ts';
+import { directorySettings, openDirectory } from '../open-directory.ts';
 import { type ConfiguredJob, jobKind, jobSettings, runJob, type WorkOptions } from './run-job.ts';
 
 /** A job as `jobs list` and `jobs check` know it. */
@@ -50,27 +51,44 @@ export function unprotectedLog({ jobs, auditLog }: Configuration): string | null
 }
 
 /**
- * Warnings of credentials of jobs' contexts that cannot be read here: a run would fail, unless it has another environment or
+ * Warnings of credentials of jobs' contexts and directories that cannot be read here: a run would fail, unless it has another environment or
  * user. Nothing is connected.
  */
 export function unreadableCredentials(
   configuration: Configuration,
   environment: Environment,
 ): readonly string[] {
-  const names = new Set(
-    checkedJobs(configuration).flatMap(({ problem, context }) => (problem ? [] : (context ?? []))),
-  );
-  return [...names].flatMap((name) => {
+  const jobs = checkedJobs(configuration).filter(({ problem }) => problem === null);
+  const contexts = new Set(jobs.flatMap(({ context }) => context ?? []));
+  const directories = new Set(jobs.flatMap(({ settings }) => directoryOf(settings) ?? []));
+  const unreadable = (what: string, read: () => unknown): readonly string[] => {
     try {
-      const context = contextOf(configuration, name === '' ? undefined : name);
-      if (context.database === undefined) credentialOf(context, environment);
-      else databaseConnection(context.database, environment);
+      read();
       return [];
     } catch (error) {
       if (!(error instanceof TokenctlError)) throw error;
-      return [`Warning: the credential of the context "${name}" cannot be read here. ${error.message}`];
+      return [`Warning: the credential of the ${what} cannot be read here. ${error.message}`];
     }
-  });
+  };
+  return [
+    ...[...contexts].flatMap((name) =>
+      unreadable(`context "${name}"`, () => {
+        const context = contextOf(configuration, name === '' ? undefined : name);
+        if (context.database === undefined) credentialOf(context, environment);
+        else databaseConnection(context.database, environment);
+      }),
+    ),
+    ...[...directories].flatMap((name) =>
+      unreadable(`directory "${name}"`, () => openDirectory(name, configuration.directories, environment)),
+    ),
+  ];
+}
+
+/** The directory that a job asks. */
+function directoryOf({ job, parameters }: JobSettings): string | undefined {
+  if (job !== 'offboarding') return undefined;
+  // As the kind of the job has checked.
+  return (parameters as { readonly present?: { readonly directory?: string } }).present?.directory;
 }
 
 /**
@@ -130,6 +148,8 @@ function checked(
   configuration: Configuration,
 ): Schedule {
   if (context !== null) contextOf(configuration, context === '' ? undefined : context);
+  const directory = directoryOf(settings);
+  if (directory !== undefined) directorySettings(directory, configuration.directories);
   const schedule = new Schedule({ expression, timeZone: settings.timeZone });
   requireSmallJitter(schedule, settings.jitter);
   jobKind(settings.job).check?.(settings.parameters, jobSettings(configuration));

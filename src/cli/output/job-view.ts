@@ -109,8 +109,10 @@ export function jobCheckResult(
       lines(
         jobs.length === 0 &&
           `No jobs in ${file ?? 'the configuration'}. To write a first one: tokenctl jobs init`,
-        jobs.map((job) => `${job.name}: ${job.problem?.message ?? `fine (${modeText(job)})`}`),
+        jobs.map((job) => `${job.name}: ${job.problem?.message ?? `valid (${modeText(job)})`}`),
         warnings,
+        jobs.length > wrong.length &&
+          'Nothing was connected: controllers, directories and recipients were not asked. To try a job: tokenctl jobs run JOB --dry-run',
       ),
     ],
     failure:

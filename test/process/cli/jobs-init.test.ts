@@ -34,11 +34,11 @@ describe('jobs init', () => {
     const check = await run(['jobs', 'check']);
     expect([check.code, check.stdout]).toEqual([
       0,
-      expect.stringContaining('nightly-sweep@test: fine (dry run)'),
+      expect.stringContaining('nightly-sweep@test: valid (dry run)'),
     ]);
     const { stdout: warned } = await run(['jobs', 'check', '--config', besides(folder)]);
     expect(warned).toMatch(
-      /^nightly-sweep@test: fine .*\nWarning: the credential of the context "test" cannot be read here\. .*does not exist/,
+      /^nightly-sweep@test: valid .*\nWarning: the credential of the context "test" cannot be read here\. .*does not exist/,
     );
     const history = JSON.parse((await run(['jobs', 'history', '--json'])).stdout);
     expect(history).toMatchObject([{ job: 'nightly-sweep@test', state: 'completed' }]);

@@ -70,6 +70,27 @@ test.each([
   },
 );
 
+test('jobs check says of a directory what it checked, and that it was not asked', async () => {
+  const file = join(temporaryFolder(), 'tokenctl.yaml');
+  const check = async (directory: string) => {
+    const staff = `{ kind: ldap, url: "ldap://127.0.0.1:1", base: "dc=x", bindDn: "cn=r", bindPassword: { file: ${file}.none }, accounts: [ldap] }`;
+    writeFileSync(
+      file,
+      `contexts: { lab: { url: "https://lab.example.org", token: { env: T } } }\ncurrentContext: lab\ndirectories:\n  staff: ${staff}\njobs:\n  gone: { job: offboarding, parameters: { present: { directory: ${directory} } } }\n`,
+    );
+    return await tokenctl(['jobs', 'check', '--config', file]);
+  };
+  const known = await check('staff');
+  expect(known.stdout).toContain('Warning: the credential of the directory "staff" cannot be read here.');
+  expect(known.stdout).toContain(
+    'Nothing was connected: controllers, directories and recipients were not asked.',
+  );
+  expect([known.stdout.includes('gone@lab: valid (dry run)'), known.code]).toEqual([true, 0]);
+  const unknown = await check('stuff');
+  expect(unknown.stdout).toContain('The configuration has no directory "stuff"');
+  expect(unknown.code).toBe(2);
+});
+
 test('a lockdown is confirmed with the name of the user, or with the number of tokens', async () => {
   const { folder, run } = home();
   const ask = (...selection: string[]) =>
