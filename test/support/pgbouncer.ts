@@ -15,10 +15,14 @@ export const NO_PGBOUNCER: string | null =
 
 if (NO_PGBOUNCER !== null) process.stderr.write(`Tests with a pooler are skipped: ${NO_PGBOUNCER}.\n`);
 
-/** Starts a PgBouncer before a database; it ignores the startup parameters that docs/database.md names. */
+/**
+ * Starts a PgBouncer before a database; it ignores the startup parameters that docs/database.md names.
+ *
+ * @param mode `transaction` sends each transaction to the next of its connections to the server.
+ */
 export async function startPgbouncer(
   database: string,
-  mode: 'session' | 'statement' = 'session',
+  mode: 'session' | 'transaction' = 'session',
 ): Promise<{ readonly url: string; stop(): Promise<void> }> {
   const to = new URL(database);
   const folder = mkdtempSync(join(tmpdir(), 'tokenctl-pooler-'));
@@ -31,6 +35,7 @@ export async function startPgbouncer(
   const lines = [
     ...['[databases]', `${name} = ${server} dbname=${name}`, '[pgbouncer]', 'listen_addr = 127.0.0.1'],
     ...[`listen_port = ${port}`, 'auth_type = any', `pool_mode = ${mode}`, 'unix_socket_dir ='],
+    'server_round_robin = 1',
     `ignore_startup_parameters = ${ignored}`,
   ];
   writeFileSync(file, `${lines.join('\n')}\n`);

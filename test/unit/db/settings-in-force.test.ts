@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openPostgres } from '../../../src/db/postgres.ts';
 import { settingsIn } from '../../../src/db/settings-in-force.ts';
@@ -49,6 +50,24 @@ describe.skipIf(NO_PGBOUNCER !== null)('through a pooler that ignores options', 
     };
     expect(await read(`${pooler.url}?options=-csearch_path%3Dpublic`)).toBe(2);
     expect(await read(pooler.url)).toBe(0);
+  });
+
+  test('and that shares its connections is refused: a setting does not stay in force', async () => {
+    const shared = await startPgbouncer(place.url, 'transaction');
+    const clients = [1, 2, 3].map(() => new pg.Client({ connectionString: shared.url }));
+    // At the same time, so that the pool has a connection to the server for each.
+    for (const client of clients) await client.connect().then(() => client.query('BEGIN'));
+    for (const client of clients) await client.query('COMMIT').then(() => client.end());
+    const url = new Secret(shared.url);
+    const opened = openPostgres({ url, applicationName: 'test', lockTimeout: 2345 }).then((database) =>
+      database.query('SELECT 1'),
+    );
+    await expect(opened).rejects.toMatchObject({
+      code: 'configuration',
+      message: expect.stringContaining('does not keep these settings of the session: '),
+      hint: expect.stringContaining('pool_mode = session'),
+    });
+    await shared.stop();
   });
 
   test('limits and a transaction that only reads are in force', async () => {
