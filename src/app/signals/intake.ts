@@ -96,9 +96,10 @@ export class Intake implements SignalIntake {
   async logout(token: string): Promise<void> {
     const { name, transmitter, audience } = this.#transmitterOf(token, ({ logout }) => logout?.audience);
     const { issuer, id, issued, sub } = await verifyLogoutToken(token, this.#expected(transmitter, audience));
-    if (sub === null)
-      throw new SignalRefusal('invalid_request', 'The logout token names no user, only a session');
-    const subject = { format: 'iss_sub', iss: issuer, sub } as const;
+    const subject =
+      sub === null
+        ? ({ format: 'complex', user: null, members: ['session'] } as const)
+        : ({ format: 'iss_sub', iss: issuer, sub } as const);
     const kind = 'backchannel-logout';
     await this.#record(
       this.#single({ name, transmitter, kind, subject, issuer, jti: id, issued, route: 'logout' }),
