@@ -1,6 +1,7 @@
 import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey, type RemoteJWKSet } from 'jose';
 import { KeysUnavailable } from '../domain/signals/signal-refusal.ts';
 import { fetchLimited } from './limited-fetch.ts';
+import type { PublishedKeys } from './verify-token.ts';
 
 /** How long a request for keys may take, in milliseconds. */
 const TIMEOUT_MS = 5_000;
@@ -18,12 +19,14 @@ const MAX_SETS = 100;
 interface KeySet {
   readonly find: RemoteJWKSet;
   failed: { readonly at: number; readonly error: unknown } | null;
+  /** When they were read again for a signature that fits none of them. */
+  again: number;
 }
 
 /**
  * The published keys of transmitters and providers (JWK Set, RFC 7517), read when they are needed and kept for ten minutes. A
- * token that names an unknown key has them read again, at most every 30 seconds, so that a rotated key is found and forged
- * tokens cause no flood of requests.
+ * token that names an unknown key, or whose signature fits none, has them read again, at most every 30 seconds, so that a rotated key
+ * is found and forged tokens cause no flood of requests.
  */
 export class TransmitterKeys {
   readonly #sets = new Map<string, KeySet>();
@@ -32,9 +35,9 @@ export class TransmitterKeys {
    * The keys at an address, for `jwtVerify`. What that returns throws {@link KeysUnavailable} where they cannot be read, or
    * not yet again for a key that is unknown, and jose's own errors where no key matches.
    */
-  at(address: string): JWTVerifyGetKey {
+  at(address: string): PublishedKeys {
     const known = this.#sets.get(address) ?? this.#add(address);
-    return async (header, token) => {
+    const find: JWTVerifyGetKey = async (header, token) => {
       if (known.failed !== null && performance.now() - known.failed.at < RETRY_MS)
         throw unavailable(known.failed.error);
       const keptBack = known.find.coolingDown;
@@ -50,6 +53,16 @@ export class TransmitterKeys {
         throw unavailable(error);
       }
     };
+    const readAgain = async () => {
+      if (performance.now() - known.again < COOLDOWN_MS) return false;
+      known.again = performance.now();
+      await known.find.reload().catch((error: unknown) => {
+        known.failed = { at: performance.now(), error };
+        throw unavailable(error);
+      });
+      return true;
+    };
+    return Object.assign(find, { readAgain });
   }
 
   #add(address: string): KeySet {
@@ -61,7 +74,7 @@ export class TransmitterKeys {
       cooldownDuration: COOLDOWN_MS,
       [customFetch]: (url, options) => fetchLimited(url, { ...options, maxBytes: MAX_BYTES }),
     });
-    const set: KeySet = { find, failed: null };
+    const set: KeySet = { find, failed: null, again: Number.NEGATIVE_INFINITY };
     this.#sets.set(address, set);
     return set;
   }

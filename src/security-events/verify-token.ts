@@ -26,6 +26,8 @@ export const signatureAlgorithms = words(
 
 /** How far the clock of a transmitter may differ from that of this machine, in seconds. */
 const CLOCK_TOLERANCE_S = 60;
+/** How far ahead a token may be issued for its sender to be asked to send it again, in seconds. */
+const MAX_AHEAD_S = 600;
 /** How long a logout token or the token of a caller is accepted after it was issued, in seconds. */
 const MAX_CALL_AGE_S = 600;
 /** How many keys a token without a `kid` is tried with. */
@@ -33,13 +35,19 @@ const MAX_KEYS_TRIED = 10;
 /** No token of this length is a security event of one user. */
 const MAX_TOKEN_LENGTH = 64 * 1024;
 
+/** Finds the key of a token among those that its issuer publishes. */
+export interface PublishedKeys extends JWTVerifyGetKey {
+  /** Reads them anew, because none fits a signature: true once that is done, false where it was done a moment ago. */
+  readAgain?(): Promise<boolean>;
+}
+
 /** Whom a token has to be from and for. */
 export interface Expected {
   readonly issuer: string;
   /** One of these. */
   readonly audiences: readonly string[];
   readonly algorithms: readonly string[];
-  readonly keys: JWTVerifyGetKey;
+  readonly keys: PublishedKeys;
   /** The time of this machine; by default, its clock. */
   readonly now?: Date;
 }
@@ -127,7 +135,7 @@ async function verified(
 ): Promise<JWTPayload> {
   if (token.length > MAX_TOKEN_LENGTH) throw invalid('it is too long');
   try {
-    const { payload, protectedHeader } = await verifyWithAny(token, keys, {
+    const { payload, protectedHeader } = await verifyWithNewest(token, keys, {
       ...options,
       issuer,
       audience: [...audiences],
@@ -142,7 +150,26 @@ async function verified(
     }
     return payload;
   } catch (error) {
-    throw refusalOf(error);
+    throw refusalOf(error, now);
+  }
+}
+
+/** A signature that fits no key may be of one that replaced another under the same name: refused for good, the event would be lost. */
+async function verifyWithNewest(
+  token: string,
+  keys: PublishedKeys,
+  options: JWTVerifyOptions,
+): Promise<JWTVerifyResult> {
+  try {
+    return await verifyWithAny(token, keys, options);
+  } catch (error) {
+    const fitsNone =
+      error instanceof errors.JWSSignatureVerificationFailed ||
+      error instanceof errors.JWKSMultipleMatchingKeys;
+    if (!fitsNone || keys.readAgain === undefined) throw error;
+    if (!(await keys.readAgain()))
+      throw new KeysUnavailable('The signature fits no key that was read a moment ago', { cause: error });
+    return await verifyWithAny(token, keys, options);
   }
 }
 
@@ -175,9 +202,13 @@ const CODE_BY_CLAIM: Readonly<Record<string, RefusalCode>> = {
   aud: 'invalid_audience',
 };
 
-function refusalOf(error: unknown): unknown {
+function refusalOf(error: unknown, now = new Date()): unknown {
   if (error instanceof SignalRefusal || error instanceof KeysUnavailable) return error;
   if (error instanceof errors.JWTClaimValidationFailed || error instanceof errors.JWTExpired) {
+    const { iat } = error.payload;
+    const ahead = error.claim === 'iat' && typeof iat === 'number' ? iat - now.getTime() / 1000 : 0;
+    if (ahead > 0 && ahead <= MAX_AHEAD_S)
+      return new KeysUnavailable('The token is issued ahead of the clock of this machine', { cause: error });
     const claim = /^\w{1,20}$/.test(error.claim) ? error.claim : 'unknown';
     const problem = error.reason === 'missing' ? 'is missing' : 'is not acceptable';
     return new SignalRefusal(CODE_BY_CLAIM[claim] ?? 'invalid_request', `The claim ${claim} ${problem}`);

@@ -35,7 +35,7 @@ export interface Transmitter extends LoopbackServer {
   /** How often its keys were asked for. */
   keyRequests(): number;
   /** Replaces the signing key. */
-  rotate(): Promise<void>;
+  rotate(options?: { readonly keepName?: boolean }): Promise<void>;
   /** Answers requests for keys with this status from now on. */
   answerKeysWith(status: number): void;
   /** Signs claims as they are, `iat` and `iss` added. */
@@ -91,8 +91,8 @@ export async function startTransmitter(
     issuer: server.url,
     jwks: `${server.url}/jwks`,
     keyRequests: () => requests,
-    async rotate() {
-      generation += 1;
+    async rotate({ keepName = false } = {}) {
+      if (!keepName) generation += 1;
       pair = await generateKeyPair('RS256', { modulusLength: 2048 });
     },
     answerKeysWith(code) {

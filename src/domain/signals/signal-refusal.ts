@@ -22,7 +22,7 @@ export class SignalRefusal extends Error {
   }
 }
 
-/** The keys of a transmitter cannot be read at the moment: the event can be neither verified nor refused. */
+/** An event can be neither verified nor refused at the moment, as where the keys of its transmitter cannot be read. */
 export class KeysUnavailable extends Error {
   override readonly name = 'KeysUnavailable';
 }

@@ -68,6 +68,7 @@ describe('a security event token', () => {
     expect(await refused({ exp: Math.floor(Date.now() / 1000) + 60 })).toBe('invalid_request');
     expect(await refused({ iat: undefined })).toBe('invalid_request');
     expect(await refused({}, { issuedAgo: -3600 })).toBe('invalid_request');
+    await expect(refused({}, { issuedAgo: -300 })).rejects.toThrow('ahead of the clock of this machine');
     expect(await refused({}, { issuedAgo: 8 * DAY_S })).toBe('invalid_request');
     expect(await refused({}, { issuedAgo: 6 * DAY_S })).toBe('accepted');
     expect(await refused({}, { typ: 'JWT' })).toBe('invalid_request');
@@ -118,6 +119,27 @@ describe('the keys of a transmitter', () => {
     expect(transmitter.keyRequests()).toBe(2);
     pass(31_000);
     expect(await refusal(verifySecurityEvent(before, expected))).toBe('invalid_key');
+  });
+
+  test('are read again for a signature that fits none, and it is not refused for good before that', async () => {
+    const pass = stopClocks();
+    const transmitter = await ownTransmitter();
+    const expected = expectedOf(transmitter, new TransmitterKeys());
+    const next = async () => {
+      await transmitter.rotate({ keepName: true });
+      return await transmitter.event(EVENTS.sessionRevoked, ALICE);
+    };
+    const first = await next();
+    await verifySecurityEvent(first, expected);
+    await verifySecurityEvent(await next(), expected);
+    expect(transmitter.keyRequests()).toBe(2);
+    const newest = await next();
+    await expect(verifySecurityEvent(newest, expected)).rejects.toBeInstanceOf(KeysUnavailable);
+    expect(transmitter.keyRequests()).toBe(2);
+    pass(31_000);
+    await verifySecurityEvent(newest, expected);
+    pass(31_000);
+    expect(await refusal(verifySecurityEvent(first, expected))).toBe('invalid_key');
   });
 
   test('that cannot be read refuse nothing, and are not asked for with each token', async () => {

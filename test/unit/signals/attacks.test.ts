@@ -90,9 +90,10 @@ test('keys that a token brings along, or asks for by a path, are not used', asyn
   const foreign = await other.sign({ ...claims }, { kid });
   expect(await answer(foreign)).toBe('400 invalid_key');
   const withHeader = async (more: object) => await other.sign(claims, { kid, header: more });
-  expect(await answer(await withHeader({ jku: other.jwks }))).toBe('400 invalid_key');
-  expect(await answer(await withHeader({ x5u: other.jwks }))).toBe('400 invalid_key');
-  expect(await answer(await withHeader({ jwk: others[0] }))).toBe('400 invalid_key');
+  // The published keys were read a moment ago for the one before: the key may be newer.
+  expect(await answer(await withHeader({ jku: other.jwks }))).toBe('503');
+  expect(await answer(await withHeader({ x5u: other.jwks }))).toBe('503');
+  expect(await answer(await withHeader({ jwk: others[0] }))).toBe('503');
   expect(other.keyRequests()).toBe(1);
   expect(await answer(forge({ alg: 'none', typ }, claims, () => ''))).toBe('400 invalid_key');
   expect(await answer(forge({ alg: 'none', typ, kid }, claims, () => ''))).toBe('400 invalid_key');
@@ -158,7 +159,9 @@ test('clocks may differ by a minute, and events may be as old as maxAge', async 
       ),
     );
   expect(await sign('clock-1', -50)).toBe('202');
-  expect(await sign('clock-2', -90)).toBe('400 invalid_request');
+  // Valid in a moment: the sender is to try again.
+  expect(await sign('clock-2', -90)).toBe('503');
+  expect(await sign('clock-5', -900)).toBe('400 invalid_request');
   expect(await sign('clock-3', 7 * 86_400 - 10)).toBe('202');
   expect(await sign('clock-4', 7 * 86_400 + 90)).toBe('400 invalid_request');
 });
