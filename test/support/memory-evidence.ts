@@ -145,6 +145,7 @@ export class MemoryEvidence implements Evidence {
   readonly assignedTies = new Set<string>();
   hasAssignment = ({ definition, holder, about }: AssignedRole) =>
     Promise.resolve(this.assignedTies.has(`${definition}:${holder.kind}:${holder.id}:${about}`));
+  roleHolders = () => Promise.resolve(null);
   hasRole = (role: number, { kind, id }: { kind: string; id: number }) =>
     Promise.resolve(this.ties.has(`role:${role}:${kind}:${id}`));
   hasLink = (link: string, object: ObjectReference, other: ObjectReference) =>

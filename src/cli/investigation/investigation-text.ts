@@ -209,6 +209,8 @@ function itemLines(item: InvestigationItem): readonly Lines[] {
   const who = by.length === 0 ? '' : ` by ${by.map(({ username }) => username).join(', ')}`;
   const below = [
     findings[0]?.message,
+    // Who gained access is said as well where something else is worse.
+    ...findings.slice(1).flatMap(({ rule, message }) => (rule === 'moved' ? message : [])),
     job !== null && jobText(job),
     state !== 'there' && state !== 'running' && `Now: ${stateReason ?? `${state.replace('_', ' ')}.`}`,
     ...(item.act === 'changed' ? changes.map(changeText) : []),

@@ -101,7 +101,12 @@ export function kindOf(kind: string): Kind | undefined {
 
 /** A model (`jobtemplate`) in the words of the activity stream; as it is where it is not known. */
 export function kindOfModel(model: string): string {
-  return Object.keys(KINDS).find((kind) => kind.replaceAll('_', '') === model) ?? model;
+  return Object.keys(KINDS).find((kind) => modelOf(kind) === model) ?? model;
+}
+
+/** A kind as the model of its table: `jobtemplate`. */
+export function modelOf(kind: string): string {
+  return kind.replaceAll('_', '');
 }
 
 /**

@@ -169,10 +169,7 @@ const RULES: readonly RiskRule[] = [
     'access-changed',
     'high',
     (item) => verdictsOf(item).includes('access'),
-    ({ object, changes }) =>
-      changes.has('organization')
-        ? `The administrators of the organization that the ${nounOf(object.kind)} was moved to administer it.`
-        : 'The change decides who has access, or to what.',
+    'The change decides who has access, or to what.',
   ],
   [
     'secrets-shown',

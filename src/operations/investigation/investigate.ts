@@ -21,6 +21,7 @@ import { assignedRoleItems } from './assigned-roles.ts';
 import { followChain } from './follow-chain.ts';
 import { GATEWAY_MAY_HAVE_READ, gatewayLimits } from './gateway-limits.ts';
 import { limitsOf, type ReadEvidence } from './limits.ts';
+import { withMoves } from './moves.ts';
 import { readCircumstances } from './read-circumstances.ts';
 import { jobItems } from './read-jobs.ts';
 import { remainingAccess } from './remaining-access.ts';
@@ -99,9 +100,12 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
   const drafts = await withDefaults(evidence, listed);
   const circumstances = await readCircumstances(evidence, { drafts, chain, description, settingNames });
   const context = description.context;
-  const items = drafts
-    .filter((draft) => draft.group !== 'ran')
-    .map((draft) => itemOf(draft, { ...circumstances.of(draft), context }));
+  const items = await withMoves(evidence, {
+    items: drafts
+      .filter((draft) => draft.group !== 'ran')
+      .map((draft) => itemOf(draft, { ...circumstances.of(draft), context })),
+    seesAll: description.visibility.kind === 'all',
+  });
   const ran = await jobItems(evidence, { drafts, items, chain, window, context });
   const roles = await assignedRoleItems(evidence, { chain, items, window, context });
   const access = await remainingAccess(target, { chain, items, window, description });

@@ -58,6 +58,14 @@ export interface RoleAssignment {
   readonly about: ObjectReference | null;
 }
 
+/** That a user has a role of an object, by itself or as a member of a team. */
+export interface RoleHolder {
+  /** The name of the user; of the team where its members are not listed. */
+  readonly holder: string;
+  /** `admin_role`; the name of a custom role. */
+  readonly role: string;
+}
+
 /** Who made an object, and who changed it last. */
 interface Making {
   readonly created: Date;
@@ -200,6 +208,8 @@ export interface Evidence {
   hasRole(role: number, holder: { readonly kind: string; readonly id: number }): Promise<boolean | null>;
   /** Whether a user or team has a role by the newer tables of roles; null where that cannot be read. */
   hasAssignment(assignment: AssignedRole): Promise<boolean | null>;
+  /** Who has a role of an object; null where that cannot be read. */
+  roleHolders(object: { readonly kind: string; readonly id: number }): Promise<readonly RoleHolder[] | null>;
   /** Whether two objects are linked, such as a template and a credential; null where that cannot be read. */
   hasLink(link: string, object: ObjectReference, other: ObjectReference): Promise<boolean | null>;
   /** Streams jobs, each list of the selector ascending by id. */

@@ -6,6 +6,7 @@ import type {
   JobRecord,
   RoleAssignment,
   RoleDefinition,
+  RoleHolder,
   RoleRecord,
 } from '../../operations/ports/evidence.ts';
 import { id, instant } from './api.ts';
@@ -233,3 +234,28 @@ export const DEFINITIONS: Listing<RoleDefinition> = {
   what: 'the list of role definitions',
   read: (body) => definition.safeParse(body).data ?? null,
 };
+
+const access = z.array(z.object({ role: z.object({ name: z.string() }) })).catch([]);
+const accessOf = z.object({
+  id,
+  username: z.string(),
+  summary_fields: z.object({ direct_access: access, indirect_access: access }),
+});
+
+/** The users with access to an object, with the roles that give it; without roles of the system, which give access to all. */
+export function accessList(path: string): Listing<{ readonly id: number; readonly holders: RoleHolder[] }> {
+  return {
+    path: `${path}access_list/`,
+    what: 'the users with access to an object',
+    read: (body) => {
+      const read = accessOf.safeParse(body).data;
+      if (read === undefined) return null;
+      const { direct_access: direct, indirect_access: indirect } = read.summary_fields;
+      const names = [...direct, ...indirect].map(({ role }) => role.name);
+      const own = names.filter((name) => !/System (Administrator|Auditor)$/.test(name));
+      // `Project Admin` is `project_admin_role`.
+      const roles = own.map((name) => `${name.toLowerCase().replaceAll(' ', '_')}_role`);
+      return { id: read.id, holders: roles.map((role) => ({ holder: read.username, role })) };
+    },
+  };
+}

@@ -2,7 +2,13 @@ import { z } from 'zod';
 import { TokenctlError } from '../../domain/errors.ts';
 import { type NameChange, nameChangesIn, type StreamEntry } from '../../domain/investigation/deed.ts';
 import type { Actor, AssignedRole, ObjectReference } from '../../domain/investigation/investigation.ts';
-import { isKnownKind, kindOf, linkPath } from '../../domain/investigation/kinds.ts';
+import {
+  definedRoleField,
+  isKnownKind,
+  kindOf,
+  linkPath,
+  objectPath,
+} from '../../domain/investigation/kinds.ts';
 import type {
   AssignedRoles,
   CurrentObject,
@@ -13,6 +19,7 @@ import type {
   MadeUser,
   MissingNumbers,
   RoleAssignment,
+  RoleHolder,
   RoleRecord,
   StreamReach,
   Window,
@@ -34,6 +41,7 @@ import {
   within,
 } from './evidence-lists.ts';
 import {
+  accessList,
   assignments,
   currentObject,
   currentObjects,
@@ -279,6 +287,26 @@ class ApiEvidence implements Evidence {
       'the list of role assignments',
     );
     return count === null ? null : count > 0;
+  }
+
+  /** By the users with access to it, and by the newer roles: a controller 24.6.1 lists these apart, and of a team only its name. */
+  async roleHolders({ kind, id }: Parameters<Evidence['roleHolders']>[0]): Promise<RoleHolder[] | null> {
+    const path = objectPath(kind, id)?.replace('/api/v2/', '');
+    if (path === undefined) return null;
+    const api = await this.#open();
+    const listed = await orMissing(() => Array.fromAsync(listItems(api, [[]], accessList(path))));
+    if (listed === null) return null;
+    const found = listed.flatMap(({ holders }) => holders);
+    for (const of of ['role_user_assignment', 'role_team_assignment'] as const) {
+      const query: Query = [['object_id', String(id)]];
+      const all = await orMissing(() => Array.fromAsync(listItems(api, [query], assignments(of))));
+      for (const { about, holder, definition } of all ?? []) {
+        if (about?.kind !== kind || about.id !== id) continue;
+        const role = definition.managed ? definedRoleField(definition.name) : definition.name;
+        found.push({ holder: `${holder.kind === 'team' ? 'team ' : ''}${holder.name}`, role });
+      }
+    }
+    return found;
   }
 
   async hasLink(link: string, object: ObjectReference, other: ObjectReference): Promise<boolean | null> {

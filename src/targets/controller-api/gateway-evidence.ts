@@ -244,6 +244,9 @@ class GatewayApiEvidence extends GatewayEvidenceGaps implements Evidence {
     });
   }
 
+  /** Whether a list of the users with access is there was not seen. */
+  roleHolders = () => Promise.resolve(null);
+
   /** Each list is read whole: filters of these lists by who made an item are not known. */
   async madeBy({ by, since, until }: Parameters<Evidence['madeBy']>[0]): Promise<ListedObjects> {
     const api = await this.#open();

@@ -1,11 +1,12 @@
 import { type Sql, sql } from '../../db/sql.ts';
 import type { AssignedRole } from '../../domain/investigation/investigation.ts';
-import { kindOfModel } from '../../domain/investigation/kinds.ts';
+import { definedRoleField, kindOfModel, modelOf } from '../../domain/investigation/kinds.ts';
 import type {
   AssignedRoles,
   Evidence,
   RoleAssignment,
   RoleDefinition,
+  RoleHolder,
   RoleRecord,
 } from '../../operations/ports/evidence.ts';
 import type { Connection } from './connection.ts';
@@ -187,4 +188,49 @@ export async function holdsRole(
   if (held === null) return null;
   const row = await sql`SELECT EXISTS (${held}) AS has`.first<{ has: boolean }>(connection.reader);
   return row?.has ?? null;
+}
+
+type Held = Parameters<Evidence['roleHolders']>[0];
+
+/** Who has a role of an object by the older tables; members of teams have it by the member role of the team. */
+function olderHoldersSql({ kind, id }: Held): Sql {
+  return sql`SELECT u.username AS holder, r.role_field AS role, true AS managed FROM main_rbac_roles r
+      JOIN django_content_type c ON c.id = r.content_type_id
+      JOIN (SELECT m.role_id, m.user_id FROM main_rbac_roles_members m UNION
+        SELECT p.from_role_id, m.user_id FROM main_rbac_roles_parents p
+          JOIN main_team t ON t.member_role_id = p.to_role_id
+          JOIN main_rbac_roles_members m ON m.role_id IN (t.member_role_id, t.admin_role_id)) h ON h.role_id = r.id
+      JOIN auth_user u ON u.id = h.user_id
+    WHERE c.model = ${modelOf(kind)} AND r.object_id = ${id}::bigint`;
+}
+
+/** The same by the newer tables. */
+function newerHoldersSql({ users }: HolderTables, { kind, id }: Held): Sql {
+  return sql`SELECT u.username AS holder, d.name AS role, d.managed
+    FROM (SELECT a.user_id, a.role_definition_id, a.content_type_id, a.object_id FROM dab_rbac_roleuserassignment a UNION
+      SELECT m.user_id, a.role_definition_id, a.content_type_id, a.object_id FROM dab_rbac_roleteamassignment a
+        JOIN dab_rbac_roleuserassignment m ON m.object_id = a.team_id::text
+        JOIN django_content_type t ON t.id = m.content_type_id AND t.model = 'team') h
+      JOIN dab_rbac_roledefinition d ON d.id = h.role_definition_id JOIN ${users} u ON u.id = h.user_id
+      JOIN django_content_type c ON c.id = h.content_type_id
+    WHERE c.model = ${modelOf(kind)} AND h.object_id = ${String(id)}`;
+}
+
+/** Reads who has a role of an object, by the tables of roles that there are. */
+export async function readRoleHolders(
+  connection: Connection,
+  held: Held,
+  { older, newer, tables = CONTROLLER }: { older: boolean; newer: boolean; tables?: HolderTables },
+): Promise<readonly RoleHolder[]> {
+  const asked = [
+    ...(older ? [olderHoldersSql(held)] : []),
+    ...(newer ? [newerHoldersSql(tables, held)] : []),
+  ];
+  const rows: { readonly holder: string; readonly role: string; readonly managed: boolean }[] = [];
+  for (const each of asked) rows.push(...(await each.rows<(typeof rows)[number]>(connection.reader)));
+  // Names of the newer tables have spaces.
+  return rows.map(({ holder, role, managed }) => ({
+    holder,
+    role: managed && role.includes(' ') ? definedRoleField(role) : role,
+  }));
 }

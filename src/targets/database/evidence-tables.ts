@@ -78,10 +78,13 @@ export const ASSIGNMENT_TABLES = [
   'dab_rbac_roledefinition',
 ];
 
+/** The tables of roles that all controllers have. */
+export const OLDER_ROLES = ['main_rbac_roles', 'main_rbac_roles_members', 'main_rbac_roles_parents'];
+
 /** The tables that are read in addition to those of {@link STORES}. */
 const OTHER_TABLES = [
   ...['main_activitystream', 'auth_user', 'conf_setting', 'django_content_type', ROLE_LINK[0]],
-  ...['main_rbac_roles', 'main_rbac_roles_members', 'main_rbac_roles_parents'],
+  ...OLDER_ROLES,
   ...ASSIGNMENT_TABLES,
   ...['main_unifiedjob', 'main_unifiedjobtemplate', 'main_unifiedjob_credentials', 'main_jobhostsummary'],
 ] as const;

@@ -15,6 +15,7 @@ import type {
   ListedObjects,
   MadeUser,
   MissingNumbers,
+  RoleHolder,
   RoleRecord,
   StreamReach,
   Window,
@@ -31,11 +32,18 @@ import {
   readOldestUser,
   readUsersMade,
 } from './evidence-lists.ts';
-import { hasAssignedRole, holdsRole, readAssignedRoles, readRoles } from './evidence-roles.ts';
+import {
+  hasAssignedRole,
+  holdsRole,
+  readAssignedRoles,
+  readRoleHolders,
+  readRoles,
+} from './evidence-roles.ts';
 import {
   ASSIGNMENT_TABLES,
   investigatedTables,
   linkTable,
+  OLDER_ROLES,
   readableTables,
   STORES,
   WITHHELD,
@@ -311,6 +319,12 @@ class DatabaseEvidence implements OpenedEvidence {
   async hasAssignment(assignment: AssignedRole): Promise<boolean | null> {
     const isThere = ASSIGNMENT_TABLES.every((table) => this.#present.has(table));
     return isThere ? await hasAssignedRole(this.#connection, assignment) : null;
+  }
+
+  async roleHolders(held: Parameters<Evidence['roleHolders']>[0]): Promise<readonly RoleHolder[] | null> {
+    const older = OLDER_ROLES.every((table) => this.#present.has(table));
+    const newer = ASSIGNMENT_TABLES.every((table) => this.#present.has(table));
+    return older || newer ? await readRoleHolders(this.#connection, held, { older, newer }) : null;
   }
 
   async hasLink(link: string, object: ObjectReference, other: ObjectReference): Promise<boolean | null> {

@@ -27,7 +27,7 @@ import {
   type UserMadeRow,
   userMadeOf,
 } from './evidence-lists.ts';
-import { readAssignedRoles } from './evidence-roles.ts';
+import { readAssignedRoles, readRoleHolders } from './evidence-roles.ts';
 import { readableTables, WITHHELD } from './evidence-tables.ts';
 import { type GatewayEntryQuery, readGatewayEntries } from './gateway-evidence-entries.ts';
 import { allOf, dateOrNull, inBatches, milliseconds, PAGE_SIZE, when } from './queries.ts';
@@ -189,6 +189,12 @@ class GatewayEvidence extends GatewayEvidenceGaps implements OpenedEvidence {
   async assignedRoles(selector: Parameters<Evidence['assignedRoles']>[0]): Promise<AssignedRoles | 'absent'> {
     if (!ASSIGNMENTS.every((table) => this.#present.has(table))) return 'absent';
     return await readAssignedRoles(this.#connection, selector, ROLE_TABLES);
+  }
+
+  roleHolders(held: Parameters<Evidence['roleHolders']>[0]): ReturnType<Evidence['roleHolders']> {
+    const newer = ASSIGNMENTS.every((table) => this.#present.has(table));
+    if (!newer) return Promise.resolve(null);
+    return readRoleHolders(this.#connection, held, { older: false, newer, tables: ROLE_TABLES });
   }
 
   async madeBy({ by, since, until }: Parameters<Evidence['madeBy']>[0]): Promise<ListedObjects> {

@@ -64,6 +64,26 @@ describe.skipIf(!HAS_RECORDING)('lists of a controller 24.6.1, as recorded', () 
     await evidence.close();
   });
 
+  it('reads who has a role of an object, by both lists', async () => {
+    const access = '/api/v2/credentials/1/access_list/?page_size=1';
+    const assigned = recorded('/api/v2/role_user_assignments/?user=2').results;
+    const ofOrganization = assigned.filter(({ object_id: object }) => object === '2');
+    const { evidence, fake } = await opened({
+      'credentials/1/access_list/': () => ({ ...recorded(access), count: 1, next: null }),
+      'organizations/2/access_list/': () => NONE,
+      'role_user_assignments/': () => ({ ...NONE, count: ofOrganization.length, results: ofOrganization }),
+      'role_team_assignments/': () => NONE,
+    });
+    await using _fake = fake;
+    expect(await evidence.roleHolders({ kind: 'credential', id: 1 })).toEqual([
+      { holder: 'admin', role: 'admin_role' },
+    ]);
+    expect(await evidence.roleHolders({ kind: 'organization', id: 2 })).toEqual([
+      { holder: 'alice', role: 'member_role' },
+    ]);
+    await evidence.close();
+  });
+
   it('tells users with an entry from users without one', async () => {
     const users = recorded('/api/v2/users/?page_size=3&order_by=id');
     const create = recorded('/api/v2/activity_stream/?object1=user&page_size=1');

@@ -1,0 +1,90 @@
+import { objectText } from '../../domain/investigation/collect-items.ts';
+import {
+  type FieldChange,
+  type InvestigationItem,
+  type ItemFinding,
+  isLeft,
+  isStillThere,
+} from '../../domain/investigation/investigation.ts';
+import { referenceId } from '../../domain/investigation/recorded-values.ts';
+import type { Evidence, RoleHolder } from '../ports/evidence.ts';
+
+/** The kinds of objects whose roles reach what is in them, by the field that says in which one it is. */
+const PLACES: Readonly<Record<string, string>> = {
+  ...{ organization: 'organization', inventory: 'inventory', project: 'project', team: 'team' },
+  ...{ source_project: 'project', workflow_job_template: 'workflow_job_template' },
+};
+
+/** How many users a finding names. */
+const MAX_NAMED = 10;
+
+type ReadHolders = (kind: string, id: number) => Promise<readonly RoleHolder[] | null>;
+
+/**
+ * Adds to each item that was moved who gained access by it: who has a role of the object that it is in now, or of the organization of
+ * that, and had none of the kind where it was. Superusers have access before and after.
+ *
+ * @param seesAll Whether the account sees all users: otherwise who gained access is not known.
+ */
+export async function withMoves(
+  evidence: Evidence,
+  { items, seesAll }: { readonly items: readonly InvestigationItem[]; readonly seesAll: boolean },
+): Promise<InvestigationItem[]> {
+  const read = new Map<string, ReturnType<ReadHolders>>();
+  const holders: ReadHolders = (kind, id) => {
+    const key = `${kind}:${id}`;
+    const found = read.get(key) ?? (seesAll ? holdersIn(evidence, kind, id) : Promise.resolve(null));
+    read.set(key, found);
+    return found;
+  };
+  const all: InvestigationItem[] = [];
+  for (const item of items) {
+    const moves = item.act === 'changed' && isStillThere(item) ? item.changes.filter(isMove) : [];
+    const found: ItemFinding[] = [];
+    for (const each of moves)
+      found.push({ rule: 'moved', severity: 'high', message: await moveText(each, holders) });
+    const isCritical = item.risk === 'critical';
+    const findings = isCritical ? [...item.findings, ...found] : [...found, ...item.findings];
+    all.push(found.length === 0 ? item : { ...item, findings, risk: isCritical ? 'critical' : 'high' });
+  }
+  return all;
+}
+
+function isMove(change: FieldChange): boolean {
+  return Object.hasOwn(PLACES, change.field) && isLeft(change);
+}
+
+/** Who has a role of an object, or of the organization that it is in. */
+async function holdersIn(evidence: Evidence, kind: string, id: number): ReturnType<ReadHolders> {
+  const own = await evidence.roleHolders({ kind, id });
+  if (own === null || kind === 'organization') return own;
+  const fields = (await evidence.objects(kind, [id]))?.get(id)?.fields;
+  const organization = referenceId(fields?.['organization']);
+  if (organization === null) return fields === undefined ? null : own;
+  const above = await evidence.roleHolders({ kind: 'organization', id: organization });
+  return above === null ? null : [...own, ...above];
+}
+
+async function moveText({ field, before, after }: FieldChange, holders: ReadHolders): Promise<string> {
+  const kind = PLACES[field] ?? field;
+  const [from, to] = [referenceId(before), referenceId(after)];
+  if (to === null && after === null) return `It is in no ${kind} any more.`;
+  const name = typeof after === 'string' ? after.replace(/-\d+$/, '') : null;
+  const moved = `It was moved to the ${objectText({ kind, id: to, name })}.`;
+  const now = to === null ? null : await holders(kind, to);
+  if (now === null) return `${moved} Not checked: who gained access.`;
+  const had = from === null ? [] : ((await holders(kind, from)) ?? []);
+  const keys = new Set(had.map(keyOf));
+  const gained = [...new Set(now.filter((each) => !keys.has(keyOf(each))).map(keyOf))];
+  if (gained.length === 0) return `${moved} Users with a role there that they did not have before: none.`;
+  // Who administers it first.
+  gained.sort(
+    (a, b) => Number(b.includes('admin_role')) - Number(a.includes('admin_role')) || (a < b ? -1 : 1),
+  );
+  const more = gained.length > MAX_NAMED ? `, and ${gained.length - MAX_NAMED} more` : '';
+  return `${moved} Users with a role there that they did not have before: ${gained.slice(0, MAX_NAMED).join(', ')}${more}.`;
+}
+
+function keyOf({ holder, role }: RoleHolder): string {
+  return `${holder} (${role})`;
+}
