@@ -2,8 +2,8 @@ import { ItemCollector } from '../../domain/investigation/collect-items.ts';
 import { type Deed, isSameActor, readDeed, type StreamEntry } from '../../domain/investigation/deed.ts';
 import type { Actor, ChainLink } from '../../domain/investigation/investigation.ts';
 import type { EntryTally, Evidence, Window } from '../ports/evidence.ts';
+import { InventoryCounts } from './inventory-counts.ts';
 import type { SettingNames } from './setting-names.ts';
-import { HostCounts } from './uncounted-hosts.ts';
 
 /** How far the chain is followed: from the subject to a user that it made, to a user that this one made, … */
 const MAX_DEPTH = 5;
@@ -25,7 +25,7 @@ export interface FollowedChain {
   readonly read: number;
   /** Which entries were read, by the objects that they are linked to. */
   readonly tallies: Pick<Tallies, 'of'>;
-  readonly hostCounts: Pick<HostCounts, 'items'>;
+  readonly counts: Pick<InventoryCounts, 'items'>;
   /** Which bounds were reached, as the beginnings of sentences. */
   readonly bounds: readonly string[];
 }
@@ -49,7 +49,7 @@ export async function followChain(
   const items = new ItemCollector(MAX_ITEMS);
   const chain = new Chain(options.subjects);
   const tallies = new Tallies(MAX_ITEMS);
-  const hostCounts = new HostCounts();
+  const counts = new InventoryCounts();
   const seen = new Set<number>();
   let read = 0;
   for (let wave = chain.next(until); wave.length > 0; wave = chain.next(until)) {
@@ -57,7 +57,7 @@ export async function followChain(
     for (const { member, until: before } of wave) {
       const isPresent = chain.isPresent(member, present);
       for await (const entry of entriesBy(evidence, { member, until: before, isPresent, seen })) {
-        hostCounts.add(entry, member.user);
+        counts.add(entry, member.user);
         const recorded = readDeed(entry);
         if (recorded === null) continue;
         // Awaited for resets only: there are far more other entries.
@@ -71,7 +71,7 @@ export async function followChain(
     }
   }
   if (items.isFull) chain.bounds.add(`More than ${MAX_ITEMS} objects were changed`);
-  return { members: chain.members, items, read, tallies, hostCounts, bounds: [...chain.bounds] };
+  return { members: chain.members, items, read, tallies, counts, bounds: [...chain.bounds] };
 }
 
 /** Whose deeds are still to be read, and until when. */

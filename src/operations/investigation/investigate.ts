@@ -115,7 +115,7 @@ export async function investigate(options: InvestigationOptions): Promise<Invest
   });
   const isGateway = description.dialect === 'gateway';
   const emptied = hole?.isEmptied === true ? [streamItem(hole, window)] : [];
-  const hosts = chain.hostCounts.items(drafts);
+  const hosts = chain.counts.items();
   const gathered = [
     ...[...emptied, ...items, ...ran.items, ...roles.items],
     ...[...access.items, ...made, ...hosts],

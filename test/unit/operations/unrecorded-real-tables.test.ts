@@ -172,6 +172,18 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('what %s
       ...{ group: 'code_later', state: 'unknown', risk: 'high', by: [{ username: 'bob' }] },
       summary: expect.stringMatching(/^2 hosts more in the inventory .* than entries explain$/),
     });
+    // A host that is deleted makes the number smaller, and explains nothing.
+    await real.write({
+      ...{ actor: bob, operation: 'delete', object1: 'host', links: {} },
+      changes: { id: 9002, name: 'of others', inventory: `Demo Inventory-${id}` },
+    });
+    await real.write({
+      ...{ actor: bob, operation: 'update', object1: 'inventory', links: { inventory: id } },
+      changes: { total_hosts: [3, 2], total_groups: [0, 1] },
+    });
+    const all = (await real.investigate('bob')).items.map(({ summary }) => summary);
+    expect(all).toContainEqual(expect.stringMatching(/^2 hosts more in the inventory/));
+    expect(all).toContainEqual(expect.stringMatching(/^1 group more in the inventory/));
   });
 
   it('names jobs whose records were deleted', async () => {

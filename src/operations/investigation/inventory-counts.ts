@@ -1,0 +1,106 @@
+import { objectText, UNRECORDED_WAY_IN } from '../../domain/investigation/collect-items.ts';
+import { changeOf, isSameActor, type StreamEntry } from '../../domain/investigation/deed.ts';
+import type { Actor, InvestigationItem, ObjectReference } from '../../domain/investigation/investigation.ts';
+import { nounOf, nounsOf } from '../../domain/investigation/kinds.ts';
+import { referenceId } from '../../domain/investigation/recorded-values.ts';
+
+/** What entries of the chain say of how many objects of a kind an inventory has. */
+interface Count {
+  readonly kind: string;
+  readonly inventory: number;
+  /** How many more there are than entries about the objects themselves explain. */
+  more: number;
+  readonly seen: {
+    readonly entry: number;
+    readonly at: Date;
+    readonly by: Actor;
+    readonly name: string | null;
+  }[];
+}
+
+/** What a controller counts of an inventory, with the kind of what is counted. */
+const COUNTED: Readonly<Record<string, string>> = {
+  total_hosts: 'host',
+  total_groups: 'group',
+  total_inventory_sources: 'inventory_source',
+};
+const KINDS = Object.values(COUNTED);
+
+/**
+ * The numbers of hosts, groups and sources that a controller counted in requests of the chain. A request that makes hosts in bulk leaves
+ * no entry of a host and no maker in its row [seen of 24.6.1]: the count of the inventory is its only trace.
+ */
+export class InventoryCounts {
+  readonly #counts = new Map<string, Count>();
+
+  /** Notes an entry of an actor, where it is about such a number, or explains one. */
+  add({ id: entry, at, object1, operation, changes, links }: StreamEntry, by: Actor): void {
+    if (object1 === 'inventory' && operation === 'update') {
+      const [inventory] = links.get('inventory') ?? [];
+      for (const [field, kind] of Object.entries(COUNTED)) {
+        const [before, after] = changeOf(changes[field]) ?? [];
+        if (typeof before !== 'number' || typeof after !== 'number' || inventory === undefined) continue;
+        this.#add(kind, inventory.id, after - before)?.seen.push({ entry, at, by, name: inventory.name });
+      }
+    }
+    if (!KINDS.includes(object1)) return;
+    const { inventory: place } = changes;
+    const [from, to] = changeOf(place) ?? (operation === 'delete' ? [place, null] : [null, place]);
+    // What is deleted here may hide what was made there.
+    this.#add(object1, referenceId(from), 1);
+    this.#add(object1, referenceId(to), -1);
+  }
+
+  #add(kind: string, inventory: number | null, more: number): Count | undefined {
+    if (inventory === null) return undefined;
+    const key = `${kind}:${inventory}`;
+    const count = this.#counts.get(key) ?? { kind, inventory, more: 0, seen: [] };
+    count.more += more;
+    this.#counts.set(key, count);
+    return count;
+  }
+
+  /** An item for each inventory that has more than the entries of the chain explain. */
+  items(): readonly InvestigationItem[] {
+    return [...this.#counts.values()].flatMap((count) => {
+      const [first] = count.seen;
+      return count.more > 0 && first !== undefined ? [itemOf(count, first)] : [];
+    });
+  }
+}
+
+function itemOf({ kind, inventory, more, seen }: Count, { name }: Count['seen'][number]): InvestigationItem {
+  const object: ObjectReference = { kind: 'inventory', id: inventory, name };
+  const times = seen.map(({ at }) => at.getTime());
+  const [first, last] = [Math.min(...times), Math.max(...times)];
+  const since = new Date(first - 60_000).toISOString();
+  const list = `/api/v2/inventories/${inventory}/${kind}s/?created__gte=${since}`;
+  const by = seen.map((each) => each.by);
+  return {
+    ...UNRECORDED_WAY_IN,
+    id: `inventory:${inventory}:${kind}s`,
+    group: 'code_later',
+    act: 'changed',
+    object,
+    summary: `${more} ${more === 1 ? nounOf(kind) : nounsOf(kind)} more in the ${objectText(object)} than entries explain`,
+    by: by.filter((each, index) => by.findIndex((other) => isSameActor(other, each)) === index),
+    first: new Date(first).toISOString(),
+    last: new Date(last).toISOString(),
+    entries: seen.slice(0, 100).map(({ entry }) => entry),
+    entryCount: seen.length,
+    state: 'unknown',
+    stateReason: `Not checked: ${nounsOf(kind)} that are made in bulk have no entry and no maker.`,
+    findings: [
+      {
+        rule: 'uncounted-hosts',
+        severity: 'high',
+        message: `Later jobs use these ${nounsOf(kind)}, with the credentials of the job.`,
+      },
+    ],
+    risk: 'high',
+    remedy: {
+      kind: 'manual',
+      text: `List the ${nounsOf(kind)} (GET ${list}), and delete those that are unknown.`,
+    },
+  };
+}
