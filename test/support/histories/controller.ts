@@ -32,6 +32,8 @@ export interface SimulatedEntry {
   readonly setting: { readonly name: string; readonly category: string } | Record<string, never>;
   /** The objects that it is linked to, by kind, until they are deleted. */
   links: (readonly [kind: string, id: number])[];
+  /** What it is about: an object, setting, role of a user or link. */
+  readonly about: string;
 }
 
 /** A role that users can get. */
@@ -70,6 +72,9 @@ const REFERENCES: Readonly<Record<string, ObjectKind | 'organization'>> = {
   organization: 'organization',
 };
 
+/** Longer than the clock of a controller is expected to be wrong, in milliseconds. */
+const BEFORE_MS = 5_400_000;
+
 /**
  * A controller 24.6.1 in memory, as far as its activity stream goes: it makes the rows and the entries that were seen of the real
  * one for each act. Requests that change nothing leave no entry.
@@ -89,6 +94,10 @@ export class SimulatedController {
   readonly settings = new Map<string, { readonly id: number; value: unknown }>();
   /** The rows of settings that were made before the activity stream began: no entry has their names. */
   readonly unnamed: { readonly id: number; readonly name: string }[] = [];
+  /** Entries that were deleted, as a management job and SQL do it. */
+  readonly wiped: SimulatedEntry[] = [];
+  /** Whether nothing was left of the stream once. */
+  isEmptied = false;
   readonly #numbers: Numbers;
   readonly #real: RealRows;
   #clock: number;
@@ -96,6 +105,9 @@ export class SimulatedController {
   constructor(options: { readonly numbers: Numbers; readonly real: RealRows; readonly start: Date }) {
     this.#numbers = options.numbers;
     this.#real = options.real;
+    // The entry before all others: numbers that an earlier history left without an entry are not missing in this one.
+    this.#clock = options.start.getTime() - BEFORE_MS;
+    this.#record({ operation: 'update', actor: null, object1: 'user', changes: {}, links: [] });
     this.#clock = options.start.getTime();
   }
 
@@ -106,8 +118,18 @@ export class SimulatedController {
 
   /** An object that was there before. */
   seed(kind: ObjectKind, fields: Readonly<Record<string, unknown>>): SimulatedObject {
-    const made = { kind, id: this.#numbers.next(), fields: { ...fields } };
+    const at = new Date(this.#clock - 365 * 86_400_000).toISOString();
+    const written: Record<string, unknown> = {
+      created: at,
+      created_by: null,
+      modified: at,
+      modified_by: null,
+    };
+    const made = { kind, id: this.#numbers.next(), fields: { ...written, ...fields } };
     this.objects.set(keyOf(made), made);
+    const inventory = this.objects.get(`inventory:${String(made.fields['inventory'])}`);
+    if (kind === 'host' && inventory !== undefined)
+      inventory.fields['total_hosts'] = Number(inventory.fields['total_hosts'] ?? 0) + 1;
     return made;
   }
 
@@ -132,7 +154,9 @@ export class SimulatedController {
 
   create(actor: Actor, kind: ObjectKind, fields: Readonly<Record<string, unknown>>): SimulatedObject {
     this.#clock += 1000;
-    const made = this.seed(kind, { ...fields, created: this.now, date_joined: this.now });
+    const written = { created_by: actor, modified: this.now, modified_by: actor };
+    const made = this.seed(kind, { ...written, ...fields, created: this.now, date_joined: this.now });
+    if (kind === 'host') this.#count(actor, made.fields['inventory'], 1);
     this.#record({
       operation: 'create',
       actor,
@@ -141,6 +165,42 @@ export class SimulatedController {
       links: [[kind, made.id]],
     });
     return made;
+  }
+
+  /** Makes hosts in bulk: they have no entry and no maker, and the number of hosts of the inventory changes. */
+  createInBulk(
+    actor: Actor,
+    all: readonly (Readonly<Record<string, unknown>> & { readonly inventory: number })[],
+  ): readonly SimulatedObject[] {
+    this.#clock += 1000;
+    const written = { created: this.now, modified: this.now };
+    const made = all.map((fields) => this.seed('host', { ...written, ...fields }));
+    this.#count(actor, all[0]?.inventory, made.length);
+    return made;
+  }
+
+  /** The number of hosts of an inventory, as the controller counts it: in the name of who made or deleted them. */
+  #count(actor: Actor, inventory: unknown, more: number): void {
+    const object = this.objects.get(`inventory:${String(inventory)}`);
+    if (object === undefined) return;
+    const now = Number(object.fields['total_hosts'] ?? 0);
+    this.#record({
+      ...{ operation: 'update', actor, object1: 'inventory', links: [['inventory', object.id]] },
+      ...{ changes: { total_hosts: [now - more, now] }, about: `inventory:${object.id}:hosts` },
+    });
+  }
+
+  /** Deletes entries, and says which. The names of settings are known by entries alone. */
+  wipe(isMeant: (entry: SimulatedEntry) => boolean): readonly SimulatedEntry[] {
+    const gone = this.entries.filter(isMeant);
+    this.wiped.push(...gone);
+    this.entries.splice(0, this.entries.length, ...this.entries.filter((each) => !gone.includes(each)));
+    for (const { object1, about, changes } of gone) {
+      const name = about.slice('setting:'.length);
+      const id = changes['id'] ?? this.settings.get(name)?.id;
+      if (object1 === 'setting' && typeof id === 'number') this.unnamed.push({ id, name });
+    }
+    return gone;
   }
 
   /** Changes fields; those with the value that they have already are left out. */
@@ -158,6 +218,10 @@ export class SimulatedController {
     }
     if (Object.keys(changes).length === 0) return null;
     const { kind, id } = object;
+    Object.assign(object.fields, {
+      modified: new Date(this.#clock + 1000).toISOString(),
+      modified_by: actor,
+    });
     return this.#record({ operation: 'update', actor, object1: kind, changes, links: [[kind, id]] });
   }
 
@@ -178,7 +242,13 @@ export class SimulatedController {
     this.#unlink(kind, id);
     if (kind === 'user') this.#forgetUser(id);
     if (kind === 'job_template') this.#forgetTemplate(id);
+    const inventory = this.objects.get(`inventory:${String(object.fields['inventory'])}`);
+    if (kind === 'host' && inventory !== undefined) {
+      inventory.fields['total_hosts'] = Number(inventory.fields['total_hosts'] ?? 0) - 1;
+      this.#count(actor, inventory.id, -1);
+    }
     this.#record({
+      about: keyOf(object),
       operation: 'delete',
       actor: actor === id && kind === 'user' ? null : actor,
       object1: kind,
@@ -195,6 +265,8 @@ export class SimulatedController {
   }
 
   #forgetUser(id: number): void {
+    for (const { fields } of this.objects.values())
+      for (const field of ['created_by', 'modified_by']) if (fields[field] === id) fields[field] = null;
     for (const [key, { user }] of this.members) if (user === id) this.members.delete(key);
     for (const [key, each] of this.assignments) {
       if (each.user === id) this.assignments.delete(key);
@@ -240,6 +312,7 @@ export class SimulatedController {
       ...{ operation, actor, object1: sides.object1, object2: sides.object2, links },
       changes: { ...sides, action: operation, relationship: MEMBERS },
       relationship: `${RELATIONSHIPS[kind]}.${role.field}`,
+      about: `role:${role.id}:user:${user}`,
     });
     if (has) {
       this.members.set(key, { id: this.#numbers.next(), role: role.id, user });
@@ -294,6 +367,7 @@ export class SimulatedController {
         ['credential', credential],
       ],
       relationship: CREDENTIALS,
+      about: `link:credentials:job_template:${template}:credential:${credential}`,
     });
     return true;
   }
@@ -302,7 +376,7 @@ export class SimulatedController {
   setSetting(actor: Actor, name: string, value: unknown): boolean {
     const known = this.settings.get(name);
     const setting = { name, category: 'authentication' };
-    const common = { actor, object1: 'setting', links: [] };
+    const common = { actor, object1: 'setting', links: [], about: `setting:${name}` };
     if (value === undefined) {
       if (known === undefined) return false;
       this.settings.delete(name);
@@ -352,6 +426,7 @@ export class SimulatedController {
     const made: SimulatedEntry = {
       ...{ id: this.#numbers.nextEntry(), at: this.now, object2: '', relationship: '', setting: {} },
       actorName: entry.actor === null ? null : this.nameOf('user', entry.actor),
+      about: entry.links.map(([kind, id]) => `${kind}:${id}`)[0] ?? '',
       ...entry,
     };
     this.entries.push(made);

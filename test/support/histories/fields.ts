@@ -33,6 +33,9 @@ function members(
   return { field, shape, pool, matters: true, stored };
 }
 
+/** An object that is moved belongs to the administrators of where it is then. */
+const ORGANIZATION = single('organization', [1, 2]);
+
 /** The entries that a map can have: a path, with a value or a member of a list in brackets. */
 const ENTRIES = [
   ...['region', 'cmd', 'port', 'env/PATH', 'env/LD_PRELOAD'],
@@ -86,7 +89,7 @@ export function fieldsOf(
     case 'host':
       return [map('variables', variables), single('enabled', [true, false])];
     case 'inventory':
-      return [map('variables', variables), single('description', ['', 'of the shop'], false)];
+      return [map('variables', variables), single('description', ['', 'of the shop'], false), ORGANIZATION];
     case 'project':
       return [
         single('scm_url', [
@@ -95,6 +98,7 @@ export function fieldsOf(
           'https://example.org/b.git',
         ]),
         single('scm_branch', ['', 'main', 'next']),
+        ORGANIZATION,
       ];
     case 'o_auth2_application':
       return [

@@ -23,7 +23,7 @@ const WHATS = [
   ...['edit', 'edit', 'edit', 'edit', 'edit', 'edit', 'edit', 'edit', 'edit', 'edit'],
   ...['revert', 'revert', 'revert', 'reformat', 'setting', 'setting', 'setting', 'reset', 'password'],
   ...['rename', 'swap', 'create', 'create', 'delete', 'deactivate', 'role', 'role', 'assign', 'link'],
-  ...['token', 'token', 'grant'],
+  ...['token', 'token', 'grant', 'bulk', 'bulk', 'decoy', 'wipe'],
 ] as const;
 
 /** One act: what each number chooses depends on what there is then, so that any act can follow any other. */
@@ -103,6 +103,17 @@ export interface Takeover {
   readonly by: Actor;
   readonly user: number;
   readonly how: 'made' | 'password_set';
+  /** The entry that says so. */
+  readonly entry: number | null;
+}
+
+/** Hosts that a user made in bulk. */
+export interface BulkLog {
+  readonly by: Actor;
+  readonly step: number;
+  readonly inventory: number;
+  readonly entry: number | null;
+  readonly hosts: readonly number[];
 }
 
 /** A token: who asked for it, and whose it is. */
@@ -152,6 +163,7 @@ export class History {
   readonly logs = new Map<string, ObjectLog>();
   readonly takeovers: Takeover[] = [];
   readonly tokens: TokenLog[] = [];
+  readonly bulk: BulkLog[] = [];
   /** The acts in words. */
   readonly lines: string[] = [];
   /** The users by their parts; what each is called at the beginning is in `names`. */
@@ -291,6 +303,12 @@ export class History {
         return this.#role(act, by);
       case 'link':
         return this.#link(act, by);
+      case 'bulk':
+        return this.#bulk(act, by);
+      case 'decoy':
+        return this.#decoy(act, by);
+      case 'wipe':
+        return this.#wipe(act, by);
       default:
         return this.#token(act, by);
     }
@@ -481,8 +499,57 @@ export class History {
       by,
       after: { parts: new Map([['', this.#step]]), stored: this.#step },
     });
-    if (by !== user.id) this.takeovers.push({ step: this.#step, by, user: user.id, how: 'password_set' });
+    if (by !== user.id) this.#takeOver(by, user.id, 'password_set');
     return `set the password of ${keyOf(user)}`;
+  }
+
+  /** By the last entry. */
+  #takeOver(by: Actor, user: number, how: Takeover['how']): void {
+    const entry = this.controller.entries.at(-1)?.id ?? null;
+    this.takeovers.push({ step: this.#step, by, user, how, entry });
+  }
+
+  /** Makes hosts in bulk, which have no entry of their own. */
+  #bulk(act: Act, by: Actor): string | null {
+    const inventory = this.#pick(act.target, ['inventory'])?.id;
+    if (inventory === undefined || by === null) return null;
+    const hosts = this.controller.createInBulk(
+      by,
+      Array.from({ length: 1 + (act.style % 3) }, (_, index) => ({
+        ...{ name: `bulk-${this.#step}-${index}${this.#suffix}`, inventory },
+        ...{ variables: '', enabled: true },
+      })),
+    );
+    for (const host of hosts) this.#log(host);
+    const entry = this.controller.entries.at(-1)?.id ?? null;
+    this.bulk.push({ by, step: this.#step, inventory, entry, hosts: hosts.map(({ id }) => id) });
+    return `made ${hosts.length} hosts in bulk in inventory:${inventory}`;
+  }
+
+  /** Renames a user, and makes another one with the name. */
+  #decoy(act: Act, by: Actor): string | null {
+    const user = this.#pick(act.target, ['user']);
+    if (user === undefined) return null;
+    const name = this.controller.nameOf('user', user.id);
+    if (this.#setName(user, by, `was-${this.#step}-${name}`) === null) return null;
+    const fields = { username: name, email: 'd@example.org', is_superuser: false, is_active: true };
+    const made = this.#log(this.controller.create(by, 'user', fields), { by, step: this.#step });
+    this.#takeOver(by, made.id, 'made');
+    return `renamed ${keyOf(user)}, and made ${keyOf(made)} with the name ${name}`;
+  }
+
+  /** Empties the stream in whole, of one user, or in a range of the period; a stream is older than the period otherwise. */
+  #wipe(act: Act, by: Actor): string | null {
+    if (this.firstStep === 0) return null;
+    const period = this.controller.entries.filter(({ at }) => new Date(at) >= this.since);
+    const from = (act.fields[0]?.part ?? 0) % Math.max(1, period.length);
+    const range = new Set(period.slice(from, from + 1 + (act.fields[0]?.value ?? 0)));
+    const mode = act.style % 4;
+    if (mode === 0) this.controller.isEmptied = true;
+    const gone = this.controller.wipe(
+      (entry) => mode === 0 || (mode === 1 ? entry.actor === by && period.includes(entry) : range.has(entry)),
+    );
+    return gone.length === 0 ? null : `deleted the entries ${gone.map(({ id }) => id).join(', ')}`;
   }
 
   #rename(act: Act, by: Actor): string | null {
@@ -545,7 +612,7 @@ export class History {
       }),
     });
     this.#log(made, { by, step: this.#step });
-    if (kind === 'user') this.takeovers.push({ step: this.#step, by, user: made.id, how: 'made' });
+    if (kind === 'user') this.#takeOver(by, made.id, 'made');
     return `created ${keyOf(made)} (${name})`;
   }
 

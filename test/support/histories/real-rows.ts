@@ -10,6 +10,10 @@ export class Numbers {
     return this.#last;
   }
 
+  get lastEntry(): number {
+    return this.#lastEntry;
+  }
+
   nextEntry(): number {
     this.#lastEntry += 1;
     return this.#lastEntry;
@@ -52,6 +56,8 @@ export async function openRows(
 ): Promise<{ readonly client: pg.Client; readonly real: RealRows }> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
+  // The stream is older than the histories.
+  await client.query("UPDATE main_activitystream SET timestamp = timestamp - interval '100 days'");
   const select = async (sql: string) => (await client.query<Record<string, unknown>>(sql)).rows;
   const rows = new Map<string, Row>();
   for (const table of TABLES) {

@@ -79,7 +79,9 @@ export async function writeRows(
   );
   // Sent as one, they are one transaction, at whose end the foreign keys are looked at.
   const forgotten = 'DELETE FROM conf_setting WHERE id > 100000';
-  await client.query([forgotten, ...statements].join(';\n'));
+  const emptied = controller.isEmptied ? ['TRUNCATE main_activitystream CASCADE'] : [];
+  const given = `SELECT setval(pg_get_serial_sequence('main_activitystream', 'id'), ${numbers.lastEntry})`;
+  await client.query([forgotten, ...emptied, ...statements, given].join(';\n'));
 }
 
 function columnsOf({ id, kind, fields }: SimulatedObject, row: Row): Row {

@@ -4,7 +4,7 @@ import {
   isLeft,
   remains,
 } from '../../../src/domain/investigation/investigation.ts';
-import type { Actor } from './controller.ts';
+import type { Actor, SimulatedEntry } from './controller.ts';
 import { type Parts, withParts } from './fields.ts';
 import type { FieldLog, History, ObjectLog, Operation } from './history.ts';
 
@@ -21,9 +21,10 @@ function chainOf(
 ): { readonly chain: Chain; readonly lost: readonly number[] } {
   const chain = new Map([[subject, firstStep]]);
   const lost: number[] = [];
-  for (const { by, user, step, how } of takeovers) {
+  const wiped = new Set(controller.wiped.map(({ id }) => id));
+  for (const { by, user, step, how, entry } of takeovers) {
     const since = by === null ? undefined : chain.get(by);
-    if (since === undefined || since > step || chain.has(user)) continue;
+    if (since === undefined || since > step || chain.has(user) || wiped.has(entry ?? 0)) continue;
     if (how === 'password_set' && !controller.objects.has(`user:${user}`)) lost.push(user);
     else chain.set(user, step);
   }
@@ -77,21 +78,47 @@ function partOf(parts: Parts, part: string): unknown {
 /** Compares an investigation of a user with what is true; a sentence for each difference. */
 export function differences(
   history: History,
-  asked: { readonly investigation: Pick<Investigation, 'items' | 'limits'>; readonly subject: number },
+  asked: {
+    readonly investigation: Pick<Investigation, 'items' | 'limits'> & {
+      readonly stream: Pick<Investigation['stream'], 'hole'>;
+    };
+    readonly subject: number;
+  },
 ): string[] {
-  const { items: all, limits } = asked.investigation;
+  const { items: all, limits, stream } = asked.investigation;
+  const hole = stream.hole ?? null;
+  const { wiped } = history.controller;
+  // Nobody may take what is left of a stream for all that was done; and an alarm that is always there says nothing.
+  if (wiped.length > 0 && hole === null) return ['entries were deleted, and the stream is said to be whole'];
+  if (wiped.length === 0 && hole !== null) return [`nothing was deleted, and: ${hole}`];
+  // Whose name it was is not known any more: what the stream has not is all that can be said.
+  if (wiped.some((entry) => isAboutName(entry, { history, subject: asked.subject }))) return [];
   const { chain, lost } = chainOf(history, asked.subject);
   const items = new Map(all.map((item) => [item.id, item]));
-  const named = { history, chain, items };
+  const named = { history, chain, items, wiped: new Set(wiped.map(({ about }) => about)) };
   const found = [...history.logs.values()].flatMap((log) => missing(log, named));
   const extra = all.flatMap((item) => invented(item, named));
   const unsaid = lost.filter((id) => !limits.some(({ text }) => text.includes(`(${id})`)));
   return [
     ...found,
     ...extra,
+    ...bulkMissing(named),
     ...tokensMissing(named),
     ...unsaid.map((id) => `no limit says that user ${id} may have been an intruder's`),
   ];
+}
+
+/** Whether an entry says who had the name of the subject. */
+function isAboutName(
+  { object1, operation, changes, about }: SimulatedEntry,
+  { history, subject }: { readonly history: History; readonly subject: number },
+): boolean {
+  if (object1 !== 'user' || !Object.hasOwn(changes, 'username')) return false;
+  return (
+    operation === 'update' ||
+    about === `user:${subject}` ||
+    changes['username'] === history.names.get(subject)
+  );
 }
 
 /** Whether the reset of a setting is named whose row was made before the activity stream began: it has only the id of the row. */
@@ -105,10 +132,40 @@ interface Compared {
   readonly history: History;
   readonly chain: Chain;
   readonly items: ReadonlyMap<string, InvestigationItem>;
+  /** What deleted entries were about. */
+  readonly wiped: ReadonlySet<string>;
+}
+
+/** Kinds whose lists say who changed an object last. */
+const LISTED: ReadonlySet<string> = new Set(['job_template', 'host', 'inventory', 'project']);
+
+/** What lists of objects and of users still show of one of which entries were deleted, and the investigation does not name. */
+function missingByLists(log: ObjectLog, { history, chain, items }: Compared): string[] {
+  const item = items.get(log.key);
+  const object = history.controller.objects.get(log.key);
+  if ((item !== undefined && remains(item)) || object === undefined || isOff(log, history)) return [];
+  const { fields } = object;
+  const isTheirs = (by: unknown, at: unknown) =>
+    typeof by === 'number' && chain.has(by) && new Date(String(at)) >= history.since;
+  const isMade = log.made !== null && new Date(String(fields['date_joined'])) >= history.since;
+  const isLeft = [...log.fields.values()].some((field) => truthOf(field, chain).must);
+  const isShown =
+    log.kind === 'user'
+      ? isMade && log.made !== null && history.controller.wiped.some((entry) => isCreation(entry, log))
+      : LISTED.has(log.kind) &&
+        (isTheirs(fields['created_by'], fields['created']) ||
+          (isLeft && isTheirs(fields['modified_by'], fields['modified'])));
+  return isShown ? [`${log.key} is shown by a list, and is not named (${item?.state ?? 'no item'})`] : [];
+}
+
+function isCreation({ operation, about }: SimulatedEntry, { key }: ObjectLog): boolean {
+  return operation === 'create' && about === key;
 }
 
 /** What an intruder left on one object, and the investigation does not name. */
-function missing(log: ObjectLog, { history, chain, items }: Compared): string[] {
+function missing(log: ObjectLog, compared: Compared): string[] {
+  const { history, chain, items } = compared;
+  if (compared.wiped.has(log.key)) return missingByLists(log, compared);
   const item = items.get(log.key);
   const isNamed = item !== undefined && remains(item);
   if (log.deleted !== null) {
@@ -119,23 +176,20 @@ function missing(log: ObjectLog, { history, chain, items }: Compared): string[] 
       : [];
   }
   if (!isThere(log, history))
-    return isUnlisted(log, { history, chain, items })
-      ? [`${log.key} was removed by the intruder, and is not listed`]
-      : [];
+    return isUnlisted(log, compared) ? [`${log.key} was removed by the intruder, and is not listed`] : [];
   if (log.made !== null && isOf(chain, log.made.by, log.made.step))
-    return isNamed ||
-      isOff(log, history) ||
-      isForgotten(log, history) ||
-      isNamedAsRole(log, { history, chain, items })
+    return isNamed || isOff(log, history) || isForgotten(log, history) || isNamedAsRole(log, compared)
       ? []
       : [`${log.key} was made by the intruder, and is not named`];
   return [...log.fields.values()].flatMap((field) => {
-    if (!truthOf(field, chain).must || isNamedByRow(log, { history, chain, items })) return [];
+    if (!truthOf(field, chain).must || isNamedByRow(log, compared)) return [];
     const name = field.spec.field;
     if (!isNamed)
       return [
         `${name || 'the tie'} of ${log.key} is the intruder's, and is not named (${item?.state ?? 'no item'})`,
       ];
+    if (name === 'organization' && !item.findings.some(({ rule }) => rule === 'moved'))
+      return [`${log.key} was moved by the intruder, and who gained access is not said`];
     const change = item.changes.find((each) => each.field === name);
     if (name === '' || (change !== undefined && isLeft(change))) return [];
     return [`${name} of ${log.key} is the intruder's, and is ${change?.state ?? 'not among the changes'}`];
@@ -188,14 +242,16 @@ function isNamedAsRole({ key, kind }: ObjectLog, { history, items }: Compared): 
 }
 
 /** What the investigation names as left by the intruder, and is not. */
-function invented(item: InvestigationItem, { history, chain, items }: Compared): string[] {
+function invented(item: InvestigationItem, compared: Compared): string[] {
+  const { history, chain, wiped } = compared;
   const strangers = item.by.filter(({ id }) => id !== null && !chain.has(id));
   const by = strangers.map(
     ({ username }) => `${item.id} is said to be the work of ${username}, who is no intruder`,
   );
-  if (!remains(item) || item.object.kind === 'session') return by;
-  if (item.object.kind === 'o_auth2_access_token')
-    return [...by, ...tokenInvented(item, { history, chain, items })];
+  // What is left of its entries does not show what others did to it.
+  const isWiped = wiped.has(item.id) || isOfStream(item, compared) || isUnrecordedRole(item, compared);
+  if (!remains(item) || item.object.kind === 'session' || isWiped) return by;
+  if (item.object.kind === 'o_auth2_access_token') return [...by, ...tokenInvented(item, compared)];
   const row = history.controller.unnamed.find(({ id }) => item.id === `setting:${id}`);
   // Which setting that was is not known, and so not what it is.
   if (row !== undefined) return by;
@@ -213,6 +269,36 @@ function invented(item: InvestigationItem, { history, chain, items }: Compared):
       ({ field, state }) => `${field} of ${item.id} is named as ${state}, and is not the intruder's`,
     ),
   ];
+}
+
+/** Whether it is a role by the newer tables whose entry, by the older ones, was deleted. */
+function isUnrecordedRole({ object }: InvestigationItem, { history, wiped }: Compared): boolean {
+  const found = object.kind === 'role_user_assignment' && history.controller.assignments.get(object.id ?? 0);
+  return found ? wiped.has(`role:${found.role.id}:user:${found.user}`) : false;
+}
+
+/** Whether it is about the stream, of which something was deleted; or about hosts that were made in bulk, or whose entries were deleted. */
+function isOfStream({ id }: InvestigationItem, { history, chain, wiped }: Compared): boolean {
+  if (id === 'activity_stream:period') return wiped.size > 0;
+  const isHost = (each: string) => each.startsWith('host:');
+  return (
+    id.endsWith(':hosts') &&
+    ([...wiped].some(isHost) ||
+      history.bulk.some(
+        ({ by, step, inventory }) => isOf(chain, by, step) && id === `inventory:${inventory}:hosts`,
+      ))
+  );
+}
+
+/** Hosts that an intruder made in bulk and that are there, in an inventory that is not named. */
+function bulkMissing({ history, chain, items }: Compared): string[] {
+  const wiped = new Set(history.controller.wiped.map(({ id }) => id));
+  return history.bulk.flatMap(({ by, step, inventory, entry, hosts }) => {
+    const item = items.get(`inventory:${inventory}:hosts`);
+    const isThere = hosts.some((id) => history.controller.objects.has(`host:${id}`));
+    if (!isThere || !isOf(chain, by, step) || wiped.has(entry ?? 0) || (item && remains(item))) return [];
+    return [`hosts ${hosts.join(', ')} were made in bulk by the intruder, and are not named`];
+  });
 }
 
 /** Applications that an intruder made: each of their tokens may be its own. */

@@ -49,7 +49,9 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))('an investigation of awx-24.6.
     expect({ seed: SEED, faults }).toEqual({ seed: SEED, faults: [] });
   });
 
-  it('names a value that the intruder set back after another user had repaired it', async () => {
+  it('names a value that the intruder set back after another user had repaired it', {
+    tags: ['long'],
+  }, async () => {
     const { items } = await histories.after(({ controller, accounts }) => {
       const template = [...controller.objects.values()].find(({ kind }) => kind === 'job_template');
       const [intruder = 0] = accounts.intruders;
@@ -66,7 +68,9 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))('an investigation of awx-24.6.
     ]);
   });
 
-  it('names no variables that the intruder wrote another way, and another user once more', async () => {
+  it('names no variables that the intruder wrote another way, and another user once more', {
+    tags: ['long'],
+  }, async () => {
     const { items } = await histories.after(({ controller, accounts }) => {
       const template = [...controller.objects.values()].find(({ kind }) => kind === 'job_template');
       if (template === undefined) throw new Error('no template');
@@ -80,7 +84,9 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))('an investigation of awx-24.6.
     ]);
   });
 
-  it('names a setting that the intruder reset, where another user had set it', async () => {
+  it('names a setting that the intruder reset, where another user had set it', {
+    tags: ['long'],
+  }, async () => {
     const { items } = await histories.after(({ controller, accounts }) => {
       controller.setSetting(accounts.honest[0] ?? 0, 'AUTH_BASIC_ENABLED', false);
       controller.setSetting(accounts.intruders[0] ?? 0, 'AUTH_BASIC_ENABLED', undefined);
@@ -88,7 +94,7 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))('an investigation of awx-24.6.
     expect(items).toMatchObject([{ id: 'setting:AUTH_BASIC_ENABLED', state: 'there' }]);
   });
 
-  it('says who changed a setting after the intruder', async () => {
+  it('says who changed a setting after the intruder', { tags: ['long'] }, async () => {
     const { items } = await histories.after(({ controller, accounts }) => {
       const [honest = 0] = accounts.honest;
       controller.setSetting(honest, 'REMOTE_HOST_HEADERS', ['REMOTE_ADDR']);
@@ -101,7 +107,9 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))('an investigation of awx-24.6.
     ]);
   });
 
-  it('finds the tokens of an application that the intruder renamed, and none of its namesake', async () => {
+  it('finds the tokens of an application that the intruder renamed, and none of its namesake', {
+    tags: ['long'],
+  }, async () => {
     let [theirs, others] = [0, 0];
     const { items } = await histories.after(({ controller, accounts }) => {
       const [intruder = 0, honest = 0] = [accounts.intruders[0], accounts.honest[0]];
@@ -126,7 +134,9 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))('an investigation of awx-24.6.
     expect(tokens.some(({ object }) => object.id === others)).toBe(false);
   });
 
-  it('follows the intruder who swapped names with another user and was deleted', async () => {
+  it('follows the intruder who swapped names with another user and was deleted', {
+    tags: ['long'],
+  }, async () => {
     let made = 0;
     const { chain, limits } = await histories.after(({ controller, accounts, names }) => {
       const [intruder = 0, honest = 0] = [accounts.intruders[0], accounts.honest[1]];
@@ -148,7 +158,7 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))('an investigation of awx-24.6.
     expect(limits.find(({ limit }) => limit === 'renamed')?.text).toContain(`follows user ${intruder}.`);
   });
 
-  it('does not follow a new user who got the name of the intruder', async () => {
+  it('does not follow a new user who got the name of the intruder', { tags: ['long'] }, async () => {
     let intruder = 0;
     const { chain } = await histories.after(({ controller, accounts, names }) => {
       [intruder = 0] = accounts.intruders;
@@ -162,7 +172,7 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))('an investigation of awx-24.6.
     expect(chain).toMatchObject([{ user: { id: intruder }, exists: false }]);
   });
 
-  it('says who may be the deleted user whose password the intruder set', async () => {
+  it('says who may be the deleted user whose password the intruder set', { tags: ['long'] }, async () => {
     let victim = 0;
     const { limits } = await histories.after(({ controller, accounts }) => {
       victim = accounts.victim;
@@ -176,7 +186,9 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))('an investigation of awx-24.6.
     ]);
   });
 
-  it('knows that a password was set again before the next change of the same user', async () => {
+  it('knows that a password was set again before the next change of the same user', {
+    tags: ['long'],
+  }, async () => {
     const { items } = await histories.after(({ controller, accounts }) => {
       const [intruder = 0, honest = 0] = [accounts.intruders[0], accounts.honest[0]];
       const user = controller.objects.get(`user:${accounts.victim}`);
