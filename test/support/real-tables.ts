@@ -101,13 +101,17 @@ export async function loadRealTables(peer: Peer, server = inject('postgresUrl'))
   };
 }
 
+/** The dump of a peer, as SQL. */
+export function dumpOf(peer: Peer): string {
+  return gunzipSync(readFileSync(join(FOLDER, `${peer}.sql.gz`))).toString();
+}
+
 /** The template of a peer on the server, which is made if it is not there yet. */
 function templateOf(server: string, peer: Peer): Promise<string> {
   const name = `real_${peer.replaceAll(/[^a-z0-9]/g, '_')}_${inject('testRun')}`;
   return templateDatabase(server, name, async (url) => {
-    const dump = gunzipSync(readFileSync(join(FOLDER, `${peer}.sql.gz`))).toString();
     // The dump leaves its connection without a search path.
-    for (const sql of [dump, SHIFT]) {
+    for (const sql of [dumpOf(peer), SHIFT]) {
       const client = new pg.Client({ connectionString: url });
       await client.connect();
       await client.query(sql);

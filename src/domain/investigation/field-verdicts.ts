@@ -41,12 +41,19 @@ const BY_KIND: Readonly<Record<string, Verdicts>> = {
     access: words('scope expires application id_token source_refresh_token token'),
     none: words('updated last_used'),
   },
-  o_auth2_refresh_token: { none: words('revoked updated access_token application') },
+  o_auth2_refresh_token: { access: ['token'], none: words('revoked updated access_token application') },
   o_auth2_application: {
     access: words(`algorithm authorization_grant_type client client_id client_secret client_type redirect_uris
-      skip_authorization post_logout_redirect_uris app_url`),
+      skip_authorization post_logout_redirect_uris app_url pkce_required`),
     none: words('logo_data updated'),
   },
+  // Of a gateway: who logs in, as whom, and with which rights.
+  authenticator: {
+    access: words('auto_migrate_users_to configuration create_objects enabled order remove_users slug type'),
+    none: ['category'],
+  },
+  authenticator_map: { access: words('authenticator map_type order revoke role triggers') },
+  role_definition: { access: words('content_type permissions') },
   credential: { access: words('inputs credential_type') },
   credential_type: { code: words('inputs injectors kind namespace') },
   credential_input_source: {

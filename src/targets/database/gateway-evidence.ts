@@ -39,7 +39,7 @@ const { activity, users, settings } = TABLES.gateway;
 const MAX_WITHOUT_ACTOR = 2000;
 
 /** Where a gateway keeps one kind of object, and the column with its name. All values are constants. */
-const STORES: Readonly<Record<string, readonly [table: Sql, name: Sql]>> = {
+export const GATEWAY_STORES: Readonly<Record<string, readonly [table: Sql, name: Sql]>> = {
   user: [users, sql`t.username`],
   organization: [sql`aap_gateway_api_organization`, sql`t.name`],
   team: [sql`aap_gateway_api_team`, sql`t.name`],
@@ -57,7 +57,7 @@ const ASSIGNMENTS = ['dab_rbac_roleuserassignment', 'dab_rbac_roleteamassignment
 const ALL_TABLES: readonly string[] = [
   ...new Set([
     ...[activity.text, settings.text, 'django_content_type', ...ASSIGNMENTS],
-    ...Object.values(STORES).map(([table]) => table.text),
+    ...Object.values(GATEWAY_STORES).map(([table]) => table.text),
   ]),
 ];
 
@@ -167,7 +167,7 @@ class GatewayEvidence extends GatewayEvidenceGaps implements OpenedEvidence {
   }
 
   async objects(kind: string, ids: readonly number[]): Promise<ReadonlyMap<number, CurrentObject> | null> {
-    const [table, name] = STORES[kind] ?? [];
+    const [table, name] = GATEWAY_STORES[kind] ?? [];
     if (table === undefined || name === undefined || !this.#present.has(table.text)) return null;
     const objects = new Map<number, CurrentObject>();
     for (const batch of inBatches(ids, PAGE_SIZE)) {
@@ -201,9 +201,9 @@ class GatewayEvidence extends GatewayEvidenceGaps implements OpenedEvidence {
     const objects: ListedObject[] = [];
     const kinds = Object.entries(GATEWAY_LISTED_KINDS);
     const of = by === null ? sql`IS NOT NULL` : sql`= ANY(${by}::bigint[])`;
-    const isPresent = (kind: string) => this.#present.has(STORES[kind]?.[0].text ?? '');
+    const isPresent = (kind: string) => this.#present.has(GATEWAY_STORES[kind]?.[0].text ?? '');
     for (const [kind, field] of kinds) {
-      const [table, name] = STORES[kind] ?? [];
+      const [table, name] = GATEWAY_STORES[kind] ?? [];
       if (table === undefined || name === undefined || !isPresent(kind)) continue;
       const rows = await sql`SELECT t.id, ${name} AS name, ${milliseconds(sql`t.created`)} AS created,
             ${milliseconds(sql`t.modified`)} AS modified,

@@ -1,12 +1,11 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { ItemCollector } from '../../../../src/domain/investigation/collect-items.ts';
 import type { Deed } from '../../../../src/domain/investigation/deed.ts';
 import { fieldVerdict } from '../../../../src/domain/investigation/field-verdicts.ts';
 import { findingsOn } from '../../../../src/domain/investigation/risk.ts';
 import { STORES } from '../../../../src/targets/database/evidence-tables.ts';
-import { loadRealTables, REAL_PEERS } from '../../../support/real-tables.ts';
-
-const CONTROLLERS = REAL_PEERS.filter((peer) => peer.startsWith('awx-'));
+import { GATEWAY_STORES } from '../../../../src/targets/database/gateway-evidence.ts';
+import { dumpOf, type Peer, REAL_PEERS } from '../../../support/real-tables.ts';
 
 /** What a change of one field by an intruder is. */
 function changed(kind: string, field: string, change: readonly [unknown, unknown]) {
@@ -43,21 +42,65 @@ test.each([
   expect(changed(kind, field, change)).toEqual(verdict);
 });
 
-describe.each(CONTROLLERS)('the tables of %s', (peer) => {
-  test('have no field without a verdict', async () => {
-    const real = await loadRealTables(peer);
-    const rows = await real.database.query<{ name: string; column: string }>(
-      `SELECT table_name AS name, column_name AS column FROM information_schema.columns WHERE table_schema = 'public'`,
-    );
-    await real.close();
-    const columns = Map.groupBy(rows, ({ name }) => name);
-    const fields = Object.entries(STORES).flatMap(([kind, { table, parent }]) =>
-      [table, ...(parent === undefined ? [] : [parent])].flatMap((each) =>
-        (columns.get(each) ?? []).map(({ column }) => [kind, column.replace(/_id$/, '')] as const),
-      ),
-    );
-    expect(fields.length).toBeGreaterThan(200);
-    const unknown = fields.filter(([kind, field]) => fieldVerdict(kind, field) === null);
-    expect(unknown.map((each) => each.join('.'))).toEqual([]);
-  });
+/** The fields of the kinds that a peer keeps, by the columns of its tables. */
+function fieldsOf(peer: Peer): (readonly [kind: string, field: string])[] {
+  const dump = dumpOf(peer);
+  const columnsOf = (table: string) => {
+    const [, body = ''] = new RegExp(`CREATE TABLE public\\.${table} \\((.*?)\\n\\);`, 's').exec(dump) ?? [];
+    return [...body.matchAll(/^ +"?([a-z]\w*)"? /gm)].map(([, column = '']) => column.replace(/_id$/, ''));
+  };
+  const stores = peer.startsWith('gateway')
+    ? Object.entries(GATEWAY_STORES).map(([kind, [table]]) => [kind, [table.text]] as const)
+    : Object.entries(STORES).map(([kind, { table, parent = table }]) => [kind, [parent, table]] as const);
+  return stores.flatMap(([kind, tables]) =>
+    [...new Set(tables.flatMap(columnsOf))].map((field) => [kind, field] as const),
+  );
+}
+
+test.each(REAL_PEERS)('the tables of %s have no field without a verdict', (peer) => {
+  const fields = fieldsOf(peer);
+  expect(fields.length).toBeGreaterThan(100);
+  const unknown = fields.filter(([kind, field]) => fieldVerdict(kind, field) === null);
+  expect(unknown.map((each) => each.join('.'))).toEqual([]);
+});
+
+test.runIf(REAL_PEERS.length === 7)('docs/fields.md has them all', async () => {
+  const fields = [...new Set(REAL_PEERS.flatMap(fieldsOf).map((each) => each.join('.')))].toSorted();
+  const found = fields.map((each) => each.split('.') as [string, string]);
+  const verdicts = ['access', 'code', 'secrets', 'none'] as const;
+  const of = (verdict: (typeof verdicts)[number], kind?: string) =>
+    found.filter((each) => (kind ?? each[0]) === each[0] && fieldVerdict(...each) === verdict);
+  const kinds = [...new Set(found.map(([kind]) => kind))];
+  const page = [
+    '# What a change of each field gives',
+    '',
+    'An investigation rates what an intruder changed by the field. These are all fields of the tables of AWX 21.14.0, 23.5.1, 24.6.1',
+    'and its state of October 2024, and of three layouts of a gateway. `_id` at the end of a column is left out. A test writes this page',
+    '(`npx vitest run --project=unit test/unit/domain/investigation/field-verdicts.test.ts -u`). A field that is not here is rated high.',
+    '',
+    '- **access**: who has access, to what, or who administers the object. High or critical.',
+    '- **code**: what code runs, where, and with which rights. High or critical.',
+    '- **secrets**: secrets are shown where they were not. High.',
+    '- **none**: none of these, computed by the controller, or recorded by entries of its own, as roles are.',
+    '',
+    '| verdict | fields |',
+    '|---|---|',
+    ...verdicts.map((verdict) => `| ${verdict} | ${of(verdict).length} |`),
+    `| no verdict | ${found.length - verdicts.flatMap((verdict) => of(verdict)).length} |`,
+    '',
+    `| kind | ${verdicts.join(' | ')} |`,
+    '|---|---|---|---|---|',
+    ...kinds.map(
+      (kind) =>
+        `| ${kind} | ${verdicts
+          .map((verdict) =>
+            of(verdict, kind)
+              .map(([, field]) => field)
+              .join(' '),
+          )
+          .join(' | ')} |`,
+    ),
+    '',
+  ].join('\n');
+  await expect(page).toMatchFileSnapshot('../../../../docs/fields.md');
 });
