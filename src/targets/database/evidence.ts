@@ -322,7 +322,7 @@ class DatabaseEvidence implements OpenedEvidence {
   }
 
   async roleHolders(held: Parameters<Evidence['roleHolders']>[0]): Promise<readonly RoleHolder[] | null> {
-    const older = OLDER_ROLES.every((table) => this.#present.has(table));
+    const older = [...OLDER_ROLES, 'main_team'].every((table) => this.#present.has(table));
     const newer = ASSIGNMENT_TABLES.every((table) => this.#present.has(table));
     return older || newer ? await readRoleHolders(this.#connection, held, { older, newer }) : null;
   }

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { isOtherChangeLeft, remains } from '../../../src/domain/investigation/investigation.ts';
+import { Secret } from '../../../src/domain/secret.ts';
+import { openDatabaseEvidence } from '../../../src/targets/database/evidence.ts';
 import { loadRealCase, type RealCase } from '../../support/real-stream.ts';
-import { type Peer, REAL_PEERS } from '../../support/real-tables.ts';
+import { loadRealTables, type Peer, REAL_PEERS } from '../../support/real-tables.ts';
 import { kinds } from '../../support/runs.ts';
 
 const PEERS: readonly Peer[] = ['awx-24.6.1', 'awx-23.5.1', 'awx-21.14.0', 'awx-devel'];
@@ -65,6 +67,9 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a move 
       expect(finding?.message).not.toContain('gone');
       if (item === undefined) throw new Error('no item');
       expect([remains(item), isOtherChangeLeft(item), item.state]).toEqual([true, false, 'there']);
+      // The roles of an object are computed by the controller: no SQL moves it back.
+      const { keep } = await real.plan('bob');
+      expect(keep.find((each) => each.item.id === item.id)).toMatchObject({ reason: 'by_hand' });
     },
   );
 
@@ -116,5 +121,36 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a move 
     await move('project', 'organization', ['Eng-2', 'Default-1']);
     const { item } = await gained(`project:${id}`);
     expect(item).toMatchObject({ state: 'undone' });
+  });
+});
+
+describe.runIf(REAL_PEERS.includes('gateway-newest'))('the roles of gateway-newest', () => {
+  it('have holders, by themselves and by teams', async () => {
+    const real = await loadRealTables('gateway-newest');
+    const evidence = await openDatabaseEvidence({ connection: new Secret(real.url) });
+    try {
+      const assign = (kind: 'user' | 'team', holder: number, definition: string, object: string) =>
+        real.database.execute(
+          `INSERT INTO dab_rbac_role${kind}assignment (created, content_type_id, object_id, role_definition_id, ${kind}_id)
+           SELECT now(), c.id, '7', d.id, $1 FROM django_content_type c, dab_rbac_roledefinition d
+           WHERE c.model = $2 AND d.name = $3`,
+          [holder, object, definition],
+        );
+      await assign('user', real.filling.users['alice'] ?? 0, 'Organization Admin', 'organization');
+      await real.database.execute(
+        `INSERT INTO aap_gateway_api_team (id, created, modified, name, description, organization_id)
+         VALUES (7, now(), now(), 'seven', '', 1)`,
+      );
+      await assign('user', real.filling.users['bob'] ?? 0, 'Team Member', 'team');
+      await assign('team', 7, 'Organization Member', 'organization');
+      const holders = await evidence.roleHolders({ kind: 'organization', id: 7 });
+      expect(holders?.map(({ holder, role }) => `${holder} ${role}`).sort()).toEqual([
+        'alice admin_role',
+        'bob member_role',
+      ]);
+    } finally {
+      await evidence.close();
+      await real.close();
+    }
   });
 });
