@@ -148,7 +148,10 @@ function missingByLists(log: ObjectLog, { history, chain, items }: Compared): st
   const isTheirs = (by: unknown, at: unknown) =>
     typeof by === 'number' && chain.has(by) && new Date(String(at)) >= history.since;
   const isMade = log.made !== null && new Date(String(fields['date_joined'])) >= history.since;
-  const isLeft = [...log.fields.values()].some((field) => truthOf(field, chain).must);
+  // An entry that is there explains the last change: what others before it put in place is not shown.
+  const last = history.controller.entries.findLast(({ about }) => about === log.key)?.at ?? '';
+  const isLeft =
+    last < String(fields['modified']) && [...log.fields.values()].some((field) => truthOf(field, chain).must);
   const isShown =
     log.kind === 'user'
       ? isMade && log.made !== null && history.controller.wiped.some((entry) => isCreation(entry, log))
