@@ -38,6 +38,7 @@ export const offboarding = defineJob({
   async run(context, { present: source, ...parameters }) {
     const { unreadSessions } = await import('../src/operations/access/cached-sessions.ts');
     const { reconcile } = await import('../src/operations/journal/reconcile.ts');
+    const { historyText, namesFailure } = await import('../src/operations/incident/name-history.ts');
     const { planOffboarding } = await import('../src/operations/incident/plan-offboarding.ts');
     // A killed run may have left an intent without an outcome.
     await reconcile(context);
@@ -47,9 +48,20 @@ export const offboarding = defineJob({
         ? null
         : await context.files.names(source, context.signal);
     const gone = answer?.gone;
-    const { plan, users, tokens } = await planOffboarding({ ...context, ...parameters, present, gone });
-    const counted = { users: users.length, tokens, ...(answer && { directory: summaryOf(answer) }) };
-    const unread = users.length === 0 ? undefined : unreadSessions(context.description);
+    const { plan, users, tokens, names } = await planOffboarding({
+      ...context,
+      ...parameters,
+      present,
+      gone,
+    });
+    const known = historyText(names);
+    const counted = {
+      ...{ users: users.length, tokens, ...(answer && { directory: summaryOf(answer) }) },
+      ...(known.length > 0 && { names: known.slice(0, MAX_NAMED) }),
+    };
+    const unread =
+      namesFailure(names, { ...context.description, command: 'users offboard' }) ??
+      (users.length === 0 ? undefined : unreadSessions(context.description));
     if (plan === null) {
       if (unread !== undefined) throw unread;
       return { message: 'No user who left has access', summary: counted };
@@ -71,12 +83,13 @@ export const offboarding = defineJob({
     );
     if (unread !== undefined && report.interrupted !== true) {
       const { message, summary: details } = report;
-      throw new TokenctlError('partly_done', message, { hint: unread.hint, details });
+      throw new TokenctlError('partly_done', `${message}. ${unread.message}`, { hint: unread.hint, details });
     }
     const left = pathNames(plan.accessPaths);
     const text = [
       `Users who left or are deactivated: ${users.length}. Users with tokens: ${owners.join(', ') || 'none'}.`,
       ...(left === '' ? [] : [`Not ended by this job: ${left}.`]),
+      ...known.slice(0, MAX_NAMED),
       ...(answer === null ? [] : linesOf(answer)),
     ].join('\n');
     return { ...report, notices: [{ subject: report.message, text, severity: 'info' }] };

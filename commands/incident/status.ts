@@ -25,7 +25,6 @@ Exit code 5 means that it is in effect as far as this context can check, and tha
   },
   async run({ flags }) {
     const { incidentStatus } = await import('../../src/operations/incident/incident-status.ts');
-    const { openEvidence } = await import('../../src/app/open-evidence.ts');
     const { statusResult, waitUntil } = await import('../../src/cli/incident/status-result.ts');
     return await this.inContexts(flags, null, async ({ runtime, several }) => {
       const reading = await runtime.reading();
@@ -33,7 +32,7 @@ Exit code 5 means that it is in effect as far as this context can check, and tha
       const found = await incidentStatus({
         ...reading,
         all: flags.all === true,
-        evidence: () => openEvidence(runtime),
+        evidence: () => runtime.evidence(),
         ...(flags.wait === true && { wait: waitUntil }),
       });
       // With several contexts, the incidents elsewhere are mostly listed under their own context.

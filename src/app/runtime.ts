@@ -12,6 +12,7 @@ import type { RecordedApproval } from '../operations/journal/journal.ts';
 import type { Change, Reading } from '../operations/journal/operation-run.ts';
 import type { AuditLog, LogKeys } from '../operations/ports/audit-log.ts';
 import { type Clock, controllerClock, machineClock } from '../operations/ports/clock.ts';
+import type { OpenEvidence } from '../operations/ports/evidence.ts';
 import type { LogSink } from '../operations/ports/log-sink.ts';
 import type { Notifier } from '../operations/ports/notifier.ts';
 import type { ReadTarget, Target, TargetDescription } from '../operations/ports/target.ts';
@@ -125,6 +126,8 @@ export interface Runtime extends RunResources {
   /** The context of a change. Signals are caught from now on. Throws `interrupted` after a signal. */
   change(options: ChangeOptions): Promise<Change>;
   readTarget(): Promise<ReadTarget>;
+  /** Opens what the target keeps of what was done. Throws as opening a target does. */
+  evidence(): Promise<OpenEvidence>;
   /** What an operation gets that only reads. */
   reading(): Promise<Reading>;
   /** The context of a dry run: the target changes nothing, and the log stores nothing. */
@@ -185,12 +188,16 @@ function runtimeIn(
   let described: Promise<TargetDescription> | undefined;
   const members: Runtime[] = [];
 
+  const settings = () => {
+    const found = contextOf(resources.configuration, context);
+    return tokenFile === undefined ? found : withTokenFile(found, tokenFile);
+  };
   function open(): Promise<OpenedTarget> {
-    const settings = contextOf(resources.configuration, context);
     onAsking();
-    const warning = opened === undefined ? insecureWarning(settings) : null;
+    const warning =
+      opened === undefined ? insecureWarning(contextOf(resources.configuration, context)) : null;
     if (warning !== null) onInsecure(warning);
-    opened ??= openTarget(tokenFile === undefined ? settings : withTokenFile(settings, tokenFile), {
+    opened ??= openTarget(settings(), {
       environment,
       component,
       label,
@@ -212,7 +219,17 @@ function runtimeIn(
   };
   async function readTarget() {
     const found = await description();
-    return { target: await target(), description: found, clock: controllerClock(clock, found) };
+    return {
+      target: await target(),
+      description: found,
+      clock: controllerClock(clock, found),
+      openNames: evidence,
+    };
+  }
+  async function evidence(): Promise<OpenEvidence> {
+    const { openEvidence } = await import('./open-evidence.ts');
+    const { dialect } = await description();
+    return await openEvidence(settings(), { environment, component, dialect, interruption: caughtSignal });
   }
   async function changeBasics() {
     const read = await readTarget();
@@ -252,6 +269,7 @@ function runtimeIn(
       };
     },
     readTarget,
+    evidence,
     reading: async () => ({ ...(await readTarget()), log: await auditLog() }),
     async dryRun() {
       const basics = await changeBasics();

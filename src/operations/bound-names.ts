@@ -39,7 +39,8 @@ export async function bindOrder<Order extends { readonly scope: LockdownScope; r
   };
 }
 
-function boundUser({ id, username, created }: User): Bound {
+/** A user by id, name and time of creation. */
+export function boundUser({ id, username, created }: User): Bound {
   return { id, name: username, ...(created !== undefined && { created: created.toISOString() }) };
 }
 

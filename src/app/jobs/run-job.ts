@@ -78,12 +78,15 @@ export async function runJob(
   const named = context ?? runtime.configuration.currentContext ?? '';
   try {
     return await inEachComponent(runtime, named, async (place, component) => {
-      const { target: dryTarget, description, actor: caller } = await place.dryRun();
+      const { target: dryTarget, description, openNames, actor: caller } = await place.dryRun();
       const target = dryRun ? dryTarget : await place.target();
       const actor = { ...caller, ...marks };
       const files = filesIn({ context: named, component }, options.files);
       const its = controllerClock(clock, description);
-      return await kind.run({ ...shared, clock: its, files, target, description, actor }, parameters);
+      return await kind.run(
+        { ...shared, clock: its, files, target, description, openNames, actor },
+        parameters,
+      );
     });
   } finally {
     await runtime.close();

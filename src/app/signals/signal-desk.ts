@@ -268,10 +268,11 @@ export class SignalDesk {
         places.push({
           name: label,
           async change(marks) {
-            const { description, actor } = await place.dryRun();
+            const { description, actor, openNames } = await place.dryRun();
             const clock = controllerClock(machineClock, description);
             const target = await place.target();
-            return { target, description, clock, log: auditLog, actor: { ...actor, ...marks }, signal };
+            const common = { target, description, clock, openNames, log: auditLog };
+            return { ...common, actor: { ...actor, ...marks }, signal };
           },
         });
       }

@@ -42,6 +42,11 @@ const MEASURES = [
 export const lockdownFlags = {
   ...inGroup('SELECTION', {
     user: string({ ...SEVERAL, summary: 'Lock out this user.', helpValue: 'NAME' }),
+    token: count({
+      summary: 'Lock out the owner of the access token with this id, whatever the name is by now.',
+      helpValue: 'NUMBER',
+      exclusive: ['application', 'identity-provider', 'all', 'plan', 'all-contexts'],
+    }),
     application: string({ ...SEVERAL, summary: 'Revoke the tokens of this application.', helpValue: 'NAME' }),
     'identity-provider': option({ options: providers })({
       summary:
@@ -89,6 +94,7 @@ export type LockdownFlags = FlagsOf<typeof lockdownFlags>;
 /** The form of `incident lockdown` in the console, and with which selection a measure can be used. */
 export const lockdownForm = formOf(lockdownFlags, {
   user: {},
+  token: {},
   application: {},
   'identity-provider': {},
   all: {},

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { openEvidence } from '../../app/open-evidence.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { snapshotFiles } from '../../app/snapshot-file.ts';
 import { stateFolder } from '../../config/paths.ts';
@@ -12,6 +11,7 @@ import { cautionOf } from '../../operations/access/check-paths.ts';
 import { renamedText, requireMeant, requireUnchanged } from '../../operations/bound-names.ts';
 import { valueText } from '../../operations/incident/lift.ts';
 import { heldLockdown, type LockdownReport, lockDown } from '../../operations/incident/lock-down.ts';
+import { historyText, namesFailure } from '../../operations/incident/name-history.ts';
 import { type LockdownPlan, type NamedToken, planLockdown } from '../../operations/incident/plan-lockdown.ts';
 import type { Target, TargetDescription } from '../../operations/ports/target.ts';
 import { requireSameController, type SavedLockdown } from '../../operations/revocation/saved-plan.ts';
@@ -39,7 +39,7 @@ import { expiredText } from '../revocation/revocation-plan.ts';
 import type { LockdownFlags } from './incident-flags.ts';
 import { endText, hintForPaths, tellOfDue } from './incident-text.ts';
 import { localSteps, namesText } from './local-access.ts';
-import { isOfOneUser, type LockdownOrder } from './lockdown-order.ts';
+import { isOfOneUser, type LockdownOrder, meantScope } from './lockdown-order.ts';
 
 /** What `incident lockdown` prints with `--json`. After a dry run, the members of the report are null. */
 export interface LockdownJson extends MaybeMade<LockdownReport>, RescueJson, PlanFileJson {
@@ -60,7 +60,8 @@ export interface LockdownRequest extends ChangeRequest<LockdownFlags> {
  */
 export async function lockdownFlow(request: LockdownRequest): Promise<Report<LockdownJson>> {
   const { runtime, flags, several } = request;
-  const { scope, measures, sharedId, proposedId, lasts, saved, turns } = request.order;
+  const { measures, sharedId, proposedId, lasts, saved, turns } = request.order;
+  const { scope, remarks } = await meantScope(runtime, request.order);
   const description = await runtime.description();
   if (saved !== null) {
     requireSameController(saved, description);
@@ -78,8 +79,8 @@ export async function lockdownFlow(request: LockdownRequest): Promise<Report<Loc
       measures,
       ...(several ? { sharedId } : { proposedId }),
       lasts,
-      openNames: () => openEvidence(working),
       ...options,
+      remarks,
     });
   const plan = await planWith(runtime, {
     count: flags.yes !== true || dryRun,
@@ -225,7 +226,7 @@ async function lockdownEnding(
         run === null
           ? `Already locked down${limit}: ${selection}. Incident: ${incident}. Nothing was changed.`
           : `${state}${limit}: ${selection}, ${tookText(seconds)}. Incident: ${incident}.`,
-        names.remarks,
+        historyText(names),
       ),
       folded(
         renamed.length === 0 &&
@@ -252,7 +253,7 @@ async function lockdownEnding(
         open: result === 'partly',
       }) ??
       uncheckedFailure(accessPaths, description) ??
-      namesFailure(names, description),
+      namesFailure(names, { ...description, command: 'incident lockdown --user' }),
   };
 }
 
@@ -265,19 +266,6 @@ function uncheckedFailure(
   if (unchecked.length === 0) return undefined;
   return new TokenctlError('partly_done', `Not checked: ${pathNames(unchecked)}`, {
     hint: hintForPaths(accessPaths, { description }),
-  });
-}
-
-/** Where another user had the name that was given, that user goes on: only a person knows who was meant. */
-function namesFailure(
-  { earlier }: LockdownPlan['names'],
-  { context }: TargetDescription,
-): TokenctlError | undefined {
-  const [first] = earlier;
-  if (first === undefined) return undefined;
-  const who = earlier.map(({ id, name }) => `${name} (${id})`).join(', ');
-  return new TokenctlError('partly_done', `Not locked down: ${who}, who had the name before`, {
-    hint: `If this is the account that you mean: tokenctl incident lockdown --context ${shellWord(context)} --user ${shellWord(first.name)}`,
   });
 }
 
@@ -328,7 +316,7 @@ function lockdownPlanDocument(plan: LockdownPlan, description: TargetDescription
   return [
     lines(
       `Would lock down ${selection}, as ${incident}${continues ? ', an open incident' : ''}.`,
-      plan.names.remarks,
+      historyText(plan.names),
       placeLine(description),
       ends,
     ),

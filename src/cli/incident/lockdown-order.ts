@@ -1,13 +1,18 @@
+import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { LockdownScope, Measures } from '../../domain/incident/incident.ts';
+import { boundUser } from '../../operations/bound-names.ts';
 import { newIncidentId } from '../../operations/incident/plan-lockdown.ts';
+import { resolveSubject } from '../../operations/investigation/resolve-subject.ts';
 import type { SavedLockdown } from '../../operations/revocation/saved-plan.ts';
 import { readAnyPlan } from '../change/plan-file.ts';
 import { type LockdownFlags, lockdownForm, scopeFlags } from './incident-flags.ts';
 import { localMeasures } from './local-access.ts';
 
 export interface LockdownOrder {
+  /** With a token, only the names that were given as well: {@link meantScope} has the owner. */
   readonly scope: LockdownScope;
+  readonly token: number | null;
   readonly measures: Measures;
   /** The id for a new incident in several contexts. */
   readonly sharedId: string;
@@ -30,14 +35,48 @@ export function lockdownOrder(flags: LockdownFlags): LockdownOrder {
   const common = { sharedId: newIncidentId(), turns: new Map<string, Promise<unknown>>() };
   if (flags.plan !== undefined) {
     const saved = readAnyPlan(flags.plan);
-    if (saved.format === 'tokenctl-lockdown-plan') return { ...common, ...saved, saved };
+    if (saved.format === 'tokenctl-lockdown-plan') return { ...common, ...saved, token: null, saved };
     throw new TokenctlError('usage', `${flags.plan} is the plan of a revocation`, {
       hint: 'Apply it with `tokenctl tokens revoke --plan FILE`.',
     });
   }
   const scope = scopeFrom(flags);
   const measures = measuresFrom(flags, scope);
-  return { ...common, scope, measures, lasts: flags.for ?? null, saved: null };
+  return { ...common, scope, token: flags.token ?? null, measures, lasts: flags.for ?? null, saved: null };
+}
+
+/**
+ * Who is locked down at a target. The owner of a token decides, also of a deleted one; what a name that was given says as well is a
+ * remark.
+ *
+ * @throws TokenctlError `not_found`, and as the target does.
+ */
+export async function meantScope(
+  runtime: Pick<Runtime, 'readTarget' | 'evidence'>,
+  { scope, token }: Pick<LockdownOrder, 'scope' | 'token'>,
+): Promise<{ readonly scope: LockdownScope; readonly remarks: readonly string[] }> {
+  if (token === null || scope.kind !== 'users') return { scope, remarks: [] };
+  const { target, clock } = await runtime.readTarget();
+  const evidence = await runtime.evidence();
+  try {
+    const now = clock.now();
+    const { actors } = await resolveSubject({ target, evidence, since: now, until: now }, { token });
+    const ids = actors.flatMap(({ user }) => user.id ?? []);
+    const [owner] =
+      ids.length === 0 ? [] : (await Array.fromAsync(target.users.list({ ids }))).map(boundUser);
+    if (owner === undefined) {
+      const { username = '?' } = actors[0]?.user ?? {};
+      throw new TokenctlError('not_found', `User ${username}, the owner of token ${token}, is not found now`);
+    }
+    const others = scope.names.filter((name) => name !== owner.name);
+    const remarks = others.map(
+      (name) =>
+        `Token ${token} belongs to ${owner.name} (${owner.id}), not to ${name}, who is not part of this.`,
+    );
+    return { scope: { kind: 'users', names: [owner.name], bound: [owner] }, remarks };
+  } finally {
+    await evidence.close();
+  }
 }
 
 /** What one person may always do alone: everybody else works on. */
@@ -51,9 +90,11 @@ export function isOfOneUser(scope: LockdownScope): boolean {
  * @throws TokenctlError `usage` without a selection, or with several kinds.
  */
 function scopeFrom(flags: LockdownFlags): LockdownScope {
-  const { user, application, 'identity-provider': provider, all } = flags;
+  const { user, token, application, 'identity-provider': provider, all } = flags;
   const scopes: LockdownScope[] = [
-    ...(user === undefined ? [] : [{ kind: 'users' as const, names: [...new Set(user)].sort() }]),
+    ...(user === undefined && token === undefined
+      ? []
+      : [{ kind: 'users' as const, names: [...new Set(user)].sort() }]),
     ...(application === undefined
       ? []
       : [{ kind: 'applications' as const, names: [...new Set(application)].sort() }]),
@@ -65,7 +106,7 @@ function scopeFrom(flags: LockdownFlags): LockdownScope {
   throw new TokenctlError(
     'usage',
     scope === undefined ? 'No selection for the lockdown' : 'Several kinds of selection',
-    { hint: 'Give one of --user, --application, --identity-provider or --all.' },
+    { hint: 'Give one of --user, --token, --application, --identity-provider or --all.' },
   );
 }
 

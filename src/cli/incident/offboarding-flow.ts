@@ -7,6 +7,7 @@ import {
   type DirectoryAnswer,
   recordAnswer,
 } from '../../operations/directories/answer-history.ts';
+import { historyText, namesFailure } from '../../operations/incident/name-history.ts';
 import {
   accessPathsOf,
   noteOffboarding,
@@ -81,6 +82,7 @@ export async function offboardingFlow(request: OffboardingRequest): Promise<Repo
     plan: [
       ...(answer === undefined ? [] : answerDocument(answer)),
       lines(
+        historyText(plan.names),
         plan.deactivate.length > 0 &&
           `Would deactivate ${plan.deactivate.map(({ name }) => name).join(', ')}.`,
         plan.staysActive && STAYS_ACTIVE,
@@ -140,7 +142,7 @@ type Found = Pick<UserOffboardingReport, 'users' | 'accessPaths'> & Partial<User
 function offboardingEnding(
   { users, renamed = [], accessPaths, steps, interrupted = false, stopped = null, result, run }: Found,
   {
-    plan: { staysActive },
+    plan: { staysActive, names },
     description,
   }: {
     readonly plan: UserOffboardingPlan;
@@ -152,6 +154,7 @@ function offboardingEnding(
     document: [
       lines(
         closingText(users, accessPaths),
+        historyText(names),
         steps === undefined
           ? 'Nothing was changed.'
           : [...stepLines(steps), ...renamedText('user', renamed), ...(staysActive ? [STAYS_ACTIVE] : [])],
@@ -160,13 +163,14 @@ function offboardingEnding(
       lines(run !== undefined && runLine(run)),
     ],
     amount: stepAmount(steps ?? []),
-    failure: unfinishedWork({
-      interrupted,
-      stopped,
-      left: `Some access of ${users.join(', ')} may be left`,
-      open: result === undefined ? leftOpen(accessPaths).length > 0 : result === 'partly',
-      hint: isWhole ? hintForPaths(accessPaths, { description, staysActive }) : undefined,
-    }),
+    failure:
+      unfinishedWork({
+        interrupted,
+        stopped,
+        left: `Some access of ${users.join(', ')} may be left`,
+        open: result === undefined ? leftOpen(accessPaths).length > 0 : result === 'partly',
+        hint: isWhole ? hintForPaths(accessPaths, { description, staysActive }) : undefined,
+      }) ?? namesFailure(names, { ...description, command: 'users offboard' }),
   };
 }
 

@@ -1,4 +1,4 @@
-import { openCleaning } from '../../app/open-evidence.ts';
+import { openCleaning } from '../../app/open-cleaning.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { notNamed } from '../../domain/investigation/earlier-items.ts';
 import {

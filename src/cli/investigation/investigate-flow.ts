@@ -1,4 +1,3 @@
-import { openEvidence } from '../../app/open-evidence.ts';
 import type { Runtime } from '../../app/runtime.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import type { Incident } from '../../domain/incident/incident.ts';
@@ -37,7 +36,7 @@ export async function investigateFlow(request: InvestigateRequest): Promise<Repo
   const read = await runtime.readTarget();
   const now = read.clock.now();
   const subject = await subjectOf(request);
-  const evidence = await openEvidence(runtime);
+  const evidence = await runtime.evidence();
   try {
     const investigation = await investigate({
       ...read,

@@ -1,4 +1,3 @@
-import { openEvidence } from '../../app/open-evidence.ts';
 import { createRuntime, type Runtime } from '../../app/runtime.ts';
 import { directoriesSchema } from '../../config/directories.ts';
 import { editFile } from '../../config/edit-contexts.ts';
@@ -77,7 +76,7 @@ export function draftLines(drafted: readonly Drafted[]): Document {
 
 async function readSettings(runtime: Runtime): Promise<ReadonlyMap<string, unknown>> {
   try {
-    const evidence = await openEvidence(runtime);
+    const evidence = await runtime.evidence();
     try {
       return (await evidence.settings(LDAP_SETTINGS, PATIENCE)) ?? new Map();
     } finally {

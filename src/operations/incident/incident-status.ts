@@ -17,7 +17,7 @@ import { namesSince } from '../bound-names.ts';
 import { readStream } from '../investigation/stream-hole.ts';
 import type { AuditLog } from '../ports/audit-log.ts';
 import { endOfNow } from '../ports/clock.ts';
-import type { Evidence } from '../ports/evidence.ts';
+import type { OpenEvidence } from '../ports/evidence.ts';
 import type { ReadTarget, Target } from '../ports/target.ts';
 import type { AuthenticationSettings } from '../ports/target-parts.ts';
 import { knownSettings } from '../settings/known-settings.ts';
@@ -125,7 +125,7 @@ export async function incidentStatus(
     readonly log: Pick<AuditLog, 'entries'>;
     readonly all: boolean;
     readonly wait?: Wait | undefined;
-    readonly evidence?: (() => Promise<Evidence & { close(): Promise<void> }>) | undefined;
+    readonly evidence?: (() => Promise<OpenEvidence>) | undefined;
   },
 ): Promise<Incidents> {
   const { target, description, log, clock, all } = options;

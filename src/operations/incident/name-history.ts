@@ -1,48 +1,49 @@
 import { TokenctlError } from '../../domain/errors.ts';
-import type { Bound, LockdownScope } from '../../domain/incident/incident.ts';
-import type { Evidence, Window } from '../ports/evidence.ts';
+import type { Bound } from '../../domain/incident/incident.ts';
+import { shellWord } from '../../domain/remedies.ts';
+import { streamHole } from '../investigation/stream-hole.ts';
+import { endOfNow } from '../ports/clock.ts';
+import type { Window } from '../ports/evidence.ts';
 import type { ReadTarget } from '../ports/target.ts';
-
-/** What the activity stream has of the names of users, and opens it. */
-export type OpenNames = () => Promise<
-  Pick<Evidence, 'nameChanges' | 'usersMade'> & { close(): Promise<void> }
->;
+import { readUsers } from './scope-selection.ts';
 
 /** What is known of names before they are trusted. */
 export interface NameHistory {
   /** What a person should know of the names, as sentences; none where nothing speaks against them. */
   readonly remarks: readonly string[];
-  /** The users who had one of the names before and may be the ones who are meant. */
+  /** The active users who had one of the names before and may be the ones who are meant. */
   readonly earlier: readonly Bound[];
+  /** Why it is not known whether another user had one of the names, as a sentence; null where the whole period was read. */
+  readonly unread: string | null;
 }
 
-/** The history of a scope without names of users. */
-export const NO_HISTORY: NameHistory = { remarks: [], earlier: [] };
+/** The history where no user is selected by name. */
+export const NO_HISTORY: NameHistory = { remarks: [], earlier: [], unread: null };
 
 /** How far back the names are followed, in milliseconds. */
 const PERIOD_MS = 30 * 86_400_000;
 
 /**
- * Looks at the names of users before they are trusted: an intruder can rename an account and give its name to a new one. That the
- * names cannot be followed is a remark and stops no lockdown.
+ * Looks at the names of users before they are trusted: an intruder can rename an account and give its name to a new one. The one
+ * place that does so, for all that select users by name. Reads only.
  *
- * @throws TokenctlError as the target does.
+ * @param bound Who has the names now.
+ * @param chosen The names that were given, where nobody needs to have them any more.
+ * @throws TokenctlError as the target does; what the activity stream throws is in the result.
  */
 export async function nameHistory(
-  { target, clock }: Pick<ReadTarget, 'target' | 'clock'>,
-  scope: LockdownScope,
-  open: OpenNames | undefined,
+  { target, clock, description, openNames }: ReadTarget,
+  bound: readonly Bound[],
+  chosen: readonly string[] = bound.map(({ name }) => name),
 ): Promise<NameHistory> {
-  if (open === undefined || scope.kind !== 'users' || scope.bound === undefined) return NO_HISTORY;
-  const { bound } = scope;
-  const since = new Date(clock.now().getTime() - PERIOD_MS);
-  const read = await readNames({ since, until: clock.now() }, open);
-  if (read === null) {
-    const unread =
-      'Not checked: whether another user had one of the names. The activity stream cannot be read.';
-    return { remarks: [unread], earlier: [] };
-  }
-  const { changes, users: all } = read;
+  if (chosen.length === 0) return NO_HISTORY;
+  const until = endOfNow(clock, description);
+  const read = await readNames(
+    { since: new Date(until.getTime() - PERIOD_MS), until },
+    { openNames, description },
+  );
+  if ('unread' in read) return { ...NO_HISTORY, unread: `${UNREAD} ${read.unread}` };
+  const { changes, users: all, hole } = read;
   const made = (all ?? []).flatMap(({ id, username, at }) =>
     bound.some((each) => each.id === id)
       ? [`The user ${username} is new: the account was created at ${at.toISOString()}.`]
@@ -56,34 +57,78 @@ export async function nameHistory(
     ),
   );
   const meant = new Set(bound.map(({ id }) => id));
-  const names = new Set(bound.map(({ name }) => name));
+  const names = new Set(chosen);
   const before = changes.filter(
     ({ userId, from }) => from !== null && names.has(from) && (userId === null || !meant.has(userId)),
   );
   const ids = before.flatMap(({ userId, to }) => (userId === null || to === null ? [] : [userId]));
-  const users = ids.length === 0 ? [] : await Array.fromAsync(target.users.list({ ids }));
-  const earlier = users.map(({ id, username }) => ({ id, name: username }));
+  const users = ids.length === 0 ? [] : await readUsers(target, { ids });
   const others = before.map(({ userId, from, at }) => {
-    const now = earlier.find(({ id }) => id === userId);
+    const now = users.find(({ id }) => id === userId);
     const who =
-      now === undefined ? 'a user who is not found now' : `user ${userId}, who is called "${now.name}" now`;
+      now === undefined
+        ? 'a user who is not found now'
+        : `user ${userId}, who is called "${now.username}"${now.isActive ? '' : ', inactive,'} now`;
     return `Until ${at.toISOString()}, the name "${from}" was that of ${who}.`;
   });
-  return { remarks: [...others, ...renamed, ...made], earlier };
+  return {
+    remarks: [...others, ...renamed, ...made],
+    earlier: users.filter(({ isActive }) => isActive).map(({ id, username }) => ({ id, name: username })),
+    unread: hole === null ? null : `${UNREAD} ${hole}`,
+  };
 }
 
-/** Who got and gave up which names, and who was made; null where that cannot be read. */
-async function readNames(window: Window, open: OpenNames) {
+const UNREAD = 'Not read: whether another user had one of the names in the last 30 days.';
+
+/** Who got and gave up which names, who was made, and what is missing; why, where that cannot be read. */
+async function readNames(
+  window: Window,
+  { openNames: open, description }: Pick<ReadTarget, 'openNames' | 'description'>,
+) {
+  if (open === undefined) return { unread: 'This context has no activity stream.' };
   try {
     const evidence = await open();
     try {
       const changes = await evidence.nameChanges(window.since);
-      return { changes, users: await evidence.usersMade(window) };
+      const users = await evidence.usersMade(window);
+      const missing = await evidence.missingEntries(window.since);
+      const hole = streamHole({ extent: await evidence.extent(window), missing, users, window, description });
+      // A number without an entry alone is usual: a request that failed also leaves one.
+      return { changes, users, hole: hole?.isEmptied === true ? hole.text : null };
     } finally {
       await evidence.close();
     }
   } catch (error) {
-    if (error instanceof TokenctlError && error.code !== 'interrupted') return null;
+    if (error instanceof TokenctlError && error.code !== 'interrupted')
+      return { unread: `${error.message}.` };
     throw error;
   }
+}
+
+/** What is known of names, as sentences: the first thing to read of a plan and of a result. */
+export function historyText({ unread, remarks }: NameHistory): readonly string[] {
+  return [...(unread === null ? [] : [unread]), ...remarks];
+}
+
+/**
+ * The failure where another user had a name that was given: that user goes on, and only a person knows who was meant. So does one
+ * where that was not read.
+ *
+ * @param place The context, and the command that does the same for another user.
+ */
+export function namesFailure(
+  { earlier, unread }: NameHistory,
+  { context, command }: { readonly context: string; readonly command: string },
+): TokenctlError | undefined {
+  const [first] = earlier;
+  if (first !== undefined) {
+    const who = earlier.map(({ id, name }) => `${name} (${id})`).join(', ');
+    return new TokenctlError('partly_done', `Still active: ${who}, who had the name before`, {
+      hint: `If this is the account that you mean: tokenctl ${command} ${shellWord(first.name)} --context ${shellWord(context)}`,
+    });
+  }
+  if (unread === null) return undefined;
+  return new TokenctlError('partly_done', 'Not read: whether another user had one of the names', {
+    hint: 'Use a context that may investigate (docs/database.md, Rights), or check that each name is that of the account that you mean.',
+  });
 }

@@ -31,6 +31,7 @@ import {
   resetPasswords,
   stripRoles,
 } from './end-local-access.ts';
+import { type NameHistory, nameHistory } from './name-history.ts';
 import { revokeAllAccess } from './revoke-all-access.ts';
 import { readUsers, selectorOfUsers } from './scope-selection.ts';
 import { setUsers, type UsersStep } from './set-users.ts';
@@ -47,6 +48,8 @@ export interface UserOffboardingPlan {
   /** Passwords, roles and applications that end with it. */
   readonly local: LocalAccessPlan;
   readonly revocation: RevocationPlan;
+  /** What is known of the names: another user may have had one. */
+  readonly names: NameHistory;
 }
 
 /** What became of the access of users. */
@@ -111,6 +114,7 @@ export async function planUserOffboarding(
       hint: 'Use another account.',
     });
   }
+  const names = await nameHistory(options, bound);
   const revocation = await planAccess({ ...options, users, userIds });
   const active = (await readUsers(target, { ids: userIds }))
     .filter(({ isActive }) => isActive)
@@ -135,6 +139,7 @@ export async function planUserOffboarding(
     staysActive,
     local,
     revocation: { ...revocation, accessPaths },
+    names,
   };
 }
 

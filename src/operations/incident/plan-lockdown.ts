@@ -27,7 +27,7 @@ import { refuseLockout } from '../settings/settings.ts';
 import { requireFullView, requireMayChange, requireRights } from '../visibility.ts';
 import { planLocalAccess } from './end-local-access.ts';
 import { lifetimeLocks, switchLocks } from './lock-settings.ts';
-import { type NameHistory, NO_HISTORY, nameHistory, type OpenNames } from './name-history.ts';
+import { type NameHistory, nameHistory } from './name-history.ts';
 import { readIncidentHistories } from './recorded-incidents.ts';
 import { selectorOf } from './scope-selection.ts';
 import { userLocks } from './set-users.ts';
@@ -50,8 +50,8 @@ export interface PlanLockdownOptions extends ReadTarget {
   readonly sharedId?: string;
   /** The id that a plan of before said for a new incident; another one is made where it was given since. */
   readonly proposedId?: string | undefined;
-  /** Opens the activity stream, to look at the names of users before they are trusted. */
-  readonly openNames?: OpenNames | undefined;
+  /** What is known of the names already, as sentences. */
+  readonly remarks?: readonly string[];
   /** Plans it also if it would end the caller's own way in: for a dry run, and for a caller that gets a token first. */
   readonly mayLockOut?: boolean;
 }
@@ -83,7 +83,7 @@ export interface LockdownPlan extends LockedAccess {
   readonly users: readonly Lock[];
   /** What is called otherwise than when an open incident began. */
   readonly renamed: readonly Renamed[];
-  /** What is known of the names of a new incident: another user may have had one. */
+  /** What is known of the names: another user may have had one. */
   readonly names: NameHistory;
   /** Whether `revocation` has what would be revoked; otherwise only what is kept, and what is left open. */
   readonly counted: boolean;
@@ -115,6 +115,9 @@ export async function planLockdown(asked: PlanLockdownOptions): Promise<Lockdown
   const history = histories.at(description);
   const { options, same, usersGone, renamed } = await resolveOrder(asked, history);
   const { scope, measures } = options;
+  const names = lookAtNames(options, history);
+  // Awaited later: its failure is no unhandled rejection until then.
+  names.catch(() => undefined);
   const { switches, lifetimes, settingsLeft } = await settingLocks(target, measures);
   const order = { scope, measures, history };
   const { locks: users, kept: usersKept } = await userLocks(asked, order);
@@ -135,7 +138,7 @@ export async function planLockdown(asked: PlanLockdownOptions): Promise<Lockdown
     local,
     usersGone,
     renamed,
-    names: same === undefined ? await nameHistory(asked, scope, asked.openNames) : NO_HISTORY,
+    names: await names,
     lifetimes,
     settingsLeft,
     counted,
@@ -165,6 +168,24 @@ function purposesOf({ target, scope, measures }: PlanLockdownOptions): readonly 
     ...(settings ? (['settings'] as const) : []),
     ...(measures.endApplications ? (['applications'] as const) : []),
   ];
+}
+
+/** What is known of the names; who is locked down by an open incident is no longer one who goes on. */
+async function lookAtNames(options: PlanLockdownOptions, history: IncidentHistory): Promise<NameHistory> {
+  const { scope, measures } = options;
+  const ofUsers = scope.kind === 'users' ? scope : null;
+  const bound = [...(ofUsers?.bound ?? []), ...(measures.keepActiveBound ?? [])];
+  const found = await nameHistory(options, bound, [...(ofUsers?.names ?? []), ...measures.keepActive]);
+  const locked = new Set(
+    history.open
+      .flatMap((each) => ('names' in each.scope ? (each.scope.bound ?? []) : []))
+      .map(({ id }) => id),
+  );
+  return {
+    ...found,
+    remarks: [...(options.remarks ?? []), ...found.remarks],
+    earlier: ofUsers === null ? [] : found.earlier.filter(({ id }) => !locked.has(id)),
+  };
 }
 
 /** Makes sure that every name exists, those of users to keep active included, whether or not tokens are counted. */

@@ -4,6 +4,7 @@ import { matchesAny } from '../../domain/policy/subject.ts';
 import { numberText } from '../../domain/text.ts';
 import type { ReadTarget, Target } from '../ports/target.ts';
 import { requireFullView } from '../visibility.ts';
+import { type NameHistory, nameHistory } from './name-history.ts';
 import { planAccess } from './offboard-user.ts';
 
 /** Who is to lose access, and what keeps it from going wrong. */
@@ -28,6 +29,8 @@ export interface OffboardingPlan {
   readonly users: readonly string[];
   /** How many tokens there are. */
   readonly tokens: number;
+  /** What is known of the names of those who are gone by a list or a directory: one who stays may have had one. */
+  readonly names: NameHistory;
 }
 
 /**
@@ -40,26 +43,28 @@ export interface OffboardingPlan {
 export async function planOffboarding(options: PlanOffboardingOptions): Promise<OffboardingPlan> {
   const { target, description, clock, stopAbovePercent } = options;
   requireFullView(description, 'An offboarding');
-  const gone = await whoIsGone(options);
+  const { gone, byName } = await whoIsGone(options);
   const users = [...gone.keys()].sort();
-  if (users.length === 0) return { plan: null, users, tokens: 0 };
+  const bound = users.map((name) => ({ id: gone.get(name) ?? 0, name }));
+  const names = await nameHistory(options, bound, byName);
+  if (users.length === 0) return { plan: null, users, tokens: 0, names };
   const plan = await planAccess({
     target,
     clock,
     users,
     description,
-    userIds: users.map((name) => gone.get(name) ?? 0),
+    userIds: bound.map(({ id }) => id),
   });
   const shares = await readShares(target, { plan, users });
   refuseTooMany(shares, stopAbovePercent);
   const sessions = plan.sessions?.count ?? 0;
   const { tokenIds, refreshTokenIds, authorizationCodeIds } = plan;
   const anything = tokenIds.length + refreshTokenIds.length + authorizationCodeIds.length + sessions > 0;
-  return { plan: anything ? plan : null, users, tokens: shares.tokens.all };
+  return { plan: anything ? plan : null, users, tokens: shares.tokens.all, names };
 }
 
-/** Their ids by name. */
-async function whoIsGone(options: PlanOffboardingOptions): Promise<ReadonlyMap<string, number>> {
+/** Their ids by name, and the names that a list or a directory gave: those of deactivated users were given by nobody. */
+async function whoIsGone(options: PlanOffboardingOptions) {
   const { target, description, inactive, present, except } = options;
   if (present?.length === 0) {
     throw new TokenctlError('usage', 'The list of users is empty: every user would be offboarded', {
@@ -69,6 +74,7 @@ async function whoIsGone(options: PlanOffboardingOptions): Promise<ReadonlyMap<s
   const own = description.identity.username;
   const kept = (name: string) => name === own || matchesAny(name, except);
   const gone = new Map<string, number>();
+  const byName: string[] = [];
   if (inactive) {
     for await (const { id, username } of target.users.list({ inactive: true }))
       if (!kept(username)) gone.set(username, id);
@@ -76,11 +82,17 @@ async function whoIsGone(options: PlanOffboardingOptions): Promise<ReadonlyMap<s
   if (present !== null) {
     const there = new Set(present);
     for await (const { id, username } of target.users.list()) {
-      if (!there.has(username) && !kept(username)) gone.set(username, id);
+      if (there.has(username) || kept(username)) continue;
+      gone.set(username, id);
+      byName.push(username);
     }
   }
-  for (const { id, username } of options.gone ?? []) if (!kept(username)) gone.set(username, id);
-  return gone;
+  for (const { id, username } of options.gone ?? []) {
+    if (kept(username)) continue;
+    gone.set(username, id);
+    byName.push(username);
+  }
+  return { gone, byName };
 }
 
 /** How many would go, of how many. */

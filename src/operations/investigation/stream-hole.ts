@@ -90,7 +90,7 @@ async function endHole(
 }
 
 /** What is missing of the activity stream in a period, by its beginning and its numbers; null where nothing is known to be. */
-function streamHole({
+export function streamHole({
   extent: { oldest, oldestUser },
   missing,
   users,

@@ -8,7 +8,7 @@ import type { AuditLog, LogKeys } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Directory } from '../ports/directory.ts';
 import type { Mailer, Notifier } from '../ports/notifier.ts';
-import type { Target, TargetDescription } from '../ports/target.ts';
+import type { ReadTarget, Target, TargetDescription } from '../ports/target.ts';
 import type { RevocationReport } from '../revocation/revocation-report.ts';
 import type { PolledStreams } from '../signals/poll-stream.ts';
 import type { OwnerNoticeRules } from '../token-audit/owner-notices.ts';
@@ -90,6 +90,7 @@ export interface JobContext {
 export interface TargetJobContext extends JobContext {
   readonly target: Target;
   readonly description: TargetDescription;
+  readonly openNames?: ReadTarget['openNames'];
 }
 
 /** A message to the notification channels, without secrets. */

@@ -1,7 +1,7 @@
 import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
 import type { Entry, EntryDraft } from '../ports/audit-log.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { Target } from '../ports/target.ts';
+import type { ReadTarget, Target } from '../ports/target.ts';
 import { Journal, type JournalOptions, outcomeUnrecorded } from './journal.ts';
 import { reconcile } from './reconcile.ts';
 
@@ -9,6 +9,7 @@ import { reconcile } from './reconcile.ts';
 export interface Change extends Omit<JournalOptions, 'operation'> {
   readonly target: Target;
   readonly clock: Clock;
+  readonly openNames?: ReadTarget['openNames'];
   /** When aborted, what is in flight is finished and recorded, and nothing further is begun. */
   readonly signal?: AbortSignal | undefined;
   /** Leaves the only active superuser alone: set where no person named the users. */
@@ -16,7 +17,7 @@ export interface Change extends Omit<JournalOptions, 'operation'> {
 }
 
 /** What an operation that only reads needs of it. */
-export type Reading = Pick<Change, 'target' | 'description' | 'log' | 'clock'>;
+export type Reading = Pick<Change, 'target' | 'description' | 'log' | 'clock' | 'openNames'>;
 
 /** What ended work early, where the target did, as reports state it. */
 export interface Stopped {

@@ -222,6 +222,14 @@ export interface Evidence {
   ): Promise<{ readonly count: number | null; readonly some: readonly StreamEntry[] }>;
 }
 
+/** Evidence over a connection of its own. */
+export type OpenEvidence = Evidence & { close(): Promise<void> };
+
+/** Opens what is read of the names of users before one is trusted. */
+export type OpenNames = () => Promise<
+  Pick<OpenEvidence, 'nameChanges' | 'usersMade' | 'missingEntries' | 'extent' | 'close'>
+>;
+
 /** What an act needs of the entries that recorded the change. Values may be secrets. */
 export interface CleaningValues {
   /** The values to write, by field; empty for an act that restores none. */

@@ -8,6 +8,7 @@ import type { Secret } from '../../domain/secret.ts';
 import type { Selector } from '../../domain/selector.ts';
 import type { PlannedToken, Token, UserReference } from '../../domain/token.ts';
 import type { Clock } from './clock.ts';
+import type { OpenNames } from './evidence.ts';
 import type {
   ActivityStream,
   Applications,
@@ -312,4 +313,6 @@ export interface ReadTarget {
   readonly target: Target;
   readonly description: TargetDescription;
   readonly clock: Clock;
+  /** Opens what the target keeps of names. Without it, names count as not read. */
+  readonly openNames?: OpenNames | undefined;
 }

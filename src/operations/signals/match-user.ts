@@ -27,7 +27,13 @@ export interface MatchingRules {
 
 /** Which user a subject is. */
 export type Match =
-  | { readonly result: 'user'; readonly user: User; readonly basis: string }
+  | {
+      readonly result: 'user';
+      readonly user: User;
+      readonly basis: string;
+      /** Whether only the login name says who it is. */
+      readonly isByName: boolean;
+    }
   | { readonly result: 'none' }
   /** It must not be acted on: several users match, or the transmitter may not speak of this subject. */
   | { readonly result: 'doubt'; readonly why: string };
@@ -49,7 +55,7 @@ export async function matchUser(
     const doubt = doubtAbout(identifier, rules);
     if (doubt !== null) return { result: 'doubt', why: doubt };
   }
-  const found = new Map<number, string>();
+  const found = new Map<number, Basis>();
   let why: string | null = null;
   for (const identifier of identifiers) {
     const { users, unread } = await candidates(target, identifier, rules);
@@ -61,7 +67,8 @@ export async function matchUser(
   const [user, ...others] = users;
   // Deleted since.
   if (user === undefined) return { result: 'none' };
-  if (others.length === 0) return { result: 'user', user, basis: found.get(user.id) ?? '' };
+  if (others.length === 0)
+    return { result: 'user', user, ...(found.get(user.id) ?? { basis: '', isByName: true }) };
   const names = users.map(({ username }) => username).sort();
   return { result: 'doubt', why: `Several users match: ${names.join(', ')}` };
 }
@@ -69,7 +76,9 @@ export async function matchUser(
 /** The user of a name that a person chose. */
 export async function namedUser(target: Target, name: string): Promise<Match> {
   const [user] = await Array.fromAsync(target.users.list({ names: [name] }));
-  return user === undefined ? { result: 'none' } : { result: 'user', user, basis: 'chosen by a person' };
+  return user === undefined
+    ? { result: 'none' }
+    : { result: 'user', user, basis: 'chosen by a person', isByName: true };
 }
 
 function doubtAbout(identifier: SimpleIdentifier, { issuers, domains }: MatchingRules): string | null {
@@ -86,9 +95,12 @@ function addressOf(identifier: SimpleIdentifier): string | null {
   return identifier.format === 'account' ? accountAddress(identifier.uri) : null;
 }
 
+/** What a user was matched by. */
+type Basis = Pick<Match & { readonly result: 'user' }, 'basis' | 'isByName'>;
+
 /** Users by id, with what they were matched by. */
 interface Candidates {
-  readonly users: ReadonlyMap<number, string>;
+  readonly users: ReadonlyMap<number, Basis>;
   /** Why the users of this identifier could not be looked for; null if they were. */
   readonly unread: string | null;
 }
@@ -105,15 +117,16 @@ async function candidates(
       : await target.users.identified({ provider: accounts.provider, uid });
   if (ids !== null && ids.length > 0) {
     const basis = `account ${uid} of ${accounts?.provider}`;
-    return { users: new Map(ids.map((id) => [id, basis])), unread: null };
+    return { users: new Map(ids.map((id) => [id, { basis, isByName: false }])), unread: null };
   }
   const address = addressOf(identifier);
   if (address === null)
     return { users: new Map(), unread: ids === null ? unreadBecause(accounts, uid) : null };
-  const users = new Map<number, string>();
-  for (const id of (await byAddress(target, address)) ?? []) users.set(id, `mail address ${address}`);
+  const users = new Map<number, Basis>();
+  for (const id of (await byAddress(target, address)) ?? [])
+    users.set(id, { basis: `mail address ${address}`, isByName: false });
   for await (const { id, username } of target.users.list({ names: [address] }))
-    if (isSameAddress(username, address)) users.set(id, `login name ${address}`);
+    if (isSameAddress(username, address)) users.set(id, { basis: `login name ${address}`, isByName: true });
   return { users, unread: null };
 }
 

@@ -2,6 +2,7 @@ import { TokenctlError, type TokenctlErrorCode } from '../../domain/errors.ts';
 import { matchesAny } from '../../domain/policy/subject.ts';
 import { subjectText } from '../../domain/signals/subject-identifier.ts';
 import type { User } from '../../domain/token.ts';
+import { type NameHistory, NO_HISTORY, nameHistory } from '../incident/name-history.ts';
 import type { SnapshotFiles } from '../incident/snapshot.ts';
 import type { Change } from '../journal/operation-run.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -102,10 +103,16 @@ async function process(
       const change = await place.change(marks);
       const match = await findUser(change, signal, rules);
       if (match.result === 'none') return;
+      const user = match.result === 'user' ? match.user : null;
+      const isByName = match.result === 'user' && match.isByName;
+      const names =
+        user === null || !isByName
+          ? NO_HISTORY
+          : await nameHistory(change, [{ id: user.id, name: user.username }]);
       const doubt =
-        match.result === 'doubt' ? match.why : await doubtAbout({ user: match.user, change, signal }, limits);
+        match.result === 'doubt' ? match.why : await doubtAbout({ ...match, change, signal, names }, limits);
       if (doubt !== null) doubts.push(`${place.name}: ${doubt}`);
-      if (match.result === 'user') found.push({ place, change, ...match });
+      if (match.result === 'user') found.push({ place, change, names, ...match });
     });
   }
   const users = [...new Set(found.map(({ user }) => user.username))];
@@ -116,11 +123,17 @@ async function process(
   const counted = found.length > 0 && signal.released === null ? await store.admit(users, hour) : [];
   if (counted === null) return { ...held(`More than ${limits.usersPerHour} users within an hour`), users };
   const carried: { readonly text: string; readonly result: Carried }[] = [];
-  for (const { place, change, user, basis } of found) {
+  for (const { place, change, user, basis, names } of found) {
     await attempt(place, async () => {
       const reason = `signal ${signal.kinds.join(', ')} about ${subjectText(subject)} (${basis})`;
       const result = await carryOut({ ...change, reason, files: options.files }, { action, user });
-      carried.push({ result, text: `${place.name}: ${user.username} ${result.text}` });
+      const { unread, remarks } = names;
+      const text = [
+        `${place.name}: ${user.username} ${result.text}`,
+        ...(unread ? [unread] : []),
+        ...remarks,
+      ];
+      carried.push({ result, text: text.join('; ') });
     });
   }
   const runs = carried.flatMap(({ result }) => result.run ?? []);
@@ -144,6 +157,7 @@ interface Found {
   readonly change: Change;
   readonly user: User;
   readonly basis: string;
+  readonly names: NameHistory;
 }
 
 function findUser({ target }: Change, signal: Signal, rules: MatchingRules): Promise<Match> {
@@ -156,7 +170,7 @@ function findUser({ target }: Change, signal: Signal, rules: MatchingRules): Pro
 
 /** Why a user must not be acted on without a person; null if nothing speaks against it. */
 async function doubtAbout(
-  { user, change, signal }: { readonly user: User; readonly change: Change; readonly signal: Signal },
+  { user, change, signal, names }: Pick<Found, 'user' | 'change' | 'names'> & { readonly signal: Signal },
   { except, localUsers }: SignalLimits,
 ): Promise<string | null> {
   const { username } = user;
@@ -164,6 +178,7 @@ async function doubtAbout(
   if (user.id === change.description.identity.id) return `tokenctl signs in as ${username}`;
   // A person who releases a signal for a user has looked at what follows.
   if (signal.released?.user === username) return null;
+  if (names.earlier.length > 0) return names.remarks.join(' ');
   if (localUsers === 'hold' && user.externalAccount === null && signal.released === null)
     return `${username} is a local account, for which a provider does not speak`;
   const deactivates = signal.action === 'offboard' || signal.action === 'lockdown';

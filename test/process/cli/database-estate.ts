@@ -51,6 +51,11 @@ interface Seeded {
   readonly fingerprint: string;
 }
 
+/** The first entry of an activity stream: otherwise no name could be followed. */
+export const FIRST_ENTRY = `INSERT INTO main_activitystream (operation, timestamp, changes, object1, object2,
+  object_relationship_type, action_node, setting)
+  VALUES ('create', now(), '{}', 'team', '', '', 'test', '{}')`;
+
 /** Starts the service for a test file. */
 export function databaseEstate(): DatabaseEstate {
   let service: RunningService | undefined;

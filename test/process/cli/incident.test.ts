@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openFileLog } from '../../../src/audit-log/file-log.ts';
 import { ADMIN } from '../../support/service.ts';
-import { databaseEstate } from './database-estate.ts';
+import { databaseEstate, FIRST_ENTRY } from './database-estate.ts';
 import { estate } from './estate.ts';
 import { tokenctl } from './program.ts';
 
@@ -20,6 +20,7 @@ describe('in a database', () => {
 
   test('a lockdown of a user is planned, done, seen, and lifted', async () => {
     const home = place();
+    await db.database().execute(FIRST_ENTRY);
     const { name } = await db.addUser();
     const dry = await home.run(['incident', 'lockdown', '--user', name, '--deactivate', '--dry-run']);
     expect(dry).toMatchObject({ code: 0 });
@@ -53,6 +54,25 @@ describe('in a database', () => {
     expect(twice).toMatchObject({ code: 0 });
     expect(twice.stdout).toContain('Nothing to do');
     expect((await home.run(['incident', 'status'])).stdout).toContain('No lockdown at');
+  });
+
+  test('a lockdown by a token is of its owner, and one without a stream to follow names ends with 5', async () => {
+    const home = place();
+    const { name, personal } = await db.addUser();
+    const given = ['incident', 'lockdown', '--user', 'alice', '--token', String(personal.id)];
+    const dry = await home.run([...given, '--dry-run']);
+    expect(dry.stdout).toContain(`Would lock down the access of ${name}`);
+    expect(dry.stdout).toContain(`Token ${personal.id} belongs to ${name} `);
+    await db.database().execute('TRUNCATE main_activitystream CASCADE');
+    for (const begin of ['Locked down', 'Already locked down']) {
+      const done = await home.run(['incident', 'lockdown', '--user', name, '--yes']);
+      expect(done).toMatchObject({ code: 5, stdout: expect.stringContaining(begin) });
+      expect(done.stdout).toContain('Not read: whether another user had one of the names');
+    }
+    const left = await home.run(['users', 'offboard', name, '--yes']);
+    expect(left).toMatchObject({ code: 5, stderr: expect.stringContaining('Not read: ') });
+    await db.database().execute('TRUNCATE main_activitystream RESTART IDENTITY CASCADE');
+    await db.database().execute(FIRST_ENTRY);
   });
 
   test('is lifted without giving the account back, which a later lift does', { tags: ['long'] }, async () => {

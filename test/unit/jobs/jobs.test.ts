@@ -3,9 +3,12 @@ import { offboarding } from '../../../jobs/offboarding.ts';
 import { revocationSweep } from '../../../jobs/revocation-sweep.ts';
 import { settingsGuard } from '../../../jobs/settings-guard.ts';
 import { tokenAudit } from '../../../jobs/token-audit.ts';
+import { TokenctlError } from '../../../src/domain/errors.ts';
 import { Baseline } from '../../../src/domain/policy/judge.ts';
 import { defaultPolicy } from '../../../src/domain/policy/policy.ts';
 import type { JobFiles, TargetJobContext } from '../../../src/operations/jobs/job.ts';
+import type { Clock } from '../../../src/operations/ports/clock.ts';
+import type { OpenNames } from '../../../src/operations/ports/evidence.ts';
 import { dryRun } from '../../../src/targets/dry-run.ts';
 import { databaseFixture, entriesOf, fixture } from '../../support/fixture.ts';
 import { refreshToken } from '../../support/memory-refresh-tokens.ts';
@@ -15,6 +18,23 @@ import { token } from '../../support/tokens.ts';
 import { unusedFiles, unusedServices } from '../../support/unused-files.ts';
 
 const DAY = 86_400_000;
+
+/** A stream that reaches back, in which nobody got another name. */
+function quietStream(clock: Clock) {
+  const extent = {
+    enabled: true,
+    oldest: new Date(0),
+    newest: clock.now(),
+    oldestUser: null,
+    switched: null,
+  };
+  return {
+    nameChanges: async () => [],
+    usersMade: async () => [],
+    missingEntries: async () => null,
+    extent: async () => extent,
+  };
+}
 
 /** Tokens of which so many in a hundred have not been used for half a year, the oldest last. */
 async function estate(tokens: number, unusedPercent: number) {
@@ -29,6 +49,7 @@ async function estate(tokens: number, unusedPercent: number) {
   }
   const context: TargetJobContext = {
     ...made.common,
+    openNames: async () => ({ ...quietStream(clock), close: async () => undefined }),
     actor: { user: 'root', job: 'sweep@test', job_run: 'run-1' },
     files: unusedFiles,
     services: unusedServices,
@@ -183,10 +204,12 @@ describe('an offboarding stops at the allowed share of', () => {
       target.refresh.rows.set(id, refreshToken({ id, user: owner }));
       target.logins.live.push(session({ user: owner }));
     }
-    const run = (present: string[], stopAbovePercent = 10) =>
+    const quiet = async () => ({ ...quietStream(made.common.clock), close: async () => undefined });
+    const run = (present: string[], stopAbovePercent = 10, openNames: OpenNames = quiet) =>
       offboarding.run(
         {
           ...made.common,
+          openNames,
           actor: { user: 'root' },
           files: { ...unusedFiles, names: async () => present },
           services: unusedServices,
@@ -223,6 +246,18 @@ describe('an offboarding stops at the allowed share of', () => {
     await using at = await staff();
     const present = at.names.filter((name) => name !== 'user15');
     await at.run(present, 1);
+    expect(at.target.logins.live).toHaveLength(9);
+  });
+
+  it('with a failure where the names could not be followed', async () => {
+    await using at = await staff();
+    const present = at.names.filter((name) => name !== 'user15');
+    const refused = () =>
+      Promise.reject(new TokenctlError('permission_refused', 'The stream may not be read'));
+    await expect(at.run(present, 1, refused)).rejects.toMatchObject({
+      code: 'partly_done',
+      message: expect.stringContaining('Not read: whether another user had one of the names'),
+    });
     expect(at.target.logins.live).toHaveLength(9);
   });
 

@@ -1,10 +1,18 @@
-import { describe, expect, it } from 'vitest';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { meantScope } from '../../../src/cli/incident/lockdown-order.ts';
 import type { AccessPath } from '../../../src/domain/access.ts';
+import { TokenctlError } from '../../../src/domain/errors.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import { lockDown } from '../../../src/operations/incident/lock-down.ts';
+import { namesFailure } from '../../../src/operations/incident/name-history.ts';
 import { offboardUsers, planUserOffboarding } from '../../../src/operations/incident/offboard-user.ts';
-import { planLockdown } from '../../../src/operations/incident/plan-lockdown.ts';
+import { type PlanLockdownOptions, planLockdown } from '../../../src/operations/incident/plan-lockdown.ts';
+import { planOffboarding } from '../../../src/operations/incident/plan-offboarding.ts';
+import { processSignals } from '../../../src/operations/signals/process-signal.ts';
+import { openSignalFile } from '../../../src/signals/signal-store.ts';
 import { openDatabaseEvidence } from '../../../src/targets/database/evidence.ts';
+import { temporaryFolder } from '../../support/drafts.ts';
 import { incidentFixture, NO_MEASURE } from '../../support/incident-fixture.ts';
 import { loadRealCase } from '../../support/real-stream.ts';
 import { loadRealTables, REAL_PEERS, type RealTables } from '../../support/real-tables.ts';
@@ -87,38 +95,86 @@ describe.each(kinds(PEERS))('a rename while the question waits, in the tables of
   });
 });
 
+/** bob is called b0b since a moment ago, and another bob was made. */
+async function decoyCase() {
+  const real = await loadRealCase('awx-24.6.1');
+  const at = await incidentFixture('database');
+  const { bob = 0 } = real.id;
+  const target = await real.open();
+  await real.database.execute("UPDATE auth_user SET username = 'b0b' WHERE id = $1", [bob]);
+  await real.write({
+    ...{ actor: bob, operation: 'update', object1: 'user', links: { user: bob } },
+    changes: { username: ['bob', 'b0b'] },
+  });
+  await real.database.execute(
+    `INSERT INTO auth_user (password, is_superuser, username, first_name, last_name, email, is_staff, is_active, date_joined)
+     VALUES ('x', false, 'bob', '', '', '', false, true, now())`,
+  );
+  const evidence = () => openDatabaseEvidence({ connection: new Secret(real.url) });
+  const common = {
+    ...at.common,
+    // Entries have fractions of a millisecond.
+    clock: { now: () => new Date(Date.now() + 1000) },
+    ...{ target, description: await target.describe(), openNames: evidence },
+  };
+  const planOf = (names: readonly string[], more: Partial<PlanLockdownOptions> = {}) =>
+    planLockdown({ ...common, scope: { kind: 'users', names }, measures: MEASURES, lasts: null, ...more });
+  return {
+    ...{ real, bob, common, evidence, planOf, files: at.files },
+    async [Symbol.asyncDispose]() {
+      await real.close();
+      await at[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A signal about the login name bob, handled in one place. */
+async function handle(common: Awaited<ReturnType<typeof decoyCase>>['common'], released: string | null) {
+  await using folder = await temporaryFolder();
+  const store = await openSignalFile(join(folder.path, 'signals.sqlite'));
+  await store.record({
+    ...{
+      issuer: 'https://idp.example.com',
+      jti: '1',
+      transmitter: 'idp',
+      route: 'push',
+      kinds: ['sessions-revoked'],
+    },
+    ...{
+      subject: { format: 'email', email: 'bob' },
+      kind: 'sessions-revoked',
+      action: 'revoke',
+      reason: null,
+    },
+    ...{ issued: new Date(), received: new Date(), state: 'waiting' },
+  });
+  const [claim] = await store.claim({ holder: 'test', lease: 60_000, limit: 1, now: new Date() });
+  if (claim === undefined) throw new Error('nothing was claimed');
+  const release = released === null ? null : { by: 'root', reason: null, user: released };
+  const rules = { issuers: [], domains: [], accounts: null };
+  return await processSignals([{ ...claim, signal: { ...claim.signal, released: release } }], {
+    store,
+    places: async () => [{ name: 'database', change: async () => common }],
+    limits: { usersPerHour: 9, except: [], localUsers: 'act' },
+    rulesOf: () => rules,
+    files: (await incidentFixture('database')).files,
+    clock: common.clock,
+  });
+}
+
 describe.runIf(REAL_PEERS.includes('awx-24.6.1'))(
   'a name that another user had, in the tables of awx-24.6.1',
   () => {
+    let at: Awaited<ReturnType<typeof decoyCase>>;
+    beforeEach(async () => {
+      at = await decoyCase();
+    });
+    afterEach(() => at[Symbol.asyncDispose]());
+
     it('is said before a lockdown trusts it', async () => {
-      const real = await loadRealCase('awx-24.6.1');
-      await using at = await incidentFixture('database');
-      const { bob = 0 } = real.id;
-      const target = await real.open();
-      const common = {
-        log: at.log,
-        clock: { now: () => new Date() },
-        target,
-        measures: MEASURES,
-        lasts: null,
-      };
-      const openNames = () => openDatabaseEvidence({ connection: new Secret(real.url) });
-      const namesOf = async (name: string) => {
-        const scope = { kind: 'users', names: [name] } as const;
-        const description = await target.describe();
-        return (await planLockdown({ ...common, description, scope, openNames })).names;
-      };
-      await real.database.execute("UPDATE auth_user SET username = 'b0b' WHERE id = $1", [bob]);
-      await real.write({
-        ...{ actor: bob, operation: 'update', object1: 'user', links: { user: bob } },
-        changes: { username: ['bob', 'b0b'] },
-      });
-      await real.database.execute(
-        `INSERT INTO auth_user (password, is_superuser, username, first_name, last_name, email, is_staff, is_active, date_joined)
-       VALUES ('x', false, 'bob', '', '', '', false, true, now())`,
-      );
-      const [decoy, renamed] = [await namesOf('bob'), await namesOf('b0b')];
-      expect(decoy.earlier).toEqual([{ id: bob, name: 'b0b' }]);
+      const { bob, planOf } = at;
+      const [decoy, renamed] = [(await planOf(['bob'])).names, (await planOf(['b0b'])).names];
+      expect(decoy).toMatchObject({ earlier: [{ id: bob, name: 'b0b' }], unread: null });
       expect(decoy.remarks).toEqual([
         expect.stringMatching(
           new RegExp(`^Until .*, the name "bob" was that of user ${bob}, who is called "b0b" now`),
@@ -127,7 +183,84 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))(
       ]);
       expect(renamed.earlier).toEqual([]);
       expect(renamed.remarks[0]).toMatch(/^The user b0b was called "bob" until /);
-      await real.close();
+      expect(namesFailure(decoy, { context: 'db', command: 'users offboard' })).toMatchObject({
+        ...{ code: 'partly_done', message: `Still active: b0b (${bob}), who had the name before` },
+        hint: expect.stringContaining('tokenctl users offboard b0b --context db'),
+      });
+    });
+
+    it('is said again by a second lockdown, until the other one is locked down as well', async () => {
+      const { bob, common, files, planOf } = at;
+      await lockDown({ ...common, files, plan: await planOf(['bob']) });
+      const again = await planOf(['bob']);
+      expect(again).toMatchObject({ continues: true, names: { earlier: [{ id: bob }] } });
+      await lockDown({ ...common, files, plan: await planOf(['b0b'], { measures: NO_MEASURE }) });
+      expect((await planOf(['bob'])).names).toMatchObject({ earlier: [], unread: null });
+    });
+
+    it('is said by an offboarding of a user, and by one of those whom a list leaves out', async () => {
+      const { bob, common } = at;
+      const { names } = await planUserOffboarding({ ...common, users: ['bob'] });
+      expect(names).toMatchObject({ earlier: [{ id: bob, name: 'b0b' }] });
+      const users = await Array.fromAsync(common.target.users.list());
+      const present = users.map(({ username }) => username).filter((name) => name !== 'bob');
+      const list = { ...common, inactive: false, except: [], stopAbovePercent: 100 };
+      expect((await planOffboarding({ ...list, present })).names.earlier).toEqual([{ id: bob, name: 'b0b' }]);
+      const none = present.filter((name) => name !== 'b0b');
+      expect((await planOffboarding({ ...list, present: none })).names).toMatchObject({
+        earlier: [],
+        unread: null,
+      });
+    });
+
+    it('holds a signal about the login name, until a person says who is meant', async () => {
+      const { bob, common } = at;
+      expect(await handle(common, null)).toMatchObject({
+        ...{ state: 'held', users: ['bob'] },
+        reason: expect.stringContaining(`the name "bob" was that of user ${bob}, who is called "b0b" now`),
+      });
+      expect(await handle(common, 'bob')).toMatchObject({
+        state: 'done',
+        reason: expect.stringContaining('who is called "b0b" now'),
+      });
+    });
+
+    it('counts as not read where the stream was emptied, or cannot be opened', async () => {
+      const { real, common, planOf } = at;
+      const refused = () => Promise.reject(new TokenctlError('permission_refused', 'It may not be read'));
+      const unread =
+        /^Not read: whether another user had one of the names in the last 30 days\. It may not be read\.$/;
+      const closed = await planUserOffboarding({ ...common, users: ['bob'], openNames: refused });
+      expect(closed.names).toMatchObject({ earlier: [], unread: expect.stringMatching(unread) });
+      const failure = namesFailure(closed.names, { context: 'db', command: '' });
+      expect(failure).toMatchObject({ code: 'partly_done', message: expect.stringMatching(/^Not read: /) });
+      await real.database.execute('TRUNCATE main_activitystream CASCADE');
+      const { names } = await planOf(['bob']);
+      expect(names.unread).toMatch(/^Not read: .* The activity stream is empty: /);
+      expect(names.remarks).toEqual([expect.stringMatching(/^The user bob is new: /)]);
+      // A signal is carried out: access is ended rather too early.
+      expect(await handle(common, null)).toMatchObject({
+        reason: expect.stringContaining('Not read: whether another user had one of the names'),
+      });
+    });
+
+    it('gives way to the owner of a token', async () => {
+      const { real, bob, common, evidence, planOf } = at;
+      const { id: token = 0 } =
+        real.filling.tokens.find((each) => each.user === 'bob' && each.id !== undefined) ?? {};
+      const runtime = { readTarget: async () => common, evidence };
+      const meant = (names: readonly string[], id = token) =>
+        meantScope(runtime, { scope: { kind: 'users', names }, token: id });
+      const { scope, remarks } = await meant(['bob']);
+      expect(scope).toMatchObject({ names: ['b0b'], bound: [{ id: bob, name: 'b0b' }] });
+      expect(remarks).toEqual([
+        `Token ${token} belongs to b0b (${bob}), not to bob, who is not part of this.`,
+      ]);
+      expect((await meant([])).remarks).toEqual([]);
+      const plan = await planOf([], { scope, remarks });
+      expect(plan.users.map(({ userId }) => userId)).toEqual([bob]);
+      expect(plan.names.remarks[0]).toBe(remarks[0]);
+      await expect(meant([], 987_654)).rejects.toMatchObject({ code: 'not_found' });
     });
   },
 );

@@ -1,0 +1,152 @@
+import {
+  contextOf,
+  type NamedDatabaseContext,
+  type NamedRestContext,
+  restContextsOf,
+} from '../config/contexts.ts';
+import { databaseConnection } from '../config/secrets.ts';
+import { TokenctlError } from '../domain/errors.ts';
+import { shellWord } from '../domain/remedies.ts';
+import type { CleaningWay } from '../operations/investigation/plan-cleaning.ts';
+import type { Evidence } from '../operations/ports/evidence.ts';
+import { apiOptions } from './open-evidence.ts';
+import type { Runtime } from './runtime.ts';
+
+/** What cleaning works with, all opened. */
+export interface Cleaning {
+  readonly evidence: Evidence;
+  /** How items can be ended: the context itself first, then the REST API beside a database. */
+  readonly ways: readonly CleaningWay[];
+  /** Why no REST API is used beside a database, as a sentence; null where one is, or none is configured. */
+  readonly restProblem: string | null;
+  readonly ownTokens: readonly number[];
+  readonly close: () => Promise<void>;
+}
+
+/**
+ * Opens what cleaning needs: the evidence, and the ways to end what was found. What a database cannot do is done over REST: in the
+ * context that is given, or else in the one whose `databaseContext` names the current context.
+ *
+ * @throws TokenctlError as `openEvidence`, `usage` for a REST context that is given and cannot be used, `unsupported` for a
+ * gateway.
+ */
+export async function openCleaning(runtime: Runtime, restContext: string | undefined): Promise<Cleaning> {
+  const context = contextOf(runtime.configuration, (await runtime.description()).context);
+  const isDatabase = context.database !== undefined;
+  if (!isDatabase && restContext !== undefined) {
+    throw new TokenctlError(
+      'usage',
+      `--rest-context goes with a database context; ${context.name} has a URL`,
+      {
+        hint: 'Leave it out: everything is done over REST.',
+      },
+    );
+  }
+  await refuseGateway(runtime);
+  const evidence = await runtime.evidence();
+  const opened: { readonly close: () => Promise<void> }[] = [evidence];
+  const close = async () => {
+    await Promise.allSettled(opened.map((each) => each.close()));
+  };
+  const add = async (
+    way: Promise<CleaningWay & { readonly close: () => Promise<void> }>,
+  ): Promise<CleaningWay> => {
+    const found = await way;
+    opened.push(found);
+    return found;
+  };
+  try {
+    const own = await add(isDatabase ? databaseWay(runtime) : restWay(runtime, runtime));
+    const target = await runtime.target();
+    const beside = isDatabase ? await restBeside(runtime, { restContext, database: context.name }) : NO_REST;
+    if (beside.rest === null) {
+      return {
+        evidence,
+        ways: [own],
+        restProblem: beside.problem,
+        ownTokens: await target.ownTokenIds(),
+        close,
+      };
+    }
+    const over = await add(restWay(beside.rest, runtime));
+    const ownTokens = await (await beside.rest.target()).ownTokenIds();
+    return { evidence, ways: [own, over], restProblem: null, ownTokens, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+const NO_REST = { rest: null, problem: null };
+
+async function databaseWay(runtime: Runtime) {
+  const { openDatabaseCleaner } = await import('../targets/database/cleaner.ts');
+  const { configuration, environment } = runtime;
+  const description = await runtime.description();
+  const context = contextOf(configuration, description.context) as NamedDatabaseContext;
+  const cleaner = await openDatabaseCleaner({
+    connection: databaseConnection(context.database, environment),
+    environment,
+    interruption: runtime.caughtSignal,
+  });
+  const place = { context: context.name, description, isTarget: true };
+  return { via: 'database' as const, ...place, cleaner, close: cleaner.close };
+}
+
+/** @param current The runtime of the current context. */
+async function restWay(runtime: Runtime, current: Runtime) {
+  const { openApiCleaner } = await import('../targets/controller-api/cleaner.ts');
+  const description = await runtime.description();
+  const context = contextOf(runtime.configuration, description.context);
+  const cleaner = openApiCleaner(apiOptions(runtime.environment, context as NamedRestContext));
+  const place = { context: context.name, description, isTarget: runtime === current };
+  return { via: 'rest' as const, ...place, cleaner, close: cleaner.close };
+}
+
+/** The runtime of the REST context beside a database, or why it is missing. */
+async function restBeside(
+  runtime: Runtime,
+  { restContext, database }: { readonly restContext: string | undefined; readonly database: string },
+): Promise<{ readonly rest: Runtime | null; readonly problem: string | null }> {
+  const [paired, ...others] = restContextsOf(runtime.configuration, database);
+  if (restContext === undefined && others.length > 0) {
+    const names = [paired, ...others].join(', ');
+    return {
+      rest: null,
+      problem: `Several contexts name this database (${names}): choose one with --rest-context.`,
+    };
+  }
+  const name = restContext ?? paired;
+  if (name === undefined) return NO_REST;
+  const { progress } = runtime;
+  const rest = runtime.in({ context: name, progress });
+  try {
+    if (contextOf(runtime.configuration, name).database !== undefined)
+      throw unusable(name, 'is a database context');
+    const [own, over] = [await runtime.description(), await rest.description()];
+    const isUnknown = own.installUuid === null || over.installUuid === null;
+    if (isUnknown ? paired !== name : own.installUuid !== over.installUuid) {
+      throw unusable(name, 'is not known to be of the same controller');
+    }
+    if (!over.capabilities.changes) throw unusable(name, 'has a token with the scope read');
+    return { rest, problem: null };
+  } catch (error) {
+    if (restContext !== undefined || !(error instanceof TokenctlError)) throw error;
+    return { rest: null, problem: `The context ${name} could not be used: ${error.message}.` };
+  }
+}
+
+function unusable(name: string, why: string): TokenctlError {
+  return new TokenctlError('usage', `The context ${name} ${why}`, {
+    hint: 'Give the context of the REST API of the same controller.',
+  });
+}
+
+/** How a gateway takes back what was changed was seen of few objects only. */
+async function refuseGateway(runtime: Runtime): Promise<void> {
+  const { dialect, address, context } = await runtime.description();
+  if (dialect !== 'gateway') return;
+  throw new TokenctlError('unsupported', `tokenctl cleans nothing at ${address}, a platform gateway`, {
+    hint: `\`tokenctl incident investigate --context ${shellWord(context)}\` names the command or request for each item.`,
+  });
+}
