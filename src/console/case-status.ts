@@ -25,6 +25,8 @@ export interface CaseStatus {
   readonly at: Date;
   readonly address: string;
   readonly controller: CaseController;
+  /** As of {@link Incidents}. */
+  readonly stream: string | null;
   /** Why the controller could not be asked: then all is by the audit log. Null where it answered. */
   readonly unread: { readonly problem: Problem; readonly last: LastCheck | null } | null;
 }
@@ -40,11 +42,12 @@ export class CaseStatuses {
    */
   async read(runtime: Runtime, of: CaseOf): Promise<CaseStatus> {
     try {
-      const { incidents, at, address } = await incidentsOf(runtime);
+      const { incidents, at, address, stream } = await incidentsOf(runtime, runtime.evidence);
       const incident = incidents.find(({ id }) => id === of.incident);
       if (incident === undefined) throw notFound(of.incident, address);
       this.#checks.set(`${incident.address} ${incident.id}`, { at, holds: incident.holds });
-      return { incident, at, address, controller: await controllerOfCase(runtime, of), unread: null };
+      const controller = await controllerOfCase(runtime, of);
+      return { incident, at, address, controller, stream, unread: null };
     } catch (error) {
       if (!isUnread(error)) throw error;
       const controller = await recordedController(runtime, of);
@@ -68,6 +71,7 @@ export class CaseStatuses {
       at,
       address,
       controller,
+      stream: null,
       unread: { problem, last },
     };
   }

@@ -202,7 +202,7 @@ async function caseOf(
   },
 ) {
   const status = await statuses.read(runtime, { incident: id, place });
-  const { incident, at, address, controller: description, unread } = status;
+  const { incident, at, address, controller: description, stream, unread } = status;
   const files = new CaseFiles(runtime.environment, id);
   const log = await runtime.auditLog();
   const { aheadMs } = description;
@@ -224,6 +224,7 @@ async function caseOf(
   return {
     ...{ incident, at, address },
     /** Why the incident is not compared with the controller now, and when it last was; null where it was. */
+    stream,
     unread: unread && { ...unread, last: unread.last ?? checkOf(record) },
     /** What is now of the users of a closed case. */
     users: await caseUsers(runtime, { incident, isRead: unread === null }),

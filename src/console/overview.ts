@@ -148,7 +148,7 @@ export class Fleet {
       new Answers<T>((place) => inTurn(() => places.work(place, (runtime) => work(runtime, place))), KEPT_MS);
     this.#controllers = controllers;
     this.#contexts = asked(overviewOf);
-    this.#incidents = asked(incidentsOf);
+    this.#incidents = asked((runtime) => incidentsOf(runtime));
     // The audits keep what they read, and take turns of their own.
     this.#audits = new Answers((place) => audits.read(place), KEPT_MS);
   }

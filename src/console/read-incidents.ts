@@ -9,12 +9,19 @@ import { type Problem, problemOf } from './operations.ts';
 /** The incidents of a context, and when they were compared with it. */
 export type Incidents = Awaited<ReturnType<typeof incidentsOf>>;
 
-/** Reads {@link Incidents}. */
-export async function incidentsOf(runtime: Runtime) {
+/**
+ * Reads {@link Incidents}.
+ *
+ * @param evidence Opens the activity stream, to say what is missing of it.
+ */
+export async function incidentsOf(
+  runtime: Pick<Runtime, 'description' | 'targetClock' | 'target' | 'auditLog'>,
+  evidence?: Runtime['evidence'],
+) {
   const description = await runtime.description();
   const clock = await runtime.targetClock();
   const [target, log] = [await runtime.target(), await runtime.auditLog()];
-  const found = await incidentStatus({ target, description, log, clock, all: true });
+  const found = await incidentStatus({ target, description, log, clock, evidence, all: true });
   const incidents = found.incidents.map((each) => ({
     ...each,
     accessPaths: each.accessPaths.map((path) => ({
@@ -27,7 +34,7 @@ export async function incidentsOf(runtime: Runtime) {
 }
 
 /** The incidents of a context; by the audit log alone where its controller cannot be asked, with the reason. */
-export interface IncidentList extends Pick<Incidents, 'incidents' | 'at'> {
+export interface IncidentList extends Pick<Incidents, 'incidents' | 'at' | 'stream'> {
   /** Null where the controller answered. */
   readonly unread: Problem | null;
 }
@@ -39,14 +46,14 @@ export interface IncidentList extends Pick<Incidents, 'incidents' | 'at'> {
  */
 export async function incidentList(runtime: Runtime, place: string): Promise<IncidentList> {
   try {
-    const { incidents, at } = await incidentsOf(runtime);
-    return { incidents, at, unread: null };
+    const { incidents, at, stream } = await incidentsOf(runtime, runtime.evidence);
+    return { incidents, at, stream, unread: null };
   } catch (error) {
     if (!isUnread(error)) throw error;
     const problem = problemOf(error);
     const controller = await recordedPlace(runtime, place);
     const now = runtime.clock.now();
-    if (controller === null) return { incidents: [], at: now, unread: problem };
+    if (controller === null) return { incidents: [], at: now, stream: null, unread: problem };
     const at = new Date(now.getTime() + controller.aheadMs);
     const histories = await readIncidentHistories(await runtime.auditLog());
     const { address } = controller;
@@ -55,6 +62,7 @@ export async function incidentList(runtime: Runtime, place: string): Promise<Inc
         .at(controller)
         .incidents.map((each) => uncheckedIncident(each, { address, at, problem })),
       at,
+      stream: null,
       unread: problem,
     };
   }

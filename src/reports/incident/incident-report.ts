@@ -39,6 +39,7 @@ export function incidentParts(report: IncidentReport, place: ReportPlace): Docum
   const { incident, investigations } = report;
   return [
     { kind: 'heading', level: 1, text: `Incident ${incident.id}: ${incident.selection}` },
+    ...streamTexts(investigations).map(strong),
     about(report),
     section('What happened'),
     ...whatHappened(report),
@@ -59,6 +60,16 @@ export function incidentParts(report: IncidentReport, place: ReportPlace): Docum
     section('Evidence, and how to check it'),
     ...evidenceParts(report, place),
   ];
+}
+
+/** What was not read of the activity stream: the first thing to know of a report. */
+function streamTexts(investigations: readonly Investigation[]): readonly string[] {
+  if (investigations.length === 0)
+    return [
+      'Not read: what the intruder did, by the activity stream. More may remain than this report says.',
+    ];
+  const holes = new Set(lastOfEach(investigations).flatMap(({ stream }) => stream.hole ?? []));
+  return [...holes].map((hole) => `Not everything was read, and more may remain. ${hole}`);
 }
 
 /** Whom an investigation was about, of which time, and how much of that the activity stream has. */

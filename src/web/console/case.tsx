@@ -110,6 +110,7 @@ function CaseView({ read, chosen }: { readonly read: CaseRead; readonly chosen: 
             <LastChecked last={unread.last} />
           </Message>
         )}
+        {read.stream !== null && isOpen && <Message variant="warning" title={read.stream} />}
         <NotOver key={incident.id} read={read} place={place} />
         <p>
           <strong>{isOpen ? `Lockdown of ${whomText(incident)}:` : whomText(incident)}</strong>{' '}

@@ -66,6 +66,7 @@ export function Incidents(): ReactNode {
             {read.data !== undefined ? (
               <>
                 {read.data.unread !== null && <Away place={place} problem={read.data.unread} />}
+                {read.data.stream !== null && <Message variant="warning" title={read.data.stream} />}
                 <OpenCases read={read.data} place={place} />
               </>
             ) : read.error !== null ? (

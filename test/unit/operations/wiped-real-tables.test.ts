@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { incidentsOf } from '../../../src/console/read-incidents.ts';
+import { TokenctlError } from '../../../src/domain/errors.ts';
 import type { Investigation } from '../../../src/domain/investigation/investigation.ts';
 import { Secret } from '../../../src/domain/secret.ts';
 import { incidentStatus } from '../../../src/operations/incident/incident-status.ts';
@@ -148,13 +150,22 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a wiped
     expect((await real.investigate('bob')).items.map(({ object }) => object.name)).toContain('mole');
   });
 
-  it('is said by the status of an incident', async () => {
+  it('is said by the status of an incident, and by the pages of the console', async () => {
     await using at = await incidentFixture('rest');
     await at.lockDown();
     await wipe('true');
     const evidence = () => openDatabaseEvidence({ connection: new Secret(real.url) });
     const { stream } = await incidentStatus({ ...at.common, all: false, evidence });
-    expect(stream).toMatch(/^Not everything can be investigated.* The activity stream is empty/);
+    const text = /^Not everything can be investigated.* The activity stream is empty/;
+    expect(stream).toMatch(text);
+    const { common } = at;
+    const runtime = {
+      ...{ description: async () => common.description, targetClock: async () => common.clock },
+      ...{ target: async () => common.target, auditLog: async () => common.log },
+    };
+    expect((await incidentsOf(runtime, evidence)).stream).toMatch(text);
+    const refused = () => Promise.reject(new TokenctlError('permission_refused', 'It may not be read'));
+    expect((await incidentsOf(runtime, refused)).stream).toMatch(/^Not checked: .* It may not be read\.$/);
   });
 
   it.runIf(hasRecordings(peer))('is not read over REST where the newest entries are missing', async () => {

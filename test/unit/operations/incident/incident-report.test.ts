@@ -158,6 +158,8 @@ describe('the report of an incident', () => {
     const parts = incidentParts(await at.report([]), PLACE);
     expect(await texts(parts, 'Is it over?')).toMatch(/^\*\*Not known/);
     expect(await texts(parts, 'What happened')).toContain('no investigation was given');
+    const [, first] = (await whole(markdownDocument(parts))).split('\n\n');
+    expect(first).toMatch(/^\*\*Not read: what the intruder did, by the activity stream\. More may remain/);
   });
 
   test('says of the lockdown what it did at its time, as its run says it, not that all access has ended', async () => {
