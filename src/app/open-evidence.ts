@@ -12,6 +12,8 @@ interface EvidencePlace {
   readonly component?: Component | undefined;
   readonly dialect: TargetDescription['dialect'];
   readonly interruption: () => AbortSignal | undefined;
+  /** Only to read who had which name. */
+  readonly namesOnly?: boolean;
 }
 
 /**
@@ -21,12 +23,12 @@ interface EvidencePlace {
  */
 export async function openEvidence(
   context: NamedContext,
-  { environment, component, dialect, interruption }: EvidencePlace,
+  { environment, component, dialect, interruption, namesOnly }: EvidencePlace,
 ): Promise<OpenEvidence> {
   if (context.database !== undefined) {
     const { openDatabaseEvidence } = await import('../targets/database/evidence.ts');
     const connection = databaseConnection(context.database, environment);
-    return await openDatabaseEvidence({ connection, environment, interruption });
+    return await openDatabaseEvidence({ connection, environment, interruption, namesOnly });
   }
   const options = apiOptions(environment, context, component);
   if (dialect === 'gateway') {

@@ -223,13 +223,14 @@ function runtimeIn(
       target: await target(),
       description: found,
       clock: controllerClock(clock, found),
-      openNames: evidence,
+      openNames: () => evidence({ namesOnly: true }),
     };
   }
-  async function evidence(): Promise<OpenEvidence> {
+  async function evidence({ namesOnly = false } = {}): Promise<OpenEvidence> {
     const { openEvidence } = await import('./open-evidence.ts');
     const { dialect } = await description();
-    return await openEvidence(settings(), { environment, component, dialect, interruption: caughtSignal });
+    const interruption = caughtSignal;
+    return await openEvidence(settings(), { environment, component, dialect, interruption, namesOnly });
   }
   async function changeBasics() {
     const read = await readTarget();

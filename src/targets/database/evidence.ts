@@ -43,6 +43,7 @@ import {
   ASSIGNMENT_TABLES,
   investigatedTables,
   linkTable,
+  NAME_TABLES,
   OLDER_ROLES,
   readableTables,
   STORES,
@@ -57,6 +58,8 @@ export interface DatabaseEvidenceOptions {
   readonly connection: Secret;
   readonly environment?: Environment;
   readonly interruption?: () => AbortSignal | undefined;
+  /** Only to read who had which name: a controller's role needs four tables for that, instead of all that are investigated. */
+  readonly namesOnly?: boolean | undefined;
 }
 
 export interface OpenedEvidence extends Evidence {
@@ -81,7 +84,7 @@ const CLOCK_MARGIN_MS = 3_600_000;
  * @throws TokenctlError `permission_refused` with the missing grant, and as for a target.
  */
 export async function openDatabaseEvidence(options: DatabaseEvidenceOptions): Promise<OpenedEvidence> {
-  const { connection: url, environment, interruption } = options;
+  const { connection: url, environment, interruption, namesOnly = false } = options;
   const connection = await openConnection({
     url,
     environment,
@@ -94,7 +97,8 @@ export async function openDatabaseEvidence(options: DatabaseEvidenceOptions): Pr
   const { database, address, layout } = connection;
   try {
     if (layout === 'gateway') return await openGatewayEvidence(connection);
-    return new DatabaseEvidence(connection, await readableTables(connection, investigatedTables()));
+    const tables = namesOnly ? NAME_TABLES : investigatedTables();
+    return new DatabaseEvidence(connection, await readableTables(connection, tables));
   } catch (error) {
     await database.close();
     throw databaseError(error, address);

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { meantScope } from '../../../src/cli/incident/lockdown-order.ts';
@@ -223,6 +224,19 @@ describe.runIf(REAL_PEERS.includes('awx-24.6.1'))(
         state: 'done',
         reason: expect.stringContaining('who is called "b0b" now'),
       });
+    });
+
+    it('needs four tables of the database', async () => {
+      const { real, common } = at;
+      const role = `names_${randomBytes(4).toString('hex')}`;
+      await real.database.script(`CREATE ROLE ${role} LOGIN PASSWORD 'names'; GRANT SELECT ON
+        auth_user, conf_setting, main_activitystream, main_activitystream_user TO ${role}`);
+      const url = new URL(real.url);
+      [url.username, url.password] = [role, 'names'];
+      const openNames = () => openDatabaseEvidence({ connection: new Secret(url.href), namesOnly: true });
+      const { names } = await planUserOffboarding({ ...common, users: ['bob'], openNames });
+      expect(names).toMatchObject({ earlier: [{ name: 'b0b' }], unread: null });
+      await real.database.script(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
     });
 
     it('counts as not read where the stream was emptied, or cannot be opened', async () => {
