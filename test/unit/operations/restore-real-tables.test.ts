@@ -25,13 +25,19 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a clean
     );
 
   it('leaves alone what the controller computes', async () => {
-    await update('bob', 'inventory', 1, { total_groups: [0, 1], hosts_with_active_failures: [0, 1] });
-    await real.database.execute('UPDATE main_inventory SET total_groups = 1 WHERE id = 1');
+    await update('bob', 'inventory', 1, {
+      inventory_sources_with_failures: [0, 1],
+      hosts_with_active_failures: [0, 1],
+    });
+    await real.database.execute('UPDATE main_inventory SET inventory_sources_with_failures = 1 WHERE id = 1');
     const isInventory = ({ object }: { object: { kind: string } }) => object.kind === 'inventory';
     expect((await real.investigate('bob')).items.filter(isInventory)).toEqual([]);
-    await update('bob', 'inventory', 1, { total_groups: [1, 2], variables: ['', 'evil: 1'] });
+    await update('bob', 'inventory', 1, {
+      inventory_sources_with_failures: [1, 2],
+      variables: ['', 'evil: 1'],
+    });
     await real.database.execute(
-      "UPDATE main_inventory SET total_groups = 2, variables = 'evil: 1' WHERE id = 1",
+      "UPDATE main_inventory SET inventory_sources_with_failures = 2, variables = 'evil: 1' WHERE id = 1",
     );
     const items = (await real.investigate('bob')).items.filter(isInventory);
     expect(items).toMatchObject([{ state: 'there', changes: [{ field: 'variables' }] }]);
