@@ -40,6 +40,11 @@ const SETTINGS = [
   // Hundreds of databases of a few rows: visiting and compiling cost more than they gain.
   'autovacuum=off',
   'jit=off',
+  // Files in memory are read faster than another process is asked for them, and what is in the buffers is written to none.
+  'io_method=sync',
+  'shared_buffers=512MB',
+  'bgwriter_lru_maxpages=0',
+  'max_parallel_workers_per_gather=0',
   // The tests connect thousands of times.
   'scram_iterations=1',
 ];
@@ -124,7 +129,7 @@ async function newServer(options: ServerOptions = {}): Promise<NewServer> {
     // Otherwise it would lose its data whenever it is restarted; `stop` removes them.
     persistent: true,
     createPostgresUser: process.getuid?.() === 0,
-    initdbFlags: ['--locale=C', '--encoding=UTF8', ...setting('scram_iterations=1')],
+    initdbFlags: ['--locale=C', '--encoding=UTF8', '--no-data-checksums', ...setting('scram_iterations=1')],
     postgresFlags: [...SETTINGS, ...settings].flatMap(setting),
     onLog,
     onError: () => undefined,
