@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { testConsole } from '../../support/console.ts';
 import { openOn } from '../../support/databases.ts';
 import { type Asked, providerServer } from '../../support/provider-server.ts';
@@ -11,6 +11,14 @@ import { startTokenctl } from './program.ts';
 const db = databaseEstate();
 /** Of the service's first superuser. */
 const PASSWORD = 'correct-horse-battery';
+
+/** The activity stream of a controller is never empty: it begins before the last 30 days. */
+beforeAll(async () => {
+  await db.database().execute(
+    `INSERT INTO main_activitystream (operation, timestamp, changes, object1, object2, object_relationship_type, action_node)
+     VALUES ('create', now() - interval '1 year', '{}', 'user', '', '', '')`,
+  );
+});
 
 /** A user with tokens, whose identity provider is the first letter of the id there. */
 async function external(uid: string): Promise<string> {
