@@ -18,7 +18,7 @@ async function growth(): Promise<number> {
   return most / 1e6;
 }
 
-test('garbage is collected before there is much of it', async () => {
+test('garbage is collected before there is much of it', { tags: ['long'] }, async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
   using _limit = limitGarbage();

@@ -66,6 +66,7 @@ describe('verifyChain', () => {
           expect(found.head.hash).toBe(lines.length === 0 ? emptyHead.hash : hashOf(lines.at(-1) ?? ''));
         },
       ),
+      { numRuns: runs(250) },
     );
   });
 

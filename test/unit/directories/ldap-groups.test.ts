@@ -41,7 +41,7 @@ describe('the members of a group', () => {
     expect(await inGroup(10, ...parts)).toEqual({ size: 8, asked: 3 });
   });
 
-  test('may be more than fit in the arguments of a call', async () => {
+  test('may be more than fit in the arguments of a call', { tags: ['long'] }, async () => {
     expect(await inGroup(200_000, { member: members(0, 200_000) })).toEqual({ size: 200_000, asked: 1 });
   });
 

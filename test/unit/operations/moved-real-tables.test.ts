@@ -51,7 +51,7 @@ describe.each(kinds(PEERS.filter((peer) => REAL_PEERS.includes(peer))))('a move 
     return { item, finding: item?.findings.find(({ rule }) => rule === 'moved') };
   };
 
-  it.each(['project', 'inventory', 'credential', 'team'])(
+  it.each(kinds(['project', 'inventory', 'credential', 'team']))(
     'of a %s names who has a role where it is now, and remains',
     async (kind) => {
       await appoint('carol', 2);

@@ -379,7 +379,7 @@ describe('a user whose LDAP directory has bases', () => {
 });
 
 // Comparing each with each would take longer than a test may.
-test('compares 100,000 users', async () => {
+test('compares 100,000 users', { tags: ['long'] }, async () => {
   const many = Array.from({ length: 100_000 }, (_, index) => index);
   const users = many.map((index) => ({
     ...user(`user${index}`),

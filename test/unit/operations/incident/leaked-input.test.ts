@@ -399,7 +399,7 @@ describe('nothing but digests leaves', () => {
   });
 });
 
-test('a report of 20,000 findings is read as a stream', async () => {
+test('a report of 20,000 findings is read as a stream', { tags: ['long'] }, async () => {
   const [finding] = [Buffer.from(`${json(trufflehog())}\n`)];
   async function* chunks() {
     for (let count = 0; count < 20_000; count += 1) yield await Promise.resolve(finding);
