@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { sentenceOf } from '../src/domain/access.ts';
 import { TokenctlError } from '../src/domain/errors.ts';
-import type { DueIncident, LiftReport } from '../src/operations/incident/lift.ts';
+import type { LiftReport } from '../src/operations/incident/lift.ts';
+import type { DueIncident } from '../src/operations/incident/plan-lift.ts';
 import { defineJob, type JobNotice } from '../src/operations/jobs/job.ts';
 
 /** Lifts incidents whose end time has passed, as `incident lift --due` does. */
@@ -12,7 +13,8 @@ export const incidentLift = defineJob({
   dryRun: true,
   parameters: () => z.strictObject({}).prefault({}),
   async run(context) {
-    const { dueIncidents, liftIncident } = await import('../src/operations/incident/lift.ts');
+    const { liftIncident } = await import('../src/operations/incident/lift.ts');
+    const { dueIncidents } = await import('../src/operations/incident/plan-lift.ts');
     const { here, elsewhere } = await dueIncidents(context);
     const due = here.map(({ id }) => id);
     if (due.length === 0 && elsewhere.length > 0) return elsewhereReport(elsewhere);

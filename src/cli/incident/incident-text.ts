@@ -1,7 +1,7 @@
 import type { Runtime } from '../../app/runtime.ts';
 import { type AccessPath, leftOpen, untilText } from '../../domain/access.ts';
 import { shellWord } from '../../domain/remedies.ts';
-import { type DueIncident, dueIncidents } from '../../operations/incident/lift.ts';
+import { type DueIncident, dueIncidents } from '../../operations/incident/plan-lift.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { timeText } from '../../reports/tables/text.ts';
 import { writeNotice } from '../output/streams.ts';

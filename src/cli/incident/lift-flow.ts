@@ -2,19 +2,17 @@ import type { Runtime } from '../../app/runtime.ts';
 import { untilText } from '../../domain/access.ts';
 import { TokenctlError } from '../../domain/errors.ts';
 import { shellWord } from '../../domain/remedies.ts';
+import { hasWork, type LiftReport, liftIncident } from '../../operations/incident/lift.ts';
 import {
   type DueIncident,
   dueIncidents,
-  hasWork,
   type LaterRun,
   type LiftItem,
   type LiftPlan,
-  type LiftReport,
-  liftIncident,
   openIncidents,
   planLift,
   valueText,
-} from '../../operations/incident/lift.ts';
+} from '../../operations/incident/plan-lift.ts';
 import { extendIncident } from '../../operations/incident/recorded-incidents.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { accessParts } from '../../reports/access-lines.ts';

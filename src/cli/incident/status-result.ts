@@ -15,7 +15,7 @@ import type {
   IncidentStatus,
   Incidents,
 } from '../../operations/incident/incident-status.ts';
-import { valueText } from '../../operations/incident/lift.ts';
+import { valueText } from '../../operations/incident/plan-lift.ts';
 import { machineClock } from '../../operations/ports/clock.ts';
 import type { TargetDescription } from '../../operations/ports/target.ts';
 import { type Document, type Lines, lines, list, type Part } from '../../reports/document.ts';

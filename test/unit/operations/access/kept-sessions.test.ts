@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { planLift } from '../../../../src/operations/incident/lift.ts';
+import { planLift } from '../../../../src/operations/incident/plan-lift.ts';
 import { stillClock } from '../../../support/drafts.ts';
 import { incidentFixture, NO_MEASURE } from '../../../support/incident-fixture.ts';
 import { session } from '../../../support/memory-sessions.ts';

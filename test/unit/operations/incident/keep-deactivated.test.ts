@@ -4,7 +4,7 @@ import { statusResult } from '../../../../src/cli/incident/status-result.ts';
 import { TokenctlError } from '../../../../src/domain/errors.ts';
 import { gatherReport } from '../../../../src/operations/incident/gather-report.ts';
 import { incidentStatus } from '../../../../src/operations/incident/incident-status.ts';
-import { planLift } from '../../../../src/operations/incident/lift.ts';
+import { planLift } from '../../../../src/operations/incident/plan-lift.ts';
 import { documentText } from '../../../../src/reports/document.ts';
 import { incidentParts } from '../../../../src/reports/incident/incident-report.ts';
 import { stillClock } from '../../../support/drafts.ts';

@@ -2,12 +2,12 @@ import { describe, expect, test } from 'vitest';
 import { openPath } from '../../../../src/domain/access.ts';
 import { TokenctlError } from '../../../../src/domain/errors.ts';
 import { incidentStatus } from '../../../../src/operations/incident/incident-status.ts';
-import { dueIncidents, openIncidents, planLift } from '../../../../src/operations/incident/lift.ts';
 import {
   noteOffboarding,
   offboardUsers,
   planUserOffboarding,
 } from '../../../../src/operations/incident/offboard-user.ts';
+import { dueIncidents, openIncidents, planLift } from '../../../../src/operations/incident/plan-lift.ts';
 import { extendIncident } from '../../../../src/operations/incident/recorded-incidents.ts';
 import { changeSetting } from '../../../../src/operations/settings/settings.ts';
 import { stillClock } from '../../../support/drafts.ts';
