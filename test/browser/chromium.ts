@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import axe from 'axe-core';
 import { type Browser, chromium, type Page } from 'playwright-core';
+import { WAIT_LIMIT_MS } from '../support/limits.ts';
 
 /**
  * Features of Chromium that tests do without. The first three are the lists below the address bar, which nobody sees
@@ -17,12 +18,19 @@ const WITHOUT = [
   ...['NetworkTimeServiceQuerying', 'AimEnabled', 'PreconnectToSearch'],
 ];
 
-/** Starts Chromium without a window. */
-export function startChromium(executablePath: string): Promise<Browser> {
+/** Starts Chromium without a window. Its pages wait as long as all tests do. */
+export async function startChromium(executablePath: string): Promise<Browser> {
   const args = [`--disable-features=${WITHOUT.join(',')}`];
   // Chromium's own sandbox refuses to run as root, as tests in containers do.
   if (process.getuid?.() === 0) args.push('--no-sandbox');
-  return chromium.launch({ executablePath, args });
+  const browser = await chromium.launch({ executablePath, args });
+  const newContext = browser.newContext.bind(browser);
+  browser.newContext = async (options) => {
+    const context = await newContext(options);
+    context.setDefaultTimeout(WAIT_LIMIT_MS);
+    return context;
+  };
+  return browser;
 }
 
 /** Pictures wait until colours and the navigation have changed. */

@@ -27,7 +27,6 @@ describe.skipIf(chromium === null)('a case in the console', () => {
     await bob.patch('/api/v2/organizations/1/', { description: 'looked after by nobody' });
     await bob.post('/api/v2/tokens/', { scope: 'read', description: 'dashboard' });
     page = await (await browser.newContext({ viewport: { width: 1280, height: 900 } })).newPage();
-    page.setDefaultTimeout(15_000);
     page.on('pageerror', ({ message }) => problems.push(message));
     page.on('console', (message) => {
       if (/content security policy/i.test(message.text())) problems.push(message.text());

@@ -22,7 +22,6 @@ describe.skipIf(chromium === null)('from a theft to the report', () => {
     await bob.post('/api/v2/inventories/', { name: 'copy of production', organization: 1 });
     await bob.patch('/api/v2/organizations/1/', { description: 'looked after by nobody' });
     page = await (await browser.newContext({ viewport: { width: 1280, height: 800 } })).newPage();
-    page.setDefaultTimeout(15_000);
     await page.goto(await stage.opened.listen());
   });
   afterAll(async () => {

@@ -23,7 +23,6 @@ describe.skipIf(chromium === null)('a stolen token in the console', () => {
     browser = await startChromium(chromium ?? '');
     stage = await theftConsole(home);
     page = await (await browser.newContext({ viewport: { width: 1280, height: 800 } })).newPage();
-    page.setDefaultTimeout(15_000);
     page.on('request', (request) => addresses.push(request.url()));
     await page.goto(await stage.opened.listen());
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
@@ -160,7 +159,6 @@ describe.skipIf(chromium === null)('a stolen token in the console', () => {
     const other = await stage.consoleAs('olga', PASSWORD);
     onTestFinished(other.close);
     const tab = await context.newPage();
-    tab.setDefaultTimeout(15_000);
     await tab.goto(await other.opened.listen());
     await tab.getByRole('link', { name: 'A token was stolen: start here' }).click();
     await expect.poll(() => tab.evaluate(() => document.activeElement?.id)).toBe('theft-search');

@@ -512,7 +512,6 @@ describe.skipIf(chromium === null)('the console', () => {
     const ending = await testConsole({ home });
     const other = await (await browser.newContext()).newPage();
     onTestFinished(() => other.context().close());
-    other.setDefaultTimeout(30_000);
     // The code of the other pages is loaded a second after the first one.
     const rest = other.waitForResponse(/\/saved-plans-[^/]*\.js/);
     await other.goto(await ending.listen());

@@ -211,7 +211,7 @@ describe.skipIf(chromium === null)('every page of the web interface, on the embe
   });
 
   it('is enough for a token, a job with a limit, and Basic authentication off and on', async () => {
-    const page = await browser.newPage({ viewport: { width: 1200, height: 800 } });
+    const page = await (await browser.newContext({ viewport: { width: 1200, height: 800 } })).newPage();
     await page.goto(service.url);
     await logIn(page, ADMIN);
     const site = { url: service.url, ...ADMIN };
