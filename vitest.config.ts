@@ -87,7 +87,7 @@ export default defineConfig({
       serviceDatabases: ['PostgreSQL'],
       auditedTokens: 10_000,
       malformedRequests: 2_000,
-      histories: 10,
+      histories: 5,
       directoryEntries: 2_000,
       endings: Number(process.env['ENDINGS'] ?? 20),
       longTests: false,

@@ -23,8 +23,8 @@ const program = bundledProgram(join(import.meta.dirname, 'revocation-process.ts'
 const clock = { now: () => new Date() };
 /** Three batches. */
 const [TOKENS, BATCH_SIZE] = [6, 2];
-/** Every point in the long tests, every seventh before each commit. */
-const STEP = inject('longTests') ? 1 : 7;
+/** Every point in the long tests, every eleventh before each commit. */
+const STEP = inject('longTests') ? 1 : 11;
 const IDS = Array.from({ length: TOKENS }, (_, index) => index + 1);
 
 /** A controller. */
