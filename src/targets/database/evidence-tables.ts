@@ -154,9 +154,6 @@ export async function readableTables(
   return new Set(rows.map(({ name }) => name));
 }
 
-/** The tables that tell who had which name. */
-export const NAME_TABLES = ['auth_user', 'conf_setting', 'main_activitystream', 'main_activitystream_user'];
-
 /** Every table that an investigation of a controller reads. */
 export function investigatedTables(): readonly string[] {
   const names = new Set<string>([...OTHER_TABLES, ...Object.values(LINK_TABLES).map(([table]) => table)]);

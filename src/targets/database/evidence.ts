@@ -43,7 +43,6 @@ import {
   ASSIGNMENT_TABLES,
   investigatedTables,
   linkTable,
-  NAME_TABLES,
   OLDER_ROLES,
   readableTables,
   STORES,
@@ -51,6 +50,7 @@ import {
 } from './evidence-tables.ts';
 import { openGatewayEvidence } from './gateway-evidence.ts';
 import { allOf, dateOrNull, inBatches, milliseconds, PAGE_SIZE } from './queries.ts';
+import { NAME_TABLES } from './required-rights.ts';
 import { storedValue } from './settings.ts';
 
 /** Which database, and how to reach it. */
@@ -58,7 +58,7 @@ export interface DatabaseEvidenceOptions {
   readonly connection: Secret;
   readonly environment?: Environment;
   readonly interruption?: () => AbortSignal | undefined;
-  /** Only to read who had which name: a controller's role needs four tables for that, instead of all that are investigated. */
+  /** Only to read who had which name: the role needs four tables for that, instead of all that are investigated. */
   readonly namesOnly?: boolean | undefined;
 }
 
@@ -96,8 +96,8 @@ export async function openDatabaseEvidence(options: DatabaseEvidenceOptions): Pr
   });
   const { database, address, layout } = connection;
   try {
-    if (layout === 'gateway') return await openGatewayEvidence(connection);
-    const tables = namesOnly ? NAME_TABLES : investigatedTables();
+    if (layout === 'gateway') return await openGatewayEvidence(connection, namesOnly);
+    const tables = namesOnly ? NAME_TABLES.controller : investigatedTables();
     return new DatabaseEvidence(connection, await readableTables(connection, tables));
   } catch (error) {
     await database.close();

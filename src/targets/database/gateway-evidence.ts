@@ -31,6 +31,7 @@ import { readAssignedRoles, readRoleHolders } from './evidence-roles.ts';
 import { readableTables, WITHHELD } from './evidence-tables.ts';
 import { type GatewayEntryQuery, readGatewayEntries } from './gateway-evidence-entries.ts';
 import { allOf, dateOrNull, inBatches, milliseconds, PAGE_SIZE, when } from './queries.ts';
+import { NAME_TABLES } from './required-rights.ts';
 import { TABLES } from './tables.ts';
 
 const { activity, users, settings } = TABLES.gateway;
@@ -74,8 +75,11 @@ type OpenedEvidence = Evidence & { close(): Promise<void> };
  *
  * @throws TokenctlError `permission_refused` with the missing grant.
  */
-export async function openGatewayEvidence(connection: Connection): Promise<OpenedEvidence> {
-  const present = await readableTables(connection, ALL_TABLES);
+export async function openGatewayEvidence(
+  connection: Connection,
+  namesOnly: boolean,
+): Promise<OpenedEvidence> {
+  const present = await readableTables(connection, namesOnly ? NAME_TABLES.gateway : ALL_TABLES);
   const names = await sql`SELECT p.id, p.name
     FROM ${settings} p`.rows<{ id: number; name: string }>(connection.reader);
   return new GatewayEvidence(connection, {

@@ -28,6 +28,21 @@ function deleteFrom(table: string): RequiredRight {
   return { table, privilege: 'DELETE' };
 }
 
+function wholeTable(table: string): RequiredRight {
+  return { table, privilege: 'SELECT' };
+}
+
+/** The tables that tell who had which name: users are looked at before they are deactivated by name. */
+export const NAME_TABLES = {
+  controller: ['auth_user', 'conf_setting', 'main_activitystream', 'main_activitystream_user'],
+  gateway: [
+    'aap_gateway_api_preference',
+    'aap_gateway_api_user',
+    'dab_activitystream_entry',
+    'django_content_type',
+  ],
+} as const;
+
 /** Not the code itself, which is stored in plain text. */
 const AUTHORIZATION_CODE = 'id user_id application_id created expires';
 
@@ -105,6 +120,7 @@ function controllerRights(): RightsByPurpose {
       update('auth_user', 'is_active'),
       writeActivity,
       insert('main_activitystream_user', 'activitystream_id user_id'),
+      ...NAME_TABLES.controller.map(wholeTable),
     ],
     contacts: [select('auth_user', 'email')],
   };
@@ -191,7 +207,7 @@ function gatewayRights(): RightsByPurpose {
       select(ID_TOKENS.text, 'application_id'),
       deleteFrom(ID_TOKENS.text),
     ],
-    users: [update(users, 'is_active modified'), writeActivity],
+    users: [update(users, 'is_active modified'), writeActivity, ...NAME_TABLES.gateway.map(wholeTable)],
     contacts: [select(users, 'email')],
   };
 }

@@ -29,7 +29,8 @@ export const consoleInBrowser: AcceptanceSuite = {
           await page.getByRole('navigation').getByRole('link', { name: 'Incidents', exact: true }).click();
           await page.getByLabel('Names, separated by commas').fill(account.name);
           await page.getByLabel('Reason').fill('acceptance');
-          await page.getByText(new RegExp(`^Would lock down the access of ${account.name}`)).waitFor();
+          // What is remarkable about the account comes first: it was just made.
+          await page.getByText(`Would lock down the access of ${account.name}`).first().waitFor();
           await page.getByRole('button', { name: 'Lock down…' }).click();
           await page.getByLabel(`Type ${account.name} to confirm`).fill(account.name);
           await page.getByRole('button', { name: `Lock down the access of ${account.name}` }).click();
