@@ -297,9 +297,9 @@ class ApiEvidence implements Evidence {
     const listed = await orMissing(() => Array.fromAsync(listItems(api, [[]], accessList(path))));
     if (listed === null) return null;
     const found = listed.flatMap(({ holders }) => holders);
-    for (const of of ['role_user_assignment', 'role_team_assignment'] as const) {
+    for (const list of ['role_user_assignment', 'role_team_assignment'] as const) {
       const query: Query = [['object_id', String(id)]];
-      const all = await orMissing(() => Array.fromAsync(listItems(api, [query], assignments(of))));
+      const all = await orMissing(() => Array.fromAsync(listItems(api, [query], assignments(list))));
       for (const { about, holder, definition } of all ?? []) {
         if (about?.kind !== kind || about.id !== id) continue;
         const role = definition.managed ? definedRoleField(definition.name) : definition.name;
